@@ -1,0 +1,263 @@
+"""Decision trees as scikit-learn estimators."""
+
+from abc import ABCMeta, abstractmethod
+
+import numpy as np
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils import check_random_state, compute_sample_weight, metadata_routing
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import (
+    _check_n_features,
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
+
+from cart.grow import grow_tree
+from cart.outputs import ClassifierOutputs, RegressorOutputs
+from cart.parameters import (
+    CLASSIFIER_CRITERION,
+    REGRESSOR_CRITERION,
+    TREE_CONSTRAINTS,
+    refuse_unsupported,
+)
+from cart.plan import make_plan
+from cart.table import encode
+from cart.target import make_records, single_output
+
+# scikit-learn starts the feature draw of a tree from this range (RAND_R_MAX).
+DRAW_SEED_MAX = np.iinfo(np.int32).max
+
+
+class BaseDecisionTree(BaseEstimator, metaclass=ABCMeta):
+    """What classification and regression trees share.
+
+    Parameters
+    ----------
+    criterion : str
+        Impurity to decrease: "gini", "entropy" or "log_loss" (the same) in classification,
+        "squared_error" in regression.
+    splitter : {"best"}, default="best"
+        Search every threshold.
+    max_depth : int, default=None
+        Greatest distance of a leaf from the root; None is unlimited.
+    min_samples_split : int or float, default=2
+        Fewest samples of a node that may be split; a float is a share of n_samples.
+    min_samples_leaf : int or float, default=1
+        Fewest samples on either side of a cut; a float is a share of n_samples.
+    min_weight_fraction_leaf : float, default=0.0
+        Least weight on either side of a cut, as a share of the total weight.
+    max_features : int, float or {"sqrt", "log2"}, default=None
+        How many features a split looks at: a number, a share, or all. More are looked at
+        until one of them is not constant in the node.
+    random_state : int, RandomState instance or None, default=None
+        Order in which features are drawn; it decides between equally good splits.
+    max_leaf_nodes : int, default=None
+        Grow the node with the largest decrease first until there are so many leaves.
+    min_impurity_decrease : float, default=0.0
+        Least weighted impurity decrease of a split, as a share of the total weight.
+    class_weight : dict or "balanced", default=None
+        Weight of each class (classification only).
+    ccp_alpha : {0.0}, default=0.0
+        Cost-complexity pruning is not supported yet.
+    monotonic_cst : None, default=None
+        Monotonic constraints are not supported yet.
+
+    Attributes
+    ----------
+    tree_ : cart.tree.Tree
+        The tree, with scikit-learn's array names.
+    classes_ : ndarray of shape (n_classes,)
+        Labels (classification only).
+    n_classes_ : int
+        Number of labels (classification only).
+    max_features_ : int
+        How many features a split looks at.
+    n_features_in_, n_outputs_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,), str
+        Column names of X, where all are strings.
+
+    Notes
+    -----
+    For the same data, parameters and `random_state` the tree is the one that scikit-learn
+    grows, node for node. X is compared in single precision, as there.
+    """
+
+    __metadata_request__fit = {"check_input": metadata_routing.UNUSED}
+    _parameter_constraints = {**TREE_CONSTRAINTS, "splitter": [StrOptions({"best", "random"})]}
+
+    @abstractmethod
+    def __init__(
+        self, *, criterion, splitter, max_depth, min_samples_split, min_samples_leaf,
+        min_weight_fraction_leaf, max_features, random_state, max_leaf_nodes,
+        min_impurity_decrease, ccp_alpha, monotonic_cst, class_weight=None,
+    ):  # fmt: skip
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.random_state = random_state
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.class_weight = class_weight
+        self.ccp_alpha = ccp_alpha
+        self.monotonic_cst = monotonic_cst
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None, check_input=True):
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite numbers.
+        y : array-like of shape (n_samples,)
+            Labels or numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative; rows of weight 0 are left out.
+        check_input : bool, default=True
+            False skips the checks of X and y: X is a float32 array, y an array.
+
+        Returns
+        -------
+        self
+        """
+        refuse_unsupported(self)
+        random_state = check_random_state(self.random_state)
+        if check_input:
+            X, y = validate_data(
+                self, X, y,
+                validate_separately=(
+                    {"dtype": np.float32}, {"ensure_2d": False, "dtype": None},
+                ),
+            )  # fmt: skip
+        n_samples, self.n_features_in_ = X.shape
+        y = single_output(y, type(self).__name__)
+        if len(y) != n_samples:
+            raise ValueError(
+                f"Number of labels={len(y)} does not match number of samples={n_samples}"
+            )
+        self.n_outputs_ = 1
+        target = self._encode_target(y)
+        plan = make_plan(
+            self, self._criteria[self.criterion], n_samples, self.n_features_in_, target.n_values
+        )
+        self.max_features_ = plan.limits.max_features
+        weight = 1.0
+        if sample_weight is not None:
+            weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        if self.class_weight is not None:
+            weight = weight * compute_sample_weight(self.class_weight, y)
+        records = make_records(target.codes, weight)
+        if not records[:, 0].any():
+            raise ValueError("Every row has weight 0; at least one must be positive.")
+        self.tree_ = grow_tree(encode(X), records, plan, random_state.randint(DRAW_SEED_MAX))
+        return self
+
+    def _check_X(self, X, check_input):
+        check_is_fitted(self, "tree_")
+        if check_input:
+            return validate_data(self, X, dtype=np.float32, order="C", reset=False)
+        _check_n_features(self, X, reset=False)
+        return X
+
+    def _values(self, X, check_input):
+        X = self._check_X(X, check_input)
+        return self.tree_.predict(X)
+
+    def apply(self, X, check_input=True):
+        """Number of the leaf of `tree_` that each row reaches.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        check_input : bool, default=True
+            False skips the checks: X is a float32 array.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int64
+        """
+        X = self._check_X(X, check_input)
+        return self.tree_.apply(X)
+
+    def decision_path(self, X, check_input=True):
+        """Which nodes of `tree_` each row passes.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix of shape (n_samples, node_count)
+        """
+        X = self._check_X(X, check_input)
+        return self.tree_.decision_path(X)
+
+    def get_depth(self):
+        """Greatest distance of a leaf from the root."""
+        check_is_fitted(self, "tree_")
+        return self.tree_.max_depth
+
+    def get_n_leaves(self):
+        """Number of leaves."""
+        check_is_fitted(self, "tree_")
+        return self.tree_.n_leaves
+
+    @property
+    def feature_importances_(self):
+        """Mean decrease in impurity of every feature; sums to 1, or all 0 for a lone root.
+
+        It favours features with many distinct values and what the tree overfits; see
+        `importance.oob_permutation` for a measure on rows that the trees have not seen.
+        """
+        check_is_fitted(self, "tree_")
+        return self.tree_.compute_feature_importances()
+
+
+class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
+    __doc__ = "A classification tree.\n" + BaseDecisionTree.__doc__.partition("\n")[2]
+    _parameter_constraints = {
+        **BaseDecisionTree._parameter_constraints,
+        "criterion": CLASSIFIER_CRITERION,
+        "class_weight": [dict, list, StrOptions({"balanced"}), None],
+    }
+
+    def __init__(
+        self, *, criterion="gini", splitter="best", max_depth=None, min_samples_split=2,
+        min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features=None, random_state=None,
+        max_leaf_nodes=None, min_impurity_decrease=0.0, class_weight=None, ccp_alpha=0.0,
+        monotonic_cst=None,
+    ):  # fmt: skip
+        super().__init__(
+            criterion=criterion, splitter=splitter, max_depth=max_depth,
+            min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf,
+            min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
+            random_state=random_state, max_leaf_nodes=max_leaf_nodes,
+            min_impurity_decrease=min_impurity_decrease, class_weight=class_weight,
+            ccp_alpha=ccp_alpha, monotonic_cst=monotonic_cst,
+        )  # fmt: skip
+
+
+class DecisionTreeRegressor(RegressorOutputs, BaseDecisionTree):
+    __doc__ = "A regression tree.\n" + BaseDecisionTree.__doc__.partition("\n")[2]
+    _parameter_constraints = {
+        **BaseDecisionTree._parameter_constraints,
+        "criterion": REGRESSOR_CRITERION,
+    }
+
+    def __init__(
+        self, *, criterion="squared_error", splitter="best", max_depth=None, min_samples_split=2,
+        min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features=None, random_state=None,
+        max_leaf_nodes=None, min_impurity_decrease=0.0, ccp_alpha=0.0, monotonic_cst=None,
+    ):  # fmt: skip
+        super().__init__(
+            criterion=criterion, splitter=splitter, max_depth=max_depth,
+            min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf,
+            min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
+            random_state=random_state, max_leaf_nodes=max_leaf_nodes,
+            min_impurity_decrease=min_impurity_decrease, ccp_alpha=ccp_alpha,
+            monotonic_cst=monotonic_cst,
+        )  # fmt: skip

@@ -1,0 +1,36 @@
+"""How this library compiles: the only module that knows numba beyond these decorators."""
+
+import functools
+import inspect
+
+import numba
+from numba.core.options import DefaultOptions
+from numba.extending import overload
+
+# error_model="numpy" removes the ZeroDivisionError path, so that LLVM inlines the helpers
+# (ten times faster in the scan). No fastmath: the order of additions is part of the model.
+_OPTIONS = {"nogil": True, "error_model": "numpy"}
+
+# Hot helpers only read and write arrays they are given. Switching numba's reference counting
+# off there doubles the speed of small nodes. The option is private to numba, hence the check.
+if hasattr(DefaultOptions, "_nrt") or "_nrt" in inspect.getsource(DefaultOptions):
+    _OPTIONS["_nrt"] = False
+
+kernel = numba.njit(**_OPTIONS)
+inline_kernel = numba.njit(forceinline=True, **_OPTIONS)
+entry_kernel = numba.njit(cache=True, **_OPTIONS)
+
+
+def dispatch(function):
+    """Compile `function(obj, ...)` inside kernels as the method of that name of obj's class.
+
+    `obj` is a NamedTuple. Kernels then specialise per class and are still cached on disk;
+    with NUMBA_DISABLE_JIT=1 the same code is plain Python.
+    """
+
+    @functools.wraps(function)
+    def method_of(obj, *args):
+        return getattr(obj.instance_class, function.__name__)
+
+    overload(function, strict=False, jit_options={"forceinline":True, "error_model":"numpy"})(method_of)
+    return function

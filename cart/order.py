@@ -1,0 +1,107 @@
+"""Order a node's samples along a feature.
+
+A sample is one uint64 key: its code (rank of its value) in the high half, its position in the
+node in the low half. Every way to sort looks at codes only and is stable.
+"""
+
+import numpy as np
+
+from cart.jit import inline_kernel, kernel
+
+POSITION = np.uint64(0xFFFFFFFF)
+CODE_SHIFT = np.uint64(32)
+
+_INSERTION_MAX = 20
+_BUCKETS_MAX = 1024
+_BUCKET_SIZE_MAX = 32
+_MAX_DIGIT_BITS = 11
+N_COUNTS = max(1 << _MAX_DIGIT_BITS, 2 * _BUCKETS_MAX) + 1
+
+
+@inline_kernel
+def position_of(key):
+    return np.int64(key & POSITION)
+
+
+@inline_kernel
+def code_of(key):
+    return np.uint32(key >> CODE_SHIFT)
+
+
+@kernel
+def sort_by_insertion(keys, n):
+    """Sort keys[:n]; for a few keys, or nearly sorted ones."""
+    for i in range(1, n):
+        key = keys[i]
+        code = key >> CODE_SHIFT
+        j = i
+        while j > 0 and (keys[j - 1] >> CODE_SHIFT) > code:
+            keys[j] = keys[j - 1]
+            j -= 1
+        keys[j] = key
+
+
+@kernel
+def sort_by_digit(keys, n, shift, bits, counts, out):
+    """One stable counting pass over the `bits` of the code that start at `shift`."""
+    mask = np.uint64((1 << bits) - 1)
+    right = CODE_SHIFT + np.uint64(shift)
+    for d in range((1 << bits) + 1):
+        counts[d] = 0
+    for i in range(n):
+        counts[np.int64((keys[i] >> right) & mask) + 1] += 1
+    for d in range(1 << bits):
+        counts[d + 1] += counts[d]
+    for i in range(n):
+        d = np.int64((keys[i] >> right) & mask)
+        out[counts[d]] = keys[i]
+        counts[d] += 1
+
+
+@kernel
+def sort_by_radix(keys, n, n_bits, counts, spare):
+    """Least significant digit first; an even number of passes ends in `keys`."""
+    n_pairs = (n_bits + 2 * _MAX_DIGIT_BITS - 1) // (2 * _MAX_DIGIT_BITS)
+    bits = (n_bits + 2 * n_pairs - 1) // (2 * n_pairs)
+    for pair in range(n_pairs):
+        sort_by_digit(keys, n, 2 * pair * bits, bits, counts, spare)
+        sort_by_digit(spare, n, (2 * pair + 1) * bits, bits, counts, keys)
+
+
+@kernel
+def sort_by_buckets(keys, n, n_bits, counts, spare):
+    """Spread over about n buckets by the leading bits, then mend by insertion."""
+    bits = 1
+    while (1 << bits) < n and bits < n_bits:
+        bits += 1
+    sort_by_digit(keys, n, n_bits - bits, bits, counts, spare)
+    if bits < n_bits and _largest_bucket(counts, 1 << bits) > _BUCKET_SIZE_MAX:
+        sort_by_radix(keys, n, n_bits, counts, spare)
+        return
+    for i in range(n):
+        key = spare[i]
+        code = key >> CODE_SHIFT
+        j = i
+        while j > 0 and (keys[j - 1] >> CODE_SHIFT) > code:
+            keys[j] = keys[j - 1]
+            j -= 1
+        keys[j] = key
+
+
+@kernel
+def _largest_bucket(ends, n_buckets):
+    largest = ends[0]
+    for d in range(1, n_buckets):
+        largest = max(largest, ends[d] - ends[d - 1])
+    return largest
+
+
+@kernel
+def sort_keys(keys, n, n_bits, counts, spare):
+    """Sort keys[:n] by code, all codes below 2**n_bits, by what suits their number."""
+    if n <= _INSERTION_MAX:
+        sort_by_insertion(keys, n)
+    elif n <= _BUCKETS_MAX:
+        sort_by_buckets(keys, n, n_bits, counts, spare)
+    else:
+        sort_by_radix(keys, n, n_bits, counts, spare)

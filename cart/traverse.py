@@ -1,0 +1,177 @@
+"""Send rows down trees: compact nodes, many rows in flight at once.
+
+A packed node is four 32-bit words: feature, threshold, left child, number in its Tree. Nodes
+stand in breadth-first order, so the right child follows the left one; a leaf is its own left
+child with threshold +inf, so a row that has arrived stays there and needs no test.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.jit import entry_kernel, kernel
+from cart.nodes import LEAF
+
+# Rows walked at once: their cache misses overlap (one at a time was 4x slower).
+_LANES = 16
+# Rows per visit of a tree: the rows and the tree's upper nodes stay in the cache.
+_BLOCK = 4096
+
+
+class Packed(NamedTuple):
+    """One or more trees, ready to be walked; tree t owns nodes start[t]:start[t + 1]."""
+
+    words: np.ndarray  # (4 * n_nodes,) uint32
+    floats: np.ndarray  # the same memory as float32: thresholds, rounded down
+    start: np.ndarray  # (n_trees + 1,) int64
+    value: np.ndarray  # (n_nodes, n_values) float64, in packed order
+
+
+def pack(trees):
+    """Pack a list of cart.tree.Tree."""
+    start = np.concatenate(([0], np.cumsum([t.node_count for t in trees])))
+    words = np.empty(4 * start[-1], np.uint32)
+    value = np.empty((start[-1], trees[0].value.shape[1] * trees[0].value.shape[2]))
+    order = np.empty(max(t.node_count for t in trees), np.int64)
+    for tree, first, end in zip(trees, start, start[1:], strict=False):
+        threshold = np.float32(tree.threshold)
+        too_high = threshold > tree.threshold
+        threshold[too_high] = np.nextafter(threshold[too_high], np.float32(-np.inf))
+        mine = words[4 * first : 4 * end]
+        _pack_tree(
+            tree.children_left, tree.children_right, tree.feature, threshold,
+            order, mine, mine.view(np.float32),
+        )  # fmt: skip
+        value[first:end] = tree.value.reshape(tree.node_count, -1)[order[: end - first]]
+    return Packed(words, words.view(np.float32), start, value)
+
+
+@entry_kernel
+def _pack_tree(left, right, feature, threshold, order, words, floats):
+    order[0] = 0
+    n_placed = 1
+    for i in range(left.shape[0]):
+        node = order[i]
+        words[4 * i + 3] = node
+        if left[node] == LEAF:
+            words[4 * i] = 0
+            floats[4 * i + 1] = np.inf
+            words[4 * i + 2] = i
+        else:
+            words[4 * i] = feature[node]
+            floats[4 * i + 1] = threshold[node]
+            words[4 * i + 2] = n_placed
+            order[n_placed] = left[node]
+            order[n_placed + 1] = right[node]
+            n_placed += 2
+
+
+@kernel
+def _walk(packed, tree, X, n_features, rows, first, end, lane, base, leaf):
+    """Packed positions of the leaves that rows[first:end] of X, flattened, reach in one tree."""
+    words, floats = packed.words, packed.floats
+    origin = np.uint64(packed.start[tree])
+    four, one, two = np.uint64(4), np.uint64(1), np.uint64(2)
+    i = first
+    while i < end:
+        n = min(_LANES, end - i)
+        for j in range(_LANES):  # idle lanes repeat the last row
+            base[j] = np.uint64(rows[i + min(j, n - 1)] * n_features)
+            lane[j] = 0
+        moved = np.uint32(1)
+        while moved != 0:
+            for _ in range(3):
+                for j in range(_LANES):
+                    q = (origin + np.uint64(lane[j])) * four
+                    right = np.uint32(X[base[j] + np.uint64(words[q])] > floats[q + one])
+                    lane[j] = words[q + two] + right
+            moved = np.uint32(0)
+            for j in range(_LANES):
+                q = (origin + np.uint64(lane[j])) * four
+                right = np.uint32(X[base[j] + np.uint64(words[q])] > floats[q + one])
+                node = words[q + two] + right
+                moved |= node ^ lane[j]
+                lane[j] = node
+        for j in range(n):
+            leaf[i - first + j] = origin + np.uint64(lane[j])
+        i += n
+
+
+@entry_kernel
+def add_values(packed, first_tree, end_tree, X, n_features, rows, first, end, scratch, out):
+    """Add the leaf values of trees first_tree..end_tree to out[rows[first:end]], in tree order."""
+    lane, base, leaf = scratch
+    block = first
+    while block < end:
+        stop = min(block + _BLOCK, end)
+        for tree in range(first_tree, end_tree):
+            _walk(packed, tree, X, n_features, rows, block, stop, lane, base, leaf)
+            for i in range(block, stop):
+                at = leaf[i - block]
+                for k in range(out.shape[1]):
+                    out[rows[i], k] += packed.value[at, k]
+        block = stop
+
+
+@entry_kernel
+def find_leaves(packed, tree, X, n_features, rows, first, end, scratch, out):
+    """Numbers, in their Tree, of the leaves that rows[first:end] reach: out[first:end]."""
+    lane, base, leaf = scratch
+    block = first
+    while block < end:
+        stop = min(block + _BLOCK, end)
+        _walk(packed, tree, X, n_features, rows, block, stop, lane, base, leaf)
+        for i in range(block, stop):
+            out[i] = packed.words[4 * leaf[i - block] + 3]
+        block = stop
+
+
+def create_scratch():
+    """What a thread writes to while it walks."""
+    return np.zeros(_LANES, np.uint32), np.zeros(_LANES, np.uint64), np.empty(_BLOCK, np.int64)
+
+
+def leaf_ids(packed, tree, X, rows=None):
+    """Number of the leaf that each row reaches in one tree.
+
+    Parameters
+    ----------
+    packed : Packed
+    tree : int
+    X : ndarray of shape (n_samples, n_features), float32, C order
+    rows : ndarray of shape (n_rows,), int64, optional
+        Rows of X to send; all by default.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), int64
+    """
+    rows = np.arange(len(X)) if rows is None else rows
+    out = np.empty(len(rows), np.int64)
+    find_leaves(packed, tree, X.ravel(), X.shape[1], rows, 0, len(rows), create_scratch(), out)
+    return out
+
+
+def sum_of_values(packed, X, first_tree=0, end_tree=None, rows=None, out=None):
+    """Sum over trees of the values of the leaves that rows reach, added in tree order.
+
+    Parameters
+    ----------
+    packed, X, rows : see `leaf_ids`
+    first_tree, end_tree : int
+        Trees first_tree..end_tree - 1; all by default.
+    out : ndarray of shape (n_samples, n_values), float64, optional
+        Added to in place, at `rows`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_values), float64
+    """
+    rows = np.arange(len(X)) if rows is None else rows
+    end_tree = len(packed.start) - 1 if end_tree is None else end_tree
+    out = np.zeros((len(X), packed.value.shape[1])) if out is None else out
+    add_values(
+        packed, first_tree, end_tree, X.ravel(), X.shape[1], rows, 0, len(rows),
+        create_scratch(), out,
+    )  # fmt: skip
+    return out

@@ -1,0 +1,143 @@
+"""The fitted tree, as users and the rest of the library see it."""
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from cart.nodes import LEAF, Nodes
+from cart.traverse import leaf_ids, pack
+
+
+class Tree:
+    """A grown tree, with the attributes and methods of `sklearn.tree._tree.Tree`.
+
+    Attributes
+    ----------
+    children_left, children_right : ndarray of shape (node_count,), int32
+        Number of the child; -1 in a leaf.
+    feature : ndarray of shape (node_count,), int32
+        Feature that the node splits on; -2 in a leaf.
+    threshold : ndarray of shape (node_count,), float64
+        Samples with x <= threshold go left; -2 in a leaf.
+    impurity, weighted_n_node_samples : ndarray of shape (node_count,), float64
+    n_node_samples : ndarray of shape (node_count,), int32
+    missing_go_to_left : ndarray of shape (node_count,), uint8
+    value : ndarray of shape (node_count, n_outputs, max_n_classes), float64
+        Class shares, or the mean target.
+    n_features, n_outputs, node_count, n_leaves, max_depth : int
+    """
+
+    def __init__(self, nodes, n_features):
+        vars(self).update(nodes._asdict())
+        self.n_features = n_features
+
+    @property
+    def nodes(self):
+        """The node arrays as the kernels take them."""
+        return Nodes(*(getattr(self, name) for name in Nodes._fields))
+
+    @property
+    def node_count(self):
+        return len(self.children_left)
+
+    @property
+    def n_leaves(self):
+        return int(np.count_nonzero(self.children_left == LEAF))
+
+    @property
+    def n_outputs(self):
+        return self.value.shape[1]
+
+    @property
+    def max_n_classes(self):
+        return self.value.shape[2]
+
+    @property
+    def max_depth(self):
+        return int(self.compute_node_depths().max()) - 1
+
+    def compute_node_depths(self):
+        """Depth of every node; the root has depth 1, as in scikit-learn.
+
+        Returns
+        -------
+        ndarray of shape (node_count,), int64
+        """
+        depth = np.ones(self.node_count, np.int64)
+        level = np.zeros(1, np.int64)
+        while len(level):
+            split = level[self.children_left[level] != LEAF]
+            level = np.concatenate((self.children_left[split], self.children_right[split]))
+            depth[level] = np.tile(depth[split] + 1, 2)
+        return depth
+
+    def compute_feature_importances(self, normalize=True):
+        """Mean decrease in impurity of every feature.
+
+        The sum over the splits on a feature of weight x impurity of the node, less that of its
+        children, over the weight of the root (Breiman et al. 1984).
+
+        Parameters
+        ----------
+        normalize : bool, default=True
+            Divide by the sum, so that the importances sum to 1 (or are all 0).
+
+        Returns
+        -------
+        ndarray of shape (n_features,), float64
+        """
+        split = np.flatnonzero(self.children_left != LEAF)
+        burden = self.weighted_n_node_samples * self.impurity
+        decrease = (
+            burden[split] - burden[self.children_left[split]] - burden[self.children_right[split]]
+        )
+        importances = np.bincount(self.feature[split], decrease, self.n_features)
+        importances /= self.weighted_n_node_samples[0]
+        total = importances.sum()
+        return importances / total if normalize and total > 0.0 else importances
+
+    def apply(self, X):
+        """Number of the leaf that each row of X reaches.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features), float32
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int64
+        """
+        return leaf_ids(pack([self]), 0, np.ascontiguousarray(X))
+
+    def predict(self, X):
+        """Value of the leaf that each row of X reaches.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features), float32
+
+        Returns
+        -------
+        ndarray of shape (n_samples, max_n_classes), float64
+        """
+        return self.value[self.apply(X)].squeeze(axis=1)
+
+    def decision_path(self, X):
+        """Which nodes each row of X passes.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features), float32
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix of shape (n_samples, node_count), int64
+        """
+        paths = [np.zeros(1, np.int64)] + [None] * (self.node_count - 1)
+        for node in np.flatnonzero(self.children_left != LEAF):
+            for child in (self.children_left[node], self.children_right[node]):
+                paths[child] = np.append(paths[node], child)
+        indices = [paths[leaf] for leaf in self.apply(X)]
+        indptr = np.concatenate(([0], np.cumsum([len(path) for path in indices])))
+        indices = np.concatenate(indices)
+        shape = (len(indptr) - 1, self.node_count)
+        return csr_matrix((np.ones(len(indices), np.int64), indices, indptr), shape=shape)
