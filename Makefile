@@ -1,9 +1,29 @@
+# `make demo` and `make test` do their own set-up: they create .venv when it is missing.
+PYTHON ?= python3
+DATA := ../shared/data/scikit_learn_data
+ifneq ($(wildcard $(DATA)),)
+export SCIKIT_LEARN_DATA ?= $(abspath $(DATA))
+endif
+
+demo: .venv/installed
+	.venv/bin/python -m benchmarks demo
+
 test: .venv/installed
 	.venv/bin/python -m pytest -q
 
+lint: .venv/installed
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+
+bench: .venv/installed
+	.venv/bin/python -m benchmarks speed
+	.venv/bin/python -m benchmarks startup
+	.venv/bin/python -m benchmarks identity
+	.venv/bin/python -m benchmarks tables
+
 .venv/installed: pyproject.toml constraints.txt
-	python3 -m venv .venv
+	$(PYTHON) -m venv .venv
 	.venv/bin/pip install -q -c constraints.txt -e ".[test]"
 	touch $@
 
-.PHONY: test
+.PHONY: demo test lint bench

@@ -78,7 +78,6 @@ def write_value(criterion, value):
     criterion.write_value(value)
 
 
-
 @inline_kernel
 def _mean(total, n_outputs):
     return total if n_outputs == 1 else total / n_outputs  # a division saved in every cut
@@ -217,7 +216,7 @@ def _share_times_log(count, weight):
 
 
 class TargetSums(NamedTuple):
-    """What the regression criteria share: weighted sums of the targets of the node and its sides."""
+    """What the regression criteria share: weighted target sums of the node and its sides."""
 
     node: np.ndarray  # (n_outputs,) float64
     left: np.ndarray  # (n_outputs,) float64

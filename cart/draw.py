@@ -15,6 +15,9 @@ import numpy as np
 
 from cart.jit import inline_kernel
 
+# A tree starts its stream from a seed in [0, DRAW_SEED_MAX) (RAND_R_MAX in `_splitter.pyx`).
+DRAW_SEED_MAX = np.iinfo(np.int32).max
+
 # slots of Draw.count
 N_KNOWN, N_DRAWN, N_FOUND, N_VISITED, END = range(5)
 

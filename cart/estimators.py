@@ -2,17 +2,12 @@
 
 from abc import ABCMeta, abstractmethod
 
-import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils import check_random_state, compute_sample_weight, metadata_routing
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import (
-    _check_n_features,
-    _check_sample_weight,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
+from cart.draw import DRAW_SEED_MAX
 from cart.grow import grow_tree
 from cart.outputs import ClassifierOutputs, RegressorOutputs
 from cart.parameters import (
@@ -23,10 +18,14 @@ from cart.parameters import (
 )
 from cart.plan import make_plan
 from cart.table import encode
-from cart.target import make_records, single_output
-
-# scikit-learn starts the feature draw of a tree from this range (RAND_R_MAX).
-DRAW_SEED_MAX = np.iinfo(np.int32).max
+from cart.target import make_records
+from cart.training import (
+    check_sample_weight,
+    check_table,
+    require_weight,
+    restored_on_failure,
+    single_output,
+)
 
 
 class BaseDecisionTree(BaseEstimator, metaclass=ABCMeta):
@@ -126,45 +125,40 @@ class BaseDecisionTree(BaseEstimator, metaclass=ABCMeta):
         self
         """
         refuse_unsupported(self)
-        random_state = check_random_state(self.random_state)
-        if check_input:
-            X, y = validate_data(
-                self, X, y,
-                validate_separately=(
-                    {"dtype": np.float32}, {"ensure_2d": False, "dtype": None},
-                ),
-            )  # fmt: skip
-        n_samples, self.n_features_in_ = X.shape
-        y = single_output(y, type(self).__name__)
-        if len(y) != n_samples:
-            raise ValueError(
-                f"Number of labels={len(y)} does not match number of samples={n_samples}"
-            )
-        self.n_outputs_ = 1
-        target = self._encode_target(y)
-        plan = make_plan(
-            self, self._criteria[self.criterion], n_samples, self.n_features_in_, target.n_values
-        )
-        self.max_features_ = plan.limits.max_features
-        weight = 1.0
-        if sample_weight is not None:
-            weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-        if self.class_weight is not None:
-            weight = weight * compute_sample_weight(self.class_weight, y)
-        records = make_records(target.codes, weight)
-        if not records[:, 0].any():
-            raise ValueError("Every row has weight 0; at least one must be positive.")
-        self.tree_ = grow_tree(encode(X), records, plan, random_state.randint(DRAW_SEED_MAX))
+        with restored_on_failure(self):
+            if check_input:
+                X, y = check_table(self, X, y)
+            else:
+                self.n_features_in_ = X.shape[1]
+                y = single_output(self, y)
+            weight = check_sample_weight(sample_weight, X)
+            self._grow(X, y, 1.0 if weight is None else weight)
         return self
 
-    def _check_X(self, X, check_input):
-        check_is_fitted(self, "tree_")
-        if check_input:
-            return validate_data(self, X, dtype=np.float32, order="C", reset=False)
-        _check_n_features(self, X, reset=False)
-        return X
+    def _grow(self, X, y, weight):
+        random_state = check_random_state(self.random_state)
+        target = self._encode_target(y)
+        criterion = self._criteria[self.criterion]
+        plan = make_plan(self, criterion, *X.shape, target.n_values)
+        if self.class_weight is not None:
+            weight = weight * compute_sample_weight(self.class_weight, y)
+        require_weight(weight)
+        records = make_records(target.codes, weight)
+        self.n_outputs_ = 1
+        self.max_features_ = plan.limits.max_features
+        self.tree_ = grow_tree(encode(X), records, plan, random_state.randint(DRAW_SEED_MAX))
+
+    def holding(self, tree, random_state):
+        """A copy of this estimator, fitted: it holds `tree`, grown with `random_state`.
+
+        Parameters
+        ----------
+        tree : cart.tree.Tree
+        random_state : int
+        """
+        copy = object.__new__(type(self))
+        vars(copy).update(vars(self), tree_=tree, random_state=random_state)
+        return copy
 
     def _values(self, X, check_input):
         X = self._check_X(X, check_input)

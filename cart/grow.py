@@ -11,6 +11,7 @@ import numpy as np
 from cart import criteria
 from cart.draw import Draw
 from cart.jit import entry_kernel, kernel
+from cart.nodes import LEAF, UNDEFINED, Nodes
 from cart.split import (
     NO_SPLIT,
     Node,
@@ -20,12 +21,12 @@ from cart.split import (
     load_node,
     partition,
 )
-from cart.nodes import LEAF, UNDEFINED, Nodes
 from cart.tree import Tree
 
 # A node is pure up to rounding when its impurity is no more; the same slack is given to
 # `min_impurity_decrease` (EPSILON in scikit-learn's `_tree.pyx`).
 EPSILON = np.finfo(np.float64).eps
+
 
 class Frontier(NamedTuple):
     """Nodes that wait to be grown: a stack, or a heap by `improvement`. One row per node."""

@@ -32,5 +32,7 @@ def dispatch(function):
     def method_of(obj, *args):
         return getattr(obj.instance_class, function.__name__)
 
-    overload(function, strict=False, jit_options={"forceinline":True, "error_model":"numpy"})(method_of)
+    overload(function, strict=False, jit_options={"forceinline": True, "error_model": "numpy"})(
+        method_of
+    )
     return function

@@ -7,12 +7,23 @@ shape (n_samples, n_classes) of class shares, or (n_samples, 1) of means.
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import metadata_routing
+from sklearn.utils.validation import _check_n_features, check_is_fitted, validate_data
 
 from cart import criteria
 from cart.target import encode_labels, encode_numbers
 
 
-class ClassifierOutputs(ClassifierMixin):
+class _Outputs:
+    def _check_X(self, X, check_input=True):
+        """X as the kernels take it; with `check_input=False` it is already so."""
+        check_is_fitted(self)
+        if check_input:
+            return validate_data(self, X, dtype=np.float32, order="C", reset=False)
+        _check_n_features(self, X, reset=False)
+        return X
+
+
+class ClassifierOutputs(ClassifierMixin, _Outputs):
     """The classifier's side: labels, probabilities."""
 
     __metadata_request__predict = {"check_input": metadata_routing.UNUSED}
@@ -63,7 +74,7 @@ class ClassifierOutputs(ClassifierMixin):
         return self.classes_.take(best)
 
 
-class RegressorOutputs(RegressorMixin):
+class RegressorOutputs(RegressorMixin, _Outputs):
     """The regressor's side: means."""
 
     __metadata_request__predict = {"check_input": metadata_routing.UNUSED}

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 
@@ -40,26 +39,6 @@ def encode_labels(y):
 def encode_numbers(y):
     """Target of a regressor: y as float64 of shape (n_samples,)."""
     return Target(np.ascontiguousarray(y, dtype=np.float64), None)
-
-
-def single_output(y, name):
-    """y as one column; scikit-learn's DataConversionWarning if it was a column vector.
-
-    Raises
-    ------
-    ValueError
-        If y has several columns.
-    """
-    y = np.atleast_1d(y)
-    if y.ndim == 2 and y.shape[1] == 1:
-        return column_or_1d(y, warn=True)
-    if y.ndim != 1:
-        raise ValueError(
-            f"{name} fits one output, but y has shape {y.shape}. Multi-output targets are not "
-            "supported yet: fit one model per column, for example with "
-            "sklearn.multioutput.MultiOutputClassifier or MultiOutputRegressor."
-        )
-    return y
 
 
 def make_records(codes, weight):

@@ -1,0 +1,428 @@
+"""Random forests as scikit-learn estimators."""
+
+from abc import ABCMeta, abstractmethod
+from numbers import Integral
+from warnings import warn
+
+import numpy as np
+from scipy.sparse import hstack
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from cart import DecisionTreeClassifier, DecisionTreeRegressor
+from cart.draw import DRAW_SEED_MAX
+from cart.outputs import ClassifierOutputs, RegressorOutputs
+from cart.parameters import (
+    CLASSIFIER_CRITERION,
+    REGRESSOR_CRITERION,
+    TREE_CONSTRAINTS,
+    refuse_unsupported,
+)
+from cart.plan import make_plan
+from cart.table import encode
+from cart.training import check_sample_weight, check_table, require_weight, restored_on_failure
+from cart.traverse import leaf_ids, pack
+from forest.bootstrap import Bootstrap, count_draws
+from forest.grow import grow_trees
+from forest.oob import predict_out_of_bag
+from forest.vote import soft_vote
+from forest.weights import balance_subsample, combine_weights
+
+# Parameters that a forest hands to each of its trees.
+TREE_PARAMETERS = (
+    "criterion",
+    "max_depth",
+    "min_samples_split",
+    "min_samples_leaf",
+    "min_weight_fraction_leaf",
+    "max_features",
+    "max_leaf_nodes",
+    "min_impurity_decrease",
+    "ccp_alpha",
+    "monotonic_cst",
+)
+
+
+class BaseForest(BaseEstimator, metaclass=ABCMeta):
+    """What forests of classification and regression trees share.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees.
+    criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, \
+    max_features, max_leaf_nodes, min_impurity_decrease, ccp_alpha, monotonic_cst
+        As in `cart.DecisionTreeClassifier` and `cart.DecisionTreeRegressor`, for every tree;
+        `max_features` is "sqrt" by default in classification and 1.0 in regression.
+    bootstrap : bool, default=True
+        Grow each tree on rows drawn with replacement; else each on all rows.
+    oob_score : bool or callable, default=False
+        Score the out-of-bag predictions: by accuracy or R2, or by `oob_score(y_true, y_pred)`;
+        classes are passed as their positions in `classes_`, as in scikit-learn.
+    n_jobs : int, default=None
+        Threads (or workers of the joblib backend at hand). The model does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seeds of the trees, which decide on draws of rows and of features.
+    verbose : int, default=0
+        joblib's; above 1 every tree is announced.
+    warm_start : bool, default=False
+        Keep the trees of the fit before and add those that `n_estimators` asks for.
+    class_weight : {"balanced", "balanced_subsample"}, dict, list of one dict or None, default=None
+        Weight of each class (classification only).
+    max_samples : int or float, default=None
+        Rows drawn per tree: a number, or a share of the rows (of the total weight where rows
+        have weights); None draws as many as there are.
+
+    Attributes
+    ----------
+    estimators_ : list of DecisionTreeClassifier or DecisionTreeRegressor
+        The trees.
+    estimators_samples_ : list of ndarray of shape (n_draws,), int32
+        Rows drawn for each tree, made anew from its seed at each call.
+    oob_decision_function_ : ndarray of shape (n_samples, n_classes), float64
+        Mean class shares out of bag; nan in rows that never were (classification, `oob_score`).
+    oob_prediction_ : ndarray of shape (n_samples,), float64
+        Mean prediction out of bag; nan in rows that never were (regression, `oob_score`).
+    oob_score_ : float
+        Score of the rows that were ever out of bag; nan when there is none (with `oob_score`).
+    classes_ : ndarray of shape (n_classes,)
+        Labels (classification only).
+    n_classes_ : int
+        Number of labels (classification only).
+    n_features_in_, n_outputs_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,), str
+        Column names of X, where all are strings.
+
+    Notes
+    -----
+    For the same data, parameters and `random_state` the trees are those that scikit-learn
+    grows, node for node. With a bootstrap, `sample_weight` and `class_weight` are the
+    probabilities of the draws; without one they are weights inside the trees.
+    """
+
+    _parameter_constraints = {
+        **TREE_CONSTRAINTS,
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "bootstrap": ["boolean"],
+        "oob_score": ["boolean", callable],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+        "warm_start": ["boolean"],
+        "max_samples": [
+            None,
+            Interval(RealNotInt, 0.0, None, closed="neither"),
+            Interval(Integral, 1, None, closed="left"),
+        ],
+    }
+
+    @abstractmethod
+    def __init__(
+        self, *, n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf,
+        min_weight_fraction_leaf, max_features, max_leaf_nodes, min_impurity_decrease,
+        bootstrap, oob_score, n_jobs, random_state, verbose, warm_start, ccp_alpha,
+        max_samples, monotonic_cst, class_weight=None,
+    ):  # fmt: skip
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.class_weight = class_weight
+        self.ccp_alpha = ccp_alpha
+        self.max_samples = max_samples
+        self.monotonic_cst = monotonic_cst
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite numbers.
+        y : array-like of shape (n_samples,)
+            Labels or numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative. With a bootstrap, how likely a row is drawn.
+
+        Returns
+        -------
+        self
+        """
+        self._refuse_contradictions()
+        with restored_on_failure(self):
+            old_trees = self.estimators_ if self.warm_start and self._is_fitted() else []
+            X, y = check_table(self, X, y, reset=not old_trees)
+            target = self._encode_target(y)
+            if old_trees and target.n_values != old_trees[0].tree_.max_n_classes:
+                raise ValueError(
+                    f"y has {target.n_values} classes, but the trees that warm_start=True keeps "
+                    f"have {old_trees[0].tree_.max_n_classes}; fit with warm_start=False."
+                )
+            weight = check_sample_weight(sample_weight, X)
+            if target.labels is not None:
+                weight = combine_weights(
+                    self.class_weight, weight, y, target.labels, self.bootstrap
+                )
+            if weight is not None:
+                require_weight(weight)
+            self._n_samples = len(X)
+            self._n_draws = (
+                count_draws(self.max_samples, len(X), weight) if self.bootstrap else None
+            )
+            self._row_weight = weight
+            self.n_outputs_ = 1
+            self._grow(X, target, old_trees)
+            if self.oob_score and (
+                len(self.estimators_) > len(old_trees) or not hasattr(self, "oob_score_")
+            ):
+                self._judge_out_of_bag(X, target)
+        return self
+
+    def _refuse_contradictions(self):
+        """Refuse parameters that are not supported, or contradict each other."""
+        refuse_unsupported(self)
+        if not self.bootstrap and self.max_samples is not None:
+            raise ValueError(
+                "max_samples says how many rows to draw, but bootstrap=False draws none; "
+                "set bootstrap=True or max_samples=None."
+            )
+        if not self.bootstrap and self.oob_score:
+            raise ValueError(
+                "oob_score needs rows that are out of bag, but bootstrap=False leaves none out; "
+                "set bootstrap=True or oob_score=False."
+            )
+        n_old = len(self.estimators_) if self.warm_start and self._is_fitted() else 0
+        if self.n_estimators < n_old:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} must be at least the number of trees that "
+                f"warm_start=True keeps, {n_old}."
+            )
+
+    def _grow(self, X, target, old_trees):
+        random_state = check_random_state(self.random_state)
+        n_new = self.n_estimators - len(old_trees)
+        if n_new == 0:
+            warn(
+                "Warm-start fitting without increasing n_estimators does not fit new trees.",
+                stacklevel=4,
+            )
+        # A warm start goes on in the stream where one fit of all trees would be.
+        seeds = [random_state.randint(DRAW_SEED_MAX) for _ in range(self.n_estimators)]
+        seeds = seeds[len(old_trees) :]
+        plan = make_plan(self, self._criteria[self.criterion], *X.shape, target.n_values)
+        trees = grow_trees(
+            encode(X), target.codes, plan, seeds, self._weigh(seeds, target.codes),
+            self.n_jobs, self.verbose,
+        )  # fmt: skip
+        example = self._empty_tree(plan, target)
+        new_trees = [example.holding(tree, s) for tree, s in zip(trees, seeds, strict=True)]
+        self.estimators_ = [*old_trees, *new_trees]
+
+    def _weigh(self, seeds, codes):
+        """The function that gives the weight of every row in the i-th new tree."""
+        if not self.bootstrap:
+            weight = 1.0 if self._row_weight is None else self._row_weight
+            return lambda i: weight
+        bootstrap = self._bootstrap(seeds)
+        if self.class_weight == "balanced_subsample":
+            return lambda i: balance_subsample(bootstrap.counts(i), bootstrap.draws(i), codes)
+        return bootstrap.counts
+
+    def _bootstrap(self, seeds):
+        probabilities = (
+            None if self._row_weight is None else self._row_weight / self._row_weight.sum()
+        )
+        return Bootstrap(np.asarray(seeds), self._n_samples, self._n_draws, probabilities)
+
+    def _empty_tree(self, plan, target):
+        """A tree estimator with all that the trees of this forest have in common."""
+        tree = self._tree_class(**{name: getattr(self, name) for name in TREE_PARAMETERS})
+        tree.n_features_in_ = self.n_features_in_
+        tree.n_outputs_ = 1
+        tree.max_features_ = plan.limits.max_features
+        if target.labels is not None:
+            tree.classes_ = np.arange(target.n_values, dtype=np.float64)
+            tree.n_classes_ = target.n_values
+        return tree
+
+    def _judge_out_of_bag(self, X, target):
+        bootstrap = self._bootstrap([tree.random_state for tree in self.estimators_])
+        oob = predict_out_of_bag(self._packed(), np.ascontiguousarray(X), bootstrap.out_of_bag)
+        known = oob.is_known
+        if not known.all():
+            warn(
+                f"{np.count_nonzero(~known)} of {len(known)} rows were never out of bag: they "
+                "are nan in the out-of-bag predictions and left out of oob_score_. "
+                "More trees make this rarer.",
+                stacklevel=4,
+            )
+        self._keep_out_of_bag(oob.values)
+        score = self.oob_score if callable(self.oob_score) else self._default_score
+        truth = target.codes if target.labels is None else target.codes.astype(np.int64)
+        guess = self._decide(oob.values[known])
+        self.oob_score_ = score(truth[known], guess) if known.any() else np.nan
+
+    def __sklearn_is_fitted__(self):
+        return self._is_fitted()
+
+    def _is_fitted(self):
+        return len(getattr(self, "estimators_", ())) > 0
+
+    def __getstate__(self):
+        return {k: v for k, v in super().__getstate__().items() if k != "_walked"}
+
+    def _packed(self):
+        """The trees of `estimators_`, packed for walking when first asked for."""
+        trees = [estimator.tree_ for estimator in self.estimators_]
+        known, packed = getattr(self, "_walked", (None, None))
+        if known != trees:
+            packed = pack(trees)
+            self._walked = trees, packed
+        return packed
+
+    def _values(self, X, check_input):
+        return soft_vote(self._packed(), self._check_X(X, check_input), self.n_jobs)
+
+    def apply(self, X):
+        """Number of the leaf that each row reaches in each tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_estimators), int64
+        """
+        X = self._check_X(X)
+        packed = self._packed()
+        leaves = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(leaf_ids)(packed, tree, X) for tree in range(len(self.estimators_))
+        )
+        return np.array(leaves).T
+
+    def decision_path(self, X):
+        """Which nodes of which tree each row passes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        indicator : scipy.sparse.csr_matrix of shape (n_samples, n_nodes)
+            The nodes of all trees, tree after tree.
+        n_nodes_ptr : ndarray of shape (n_estimators + 1,), int64
+            Tree t owns columns n_nodes_ptr[t]:n_nodes_ptr[t + 1].
+        """
+        X = self._check_X(X)
+        paths = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(estimator.tree_.decision_path)(X) for estimator in self.estimators_
+        )
+        n_nodes_ptr = np.cumsum([0, *(path.shape[1] for path in paths)])
+        return hstack(paths).tocsr(), n_nodes_ptr
+
+    @property
+    def estimators_samples_(self):
+        """Rows drawn for each tree, made anew from its seed: a list of int32 arrays."""
+        check_is_fitted(self)
+        bootstrap = self._bootstrap([tree.random_state for tree in self.estimators_])
+        return [bootstrap.draws(tree) for tree in range(len(self.estimators_))]
+
+    @property
+    def feature_importances_(self):
+        """Mean decrease in impurity, (n_features,); sums to 1, or all 0 if no tree splits.
+
+        See `importance.mdi`, which adds its standard error and names its bias.
+        """
+        check_is_fitted(self)
+        per_tree = [tree.feature_importances_ for tree in self.estimators_]
+        grown = [values for values in per_tree if values.any()]
+        if not grown:
+            return np.zeros(self.n_features_in_)
+        mean = np.mean(grown, axis=0)
+        return mean / mean.sum()
+
+
+class RandomForestClassifier(ClassifierOutputs, BaseForest):
+    __doc__ = "A random forest of classification trees.\n" + BaseForest.__doc__.partition("\n")[2]
+    _parameter_constraints = {
+        **BaseForest._parameter_constraints,
+        "criterion": CLASSIFIER_CRITERION,
+        "class_weight": [StrOptions({"balanced", "balanced_subsample"}), dict, list, None],
+    }
+    _tree_class = DecisionTreeClassifier
+    _default_score = staticmethod(accuracy_score)
+
+    def __init__(
+        self, n_estimators=100, *, criterion="gini", max_depth=None, min_samples_split=2,
+        min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features="sqrt",
+        max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=True, oob_score=False,
+        n_jobs=None, random_state=None, verbose=0, warm_start=False, class_weight=None,
+        ccp_alpha=0.0, max_samples=None, monotonic_cst=None,
+    ):  # fmt: skip
+        super().__init__(
+            n_estimators=n_estimators, criterion=criterion, max_depth=max_depth,
+            min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf,
+            min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
+            max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
+            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state,
+            verbose=verbose, warm_start=warm_start, class_weight=class_weight,
+            ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
+        )  # fmt: skip
+
+    def _keep_out_of_bag(self, values):
+        self.oob_decision_function_ = values
+
+    @staticmethod
+    def _decide(values):
+        return values.argmax(axis=1)
+
+
+class RandomForestRegressor(RegressorOutputs, BaseForest):
+    __doc__ = "A random forest of regression trees.\n" + BaseForest.__doc__.partition("\n")[2]
+    _parameter_constraints = {
+        **BaseForest._parameter_constraints,
+        "criterion": REGRESSOR_CRITERION,
+    }
+    _tree_class = DecisionTreeRegressor
+    _default_score = staticmethod(r2_score)
+
+    def __init__(
+        self, n_estimators=100, *, criterion="squared_error", max_depth=None,
+        min_samples_split=2, min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features=1.0,
+        max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=True, oob_score=False,
+        n_jobs=None, random_state=None, verbose=0, warm_start=False, ccp_alpha=0.0,
+        max_samples=None, monotonic_cst=None,
+    ):  # fmt: skip
+        super().__init__(
+            n_estimators=n_estimators, criterion=criterion, max_depth=max_depth,
+            min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf,
+            min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
+            max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
+            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state,
+            verbose=verbose, warm_start=warm_start, ccp_alpha=ccp_alpha,
+            max_samples=max_samples, monotonic_cst=monotonic_cst,
+        )  # fmt: skip
+
+    def _keep_out_of_bag(self, values):
+        self.oob_prediction_ = values[:, 0]
+
+    @staticmethod
+    def _decide(values):
+        return values[:, 0]

@@ -1,0 +1,36 @@
+"""How the outputs of the trees become one: functions of the values that rows receive."""
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils.parallel import Parallel, delayed
+
+from cart.traverse import sum_of_values
+
+# Fewer rows per thread are sent faster by one.
+_MIN_ROWS_PER_WORKER = 1024
+
+
+def soft_vote(packed, X, n_jobs=None):
+    """Mean over trees of the class shares, or of the means; bitwise the same for every `n_jobs`.
+
+    Parameters
+    ----------
+    packed : cart.traverse.Packed
+    X : ndarray of shape (n_samples, n_features), float32, C order
+    n_jobs : int or None
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_values), float64
+    """
+    n_trees = len(packed.start) - 1
+    n_parts = min(effective_n_jobs(n_jobs), len(X) // _MIN_ROWS_PER_WORKER)
+    if n_parts < 2:
+        return sum_of_values(packed, X) / n_trees
+    out = np.zeros((len(X), packed.value.shape[1]))
+    Parallel(n_jobs=n_parts, require="sharedmem")(
+        delayed(sum_of_values)(packed, X, rows=rows, out=out)
+        for rows in np.array_split(np.arange(len(X)), n_parts)
+    )
+    out /= n_trees
+    return out

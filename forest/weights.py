@@ -1,0 +1,49 @@
+"""Row weights of a forest: sample weights and class weights in one.
+
+With a bootstrap they are the probabilities of the draws, without one the weights inside the
+trees (scikit-learn 1.9). "balanced_subsample" alone weighs the rows inside bootstrapped trees.
+"""
+
+import numpy as np
+from sklearn.utils import compute_class_weight, compute_sample_weight
+
+
+def combine_weights(class_weight, sample_weight, y, classes, bootstrap):
+    """Weight of every row, or None where all rows weigh the same.
+
+    Parameters
+    ----------
+    class_weight : dict, list of one dict, "balanced", "balanced_subsample" or None
+    sample_weight : ndarray of shape (n_samples,), float64, or None
+    y : ndarray of shape (n_samples,)
+    classes : ndarray of shape (n_classes,)
+    bootstrap : bool
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), float64, or None
+    """
+    if class_weight is None or (class_weight == "balanced_subsample" and bootstrap):
+        return sample_weight
+    if isinstance(class_weight, str):
+        shares = compute_class_weight("balanced", classes=classes, y=y, sample_weight=sample_weight)
+        class_weight = dict(zip(classes, shares, strict=True))
+    weight = compute_sample_weight(class_weight, y)
+    return weight if sample_weight is None else sample_weight * weight
+
+
+def balance_subsample(counts, draws, codes):
+    """In-bag counts of one tree, times the weights that balance the classes among its draws.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_samples,), int64
+    draws : ndarray of shape (n_draws,), int32
+    codes : ndarray of shape (n_samples,), float64
+        Class of every row.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), float64
+    """
+    return counts * compute_sample_weight("balanced", codes.astype(np.int64), indices=draws)
