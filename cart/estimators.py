@@ -124,7 +124,7 @@ class BaseDecisionTree(BaseEstimator, metaclass=ABCMeta):
         -------
         self
         """
-        refuse_unsupported(self)
+        refuse_unsupported(self, self._criteria)
         with restored_on_failure(self):
             if check_input:
                 X, y = check_table(self, X, y)

@@ -35,8 +35,14 @@ REGRESSOR_CRITERION = [
 ]
 
 
-def refuse_unsupported(estimator):
+def refuse_unsupported(estimator, criteria):
     """Refuse what scikit-learn has and this version does not.
+
+    Parameters
+    ----------
+    estimator : a tree or a forest, ours or scikit-learn's
+    criteria : dict
+        The criteria of its task, see `cart.criteria`.
 
     Raises
     ------
@@ -45,10 +51,10 @@ def refuse_unsupported(estimator):
     """
     name = type(estimator).__name__
     params = estimator.get_params(deep=False)
-    if params["criterion"] not in estimator._criteria:
+    if params["criterion"] not in criteria:
         raise ValueError(
             f"{name} does not support criterion={params['criterion']!r} yet; "
-            f"use one of {sorted(estimator._criteria)}."
+            f"use one of {sorted(criteria)}."
         )
     for parameter, works in (("splitter", "best"), ("ccp_alpha", 0.0), ("monotonic_cst", None)):
         value = params.get(parameter, works)

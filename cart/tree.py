@@ -85,15 +85,7 @@ class Tree:
         -------
         ndarray of shape (n_features,), float64
         """
-        split = np.flatnonzero(self.children_left != LEAF)
-        burden = self.weighted_n_node_samples * self.impurity
-        decrease = (
-            burden[split] - burden[self.children_left[split]] - burden[self.children_right[split]]
-        )
-        importances = np.bincount(self.feature[split], decrease, self.n_features)
-        importances /= self.weighted_n_node_samples[0]
-        total = importances.sum()
-        return importances / total if normalize and total > 0.0 else importances
+        return impurity_decrease(self, normalize)
 
     def apply(self, X):
         """Number of the leaf that each row of X reaches.
@@ -141,3 +133,26 @@ class Tree:
         indices = np.concatenate(indices)
         shape = (len(indptr) - 1, self.node_count)
         return csr_matrix((np.ones(len(indices), np.int64), indices, indptr), shape=shape)
+
+
+def impurity_decrease(tree, normalize):
+    """Weighted impurity decrease of the splits on each feature, see `Tree`.
+
+    Parameters
+    ----------
+    tree : Tree, or any object with scikit-learn's node arrays
+    normalize : bool
+
+    Returns
+    -------
+    ndarray of shape (n_features,), float64
+    """
+    split = np.flatnonzero(tree.children_left != LEAF)
+    burden = tree.weighted_n_node_samples * tree.impurity
+    decrease = (
+        burden[split] - burden[tree.children_left[split]] - burden[tree.children_right[split]]
+    )
+    importances = np.bincount(tree.feature[split], decrease, tree.n_features)
+    importances /= tree.weighted_n_node_samples[0]
+    total = importances.sum()
+    return importances / total if normalize and total > 0.0 else importances

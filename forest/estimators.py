@@ -195,7 +195,7 @@ class BaseForest(BaseEstimator, metaclass=ABCMeta):
 
     def _refuse_contradictions(self):
         """Refuse parameters that are not supported, or contradict each other."""
-        refuse_unsupported(self)
+        refuse_unsupported(self, self._criteria)
         if not self.bootstrap and self.max_samples is not None:
             raise ValueError(
                 "max_samples says how many rows to draw, but bootstrap=False draws none; "

@@ -1,0 +1,97 @@
+"""Losses of a single tree: what a row costs in a leaf.
+
+A loss is a NamedTuple with the method `at(leaf, row)`, made per tree from the values of its nodes
+and the codes of the rows at hand.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.jit import dispatch
+
+
+@dispatch
+def at(loss, leaf, row):
+    """Loss of a row in a leaf."""
+    return loss.at(leaf, row)
+
+
+class LabelLoss(NamedTuple):
+    """A loss that depends on the leaf and on the row's class only."""
+
+    table: np.ndarray  # (n_nodes, n_classes) float64
+    codes: np.ndarray  # (n_rows,) int64
+
+    def at(self, leaf, row):
+        return self.table[leaf, self.codes[row]]
+
+    def of(self, leaves):
+        """Loss of every row in its leaf, (n_rows,)."""
+        return self.table[leaves, self.codes]
+
+
+class SquaredLoss(NamedTuple):
+    """Squared difference of the leaf's mean and the row's target."""
+
+    means: np.ndarray  # (n_nodes,) float64
+    targets: np.ndarray  # (n_rows,) float64
+
+    def at(self, leaf, row):
+        difference = self.means[leaf] - self.targets[row]
+        return difference * difference
+
+    def of(self, leaves):
+        """Loss of every row in its leaf, (n_rows,)."""
+        return np.square(self.means[leaves] - self.targets)
+
+
+def zero_one(values, codes):
+    """1 where the most probable class (the first of several) is not the row's."""
+    wrong = np.ones_like(values)
+    wrong[np.arange(len(values)), values.argmax(axis=1)] = 0.0
+    return LabelLoss(wrong, codes.astype(np.int64))
+
+
+def brier(values, codes):
+    """Sum over classes of (share - 1 if it is the row's class)^2 (Brier 1950, all classes)."""
+    squares = np.square(values).sum(axis=1, keepdims=True)
+    return LabelLoss(squares - 2.0 * values + 1.0, codes.astype(np.int64))
+
+
+def squared_error(values, codes):
+    """(mean - target)^2."""
+    return SquaredLoss(np.ascontiguousarray(values[:, 0]), codes)
+
+
+# The names a user types; the first is the default.
+CLASSIFICATION = {"zero_one": zero_one, "brier": brier}
+REGRESSION = {"squared_error": squared_error}
+
+
+def choose_loss(name, classification):
+    """The loss of that name.
+
+    Parameters
+    ----------
+    name : str or None
+        None is 0-1 loss in classification, squared error in regression.
+    classification : bool
+
+    Returns
+    -------
+    name : str
+    loss : callable
+        `loss(values, codes)`, of node values (n_nodes, n_values) and row codes (n_rows,).
+
+    Raises
+    ------
+    ValueError
+        If the loss does not fit the task.
+    """
+    losses = CLASSIFICATION if classification else REGRESSION
+    task = "classification" if classification else "regression"
+    name = next(iter(losses)) if name is None else name
+    if name not in losses:
+        raise ValueError(f"loss={name!r} is not a loss of {task}; use one of {sorted(losses)}.")
+    return name, losses[name]
