@@ -153,6 +153,6 @@ def impurity_decrease(tree, normalize):
         burden[split] - burden[tree.children_left[split]] - burden[tree.children_right[split]]
     )
     importances = np.bincount(tree.feature[split], decrease, tree.n_features)
-    importances /= tree.weighted_n_node_samples[0]
+    importances = importances / tree.weighted_n_node_samples[0]
     total = importances.sum()
     return importances / total if normalize and total > 0.0 else importances

@@ -214,13 +214,13 @@ class BaseForest(BaseEstimator, metaclass=ABCMeta):
             )
 
     def _grow(self, X, target, old_trees):
-        random_state = check_random_state(self.random_state)
-        n_new = self.n_estimators - len(old_trees)
-        if n_new == 0:
+        if len(old_trees) == self.n_estimators:
             warn(
                 "Warm-start fitting without increasing n_estimators does not fit new trees.",
                 stacklevel=4,
             )
+            return
+        random_state = check_random_state(self.random_state)
         # A warm start goes on in the stream where one fit of all trees would be.
         seeds = [random_state.randint(DRAW_SEED_MAX) for _ in range(self.n_estimators)]
         seeds = seeds[len(old_trees) :]
@@ -296,7 +296,8 @@ class BaseForest(BaseEstimator, metaclass=ABCMeta):
         return packed
 
     def _values(self, X, check_input):
-        return soft_vote(self._packed(), self._check_X(X, check_input), self.n_jobs)
+        X = self._check_X(X, check_input)
+        return soft_vote(self._packed(), X, self.n_jobs)
 
     def apply(self, X):
         """Number of the leaf that each row reaches in each tree.

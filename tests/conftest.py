@@ -1,0 +1,50 @@
+"""What all tests share: kernels compiled once, data sets, and a line on california at the end."""
+
+import os
+from pathlib import Path
+
+from benchmarks.cache import use_digest_cache
+
+use_digest_cache()  # before numba is imported
+_SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "scikit_learn_data"
+if _SHARED_DATA.is_dir():
+    os.environ.setdefault("SCIKIT_LEARN_DATA", str(_SHARED_DATA))
+
+import pytest  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
+
+from tests import data  # noqa: E402
+
+settings.register_profile(
+    "cartwood",
+    deadline=None,
+    derandomize=True,
+    max_examples=40,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("cartwood")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "california: needs the California housing table")
+
+
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("california") and data.why_no_california():
+        pytest.skip(data.why_no_california())
+
+
+@pytest.fixture
+def california():
+    """X and y of the California housing table."""
+    return data.load("california")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say whether the tests on california ran."""
+    reports = terminalreporter.getreports("passed") + terminalreporter.getreports("failed")
+    n = sum("california" in report.keywords and report.when == "call" for report in reports)
+    reason = data.why_no_california() or "no such test was selected"
+    terminalreporter.write_line(
+        f"california: ran {n} tests" if n else f"california: not run, {reason}"
+    )

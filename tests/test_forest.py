@@ -1,0 +1,245 @@
+"""What a forest promises beyond the trees themselves."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.ensemble import RandomForestClassifier as PeerClassifier
+from sklearn.ensemble import RandomForestRegressor as PeerRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import balanced_accuracy_score, mean_absolute_error
+
+from cart import DecisionTreeClassifier
+from forest import RandomForestClassifier, RandomForestRegressor
+from tests.oracles import forests as oracle
+
+FORESTS = [
+    (RandomForestClassifier, PeerClassifier, load_breast_cancer),
+    (RandomForestRegressor, PeerRegressor, load_diabetes),
+]
+EACH_FOREST = pytest.mark.parametrize(
+    ("ours", "peer", "load"), FORESTS, ids=["classifier", "regressor"]
+)
+
+
+def out_of_bag_attribute(forest):
+    return getattr(forest, "oob_decision_function_", getattr(forest, "oob_prediction_", None))
+
+
+def outputs(forest, X):
+    return forest.predict_proba(X) if hasattr(forest, "classes_") else forest.predict(X)
+
+
+@EACH_FOREST
+@pytest.mark.parametrize(
+    "params",
+    [{}, {"max_samples": 0.4}, {"max_samples": 60}, {"bootstrap": False, "max_features": 3}],
+    ids=str,
+)
+def test_draws_and_seeds_are_scikit_learns(ours, peer, load, params):
+    X, y = load(return_X_y=True)
+    a = ours(12, random_state=3, **params).fit(X, y)
+    b = peer(12, random_state=3, **params).fit(X, y)
+    for mine, theirs in zip(a.estimators_samples_, b.estimators_samples_, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert [t.random_state for t in a.estimators_] == [t.random_state for t in b.estimators_]
+    np.testing.assert_array_equal(a.apply(X), b.apply(X))
+    np.testing.assert_array_equal(outputs(a, X), outputs(b, X))
+
+
+def test_weights_draw_rows_as_in_scikit_learn():
+    X, y = load_breast_cancer(return_X_y=True)
+    weight = np.random.RandomState(0).uniform(0.1, 3, len(y))
+    for params in ({}, {"class_weight": "balanced"}, {"class_weight": {0: 1, 1: 5}}):
+        a = RandomForestClassifier(8, random_state=1, **params).fit(X, y, weight)
+        b = PeerClassifier(8, random_state=1, **params).fit(X, y, weight)
+        for mine, theirs in zip(a.estimators_samples_, b.estimators_samples_, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+        np.testing.assert_array_equal(a.predict_proba(X), b.predict_proba(X))
+
+
+@EACH_FOREST
+def test_out_of_bag_predictions_are_those_of_the_plain_loop(ours, peer, load):
+    X, y = load(return_X_y=True)
+    forest = ours(30, random_state=0, oob_score=True, max_depth=6).fit(X, y)
+    trees = [tree.tree_ for tree in forest.estimators_]
+    expected = oracle.out_of_bag_values(trees, forest.estimators_samples_, X)
+    if not hasattr(forest, "classes_"):
+        expected = expected[:, 0]
+    np.testing.assert_allclose(out_of_bag_attribute(forest), expected, rtol=1e-12)
+
+
+@EACH_FOREST
+def test_out_of_bag_scores_are_scikit_learns_when_every_row_was_out_of_bag(ours, peer, load):
+    X, y = load(return_X_y=True)
+    a = ours(60, random_state=0, oob_score=True).fit(X, y)
+    b = peer(60, random_state=0, oob_score=True).fit(X, y)
+    np.testing.assert_allclose(out_of_bag_attribute(a), out_of_bag_attribute(b), rtol=1e-12)
+    assert a.oob_score_ == pytest.approx(b.oob_score_, abs=1e-12)
+    metric = balanced_accuracy_score if hasattr(a, "classes_") else mean_absolute_error
+    a.set_params(oob_score=metric).fit(X, y)
+    b.set_params(oob_score=metric).fit(X, y)
+    assert a.oob_score_ == pytest.approx(b.oob_score_, abs=1e-12)
+
+
+@EACH_FOREST
+def test_rows_never_out_of_bag_are_nan_and_not_scored(ours, peer, load):
+    X, y = load(return_X_y=True)
+    forest = ours(2, random_state=0, oob_score=True)
+    with pytest.warns(UserWarning, match="never out of bag") as caught:
+        forest.fit(X, y)
+    in_bag = [set(draws) for draws in forest.estimators_samples_]
+    never = np.array([all(i in drawn for drawn in in_bag) for i in range(len(y))])
+    assert 0 < never.sum() < len(y)
+    assert any(f"{never.sum()} of {len(y)} rows" in str(w.message) for w in caught)
+    values = out_of_bag_attribute(forest).reshape(len(y), -1)
+    np.testing.assert_array_equal(np.isnan(values).all(axis=1), never)
+    scored = values[~never]
+    if hasattr(forest, "classes_"):
+        expected = (forest.classes_[scored.argmax(axis=1)] == y[~never]).mean()
+    else:
+        rest = y[~never] - scored[:, 0]
+        expected = 1 - (rest**2).sum() / ((y[~never] - y[~never].mean()) ** 2).sum()
+    assert forest.oob_score_ == pytest.approx(expected, abs=1e-12)
+
+
+@given(seed=st.integers(0, 1000), n=st.integers(2, 60), max_samples=st.floats(0.1, 1.5))
+def test_every_row_is_in_bag_or_out_of_bag_for_each_tree(seed, n, max_samples):
+    rng = np.random.RandomState(seed)
+    X, y = rng.normal(size=(n, 3)), rng.normal(size=n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        forest = RandomForestRegressor(3, random_state=seed, max_samples=max_samples).fit(X, y)
+    bootstrap = forest._bootstrap([tree.random_state for tree in forest.estimators_])
+    for t, draws in enumerate(forest.estimators_samples_):
+        counts, left_out = bootstrap.counts(t), bootstrap.out_of_bag(t)
+        assert counts.sum() == len(draws) == max(1, int(max_samples * n))
+        assert sorted([*np.unique(draws), *left_out]) == list(range(n))
+        assert forest.estimators_[t].tree_.weighted_n_node_samples[0] == len(draws)
+        assert forest.estimators_[t].tree_.n_node_samples[0] == n - len(left_out)
+
+
+def test_share_of_out_of_bag_rows():
+    """(1 - 1/n)^n of the rows are out of bag, 1/e for large n (Breiman 1996)."""
+    n, n_trees = 400, 300
+    rng = np.random.RandomState(0)
+    forest = RandomForestRegressor(n_trees, max_depth=1, random_state=0)
+    forest.fit(rng.normal(size=(n, 1)), rng.normal(size=n))
+    share = np.mean([n - len(np.unique(draws)) for draws in forest.estimators_samples_]) / n
+    assert share == pytest.approx((1 - 1 / n) ** n, abs=0.004)
+
+
+@EACH_FOREST
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_the_model_does_not_depend_on_n_jobs(ours, peer, load, n_jobs):
+    X, y = load(return_X_y=True)
+    X = np.tile(X, (6, 1)) + np.random.RandomState(0).normal(scale=1e-3, size=(6 * len(X), 1))
+    y = np.tile(y, 6)
+    alone = ours(30, random_state=0, oob_score=True).fit(X, y)
+    many = ours(30, random_state=0, oob_score=True, n_jobs=n_jobs).fit(X, y)
+    np.testing.assert_array_equal(outputs(alone, X), outputs(many, X))
+    np.testing.assert_array_equal(out_of_bag_attribute(alone), out_of_bag_attribute(many))
+    np.testing.assert_array_equal(alone.feature_importances_, many.feature_importances_)
+    np.testing.assert_array_equal(alone.apply(X), many.apply(X))
+
+
+@EACH_FOREST
+def test_a_warm_start_is_one_fit(ours, peer, load):
+    X, y = load(return_X_y=True)
+    once = ours(20, random_state=5, oob_score=True).fit(X, y)
+    grown = ours(8, random_state=5, warm_start=True, oob_score=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        grown.fit(X, y)
+    first = grown.estimators_[0]
+    grown.set_params(n_estimators=20).fit(X, y)
+    assert grown.estimators_[0] is first
+    np.testing.assert_array_equal(outputs(once, X), outputs(grown, X))
+    assert grown.oob_score_ == once.oob_score_
+    with pytest.warns(UserWarning, match="does not fit new trees"):
+        grown.fit(X, y)
+    with pytest.raises(ValueError, match="n_estimators=3 must be at least"):
+        grown.set_params(n_estimators=3).fit(X, y)
+
+
+def test_a_warm_start_refuses_another_table():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(2, warm_start=True).fit(X, y)
+    forest.set_params(n_estimators=4)
+    with pytest.raises(ValueError, match="4 features"):
+        forest.fit(X[:, :2], y)
+    with pytest.raises(ValueError, match="2 classes"):
+        forest.fit(X[y < 2], y[y < 2])
+    assert forest.predict(X).shape == y.shape
+
+
+@EACH_FOREST
+def test_decision_path_and_leaves_are_scikit_learns(ours, peer, load):
+    X, y = load(return_X_y=True)
+    a, b = ours(4, random_state=0).fit(X, y), peer(4, random_state=0).fit(X, y)
+    mine, my_starts = a.decision_path(X[:20])
+    theirs, their_starts = b.decision_path(X[:20])
+    np.testing.assert_array_equal(my_starts, their_starts)
+    np.testing.assert_array_equal(mine.toarray(), theirs.toarray())
+    np.testing.assert_allclose(a.feature_importances_, b.feature_importances_, rtol=1e-12)
+
+
+@EACH_FOREST
+def test_pickle_and_clone(ours, peer, load):
+    X, y = load(return_X_y=True)
+    forest = ours(5, random_state=0).fit(X, y)
+    before = outputs(forest, X)
+    again = pickle.loads(pickle.dumps(forest))
+    np.testing.assert_array_equal(outputs(again, X), before)
+    with pytest.raises(NotFittedError):
+        clone(forest).predict(X)
+
+
+def test_trees_taken_away_do_not_vote():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(6, random_state=0).fit(X, y)
+    forest.predict(X)
+    forest.estimators_ = forest.estimators_[:2]
+    expected = np.mean([tree.predict_proba(X) for tree in forest.estimators_], axis=0)
+    np.testing.assert_array_equal(forest.predict_proba(X), expected)
+
+
+@pytest.mark.parametrize("model", [DecisionTreeClassifier(), RandomForestClassifier(3)], ids=repr)
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError])
+def test_an_interrupted_fit_leaves_the_old_model(model, failure, monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    model.set_params(random_state=0).fit(X, y)
+    before = model.predict_proba(X)
+
+    def stop(*args, **kwargs):
+        raise failure
+
+    monkeypatch.setattr("cart.estimators.grow_tree", stop)
+    monkeypatch.setattr("forest.grow.grow_tree", stop)
+    with pytest.raises(failure):
+        model.fit(X[:, :2], y == 1)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+    assert model.fit(X[:, :2], y == 1).predict(X[:, :2]).dtype == bool
+
+
+def test_contradictions_are_refused():
+    X, y = load_iris(return_X_y=True)
+    for params, words in (
+        ({"bootstrap": False, "oob_score": True}, "bootstrap=True"),
+        ({"bootstrap": False, "max_samples": 0.5}, "bootstrap=True"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            RandomForestClassifier(**params).fit(X, y)
+    with pytest.raises(ValueError, match="at least one non-zero"):
+        RandomForestClassifier(2).fit(X, y, np.zeros(len(y)))
+    for model in (RandomForestClassifier, DecisionTreeClassifier):
+        with pytest.raises(ValueError, match="weight 0"):
+            model(class_weight=dict.fromkeys(range(3), 0)).fit(X, y)
+    with pytest.warns(UserWarning, match="draws only 1 rows"):
+        RandomForestClassifier(2, max_samples=0.01).fit(X, y)
