@@ -87,8 +87,9 @@ class Importances:
         ax.set_ylim(-0.6, len(shown) - 0.4)
         ax.axvline(0.0, color="#333333", linewidth=0.8)
         ax.set_xlabel(f"{self.unit}\n(bar: ± 1 standard error {self.uncertainty})")
-        left_out = len(self.values) - len(shown)
-        ax.set_title(self.measure + (f" (without the last {left_out})" if left_out > 0 else ""))
+        n_all = len(self.values)
+        some = f": the {len(shown)} most important of {n_all}" if len(shown) < n_all else ""
+        ax.set_title(self.measure + some)
         ax.spines[["top", "right"]].set_visible(False)
         return ax
 

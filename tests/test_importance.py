@@ -240,7 +240,7 @@ def test_result_table_and_plot():
     ax = result.plot(max_features=5)
     assert [t.get_text() for t in ax.get_yticklabels()] == list(table.index[:5][::-1])
     np.testing.assert_allclose([bar.get_width() for bar in ax.patches], table.importance[:5][::-1])
-    assert "without the last 8" in ax.get_title()
+    assert "the 5 most important of 13" in ax.get_title()
     assert table.index[0] in repr(result)
     unnamed = mdi(RandomForestClassifier(3).fit(frame.to_numpy(), y))
     assert list(unnamed.feature_names[:2]) == ["x0", "x1"]
