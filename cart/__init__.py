@@ -1,5 +1,15 @@
 """CART: one decision tree, grown by numba kernels, scikit-learn's node for node."""
 
-from cart.estimators import DecisionTreeClassifier, DecisionTreeRegressor
+from cart.estimators import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeClassifier,
+    ExtraTreeRegressor,
+)
 
-__all__ = ["DecisionTreeClassifier", "DecisionTreeRegressor"]
+__all__ = [
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
+    "ExtraTreeClassifier",
+    "ExtraTreeRegressor",
+]

@@ -1,9 +1,10 @@
 """Split criteria: what a node's impurity is, and what a cut makes of it.
 
 A criterion is a NamedTuple of small arrays and the methods of the protocol below. A node's
-samples come as `records`, float64 of shape (n, 1 + n_outputs): the weight, then the targets.
-Sums are taken in the order in which samples arrive, and the right side of a cut is the node
-minus its left side, as in scikit-learn, so that floating-point sums agree with it.
+samples come as `records`, float64 of shape (n, 1 + n_outputs): the weight, then the targets; and
+as `keys`, which hold their positions in `records` in some order (see `cart.order`). Sums are
+taken in that order, and the right side of a cut is the node minus its left side, as in
+scikit-learn, so that floating-point sums agree with it.
 """
 
 import math
@@ -11,23 +12,64 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit import dispatch, inline_kernel
+from cart.jit import dispatch, inline_kernel, kernel
+from cart.order import position_of, sort_positions_by_value
 
 _LN2 = math.log(2.0)
+EPSILON = np.finfo(np.float64).eps
 
 # ---------------------------------------------------------------------------- the protocol
 
 
 @dispatch
-def clear(criterion):
-    """Forget every sample."""
-    criterion.clear()
+def load(criterion, records, n):
+    """Sum up the first `n` records: they are the node."""
+    criterion.load(records, n)
 
 
 @dispatch
-def add(criterion, records, i):
-    """Count sample i as part of the node."""
-    criterion.add(records, i)
+def arrange(criterion, records, keys, n):
+    """Take the node's samples in the order of `keys` from now on; put the cut before the first."""
+    criterion.arrange(records, keys, n)
+
+
+@dispatch
+def advance(criterion, records, keys, cut, p, n):
+    """Move the cut from behind the first `cut` samples to behind the first `p`, further right."""
+    criterion.advance(records, keys, cut, p, n)
+
+
+@dispatch
+def score(criterion):
+    """Quality of the cut: higher is better, comparable within one node only."""
+    return criterion.score()
+
+
+@dispatch
+def impurity(criterion, records, n):
+    """Impurity of the node."""
+    return criterion.impurity(records, n)
+
+
+@dispatch
+def children_impurity(criterion, records, keys, n_left, n):
+    """Impurities left and right of the cut, which lies behind the first `n_left` samples."""
+    return criterion.children_impurity(records, keys, n_left, n)
+
+
+@dispatch
+def side_values(criterion):
+    """What the sides of the cut would predict, of the first class or the mean: left, right."""
+    return criterion.side_values()
+
+
+@dispatch
+def write_value(criterion, value):
+    """Write what the node predicts into `value`, (n_outputs, n_values)."""
+    criterion.write_value(value)
+
+
+# What class counts and sums have in common: a cut advances over the shorter way.
 
 
 @dispatch
@@ -54,28 +96,33 @@ def move_right(criterion, records, i):
     criterion.move_right(records, i)
 
 
-@dispatch
-def score(criterion):
-    """Quality of the cut: higher is better, comparable within one node only."""
-    return criterion.score()
+def _arrange_sums(self, records, keys, n):
+    all_right(self)
+
+
+def _advance_sums(self, records, keys, cut, p, n):
+    if p - cut <= n - p:
+        for i in range(cut, p):
+            move_left(self, records, position_of(keys[i]))
+    else:
+        all_left(self)
+        for i in range(n - 1, p - 1, -1):
+            move_right(self, records, position_of(keys[i]))
 
 
 @dispatch
-def impurity(criterion):
-    """Impurity of the node."""
-    return criterion.impurity()
+def side_impurities(criterion):
+    """Impurities left and right of the cut, where they follow from counts."""
+    return criterion.side_impurities()
 
 
-@dispatch
-def children_impurity(criterion, records, n_left):
-    """Impurities left and right of the cut; the first `n_left` records lie left."""
-    return criterion.children_impurity(records, n_left)
+def _children_of_counts(self, records, keys, n_left, n):
+    return side_impurities(self)
 
 
-@dispatch
-def write_value(criterion, value):
-    """Write what the node predicts into `value`, (n_outputs, n_values)."""
-    criterion.write_value(value)
+def _score_of_counts(self):
+    left, right = side_impurities(self)
+    return -(self.weight[0] - self.weight[1]) * right - self.weight[1] * left
 
 
 @inline_kernel
@@ -94,20 +141,22 @@ class ClassCounts(NamedTuple):
     weight: np.ndarray  # (2,) float64: of the node, and of its left side
 
     @classmethod
-    def create(cls, n_outputs, n_values):
+    def create(cls, n_outputs, n_values, n_samples):
         return cls(np.zeros((n_outputs, n_values)), np.zeros((n_outputs, n_values)), np.zeros(2))
 
-    def clear(self):
+    def load(self, records, n):
         for k in range(self.node.shape[0]):
             for c in range(self.node.shape[1]):
                 self.node[k, c] = 0.0
         self.weight[0] = 0.0
+        for i in range(n):
+            w = records[i, 0]
+            for k in range(self.node.shape[0]):
+                self.node[k, int(records[i, k + 1])] += w
+            self.weight[0] += w
 
-    def add(self, records, i):
-        w = records[i, 0]
-        for k in range(self.node.shape[0]):
-            self.node[k, int(records[i, k + 1])] += w
-        self.weight[0] += w
+    arrange = _arrange_sums
+    advance = _advance_sums
 
     def all_right(self):
         for k in range(self.node.shape[0]):
@@ -133,6 +182,11 @@ class ClassCounts(NamedTuple):
             self.left[k, int(records[i, k + 1])] -= w
         self.weight[1] -= w
 
+    def side_values(self):
+        weight_left = self.weight[1]
+        left = self.left[0, 0]
+        return left / weight_left, (self.node[0, 0] - left) / (self.weight[0] - weight_left)
+
     def write_value(self, value):
         for k in range(self.node.shape[0]):
             for c in range(self.node.shape[1]):
@@ -144,7 +198,7 @@ class Gini(ClassCounts):
 
     __slots__ = ()
 
-    def impurity(self):
+    def impurity(self, records, n):
         gini = 0.0
         for k in range(self.node.shape[0]):
             squares = 0.0
@@ -153,7 +207,10 @@ class Gini(ClassCounts):
             gini += 1.0 - squares / (self.weight[0] * self.weight[0])
         return gini / self.node.shape[0]
 
-    def children_impurity(self, records, n_left):
+    children_impurity = _children_of_counts
+    score = _score_of_counts
+
+    def side_impurities(self):
         weight_left = self.weight[1]
         weight_right = self.weight[0] - weight_left
         gini_left = 0.0
@@ -170,24 +227,23 @@ class Gini(ClassCounts):
             gini_right += 1.0 - squares_right / (weight_right * weight_right)
         return _mean(gini_left, self.node.shape[0]), _mean(gini_right, self.node.shape[0])
 
-    def score(self):
-        left, right = children_impurity(self, self.left, 0)
-        return -(self.weight[0] - self.weight[1]) * right - self.weight[1] * left
-
 
 class Entropy(ClassCounts):
     """- sum of p log2 p over the class shares p, the mean over outputs."""
 
     __slots__ = ()
 
-    def impurity(self):
+    def impurity(self, records, n):
         entropy = 0.0
         for k in range(self.node.shape[0]):
             for c in range(self.node.shape[1]):
                 entropy -= _share_times_log(self.node[k, c], self.weight[0])
         return entropy / self.node.shape[0]
 
-    def children_impurity(self, records, n_left):
+    children_impurity = _children_of_counts
+    score = _score_of_counts
+
+    def side_impurities(self):
         weight_left = self.weight[1]
         weight_right = self.weight[0] - weight_left
         entropy_left = 0.0
@@ -199,9 +255,10 @@ class Entropy(ClassCounts):
                 entropy_right -= _share_times_log(self.node[k, c] - left, weight_right)
         return _mean(entropy_left, self.node.shape[0]), _mean(entropy_right, self.node.shape[0])
 
-    def score(self):
-        left, right = children_impurity(self, self.left, 0)
-        return -(self.weight[0] - self.weight[1]) * right - self.weight[1] * left
+
+@inline_kernel
+def _log2(x):
+    return math.log(x) / _LN2  # the last bit is that of scikit-learn's `log`
 
 
 @inline_kernel
@@ -209,14 +266,14 @@ def _share_times_log(count, weight):
     if count <= 0.0:
         return 0.0
     share = count / weight
-    return share * (math.log(share) / _LN2)
+    return share * _log2(share)
 
 
 # ------------------------------------------------------------------------------- regression
 
 
 class TargetSums(NamedTuple):
-    """What the regression criteria share: weighted target sums of the node and its sides."""
+    """What criteria on means share: weighted target sums of the node and its sides."""
 
     node: np.ndarray  # (n_outputs,) float64
     left: np.ndarray  # (n_outputs,) float64
@@ -224,22 +281,26 @@ class TargetSums(NamedTuple):
     squares: np.ndarray  # (1,) float64: weighted sum of squares of the node, over all outputs
 
     @classmethod
-    def create(cls, n_outputs, n_values):
+    def create(cls, n_outputs, n_values, n_samples):
         return cls(np.zeros(n_outputs), np.zeros(n_outputs), np.zeros(2), np.zeros(1))
 
-    def clear(self):
+    def load(self, records, n):
         for k in range(self.node.shape[0]):
             self.node[k] = 0.0
-        self.weight[0] = 0.0
-        self.squares[0] = 0.0
+        weight = 0.0
+        squares = 0.0
+        for i in range(n):
+            w = records[i, 0]
+            for k in range(self.node.shape[0]):
+                wy = w * records[i, k + 1]
+                self.node[k] += wy
+                squares += wy * records[i, k + 1]
+            weight += w
+        self.weight[0] = weight
+        self.squares[0] = squares
 
-    def add(self, records, i):
-        w = records[i, 0]
-        for k in range(self.node.shape[0]):
-            wy = w * records[i, k + 1]
-            self.node[k] += wy
-            self.squares[0] += wy * records[i, k + 1]
-        self.weight[0] += w
+    arrange = _arrange_sums
+    advance = _advance_sums
 
     def all_right(self):
         for k in range(self.node.shape[0]):
@@ -263,6 +324,11 @@ class TargetSums(NamedTuple):
             self.left[k] -= w * records[i, k + 1]
         self.weight[1] -= w
 
+    def side_values(self):
+        weight_left = self.weight[1]
+        left = self.left[0]
+        return left / weight_left, (self.node[0] - left) / (self.weight[0] - weight_left)
+
     def write_value(self, value):
         for k in range(self.node.shape[0]):
             value[k, 0] = self.node[k] / self.weight[0]
@@ -273,17 +339,18 @@ class SquaredError(TargetSums):
 
     __slots__ = ()
 
-    def impurity(self):
+    def impurity(self, records, n):
         variance = self.squares[0] / self.weight[0]
         for k in range(self.node.shape[0]):
             variance -= (self.node[k] / self.weight[0]) * (self.node[k] / self.weight[0])
         return variance / self.node.shape[0]
 
-    def children_impurity(self, records, n_left):
+    def children_impurity(self, records, keys, n_left, n):
         weight_left = self.weight[1]
         weight_right = self.weight[0] - weight_left
         squares = 0.0
-        for i in range(n_left):
+        for j in range(n_left):
+            i = position_of(keys[j])
             for k in range(self.node.shape[0]):
                 squares += records[i, 0] * records[i, k + 1] * records[i, k + 1]
         variance_left = squares / weight_left
@@ -305,6 +372,254 @@ class SquaredError(TargetSums):
         return left / self.weight[1] + right / (self.weight[0] - self.weight[1])
 
 
+class Poisson(TargetSums):
+    """Half the mean Poisson deviance from the mean, y log(y / mean), the mean over outputs.
+
+    A side whose targets sum to 0 cannot be predicted by a Poisson mean: its impurity is infinite.
+    """
+
+    __slots__ = ()
+
+    def impurity(self, records, n):
+        deviance = 0.0
+        for k in range(self.node.shape[0]):
+            if self.node[k] <= EPSILON:
+                return np.inf
+            mean = self.node[k] / self.weight[0]
+            for i in range(n):
+                deviance += _deviance(records, i, k, mean)
+        return deviance / (self.weight[0] * self.node.shape[0])
+
+    def children_impurity(self, records, keys, n_left, n):
+        weight_left = self.weight[1]
+        left = _poisson_side(self.left, self.left, 0.0, weight_left, records, keys, 0, n_left)
+        right = _poisson_side(
+            self.node, self.left, 1.0, self.weight[0] - weight_left, records, keys, n_left, n
+        )
+        return left, right
+
+    def score(self):
+        weight_left = self.weight[1]
+        weight_right = self.weight[0] - weight_left
+        left = 0.0
+        right = 0.0
+        for k in range(self.node.shape[0]):
+            rest = self.node[k] - self.left[k]
+            if self.left[k] <= EPSILON or rest <= EPSILON:
+                return -np.inf
+            left -= self.left[k] * _log2(self.left[k] / weight_left)
+            right -= rest * _log2(rest / weight_right)
+        return -left - right
+
+
+@inline_kernel
+def _deviance(records, i, k, mean):
+    y = records[i, k + 1]
+    return records[i, 0] * (y * math.log(y / mean)) if y > 0.0 else 0.0
+
+
+@kernel
+def _poisson_side(total, taken, share_taken, weight, records, keys, first, end):
+    """Impurity of the samples keys[first:end], whose targets sum to total - share_taken * taken."""
+    deviance = 0.0
+    for k in range(total.shape[0]):
+        side = total[k] - share_taken * taken[k]
+        if side <= EPSILON:
+            return np.inf
+        mean = side / weight
+        for j in range(first, end):
+            deviance += _deviance(records, position_of(keys[j]), k, mean)
+    return deviance / (weight * total.shape[0])
+
+
+class AbsoluteError(NamedTuple):
+    """Mean absolute difference from the weighted median, the mean over outputs.
+
+    `arrange` finds the errors and medians of all beginnings and all ends of the order in
+    O(n log n), with a Fenwick tree over the ranks of the targets (as in scikit-learn 1.8).
+    """
+
+    median: np.ndarray  # (n_outputs,) float64: of the node
+    weight: np.ndarray  # (2,) float64: of the node, and of its left side
+    cut: np.ndarray  # (1,) int64: how many samples lie left
+    error_left: np.ndarray  # (n,) float64: absolute error of the first 1, 2, ... samples
+    error_right: np.ndarray  # (n,) float64: of the samples from the 1st, 2nd, ... on
+    median_left: np.ndarray  # (n,) float64: the medians of the same, of the last output
+    median_right: np.ndarray  # (n,) float64
+    rank: np.ndarray  # (n_outputs, n) int64: of each record's target in the node
+    ordered: np.ndarray  # (n_outputs, n) float64: the node's targets, ascending
+    spare: np.ndarray  # (2, n) int64
+    tree: np.ndarray  # (2, n + 1) float64: Fenwick tree of weights and of weighted targets
+
+    @classmethod
+    def create(cls, n_outputs, n_values, n_samples):
+        return cls(
+            np.zeros(n_outputs),
+            np.zeros(2),
+            np.zeros(1, np.int64),
+            *np.empty((4, n_samples)),
+            np.empty((n_outputs, n_samples), np.int64),
+            np.empty((n_outputs, n_samples)),
+            np.empty((2, n_samples), np.int64),
+            np.empty((2, n_samples + 1)),
+        )
+
+    def load(self, records, n):
+        self.weight[0] = 0.0
+        for i in range(n):
+            self.weight[0] += records[i, 0]
+        for k in range(self.median.shape[0]):
+            sort_positions_by_value(records, k + 1, n, self.spare)
+            total = 0.0
+            middle = 0.5 * self.weight[0]
+            self.median[k] = 0.0
+            found = False
+            for j in range(n):
+                i = self.spare[0, j]
+                self.rank[k, i] = j
+                self.ordered[k, j] = records[i, k + 1]
+                total += records[i, 0]
+                if not found and total >= middle:
+                    found = True
+                    self.median[k] = records[i, k + 1]
+                    if total == middle and j + 1 < n:
+                        following = records[self.spare[0, j + 1], k + 1]
+                        self.median[k] = (records[i, k + 1] + following) / 2.0
+
+    def impurity(self, records, n):
+        error = 0.0
+        for k in range(self.median.shape[0]):
+            for i in range(n):
+                error += records[i, 0] * abs(records[i, k + 1] - self.median[k])
+        return error / (self.weight[0] * self.median.shape[0])
+
+    def arrange(self, records, keys, n):
+        self.weight[1] = 0.0
+        self.cut[0] = 0
+        for i in range(n):
+            self.error_left[i] = 0.0
+            self.error_right[i] = 0.0
+        for k in range(self.median.shape[0]):
+            _grow_errors(self, records, keys, n, k, 0, 1, self.error_left, self.median_left)
+            _grow_errors(self, records, keys, n, k, n - 1, -1, self.error_right, self.median_right)
+
+    def advance(self, records, keys, cut, p, n):
+        for j in range(cut, p):
+            self.weight[1] += records[position_of(keys[j]), 0]
+        self.cut[0] = p
+
+    def side_values(self):
+        return self.median_left[self.cut[0] - 1], self.median_right[self.cut[0]]
+
+    def children_impurity(self, records, keys, n_left, n):
+        weight_left = self.weight[1]
+        weight_right = self.weight[0] - weight_left
+        n_outputs = self.median.shape[0]
+        left = self.error_left[self.cut[0] - 1] / (weight_left * n_outputs)
+        right = self.error_right[self.cut[0]] / (weight_right * n_outputs)
+        return left, right
+
+    def score(self):
+        weight_left = self.weight[1]
+        weight_right = self.weight[0] - weight_left
+        n_outputs = self.median.shape[0]
+        left = self.error_left[self.cut[0] - 1] / (weight_left * n_outputs)
+        right = self.error_right[self.cut[0]] / (weight_right * n_outputs)
+        return -weight_right * right - weight_left * left
+
+    def write_value(self, value):
+        for k in range(self.median.shape[0]):
+            value[k, 0] = self.median[k]
+
+
+@kernel
+def _grow_errors(criterion, records, keys, n, k, first, step, errors, medians):
+    """Let a set of samples grow from `first` in steps; add its absolute errors, note medians."""
+    ordered = criterion.ordered
+    tree = criterion.tree
+    for j in range(n + 1):
+        tree[0, j] = 0.0
+        tree[1, j] = 0.0
+    highest_bit = 1
+    while 2 * highest_bit <= n:
+        highest_bit *= 2
+    total_weight = 0.0
+    total = 0.0
+    p = first
+    for _ in range(n):
+        i = position_of(keys[p])
+        w = records[i, 0]
+        rank = criterion.rank[k, i]
+        wy = w * ordered[k, rank]
+        j = rank + 1
+        while j <= n:
+            tree[0, j] += w
+            tree[1, j] += wy
+            j += j & -j
+        total_weight += w
+        total += wy
+        last, following, weight_left, sum_left = _find_half(
+            tree, n, highest_bit, 0.5 * total_weight
+        )
+        if last != following:
+            median = (ordered[k, last] + ordered[k, following]) / 2.0
+        else:
+            median = ordered[k, following]
+        medians[p] = median
+        weight_right = total_weight - weight_left
+        sum_right = total - sum_left
+        errors[p] += (sum_right - median * weight_right) + (median * weight_left - sum_left)
+        p += step
+
+
+@kernel
+def _find_half(tree, n, highest_bit, half):
+    """Where the cumulative weight crosses `half`.
+
+    Returns the ranks of the last sample below and the first above (the same, unless `half` is
+    met exactly between two), and the weight and sum of what lies before the latter.
+    """
+    at = 0
+    weight = 0.0
+    total = 0.0
+    bit = highest_bit
+    while bit > 0:
+        j = at + bit
+        if j <= n:
+            if half == tree[0, j]:
+                break
+            if half > tree[0, j]:
+                half -= tree[0, j]
+                at = j
+                weight += tree[0, j]
+                total += tree[1, j]
+        bit >>= 1
+    if bit == 0:
+        return at, at, weight, total
+    below = at
+    rest = half
+    smaller = bit
+    while smaller > 0:
+        j = below + smaller
+        if j <= n and rest > tree[0, j]:
+            rest -= tree[0, j]
+            below = j
+        smaller >>= 1
+    while bit > 0:
+        j = at + bit
+        if j <= n and half >= tree[0, j]:
+            half -= tree[0, j]
+            at = j
+            weight += tree[0, j]
+            total += tree[1, j]
+        bit >>= 1
+    return below, at, weight, total
+
+
 # The names a user types.
 CLASSIFICATION = {"gini": Gini, "entropy": Entropy, "log_loss": Entropy}
-REGRESSION = {"squared_error": SquaredError}
+REGRESSION = {
+    "squared_error": SquaredError,
+    "absolute_error": AbsoluteError,
+    "poisson": Poisson,
+}

@@ -40,14 +40,26 @@ class Draw(NamedTuple):
 
 
 @inline_kernel
-def random_below(state, n):
-    """The next number of the stream, in [0, n)."""
+def _next_number(state):
+    """The next number of the stream, in [0, DRAW_SEED_MAX]."""
     x = np.int64(state[0])
     x ^= (x << 13) & 0xFFFFFFFF
     x ^= x >> 17
     x ^= (x << 5) & 0xFFFFFFFF
     state[0] = x
-    return (x & 0x7FFFFFFF) % n
+    return x & 0x7FFFFFFF
+
+
+@inline_kernel
+def random_below(state, n):
+    """A whole number in [0, n)."""
+    return _next_number(state) % n
+
+
+@inline_kernel
+def random_between(state, low, high):
+    """A number in [low, high]."""
+    return ((high - low) * np.float64(_next_number(state)) / np.float64(DRAW_SEED_MAX)) + low
 
 
 @inline_kernel

@@ -2,8 +2,8 @@
 
 from abc import ABCMeta, abstractmethod
 
-from sklearn.base import BaseEstimator, _fit_context
-from sklearn.utils import check_random_state, compute_sample_weight, metadata_routing
+from sklearn.base import BaseEstimator, MultiOutputMixin, _fit_context, clone
+from sklearn.utils import Bunch, check_random_state, compute_sample_weight, metadata_routing
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,30 +14,31 @@ from cart.parameters import (
     CLASSIFIER_CRITERION,
     REGRESSOR_CRITERION,
     TREE_CONSTRAINTS,
-    refuse_unsupported,
+    without_deprecated,
 )
 from cart.plan import make_plan
+from cart.prune import pruning_path
 from cart.table import encode
 from cart.target import make_records
 from cart.training import (
+    check_criterion,
     check_sample_weight,
     check_table,
     require_weight,
     restored_on_failure,
-    single_output,
 )
 
 
-class BaseDecisionTree(BaseEstimator, metaclass=ABCMeta):
+class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
     """What classification and regression trees share.
 
     Parameters
     ----------
     criterion : str
         Impurity to decrease: "gini", "entropy" or "log_loss" (the same) in classification,
-        "squared_error" in regression.
-    splitter : {"best"}, default="best"
-        Search every threshold.
+        "squared_error", "absolute_error" or "poisson" in regression.
+    splitter : {"best", "random"}
+        Search every threshold, or draw one at random per feature.
     max_depth : int, default=None
         Greatest distance of a leaf from the root; None is unlimited.
     min_samples_split : int or float, default=2
@@ -55,20 +56,21 @@ class BaseDecisionTree(BaseEstimator, metaclass=ABCMeta):
         Grow the node with the largest decrease first until there are so many leaves.
     min_impurity_decrease : float, default=0.0
         Least weighted impurity decrease of a split, as a share of the total weight.
-    class_weight : dict or "balanced", default=None
-        Weight of each class (classification only).
-    ccp_alpha : {0.0}, default=0.0
-        Cost-complexity pruning is not supported yet.
-    monotonic_cst : None, default=None
-        Monotonic constraints are not supported yet.
+    class_weight : dict, list of dict or "balanced", default=None
+        Weight of each class, one dict per output (classification only).
+    ccp_alpha : float, default=0.0
+        Prune to the subtree of least impurity + ccp_alpha * (number of leaves).
+    monotonic_cst : array-like of shape (n_features,), default=None
+        1: the prediction (the probability of the second class) does not fall when the feature
+        rises; -1: does not rise; 0: free. One output, two classes at most.
 
     Attributes
     ----------
     tree_ : cart.tree.Tree
         The tree, with scikit-learn's array names.
-    classes_ : ndarray of shape (n_classes,)
-        Labels (classification only).
-    n_classes_ : int
+    classes_ : ndarray of shape (n_classes,), or list of them
+        Labels, of each output (classification only).
+    n_classes_ : int or ndarray of shape (n_outputs,)
         Number of labels (classification only).
     max_features_ : int
         How many features a split looks at.
@@ -79,7 +81,8 @@ class BaseDecisionTree(BaseEstimator, metaclass=ABCMeta):
     Notes
     -----
     For the same data, parameters and `random_state` the tree is the one that scikit-learn
-    grows, node for node. X is compared in single precision, as there.
+    grows, node for node. X is compared in single precision, as there. Missing values (nan) go
+    to the side that is better in training; where none was missing, to the larger side.
     """
 
     __metadata_request__fit = {"check_input": metadata_routing.UNUSED}
@@ -112,8 +115,8 @@ class BaseDecisionTree(BaseEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite numbers.
-        y : array-like of shape (n_samples,)
+            Numbers; nan is a missing value.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Labels or numbers.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative; rows of weight 0 are left out.
@@ -124,13 +127,12 @@ class BaseDecisionTree(BaseEstimator, metaclass=ABCMeta):
         -------
         self
         """
-        refuse_unsupported(self, self._criteria)
         with restored_on_failure(self):
             if check_input:
                 X, y = check_table(self, X, y)
             else:
                 self.n_features_in_ = X.shape[1]
-                y = single_output(self, y)
+            check_criterion(self.criterion, y)
             weight = check_sample_weight(sample_weight, X)
             self._grow(X, y, 1.0 if weight is None else weight)
         return self
@@ -139,14 +141,32 @@ class BaseDecisionTree(BaseEstimator, metaclass=ABCMeta):
         random_state = check_random_state(self.random_state)
         target = self._encode_target(y)
         criterion = self._criteria[self.criterion]
-        plan = make_plan(self, criterion, *X.shape, target.n_values)
+        plan = make_plan(
+            self, criterion, self.splitter, *X.shape, target.n_outputs, target.n_values
+        )
         if self.class_weight is not None:
             weight = weight * compute_sample_weight(self.class_weight, y)
         require_weight(weight)
         records = make_records(target.codes, weight)
-        self.n_outputs_ = 1
         self.max_features_ = plan.limits.max_features
         self.tree_ = grow_tree(encode(X), records, plan, random_state.randint(DRAW_SEED_MAX))
+
+    def cost_complexity_pruning_path(self, X, y, sample_weight=None):
+        """The subtrees that growing `ccp_alpha` prunes to, from the whole tree to its root.
+
+        Parameters
+        ----------
+        X, y, sample_weight : see `fit`
+
+        Returns
+        -------
+        sklearn.utils.Bunch
+            ccp_alphas : ndarray of shape (n_subtrees,), from which alpha on each is the best;
+            impurities : ndarray of shape (n_subtrees,), impurity of its leaves.
+        """
+        whole = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight)
+        alphas, impurities = pruning_path(whole.tree_)
+        return Bunch(ccp_alphas=alphas, impurities=impurities)
 
     def holding(self, tree, random_state):
         """A copy of this estimator, fitted: it holds `tree`, grown with `random_state`.
@@ -162,7 +182,7 @@ class BaseDecisionTree(BaseEstimator, metaclass=ABCMeta):
 
     def _values(self, X, check_input):
         X = self._check_X(X, check_input)
-        return self.tree_.predict(X)
+        return self.tree_.value[self.tree_.apply(X)]
 
     def apply(self, X, check_input=True):
         """Number of the leaf of `tree_` that each row reaches.
@@ -199,6 +219,11 @@ class BaseDecisionTree(BaseEstimator, metaclass=ABCMeta):
         """Number of leaves."""
         check_is_fitted(self, "tree_")
         return self.tree_.n_leaves
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     @property
     def feature_importances_(self):
@@ -246,6 +271,50 @@ class DecisionTreeRegressor(RegressorOutputs, BaseDecisionTree):
         self, *, criterion="squared_error", splitter="best", max_depth=None, min_samples_split=2,
         min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features=None, random_state=None,
         max_leaf_nodes=None, min_impurity_decrease=0.0, ccp_alpha=0.0, monotonic_cst=None,
+    ):  # fmt: skip
+        super().__init__(
+            criterion=without_deprecated(criterion), splitter=splitter, max_depth=max_depth,
+            min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf,
+            min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
+            random_state=random_state, max_leaf_nodes=max_leaf_nodes,
+            min_impurity_decrease=min_impurity_decrease, ccp_alpha=ccp_alpha,
+            monotonic_cst=monotonic_cst,
+        )  # fmt: skip
+
+
+class ExtraTreeClassifier(DecisionTreeClassifier):
+    __doc__ = (
+        "An extremely randomised classification tree: one random threshold per feature.\n"
+        + BaseDecisionTree.__doc__.partition("\n")[2]
+    )
+
+    def __init__(
+        self, *, criterion="gini", splitter="random", max_depth=None, min_samples_split=2,
+        min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features="sqrt", random_state=None,
+        max_leaf_nodes=None, min_impurity_decrease=0.0, class_weight=None, ccp_alpha=0.0,
+        monotonic_cst=None,
+    ):  # fmt: skip
+        super().__init__(
+            criterion=criterion, splitter=splitter, max_depth=max_depth,
+            min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf,
+            min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
+            random_state=random_state, max_leaf_nodes=max_leaf_nodes,
+            min_impurity_decrease=min_impurity_decrease, class_weight=class_weight,
+            ccp_alpha=ccp_alpha, monotonic_cst=monotonic_cst,
+        )  # fmt: skip
+
+
+class ExtraTreeRegressor(DecisionTreeRegressor):
+    __doc__ = (
+        "An extremely randomised regression tree: one random threshold per feature.\n"
+        + BaseDecisionTree.__doc__.partition("\n")[2]
+    )
+
+    def __init__(
+        self, *, criterion="squared_error", splitter="random", max_depth=None,
+        min_samples_split=2, min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features=1.0,
+        random_state=None, min_impurity_decrease=0.0, max_leaf_nodes=None, ccp_alpha=0.0,
+        monotonic_cst=None,
     ):  # fmt: skip
         super().__init__(
             criterion=criterion, splitter=splitter, max_depth=max_depth,

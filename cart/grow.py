@@ -9,23 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from cart import criteria
+from cart.criteria import EPSILON
 from cart.draw import Draw
-from cart.jit import entry_kernel, kernel
+from cart.jit import entry_kernel, inline_kernel, kernel
 from cart.nodes import LEAF, UNDEFINED, Nodes
-from cart.split import (
-    NO_SPLIT,
-    Node,
-    best_split,
-    copy_records,
-    cut_at,
-    load_node,
-    partition,
-)
+from cart.prune import prune
+from cart.split import NO_SPLIT, Bounds, Node, Split, best_split, divide, load_node
 from cart.tree import Tree
-
-# A node is pure up to rounding when its impurity is no more; the same slack is given to
-# `min_impurity_decrease` (EPSILON in scikit-learn's `_tree.pyx`).
-EPSILON = np.finfo(np.float64).eps
 
 
 class Frontier(NamedTuple):
@@ -33,20 +23,37 @@ class Frontier(NamedTuple):
 
     start: np.ndarray  # int64: first of the node's samples
     end: np.ndarray  # int64: behind the last
-    middle: np.ndarray  # int64: first that goes right (best first)
+    end_left: np.ndarray  # int64: first that goes right (best first)
     depth: np.ndarray  # int64
     parent: np.ndarray  # int64: depth first: the parent; best first: the node itself
     side: np.ndarray  # int64: 1 is the left child; best first: 1 is a leaf
     n_constant: np.ndarray  # int64: features known to be constant
     impurity: np.ndarray  # float64
-    impurity_left: np.ndarray  # float64 (best first)
-    impurity_right: np.ndarray  # float64 (best first)
-    improvement: np.ndarray  # float64 (best first)
+    lower: np.ndarray  # float64: bounds of the prediction, see Bounds
+    upper: np.ndarray  # float64
+    impurity_left: np.ndarray  # float64 (best first, like the rest)
+    impurity_right: np.ndarray  # float64
+    middle: np.ndarray  # float64: between the values of the children
+    direction: np.ndarray  # float64: of the split's monotonic constraint
+    improvement: np.ndarray  # float64
 
     @classmethod
     def create(cls, capacity):
         integers = (np.empty(capacity, np.int64) for _ in range(7))
-        return cls(*integers, *(np.empty(capacity) for _ in range(4)))
+        return cls(*integers, *(np.empty(capacity) for _ in range(8)))
+
+
+class Examined(NamedTuple):
+    """What came of examining a node."""
+
+    split: Split  # column -1: the node is a leaf
+    n_left: int
+    impurity: float
+    impurity_left: float
+    impurity_right: float
+    middle: float  # between the values of the children
+    improvement: float  # weighted impurity decrease
+    n_constant: int  # features known to be constant
 
 
 class Workspace(NamedTuple):
@@ -72,12 +79,12 @@ def create_workspace(plan, n_samples, n_features):
         Node.create(n_samples, plan.n_outputs),
         Draw.create(n_features),
         Frontier.create(n_nodes + 3),
-        plan.criterion.create(plan.n_outputs, plan.n_values),
+        plan.criterion.create(plan.n_outputs, plan.n_values, n_samples),
     )
 
 
 def grow_tree(table, records, plan, seed, workspace=None):
-    """Grow one tree.
+    """Grow one tree, and prune it.
 
     Parameters
     ----------
@@ -102,9 +109,10 @@ def grow_tree(table, records, plan, seed, workspace=None):
     follow = sums_depend_on_order(plan, weight)
     grow = _grow_depth_first if plan.limits.max_leaf_nodes < 0 else _grow_best_first
     limits = plan.limits._replace(min_weight_leaf=plan.min_weight_fraction_leaf * weight.sum())
-    n_nodes = grow(*workspace, table, records, samples, limits, follow)
+    n_nodes = grow(plan.splitter, *workspace, table, records, samples, limits, follow)
     nodes = Nodes(*(array[:n_nodes].copy() for array in workspace.nodes))
-    return Tree(nodes, len(table.columns))
+    tree = Tree(nodes, len(table.columns))
+    return prune(tree, plan.ccp_alpha) if plan.ccp_alpha > 0.0 else tree
 
 
 def sums_depend_on_order(plan, weight):
@@ -126,52 +134,67 @@ def may_split(n, weight, depth, impurity, limits):
 
 
 @kernel
-def write_node(nodes, i, table, split, impurity, n, n_left, criterion):
-    """Write node i: a split, or a leaf where `split` found nothing."""
+def write_node(nodes, i, found, n, criterion, limits, bounds):
+    """Write node i: a split, or a leaf where none was found."""
+    split = found.split
     nodes.children_left[i] = LEAF
     nodes.children_right[i] = LEAF
     nodes.feature[i] = UNDEFINED
     nodes.threshold[i] = UNDEFINED
     nodes.missing_go_to_left[i] = 0
     if split.column >= 0:
-        first = table.level_start[split.column]
-        low = np.float64(table.levels[first + split.left_code])
-        high = np.float64(table.levels[first + split.right_code])
         nodes.feature[i] = split.feature
-        nodes.threshold[i] = low / 2.0 + high / 2.0
-        nodes.missing_go_to_left[i] = n_left > n - n_left
-    nodes.impurity[i] = impurity
+        nodes.threshold[i] = split.threshold
+        # Where none was missing in training, missing values follow the majority.
+        majority_left = found.n_left > n - found.n_left
+        nodes.missing_go_to_left[i] = split.missing_left if split.has_missing else majority_left
+    nodes.impurity[i] = found.impurity
     nodes.n_node_samples[i] = n
     nodes.weighted_n_node_samples[i] = criterion.weight[0]
-    criteria.write_value(criterion, nodes.value[i])
+    value = nodes.value[i]
+    criteria.write_value(criterion, value)
+    if limits.is_monotonic:
+        value[0, 0] = min(max(value[0, 0], bounds.lower), bounds.upper)
+        if value.shape[1] == 2:
+            value[0, 1] = 1.0 - value[0, 0]
+
+
+@kernel
+def write_leaf(nodes, i):
+    """Turn a node that was written as a split into a leaf, as far as scikit-learn does."""
+    nodes.children_left[i] = LEAF
+    nodes.children_right[i] = LEAF
+    nodes.feature[i] = UNDEFINED
+    nodes.threshold[i] = UNDEFINED
 
 
 @kernel
 def examine_node(
-    criterion, node, draw, table, records, samples, start, n, depth, impurity, n_constant,
-    limits, follow, total_weight,
+    splitter, criterion, node, draw, table, records, samples, start, n, depth, impurity,
+    n_constant, limits, bounds, follow, total_weight,
 ):  # fmt: skip
     """Load a node, search its best split and bring its samples into the order left | right.
 
-    `impurity` is what the parent found, or infinite for the root. Returns the split (column -1
-    for a leaf), its number of samples on the left, the node's impurity, those of the children,
-    the weighted impurity decrease and the number of features known to be constant.
+    `impurity` is what the parent found, or infinite for the root.
     """
     load_node(criterion, node, records, samples, start, n)
-    if impurity == np.inf:
-        impurity = criteria.impurity(criterion)
+    if depth == 0:
+        impurity = criteria.impurity(criterion, node.records, n)
     split = NO_SPLIT
-    n_left, left, right, improvement = 0, impurity, impurity, 0.0
-    if may_split(n, criterion.weight[0], depth, impurity, limits):
-        split, n_constant = best_split(
-            criterion, node, draw, table, samples, start, n, limits, n_constant, follow
-        )
+    n_left, left, right, middle, improvement = 0, impurity, impurity, 0.0, 0.0
+    weight = criterion.weight[0]
+    if may_split(n, weight, depth, impurity, limits):
+        split, last_feature, n_constant = best_split(
+            splitter, criterion, node, draw, table, samples, start, n, limits, bounds, n_constant,
+            follow,
+        )  # fmt: skip
         if split.column >= 0:
-            n_left = partition(table, split, node, samples, start, n, follow)
-            copy_records(node, records, samples, start, n)
-            cut_at(criterion, node, n, n_left)
-            left, right = criteria.children_impurity(criterion, node.records, n_left)
-            weight = criterion.weight[0]
+            n_left = divide(splitter, table, split, last_feature, node, samples, start, n, follow)
+            criteria.arrange(criterion, node.records, node.keys, n)
+            criteria.advance(criterion, node.records, node.keys, 0, n_left, n)
+            left, right = criteria.children_impurity(criterion, node.records, node.keys, n_left, n)
+            value_left, value_right = criteria.side_values(criterion)
+            middle = value_left / 2.0 + value_right / 2.0
             weight_left = criterion.weight[1]
             weight_right = weight - weight_left
             improvement = (weight / total_weight) * (
@@ -180,22 +203,53 @@ def examine_node(
             if improvement + EPSILON < limits.min_impurity_decrease:
                 split = NO_SPLIT
                 improvement = 0.0
-    return split, n_left, impurity, left, right, improvement, n_constant
+    return Examined(split, n_left, impurity, left, right, middle, improvement, n_constant)
+
+
+@inline_kernel
+def child_bounds(bounds, direction, middle, is_left):
+    """Bounds of a child of a split on a feature with that monotonic constraint."""
+    if direction == 0:
+        return bounds
+    if (direction > 0) == is_left:
+        return Bounds(bounds.lower, middle)
+    return Bounds(middle, bounds.upper)
+
+
+@kernel
+def _sum_of_weights(records):
+    total = 0.0
+    for i in range(records.shape[0]):
+        total += records[i, 0]
+    return total
+
+
+# ------------------------------------------------------------------------------ depth first
+
+
+@kernel
+def _push(
+    frontier, height, start, end, depth, parent, side, n_constant, impurity, bounds
+):  # fmt: skip
+    frontier.start[height] = start
+    frontier.end[height] = end
+    frontier.depth[height] = depth
+    frontier.parent[height] = parent
+    frontier.side[height] = side
+    frontier.n_constant[height] = n_constant
+    frontier.impurity[height] = impurity
+    frontier.lower[height] = bounds.lower
+    frontier.upper[height] = bounds.upper
+    return height + 1
 
 
 @entry_kernel
 def _grow_depth_first(
-    nodes, node, draw, frontier, criterion, table, records, samples, limits, follow
+    splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits, follow
 ):
     total_weight = _sum_of_weights(records)
-    frontier.start[0] = 0
-    frontier.end[0] = samples.shape[0]
-    frontier.depth[0] = 0
-    frontier.parent[0] = -1
-    frontier.side[0] = 0
-    frontier.impurity[0] = np.inf
-    frontier.n_constant[0] = 0
-    height = 1
+    no_bounds = Bounds(-np.inf, np.inf)
+    height = _push(frontier, 0, 0, samples.shape[0], 0, -1, 0, 0, 0.0, no_bounds)
     n_nodes = 0
     while height > 0:
         height -= 1
@@ -203,10 +257,12 @@ def _grow_depth_first(
         end = frontier.end[height]
         depth = frontier.depth[height]
         parent = frontier.parent[height]
+        bounds = Bounds(frontier.lower[height], frontier.upper[height])
         n = end - start
-        split, n_left, impurity, left, right, _, n_constant = examine_node(
-            criterion, node, draw, table, records, samples, start, n, depth,
-            frontier.impurity[height], frontier.n_constant[height], limits, follow, total_weight,
+        found = examine_node(
+            splitter, criterion, node, draw, table, records, samples, start, n, depth,
+            frontier.impurity[height], frontier.n_constant[height], limits, bounds, follow,
+            total_weight,
         )  # fmt: skip
         this = n_nodes
         n_nodes += 1
@@ -215,31 +271,35 @@ def _grow_depth_first(
                 nodes.children_left[parent] = this
             else:
                 nodes.children_right[parent] = this
-        write_node(nodes, this, table, split, impurity, n, n_left, criterion)
-        if split.column >= 0:
-            for side in range(2):  # the left child on top: it is grown next
-                frontier.start[height] = start if side == 1 else start + n_left
-                frontier.end[height] = start + n_left if side == 1 else end
-                frontier.depth[height] = depth + 1
-                frontier.parent[height] = this
-                frontier.side[height] = side
-                frontier.impurity[height] = left if side == 1 else right
-                frontier.n_constant[height] = n_constant
-                height += 1
+        write_node(nodes, this, found, n, criterion, limits, bounds)
+        if found.split.column >= 0:
+            direction = limits.monotonic[found.split.feature]
+            middle = start + found.n_left
+            height = _push(
+                frontier, height, middle, end, depth + 1, this, 0, found.n_constant,
+                found.impurity_right, child_bounds(bounds, direction, found.middle, False),
+            )  # fmt: skip
+            height = _push(  # the left child on top: it is grown next
+                frontier, height, start, middle, depth + 1, this, 1, found.n_constant,
+                found.impurity_left, child_bounds(bounds, direction, found.middle, True),
+            )  # fmt: skip
     return n_nodes
+
+
+# ------------------------------------------------------------------------------- best first
 
 
 @entry_kernel
 def _grow_best_first(
-    nodes, node, draw, frontier, criterion, table, records, samples, limits, follow
+    splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits, follow
 ):
     total_weight = _sum_of_weights(records)
     n_nodes = 0
     height = 0  # frontier rows [0, height) are the heap; row `height` holds the node at hand
     n_splits_left = limits.max_leaf_nodes - 1
     _enter(
-        nodes, node, draw, frontier, criterion, table, records, samples, limits, follow,
-        total_weight, 0, samples.shape[0], 0, np.inf, n_nodes, height,
+        splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits, follow,
+        total_weight, 0, samples.shape[0], 0, 0.0, Bounds(-np.inf, np.inf), n_nodes, height,
     )  # fmt: skip
     n_nodes += 1
     height += 1
@@ -248,28 +308,29 @@ def _grow_best_first(
         _heap_pop(frontier, height)
         this = frontier.parent[height]
         if frontier.side[height] == 1 or n_splits_left <= 0:
-            nodes.children_left[this] = LEAF
-            nodes.children_right[this] = LEAF
-            nodes.feature[this] = UNDEFINED
-            nodes.threshold[this] = UNDEFINED
-            nodes.missing_go_to_left[this] = 0
+            write_leaf(nodes, this)
             continue
         n_splits_left -= 1
         start = frontier.start[height]
-        middle = frontier.middle[height]
+        end_left = frontier.end_left[height]
         end = frontier.end[height]
         depth = frontier.depth[height] + 1
         impurity_left = frontier.impurity_left[height]
         impurity_right = frontier.impurity_right[height]
+        bounds = Bounds(frontier.lower[height], frontier.upper[height])
+        direction = frontier.direction[height]
+        middle = frontier.middle[height]
         nodes.children_left[this] = n_nodes
         nodes.children_right[this] = n_nodes + 1
         _enter(
-            nodes, node, draw, frontier, criterion, table, records, samples, limits, follow,
-            total_weight, start, middle, depth, impurity_left, n_nodes, height,
+            splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits,
+            follow, total_weight, start, end_left, depth, impurity_left,
+            child_bounds(bounds, direction, middle, True), n_nodes, height,
         )  # fmt: skip
         _enter(
-            nodes, node, draw, frontier, criterion, table, records, samples, limits, follow,
-            total_weight, middle, end, depth, impurity_right, n_nodes + 1, height + 1,
+            splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits,
+            follow, total_weight, end_left, end, depth, impurity_right,
+            child_bounds(bounds, direction, middle, False), n_nodes + 1, height + 1,
         )  # fmt: skip
         _heap_push(frontier, height)
         _heap_push(frontier, height + 1)
@@ -280,37 +341,41 @@ def _grow_best_first(
 
 @kernel
 def _enter(
-    nodes, node, draw, frontier, criterion, table, records, samples, limits, follow,
-    total_weight, start, end, depth, impurity, this, row,
+    splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits, follow,
+    total_weight, start, end, depth, impurity, bounds, this, row,
 ):  # fmt: skip
     """Write node `this` with the split it would get, and its frontier record into `row`."""
     n = end - start
-    split, n_left, impurity, left, right, improvement, _ = examine_node(
-        criterion, node, draw, table, records, samples, start, n, depth, impurity, 0,
-        limits, follow, total_weight,
+    found = examine_node(
+        splitter, criterion, node, draw, table, records, samples, start, n, depth, impurity, 0,
+        limits, bounds, follow, total_weight,
     )  # fmt: skip
-    write_node(nodes, this, table, split, impurity, n, n_left, criterion)
-    frontier.start[row] = start
-    frontier.end[row] = end
-    frontier.middle[row] = start + n_left
-    frontier.depth[row] = depth
-    frontier.parent[row] = this
-    frontier.side[row] = split.column < 0
-    frontier.impurity_left[row] = left
-    frontier.impurity_right[row] = right
-    frontier.improvement[row] = improvement
+    write_node(nodes, this, found, n, criterion, limits, bounds)
+    _push(frontier, row, start, end, depth, this, found.split.column < 0, 0, 0.0, bounds)
+    frontier.end_left[row] = start + found.n_left
+    frontier.impurity_left[row] = found.impurity_left
+    frontier.impurity_right[row] = found.impurity_right
+    frontier.middle[row] = found.middle
+    frontier.direction[row] = 0
+    if found.split.column >= 0:
+        frontier.direction[row] = limits.monotonic[found.split.feature]
+    frontier.improvement[row] = found.improvement
 
 
 @kernel
 def _move_record(frontier, source, target):
     frontier.start[target] = frontier.start[source]
     frontier.end[target] = frontier.end[source]
-    frontier.middle[target] = frontier.middle[source]
+    frontier.end_left[target] = frontier.end_left[source]
     frontier.depth[target] = frontier.depth[source]
     frontier.parent[target] = frontier.parent[source]
     frontier.side[target] = frontier.side[source]
+    frontier.lower[target] = frontier.lower[source]
+    frontier.upper[target] = frontier.upper[source]
     frontier.impurity_left[target] = frontier.impurity_left[source]
     frontier.impurity_right[target] = frontier.impurity_right[source]
+    frontier.middle[target] = frontier.middle[source]
+    frontier.direction[target] = frontier.direction[source]
     frontier.improvement[target] = frontier.improvement[source]
 
 
@@ -353,11 +418,3 @@ def _heap_pop(frontier, last):
         _move_record(frontier, child - 1, hole)
         hole = child - 1
     _rise(frontier, hole, 0, spare)
-
-
-@kernel
-def _sum_of_weights(records):
-    total = 0.0
-    for i in range(records.shape[0]):
-        total += records[i, 0]
-    return total

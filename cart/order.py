@@ -105,3 +105,34 @@ def sort_keys(keys, n, n_bits, counts, spare):
         sort_by_buckets(keys, n, n_bits, counts, spare)
     else:
         sort_by_radix(keys, n, n_bits, counts, spare)
+
+
+@kernel
+def sort_positions_by_value(values, column, n, spare):
+    """Stable merge sort of the positions 0, ..., n - 1 by values[:, column], into spare[0]."""
+    for i in range(n):
+        spare[0, i] = i
+    source = 0
+    width = 1
+    while width < n:
+        target = 1 - source
+        for start in range(0, n, 2 * width):
+            middle = min(start + width, n)
+            end = min(start + 2 * width, n)
+            i = start
+            j = middle
+            for t in range(start, end):
+                take_left = i < middle and (
+                    j >= end or values[spare[source, i], column] <= values[spare[source, j], column]
+                )
+                if take_left:
+                    spare[target, t] = spare[source, i]
+                    i += 1
+                else:
+                    spare[target, t] = spare[source, j]
+                    j += 1
+        source = target
+        width *= 2
+    if source == 1:
+        for i in range(n):
+            spare[0, i] = spare[1, i]

@@ -1,7 +1,7 @@
 """What classifiers and regressors make of the values that rows receive.
 
-Trees and forests differ only in how a row gets its value: `_values(X, check_input)`, an array of
-shape (n_samples, n_classes) of class shares, or (n_samples, 1) of means.
+Trees and forests differ only in how a row gets its values: `_values(X, check_input)`, an array of
+shape (n_samples, n_outputs, n_values) of class shares, or of means (n_values is 1).
 """
 
 import numpy as np
@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_n_features, check_is_fitted, validat
 
 from cart import criteria
 from cart.target import encode_labels, encode_numbers
+from cart.training import missing_values_rule
 
 
 class _Outputs:
@@ -18,7 +19,10 @@ class _Outputs:
         """X as the kernels take it; with `check_input=False` it is already so."""
         check_is_fitted(self)
         if check_input:
-            return validate_data(self, X, dtype=np.float32, order="C", reset=False)
+            return validate_data(
+                self, X, dtype=np.float32, order="C", reset=False,
+                ensure_all_finite=missing_values_rule(self),
+            )  # fmt: skip
         _check_n_features(self, X, reset=False)
         return X
 
@@ -32,8 +36,11 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
 
     def _encode_target(self, y):
         target = encode_labels(y)
-        self.classes_ = target.labels
-        self.n_classes_ = len(target.labels)
+        several = target.n_outputs > 1
+        self.n_outputs_ = target.n_outputs
+        self.classes_ = target.labels if several else target.labels[0]
+        n_classes = [len(labels) for labels in target.labels]
+        self.n_classes_ = np.array(n_classes) if several else n_classes[0]
         return target
 
     def predict_proba(self, X, check_input=True):
@@ -47,15 +54,19 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_classes), float64
+        ndarray of shape (n_samples, n_classes), float64, or a list of them, one per output
             Columns in the order of `classes_`.
         """
-        return self._values(X, check_input)
+        values = self._values(X, check_input)
+        if self.n_outputs_ == 1:
+            return values[:, 0]
+        return [values[:, k, :n] for k, n in enumerate(self.n_classes_)]
 
     def predict_log_proba(self, X):
         """Natural logarithm of `predict_proba`; -inf where it is 0."""
+        shares = self.predict_proba(X)
         with np.errstate(divide="ignore"):
-            return np.log(self._values(X, check_input=True))
+            return np.log(shares) if self.n_outputs_ == 1 else [np.log(s) for s in shares]
 
     def predict(self, X, check_input=True):
         """The most probable class; the first in `classes_` where several are.
@@ -68,23 +79,35 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        best = self._values(X, check_input).argmax(axis=1)
-        return self.classes_.take(best)
+        best = self._values(X, check_input).argmax(axis=2)
+        if self.n_outputs_ == 1:
+            return self.classes_.take(best[:, 0])
+        predicted = np.empty(best.shape, self.classes_[0].dtype)
+        for k, labels in enumerate(self.classes_):
+            predicted[:, k] = labels.take(best[:, k])
+        return predicted
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
 
 
 class RegressorOutputs(RegressorMixin, _Outputs):
-    """The regressor's side: means."""
+    """The regressor's side: means (medians with absolute_error)."""
 
     __metadata_request__predict = {"check_input": metadata_routing.UNUSED}
     _criteria = criteria.REGRESSION
 
     def _encode_target(self, y):
-        return encode_numbers(y)
+        target = encode_numbers(y)
+        self.n_outputs_ = target.n_outputs
+        return target
 
     def predict(self, X, check_input=True):
-        """Mean target of the leaf, the mean over trees.
+        """Value of the leaf, the mean over trees.
 
         Parameters
         ----------
@@ -94,6 +117,7 @@ class RegressorOutputs(RegressorMixin, _Outputs):
 
         Returns
         -------
-        ndarray of shape (n_samples,), float64
+        ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
         """
-        return self._values(X, check_input)[:, 0]
+        values = self._values(X, check_input)[:, :, 0]
+        return values[:, 0] if self.n_outputs_ == 1 else values

@@ -1,5 +1,6 @@
-"""Which values the parameters of trees may take, and which of them are not supported yet."""
+"""Which values the parameters of trees may take."""
 
+import warnings
 from numbers import Integral, Real
 
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
@@ -30,35 +31,23 @@ TREE_CONSTRAINTS = {
     "monotonic_cst": ["array-like", None],
 }
 CLASSIFIER_CRITERION = [StrOptions(set(criteria.CLASSIFICATION))]
-REGRESSOR_CRITERION = [
-    StrOptions({*criteria.REGRESSION, "absolute_error", "poisson", "friedman_mse"})
-]
+REGRESSOR_CRITERION = [StrOptions(set(criteria.REGRESSION))]
 
 
-def refuse_unsupported(estimator, criteria):
-    """Refuse what scikit-learn has and this version does not.
+def without_deprecated(criterion):
+    """The criterion under its present name.
 
-    Parameters
-    ----------
-    estimator : a tree or a forest, ours or scikit-learn's
-    criteria : dict
-        The criteria of its task, see `cart.criteria`.
-
-    Raises
-    ------
-    ValueError
-        Naming the parameter, its value and the one that works.
+    Warns
+    -----
+    FutureWarning
+        For "friedman_mse", which is squared_error.
     """
-    name = type(estimator).__name__
-    params = estimator.get_params(deep=False)
-    if params["criterion"] not in criteria:
-        raise ValueError(
-            f"{name} does not support criterion={params['criterion']!r} yet; "
-            f"use one of {sorted(criteria)}."
-        )
-    for parameter, works in (("splitter", "best"), ("ccp_alpha", 0.0), ("monotonic_cst", None)):
-        value = params.get(parameter, works)
-        if value is not works and (works is None or value != works):
-            raise ValueError(
-                f"{name} does not support {parameter}={value!r} yet; use {parameter}={works!r}."
-            )
+    if criterion != "friedman_mse":
+        return criterion
+    warnings.warn(
+        'Value `"friedman_mse"` for `criterion` is deprecated, as in scikit-learn: it always was '
+        '`"squared_error"`. Use that.',
+        FutureWarning,
+        stacklevel=3,
+    )
+    return "squared_error"

@@ -6,11 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.split import BestSplitter, RandomSplitter
+
 UNLIMITED = np.iinfo(np.int32).max
+SPLITTERS = {"best": BestSplitter(), "random": RandomSplitter()}
 
 
 class Limits(NamedTuple):
-    """When a node may be split, as the kernels take it."""
+    """When and how a node may be split, as the kernels take it."""
 
     max_depth: int
     min_samples_split: int
@@ -19,33 +22,43 @@ class Limits(NamedTuple):
     max_features: int
     max_leaf_nodes: int  # -1: unlimited
     min_impurity_decrease: float
+    is_monotonic: bool  # is any feature constrained?
+    monotonic: np.ndarray  # (n_features,) int8: of the first class's share, or of the mean
 
 
 class Plan(NamedTuple):
     """Everything about a tree but its data and its seed."""
 
     criterion: type  # a class of cart.criteria
+    splitter: tuple  # one of SPLITTERS
     limits: Limits  # min_weight_leaf is filled in per tree
     min_weight_fraction_leaf: float
+    ccp_alpha: float
     n_outputs: int
-    n_values: int  # number of classes; 1 in regression
+    n_values: int  # greatest number of classes; 1 in regression
 
 
-def make_plan(params, criterion, n_samples, n_features, n_values):
+def make_plan(params, criterion, splitter, n_samples, n_features, n_outputs, n_values):
     """Resolve fractions and names as scikit-learn does.
 
     Parameters
     ----------
     params : object with the parameters of a decision tree as attributes, valid ones
     criterion : a class of cart.criteria
-    n_samples, n_features : int
-        Shape of the training data.
+    splitter : {"best", "random"}
+    n_samples, n_features, n_outputs : int
+        Of the training data.
     n_values : int
-        Number of classes; 1 in regression.
+        Greatest number of classes of an output; 1 in regression.
 
     Returns
     -------
     Plan
+
+    Raises
+    ------
+    ValueError
+        If the monotonic constraints do not fit the data.
     """
     min_samples_leaf = _count(params.min_samples_leaf, n_samples)
     min_samples_split = max(2, _count(params.min_samples_split, n_samples), 2 * min_samples_leaf)
@@ -57,8 +70,18 @@ def make_plan(params, criterion, n_samples, n_features, n_values):
         max_features=resolve_max_features(params.max_features, n_features),
         max_leaf_nodes=-1 if params.max_leaf_nodes is None else int(params.max_leaf_nodes),
         min_impurity_decrease=float(params.min_impurity_decrease),
+        is_monotonic=params.monotonic_cst is not None,
+        monotonic=_resolve_monotonic(params.monotonic_cst, n_features, n_outputs, n_values),
     )
-    return Plan(criterion, limits, float(params.min_weight_fraction_leaf), 1, n_values)
+    return Plan(
+        criterion,
+        SPLITTERS[splitter],
+        limits,
+        float(params.min_weight_fraction_leaf),
+        float(params.ccp_alpha),
+        n_outputs,
+        n_values,
+    )
 
 
 def resolve_max_features(max_features, n_features):
@@ -72,6 +95,31 @@ def resolve_max_features(max_features, n_features):
     if isinstance(max_features, numbers.Integral):
         return int(max_features)
     return max(1, int(max_features * n_features))
+
+
+def _resolve_monotonic(constraints, n_features, n_outputs, n_values):
+    """Constraints on what is bounded: the mean, or the share of the first of two classes."""
+    if constraints is None:
+        return np.zeros(n_features, np.int8)
+    constraints = np.asarray(constraints)
+    if n_outputs > 1:
+        raise ValueError("Monotonicity constraints are not supported with multiple outputs.")
+    if constraints.shape != (n_features,):
+        raise ValueError(
+            f"monotonic_cst has shape {constraints.shape} but the input data X has {n_features} "
+            "features."
+        )
+    if not np.isin(constraints, (-1, 0, 1)).all():
+        raise ValueError(
+            "monotonic_cst must be None or an array-like of -1, 0 or 1, but got "
+            f"{np.unique(constraints)}"
+        )
+    if n_values > 2:
+        raise ValueError(
+            "Monotonicity constraints are not supported with multiclass classification"
+        )
+    sign = -1 if n_values == 2 else 1  # of two classes, users constrain the second
+    return sign * constraints.astype(np.int8)
 
 
 def _count(number_or_fraction, n_samples):

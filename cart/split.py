@@ -1,14 +1,26 @@
-"""Exact split search in one node: order its samples along a feature, scan every cut, choose."""
+"""Split search in one node: draw features, search each, choose, divide the samples.
+
+A feature is searched either at every cut (`BestSplitter`) or at one threshold drawn at random
+(`RandomSplitter`, extra trees). Both see the node's samples as `keys` (see `cart.order`).
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from cart import criteria
-from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_feature
-from cart.jit import inline_kernel, kernel
+from cart.draw import (
+    begin_draw,
+    end_draw,
+    mark_constant,
+    mark_searched,
+    next_feature,
+    random_below,
+    random_between,
+)
+from cart.jit import dispatch, inline_kernel, kernel
 from cart.order import N_COUNTS, code_of, position_of, sort_keys
-from cart.table import FEATURE_THRESHOLD
+from cart.table import FEATURE_THRESHOLD, MISSING
 
 
 class Node(NamedTuple):
@@ -34,34 +46,35 @@ class Node(NamedTuple):
 
 
 class Split(NamedTuple):
-    """The best cut of a node; `column` is -1 where there is none."""
+    """A cut of a node; `column` is -1 where there is none."""
 
     feature: int
     column: int
     left_code: int  # samples with a code up to this one go left
-    right_code: int  # the lowest code on the right
+    threshold: float  # values up to this one go left; +inf: all but the missing
+    has_missing: bool  # does the feature have missing values in the node?
+    missing_left: bool  # do they go left?
     score: float
 
 
-NO_SPLIT = Split(-1, -1, 0, 0, -np.inf)
+NO_SPLIT = Split(-1, -1, 0, 0.0, False, False, -np.inf)
 
 
-@kernel
-def copy_records(node, records, samples, start, n):
-    """Copy the records of samples[start:start + n] together."""
-    for i in range(n):
-        row = samples[start + i]
-        for k in range(records.shape[1]):
-            node.records[i, k] = records[row, k]
+class Bounds(NamedTuple):
+    """Between which values a node's prediction must lie (monotonic constraints)."""
+
+    lower: float
+    upper: float
 
 
 @kernel
 def load_node(criterion, node, records, samples, start, n):
     """Copy the records of samples[start:start + n] together and sum them up."""
-    copy_records(node, records, samples, start, n)
-    criteria.clear(criterion)
     for i in range(n):
-        criteria.add(criterion, node.records, i)
+        row = samples[start + i]
+        for k in range(records.shape[1]):
+            node.records[i, k] = records[row, k]
+    criteria.load(criterion, node.records, n)
 
 
 @kernel
@@ -77,6 +90,22 @@ def gather_codes(codes, samples, start, n, out):
     return lowest, highest
 
 
+@kernel
+def known_range(codes, n):
+    """The lowest and the highest code that is not MISSING, and how many are MISSING."""
+    lowest = MISSING
+    highest = np.uint32(0)
+    n_missing = 0
+    for i in range(n):
+        code = codes[i]
+        if code == MISSING:
+            n_missing += 1
+        else:
+            lowest = min(lowest, code)
+            highest = max(highest, code)
+    return lowest, highest, n_missing
+
+
 @inline_kernel
 def same_value(table, column, low, high):
     """Do two codes of a column, low <= high, count as one value?"""
@@ -89,52 +118,251 @@ def same_value(table, column, low, high):
 
 
 @kernel
-def order_node(node, n, lowest, highest, follow):
-    """Sort the node's keys along the codes just gathered.
+def begin_order(node, n):
+    """Take the samples in the order in which they were gathered."""
+    for i in range(n):
+        node.keys[i] = np.uint64(i)
 
-    With `follow`, ties keep the order of the feature before, as in scikit-learn, whose samples
-    stay in the order of the last sort. It matters only where sums depend on their order.
+
+@kernel
+def best_split(
+    splitter, criterion, node, draw, table, samples, start, n, limits, bounds, n_constant, follow
+):
+    """Draw features and search each.
+
+    With `follow`, samples keep the order of the feature looked at before wherever they tie, as in
+    scikit-learn, whose samples stay in the order of the last sort. It matters only where sums
+    depend on their order.
+
+    Returns
+    -------
+    best : Split
+    last_feature : int
+        The last one looked at.
+    n_constant : int
+        How many features are known to be constant now.
     """
+    best = NO_SPLIT
+    last_feature = -1
+    begin_order(node, n)
+    begin_draw(draw, n_constant)
+    j = next_feature(draw, limits.max_features)
+    while j >= 0:
+        feature = draw.features[j]
+        last_feature = feature
+        column = table.columns[feature]
+        lowest, highest = gather_codes(table.codes[column], samples, start, n, node.codes)
+        n_missing = 0
+        if highest == MISSING:
+            lowest, highest, n_missing = known_range(node.codes, n)
+        if n_missing == n or (n_missing == 0 and same_value(table, column, lowest, highest)):
+            if lowest < highest:
+                pass_constant(splitter, node, n, lowest, highest, follow)
+            mark_constant(draw, j)
+        else:
+            mark_searched(draw, j)
+            best = search(
+                splitter, criterion, node, n, draw, table, feature, lowest, highest, n_missing,
+                limits, bounds, best, follow,
+            )  # fmt: skip
+        j = next_feature(draw, limits.max_features)
+    return best, last_feature, end_draw(draw)
+
+
+# -------------------------------------------------------------------------------- splitters
+
+
+@dispatch
+def search(
+    splitter, criterion, node, n, draw, table, feature, lowest, highest, n_missing, limits, bounds,
+    best, follow,
+):  # fmt: skip
+    """Search one feature; return the best Split so far."""
+    return splitter.search(
+        criterion, node, n, draw, table, feature, lowest, highest, n_missing, limits, bounds, best,
+        follow,
+    )  # fmt: skip
+
+
+@dispatch
+def pass_constant(splitter, node, n, lowest, highest, follow):
+    """Leave the samples as looking at a feature that counts as constant leaves them."""
+    splitter.pass_constant(node, n, lowest, highest, follow)
+
+
+@dispatch
+def is_divided(splitter, best, last_feature):
+    """Are the node's keys in the order left | right of the best split already?"""
+    return splitter.is_divided(best, last_feature)
+
+
+class BestSplitter(NamedTuple):
+    """Every cut between two values that differ, missing values on either side."""
+
+    name: int = 0  # numba wants a field
+
+    def search(
+        self, criterion, node, n, draw, table, feature, lowest, highest, n_missing, limits, bounds,
+        best, follow,
+    ):  # fmt: skip
+        column = table.columns[feature]
+        gap = table.reach[column] + np.uint32(1)
+        order_node(node, n, lowest, highest, n_missing, gap, follow)
+        n_known = n - n_missing
+        last = n_known if n_missing > 0 else n - 1
+        score, p = scan_cuts(
+            criterion, node, n, 1, last, table, feature, lowest, limits, bounds, best.score
+        )
+        if p > 0:
+            is_last = p == n_known
+            best = _cut_at(node, p, is_last, table, feature, lowest, n_missing, False, score)
+        if n_missing > 0:
+            _rotate(node, n, n_known)
+            score, p = scan_cuts(
+                criterion, node, n, n_missing + 1, n - 1, table, feature, lowest, limits, bounds,
+                best.score,
+            )  # fmt: skip
+            if p > 0:
+                best = _cut_at(node, p, False, table, feature, lowest, n_missing, True, score)
+        return best
+
+    def pass_constant(self, node, n, lowest, highest, follow):
+        order_node(node, n, lowest, highest, 0, np.uint32(1), follow)
+
+    def is_divided(self, best, last_feature):
+        return False
+
+
+class RandomSplitter(NamedTuple):
+    """One threshold between the lowest and the highest value, drawn at random (Geurts 2006)."""
+
+    name: int = 1  # numba wants a field
+
+    def search(
+        self, criterion, node, n, draw, table, feature, lowest, highest, n_missing, limits, bounds,
+        best, follow,
+    ):  # fmt: skip
+        column = table.columns[feature]
+        first = table.level_start[column]
+        low = np.float64(table.levels[first + lowest])
+        high = np.float64(table.levels[first + highest])
+        threshold = random_between(draw.state, low, high)
+        missing_left = False
+        if n_missing > 0:
+            missing_left = random_below(draw.state, 2) == 1
+        if threshold == high:
+            threshold = low
+        left_code = _code_at(table, first, lowest, highest, threshold)
+        p = divide_keys(node, n, left_code, missing_left)
+        if p < limits.min_samples_leaf or n - p < limits.min_samples_leaf:
+            return best
+        criteria.arrange(criterion, node.records, node.keys, n)
+        criteria.advance(criterion, node.records, node.keys, 0, p, n)
+        if not _is_legal(criterion, limits, bounds, feature):
+            return best
+        score = criteria.score(criterion)
+        if score > best.score:
+            best = Split(feature, column, left_code, threshold, n_missing > 0, missing_left, score)
+        return best
+
+    def pass_constant(self, node, n, lowest, highest, follow):
+        pass
+
+    def is_divided(self, best, last_feature):
+        return best.feature == last_feature
+
+
+@kernel
+def order_node(node, n, lowest, highest, n_missing, gap, follow):
+    """Sort the node's keys along the codes just gathered, missing values last.
+
+    A key's code is relative to `lowest`; the missing ones stand `gap` behind the highest.
+    """
+    if n_missing > 0 and follow:
+        _move_missing_last(node, n)
     for i in range(n):
         position = position_of(node.keys[i]) if follow else i
-        code = node.codes[position] - lowest
+        code = node.codes[position]
+        code = highest - lowest + gap if code == MISSING else code - lowest
         node.keys[i] = (np.uint64(code) << np.uint64(32)) | np.uint64(position)
+    top = np.uint64(highest - lowest)
+    if n_missing > 0:
+        top += np.uint64(gap)
     n_bits = 1
-    while (np.uint64(highest - lowest) >> np.uint64(n_bits)) > 0:
+    while (top >> np.uint64(n_bits)) > 0:
         n_bits += 1
     sort_keys(node.keys, n, n_bits, node.counts, node.spare_keys)
 
 
 @kernel
-def scan_cuts(criterion, node, n, table, column, lowest, limits, best_score):
+def _move_missing_last(node, n):
+    """scikit-learn's exchange of missing values with known ones from the end."""
+    keys = node.keys
+    i = 0
+    last = n - 1
+    while i <= last:
+        if node.codes[position_of(keys[last])] == MISSING:
+            last -= 1
+            continue
+        if node.codes[position_of(keys[i])] == MISSING:
+            key = keys[i]
+            keys[i] = keys[last]
+            keys[last] = key
+            last -= 1
+        i += 1
+
+
+@kernel
+def _rotate(node, n, n_known):
+    """Bring the missing values from the end of the order to its beginning."""
+    n_missing = n - n_known
+    for i in range(n_missing):
+        node.spare_keys[i] = node.keys[n_known + i]
+    for i in range(n_known - 1, -1, -1):
+        node.keys[n_missing + i] = node.keys[i]
+    for i in range(n_missing):
+        node.keys[i] = node.spare_keys[i]
+
+
+@inline_kernel
+def _is_legal(criterion, limits, bounds, feature):
+    """Does the cut leave enough weight on either side, and keep a monotonic constraint?"""
+    direction = limits.monotonic[feature]
+    if direction != 0:
+        left, right = criteria.side_values(criterion)
+        if (
+            min(left, right) < bounds.lower
+            or max(left, right) > bounds.upper
+            or (left - right) * direction > 0
+        ):
+            return False
+    weight_left = criterion.weight[1]
+    return min(weight_left, criterion.weight[0] - weight_left) >= limits.min_weight_leaf
+
+
+@kernel
+def scan_cuts(criterion, node, n, first, last, table, feature, lowest, limits, bounds, best_score):
     """The best cut of the ordered node that beats `best_score`: its score and position.
 
-    Position p means that p samples go left; 0 means that no cut is better.
+    Position p, from `first` to `last`, means that p samples go left; 0 that no cut is better.
     """
     best = 0
     cut = 0  # how many samples the criterion has on the left
     keys = node.keys
     records = node.records
-    min_leaf = limits.min_samples_leaf
+    column = table.columns[feature]
     reach = table.reach[column]
-    criteria.all_right(criterion)
-    for p in range(max(1, min_leaf), n - max(1, min_leaf) + 1):
+    criteria.arrange(criterion, records, keys, n)
+    for p in range(max(first, limits.min_samples_leaf), min(last, n - limits.min_samples_leaf) + 1):
         low = code_of(keys[p - 1])
         high = code_of(keys[p])
         if low == high:
             continue
         if high - low <= reach and same_value(table, column, lowest + low, lowest + high):
             continue
-        if p - cut <= n - p:
-            for i in range(cut, p):
-                criteria.move_left(criterion, records, position_of(keys[i]))
-        else:
-            criteria.all_left(criterion)
-            for i in range(n - 1, p - 1, -1):
-                criteria.move_right(criterion, records, position_of(keys[i]))
+        criteria.advance(criterion, records, keys, cut, p, n)
         cut = p
-        weight_left = criterion.weight[1]
-        if min(weight_left, criterion.weight[0] - weight_left) < limits.min_weight_leaf:
+        if not _is_legal(criterion, limits, bounds, feature):
             continue
         score = criteria.score(criterion)
         if score > best_score:
@@ -144,87 +372,103 @@ def scan_cuts(criterion, node, n, table, column, lowest, limits, best_score):
 
 
 @kernel
-def best_split(criterion, node, draw, table, samples, start, n, limits, n_constant, follow):
-    """Draw features and search each; return the best Split and how many features are constant."""
-    best = NO_SPLIT
-    if follow:
-        for i in range(n):
-            node.keys[i] = np.uint64(i)
-    begin_draw(draw, n_constant)
-    j = next_feature(draw, limits.max_features)
-    while j >= 0:
-        feature = draw.features[j]
-        column = table.columns[feature]
-        lowest, highest = gather_codes(table.codes[column], samples, start, n, node.codes)
-        if lowest != highest:
-            order_node(node, n, lowest, highest, follow)
-        if same_value(table, column, lowest, highest):
-            mark_constant(draw, j)
-        else:
-            mark_searched(draw, j)
-            score, p = scan_cuts(criterion, node, n, table, column, lowest, limits, best.score)
-            if p > 0:
-                left_code = lowest + code_of(node.keys[p - 1])
-                right_code = lowest + code_of(node.keys[p])
-                best = Split(feature, column, np.int64(left_code), np.int64(right_code), score)
-        j = next_feature(draw, limits.max_features)
-    return best, end_draw(draw)
+def _cut_at(node, p, is_last_known, table, feature, lowest, n_missing, missing_left, score):
+    """The Split behind the first p samples in order."""
+    column = table.columns[feature]
+    first = table.level_start[column]
+    left_code = np.int64(lowest + code_of(node.keys[p - 1]))
+    threshold = np.inf
+    if not is_last_known:
+        low = np.float64(table.levels[first + left_code])
+        high = np.float64(table.levels[first + lowest + code_of(node.keys[p])])
+        threshold = low / 2.0 + high / 2.0
+    return Split(feature, column, left_code, threshold, n_missing > 0, missing_left, score)
 
 
 @kernel
-def partition_stable(codes, left_code, node, samples, start, n):
+def _code_at(table, first, lowest, highest, threshold):
+    """The highest code in [lowest, highest) whose value does not exceed the threshold."""
+    low = np.int64(lowest)
+    high = np.int64(highest)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if np.float64(table.levels[first + middle]) <= threshold:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+# -------------------------------------------------------------------------------- dividing
+
+
+@inline_kernel
+def goes_left(code, left_code, missing_left):
+    return missing_left if code == MISSING else code <= left_code
+
+
+@kernel
+def divide_keys(node, n, left_code, missing_left):
+    """Exchange keys from both ends until left stands before right; return how many go left."""
+    keys = node.keys
+    first = 0
+    end = n
+    while first < end:
+        if goes_left(node.codes[position_of(keys[first])], left_code, missing_left):
+            first += 1
+        else:
+            end -= 1
+            key = keys[first]
+            keys[first] = keys[end]
+            keys[end] = key
+    return first
+
+
+@kernel
+def divide_stably(codes, split, node, samples, start, n):
     """Rows that go left, then rows that go right, each in their present order."""
     n_left = 0
     n_right = 0
     for i in range(n):
         row = samples[start + i]
-        goes_left = codes[row] <= left_code
+        left = goes_left(codes[row], split.left_code, split.missing_left)
         samples[start + n_left] = row
+        node.keys[n_left] = np.uint64(i)
         node.spare_samples[n_right] = row
-        n_left += goes_left
-        n_right += 1 - goes_left
+        node.spare_keys[n_right] = np.uint64(i)
+        n_left += left
+        n_right += 1 - left
     for i in range(n_right):
         samples[start + n_left + i] = node.spare_samples[i]
+        node.keys[n_left + i] = node.spare_keys[i]
     return n_left
 
 
 @kernel
-def partition_in_sorted_order(codes, left_code, node, samples, start, n):
+def divide_in_order(codes, split, divided, node, samples, start, n):
     """scikit-learn's: the order of the last feature looked at, then exchange from both ends."""
     for i in range(n):
         node.spare_samples[i] = samples[start + i]
+        node.codes[i] = codes[samples[start + i]]
+    n_left = 0
+    if divided:
+        for i in range(n):
+            n_left += goes_left(node.codes[i], split.left_code, split.missing_left)
+    else:
+        n_left = divide_keys(node, n, split.left_code, split.missing_left)
     for i in range(n):
         samples[start + i] = node.spare_samples[position_of(node.keys[i])]
-    first = start
-    end = start + n
-    while first < end:
-        row = samples[first]
-        if codes[row] <= left_code:
-            first += 1
-        else:
-            end -= 1
-            samples[first] = samples[end]
-            samples[end] = row
-    return first - start
+    return n_left
 
 
 @kernel
-def partition(table, split, node, samples, start, n, follow):
-    """Bring samples[start:start + n] into the order left | right; return how many go left."""
+def divide(splitter, table, split, last_feature, node, samples, start, n, follow):
+    """Bring samples[start:start + n] and the keys into the order left | right.
+
+    Returns how many go left.
+    """
     codes = table.codes[split.column]
     if follow:
-        return partition_in_sorted_order(codes, split.left_code, node, samples, start, n)
-    return partition_stable(codes, split.left_code, node, samples, start, n)
-
-
-@kernel
-def cut_at(criterion, node, n, n_left):
-    """Put the cut behind the first `n_left` records."""
-    if n_left <= n - n_left:
-        criteria.all_right(criterion)
-        for i in range(n_left):
-            criteria.move_left(criterion, node.records, i)
-    else:
-        criteria.all_left(criterion)
-        for i in range(n - 1, n_left - 1, -1):
-            criteria.move_right(criterion, node.records, i)
+        divided = is_divided(splitter, split, last_feature)
+        return divide_in_order(codes, split, divided, node, samples, start, n)
+    return divide_stably(codes, split, node, samples, start, n)

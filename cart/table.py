@@ -7,6 +7,9 @@ import numpy as np
 # scikit-learn takes two neighbouring values of a feature for one if they differ by no more.
 FEATURE_THRESHOLD = np.float32(1e-7)
 
+# The code of a missing value.
+MISSING = np.uint32(0xFFFFFFFF)
+
 
 class Table(NamedTuple):
     """Training data as the kernels see it; read-only.
@@ -15,7 +18,9 @@ class Table(NamedTuple):
     `columns`, and nothing is copied or sorted again.
     """
 
-    codes: np.ndarray  # (n_columns, n_samples) uint32: rank among the column's distinct values
+    codes: (
+        np.ndarray
+    )  # (n_columns, n_samples) uint32: rank among the column's distinct values, or MISSING
     levels: np.ndarray  # (n_levels,) float32: distinct values ascending, column after column
     level_start: np.ndarray  # (n_columns + 1,) int64: column c owns levels[start[c]:start[c + 1]]
     reach: np.ndarray  # (n_columns,) uint32: how many ranks lie within FEATURE_THRESHOLD
@@ -31,7 +36,8 @@ def encode(X):
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features), float32, finite
+    X : ndarray of shape (n_samples, n_features), float32
+        Finite, or nan where a value is missing.
 
     Returns
     -------
@@ -44,12 +50,12 @@ def encode(X):
         values = np.ascontiguousarray(X[:, column])
         order = np.argsort(values)
         ordered = values[order]
-        is_new = np.empty(n_samples, bool)
-        is_new[0] = False
-        np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
-        codes[column, order] = np.cumsum(is_new, dtype=np.uint32)
-        is_new[0] = True
-        levels.append(ordered[is_new])
+        n_known = n_samples - np.count_nonzero(np.isnan(values))
+        is_new = np.ones(n_known, bool)
+        np.not_equal(ordered[1:n_known], ordered[: n_known - 1], out=is_new[1:])
+        levels.append(ordered[:n_known][is_new])
+        codes[column, order[:n_known]] = np.cumsum(is_new, dtype=np.uint32) - np.uint32(1)
+        codes[column, order[n_known:]] = MISSING
     return Table(
         codes=codes,
         levels=np.concatenate(levels),
@@ -61,5 +67,7 @@ def encode(X):
 
 def _reach(levels):
     """The largest distance in ranks between two levels that count as one value."""
+    if len(levels) == 0:
+        return 0
     last_within = np.searchsorted(levels, levels + FEATURE_THRESHOLD, side="right") - 1
     return int(np.max(last_within - np.arange(len(levels))))

@@ -1,4 +1,4 @@
-"""y as the kernels take it, class codes or numbers, and back to what users see."""
+"""y as the kernels take it, class codes or numbers, one column per output."""
 
 from typing import NamedTuple
 
@@ -9,13 +9,17 @@ from sklearn.utils.multiclass import check_classification_targets
 class Target(NamedTuple):
     """A training target."""
 
-    codes: np.ndarray  # (n_samples,) float64: position of the label in `labels`, or the number
-    labels: np.ndarray | None  # (n_classes,): distinct labels, ascending; None in regression
+    codes: np.ndarray  # (n_samples, n_outputs) float64: position of the label, or the number
+    labels: list | None  # per output (n_classes,): distinct labels, ascending; None in regression
+
+    @property
+    def n_outputs(self):
+        return self.codes.shape[1]
 
     @property
     def n_values(self):
-        """How many numbers a leaf holds."""
-        return 1 if self.labels is None else len(self.labels)
+        """How many numbers a leaf holds per output."""
+        return 1 if self.labels is None else max(len(labels) for labels in self.labels)
 
 
 def encode_labels(y):
@@ -23,7 +27,7 @@ def encode_labels(y):
 
     Parameters
     ----------
-    y : ndarray of shape (n_samples,)
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         Labels of any type that sorts.
 
     Raises
@@ -32,28 +36,34 @@ def encode_labels(y):
         If y holds continuous numbers.
     """
     check_classification_targets(y)
-    labels, codes = np.unique(y, return_inverse=True)
-    return Target(codes.ravel().astype(np.float64), labels)
+    columns = y.reshape(len(y), -1)
+    codes = np.empty(columns.shape)
+    labels = []
+    for k in range(columns.shape[1]):
+        labels_k, codes[:, k] = np.unique(columns[:, k], return_inverse=True)
+        labels.append(labels_k)
+    return Target(codes, labels)
 
 
 def encode_numbers(y):
-    """Target of a regressor: y as float64 of shape (n_samples,)."""
-    return Target(np.ascontiguousarray(y, dtype=np.float64), None)
+    """Target of a regressor: y as float64."""
+    return Target(np.ascontiguousarray(y, dtype=np.float64).reshape(len(y), -1), None)
 
 
 def make_records(codes, weight):
-    """Weight and target of every row side by side, as the kernels take them.
+    """Weight and targets of every row side by side, as the kernels take them.
 
     Parameters
     ----------
-    codes : ndarray of shape (n_samples,), float64
+    codes : ndarray of shape (n_samples, n_outputs) or (n_samples,), float64
     weight : ndarray of shape (n_samples,) or scalar
 
     Returns
     -------
-    ndarray of shape (n_samples, 2), float64
+    ndarray of shape (n_samples, 1 + n_outputs), float64
     """
-    records = np.empty((len(codes), 2))
+    codes = codes.reshape(len(codes), -1)
+    records = np.empty((len(codes), 1 + codes.shape[1]))
     records[:, 0] = weight
-    records[:, 1] = codes
+    records[:, 1:] = codes
     return records

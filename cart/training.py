@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 
 import numpy as np
-from sklearn.utils import column_or_1d
+from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 
@@ -27,43 +27,47 @@ def check_table(estimator, X, y, reset=True):
     estimator : estimator
         Gets `n_features_in_` and `feature_names_in_`.
     X : array-like of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,) or (n_samples, 1)
-        The latter with scikit-learn's DataConversionWarning.
+        nan is a missing value, where the estimator allows them.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
     reset : bool, default=True
         False compares X with the table of the fit before.
 
     Returns
     -------
     X : ndarray of shape (n_samples, n_features), float32
-    y : ndarray of shape (n_samples,)
+    y : ndarray
 
     Raises
     ------
     ValueError
-        If X or y holds what is not finite, or y has several columns.
+        If X or y holds what is not finite.
     """
-    X, y = validate_data(estimator, X, y, reset=reset, multi_output=True, dtype=np.float32)
-    return X, single_output(estimator, y)
+    return validate_data(
+        estimator, X, y, reset=reset, multi_output=True, dtype=np.float32,
+        ensure_all_finite=missing_values_rule(estimator),
+    )  # fmt: skip
 
 
-def single_output(estimator, y):
-    """y as one column.
+def missing_values_rule(estimator):
+    """What scikit-learn's `ensure_all_finite` has to be for the estimator."""
+    return "allow-nan" if get_tags(estimator).input_tags.allow_nan else True
+
+
+def check_criterion(criterion, y):
+    """Refuse targets that a criterion is not made for.
 
     Raises
     ------
     ValueError
-        If y has several columns.
+        If y has negative values, or none that is positive, and the criterion is "poisson".
     """
-    y = np.atleast_1d(y)
-    if y.ndim == 2 and y.shape[1] == 1:
-        return column_or_1d(y, warn=True)
-    if y.ndim != 1:
-        raise ValueError(
-            f"{type(estimator).__name__} fits one output, but y has shape {y.shape}. Multi-output "
-            "targets are not supported yet: fit one model per column, for example with "
-            "sklearn.multioutput.MultiOutputClassifier or MultiOutputRegressor."
-        )
-    return y
+    if criterion == "poisson":
+        if np.any(y < 0):
+            raise ValueError(
+                "Some value(s) of y are negative which is not allowed for Poisson regression."
+            )
+        if np.sum(y) <= 0:
+            raise ValueError("Sum of y is not positive which is necessary for Poisson regression.")
 
 
 def check_sample_weight(sample_weight, X):

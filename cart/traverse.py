@@ -1,19 +1,21 @@
 """Send rows down trees: compact nodes, many rows in flight at once.
 
-A packed node is four 32-bit words: feature, threshold, left child, number in its Tree. Nodes
-stand in breadth-first order, so the right child follows the left one; a leaf is its own left
-child with threshold +inf, so a row that has arrived stays there and needs no test.
+A packed node is four 32-bit words: feature, threshold, left child, and its number in its Tree with
+the highest bit set where missing values go left. Nodes stand in breadth-first order, so the right
+child follows the left one; a leaf is its own left child with threshold +inf, so a row that has
+arrived stays there and needs no test.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit import entry_kernel, kernel
+from cart.jit import entry_kernel, inline_kernel, kernel
 from cart.nodes import LEAF
 
 # Rows walked at once: their cache misses overlap (one at a time was 4x slower).
 _LANES = 16
+_MISSING_LEFT = np.uint32(1 << 31)
 # Rows per visit of a tree: the rows and the tree's upper nodes stay in the cache.
 _BLOCK = 4096
 
@@ -40,24 +42,27 @@ def pack(trees):
         mine = words[4 * first : 4 * end]
         _pack_tree(
             tree.children_left, tree.children_right, tree.feature, threshold,
-            order, mine, mine.view(np.float32),
+            tree.missing_go_to_left, order, mine, mine.view(np.float32),
         )  # fmt: skip
         value[first:end] = tree.value.reshape(tree.node_count, -1)[order[: end - first]]
     return Packed(words, words.view(np.float32), start, value)
 
 
 @entry_kernel
-def _pack_tree(left, right, feature, threshold, order, words, floats):
+def _pack_tree(left, right, feature, threshold, missing_left, order, words, floats):
     order[0] = 0
     n_placed = 1
     for i in range(left.shape[0]):
         node = order[i]
         words[4 * i + 3] = node
         if left[node] == LEAF:
+            words[4 * i + 3] |= _MISSING_LEFT
             words[4 * i] = 0
             floats[4 * i + 1] = np.inf
             words[4 * i + 2] = i
         else:
+            if missing_left[node]:
+                words[4 * i + 3] |= _MISSING_LEFT
             words[4 * i] = feature[node]
             floats[4 * i + 1] = threshold[node]
             words[4 * i + 2] = n_placed
@@ -66,12 +71,20 @@ def _pack_tree(left, right, feature, threshold, order, words, floats):
             n_placed += 2
 
 
-@kernel
-def _walk(packed, tree, X, n_features, rows, first, end, lane, base, leaf):
+@inline_kernel
+def _goes_right(words, floats, q, X, at, may_miss):
+    x = X[at]
+    if may_miss and np.isnan(x):
+        return np.uint32(words[q + np.uint64(3)] < _MISSING_LEFT)
+    return np.uint32(x > floats[q + np.uint64(1)])
+
+
+@inline_kernel
+def _walk(packed, tree, X, n_features, rows, first, end, may_miss, lane, base, leaf):
     """Packed positions of the leaves that rows[first:end] of X, flattened, reach in one tree."""
     words, floats = packed.words, packed.floats
     origin = np.uint64(packed.start[tree])
-    four, one, two = np.uint64(4), np.uint64(1), np.uint64(2)
+    four, two = np.uint64(4), np.uint64(2)
     i = first
     while i < end:
         n = min(_LANES, end - i)
@@ -83,13 +96,13 @@ def _walk(packed, tree, X, n_features, rows, first, end, lane, base, leaf):
             for _ in range(3):
                 for j in range(_LANES):
                     q = (origin + np.uint64(lane[j])) * four
-                    right = np.uint32(X[base[j] + np.uint64(words[q])] > floats[q + one])
-                    lane[j] = words[q + two] + right
+                    at = base[j] + np.uint64(words[q])
+                    lane[j] = words[q + two] + _goes_right(words, floats, q, X, at, may_miss)
             moved = np.uint32(0)
             for j in range(_LANES):
                 q = (origin + np.uint64(lane[j])) * four
-                right = np.uint32(X[base[j] + np.uint64(words[q])] > floats[q + one])
-                node = words[q + two] + right
+                at = base[j] + np.uint64(words[q])
+                node = words[q + two] + _goes_right(words, floats, q, X, at, may_miss)
                 moved |= node ^ lane[j]
                 lane[j] = node
         for j in range(n):
@@ -97,15 +110,27 @@ def _walk(packed, tree, X, n_features, rows, first, end, lane, base, leaf):
         i += n
 
 
-@entry_kernel
-def add_values(packed, first_tree, end_tree, X, n_features, rows, first, end, scratch, out):
-    """Add the leaf values of trees first_tree..end_tree to out[rows[first:end]], in tree order."""
+@kernel
+def _find(packed, tree, X, n_features, rows, first, end, may_miss, scratch):
+    """`_walk`, compiled apart for tables without missing values."""
     lane, base, leaf = scratch
+    if may_miss:
+        _walk(packed, tree, X, n_features, rows, first, end, True, lane, base, leaf)
+    else:
+        _walk(packed, tree, X, n_features, rows, first, end, False, lane, base, leaf)
+
+
+@entry_kernel
+def add_values(
+    packed, first_tree, end_tree, X, n_features, rows, first, end, may_miss, scratch, out
+):
+    """Add the leaf values of trees first_tree..end_tree to out[rows[first:end]], in tree order."""
+    leaf = scratch[2]
     block = first
     while block < end:
         stop = min(block + _BLOCK, end)
         for tree in range(first_tree, end_tree):
-            _walk(packed, tree, X, n_features, rows, block, stop, lane, base, leaf)
+            _find(packed, tree, X, n_features, rows, block, stop, may_miss, scratch)
             for i in range(block, stop):
                 at = leaf[i - block]
                 for k in range(out.shape[1]):
@@ -114,16 +139,22 @@ def add_values(packed, first_tree, end_tree, X, n_features, rows, first, end, sc
 
 
 @entry_kernel
-def find_leaves(packed, tree, X, n_features, rows, first, end, scratch, out):
+def find_leaves(packed, tree, X, n_features, rows, first, end, may_miss, scratch, out):
     """Numbers, in their Tree, of the leaves that rows[first:end] reach: out[first:end]."""
-    lane, base, leaf = scratch
+    leaf = scratch[2]
     block = first
     while block < end:
         stop = min(block + _BLOCK, end)
-        _walk(packed, tree, X, n_features, rows, block, stop, lane, base, leaf)
+        _find(packed, tree, X, n_features, rows, block, stop, may_miss, scratch)
         for i in range(block, stop):
-            out[i] = packed.words[4 * leaf[i - block] + 3]
+            out[i] = packed.words[4 * leaf[i - block] + 3] & ~_MISSING_LEFT
         block = stop
+
+
+def has_missing(X):
+    """Is any value missing?"""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isnan(X.sum(dtype=np.float64)))
 
 
 def create_scratch():
@@ -131,7 +162,7 @@ def create_scratch():
     return np.zeros(_LANES, np.uint32), np.zeros(_LANES, np.uint64), np.empty(_BLOCK, np.int64)
 
 
-def leaf_ids(packed, tree, X, rows=None):
+def leaf_ids(packed, tree, X, rows=None, may_miss=None):
     """Number of the leaf that each row reaches in one tree.
 
     Parameters
@@ -141,23 +172,29 @@ def leaf_ids(packed, tree, X, rows=None):
     X : ndarray of shape (n_samples, n_features), float32, C order
     rows : ndarray of shape (n_rows,), int64, optional
         Rows of X to send; all by default.
+    may_miss : bool, optional
+        Whether X may have missing values; looked up by default.
 
     Returns
     -------
     ndarray of shape (n_rows,), int64
     """
     rows = np.arange(len(X)) if rows is None else rows
+    may_miss = has_missing(X) if may_miss is None else may_miss
     out = np.empty(len(rows), np.int64)
-    find_leaves(packed, tree, X.ravel(), X.shape[1], rows, 0, len(rows), create_scratch(), out)
+    find_leaves(
+        packed, tree, X.ravel(), X.shape[1], rows, 0, len(rows), may_miss,
+        create_scratch(), out,
+    )  # fmt: skip
     return out
 
 
-def sum_of_values(packed, X, first_tree=0, end_tree=None, rows=None, out=None):
+def sum_of_values(packed, X, first_tree=0, end_tree=None, rows=None, out=None, may_miss=None):
     """Sum over trees of the values of the leaves that rows reach, added in tree order.
 
     Parameters
     ----------
-    packed, X, rows : see `leaf_ids`
+    packed, X, rows, may_miss : see `leaf_ids`
     first_tree, end_tree : int
         Trees first_tree..end_tree - 1; all by default.
     out : ndarray of shape (n_samples, n_values), float64, optional
@@ -168,10 +205,11 @@ def sum_of_values(packed, X, first_tree=0, end_tree=None, rows=None, out=None):
     ndarray of shape (n_samples, n_values), float64
     """
     rows = np.arange(len(X)) if rows is None else rows
+    may_miss = has_missing(X) if may_miss is None else may_miss
     end_tree = len(packed.start) - 1 if end_tree is None else end_tree
     out = np.zeros((len(X), packed.value.shape[1])) if out is None else out
     add_values(
-        packed, first_tree, end_tree, X.ravel(), X.shape[1], rows, 0, len(rows),
+        packed, first_tree, end_tree, X.ravel(), X.shape[1], rows, 0, len(rows), may_miss,
         create_scratch(), out,
     )  # fmt: skip
     return out

@@ -109,9 +109,11 @@ class Tree:
 
         Returns
         -------
-        ndarray of shape (n_samples, max_n_classes), float64
+        ndarray of shape (n_samples, n_outputs, max_n_classes), float64
+            Without the second axis where there is one output.
         """
-        return self.value[self.apply(X)].squeeze(axis=1)
+        values = self.value[self.apply(X)]
+        return values[:, 0] if self.n_outputs == 1 else values
 
     def decision_path(self, X):
         """Which nodes each row of X passes.

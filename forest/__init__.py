@@ -1,5 +1,15 @@
 """Random forests: many trees, their bootstrap, their votes and what they say out of bag."""
 
-from forest.estimators import RandomForestClassifier, RandomForestRegressor
+from forest.estimators import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 
-__all__ = ["RandomForestClassifier", "RandomForestRegressor"]
+__all__ = [
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
+]

@@ -6,25 +6,38 @@ from warnings import warn
 
 import numpy as np
 from scipy.sparse import hstack
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import BaseEstimator, MultiOutputMixin, _fit_context
+from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from cart import DecisionTreeClassifier, DecisionTreeRegressor
+from cart import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeClassifier,
+    ExtraTreeRegressor,
+)
 from cart.draw import DRAW_SEED_MAX
 from cart.outputs import ClassifierOutputs, RegressorOutputs
 from cart.parameters import (
     CLASSIFIER_CRITERION,
     REGRESSOR_CRITERION,
     TREE_CONSTRAINTS,
-    refuse_unsupported,
+    without_deprecated,
 )
 from cart.plan import make_plan
 from cart.table import encode
-from cart.training import check_sample_weight, check_table, require_weight, restored_on_failure
+from cart.training import (
+    check_criterion,
+    check_sample_weight,
+    check_table,
+    require_weight,
+    restored_on_failure,
+)
 from cart.traverse import leaf_ids, pack
 from forest.bootstrap import Bootstrap, count_draws
 from forest.grow import grow_trees
@@ -47,7 +60,7 @@ TREE_PARAMETERS = (
 )
 
 
-class BaseForest(BaseEstimator, metaclass=ABCMeta):
+class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
     """What forests of classification and regression trees share.
 
     Parameters
@@ -58,8 +71,9 @@ class BaseForest(BaseEstimator, metaclass=ABCMeta):
     max_features, max_leaf_nodes, min_impurity_decrease, ccp_alpha, monotonic_cst
         As in `cart.DecisionTreeClassifier` and `cart.DecisionTreeRegressor`, for every tree;
         `max_features` is "sqrt" by default in classification and 1.0 in regression.
-    bootstrap : bool, default=True
-        Grow each tree on rows drawn with replacement; else each on all rows.
+    bootstrap : bool
+        Grow each tree on rows drawn with replacement (random forests); else each on all rows
+        (extra trees).
     oob_score : bool or callable, default=False
         Score the out-of-bag predictions: by accuracy or R2, or by `oob_score(y_true, y_pred)`;
         classes are passed as their positions in `classes_`, as in scikit-learn.
@@ -71,27 +85,27 @@ class BaseForest(BaseEstimator, metaclass=ABCMeta):
         joblib's; above 1 every tree is announced.
     warm_start : bool, default=False
         Keep the trees of the fit before and add those that `n_estimators` asks for.
-    class_weight : {"balanced", "balanced_subsample"}, dict, list of one dict or None, default=None
-        Weight of each class (classification only).
+    class_weight : {"balanced", "balanced_subsample"}, dict, list of dict or None, default=None
+        Weight of each class, one dict per output (classification only).
     max_samples : int or float, default=None
         Rows drawn per tree: a number, or a share of the rows (of the total weight where rows
         have weights); None draws as many as there are.
 
     Attributes
     ----------
-    estimators_ : list of DecisionTreeClassifier or DecisionTreeRegressor
+    estimators_ : list of estimators of `cart`
         The trees.
     estimators_samples_ : list of ndarray of shape (n_draws,), int32
         Rows drawn for each tree, made anew from its seed at each call.
-    oob_decision_function_ : ndarray of shape (n_samples, n_classes), float64
+    oob_decision_function_ : ndarray of shape (n_samples, n_classes[, n_outputs]), float64
         Mean class shares out of bag; nan in rows that never were (classification, `oob_score`).
-    oob_prediction_ : ndarray of shape (n_samples,), float64
+    oob_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
         Mean prediction out of bag; nan in rows that never were (regression, `oob_score`).
     oob_score_ : float
         Score of the rows that were ever out of bag; nan when there is none (with `oob_score`).
-    classes_ : ndarray of shape (n_classes,)
-        Labels (classification only).
-    n_classes_ : int
+    classes_ : ndarray of shape (n_classes,), or list of them
+        Labels, of each output (classification only).
+    n_classes_ : int or ndarray of shape (n_outputs,)
         Number of labels (classification only).
     n_features_in_, n_outputs_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), str
@@ -153,8 +167,8 @@ class BaseForest(BaseEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite numbers.
-        y : array-like of shape (n_samples,)
+            Numbers; nan is a missing value.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Labels or numbers.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative. With a bootstrap, how likely a row is drawn.
@@ -167,25 +181,22 @@ class BaseForest(BaseEstimator, metaclass=ABCMeta):
         with restored_on_failure(self):
             old_trees = self.estimators_ if self.warm_start and self._is_fitted() else []
             X, y = check_table(self, X, y, reset=not old_trees)
+            if y.ndim == 2 and y.shape[1] == 1:
+                warn(
+                    "A column-vector y was passed when a 1d array was expected. Please change "
+                    "the shape of y to (n_samples,), for example using ravel().",
+                    DataConversionWarning,
+                    stacklevel=3,
+                )
+            check_criterion(self.criterion, y)
             target = self._encode_target(y)
-            if old_trees and target.n_values != old_trees[0].tree_.max_n_classes:
-                raise ValueError(
-                    f"y has {target.n_values} classes, but the trees that warm_start=True keeps "
-                    f"have {old_trees[0].tree_.max_n_classes}; fit with warm_start=False."
-                )
-            weight = check_sample_weight(sample_weight, X)
-            if target.labels is not None:
-                weight = combine_weights(
-                    self.class_weight, weight, y, target.labels, self.bootstrap
-                )
-            if weight is not None:
-                require_weight(weight)
+            _require_same_outputs(old_trees, target)
+            weight = self._combine_weights(check_sample_weight(sample_weight, X), y, target)
             self._n_samples = len(X)
             self._n_draws = (
                 count_draws(self.max_samples, len(X), weight) if self.bootstrap else None
             )
             self._row_weight = weight
-            self.n_outputs_ = 1
             self._grow(X, target, old_trees)
             if self.oob_score and (
                 len(self.estimators_) > len(old_trees) or not hasattr(self, "oob_score_")
@@ -193,9 +204,22 @@ class BaseForest(BaseEstimator, metaclass=ABCMeta):
                 self._judge_out_of_bag(X, target)
         return self
 
+    def _combine_weights(self, weight, y, target):
+        if target.labels is not None:
+            if self.warm_start and isinstance(self.class_weight, str):
+                warn(
+                    f"class_weight={self.class_weight!r} is not recommended for warm_start if the "
+                    "fitted data differs from the full dataset: pass the weights of the full "
+                    "dataset as a dict instead.",
+                    stacklevel=4,
+                )
+            weight = combine_weights(self.class_weight, weight, y, target.labels, self.bootstrap)
+        if weight is not None:
+            require_weight(weight)
+        return weight
+
     def _refuse_contradictions(self):
-        """Refuse parameters that are not supported, or contradict each other."""
-        refuse_unsupported(self, self._criteria)
+        """Refuse parameters that contradict each other."""
         if not self.bootstrap and self.max_samples is not None:
             raise ValueError(
                 "max_samples says how many rows to draw, but bootstrap=False draws none; "
@@ -224,12 +248,16 @@ class BaseForest(BaseEstimator, metaclass=ABCMeta):
         # A warm start goes on in the stream where one fit of all trees would be.
         seeds = [random_state.randint(DRAW_SEED_MAX) for _ in range(self.n_estimators)]
         seeds = seeds[len(old_trees) :]
-        plan = make_plan(self, self._criteria[self.criterion], *X.shape, target.n_values)
+        example = self._empty_tree(target)
+        plan = make_plan(
+            self, self._criteria[self.criterion], example.splitter, *X.shape, target.n_outputs,
+            target.n_values,
+        )  # fmt: skip
+        example.max_features_ = plan.limits.max_features
         trees = grow_trees(
             encode(X), target.codes, plan, seeds, self._weigh(seeds, target.codes),
             self.n_jobs, self.verbose,
         )  # fmt: skip
-        example = self._empty_tree(plan, target)
         new_trees = [example.holding(tree, s) for tree, s in zip(trees, seeds, strict=True)]
         self.estimators_ = [*old_trees, *new_trees]
 
@@ -249,15 +277,15 @@ class BaseForest(BaseEstimator, metaclass=ABCMeta):
         )
         return Bootstrap(np.asarray(seeds), self._n_samples, self._n_draws, probabilities)
 
-    def _empty_tree(self, plan, target):
+    def _empty_tree(self, target):
         """A tree estimator with all that the trees of this forest have in common."""
         tree = self._tree_class(**{name: getattr(self, name) for name in TREE_PARAMETERS})
         tree.n_features_in_ = self.n_features_in_
-        tree.n_outputs_ = 1
-        tree.max_features_ = plan.limits.max_features
+        tree.n_outputs_ = self.n_outputs_
         if target.labels is not None:
-            tree.classes_ = np.arange(target.n_values, dtype=np.float64)
-            tree.n_classes_ = target.n_values
+            classes = [np.arange(len(labels), dtype=np.float64) for labels in target.labels]
+            tree.classes_ = classes if self.n_outputs_ > 1 else classes[0]
+            tree.n_classes_ = self.n_classes_
         return tree
 
     def _judge_out_of_bag(self, X, target):
@@ -271,11 +299,11 @@ class BaseForest(BaseEstimator, metaclass=ABCMeta):
                 "More trees make this rarer.",
                 stacklevel=4,
             )
-        self._keep_out_of_bag(oob.values)
-        score = self.oob_score if callable(self.oob_score) else self._default_score
+        guess = self._keep_out_of_bag(oob.values.reshape(len(X), self.n_outputs_, -1))
         truth = target.codes if target.labels is None else target.codes.astype(np.int64)
-        guess = self._decide(oob.values[known])
-        self.oob_score_ = score(truth[known], guess) if known.any() else np.nan
+        truth = truth[:, 0] if self.n_outputs_ == 1 else truth
+        score = self.oob_score if callable(self.oob_score) else self._default_score
+        self.oob_score_ = score(truth[known], guess[known]) if known.any() else np.nan
 
     def __sklearn_is_fitted__(self):
         return self._is_fitted()
@@ -297,7 +325,8 @@ class BaseForest(BaseEstimator, metaclass=ABCMeta):
 
     def _values(self, X, check_input):
         X = self._check_X(X, check_input)
-        return soft_vote(self._packed(), X, self.n_jobs)
+        values = soft_vote(self._packed(), X, self.n_jobs)
+        return values.reshape(len(X), self.n_outputs_, -1)
 
     def apply(self, X):
         """Number of the leaf that each row reaches in each tree.
@@ -338,6 +367,11 @@ class BaseForest(BaseEstimator, metaclass=ABCMeta):
         n_nodes_ptr = np.cumsum([0, *(path.shape[1] for path in paths)])
         return hstack(paths).tocsr(), n_nodes_ptr
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     @property
     def estimators_samples_(self):
         """Rows drawn for each tree, made anew from its seed: a list of int32 arrays."""
@@ -360,15 +394,66 @@ class BaseForest(BaseEstimator, metaclass=ABCMeta):
         return mean / mean.sum()
 
 
-class RandomForestClassifier(ClassifierOutputs, BaseForest):
-    __doc__ = "A random forest of classification trees.\n" + BaseForest.__doc__.partition("\n")[2]
+def _require_same_outputs(old_trees, target):
+    """Refuse to add trees with other outputs than those a warm start keeps."""
+    if not old_trees:
+        return
+    kept = old_trees[0].tree_
+    for what, new, old in (
+        ("output(s)", target.n_outputs, kept.n_outputs),
+        ("classes", target.n_values, kept.max_n_classes),
+    ):
+        if new != old:
+            raise ValueError(
+                f"y has {new} {what}, but the trees that warm_start=True keeps have {old}; fit "
+                "with warm_start=False."
+            )
+
+
+class ForestClassifier(ClassifierOutputs, BaseForest):
+    """What forests of classification trees share."""
+
     _parameter_constraints = {
         **BaseForest._parameter_constraints,
         "criterion": CLASSIFIER_CRITERION,
         "class_weight": [StrOptions({"balanced", "balanced_subsample"}), dict, list, None],
     }
-    _tree_class = DecisionTreeClassifier
     _default_score = staticmethod(accuracy_score)
+
+    def _judge_out_of_bag(self, X, target):
+        if type_of_target(target.codes) == "multiclass-multioutput":
+            raise ValueError(
+                "The type of target cannot be used to compute OOB estimates. Got "
+                "multiclass-multioutput while only the following are supported: continuous, "
+                "continuous-multioutput, binary, multiclass, multilabel-indicator."
+            )
+        super()._judge_out_of_bag(X, target)
+
+    def _keep_out_of_bag(self, values):
+        self.oob_decision_function_ = (
+            values[:, 0] if self.n_outputs_ == 1 else values.transpose(0, 2, 1)
+        )
+        return self.oob_decision_function_.argmax(axis=1)
+
+
+class ForestRegressor(RegressorOutputs, BaseForest):
+    """What forests of regression trees share."""
+
+    _parameter_constraints = {
+        **BaseForest._parameter_constraints,
+        "criterion": REGRESSOR_CRITERION,
+    }
+    _default_score = staticmethod(r2_score)
+
+    def _keep_out_of_bag(self, values):
+        values = values[:, :, 0]
+        self.oob_prediction_ = values[:, 0] if self.n_outputs_ == 1 else values
+        return self.oob_prediction_
+
+
+class RandomForestClassifier(ForestClassifier):
+    __doc__ = "A random forest of classification trees.\n" + BaseForest.__doc__.partition("\n")[2]
+    _tree_class = DecisionTreeClassifier
 
     def __init__(
         self, n_estimators=100, *, criterion="gini", max_depth=None, min_samples_split=2,
@@ -387,29 +472,42 @@ class RandomForestClassifier(ClassifierOutputs, BaseForest):
             ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
         )  # fmt: skip
 
-    def _keep_out_of_bag(self, values):
-        self.oob_decision_function_ = values
 
-    @staticmethod
-    def _decide(values):
-        return values.argmax(axis=1)
-
-
-class RandomForestRegressor(RegressorOutputs, BaseForest):
+class RandomForestRegressor(ForestRegressor):
     __doc__ = "A random forest of regression trees.\n" + BaseForest.__doc__.partition("\n")[2]
-    _parameter_constraints = {
-        **BaseForest._parameter_constraints,
-        "criterion": REGRESSOR_CRITERION,
-    }
     _tree_class = DecisionTreeRegressor
-    _default_score = staticmethod(r2_score)
 
     def __init__(
-        self, n_estimators=100, *, criterion="squared_error", max_depth=None,
-        min_samples_split=2, min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features=1.0,
+        self, n_estimators=100, *, criterion="squared_error", max_depth=None, min_samples_split=2,
+        min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features=1.0,
         max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=True, oob_score=False,
-        n_jobs=None, random_state=None, verbose=0, warm_start=False, ccp_alpha=0.0,
-        max_samples=None, monotonic_cst=None,
+        n_jobs=None, random_state=None, verbose=0, warm_start=False,
+        ccp_alpha=0.0, max_samples=None, monotonic_cst=None,
+    ):  # fmt: skip
+        super().__init__(
+            n_estimators=n_estimators, criterion=without_deprecated(criterion), max_depth=max_depth,
+            min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf,
+            min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
+            max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
+            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state,
+            verbose=verbose, warm_start=warm_start,
+            ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
+        )  # fmt: skip
+
+
+class ExtraTreesClassifier(ForestClassifier):
+    __doc__ = (
+        "Extremely randomised classification trees: one random threshold per feature.\n"
+        + BaseForest.__doc__.partition("\n")[2]
+    )
+    _tree_class = ExtraTreeClassifier
+
+    def __init__(
+        self, n_estimators=100, *, criterion="gini", max_depth=None, min_samples_split=2,
+        min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features="sqrt",
+        max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=False, oob_score=False,
+        n_jobs=None, random_state=None, verbose=0, warm_start=False, class_weight=None,
+        ccp_alpha=0.0, max_samples=None, monotonic_cst=None,
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=criterion, max_depth=max_depth,
@@ -417,13 +515,31 @@ class RandomForestRegressor(RegressorOutputs, BaseForest):
             min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
             max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
             bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state,
-            verbose=verbose, warm_start=warm_start, ccp_alpha=ccp_alpha,
-            max_samples=max_samples, monotonic_cst=monotonic_cst,
+            verbose=verbose, warm_start=warm_start, class_weight=class_weight,
+            ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
         )  # fmt: skip
 
-    def _keep_out_of_bag(self, values):
-        self.oob_prediction_ = values[:, 0]
 
-    @staticmethod
-    def _decide(values):
-        return values[:, 0]
+class ExtraTreesRegressor(ForestRegressor):
+    __doc__ = (
+        "Extremely randomised regression trees: one random threshold per feature.\n"
+        + BaseForest.__doc__.partition("\n")[2]
+    )
+    _tree_class = ExtraTreeRegressor
+
+    def __init__(
+        self, n_estimators=100, *, criterion="squared_error", max_depth=None, min_samples_split=2,
+        min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features=1.0,
+        max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=False, oob_score=False,
+        n_jobs=None, random_state=None, verbose=0, warm_start=False,
+        ccp_alpha=0.0, max_samples=None, monotonic_cst=None,
+    ):  # fmt: skip
+        super().__init__(
+            n_estimators=n_estimators, criterion=without_deprecated(criterion), max_depth=max_depth,
+            min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf,
+            min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
+            max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
+            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state,
+            verbose=verbose, warm_start=warm_start,
+            ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
+        )  # fmt: skip

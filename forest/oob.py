@@ -4,13 +4,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.traverse import sum_of_values
+from cart.traverse import has_missing, sum_of_values
 
 
 class OutOfBag(NamedTuple):
     """What the trees say of the rows of their own training table."""
 
-    values: np.ndarray  # (n_samples, n_values) float64: mean over trees; NaN where there is none
+    values: (
+        np.ndarray
+    )  # (n_samples, n_outputs * n_values) float64: mean over trees; NaN where there is none
     n_trees: np.ndarray  # (n_samples,) int64: for how many trees the row is out of bag
 
     @property
@@ -36,9 +38,10 @@ def predict_out_of_bag(packed, X, out_of_bag):
     """
     values = np.zeros((len(X), packed.value.shape[1]))
     n_trees = np.zeros(len(X), np.int64)
+    may_miss = has_missing(X)
     for tree in range(len(packed.start) - 1):
         rows = out_of_bag(tree)
-        sum_of_values(packed, X, tree, tree + 1, rows, values)
+        sum_of_values(packed, X, tree, tree + 1, rows, values, may_miss)
         n_trees[rows] += 1
     with np.errstate(invalid="ignore"):
         values /= n_trees[:, np.newaxis]

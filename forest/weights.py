@@ -8,15 +8,15 @@ import numpy as np
 from sklearn.utils import compute_class_weight, compute_sample_weight
 
 
-def combine_weights(class_weight, sample_weight, y, classes, bootstrap):
+def combine_weights(class_weight, sample_weight, y, labels, bootstrap):
     """Weight of every row, or None where all rows weigh the same.
 
     Parameters
     ----------
-    class_weight : dict, list of one dict, "balanced", "balanced_subsample" or None
+    class_weight : dict, list of dict, "balanced", "balanced_subsample" or None
     sample_weight : ndarray of shape (n_samples,), float64, or None
-    y : ndarray of shape (n_samples,)
-    classes : ndarray of shape (n_classes,)
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+    labels : list of ndarray of shape (n_classes,), one per output
     bootstrap : bool
 
     Returns
@@ -26,10 +26,17 @@ def combine_weights(class_weight, sample_weight, y, classes, bootstrap):
     if class_weight is None or (class_weight == "balanced_subsample" and bootstrap):
         return sample_weight
     if isinstance(class_weight, str):
-        shares = compute_class_weight("balanced", classes=classes, y=y, sample_weight=sample_weight)
-        class_weight = dict(zip(classes, shares, strict=True))
+        class_weight = [
+            dict(zip(of_output, _balance(of_output, column, sample_weight), strict=True))
+            for of_output, column in zip(labels, y.reshape(len(y), -1).T, strict=True)
+        ]
+        class_weight = class_weight[0] if len(labels) == 1 else class_weight
     weight = compute_sample_weight(class_weight, y)
     return weight if sample_weight is None else sample_weight * weight
+
+
+def _balance(classes, y, sample_weight):
+    return compute_class_weight("balanced", classes=classes, y=y, sample_weight=sample_weight)
 
 
 def balance_subsample(counts, draws, codes):
@@ -39,7 +46,7 @@ def balance_subsample(counts, draws, codes):
     ----------
     counts : ndarray of shape (n_samples,), int64
     draws : ndarray of shape (n_draws,), int32
-    codes : ndarray of shape (n_samples,), float64
+    codes : ndarray of shape (n_samples, n_outputs) or (n_samples,), float64
         Class of every row.
 
     Returns

@@ -1,9 +1,10 @@
 """Drop-column importance: what is lost when the forest has to do without a feature."""
 
+from types import SimpleNamespace
+
 import numpy as np
 
 from cart import criteria
-from cart.parameters import refuse_unsupported
 from cart.plan import make_plan
 from cart.table import encode
 from cart.traverse import leaf_ids, pack
@@ -53,13 +54,10 @@ def drop_column(forest, X, y, *, loss=None, n_jobs=None):
         support, (X, y) cannot be its training table, or the loss does not fit the task.
     """
     fitted = adopt(forest, X, y)
-    task = criteria.CLASSIFICATION if is_classification(forest) else criteria.REGRESSION
-    refuse_unsupported(forest.estimators_[0], task)
     name, make_loss = choose_loss(loss, is_classification(forest))
-    n_samples, n_features = fitted.X.shape
+    n_features = fitted.X.shape[1]
     if n_features < 2:
         raise ValueError("Without its only feature nothing is left to fit; X needs at least two.")
-    plan = make_plan(forest, task[forest.criterion], n_samples, n_features - 1, fitted.n_classes)
     table = encode(fitted.X)
     row_loss, tree_loss = _judge(fitted, fitted.trees, fitted.X, make_loss)
     known = ~np.isnan(row_loss)
@@ -69,8 +67,9 @@ def drop_column(forest, X, y, *, loss=None, n_jobs=None):
     per_tree = np.empty((len(fitted.trees), n_features))
     for feature in range(n_features):
         trees = grow_trees(
-            table.without(feature), fitted.codes, plan, fitted.seeds, _weigh(fitted), n_jobs
-        )
+            table.without(feature), fitted.codes, _plan_without(feature, fitted), fitted.seeds,
+            _weigh(fitted), n_jobs,
+        )  # fmt: skip
         row_loss_without, tree_loss_without = _judge(
             fitted, trees, np.delete(fitted.X, feature, axis=1), make_loss
         )
@@ -83,6 +82,20 @@ def drop_column(forest, X, y, *, loss=None, n_jobs=None):
         unit=f"increase in out-of-bag {name.replace('_', '-')} loss of the forest",
         uncertainty="over rows, for this pair of forests",
         bias=BIAS,
+    )  # fmt: skip
+
+
+def _plan_without(feature, fitted):
+    """How the forest's trees are grown, on the other features."""
+    forest = fitted.forest
+    params = SimpleNamespace(**forest.get_params())
+    if params.monotonic_cst is not None:
+        params.monotonic_cst = np.delete(params.monotonic_cst, feature)
+    task = criteria.CLASSIFICATION if is_classification(forest) else criteria.REGRESSION
+    n_samples, n_features = fitted.X.shape
+    return make_plan(
+        params, task[forest.criterion], forest.estimators_[0].splitter, n_samples, n_features - 1,
+        1, fitted.n_classes,
     )  # fmt: skip
 
 
