@@ -9,7 +9,7 @@ demo: .venv/installed
 	.venv/bin/python -m benchmarks demo
 
 test: .venv/installed
-	.venv/bin/python -m pytest -q
+	.venv/bin/python -m pytest -q -n auto
 
 lint: .venv/installed
 	.venv/bin/ruff check .

@@ -3,6 +3,7 @@
 from abc import ABCMeta, abstractmethod
 from numbers import Integral
 from warnings import warn
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.sparse import hstack
@@ -58,6 +59,9 @@ TREE_PARAMETERS = (
     "ccp_alpha",
     "monotonic_cst",
 )
+
+# Packed trees of each forest, beside the estimators: predicting changes none of their attributes.
+_PACKED = WeakKeyDictionary()
 
 
 class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
@@ -311,16 +315,13 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
     def _is_fitted(self):
         return len(getattr(self, "estimators_", ())) > 0
 
-    def __getstate__(self):
-        return {k: v for k, v in super().__getstate__().items() if k != "_walked"}
-
     def _packed(self):
         """The trees of `estimators_`, packed for walking when first asked for."""
         trees = [estimator.tree_ for estimator in self.estimators_]
-        known, packed = getattr(self, "_walked", (None, None))
+        known, packed = _PACKED.get(self, (None, None))
         if known != trees:
             packed = pack(trees)
-            self._walked = trees, packed
+            _PACKED[self] = trees, packed
         return packed
 
     def _values(self, X, check_input):

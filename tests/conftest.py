@@ -19,7 +19,7 @@ settings.register_profile(
     "cartwood",
     deadline=None,
     derandomize=True,
-    max_examples=40,
+    max_examples=50,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("cartwood")

@@ -1,0 +1,86 @@
+"""The command line: python -m benchmarks COMMAND."""
+
+import sys
+from argparse import ArgumentParser, ArgumentTypeError
+from importlib import import_module
+from pathlib import Path
+
+from benchmarks.cache import use_digest_cache
+from benchmarks.errors import DataError
+
+EXTRAS = ("matplotlib", "pandas", "pyarrow", "rich")
+COMMANDS = {
+    "compare": "fit Cartwood and scikit-learn on a table and report",
+    "demo": "compare on breast_cancer, diabetes and, where it can be had, california",
+    "speed": "time fit, predict and importance against scikit-learn",
+    "startup": "time compilation and the start of a process",
+    "identity": "count the trees that are scikit-learn's, node for node",
+    "tables": "write docs/benchmarks.md from the results that were kept",
+}
+
+
+def main():
+    args = _parser().parse_args()
+    use_digest_cache()  # before numba is imported
+    try:
+        import_module(f"benchmarks.{args.module}").run(args)
+    except DataError as error:
+        return f"error: {error}"
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in EXTRAS:
+            raise
+        return f'error: {missing} is not installed; pip install "cartwood[bench]" brings it.'
+    return 0
+
+
+def _parser():
+    parser = ArgumentParser(prog="python -m benchmarks", description="Benchmarks of Cartwood.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, description in COMMANDS.items():
+        command = commands.add_parser(name, help=description, description=description)
+        command.set_defaults(module="compare" if name == "demo" else name)
+        if name in ("compare", "demo"):
+            _add_compare_arguments(command, name)
+        elif name != "tables":
+            command.add_argument(
+                "--quick", action="store_true", help="less of everything; keeps no results"
+            )
+    return parser
+
+
+def _add_compare_arguments(command, name):
+    if name == "compare":
+        command.add_argument(
+            "--data",
+            action="append",
+            required=True,
+            metavar="NAME",
+            help="a dataset of scikit-learn, classification:ROWSxCOLUMNS[xCLASSES], "
+            "regression:ROWSxCOLUMNS, or a .csv or .parquet file; may be repeated",
+        )
+        command.add_argument("--target", metavar="COLUMN", help="what to predict, for a file")
+        command.add_argument(
+            "--task",
+            choices=("classification", "regression"),
+            help="for a file; by default decided by the target's values",
+        )
+    else:
+        command.set_defaults(data=None, target=None, task=None)
+    add = command.add_argument
+    add("--n-estimators", type=_positive, default=100, metavar="N", help="trees (100)")
+    add("--seed", type=int, default=0, help="of the split and the forests (0)")
+    add("--n-jobs", type=int, default=2, metavar="N", help="of both sides (2)")
+    add("--repeats", type=_positive, default=3, metavar="N", help="of every timing (3)")
+    add("--out", type=Path, default=Path("reports"), metavar="DIR", help="for reports (reports)")
+
+
+def _positive(text):
+    number = int(text)
+    if number < 1:
+        raise ArgumentTypeError("must be at least 1")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,24 @@
+"""The tables of docs/benchmarks.md, from the results that were kept."""
+
+from importlib import import_module
+
+from benchmarks import display, results
+
+BENCHMARKS = ("speed", "startup", "identity")
+PAGE = results.ROOT / "docs" / "benchmarks.md"
+
+
+def run(args):
+    """Write the page again."""
+    parts = ["# Benchmarks\n\nMade by `python -m benchmarks tables` from `benchmarks/results`.\n"]
+    for name in BENCHMARKS:
+        content = results.load(name)
+        if content is None:
+            display.say(f"no results of {name} yet; run `python -m benchmarks {name}`")
+            continue
+        table = import_module(f"benchmarks.{name}").table(content)
+        where = ", ".join(f"{key} {value}" for key, value in content["environment"].items())
+        parts.append(f"{display.markdown(table)}\nMeasured with: {where}.\n")
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text("\n".join(parts))
+    display.say(f"wrote {PAGE}")

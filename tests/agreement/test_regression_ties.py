@@ -1,0 +1,92 @@
+"""Where rounding decides, trees are scikit-learn's up to ties shown in exact arithmetic.
+
+Sums of floats depend on their order. A tree is then either identical to scikit-learn's, or the
+first node that differs is a tie between equally good splits or a node of impurity zero, and every
+split of the tree is the exact best among the features that its node drew.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sklearn.tree
+
+import cart
+from tests.agreement.same import CRITERIA, assert_same_up_to_ties
+from tests.data import CALIFORNIA, REGRESSION, SMALL_CLASSIFICATION, load
+
+
+def check_regressor(name, weight=None, **params):
+    X, y = load(name)
+    ours = cart.DecisionTreeRegressor(**params).fit(X, y, weight)
+    theirs = sklearn.tree.DecisionTreeRegressor(**params).fit(X, y, weight)
+    assert_same_up_to_ties(ours, theirs, X, y, np.ones(len(y)) if weight is None else weight)
+
+
+@pytest.mark.parametrize("max_features", [None, 0.33, 1])
+@pytest.mark.parametrize("seed", range(3))
+def test_diabetes(seed, max_features):
+    check_regressor("diabetes", max_features=max_features, random_state=seed)
+
+
+@pytest.mark.parametrize("max_features", [None, 0.33])
+@pytest.mark.parametrize("name", [CALIFORNIA, "friedman1"])
+@pytest.mark.parametrize("seed", range(2))
+def test_large_table(seed, name, max_features):
+    check_regressor(name, max_features=max_features, random_state=seed)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"max_depth": 6},
+        {"min_samples_leaf": 20},
+        {"min_samples_split": 0.05},
+        {"min_weight_fraction_leaf": 0.01, "max_features": "sqrt"},
+        {"min_impurity_decrease": 1e-3},
+    ],
+    ids=lambda params: next(iter(params)),
+)
+@pytest.mark.parametrize("name", REGRESSION)
+def test_regularised(name, params):
+    check_regressor(name, random_state=0, **params)
+
+
+@pytest.mark.parametrize("name", REGRESSION)
+def test_best_first(name):
+    check_regressor(name, max_leaf_nodes=50, random_state=0)
+
+
+def test_whole_sample_weights():
+    weight = np.random.default_rng(0).integers(0, 4, 442)
+    check_regressor("diabetes", weight, max_features=0.5, random_state=0)
+
+
+def test_float_sample_weights():
+    weight = np.random.default_rng(0).random(442).round(3)
+    check_regressor("diabetes", weight, max_features=0.5, random_state=0)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("name", SMALL_CLASSIFICATION)
+def test_balanced_classes(name, criterion):
+    X, y = load(name)
+    counts = np.bincount(y)
+    weight = np.array([Fraction(len(y), len(counts) * int(counts[c])) for c in y])
+    for seed in range(5):
+        params = {"criterion": criterion, "class_weight": "balanced", "random_state": seed}
+        ours = cart.DecisionTreeClassifier(max_features=0.5, **params).fit(X, y)
+        theirs = sklearn.tree.DecisionTreeClassifier(max_features=0.5, **params).fit(X, y)
+        assert_same_up_to_ties(ours, theirs, X, y, weight)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("name", SMALL_CLASSIFICATION)
+def test_float_weights_of_a_classifier(name, criterion):
+    X, y = load(name)
+    for seed in range(3):
+        weight = np.random.default_rng(seed).random(len(y)).round(2)
+        params = {"criterion": criterion, "max_features": 0.5, "random_state": seed}
+        ours = cart.DecisionTreeClassifier(**params).fit(X, y, weight)
+        theirs = sklearn.tree.DecisionTreeClassifier(**params).fit(X, y, weight)
+        assert_same_up_to_ties(ours, theirs, X, y, weight)

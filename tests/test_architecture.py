@@ -1,0 +1,90 @@
+"""The house rules of docs/design.md that a machine can check."""
+
+import ast
+from pathlib import Path
+
+import pytest
+import sklearn.base
+
+import cart
+import forest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("cart", "forest", "importance")  # each may import those before it
+KERNELS = (
+    *("criteria", "draw", "grow", "jit", "nodes"),
+    *("order", "split", "table", "traverse", "tree"),
+)
+SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+EACH_SOURCE = pytest.mark.parametrize(
+    "path", SOURCES, ids=[path.relative_to(ROOT).as_posix() for path in SOURCES]
+)
+
+
+def imported(path):
+    """Dotted names that a file imports, anywhere in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def starts_with(name, prefix):
+    return name == prefix or name.startswith(prefix + ".")
+
+
+@EACH_SOURCE
+def test_imports_run_one_way(path):
+    """importance -> forest -> cart, and none of them imports tests or benchmarks."""
+    package = path.relative_to(ROOT).parts[0]
+    later = PACKAGES[PACKAGES.index(package) + 1 :]
+    for name in imported(path):
+        assert name.partition(".")[0] not in (*later, "tests", "benchmarks")
+
+
+@pytest.mark.parametrize("module", KERNELS)
+def test_kernels_know_no_estimator(module):
+    """Nor scikit-learn, nor any module that does."""
+    waiting, seen = {module}, set()
+    while waiting:
+        name = waiting.pop()
+        seen.add(name)
+        targets = list(imported(ROOT / "cart" / f"{name}.py"))
+        assert "estimators" not in seen, f"cart/{module}.py imports estimators"
+        assert not any(starts_with(target, "sklearn") for target in targets), f"cart/{name}.py"
+        waiting |= {t.split(".")[1] for t in targets if starts_with(t, "cart")} - seen
+
+
+@EACH_SOURCE
+def test_trees_and_forests_are_our_own(path):
+    """scikit-learn's are imported only by the modules that convert to and from them."""
+    if path.stem.startswith(("bridge", "export")):
+        return
+    for name in imported(path):
+        assert not starts_with(name, "sklearn.tree"), name
+        assert not starts_with(name, "sklearn.ensemble"), name
+
+
+@EACH_SOURCE
+def test_only_jit_knows_numba(path):
+    if path.relative_to(ROOT).as_posix() != "cart/jit.py":
+        assert not any(starts_with(name, "numba") for name in imported(path))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        cart.DecisionTreeClassifier,
+        cart.DecisionTreeRegressor,
+        forest.RandomForestClassifier,
+        forest.RandomForestRegressor,
+    ],
+)
+def test_models_inherit_from_scikit_learn_base_only(model):
+    """From sklearn.base, and from what its classes are made of."""
+    allowed = set(sklearn.base.BaseEstimator.__mro__)
+    allowed |= {*sklearn.base.ClassifierMixin.__mro__, *sklearn.base.RegressorMixin.__mro__}
+    theirs = {c for c in model.__mro__ if c.__module__.partition(".")[0] not in PACKAGES}
+    assert theirs <= allowed

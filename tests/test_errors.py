@@ -1,0 +1,266 @@
+"""Bad input gets the exception type that scikit-learn gives, and a message that names the problem.
+
+Each case: what to do to a model, and a pattern of what we say.
+"""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+import sklearn.ensemble
+import sklearn.tree
+from sklearn.exceptions import DataConversionWarning, NotFittedError
+
+import cart
+import forest
+
+PAIRS = [
+    (cart.DecisionTreeClassifier, sklearn.tree.DecisionTreeClassifier),
+    (cart.DecisionTreeRegressor, sklearn.tree.DecisionTreeRegressor),
+    (forest.RandomForestClassifier, sklearn.ensemble.RandomForestClassifier),
+    (forest.RandomForestRegressor, sklearn.ensemble.RandomForestRegressor),
+]
+FORESTS, CLASSIFIERS = PAIRS[2:], PAIRS[::2]
+NAMES = {pair: pair[0].__name__ for pair in PAIRS}
+
+X = np.arange(20.0).reshape(10, 2)
+Y = np.arange(10) % 3
+
+
+def with_cell(value, dtype=float):
+    table = X.astype(dtype)
+    table[3, 1] = value
+    return table
+
+
+def y_with(value):
+    y = Y.astype(float)
+    y[3] = value
+    return y
+
+
+def same_error(pair, act):
+    """The message of the exception that both models raise, of the same type."""
+    ours, theirs = (kind() for kind in pair)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(Exception) as expected:  # noqa: PT011
+            act(theirs)
+        with pytest.raises(Exception) as raised:  # noqa: PT011
+            act(ours)
+    assert isinstance(raised.value, expected.type)
+    return str(raised.value)
+
+
+def cases(pairs, table):
+    """Every case for every pair of models."""
+    return pytest.mark.parametrize(
+        ("pair", "act", "says"),
+        [
+            pytest.param(pair, act, says, id=f"{NAMES[pair]}-{name}")
+            for pair in pairs
+            for name, (act, says) in table.items()
+        ],
+    )
+
+
+DATA = {
+    "one dimension": (lambda m: m.fit(X[:, 0], Y), "2D array"),
+    "three dimensions": (lambda m: m.fit(X[None], Y), "dim 3"),
+    "scalar": (lambda m: m.fit(3, Y), "2D array"),
+    "lengths differ": (lambda m: m.fit(X, Y[:-1]), "samples"),
+    "no rows": (lambda m: m.fit(X[:0], Y[:0]), "0 sample"),
+    "no columns": (lambda m: m.fit(X[:, :0], Y), "0 feature"),
+    "infinity in X": (lambda m: m.fit(with_cell(np.inf), Y), "infinity"),
+    "too large for float32": (lambda m: m.fit(with_cell(1e39), Y), "too large"),
+    "string in X": (lambda m: m.fit(with_cell("a", object), Y), "could not convert"),
+    "complex X": (lambda m: m.fit(X + 1j, Y), "[Cc]omplex"),
+    "ragged X": (lambda m: m.fit([[1, 2], [3]], [0, 1]), "inhomogeneous|sequence"),
+    "NaN in y": (lambda m: m.fit(X, y_with(np.nan)), "NaN"),
+    "infinity in y": (lambda m: m.fit(X, y_with(np.inf)), "infinity"),
+    "no y": (lambda m: m.fit(X, None), "requires y"),
+    "three dimensions of y": (lambda m: m.fit(X, np.zeros((10, 2, 2))), "dim 3"),
+    "weights too few": (lambda m: m.fit(X, Y, np.ones(9)), "sample_weight"),
+    "weights of two columns": (lambda m: m.fit(X, Y, np.ones((10, 2))), "[Ss]ample.weight"),
+    "NaN in weights": (lambda m: m.fit(X, Y, y_with(np.nan)), "sample_weight contains NaN"),
+    "infinite weight": (lambda m: m.fit(X, Y, y_with(np.inf)), "infinity"),
+    "all weights zero": (lambda m: m.fit(X, Y, np.zeros(10)), "[Ww]eight"),
+    "unfitted": (lambda m: m.predict(X), "not fitted"),
+    "unfitted apply": (lambda m: m.apply(X), "not fitted"),
+    "unfitted importances": (lambda m: m.feature_importances_, "not fitted"),
+    "features at predict": (lambda m: m.fit(X, Y).predict(X[:, :1]), "1 feature.*2 feature"),
+    "NaN at predict": (lambda m: m.fit(X, Y).predict(with_cell(np.inf)), "infinity"),
+    "one dimension at predict": (lambda m: m.fit(X, Y).predict(X[0]), "2D array"),
+    "no rows at predict": (lambda m: m.fit(X, Y).predict(X[:0]), "0 sample"),
+}
+
+
+@cases(PAIRS, DATA)
+def test_data(pair, act, says):
+    message = same_error(pair, act)
+    assert re.search(says, message), message
+
+
+PARAMETERS = {
+    "max_depth": [0, -1, 1.5, "deep"],
+    "min_samples_split": [1, 0.0, 1.5, "2"],
+    "min_samples_leaf": [0, 0.0, 1.0, None],
+    "min_weight_fraction_leaf": [-0.1, 0.6],
+    "max_features": [0, 0.0, 1.5, "all"],
+    "max_leaf_nodes": [0, 1, 2.5],
+    "min_impurity_decrease": [-0.1, None],
+    "criterion": ["mse", None, 3],
+    "random_state": ["a", -1],
+    "ccp_alpha": [-1.0],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in PARAMETERS.items() for value in values]
+)
+@pytest.mark.parametrize("pair", PAIRS, ids=NAMES.get)
+def test_impossible_parameter(pair, name, value):
+    message = same_error(pair, lambda model: model.set_params(**{name: value}).fit(X, Y))
+    assert name in message or "seed" in message.lower()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_estimators", 0),
+        ("n_estimators", 2.5),
+        ("max_samples", 0),
+        ("max_samples", -0.5),
+        ("bootstrap", "yes"),
+        ("oob_score", "accuracy"),
+        ("n_jobs", 1.5),
+        ("warm_start", 2),
+    ],
+)
+@pytest.mark.parametrize("pair", FORESTS, ids=NAMES.get)
+def test_impossible_parameter_of_a_forest(pair, name, value):
+    assert name in same_error(pair, lambda model: model.set_params(**{name: value}).fit(X, Y))
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({"bootstrap": False, "oob_score": True}, "oob_score"),
+        ({"bootstrap": False, "max_samples": 0.5}, "max_samples"),
+    ],
+    ids=["oob_score", "max_samples"],
+)
+@pytest.mark.parametrize("pair", FORESTS, ids=NAMES.get)
+def test_contradiction(pair, params, says):
+    assert says in same_error(pair, lambda model: model.set_params(**params).fit(X, Y))
+
+
+@pytest.mark.parametrize("pair", FORESTS, ids=NAMES.get)
+def test_fewer_trees_than_a_warm_start_has(pair):
+    def shrink(model):
+        model.set_params(n_estimators=3, warm_start=True).fit(X, Y)
+        model.set_params(n_estimators=2).fit(X, Y)
+
+    assert "n_estimators" in same_error(pair, shrink)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["heavy", {7: 1.0}, [{0: 1}, {0: 1}]],
+    ids=["name", "unknown class", "two outputs"],
+)
+@pytest.mark.parametrize("pair", CLASSIFIERS, ids=NAMES.get)
+def test_class_weight(pair, value):
+    message = same_error(pair, lambda model: model.set_params(class_weight=value).fit(X, Y))
+    assert "class_weight" in message
+
+
+@pytest.mark.parametrize("pair", CLASSIFIERS, ids=NAMES.get)
+def test_numbers_are_not_classes(pair):
+    message = same_error(pair, lambda model: model.fit(X, X[:, 0] + 0.5))
+    assert "continuous" in message
+
+
+@pytest.mark.parametrize("pair", PAIRS[1::2], ids=NAMES.get)
+def test_labels_are_not_numbers(pair):
+    message = same_error(pair, lambda model: model.fit(X, np.array(["a", "b"])[Y % 2]))
+    assert "could not convert" in message
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=NAMES.get)
+def test_other_column_names_at_predict(pair):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    renamed = frame.rename(columns={"b": "c"})
+    message = same_error(pair, lambda model: model.fit(frame, Y).predict(renamed))
+    assert "feature names" in message
+
+
+# ------------------------------------------------------- refused here, allowed in scikit-learn
+
+UNSUPPORTED = {
+    "NaN in X": (lambda m: m.fit(with_cell(np.nan), Y), "NaN"),
+    "NaN at predict": (lambda m: m.fit(X, Y).predict(with_cell(np.nan)), "NaN"),
+    "two outputs": (lambda m: m.fit(X, np.c_[Y, Y]), "one output"),
+    "ccp_alpha": (lambda m: m.set_params(ccp_alpha=0.1).fit(X, Y), "ccp_alpha=0.1"),
+    "monotonic_cst": (
+        lambda m: m.set_params(monotonic_cst=[0, 1]).fit(X, Y % 2),
+        "monotonic_cst",
+    ),
+    "negative weight": (lambda m: m.fit(X, Y, y_with(-1.0)), "[Nn]egative"),
+}
+
+
+@cases(PAIRS, UNSUPPORTED)
+def test_unsupported(pair, act, says):
+    with pytest.raises(ValueError, match=says):
+        act(pair[0]())
+
+
+def test_sparse_tables_are_refused():
+    sparse = pytest.importorskip("scipy.sparse")
+    for ours, _ in PAIRS:
+        with pytest.raises(TypeError, match=r"[Ss]parse"):
+            ours().fit(sparse.csr_matrix(X), Y)
+
+
+@pytest.mark.parametrize("pair", CLASSIFIERS, ids=NAMES.get)
+def test_class_weights_of_zero_are_refused(pair):
+    with pytest.raises(ValueError, match="weight 0"):
+        pair[0](class_weight={0: 0, 1: 0, 2: 0}).fit(X, Y)
+
+
+@pytest.mark.parametrize("pair", PAIRS[:2], ids=NAMES.get)
+def test_random_splitter_is_refused(pair):
+    with pytest.raises(ValueError, match="splitter='random'"):
+        pair[0](splitter="random").fit(X, Y)
+
+
+@pytest.mark.parametrize("criterion", ["poisson", "absolute_error", "friedman_mse"])
+@pytest.mark.parametrize("pair", PAIRS[1::2], ids=NAMES.get)
+def test_criterion_of_a_later_version(pair, criterion):
+    with pytest.raises(ValueError, match=criterion):
+        pair[0](criterion=criterion).fit(X, Y)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=NAMES.get)
+def test_a_failed_fit_leaves_the_model_as_it_was(pair):
+    model = pair[0](random_state=0).fit(X, Y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="sample_weight"):
+        model.fit(X[:, [1]], Y % 2, np.ones(9))
+    np.testing.assert_array_equal(model.predict(X), before)
+    assert model.n_features_in_ == 2
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=NAMES.get)
+def test_unfitted_is_not_fitted_error(pair):
+    with pytest.raises(NotFittedError, match=pair[0].__name__):
+        pair[0]().predict(X)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=NAMES.get)
+def test_column_vector_warns(pair):
+    with pytest.warns(DataConversionWarning, match="column-vector"):
+        pair[0]().fit(X, Y[:, None])

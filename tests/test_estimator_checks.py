@@ -1,0 +1,112 @@
+"""Our models are scikit-learn estimators: its own checks, and its tools around them."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.feature_selection import RFE, SelectFromModel
+from sklearn.inspection import permutation_importance
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from cart import DecisionTreeClassifier, DecisionTreeRegressor
+from forest import RandomForestClassifier, RandomForestRegressor
+from tests.data import load
+
+MODELS = [
+    DecisionTreeClassifier(random_state=0),
+    DecisionTreeRegressor(random_state=0),
+    RandomForestClassifier(5, random_state=0),
+    RandomForestRegressor(5, random_state=0),
+]
+IDS = [type(model).__name__ for model in MODELS]
+EACH_MODEL = pytest.mark.parametrize("model", MODELS, ids=IDS)
+
+
+def expected_failures(model):
+    """Checks that cannot pass, each with its reason."""
+    if "Forest" not in type(model).__name__:
+        return {}
+    return {
+        "check_sample_weight_equivalence_on_dense_data": (
+            "weights are how likely the bootstrap draws a row, as in scikit-learn >= 1.9"
+        )
+    }
+
+
+@parametrize_with_checks(MODELS, expected_failed_checks=expected_failures)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def table_for(model):
+    return load("wine" if is_classifier(model) else "diabetes")
+
+
+@EACH_MODEL
+def test_grid_search_in_a_pipeline(model):
+    X, y = table_for(model)
+    name = type(model).__name__.lower()
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), clone(model)), {f"{name}__max_depth": [1, 4]}, cv=3
+    ).fit(X, y)
+    best = search.best_estimator_[-1]
+    assert best.max_depth in (1, 4)
+    assert search.score(X, y) == best.score(search.best_estimator_[:-1].transform(X), y)
+    assert search.best_score_ > 0.2
+
+
+@EACH_MODEL
+def test_clone_takes_parameters_only(model):
+    X, y = table_for(model)
+    fitted = clone(model).set_params(max_depth=3, min_samples_leaf=2).fit(X, y)
+    copy = clone(fitted)
+    assert copy.get_params() == fitted.get_params()
+    assert not hasattr(copy, "n_features_in_")
+
+
+@EACH_MODEL
+def test_pickle_keeps_the_fit(model):
+    X, y = table_for(model)
+    fitted = clone(model).fit(X, y)
+    copy = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(copy.predict(X), fitted.predict(X))
+    np.testing.assert_array_equal(copy.feature_importances_, fitted.feature_importances_)
+    assert copy.get_params() == fitted.get_params()
+
+
+@EACH_MODEL
+def test_kind(model):
+    assert is_classifier(model) == ("Classifier" in type(model).__name__)
+    assert is_regressor(model) != is_classifier(model)
+
+
+@EACH_MODEL
+def test_feature_names(model):
+    pd = pytest.importorskip("pandas")
+    X, y = table_for(model)
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])])
+    fitted = clone(model).fit(frame, y)
+    assert fitted.feature_names_in_.tolist() == list(frame.columns)
+    np.testing.assert_array_equal(fitted.predict(frame), clone(model).fit(X, y).predict(X))
+
+
+@EACH_MODEL
+def test_around_it(model):
+    """Cross-validation, selection of features and permutation importance take it."""
+    X, y = table_for(model)
+    assert cross_val_score(clone(model), X, y, cv=3).shape == (3,)
+    assert SelectFromModel(clone(model)).fit(X, y).get_support().any()
+    assert RFE(clone(model), n_features_to_select=2).fit(X, y).support_.sum() == 2
+    fitted = clone(model).fit(X, y)
+    assert permutation_importance(fitted, X, y, n_repeats=2).importances_mean.max() > 0
+
+
+def test_transformed_target():
+    X, y = load("diabetes")
+    model = TransformedTargetRegressor(DecisionTreeRegressor(), func=np.log, inverse_func=np.exp)
+    np.testing.assert_allclose(model.fit(X, y).predict(X), y)

@@ -1,0 +1,96 @@
+"""The oracles themselves: they accept scikit-learn's trees and refuse wrong ones."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import cart
+from tests.data import load
+from tests.oracles import splitter
+from tests.oracles.ties import Training, first_difference, replay
+
+ARRAYS = ("children_left", "children_right", "feature", "threshold", "impurity")
+
+
+def fitted(name, **params):
+    X, y = load(name)
+    kind = DecisionTreeRegressor if name == "diabetes" else DecisionTreeClassifier
+    theirs = kind(random_state=0, **params).fit(X, y)
+    weight = np.ones(len(y), int)
+    return X, y, theirs, Training(X, y, weight, theirs)
+
+
+def copy_of(tree):
+    """A tree that can be falsified."""
+    return SimpleNamespace(**{name: getattr(tree, name).copy() for name in ARRAYS})
+
+
+@pytest.mark.parametrize("max_features", [None, 2])
+@pytest.mark.parametrize(
+    ("name", "criterion"),
+    [("diabetes", "squared_error"), ("wine", "gini"), ("breast_cancer", "entropy")],
+)
+def test_replay_accepts_scikit_learn(name, criterion, max_features):
+    _, _, theirs, training = fitted(name, criterion=criterion, max_features=max_features)
+    verdicts = {judged.verdict for judged in replay(theirs.tree_, training)}
+    assert "best" in verdicts
+    assert verdicts <= {"best", "tie", "leaf", "pure"}
+
+
+@pytest.mark.parametrize("name", ["diabetes", "breast_cancer"])
+def test_replay_finds_a_second_best_split(name):
+    X, _, theirs, training = fitted(name, max_depth=1)
+    tree = copy_of(theirs.tree_)
+    cuts = np.unique(np.float32(X[:, tree.feature[0]]))
+    above = cuts[cuts > tree.threshold[0]][:2].astype(float)
+    tree.threshold[0] = above.sum() / 2
+    assert replay(theirs.tree_, training)[0].verdict != "wrong"
+    assert replay(tree, training)[0].verdict == "wrong"
+    assert first_difference(tree, theirs.tree_, training).verdict == "wrong"
+
+
+def test_replay_finds_another_draw():
+    X, y, theirs, _ = fitted("diabetes", max_features=1)
+    theirs.random_state = 1
+    judged = replay(theirs.tree_, Training(X, y, np.ones(len(y), int), theirs))
+    assert any(node.verdict == "wrong" for node in judged)
+
+
+def test_replay_finds_a_leaf_too_many():
+    _, _, theirs, training = fitted("diabetes", max_depth=1)
+    tree = SimpleNamespace(**{name: getattr(theirs.tree_, name)[:1].copy() for name in ARRAYS})
+    tree.children_left[0] = tree.children_right[0] = -1
+    assert replay(tree, training)[0].verdict == "wrong"
+
+
+def test_a_tie_is_a_tie():
+    X = np.array([[0, 0], [1, 2], [2, 1], [3, 3]], float)
+    y = np.array([0.1, 0.3, 0.3, 0.5])
+    ours = cart.DecisionTreeRegressor(max_depth=1, random_state=0).fit(X, y)
+    tree = copy_of(ours.tree_)
+    training = Training(X, y, np.ones(4, int), ours)
+    tree.threshold[0] = {0.5: 2.5, 2.5: 0.5}[tree.threshold[0]]
+    assert first_difference(ours.tree_, tree, training).verdict == "tie"
+    assert replay(tree, training)[0].verdict == "tie"
+
+
+@pytest.mark.parametrize("name", ["iris", "diabetes"])
+def test_definition_and_proxy_choose_alike(name):
+    X, y = load(name)
+    X, y = X[::5].astype(np.float32), y[::5].astype(int)
+    criterion = "squared_error" if name == "diabetes" else "gini"
+    for seed in range(5):
+        weight = np.random.default_rng(seed).integers(1, 5, len(y))
+        _, gain = splitter.best_split(X, y, weight, criterion)
+        other, _ = splitter.best_split(X, y, weight, criterion, splitter.proxy)
+        is_left = X[:, other[0]] <= other[1]
+        assert gain == pytest.approx(splitter.decrease(y, weight, is_left, criterion))
+
+
+def test_replay_finds_a_split_that_gains_too_little():
+    X, y, theirs, _ = fitted("wine")
+    theirs.min_impurity_decrease = 0.02
+    judged = replay(theirs.tree_, Training(X, y, np.ones(len(y), int), theirs))
+    assert any(node.verdict == "wrong" for node in judged)
