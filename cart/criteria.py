@@ -1,10 +1,10 @@
 """Split criteria: what a node's impurity is, and what a cut makes of it.
 
 A criterion is a NamedTuple of small arrays and the methods of the protocol below. A node's
-samples come as `records`, float64 of shape (n, 1 + n_outputs): the weight, then the targets; and
-as `keys`, which hold their positions in `records` in some order (see `cart.order`). Sums are
-taken in that order, and the right side of a cut is the node minus its left side, as in
-scikit-learn, so that floating-point sums agree with it.
+samples come as `keys`, in some order (see `cart.order`), and `records`, float64 of shape
+(n_records, 1 + n_outputs): `record_of(key)` is the row that holds the sample's weight and targets.
+Sums are taken in the order of the keys, and the right side of a cut is the node minus its left
+side, as in scikit-learn, so that floating-point sums agree with it.
 """
 
 import math
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit import dispatch, inline_kernel, kernel
-from cart.order import position_of, sort_positions_by_value
+from cart.order import record_of, sort_positions_by_value
 
 _LN2 = math.log(2.0)
 EPSILON = np.finfo(np.float64).eps
@@ -22,9 +22,9 @@ EPSILON = np.finfo(np.float64).eps
 
 
 @dispatch
-def load(criterion, records, n):
-    """Sum up the first `n` records: they are the node."""
-    criterion.load(records, n)
+def load(criterion, records, keys, n):
+    """Sum up the first `n` keys: they are the node."""
+    criterion.load(records, keys, n)
 
 
 @dispatch
@@ -46,9 +46,9 @@ def score(criterion):
 
 
 @dispatch
-def impurity(criterion, records, n):
+def impurity(criterion, records, keys, n):
     """Impurity of the node."""
-    return criterion.impurity(records, n)
+    return criterion.impurity(records, keys, n)
 
 
 @dispatch
@@ -103,11 +103,11 @@ def _arrange_sums(self, records, keys, n):
 def _advance_sums(self, records, keys, cut, p, n):
     if p - cut <= n - p:
         for i in range(cut, p):
-            move_left(self, records, position_of(keys[i]))
+            move_left(self, records, record_of(keys[i]))
     else:
         all_left(self)
         for i in range(n - 1, p - 1, -1):
-            move_right(self, records, position_of(keys[i]))
+            move_right(self, records, record_of(keys[i]))
 
 
 @dispatch
@@ -144,12 +144,13 @@ class ClassCounts(NamedTuple):
     def create(cls, n_outputs, n_values, n_samples):
         return cls(np.zeros((n_outputs, n_values)), np.zeros((n_outputs, n_values)), np.zeros(2))
 
-    def load(self, records, n):
+    def load(self, records, keys, n):
         for k in range(self.node.shape[0]):
             for c in range(self.node.shape[1]):
                 self.node[k, c] = 0.0
         self.weight[0] = 0.0
-        for i in range(n):
+        for j in range(n):
+            i = record_of(keys[j])
             w = records[i, 0]
             for k in range(self.node.shape[0]):
                 self.node[k, int(records[i, k + 1])] += w
@@ -198,7 +199,7 @@ class Gini(ClassCounts):
 
     __slots__ = ()
 
-    def impurity(self, records, n):
+    def impurity(self, records, keys, n):
         gini = 0.0
         for k in range(self.node.shape[0]):
             squares = 0.0
@@ -233,7 +234,7 @@ class Entropy(ClassCounts):
 
     __slots__ = ()
 
-    def impurity(self, records, n):
+    def impurity(self, records, keys, n):
         entropy = 0.0
         for k in range(self.node.shape[0]):
             for c in range(self.node.shape[1]):
@@ -284,12 +285,13 @@ class TargetSums(NamedTuple):
     def create(cls, n_outputs, n_values, n_samples):
         return cls(np.zeros(n_outputs), np.zeros(n_outputs), np.zeros(2), np.zeros(1))
 
-    def load(self, records, n):
+    def load(self, records, keys, n):
         for k in range(self.node.shape[0]):
             self.node[k] = 0.0
         weight = 0.0
         squares = 0.0
-        for i in range(n):
+        for j in range(n):
+            i = record_of(keys[j])
             w = records[i, 0]
             for k in range(self.node.shape[0]):
                 wy = w * records[i, k + 1]
@@ -339,7 +341,7 @@ class SquaredError(TargetSums):
 
     __slots__ = ()
 
-    def impurity(self, records, n):
+    def impurity(self, records, keys, n):
         variance = self.squares[0] / self.weight[0]
         for k in range(self.node.shape[0]):
             variance -= (self.node[k] / self.weight[0]) * (self.node[k] / self.weight[0])
@@ -350,7 +352,7 @@ class SquaredError(TargetSums):
         weight_right = self.weight[0] - weight_left
         squares = 0.0
         for j in range(n_left):
-            i = position_of(keys[j])
+            i = record_of(keys[j])
             for k in range(self.node.shape[0]):
                 squares += records[i, 0] * records[i, k + 1] * records[i, k + 1]
         variance_left = squares / weight_left
@@ -380,14 +382,14 @@ class Poisson(TargetSums):
 
     __slots__ = ()
 
-    def impurity(self, records, n):
+    def impurity(self, records, keys, n):
         deviance = 0.0
         for k in range(self.node.shape[0]):
             if self.node[k] <= EPSILON:
                 return np.inf
             mean = self.node[k] / self.weight[0]
-            for i in range(n):
-                deviance += _deviance(records, i, k, mean)
+            for j in range(n):
+                deviance += _deviance(records, record_of(keys[j]), k, mean)
         return deviance / (self.weight[0] * self.node.shape[0])
 
     def children_impurity(self, records, keys, n_left, n):
@@ -428,7 +430,7 @@ def _poisson_side(total, taken, share_taken, weight, records, keys, first, end):
             return np.inf
         mean = side / weight
         for j in range(first, end):
-            deviance += _deviance(records, position_of(keys[j]), k, mean)
+            deviance += _deviance(records, record_of(keys[j]), k, mean)
     return deviance / (weight * total.shape[0])
 
 
@@ -436,7 +438,8 @@ class AbsoluteError(NamedTuple):
     """Mean absolute difference from the weighted median, the mean over outputs.
 
     `arrange` finds the errors and medians of all beginnings and all ends of the order in
-    O(n log n), with a Fenwick tree over the ranks of the targets (as in scikit-learn 1.8).
+    O(n log n), with a Fenwick tree over the ranks of the targets (as in scikit-learn 1.8). The
+    node's samples are its first n records.
     """
 
     median: np.ndarray  # (n_outputs,) float64: of the node
@@ -464,7 +467,7 @@ class AbsoluteError(NamedTuple):
             np.empty((2, n_samples + 1)),
         )
 
-    def load(self, records, n):
+    def load(self, records, keys, n):
         self.weight[0] = 0.0
         for i in range(n):
             self.weight[0] += records[i, 0]
@@ -486,7 +489,7 @@ class AbsoluteError(NamedTuple):
                         following = records[self.spare[0, j + 1], k + 1]
                         self.median[k] = (records[i, k + 1] + following) / 2.0
 
-    def impurity(self, records, n):
+    def impurity(self, records, keys, n):
         error = 0.0
         for k in range(self.median.shape[0]):
             for i in range(n):
@@ -505,7 +508,7 @@ class AbsoluteError(NamedTuple):
 
     def advance(self, records, keys, cut, p, n):
         for j in range(cut, p):
-            self.weight[1] += records[position_of(keys[j]), 0]
+            self.weight[1] += records[record_of(keys[j]), 0]
         self.cut[0] = p
 
     def side_values(self):
@@ -547,7 +550,7 @@ def _grow_errors(criterion, records, keys, n, k, first, step, errors, medians):
     total = 0.0
     p = first
     for _ in range(n):
-        i = position_of(keys[p])
+        i = record_of(keys[p])
         w = records[i, 0]
         rank = criterion.rank[k, i]
         wy = w * ordered[k, rank]

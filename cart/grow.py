@@ -4,6 +4,7 @@ Node numbering, the order of the random draws and the priority queue are scikit-
 (`DepthFirstTreeBuilder`, `BestFirstTreeBuilder` in `_tree.pyx`; the heap is that of libstdc++).
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -102,14 +103,19 @@ def grow_tree(table, records, plan, seed, workspace=None):
     Tree
     """
     weight = np.ascontiguousarray(records[:, 0])
-    samples = np.flatnonzero(weight)
+    samples = np.flatnonzero(weight).astype(np.uint64)
     if workspace is None:
         workspace = create_workspace(plan, len(samples), len(table.columns))
     workspace.draw.restart(seed)
     follow = sums_depend_on_order(plan, weight)
+    if not follow:
+        kinds_records, kinds = number_kinds(records, plan.n_values)
+        samples |= kinds[samples] << np.uint64(32)
+        workspace = workspace._replace(node=workspace.node._replace(records=kinds_records))
     grow = _grow_depth_first if plan.limits.max_leaf_nodes < 0 else _grow_best_first
-    limits = plan.limits._replace(min_weight_leaf=plan.min_weight_fraction_leaf * weight.sum())
-    n_nodes = grow(plan.splitter, *workspace, table, records, samples, limits, follow)
+    total_weight = weight.sum()
+    limits = plan.limits._replace(min_weight_leaf=plan.min_weight_fraction_leaf * total_weight)
+    n_nodes = grow(plan.splitter, *workspace, table, records, samples, limits, follow, total_weight)
     nodes = Nodes(*(array[:n_nodes].copy() for array in workspace.nodes))
     tree = Tree(nodes, len(table.columns))
     return prune(tree, plan.ccp_alpha) if plan.ccp_alpha > 0.0 else tree
@@ -120,6 +126,33 @@ def sums_depend_on_order(plan, weight):
     if plan.criterion not in criteria.CLASSIFICATION.values():
         return True
     return bool((weight != np.floor(weight)).any())
+
+
+def number_kinds(records, n_values):
+    """Number the kinds of samples that differ in weight or class.
+
+    Parameters
+    ----------
+    records : ndarray of shape (n_samples, 1 + n_outputs), float64
+        Whole numbers: weight and class codes.
+    n_values : int
+        Codes are smaller.
+
+    Returns
+    -------
+    kinds_records : ndarray of shape (n_kinds, 1 + n_outputs), float64
+        `records` itself, every sample its own kind, where the kinds would be no fewer.
+    kinds : ndarray of shape (n_samples,), uint64
+    """
+    n_samples, width = records.shape
+    shape = (int(records[:, 0].max()) + 1,) + (n_values,) * (width - 1)
+    if math.prod(shape) >= n_samples:
+        return records, np.arange(n_samples, dtype=np.uint64)
+    kinds = records[:, 0]
+    for k in range(1, width):
+        kinds = kinds * n_values + records[:, k]
+    kinds_records = np.indices(shape).reshape(width, -1).T.astype(np.float64, order="C")
+    return kinds_records, kinds.astype(np.uint64)
 
 
 @kernel
@@ -177,16 +210,16 @@ def examine_node(
 
     `impurity` is what the parent found, or infinite for the root.
     """
-    load_node(criterion, node, records, samples, start, n)
+    load_node(criterion, node, records, samples, start, n, follow)
     if depth == 0:
-        impurity = criteria.impurity(criterion, node.records, n)
+        impurity = criteria.impurity(criterion, node.records, node.keys, n)
     split = NO_SPLIT
     n_left, left, right, middle, improvement = 0, impurity, impurity, 0.0, 0.0
     weight = criterion.weight[0]
     if may_split(n, weight, depth, impurity, limits):
         split, last_feature, n_constant = best_split(
-            splitter, criterion, node, draw, table, samples, start, n, limits, bounds, n_constant,
-            follow,
+            splitter, criterion, node, draw, table, samples, start, n, limits, bounds,
+            n_constant, follow,
         )  # fmt: skip
         if split.column >= 0:
             n_left = divide(splitter, table, split, last_feature, node, samples, start, n, follow)
@@ -216,14 +249,6 @@ def child_bounds(bounds, direction, middle, is_left):
     return Bounds(middle, bounds.upper)
 
 
-@kernel
-def _sum_of_weights(records):
-    total = 0.0
-    for i in range(records.shape[0]):
-        total += records[i, 0]
-    return total
-
-
 # ------------------------------------------------------------------------------ depth first
 
 
@@ -245,9 +270,9 @@ def _push(
 
 @entry_kernel
 def _grow_depth_first(
-    splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits, follow
-):
-    total_weight = _sum_of_weights(records)
+    splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits, follow,
+    total_weight,
+):  # fmt: skip
     no_bounds = Bounds(-np.inf, np.inf)
     height = _push(frontier, 0, 0, samples.shape[0], 0, -1, 0, 0, 0.0, no_bounds)
     n_nodes = 0
@@ -291,9 +316,9 @@ def _grow_depth_first(
 
 @entry_kernel
 def _grow_best_first(
-    splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits, follow
-):
-    total_weight = _sum_of_weights(records)
+    splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits, follow,
+    total_weight,
+):  # fmt: skip
     n_nodes = 0
     height = 0  # frontier rows [0, height) are the heap; row `height` holds the node at hand
     n_splits_left = limits.max_leaf_nodes - 1

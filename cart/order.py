@@ -1,14 +1,14 @@
 """Order a node's samples along a feature.
 
-A sample is one uint64 key: its code (rank of its value) in the high half, its position in the
-node in the low half. Every way to sort looks at codes only and is stable.
+A sample is one uint64 key: its code (rank of its value) in the high half, the number of its record
+in the low half. Every way to sort looks at codes only and is stable.
 """
 
 import numpy as np
 
 from cart.jit import inline_kernel, kernel
 
-POSITION = np.uint64(0xFFFFFFFF)
+RECORD = np.uint64(0xFFFFFFFF)
 CODE_SHIFT = np.uint64(32)
 
 _INSERTION_MAX = 20
@@ -19,8 +19,8 @@ N_COUNTS = max(1 << _MAX_DIGIT_BITS, 2 * _BUCKETS_MAX) + 1
 
 
 @inline_kernel
-def position_of(key):
-    return np.int64(key & POSITION)
+def record_of(key):
+    return np.int64(key & RECORD)
 
 
 @inline_kernel

@@ -19,29 +19,31 @@ from cart.draw import (
     random_between,
 )
 from cart.jit import dispatch, inline_kernel, kernel
-from cart.order import N_COUNTS, code_of, position_of, sort_keys
+from cart.order import N_COUNTS, code_of, record_of, sort_keys
 from cart.table import FEATURE_THRESHOLD, MISSING
 
 
 class Node(NamedTuple):
     """The samples of the node at hand, copied together, and room to order them."""
 
-    records: np.ndarray  # (n, 1 + n_outputs) float64: weight and targets of each sample
+    records: np.ndarray  # (n_records, 1 + n_outputs) float64: weight and targets
+    numbers: np.ndarray  # (n,) uint32: of each sample's record
     codes: np.ndarray  # (n,) uint32: of the feature at hand
     keys: np.ndarray  # (n,) uint64: samples in the order of the last feature looked at
     spare_keys: np.ndarray  # (n,) uint64
     counts: np.ndarray  # (N_COUNTS,) int64
-    spare_samples: np.ndarray  # (n,) int64
+    spare_samples: np.ndarray  # (n,) uint64
 
     @classmethod
     def create(cls, n, n_outputs):
         return cls(
             np.empty((n, 1 + n_outputs)),
             np.empty(n, np.uint32),
+            np.empty(n, np.uint32),
             np.empty(n, np.uint64),
             np.empty(n, np.uint64),
             np.empty(N_COUNTS, np.int64),
-            np.empty(n, np.int64),
+            np.empty(n, np.uint64),
         )
 
 
@@ -67,23 +69,42 @@ class Bounds(NamedTuple):
     upper: float
 
 
+@inline_kernel
+def row_of(sample):
+    """Row of the table; a sample is the number of its kind above the row, 32 bits each."""
+    return np.int64(sample & np.uint64(0xFFFFFFFF))
+
+
 @kernel
-def load_node(criterion, node, records, samples, start, n):
-    """Copy the records of samples[start:start + n] together and sum them up."""
+def load_node(criterion, node, records, samples, start, n, follow):
+    """Take up samples[start:start + n] and sum them up.
+
+    Where sums depend on their order, the samples' records are copied together, and a sample's
+    record has its position in the node. Else `node.records` has one row per kind of sample (see
+    `cart.grow.number_kinds`): so few that a scan, which meets the samples in any order, finds
+    them in the cache.
+    """
+    if follow:
+        for i in range(n):
+            row = row_of(samples[start + i])
+            for k in range(records.shape[1]):
+                node.records[i, k] = records[row, k]
+            node.numbers[i] = i
+    else:
+        for i in range(n):
+            node.numbers[i] = samples[start + i] >> np.uint64(32)
     for i in range(n):
-        row = samples[start + i]
-        for k in range(records.shape[1]):
-            node.records[i, k] = records[row, k]
-    criteria.load(criterion, node.records, n)
+        node.keys[i] = np.uint64(node.numbers[i])
+    criteria.load(criterion, node.records, node.keys, n)
 
 
 @kernel
 def gather_codes(codes, samples, start, n, out):
     """Copy the node's codes of one column; return the lowest and the highest."""
-    lowest = codes[samples[start]]
+    lowest = codes[row_of(samples[start])]
     highest = lowest
     for i in range(n):
-        code = codes[samples[start + i]]
+        code = codes[row_of(samples[start + i])]
         out[i] = code
         lowest = min(lowest, code)
         highest = max(highest, code)
@@ -118,16 +139,10 @@ def same_value(table, column, low, high):
 
 
 @kernel
-def begin_order(node, n):
-    """Take the samples in the order in which they were gathered."""
-    for i in range(n):
-        node.keys[i] = np.uint64(i)
-
-
-@kernel
 def best_split(
-    splitter, criterion, node, draw, table, samples, start, n, limits, bounds, n_constant, follow
-):
+    splitter, criterion, node, draw, table, samples, start, n, limits, bounds, n_constant,
+    follow,
+):  # fmt: skip
     """Draw features and search each.
 
     With `follow`, samples keep the order of the feature looked at before wherever they tie, as in
@@ -144,7 +159,6 @@ def best_split(
     """
     best = NO_SPLIT
     last_feature = -1
-    begin_order(node, n)
     begin_draw(draw, n_constant)
     j = next_feature(draw, limits.max_features)
     while j >= 0:
@@ -174,13 +188,13 @@ def best_split(
 
 @dispatch
 def search(
-    splitter, criterion, node, n, draw, table, feature, lowest, highest, n_missing, limits, bounds,
-    best, follow,
+    splitter, criterion, node, n, draw, table, feature, lowest, highest, n_missing,
+    limits, bounds, best, follow,
 ):  # fmt: skip
     """Search one feature; return the best Split so far."""
     return splitter.search(
-        criterion, node, n, draw, table, feature, lowest, highest, n_missing, limits, bounds, best,
-        follow,
+        criterion, node, n, draw, table, feature, lowest, highest, n_missing, limits,
+        bounds, best, follow,
     )  # fmt: skip
 
 
@@ -202,8 +216,8 @@ class BestSplitter(NamedTuple):
     name: int = 0  # numba wants a field
 
     def search(
-        self, criterion, node, n, draw, table, feature, lowest, highest, n_missing, limits, bounds,
-        best, follow,
+        self, criterion, node, n, draw, table, feature, lowest, highest, n_missing,
+        limits, bounds, best, follow,
     ):  # fmt: skip
         column = table.columns[feature]
         gap = table.reach[column] + np.uint32(1)
@@ -219,8 +233,8 @@ class BestSplitter(NamedTuple):
         if n_missing > 0:
             _rotate(node, n, n_known)
             score, p = scan_cuts(
-                criterion, node, n, n_missing + 1, n - 1, table, feature, lowest, limits, bounds,
-                best.score,
+                criterion, node, n, n_missing + 1, n - 1, table, feature, lowest, limits,
+                bounds, best.score,
             )  # fmt: skip
             if p > 0:
                 best = _cut_at(node, p, False, table, feature, lowest, n_missing, True, score)
@@ -239,8 +253,8 @@ class RandomSplitter(NamedTuple):
     name: int = 1  # numba wants a field
 
     def search(
-        self, criterion, node, n, draw, table, feature, lowest, highest, n_missing, limits, bounds,
-        best, follow,
+        self, criterion, node, n, draw, table, feature, lowest, highest, n_missing,
+        limits, bounds, best, follow,
     ):  # fmt: skip
         column = table.columns[feature]
         first = table.level_start[column]
@@ -253,7 +267,7 @@ class RandomSplitter(NamedTuple):
         if threshold == high:
             threshold = low
         left_code = _code_at(table, first, lowest, highest, threshold)
-        p = divide_keys(node, n, left_code, missing_left)
+        p = divide_keys(node, n, left_code, missing_left, follow)
         if p < limits.min_samples_leaf or n - p < limits.min_samples_leaf:
             return best
         criteria.arrange(criterion, node.records, node.keys, n)
@@ -281,10 +295,10 @@ def order_node(node, n, lowest, highest, n_missing, gap, follow):
     if n_missing > 0 and follow:
         _move_missing_last(node, n)
     for i in range(n):
-        position = position_of(node.keys[i]) if follow else i
-        code = node.codes[position]
+        number = np.uint32(record_of(node.keys[i])) if follow else node.numbers[i]
+        code = node.codes[number] if follow else node.codes[i]
         code = highest - lowest + gap if code == MISSING else code - lowest
-        node.keys[i] = (np.uint64(code) << np.uint64(32)) | np.uint64(position)
+        node.keys[i] = (np.uint64(code) << np.uint64(32)) | np.uint64(number)
     top = np.uint64(highest - lowest)
     if n_missing > 0:
         top += np.uint64(gap)
@@ -301,10 +315,10 @@ def _move_missing_last(node, n):
     i = 0
     last = n - 1
     while i <= last:
-        if node.codes[position_of(keys[last])] == MISSING:
+        if node.codes[record_of(keys[last])] == MISSING:
             last -= 1
             continue
-        if node.codes[position_of(keys[i])] == MISSING:
+        if node.codes[record_of(keys[i])] == MISSING:
             key = keys[i]
             keys[i] = keys[last]
             keys[last] = key
@@ -408,13 +422,28 @@ def goes_left(code, left_code, missing_left):
 
 
 @kernel
-def divide_keys(node, n, left_code, missing_left):
-    """Exchange keys from both ends until left stands before right; return how many go left."""
+def divide_keys(node, n, left_code, missing_left, follow):
+    """Bring the keys into the order left | right of the codes at hand; return how many go left.
+
+    With `follow` by scikit-learn's exchange from both ends.
+    """
     keys = node.keys
+    if not follow:
+        n_left = 0
+        n_right = 0
+        for i in range(n):
+            left = goes_left(node.codes[i], left_code, missing_left)
+            keys[n_left] = np.uint64(node.numbers[i])
+            node.spare_keys[n_right] = np.uint64(node.numbers[i])
+            n_left += left
+            n_right += 1 - left
+        for i in range(n_right):
+            keys[n_left + i] = node.spare_keys[i]
+        return n_left
     first = 0
     end = n
     while first < end:
-        if goes_left(node.codes[position_of(keys[first])], left_code, missing_left):
+        if goes_left(node.codes[record_of(keys[first])], left_code, missing_left):
             first += 1
         else:
             end -= 1
@@ -426,21 +455,20 @@ def divide_keys(node, n, left_code, missing_left):
 
 @kernel
 def divide_stably(codes, split, node, samples, start, n):
-    """Rows that go left, then rows that go right, each in their present order."""
+    """Samples that go left, then samples that go right, each in their present order."""
     n_left = 0
     n_right = 0
     for i in range(n):
-        row = samples[start + i]
-        left = goes_left(codes[row], split.left_code, split.missing_left)
-        samples[start + n_left] = row
-        node.keys[n_left] = np.uint64(i)
-        node.spare_samples[n_right] = row
-        node.spare_keys[n_right] = np.uint64(i)
+        sample = samples[start + i]
+        left = goes_left(codes[row_of(sample)], split.left_code, split.missing_left)
+        samples[start + n_left] = sample
+        node.spare_samples[n_right] = sample
         n_left += left
         n_right += 1 - left
     for i in range(n_right):
         samples[start + n_left + i] = node.spare_samples[i]
-        node.keys[n_left + i] = node.spare_keys[i]
+    for i in range(n):
+        node.keys[i] = samples[start + i] >> np.uint64(32)
     return n_left
 
 
@@ -449,15 +477,15 @@ def divide_in_order(codes, split, divided, node, samples, start, n):
     """scikit-learn's: the order of the last feature looked at, then exchange from both ends."""
     for i in range(n):
         node.spare_samples[i] = samples[start + i]
-        node.codes[i] = codes[samples[start + i]]
+        node.codes[i] = codes[row_of(samples[start + i])]
     n_left = 0
     if divided:
         for i in range(n):
             n_left += goes_left(node.codes[i], split.left_code, split.missing_left)
     else:
-        n_left = divide_keys(node, n, split.left_code, split.missing_left)
+        n_left = divide_keys(node, n, split.left_code, split.missing_left, True)
     for i in range(n):
-        samples[start + i] = node.spare_samples[position_of(node.keys[i])]
+        samples[start + i] = node.spare_samples[record_of(node.keys[i])]
     return n_left
 
 
