@@ -5,6 +5,9 @@ samples come as `keys`, in some order (see `cart.order`), and `records`, float64
 (n_records, 1 + n_outputs): `record_of(key)` is the row that holds the sample's weight and targets.
 Sums are taken in the order of the keys, and the right side of a cut is the node minus its left
 side, as in scikit-learn, so that floating-point sums agree with it.
+
+The left side of a cut is a `Side`, which kernels keep in registers; what does not fit (class
+counts, further outputs) lies in the criterion's arrays.
 """
 
 import math
@@ -18,31 +21,40 @@ from cart.order import record_of, sort_positions_by_value
 _LN2 = math.log(2.0)
 EPSILON = np.finfo(np.float64).eps
 
+
+class Side(NamedTuple):
+    """The left side of a cut; what `first` and `second` are is the criterion's affair."""
+
+    weight: float
+    first: float
+    second: float
+
+
 # ---------------------------------------------------------------------------- the protocol
 
 
 @dispatch
-def load(criterion, records, keys, n):
-    """Sum up the first `n` keys: they are the node."""
-    criterion.load(records, keys, n)
+def load(criterion, records, keys, n, follow):
+    """Sum up the first `n` keys: they are the node. `follow`: sums depend on their order."""
+    criterion.load(records, keys, n, follow)
 
 
 @dispatch
 def arrange(criterion, records, keys, n):
-    """Take the node's samples in the order of `keys` from now on; put the cut before the first."""
-    criterion.arrange(records, keys, n)
+    """Take the node's samples in the order of `keys`; the Side of the cut before the first."""
+    return criterion.arrange(records, keys, n)
 
 
 @dispatch
-def advance(criterion, records, keys, cut, p, n):
+def advance(criterion, side, records, keys, cut, p, n):
     """Move the cut from behind the first `cut` samples to behind the first `p`, further right."""
-    criterion.advance(records, keys, cut, p, n)
+    return criterion.advance(side, records, keys, cut, p, n)
 
 
 @dispatch
-def score(criterion):
+def score(criterion, side):
     """Quality of the cut: higher is better, comparable within one node only."""
-    return criterion.score()
+    return criterion.score(side)
 
 
 @dispatch
@@ -52,15 +64,15 @@ def impurity(criterion, records, keys, n):
 
 
 @dispatch
-def children_impurity(criterion, records, keys, n_left, n):
+def children_impurity(criterion, side, records, keys, n_left, n):
     """Impurities left and right of the cut, which lies behind the first `n_left` samples."""
-    return criterion.children_impurity(records, keys, n_left, n)
+    return criterion.children_impurity(side, records, keys, n_left, n)
 
 
 @dispatch
-def side_values(criterion):
+def side_values(criterion, side):
     """What the sides of the cut would predict, of the first class or the mean: left, right."""
-    return criterion.side_values()
+    return criterion.side_values(side)
 
 
 @dispatch
@@ -74,55 +86,50 @@ def write_value(criterion, value):
 
 @dispatch
 def all_right(criterion):
-    """Put the cut before the first sample."""
-    criterion.all_right()
+    """The Side of the cut before the first sample."""
+    return criterion.all_right()
 
 
 @dispatch
 def all_left(criterion):
-    """Put the cut behind the last sample."""
-    criterion.all_left()
+    """The Side of the cut behind the last sample."""
+    return criterion.all_left()
 
 
 @dispatch
-def move_left(criterion, records, i):
-    """Move sample i from the right of the cut to its left."""
-    criterion.move_left(records, i)
-
-
-@dispatch
-def move_right(criterion, records, i):
-    """Move sample i from the left of the cut to its right."""
-    criterion.move_right(records, i)
+def move(criterion, side, records, i, sign):
+    """Move sample i from the right of the cut to its left (sign 1.0), or back (-1.0)."""
+    return criterion.move(side, records, i, sign)
 
 
 def _arrange_sums(self, records, keys, n):
-    all_right(self)
+    return all_right(self)
 
 
-def _advance_sums(self, records, keys, cut, p, n):
+def _advance_sums(self, side, records, keys, cut, p, n):
     if p - cut <= n - p:
         for i in range(cut, p):
-            move_left(self, records, record_of(keys[i]))
+            side = move(self, side, records, record_of(keys[i]), 1.0)
     else:
-        all_left(self)
+        side = all_left(self)
         for i in range(n - 1, p - 1, -1):
-            move_right(self, records, record_of(keys[i]))
+            side = move(self, side, records, record_of(keys[i]), -1.0)
+    return side
 
 
 @dispatch
-def side_impurities(criterion):
-    """Impurities left and right of the cut, where they follow from counts."""
-    return criterion.side_impurities()
+def side_impurities(criterion, side):
+    """Impurities left and right of the cut, where they follow from the Side."""
+    return criterion.side_impurities(side)
 
 
-def _children_of_counts(self, records, keys, n_left, n):
-    return side_impurities(self)
+def _children_of_side(self, side, records, keys, n_left, n):
+    return side_impurities(self, side)
 
 
-def _score_of_counts(self):
-    left, right = side_impurities(self)
-    return -(self.weight[0] - self.weight[1]) * right - self.weight[1] * left
+def _score_of_side(self, side):
+    left, right = side_impurities(self, side)
+    return -(self.weight[0] - side.weight) * right - side.weight * left
 
 
 @inline_kernel
@@ -133,65 +140,100 @@ def _mean(total, n_outputs):
 # --------------------------------------------------------------------------- classification
 
 
+NOTHING, SECOND_CLASS, SQUARES = range(3)
+
+
 class ClassCounts(NamedTuple):
-    """What the classification criteria share: weighted class counts of the node and its sides."""
+    """What the classification criteria share: weighted class counts of the node and a side.
+
+    Where counts are whole numbers, and there is one output, the Side keeps what is exact however
+    it was reached, so that no order of summation matters: of two classes the count of the second
+    on the left, of more the sums of squared counts left and right.
+    """
 
     node: np.ndarray  # (n_outputs, n_classes) float64
     left: np.ndarray  # (n_outputs, n_classes) float64
-    weight: np.ndarray  # (2,) float64: of the node, and of its left side
+    weight: np.ndarray  # (1,) float64: of the node
+    kept: np.ndarray  # (1,) int64: what the Side keeps: NOTHING, SECOND_CLASS or SQUARES
 
     @classmethod
     def create(cls, n_outputs, n_values, n_samples):
-        return cls(np.zeros((n_outputs, n_values)), np.zeros((n_outputs, n_values)), np.zeros(2))
+        counts = np.zeros((2, n_outputs, n_values))
+        return cls(counts[0], counts[1], np.zeros(1), np.zeros(1, np.int64))
 
-    def load(self, records, keys, n):
+    def load(self, records, keys, n, follow):
+        self.kept[0] = NOTHING
+        if not follow and self.node.shape[0] == 1:
+            self.kept[0] = SECOND_CLASS if self.node.shape[1] == 2 else SQUARES
         for k in range(self.node.shape[0]):
             for c in range(self.node.shape[1]):
                 self.node[k, c] = 0.0
-        self.weight[0] = 0.0
+        weight = 0.0
         for j in range(n):
             i = record_of(keys[j])
             w = records[i, 0]
             for k in range(self.node.shape[0]):
                 self.node[k, int(records[i, k + 1])] += w
-            self.weight[0] += w
+            weight += w
+        self.weight[0] = weight
 
     arrange = _arrange_sums
     advance = _advance_sums
 
     def all_right(self):
+        if self.kept[0] == SECOND_CLASS:
+            return Side(0.0, 0.0, 0.0)
         for k in range(self.node.shape[0]):
             for c in range(self.node.shape[1]):
                 self.left[k, c] = 0.0
-        self.weight[1] = 0.0
+        return Side(0.0, 0.0, _sum_of_squares(self.node))
 
     def all_left(self):
+        if self.kept[0] == SECOND_CLASS:
+            return Side(self.weight[0], self.node[0, 1], 0.0)
         for k in range(self.node.shape[0]):
             for c in range(self.node.shape[1]):
                 self.left[k, c] = self.node[k, c]
-        self.weight[1] = self.weight[0]
+        return Side(self.weight[0], _sum_of_squares(self.node), 0.0)
 
-    def move_left(self, records, i):
-        w = records[i, 0]
+    def move(self, side, records, i, sign):
+        w = sign * records[i, 0]
+        if self.kept[0] == SECOND_CLASS:
+            return Side(side.weight + w, side.first + w * records[i, 1], 0.0)
+        squares_left = side.first
+        squares_right = side.second
         for k in range(self.left.shape[0]):
-            self.left[k, int(records[i, k + 1])] += w
-        self.weight[1] += w
+            c = int(records[i, k + 1])
+            left = self.left[k, c]
+            squares_left += w * (2.0 * left + w)
+            squares_right -= w * (2.0 * (self.node[k, c] - left) - w)
+            self.left[k, c] = left + w
+        return Side(side.weight + w, squares_left, squares_right)
 
-    def move_right(self, records, i):
-        w = records[i, 0]
-        for k in range(self.left.shape[0]):
-            self.left[k, int(records[i, k + 1])] -= w
-        self.weight[1] -= w
-
-    def side_values(self):
-        weight_left = self.weight[1]
-        left = self.left[0, 0]
-        return left / weight_left, (self.node[0, 0] - left) / (self.weight[0] - weight_left)
+    def side_values(self, side):
+        left = _count_left(self, side, 0, 0)
+        return left / side.weight, (self.node[0, 0] - left) / (self.weight[0] - side.weight)
 
     def write_value(self, value):
         for k in range(self.node.shape[0]):
             for c in range(self.node.shape[1]):
                 value[k, c] = self.node[k, c] / self.weight[0]
+
+
+@inline_kernel
+def _count_left(criterion, side, k, c):
+    if criterion.kept[0] == SECOND_CLASS:
+        return side.first if c == 1 else side.weight - side.first
+    return criterion.left[k, c]
+
+
+@inline_kernel
+def _sum_of_squares(counts):
+    squares = 0.0
+    for k in range(counts.shape[0]):
+        for c in range(counts.shape[1]):
+            squares += counts[k, c] * counts[k, c]
+    return squares
 
 
 class Gini(ClassCounts):
@@ -208,12 +250,23 @@ class Gini(ClassCounts):
             gini += 1.0 - squares / (self.weight[0] * self.weight[0])
         return gini / self.node.shape[0]
 
-    children_impurity = _children_of_counts
-    score = _score_of_counts
+    children_impurity = _children_of_side
+    score = _score_of_side
 
-    def side_impurities(self):
-        weight_left = self.weight[1]
+    def side_impurities(self, side):
+        weight_left = side.weight
         weight_right = self.weight[0] - weight_left
+        if self.kept[0] != NOTHING:
+            squares_left = side.first
+            squares_right = side.second
+            if self.kept[0] == SECOND_CLASS:
+                left = weight_left - side.first
+                right = weight_right - (self.node[0, 1] - side.first)
+                squares_left = left * left + side.first * side.first
+                squares_right = right * right + (weight_right - right) * (weight_right - right)
+            gini_left = 1.0 - squares_left / (weight_left * weight_left)
+            gini_right = 1.0 - squares_right / (weight_right * weight_right)
+            return gini_left, gini_right
         gini_left = 0.0
         gini_right = 0.0
         for k in range(self.node.shape[0]):
@@ -241,17 +294,17 @@ class Entropy(ClassCounts):
                 entropy -= _share_times_log(self.node[k, c], self.weight[0])
         return entropy / self.node.shape[0]
 
-    children_impurity = _children_of_counts
-    score = _score_of_counts
+    children_impurity = _children_of_side
+    score = _score_of_side
 
-    def side_impurities(self):
-        weight_left = self.weight[1]
+    def side_impurities(self, side):
+        weight_left = side.weight
         weight_right = self.weight[0] - weight_left
         entropy_left = 0.0
         entropy_right = 0.0
         for k in range(self.node.shape[0]):
             for c in range(self.node.shape[1]):
-                left = self.left[k, c]
+                left = _count_left(self, side, k, c)
                 entropy_left -= _share_times_log(left, weight_left)
                 entropy_right -= _share_times_log(self.node[k, c] - left, weight_right)
         return _mean(entropy_left, self.node.shape[0]), _mean(entropy_right, self.node.shape[0])
@@ -274,18 +327,21 @@ def _share_times_log(count, weight):
 
 
 class TargetSums(NamedTuple):
-    """What criteria on means share: weighted target sums of the node and its sides."""
+    """What criteria on means share: weighted target sums of the node and its left side.
+
+    The Side keeps the sum of the first output, `left` those of the others.
+    """
 
     node: np.ndarray  # (n_outputs,) float64
     left: np.ndarray  # (n_outputs,) float64
-    weight: np.ndarray  # (2,) float64: of the node, and of its left side
+    weight: np.ndarray  # (1,) float64: of the node
     squares: np.ndarray  # (1,) float64: weighted sum of squares of the node, over all outputs
 
     @classmethod
     def create(cls, n_outputs, n_values, n_samples):
-        return cls(np.zeros(n_outputs), np.zeros(n_outputs), np.zeros(2), np.zeros(1))
+        return cls(np.zeros(n_outputs), np.zeros(n_outputs), np.zeros(1), np.zeros(1))
 
-    def load(self, records, keys, n):
+    def load(self, records, keys, n, follow):
         for k in range(self.node.shape[0]):
             self.node[k] = 0.0
         weight = 0.0
@@ -305,35 +361,33 @@ class TargetSums(NamedTuple):
     advance = _advance_sums
 
     def all_right(self):
-        for k in range(self.node.shape[0]):
+        for k in range(1, self.node.shape[0]):
             self.left[k] = 0.0
-        self.weight[1] = 0.0
+        return Side(0.0, 0.0, 0.0)
 
     def all_left(self):
-        for k in range(self.node.shape[0]):
+        for k in range(1, self.node.shape[0]):
             self.left[k] = self.node[k]
-        self.weight[1] = self.weight[0]
+        return Side(self.weight[0], self.node[0], 0.0)
 
-    def move_left(self, records, i):
-        w = records[i, 0]
-        for k in range(self.left.shape[0]):
+    def move(self, side, records, i, sign):
+        w = sign * records[i, 0]
+        for k in range(1, self.left.shape[0]):
             self.left[k] += w * records[i, k + 1]
-        self.weight[1] += w
+        return Side(side.weight + w, side.first + w * records[i, 1], 0.0)
 
-    def move_right(self, records, i):
-        w = records[i, 0]
-        for k in range(self.left.shape[0]):
-            self.left[k] -= w * records[i, k + 1]
-        self.weight[1] -= w
-
-    def side_values(self):
-        weight_left = self.weight[1]
-        left = self.left[0]
-        return left / weight_left, (self.node[0] - left) / (self.weight[0] - weight_left)
+    def side_values(self, side):
+        right = self.node[0] - side.first
+        return side.first / side.weight, right / (self.weight[0] - side.weight)
 
     def write_value(self, value):
         for k in range(self.node.shape[0]):
             value[k, 0] = self.node[k] / self.weight[0]
+
+
+@inline_kernel
+def _sum_left(criterion, side, k):
+    return side.first if k == 0 else criterion.left[k]
 
 
 class SquaredError(TargetSums):
@@ -347,31 +401,32 @@ class SquaredError(TargetSums):
             variance -= (self.node[k] / self.weight[0]) * (self.node[k] / self.weight[0])
         return variance / self.node.shape[0]
 
-    def children_impurity(self, records, keys, n_left, n):
-        weight_left = self.weight[1]
-        weight_right = self.weight[0] - weight_left
+    def children_impurity(self, side, records, keys, n_left, n):
+        weight_right = self.weight[0] - side.weight
         squares = 0.0
         for j in range(n_left):
             i = record_of(keys[j])
             for k in range(self.node.shape[0]):
                 squares += records[i, 0] * records[i, k + 1] * records[i, k + 1]
-        variance_left = squares / weight_left
+        variance_left = squares / side.weight
         variance_right = (self.squares[0] - squares) / weight_right
         for k in range(self.node.shape[0]):
-            mean_left = self.left[k] / weight_left
-            mean_right = (self.node[k] - self.left[k]) / weight_right
+            left = _sum_left(self, side, k)
+            mean_left = left / side.weight
+            mean_right = (self.node[k] - left) / weight_right
             variance_left -= mean_left * mean_left
             variance_right -= mean_right * mean_right
         return variance_left / self.node.shape[0], variance_right / self.node.shape[0]
 
-    def score(self):
-        left = 0.0
-        right = 0.0
-        for k in range(self.node.shape[0]):
+    def score(self, side):
+        rest = self.node[0] - side.first
+        left = side.first * side.first
+        right = rest * rest
+        for k in range(1, self.node.shape[0]):
             rest = self.node[k] - self.left[k]
             left += self.left[k] * self.left[k]
             right += rest * rest
-        return left / self.weight[1] + right / (self.weight[0] - self.weight[1])
+        return left / side.weight + right / (self.weight[0] - side.weight)
 
 
 class Poisson(TargetSums):
@@ -392,25 +447,29 @@ class Poisson(TargetSums):
                 deviance += _deviance(records, record_of(keys[j]), k, mean)
         return deviance / (self.weight[0] * self.node.shape[0])
 
-    def children_impurity(self, records, keys, n_left, n):
-        weight_left = self.weight[1]
-        left = _poisson_side(self.left, self.left, 0.0, weight_left, records, keys, 0, n_left)
-        right = _poisson_side(
-            self.node, self.left, 1.0, self.weight[0] - weight_left, records, keys, n_left, n
-        )
-        return left, right
-
-    def score(self):
-        weight_left = self.weight[1]
-        weight_right = self.weight[0] - weight_left
+    def children_impurity(self, side, records, keys, n_left, n):
+        weight_right = self.weight[0] - side.weight
         left = 0.0
         right = 0.0
         for k in range(self.node.shape[0]):
-            rest = self.node[k] - self.left[k]
-            if self.left[k] <= EPSILON or rest <= EPSILON:
+            sum_left = _sum_left(self, side, k)
+            sum_right = self.node[k] - sum_left
+            left += _deviance_of(sum_left, side.weight, records, keys, k, 0, n_left)
+            right += _deviance_of(sum_right, weight_right, records, keys, k, n_left, n)
+        n_outputs = self.node.shape[0]
+        return left / (side.weight * n_outputs), right / (weight_right * n_outputs)
+
+    def score(self, side):
+        weight_right = self.weight[0] - side.weight
+        left = 0.0
+        right = 0.0
+        for k in range(self.node.shape[0]):
+            sum_left = _sum_left(self, side, k)
+            sum_right = self.node[k] - sum_left
+            if sum_left <= EPSILON or sum_right <= EPSILON:
                 return -np.inf
-            left -= self.left[k] * _log2(self.left[k] / weight_left)
-            right -= rest * _log2(rest / weight_right)
+            left -= sum_left * _log2(sum_left / side.weight)
+            right -= sum_right * _log2(sum_right / weight_right)
         return -left - right
 
 
@@ -421,17 +480,14 @@ def _deviance(records, i, k, mean):
 
 
 @kernel
-def _poisson_side(total, taken, share_taken, weight, records, keys, first, end):
-    """Impurity of the samples keys[first:end], whose targets sum to total - share_taken * taken."""
+def _deviance_of(total, weight, records, keys, k, first, end):
+    """Sum over keys[first:end], whose targets sum to `total`."""
+    if total <= EPSILON:
+        return np.inf
     deviance = 0.0
-    for k in range(total.shape[0]):
-        side = total[k] - share_taken * taken[k]
-        if side <= EPSILON:
-            return np.inf
-        mean = side / weight
-        for j in range(first, end):
-            deviance += _deviance(records, record_of(keys[j]), k, mean)
-    return deviance / (weight * total.shape[0])
+    for j in range(first, end):
+        deviance += _deviance(records, record_of(keys[j]), k, total / weight)
+    return deviance
 
 
 class AbsoluteError(NamedTuple):
@@ -443,7 +499,7 @@ class AbsoluteError(NamedTuple):
     """
 
     median: np.ndarray  # (n_outputs,) float64: of the node
-    weight: np.ndarray  # (2,) float64: of the node, and of its left side
+    weight: np.ndarray  # (1,) float64: of the node
     cut: np.ndarray  # (1,) int64: how many samples lie left
     error_left: np.ndarray  # (n,) float64: absolute error of the first 1, 2, ... samples
     error_right: np.ndarray  # (n,) float64: of the samples from the 1st, 2nd, ... on
@@ -458,7 +514,7 @@ class AbsoluteError(NamedTuple):
     def create(cls, n_outputs, n_values, n_samples):
         return cls(
             np.zeros(n_outputs),
-            np.zeros(2),
+            np.zeros(1),
             np.zeros(1, np.int64),
             *np.empty((4, n_samples)),
             np.empty((n_outputs, n_samples), np.int64),
@@ -467,7 +523,7 @@ class AbsoluteError(NamedTuple):
             np.empty((2, n_samples + 1)),
         )
 
-    def load(self, records, keys, n):
+    def load(self, records, keys, n, follow):
         self.weight[0] = 0.0
         for i in range(n):
             self.weight[0] += records[i, 0]
@@ -497,7 +553,6 @@ class AbsoluteError(NamedTuple):
         return error / (self.weight[0] * self.median.shape[0])
 
     def arrange(self, records, keys, n):
-        self.weight[1] = 0.0
         self.cut[0] = 0
         for i in range(n):
             self.error_left[i] = 0.0
@@ -505,30 +560,26 @@ class AbsoluteError(NamedTuple):
         for k in range(self.median.shape[0]):
             _grow_errors(self, records, keys, n, k, 0, 1, self.error_left, self.median_left)
             _grow_errors(self, records, keys, n, k, n - 1, -1, self.error_right, self.median_right)
+        return Side(0.0, 0.0, 0.0)
 
-    def advance(self, records, keys, cut, p, n):
+    def advance(self, side, records, keys, cut, p, n):
+        weight = side.weight
         for j in range(cut, p):
-            self.weight[1] += records[record_of(keys[j]), 0]
+            weight += records[record_of(keys[j]), 0]
         self.cut[0] = p
+        return Side(weight, 0.0, 0.0)
 
-    def side_values(self):
+    def side_values(self, side):
         return self.median_left[self.cut[0] - 1], self.median_right[self.cut[0]]
 
-    def children_impurity(self, records, keys, n_left, n):
-        weight_left = self.weight[1]
-        weight_right = self.weight[0] - weight_left
+    def side_impurities(self, side):
         n_outputs = self.median.shape[0]
-        left = self.error_left[self.cut[0] - 1] / (weight_left * n_outputs)
-        right = self.error_right[self.cut[0]] / (weight_right * n_outputs)
+        left = self.error_left[self.cut[0] - 1] / (side.weight * n_outputs)
+        right = self.error_right[self.cut[0]] / ((self.weight[0] - side.weight) * n_outputs)
         return left, right
 
-    def score(self):
-        weight_left = self.weight[1]
-        weight_right = self.weight[0] - weight_left
-        n_outputs = self.median.shape[0]
-        left = self.error_left[self.cut[0] - 1] / (weight_left * n_outputs)
-        right = self.error_right[self.cut[0]] / (weight_right * n_outputs)
-        return -weight_right * right - weight_left * left
+    children_impurity = _children_of_side
+    score = _score_of_side
 
     def write_value(self, value):
         for k in range(self.median.shape[0]):

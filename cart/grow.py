@@ -15,7 +15,7 @@ from cart.draw import Draw
 from cart.jit import entry_kernel, inline_kernel, kernel
 from cart.nodes import LEAF, UNDEFINED, Nodes
 from cart.prune import prune
-from cart.split import NO_SPLIT, Bounds, Node, Split, best_split, divide, load_node
+from cart.split import NO_SPLIT, Bounds, Node, Split, best_split, cut_at, divide, load_node
 from cart.tree import Tree
 
 
@@ -223,15 +223,15 @@ def examine_node(
         )  # fmt: skip
         if split.column >= 0:
             n_left = divide(splitter, table, split, last_feature, node, samples, start, n, follow)
-            criteria.arrange(criterion, node.records, node.keys, n)
-            criteria.advance(criterion, node.records, node.keys, 0, n_left, n)
-            left, right = criteria.children_impurity(criterion, node.records, node.keys, n_left, n)
-            value_left, value_right = criteria.side_values(criterion)
+            side = cut_at(criterion, node, n_left, n)
+            left, right = criteria.children_impurity(
+                criterion, side, node.records, node.keys, n_left, n
+            )
+            value_left, value_right = criteria.side_values(criterion, side)
             middle = value_left / 2.0 + value_right / 2.0
-            weight_left = criterion.weight[1]
-            weight_right = weight - weight_left
+            weight_right = weight - side.weight
             improvement = (weight / total_weight) * (
-                impurity - (weight_right / weight * right) - (weight_left / weight * left)
+                impurity - (weight_right / weight * right) - (side.weight / weight * left)
             )
             if improvement + EPSILON < limits.min_impurity_decrease:
                 split = NO_SPLIT

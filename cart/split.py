@@ -95,7 +95,7 @@ def load_node(criterion, node, records, samples, start, n, follow):
             node.numbers[i] = samples[start + i] >> np.uint64(32)
     for i in range(n):
         node.keys[i] = np.uint64(node.numbers[i])
-    criteria.load(criterion, node.records, node.keys, n)
+    criteria.load(criterion, node.records, node.keys, n, follow)
 
 
 @kernel
@@ -270,11 +270,10 @@ class RandomSplitter(NamedTuple):
         p = divide_keys(node, n, left_code, missing_left, follow)
         if p < limits.min_samples_leaf or n - p < limits.min_samples_leaf:
             return best
-        criteria.arrange(criterion, node.records, node.keys, n)
-        criteria.advance(criterion, node.records, node.keys, 0, p, n)
-        if not _is_legal(criterion, limits, bounds, feature):
+        side = cut_at(criterion, node, p, n)
+        if not _is_legal(criterion, side, limits, bounds, feature):
             return best
-        score = criteria.score(criterion)
+        score = criteria.score(criterion, side)
         if score > best.score:
             best = Split(feature, column, left_code, threshold, n_missing > 0, missing_left, score)
         return best
@@ -339,19 +338,25 @@ def _rotate(node, n, n_known):
 
 
 @inline_kernel
-def _is_legal(criterion, limits, bounds, feature):
+def _is_legal(criterion, side, limits, bounds, feature):
     """Does the cut leave enough weight on either side, and keep a monotonic constraint?"""
     direction = limits.monotonic[feature]
     if direction != 0:
-        left, right = criteria.side_values(criterion)
+        left, right = criteria.side_values(criterion, side)
         if (
             min(left, right) < bounds.lower
             or max(left, right) > bounds.upper
             or (left - right) * direction > 0
         ):
             return False
-    weight_left = criterion.weight[1]
-    return min(weight_left, criterion.weight[0] - weight_left) >= limits.min_weight_leaf
+    return min(side.weight, criterion.weight[0] - side.weight) >= limits.min_weight_leaf
+
+
+@kernel
+def cut_at(criterion, node, p, n):
+    """The Side of the cut behind the first p samples in order."""
+    side = criteria.arrange(criterion, node.records, node.keys, n)
+    return criteria.advance(criterion, side, node.records, node.keys, 0, p, n)
 
 
 @kernel
@@ -366,19 +371,18 @@ def scan_cuts(criterion, node, n, first, last, table, feature, lowest, limits, b
     records = node.records
     column = table.columns[feature]
     reach = table.reach[column]
-    criteria.arrange(criterion, records, keys, n)
+    is_bound = limits.monotonic[feature] != 0 or limits.min_weight_leaf > 0.0
+    side = criteria.arrange(criterion, records, keys, n)
     for p in range(max(first, limits.min_samples_leaf), min(last, n - limits.min_samples_leaf) + 1):
         low = code_of(keys[p - 1])
         high = code_of(keys[p])
-        if low == high:
-            continue
         if high - low <= reach and same_value(table, column, lowest + low, lowest + high):
             continue
-        criteria.advance(criterion, records, keys, cut, p, n)
+        side = criteria.advance(criterion, side, records, keys, cut, p, n)
         cut = p
-        if not _is_legal(criterion, limits, bounds, feature):
+        if is_bound and not _is_legal(criterion, side, limits, bounds, feature):
             continue
-        score = criteria.score(criterion)
+        score = criteria.score(criterion, side)
         if score > best_score:
             best_score = score
             best = p
