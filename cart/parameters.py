@@ -42,7 +42,7 @@ def without_deprecated(criterion):
     FutureWarning
         For "friedman_mse", which is squared_error.
     """
-    if criterion != "friedman_mse":
+    if not isinstance(criterion, str) or criterion != "friedman_mse":
         return criterion
     warnings.warn(
         'Value `"friedman_mse"` for `criterion` is deprecated, as in scikit-learn: it always was '

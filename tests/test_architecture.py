@@ -78,6 +78,10 @@ def test_only_jit_knows_numba(path):
     [
         cart.DecisionTreeClassifier,
         cart.DecisionTreeRegressor,
+        cart.ExtraTreeClassifier,
+        cart.ExtraTreeRegressor,
+        forest.ExtraTreesClassifier,
+        forest.ExtraTreesRegressor,
         forest.RandomForestClassifier,
         forest.RandomForestRegressor,
     ],
@@ -86,5 +90,6 @@ def test_models_inherit_from_scikit_learn_base_only(model):
     """From sklearn.base, and from what its classes are made of."""
     allowed = set(sklearn.base.BaseEstimator.__mro__)
     allowed |= {*sklearn.base.ClassifierMixin.__mro__, *sklearn.base.RegressorMixin.__mro__}
+    allowed |= {sklearn.base.MultiOutputMixin}
     theirs = {c for c in model.__mro__ if c.__module__.partition(".")[0] not in PACKAGES}
     assert theirs <= allowed

@@ -13,8 +13,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cart import DecisionTreeClassifier, DecisionTreeRegressor
-from forest import RandomForestClassifier, RandomForestRegressor
+from cart import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeClassifier,
+    ExtraTreeRegressor,
+)
+from forest import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from tests.data import load
 
 MODELS = [
@@ -23,13 +33,19 @@ MODELS = [
     RandomForestClassifier(5, random_state=0),
     RandomForestRegressor(5, random_state=0),
 ]
+EXTRA = [
+    ExtraTreeClassifier(random_state=0),
+    ExtraTreeRegressor(random_state=0),
+    ExtraTreesClassifier(5, random_state=0),
+    ExtraTreesRegressor(5, random_state=0),
+]
 IDS = [type(model).__name__ for model in MODELS]
 EACH_MODEL = pytest.mark.parametrize("model", MODELS, ids=IDS)
 
 
 def expected_failures(model):
     """Checks that cannot pass, each with its reason."""
-    if "Forest" not in type(model).__name__:
+    if not getattr(model, "bootstrap", False):
         return {}
     return {
         "check_sample_weight_equivalence_on_dense_data": (
@@ -38,7 +54,7 @@ def expected_failures(model):
     }
 
 
-@parametrize_with_checks(MODELS, expected_failed_checks=expected_failures)
+@parametrize_with_checks(MODELS + EXTRA, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

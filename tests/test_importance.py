@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
-from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 from sklearn.ensemble import RandomForestRegressor as PeerRegressor
 from sklearn.exceptions import NotFittedError
@@ -283,9 +283,5 @@ def test_refusals():
             measure(RandomForestRegressor(2).fit(X, y), X, y, loss="brier")
     with pytest.raises(ValueError, match="n_repeats=0"):
         oob_permutation(forest, X, y, n_repeats=0)
-    with pytest.raises(ValueError, match="splitter='random'"):
-        drop_column(ExtraTreesClassifier(3, bootstrap=True).fit(X, y), X, y)
-    with pytest.raises(ValueError, match="ccp_alpha"):
-        drop_column(PeerClassifier(3, ccp_alpha=0.1).fit(X, y), X, y)
     with pytest.raises(ValueError, match="two"):
         drop_column(RandomForestClassifier(2).fit(X[:, :1], y), X[:, :1], y)
