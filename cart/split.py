@@ -169,9 +169,10 @@ def best_split(
         n_missing = 0
         if highest == MISSING:
             lowest, highest, n_missing = known_range(node.codes, n)
+        if n_missing < n and (lowest < highest or n_missing > 0):
+            gap = table.reach[column] + np.uint32(1)
+            order(splitter, node, n, lowest, highest, n_missing, gap, follow)
         if n_missing == n or (n_missing == 0 and same_value(table, column, lowest, highest)):
-            if lowest < highest:
-                pass_constant(splitter, node, n, lowest, highest, follow)
             mark_constant(draw, j)
         else:
             mark_searched(draw, j)
@@ -199,9 +200,9 @@ def search(
 
 
 @dispatch
-def pass_constant(splitter, node, n, lowest, highest, follow):
-    """Leave the samples as looking at a feature that counts as constant leaves them."""
-    splitter.pass_constant(node, n, lowest, highest, follow)
+def order(splitter, node, n, lowest, highest, n_missing, gap, follow):
+    """Bring the node's keys into the order in which the feature is searched."""
+    splitter.order(node, n, lowest, highest, n_missing, gap, follow)
 
 
 @dispatch
@@ -215,33 +216,30 @@ class BestSplitter(NamedTuple):
 
     name: int = 0  # numba wants a field
 
-    def search(
-        self, criterion, node, n, draw, table, feature, lowest, highest, n_missing,
-        limits, bounds, best, follow,
-    ):  # fmt: skip
-        column = table.columns[feature]
-        gap = table.reach[column] + np.uint32(1)
+    def order(self, node, n, lowest, highest, n_missing, gap, follow):
         order_node(node, n, lowest, highest, n_missing, gap, follow)
+
+    def search(
+        self, criterion, node, n, draw, table, feature, lowest, highest, n_missing, limits, bounds,
+        best, follow,
+    ):  # fmt: skip
         n_known = n - n_missing
-        last = n_known if n_missing > 0 else n - 1
-        score, p = scan_cuts(
-            criterion, node, n, 1, last, table, feature, lowest, limits, bounds, best.score
-        )
-        if p > 0:
-            is_last = p == n_known
-            best = _cut_at(node, p, is_last, table, feature, lowest, n_missing, False, score)
-        if n_missing > 0:
-            _rotate(node, n, n_known)
+        for missing_left in range(2 if n_missing > 0 else 1):
+            first = 1
+            last = min(n_known, n - 1)
+            if missing_left:
+                _rotate(node, n, n_known)
+                first = n_missing + 1
+                last = n - 1
             score, p = scan_cuts(
-                criterion, node, n, n_missing + 1, n - 1, table, feature, lowest, limits,
-                bounds, best.score,
+                criterion, node, n, first, last, table, feature, lowest, limits, bounds,
+                best.score,
             )  # fmt: skip
             if p > 0:
-                best = _cut_at(node, p, False, table, feature, lowest, n_missing, True, score)
+                best = _cut_at(
+                    node, p, n_known, table, feature, lowest, n_missing, missing_left == 1, score
+                )
         return best
-
-    def pass_constant(self, node, n, lowest, highest, follow):
-        order_node(node, n, lowest, highest, 0, np.uint32(1), follow)
 
     def is_divided(self, best, last_feature):
         return False
@@ -278,7 +276,7 @@ class RandomSplitter(NamedTuple):
             best = Split(feature, column, left_code, threshold, n_missing > 0, missing_left, score)
         return best
 
-    def pass_constant(self, node, n, lowest, highest, follow):
+    def order(self, node, n, lowest, highest, n_missing, gap, follow):
         pass
 
     def is_divided(self, best, last_feature):
@@ -390,13 +388,13 @@ def scan_cuts(criterion, node, n, first, last, table, feature, lowest, limits, b
 
 
 @kernel
-def _cut_at(node, p, is_last_known, table, feature, lowest, n_missing, missing_left, score):
+def _cut_at(node, p, n_known, table, feature, lowest, n_missing, missing_left, score):
     """The Split behind the first p samples in order."""
     column = table.columns[feature]
     first = table.level_start[column]
     left_code = np.int64(lowest + code_of(node.keys[p - 1]))
     threshold = np.inf
-    if not is_last_known:
+    if missing_left or p < n_known:
         low = np.float64(table.levels[first + left_code])
         high = np.float64(table.levels[first + lowest + code_of(node.keys[p])])
         threshold = low / 2.0 + high / 2.0

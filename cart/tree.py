@@ -1,5 +1,7 @@
 """The fitted tree, as users and the rest of the library see it."""
 
+from functools import cached_property
+
 import numpy as np
 from scipy.sparse import csr_matrix
 
@@ -29,6 +31,13 @@ class Tree:
     def __init__(self, nodes, n_features):
         vars(self).update(nodes._asdict())
         self.n_features = n_features
+
+    @cached_property
+    def _packed(self):
+        return pack([self])
+
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "_packed"}
 
     @property
     def nodes(self):
@@ -98,7 +107,7 @@ class Tree:
         -------
         ndarray of shape (n_samples,), int64
         """
-        return leaf_ids(pack([self]), 0, np.ascontiguousarray(X))
+        return leaf_ids(self._packed, 0, np.ascontiguousarray(X))
 
     def predict(self, X):
         """Value of the leaf that each row of X reaches.
