@@ -1,5 +1,7 @@
 """CART: one decision tree, grown by numba kernels, scikit-learn's node for node."""
 
+import importlib
+
 from cart.estimators import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -12,4 +14,14 @@ __all__ = [
     "DecisionTreeRegressor",
     "ExtraTreeClassifier",
     "ExtraTreeRegressor",
+    "export_graphviz",
+    "export_text",
+    "plot_tree",
 ]
+
+
+def __getattr__(name):
+    """The exports, which alone import `sklearn.tree`, when they are asked for."""
+    if name in ("export_graphviz", "export_text", "plot_tree"):
+        return getattr(importlib.import_module("cart.export"), name)
+    raise AttributeError(f"module 'cart' has no attribute {name!r}")

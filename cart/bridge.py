@@ -1,0 +1,108 @@
+"""Between our trees and scikit-learn's: the same nodes in either class."""
+
+import numpy as np
+import sklearn.tree
+from sklearn.tree._tree import NODE_DTYPE
+from sklearn.tree._tree import Tree as PeerTree
+from sklearn.utils.validation import check_is_fitted
+
+import cart
+from cart.nodes import Nodes
+from cart.tree import Tree
+
+# What a fitted estimator knows of its training table.
+_FITTED = (
+    "n_features_in_",
+    "feature_names_in_",
+    "n_outputs_",
+    "classes_",
+    "n_classes_",
+    "max_features_",
+)
+
+
+def to_sklearn(estimator):
+    """A fitted scikit-learn estimator with the same tree.
+
+    Parameters
+    ----------
+    estimator : a fitted tree of `cart`
+
+    Returns
+    -------
+    estimator of `sklearn.tree`, with the same parameters and bit for bit the same predictions
+
+    Raises
+    ------
+    TypeError
+        If it is not a tree of `cart`.
+    sklearn.exceptions.NotFittedError
+    """
+    peer = counterpart(estimator, cart, sklearn.tree)
+    check_is_fitted(estimator)
+    tree = estimator.tree_
+    nodes = np.zeros(tree.node_count, NODE_DTYPE)
+    for ours, theirs in (("children_left", "left_child"), ("children_right", "right_child")):
+        nodes[theirs] = getattr(tree, ours)
+    for name in NODE_DTYPE.names[2:]:
+        nodes[name] = getattr(tree, name)
+    n_classes = np.atleast_1d(getattr(estimator, "n_classes_", np.ones(tree.n_outputs)))
+    peer.tree_ = PeerTree(tree.n_features, n_classes.astype(np.intp), tree.n_outputs)
+    peer.tree_.__setstate__(
+        {
+            "max_depth": tree.max_depth,
+            "node_count": tree.node_count,
+            "nodes": nodes,
+            "values": np.ascontiguousarray(tree.value),
+        }
+    )
+    copy_attributes(estimator, peer, _FITTED)
+    return peer
+
+
+def from_sklearn(estimator):
+    """A fitted tree of `cart` with the nodes of scikit-learn's.
+
+    Parameters
+    ----------
+    estimator : a fitted tree of `sklearn.tree`
+
+    Returns
+    -------
+    estimator of `cart`, with the same parameters and bit for bit the same predictions
+
+    Raises
+    ------
+    TypeError
+        If it is not a tree of `sklearn.tree`.
+    sklearn.exceptions.NotFittedError
+    """
+    ours = counterpart(estimator, sklearn.tree, cart)
+    check_is_fitted(estimator)
+    peer = estimator.tree_
+    form = Nodes.create(0, 1, 1)
+    arrays = (
+        np.array(getattr(peer, name), dtype=getattr(form, name).dtype) for name in Nodes._fields
+    )
+    ours.tree_ = Tree(Nodes(*arrays), peer.n_features)
+    copy_attributes(estimator, ours, _FITTED)
+    return ours
+
+
+def counterpart(estimator, source, target):
+    """An unfitted estimator of package `target` with the class name and parameters of one of
+    package `source`."""
+    for cls in type(estimator).__mro__:
+        if getattr(source, cls.__name__, None) is cls and hasattr(target, cls.__name__):
+            return getattr(target, cls.__name__)(**estimator.get_params(deep=False))
+    raise TypeError(
+        f"{type(estimator).__name__} is not an estimator of {source.__name__} that "
+        f"{target.__name__} has too."
+    )
+
+
+def copy_attributes(source, target, names):
+    """Give `target` the attributes of `source` that it has."""
+    for name in names:
+        if hasattr(source, name):
+            setattr(target, name, getattr(source, name))

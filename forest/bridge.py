@@ -1,0 +1,80 @@
+"""Between our forests and scikit-learn's: the same trees, seeds and draws in either class."""
+
+import sklearn.ensemble
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+import cart.bridge
+import forest
+from cart.bridge import copy_attributes, counterpart
+
+_FITTED = (
+    "n_features_in_",
+    "feature_names_in_",
+    "n_outputs_",
+    "classes_",
+    "n_classes_",
+    "oob_score_",
+    "oob_decision_function_",
+    "oob_prediction_",
+    "_n_samples",
+)
+
+
+def to_sklearn(estimator):
+    """A fitted scikit-learn estimator with the same trees.
+
+    Parameters
+    ----------
+    estimator : a fitted forest of `forest`, or a fitted tree of `cart`
+
+    Returns
+    -------
+    estimator of `sklearn.ensemble` or `sklearn.tree`
+        With the same parameters, predictions and, for a forest, draws (`estimators_samples_`).
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    sklearn.exceptions.NotFittedError
+    """
+    if not isinstance(estimator, forest.estimators.BaseForest):
+        return cart.bridge.to_sklearn(estimator)
+    peer = counterpart(estimator, forest, sklearn.ensemble)
+    check_is_fitted(estimator)
+    copy_attributes(estimator, peer, _FITTED)
+    peer.estimators_ = [cart.bridge.to_sklearn(tree) for tree in estimator.estimators_]
+    peer.estimator_ = clone(peer.estimator)
+    peer._n_samples_bootstrap = estimator._n_draws
+    peer._sample_weight = estimator._row_weight
+    return peer
+
+
+def from_sklearn(estimator):
+    """A fitted forest of `forest`, or tree of `cart`, with the trees of scikit-learn's.
+
+    Parameters
+    ----------
+    estimator : a fitted forest of `sklearn.ensemble`, or a fitted tree of `sklearn.tree`
+
+    Returns
+    -------
+    estimator of `forest` or `cart`
+        With the same parameters, predictions and, for a forest, draws (`estimators_samples_`).
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    sklearn.exceptions.NotFittedError
+    """
+    if not hasattr(estimator, "n_estimators"):
+        return cart.bridge.from_sklearn(estimator)
+    ours = counterpart(estimator, sklearn.ensemble, forest)
+    check_is_fitted(estimator)
+    copy_attributes(estimator, ours, _FITTED)
+    ours.estimators_ = [cart.bridge.from_sklearn(tree) for tree in estimator.estimators_]
+    ours._n_draws = estimator._n_samples_bootstrap
+    ours._row_weight = estimator._sample_weight
+    return ours
