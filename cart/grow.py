@@ -16,6 +16,7 @@ from cart.jit import entry_kernel, inline_kernel, kernel
 from cart.nodes import LEAF, UNDEFINED, Nodes
 from cart.prune import prune
 from cart.split import NO_SPLIT, Bounds, Node, Split, best_split, cut_at, divide, load_node
+from cart.table import SparseTable
 from cart.tree import Tree
 
 
@@ -67,8 +68,8 @@ class Workspace(NamedTuple):
     criterion: tuple
 
 
-def create_workspace(plan, n_samples, n_features):
-    """Room for trees on up to `n_samples` in-bag rows."""
+def create_workspace(plan, n_samples, n_rows, table):
+    """Room for trees on up to `n_samples` in-bag rows of the `n_rows` of a table."""
     limits = plan.limits
     n_nodes = max(1, 2 * n_samples - 1)
     if limits.max_leaf_nodes > 0:
@@ -77,8 +78,8 @@ def create_workspace(plan, n_samples, n_features):
         n_nodes = min(n_nodes, 2 ** (limits.max_depth + 1) - 1)
     return Workspace(
         Nodes.create(n_nodes, plan.n_outputs, plan.n_values),
-        Node.create(n_samples, plan.n_outputs),
-        Draw.create(n_features),
+        Node.create(n_samples, plan.n_outputs, n_rows if isinstance(table, SparseTable) else 0),
+        Draw.create(len(table.columns)),
         Frontier.create(n_nodes + 3),
         plan.criterion.create(plan.n_outputs, plan.n_values, n_samples),
     )
@@ -105,7 +106,7 @@ def grow_tree(table, records, plan, seed, workspace=None):
     weight = np.ascontiguousarray(records[:, 0])
     samples = np.flatnonzero(weight).astype(np.uint64)
     if workspace is None:
-        workspace = create_workspace(plan, len(samples), len(table.columns))
+        workspace = create_workspace(plan, len(samples), len(records), table)
     workspace.draw.restart(seed)
     follow = sums_depend_on_order(plan, weight)
     if not follow:
@@ -210,7 +211,7 @@ def examine_node(
 
     `impurity` is what the parent found, or infinite for the root.
     """
-    load_node(criterion, node, records, samples, start, n, follow)
+    load_node(criterion, node, table, records, samples, start, n, follow)
     if depth == 0:
         impurity = criteria.impurity(criterion, node.records, node.keys, n)
     split = NO_SPLIT

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_n_features, check_is_fitted, validat
 
 from cart import criteria
 from cart.target import encode_labels, encode_numbers
-from cart.training import missing_values_rule
+from cart.training import missing_values_rule, refuse_sparse_gaps
 
 
 class _Outputs:
@@ -19,10 +19,12 @@ class _Outputs:
         """X as the kernels take it; with `check_input=False` it is already so."""
         check_is_fitted(self)
         if check_input:
-            return validate_data(
-                self, X, dtype=np.float32, order="C", reset=False,
+            X = validate_data(
+                self, X, dtype=np.float32, order="C", reset=False, accept_sparse="csr",
                 ensure_all_finite=missing_values_rule(self),
             )  # fmt: skip
+            refuse_sparse_gaps(X)
+            return X
         _check_n_features(self, X, reset=False)
         return X
 

@@ -20,7 +20,7 @@ from cart.draw import (
 )
 from cart.jit import dispatch, inline_kernel, kernel
 from cart.order import N_COUNTS, code_of, record_of, sort_keys
-from cart.table import FEATURE_THRESHOLD, MISSING
+from cart.table import FEATURE_THRESHOLD, MISSING, gather, remember, row_of
 
 
 class Node(NamedTuple):
@@ -33,9 +33,10 @@ class Node(NamedTuple):
     spare_keys: np.ndarray  # (n,) uint64
     counts: np.ndarray  # (N_COUNTS,) int64
     spare_samples: np.ndarray  # (n,) uint64
+    positions: np.ndarray  # (n_rows,) int64: of each row in its node, for sparse tables
 
     @classmethod
-    def create(cls, n, n_outputs):
+    def create(cls, n, n_outputs, n_rows):
         return cls(
             np.empty((n, 1 + n_outputs)),
             np.empty(n, np.uint32),
@@ -44,6 +45,7 @@ class Node(NamedTuple):
             np.empty(n, np.uint64),
             np.empty(N_COUNTS, np.int64),
             np.empty(n, np.uint64),
+            np.zeros(n_rows, np.int64),
         )
 
 
@@ -69,14 +71,8 @@ class Bounds(NamedTuple):
     upper: float
 
 
-@inline_kernel
-def row_of(sample):
-    """Row of the table; a sample is the number of its kind above the row, 32 bits each."""
-    return np.int64(sample & np.uint64(0xFFFFFFFF))
-
-
 @kernel
-def load_node(criterion, node, records, samples, start, n, follow):
+def load_node(criterion, node, table, records, samples, start, n, follow):
     """Take up samples[start:start + n] and sum them up.
 
     Where sums depend on their order, the samples' records are copied together, and a sample's
@@ -84,6 +80,7 @@ def load_node(criterion, node, records, samples, start, n, follow):
     `cart.grow.number_kinds`): so few that a scan, which meets the samples in any order, finds
     them in the cache.
     """
+    remember(table, samples, start, n, node.positions)
     if follow:
         for i in range(n):
             row = row_of(samples[start + i])
@@ -96,19 +93,6 @@ def load_node(criterion, node, records, samples, start, n, follow):
     for i in range(n):
         node.keys[i] = np.uint64(node.numbers[i])
     criteria.load(criterion, node.records, node.keys, n, follow)
-
-
-@kernel
-def gather_codes(codes, samples, start, n, out):
-    """Copy the node's codes of one column; return the lowest and the highest."""
-    lowest = codes[row_of(samples[start])]
-    highest = lowest
-    for i in range(n):
-        code = codes[row_of(samples[start + i])]
-        out[i] = code
-        lowest = min(lowest, code)
-        highest = max(highest, code)
-    return lowest, highest
 
 
 @kernel
@@ -165,7 +149,7 @@ def best_split(
         feature = draw.features[j]
         last_feature = feature
         column = table.columns[feature]
-        lowest, highest = gather_codes(table.codes[column], samples, start, n, node.codes)
+        lowest, highest = gather(table, column, samples, start, n, node.positions, node.codes)
         n_missing = 0
         if highest == MISSING:
             lowest, highest, n_missing = known_range(node.codes, n)
@@ -456,13 +440,13 @@ def divide_keys(node, n, left_code, missing_left, follow):
 
 
 @kernel
-def divide_stably(codes, split, node, samples, start, n):
+def divide_stably(split, node, samples, start, n):
     """Samples that go left, then samples that go right, each in their present order."""
     n_left = 0
     n_right = 0
     for i in range(n):
         sample = samples[start + i]
-        left = goes_left(codes[row_of(sample)], split.left_code, split.missing_left)
+        left = goes_left(node.codes[i], split.left_code, split.missing_left)
         samples[start + n_left] = sample
         node.spare_samples[n_right] = sample
         n_left += left
@@ -475,11 +459,10 @@ def divide_stably(codes, split, node, samples, start, n):
 
 
 @kernel
-def divide_in_order(codes, split, divided, node, samples, start, n):
+def divide_in_order(split, divided, node, samples, start, n):
     """scikit-learn's: the order of the last feature looked at, then exchange from both ends."""
     for i in range(n):
         node.spare_samples[i] = samples[start + i]
-        node.codes[i] = codes[row_of(samples[start + i])]
     n_left = 0
     if divided:
         for i in range(n):
@@ -497,8 +480,8 @@ def divide(splitter, table, split, last_feature, node, samples, start, n, follow
 
     Returns how many go left.
     """
-    codes = table.codes[split.column]
+    gather(table, split.column, samples, start, n, node.positions, node.codes)
     if follow:
         divided = is_divided(splitter, split, last_feature)
-        return divide_in_order(codes, split, divided, node, samples, start, n)
-    return divide_stably(codes, split, node, samples, start, n)
+        return divide_in_order(split, divided, node, samples, start, n)
+    return divide_stably(split, node, samples, start, n)

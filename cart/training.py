@@ -3,7 +3,8 @@
 from contextlib import contextmanager
 
 import numpy as np
-from sklearn.utils import get_tags
+from scipy.sparse import issparse
+from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 
@@ -42,15 +43,23 @@ def check_table(estimator, X, y, reset=True):
     ValueError
         If X or y holds what is not finite.
     """
-    return validate_data(
-        estimator, X, y, reset=reset, multi_output=True, dtype=np.float32,
+    X, y = validate_data(
+        estimator, X, y, reset=reset, multi_output=True, dtype=np.float32, accept_sparse="csc",
         ensure_all_finite=missing_values_rule(estimator),
     )  # fmt: skip
+    refuse_sparse_gaps(X)
+    return X, y
 
 
 def missing_values_rule(estimator):
     """What scikit-learn's `ensure_all_finite` has to be for the estimator."""
     return "allow-nan" if get_tags(estimator).input_tags.allow_nan else True
+
+
+def refuse_sparse_gaps(X):
+    """Refuse missing values in a sparse table, as scikit-learn does."""
+    if issparse(X):
+        assert_all_finite(X, input_name="X")
 
 
 def check_criterion(criterion, y):

@@ -9,6 +9,7 @@ arrived stays there and needs no test.
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from cart.jit import entry_kernel, inline_kernel, kernel
 from cart.nodes import LEAF
@@ -18,6 +19,8 @@ _LANES = 16
 _MISSING_LEFT = np.uint32(1 << 31)
 # Rows per visit of a tree: the rows and the tree's upper nodes stay in the cache.
 _BLOCK = 4096
+# Values of a sparse table that are made dense at a time.
+_DENSE_VALUES = 4_000_000
 
 
 class Packed(NamedTuple):
@@ -152,9 +155,19 @@ def find_leaves(packed, tree, X, n_features, rows, first, end, may_miss, scratch
 
 
 def has_missing(X):
-    """Is any value missing?"""
+    """Is any value missing? (Sparse tables have none.)"""
+    if issparse(X):
+        return False
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isnan(X.sum(dtype=np.float64)))
+
+
+def _dense_parts(X, rows):
+    """Some rows of a sparse table at a time, and the same dense."""
+    step = max(1, _DENSE_VALUES // X.shape[1])
+    for first in range(0, len(rows), step):
+        part = rows[first : first + step]
+        yield part, X[part].toarray()
 
 
 def create_scratch():
@@ -169,7 +182,7 @@ def leaf_ids(packed, tree, X, rows=None, may_miss=None):
     ----------
     packed : Packed
     tree : int
-    X : ndarray of shape (n_samples, n_features), float32, C order
+    X : ndarray of shape (n_samples, n_features), float32, C order, or csr_matrix
     rows : ndarray of shape (n_rows,), int64, optional
         Rows of X to send; all by default.
     may_miss : bool, optional
@@ -179,7 +192,10 @@ def leaf_ids(packed, tree, X, rows=None, may_miss=None):
     -------
     ndarray of shape (n_rows,), int64
     """
-    rows = np.arange(len(X)) if rows is None else rows
+    rows = np.arange(X.shape[0]) if rows is None else rows
+    if issparse(X):
+        parts = [leaf_ids(packed, tree, dense, None, False) for _, dense in _dense_parts(X, rows)]
+        return np.concatenate(parts) if parts else np.empty(0, np.int64)
     may_miss = has_missing(X) if may_miss is None else may_miss
     out = np.empty(len(rows), np.int64)
     find_leaves(
@@ -204,10 +220,14 @@ def sum_of_values(packed, X, first_tree=0, end_tree=None, rows=None, out=None, m
     -------
     ndarray of shape (n_samples, n_values), float64
     """
-    rows = np.arange(len(X)) if rows is None else rows
-    may_miss = has_missing(X) if may_miss is None else may_miss
+    rows = np.arange(X.shape[0]) if rows is None else rows
     end_tree = len(packed.start) - 1 if end_tree is None else end_tree
-    out = np.zeros((len(X), packed.value.shape[1])) if out is None else out
+    out = np.zeros((X.shape[0], packed.value.shape[1])) if out is None else out
+    if issparse(X):
+        for part, dense in _dense_parts(X, rows):
+            out[part] += sum_of_values(packed, dense, first_tree, end_tree, may_miss=False)
+        return out
+    may_miss = has_missing(X) if may_miss is None else may_miss
     add_values(
         packed, first_tree, end_tree, X.ravel(), X.shape[1], rows, 0, len(rows), may_miss,
         create_scratch(), out,

@@ -3,7 +3,7 @@
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 
 from cart.nodes import LEAF, Nodes
 from cart.traverse import leaf_ids, pack
@@ -107,7 +107,7 @@ class Tree:
         -------
         ndarray of shape (n_samples,), int64
         """
-        return leaf_ids(self._packed, 0, np.ascontiguousarray(X))
+        return leaf_ids(self._packed, 0, X.tocsr() if issparse(X) else np.ascontiguousarray(X))
 
     def predict(self, X):
         """Value of the leaf that each row of X reaches.

@@ -6,7 +6,7 @@ from warnings import warn
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy.sparse import hstack
+from scipy.sparse import hstack, issparse
 from sklearn.base import BaseEstimator, MultiOutputMixin, _fit_context
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import accuracy_score, r2_score
@@ -196,9 +196,9 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             target = self._encode_target(y)
             _require_same_outputs(old_trees, target)
             weight = self._combine_weights(check_sample_weight(sample_weight, X), y, target)
-            self._n_samples = len(X)
+            self._n_samples = X.shape[0]
             self._n_draws = (
-                count_draws(self.max_samples, len(X), weight) if self.bootstrap else None
+                count_draws(self.max_samples, X.shape[0], weight) if self.bootstrap else None
             )
             self._row_weight = weight
             self._grow(X, target, old_trees)
@@ -294,7 +294,8 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _judge_out_of_bag(self, X, target):
         bootstrap = self._bootstrap([tree.random_state for tree in self.estimators_])
-        oob = predict_out_of_bag(self._packed(), np.ascontiguousarray(X), bootstrap.out_of_bag)
+        X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
+        oob = predict_out_of_bag(self._packed(), X, bootstrap.out_of_bag)
         known = oob.is_known
         if not known.all():
             warn(
@@ -303,7 +304,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
                 "More trees make this rarer.",
                 stacklevel=4,
             )
-        guess = self._keep_out_of_bag(oob.values.reshape(len(X), self.n_outputs_, -1))
+        guess = self._keep_out_of_bag(oob.values.reshape(X.shape[0], self.n_outputs_, -1))
         truth = target.codes if target.labels is None else target.codes.astype(np.int64)
         truth = truth[:, 0] if self.n_outputs_ == 1 else truth
         score = self.oob_score if callable(self.oob_score) else self._default_score
@@ -327,7 +328,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
     def _values(self, X, check_input):
         X = self._check_X(X, check_input)
         values = soft_vote(self._packed(), X, self.n_jobs)
-        return values.reshape(len(X), self.n_outputs_, -1)
+        return values.reshape(X.shape[0], self.n_outputs_, -1)
 
     def apply(self, X):
         """Number of the leaf that each row reaches in each tree.
@@ -371,6 +372,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags
 
     @property

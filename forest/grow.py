@@ -44,7 +44,7 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, verbose=0):
 
 
 def _grow_batch(table, codes, plan, seeds, weigh, batch, verbose):
-    workspace = create_workspace(plan, len(codes), len(table.columns))
+    workspace = create_workspace(plan, len(codes), len(codes), table)
     trees = []
     for i in batch:
         if verbose > 1:

@@ -36,8 +36,8 @@ def predict_out_of_bag(packed, X, out_of_bag):
     -------
     OutOfBag
     """
-    values = np.zeros((len(X), packed.value.shape[1]))
-    n_trees = np.zeros(len(X), np.int64)
+    values = np.zeros((X.shape[0], packed.value.shape[1]))
+    n_trees = np.zeros(X.shape[0], np.int64)
     may_miss = has_missing(X)
     for tree in range(len(packed.start) - 1):
         rows = out_of_bag(tree)

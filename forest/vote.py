@@ -24,13 +24,13 @@ def soft_vote(packed, X, n_jobs=None):
     ndarray of shape (n_samples, n_values), float64
     """
     n_trees = len(packed.start) - 1
-    n_parts = min(effective_n_jobs(n_jobs), len(X) // _MIN_ROWS_PER_WORKER)
+    n_parts = min(effective_n_jobs(n_jobs), X.shape[0] // _MIN_ROWS_PER_WORKER)
     if n_parts < 2:
         return sum_of_values(packed, X) / n_trees
-    out = np.zeros((len(X), packed.value.shape[1]))
+    out = np.zeros((X.shape[0], packed.value.shape[1]))
     Parallel(n_jobs=n_parts, require="sharedmem")(
         delayed(sum_of_values)(packed, X, rows=rows, out=out)
-        for rows in np.array_split(np.arange(len(X)), n_parts)
+        for rows in np.array_split(np.arange(X.shape[0]), n_parts)
     )
     out /= n_trees
     return out

@@ -245,13 +245,6 @@ def test_friedman_mse_is_deprecated(pair):
             assert model(criterion="friedman_mse").criterion == "squared_error"
 
 
-def test_sparse_tables_are_refused():
-    sparse = pytest.importorskip("scipy.sparse")
-    for ours, _ in PAIRS:
-        with pytest.raises(TypeError, match=r"[Ss]parse"):
-            ours().fit(sparse.csr_matrix(X), Y)
-
-
 @pytest.mark.parametrize("pair", CLASSIFIERS, ids=NAMES.get)
 def test_class_weights_of_zero_are_refused(pair):
     with pytest.raises(ValueError, match="weight 0"):

@@ -1,0 +1,101 @@
+"""Sparse tables: the models of the same table made dense."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn.ensemble
+import sklearn.tree
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cart
+import forest
+from importance import drop_column
+
+RNG = np.random.RandomState(0)
+X = sp.random(300, 20, 0.2, "csr", random_state=RNG, data_rvs=lambda k: RNG.normal(size=k))
+X = sp.hstack((X, sp.csr_matrix(RNG.normal(size=(300, 1)))), "csr")  # a column without zeros
+Y = np.asarray(X[:, :4].sum(axis=1)).ravel()
+LABELS = (Y > 0.0).astype(int) + (Y > 0.5)
+MODELS = [
+    (cart.DecisionTreeClassifier, sklearn.tree.DecisionTreeClassifier, LABELS),
+    (cart.ExtraTreeClassifier, sklearn.tree.ExtraTreeClassifier, LABELS),
+    (cart.DecisionTreeRegressor, None, Y),
+    (cart.ExtraTreeRegressor, None, Y),
+    (forest.RandomForestClassifier, sklearn.ensemble.RandomForestClassifier, LABELS),
+    (forest.RandomForestRegressor, None, Y),
+]
+EACH_MODEL = pytest.mark.parametrize(
+    ("ours", "peer", "y"), MODELS, ids=[ours.__name__ for ours, _, _ in MODELS]
+)
+
+
+def trees(model):
+    return [m.tree_ for m in getattr(model, "estimators_", [model])]
+
+
+def assert_same_nodes(a, b):
+    for mine, theirs in zip(trees(a), trees(b), strict=True):
+        for name in ("children_left", "feature", "threshold", "n_node_samples"):
+            np.testing.assert_array_equal(getattr(mine, name), getattr(theirs, name))
+
+
+@EACH_MODEL
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+def test_the_model_of_the_dense_table(ours, peer, y, form):
+    sparse, dense = ours(random_state=0), ours(random_state=0)
+    sparse.fit(X.asformat(form), y)
+    dense.fit(X.toarray(), y)
+    assert_same_nodes(sparse, dense)
+    for rows in (X.asformat(form), X.toarray()):
+        np.testing.assert_array_equal(sparse.predict(rows), dense.predict(X.toarray()))
+        np.testing.assert_array_equal(sparse.apply(rows), dense.apply(X.toarray()))
+    path = sparse.decision_path(X)
+    path = path[0] if isinstance(path, tuple) else path
+    assert (path[:, 0].toarray() == 1).all()
+    if peer is not None:
+        assert_same_nodes(sparse, peer(random_state=0).fit(X, y))
+
+
+@given(seed=st.integers(0, 1000), density=st.floats(0.0, 1.0))
+def test_any_sparse_table(seed, density):
+    """Stored zeros, duplicate entries, empty columns, few values."""
+    rng = np.random.RandomState(seed)
+    n = int(density * 160)
+    entries = (rng.randint(-2, 3, n), (rng.randint(0, 40, n), rng.randint(0, 4, n)))
+    table = sp.coo_matrix(entries, shape=(40, 4), dtype=np.float64)
+    y = rng.randint(0, 3, 40)
+    a = cart.DecisionTreeClassifier(random_state=0).fit(table, y)
+    b = cart.DecisionTreeClassifier(random_state=0).fit(table.toarray(), y)
+    assert_same_nodes(a, b)
+
+
+@pytest.mark.parametrize("bound", [4_000_000, 50])
+def test_out_of_bag_in_parts(bound, monkeypatch):
+    monkeypatch.setattr("cart.traverse._DENSE_VALUES", bound)
+    params = {"n_estimators": 40, "oob_score": True, "random_state": 0}
+    a = forest.RandomForestClassifier(n_jobs=2, **params).fit(X, LABELS)
+    b = forest.RandomForestClassifier(**params).fit(X.toarray(), LABELS)
+    np.testing.assert_array_equal(a.oob_decision_function_, b.oob_decision_function_)
+    np.testing.assert_array_equal(a.predict_proba(X), b.predict_proba(X.toarray()))
+
+
+def test_the_table_is_left_as_it_was():
+    table = sp.csc_matrix(X, copy=True)
+    table.data[:5] = 0.0
+    before = table.copy()
+    cart.DecisionTreeClassifier().fit(table, LABELS)
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(table, name), getattr(before, name))
+
+
+def test_refusals():
+    gaps = X.copy()
+    gaps.data[0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        cart.DecisionTreeClassifier().fit(gaps, LABELS)
+    with pytest.raises(ValueError, match="NaN"):
+        cart.DecisionTreeClassifier().fit(X, LABELS).predict(gaps)
+    grown = forest.RandomForestClassifier(2).fit(X, LABELS)
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        drop_column(grown, X, LABELS)
