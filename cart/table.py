@@ -157,7 +157,7 @@ def _rank(values):
     ordered = values[order]
     n_known = len(values) - np.count_nonzero(np.isnan(values))
     is_new = np.ones(n_known, bool)
-    np.not_equal(ordered[1:n_known], ordered[: n_known - 1], out=is_new[1:])
+    np.not_equal(ordered[1:n_known], ordered[: max(n_known - 1, 0)], out=is_new[1:])
     codes = np.empty(len(values), np.uint32)
     codes[order[:n_known]] = np.cumsum(is_new, dtype=np.uint32) - np.uint32(1)
     codes[order[n_known:]] = MISSING
