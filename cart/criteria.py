@@ -20,6 +20,8 @@ from cart.order import record_of, sort_positions_by_value
 
 _LN2 = math.log(2.0)
 EPSILON = np.finfo(np.float64).eps
+# Targets that sum to no more count as none (EPSILON in scikit-learn's `_criterion.pyx`).
+_NO_SUM = 10 * EPSILON
 
 
 class Side(NamedTuple):
@@ -440,7 +442,7 @@ class Poisson(TargetSums):
     def impurity(self, records, keys, n):
         deviance = 0.0
         for k in range(self.node.shape[0]):
-            if self.node[k] <= EPSILON:
+            if self.node[k] <= _NO_SUM:
                 return np.inf
             mean = self.node[k] / self.weight[0]
             for j in range(n):
@@ -466,7 +468,7 @@ class Poisson(TargetSums):
         for k in range(self.node.shape[0]):
             sum_left = _sum_left(self, side, k)
             sum_right = self.node[k] - sum_left
-            if sum_left <= EPSILON or sum_right <= EPSILON:
+            if sum_left <= _NO_SUM or sum_right <= _NO_SUM:
                 return -np.inf
             left -= sum_left * _log2(sum_left / side.weight)
             right -= sum_right * _log2(sum_right / weight_right)
@@ -482,7 +484,7 @@ def _deviance(records, i, k, mean):
 @kernel
 def _deviance_of(total, weight, records, keys, k, first, end):
     """Sum over keys[first:end], whose targets sum to `total`."""
-    if total <= EPSILON:
+    if total <= _NO_SUM:
         return np.inf
     deviance = 0.0
     for j in range(first, end):
