@@ -11,7 +11,10 @@ from tests.data import load
 from tests.oracles import splitter
 from tests.oracles.ties import Training, first_difference, replay
 
-ARRAYS = ("children_left", "children_right", "feature", "threshold", "impurity")
+ARRAYS = (
+    *("children_left", "children_right", "feature", "threshold", "impurity"),
+    "missing_go_to_left",
+)
 
 
 def fitted(name, **params):

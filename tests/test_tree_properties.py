@@ -142,7 +142,7 @@ def test_every_split_is_the_best_of_the_features_drawn(table, params, rng, crite
     weight = rng.integers(1, 100, len(y)) / 100
     model = make_tree(criterion, **params).fit(X, y, weight)
     judged = replay(model.tree_, Training(X, y, weight, model))
-    assert not [node for node in judged if node.verdict == "wrong"]
+    assert not [node for node in judged if node.is_wrong]
 
 
 @given(tables, weights, st.sampled_from(["gini", "entropy"]), st.integers(0, 100))

@@ -10,15 +10,23 @@ class FeatureDraw:
         self.features = list(range(n_features))
         self.constant_features = [0] * n_features
 
-    def random_below(self, n):
-        """The next number of the xorshift stream (13, 17, 5), in [0, n)."""
+    def next_number(self):
+        """The next number of the xorshift stream (13, 17, 5), in [0, 2**31)."""
         self.state ^= self.state << 13 & 0xFFFFFFFF
         self.state ^= self.state >> 17
         self.state ^= self.state << 5 & 0xFFFFFFFF
-        return self.state % 2**31 % n
+        return self.state % 2**31
 
-    def draw(self, is_constant, n_known):
-        """Features that a node searches, in order, and how many are constant by then.
+    def random_below(self, n):
+        """A whole number in [0, n)."""
+        return self.next_number() % n
+
+    def random_between(self, low, high):
+        """A number in [low, high]."""
+        return (high - low) * self.next_number() / (2**31 - 1) + low
+
+    def draw(self, is_constant, n_known, search=lambda feature: feature):
+        """What a node searches, in order, and how many features are constant by then.
 
         Parameters
         ----------
@@ -26,6 +34,8 @@ class FeatureDraw:
             Of each feature, in this node.
         n_known : int
             How many features were constant in the parent.
+        search : callable, default: returns the feature
+            Called with each feature that is searched, at once: it may draw from the stream.
         """
         features = self.features
         searched = []
@@ -46,9 +56,10 @@ class FeatureDraw:
                 features[f_j], features[end] = features[end], features[f_j]
                 n_found += 1
                 continue
-            searched.append(features[f_j])
+            feature = features[f_j]
             f_i -= 1
             features[f_i], features[f_j] = features[f_j], features[f_i]
+            searched.append(search(feature))
         end = n_known + n_found
         features[:n_known] = self.constant_features[:n_known]
         self.constant_features[n_known:end] = features[n_known:end]

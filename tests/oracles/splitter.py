@@ -5,6 +5,7 @@ from math import ceil, log
 from numbers import Integral
 
 import numpy as np
+from scipy.special import xlogy
 
 from tests.oracles.draw import FeatureDraw
 
@@ -13,15 +14,31 @@ SAME = np.float32(1e-7)  # neighbouring values that differ by no more are one va
 
 
 def impurity(y, weight, criterion):
-    """Gini 1 - sum p**2, entropy - sum p log2 p, or the variance of y."""
+    """Gini 1 - sum p**2, entropy - sum p log2 p, the variance of y, its mean absolute difference
+    from the median, or half its Poisson deviance from the mean; the mean over outputs."""
+    if y.ndim == 2:
+        return np.mean([impurity(output, weight, criterion) for output in y.T])
     total = weight.sum()
-    if criterion == "squared_error":
+    if criterion == "absolute_error":
+        return (weight * abs(y - weighted_median(y, weight))).sum() / total
+    if criterion in ("squared_error", "poisson"):
         mean = (weight * y).sum() / total
-        return (weight * (y - mean) ** 2).sum() / total
+        if criterion == "squared_error":
+            return (weight * (y - mean) ** 2).sum() / total
+        return (weight * xlogy(y, y / mean)).sum() / total if mean > 0 else np.inf
     shares = [weight[y == label].sum() / total for label in np.unique(y[weight > 0])]
     if criterion == "gini":
         return 1 - sum(p * p for p in shares)
     return -sum(p * (log(p) / log(2)) for p in shares)
+
+
+def weighted_median(y, weight):
+    """The middle of the two values that half of the weight does not exceed, nor fall short of."""
+    y, weight = y[weight > 0], weight[weight > 0]
+    half = weight.sum() / 2
+    low = min(v for v in y if weight[y <= v].sum() >= half)
+    high = max(v for v in y if weight[y >= v].sum() >= half)
+    return low / 2 + high / 2
 
 
 def decrease(y, weight, is_left, criterion):
@@ -63,6 +80,28 @@ def thresholds(values):
     for low, high in pairwise(np.sort(np.float32(values))):
         if high > low + SAME:
             yield float(low) / 2 + float(high) / 2
+
+
+def ways(values):
+    """All ways to part a node along a feature, missing values on either side.
+
+    Yields
+    ------
+    is_left : ndarray of bool
+    threshold : float
+    missing_left : bool, or None where no value is missing
+    """
+    missing = np.isnan(values)
+    cuts = list(thresholds(values[~missing]))
+    for missing_left in (False, True) if missing.any() else (None,):
+        for threshold in cuts:
+            yield (
+                np.where(missing, missing_left is True, values <= threshold),
+                threshold,
+                missing_left,
+            )
+    if missing.any() and not missing.all():
+        yield ~missing, np.inf, False
 
 
 def best_split(
