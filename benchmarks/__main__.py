@@ -23,7 +23,7 @@ def main():
     args = _parser().parse_args()
     use_digest_cache()  # before numba is imported
     try:
-        import_module(f"benchmarks.{args.module}").run(args)
+        return import_module(f"benchmarks.{args.module}").run(args) or 0
     except DataError as error:
         return f"error: {error}"
     except ModuleNotFoundError as error:
@@ -31,7 +31,6 @@ def main():
         if missing not in EXTRAS:
             raise
         return f'error: {missing} is not installed; pip install "cartwood[bench]" brings it.'
-    return 0
 
 
 def _parser():

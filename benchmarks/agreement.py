@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 LEAF = -1
-SAME = ("feature", "threshold", "n_node_samples")  # bit for bit in identical nodes
+SAME = ("feature", "threshold", "n_node_samples")  # bit for bit in identical nodes, and where
+# missing values go
 CLOSE = ("impurity", "value")  # up to rounding
 
 
@@ -33,6 +34,8 @@ def agree(ours, theirs):
     identical, gap, differing = 0, 0.0, []
     while len(a):
         same = np.all([getattr(ours, name)[a] == getattr(theirs, name)[b] for name in SAME], axis=0)
+        leaf = ours.children_left[a] == LEAF  # in a leaf, the side of missing values is left over
+        same &= leaf | (ours.missing_go_to_left[a] == theirs.missing_go_to_left[b])
         differing.extend(a[~same])
         a, b = a[same], b[same]
         identical += len(a)
@@ -81,7 +84,12 @@ def summarize(agreements):
 
 
 def _gap(x, a, y, b):
-    return np.abs(x[a] - y[b]).max(initial=0.0) / (np.abs(y).max() or 1.0)
+    finite = np.isfinite(y)  # a Poisson deviance may be infinite
+    if (np.isfinite(x[a]) != finite[b]).any():
+        return np.inf
+    known = np.isfinite(x[a])
+    gaps = np.abs(x[a][known] - y[b][known])
+    return gaps.max(initial=0.0) / (np.abs(y[finite]).max(initial=0.0) or 1.0)
 
 
 def _children(tree, nodes):

@@ -1,47 +1,81 @@
-"""The identity benchmark: the share of trees and nodes that are scikit-learn's."""
+"""The identity benchmark: the share of trees and nodes that are scikit-learn's.
+
+First whole forests on whole tables; then the matrix of `benchmarks.cases`, where every tree that
+differs is judged in exact arithmetic (`tests.oracles.ties`).
+"""
+
+from functools import cache
+from warnings import catch_warnings
 
 import numpy as np
+import sklearn.ensemble
+import sklearn.tree
+from joblib import Parallel, delayed
 
-from benchmarks import datasets, display, results
-from benchmarks.agreement import agree_all, summarize
+import cart
+import forest
+from benchmarks import cases, datasets, display, results
+from benchmarks.agreement import agree, agree_all, summarize
+from benchmarks.cases import Case
 from benchmarks.sides import FORESTS
+from tests.oracles.pruning import prune
+from tests.oracles.ties import Training, has_medians, why_different
+from tests.oracles.weights import row_weights
 
 CLASSIFICATION = (
     "iris", "wine", "breast_cancer", "digits",
     "classification:20000x20", "classification:20000x20x10",
 )  # fmt: skip
 REGRESSION = ("diabetes", "california", "regression:20000x10")
+DISTINCT = "regression:20000x10, distinct values"
 CRITERIA = {"classification": ("gini", "entropy"), "regression": ("squared_error",)}
 LARGE = 10_000  # rows from which on forests have 20 trees instead of 100
+SEEDS = 5
+QUICK = 5  # of so many cases, one
+GAP = 1e-9  # of impurity or value in identical nodes, relative to the tree's largest: not rounding
+VERDICTS = ("identical", "median", "tie", "pure", "limit", "wrong")
 
 
 def run(args):
-    """Grow both sides' forests on every set and say how far they agree."""
-    found, left_out = datasets.load_found(CLASSIFICATION + REGRESSION)
-    cases = [
-        (data, criterion)
-        for data in [*found, distinct_friedman1(20_000, 10)]
-        for criterion in CRITERIA[data.task]
-    ]
-    seeds = range(1 if args.quick else 5)
-    rows = []
-    with display.progress(len(cases) * len(seeds)) as step:
-        for data, criterion in cases:
-            agreements = []
-            for seed in seeds:
-                step(f"{data.name}, {criterion}")
-                agreements += _grow_both(data, criterion, seed)
-                step()
-            rows.append({"data": data.name, "criterion": criterion, **summarize(agreements)})
-    content = {"seeds": len(seeds), "rows": rows}
+    """Grow both sides' trees and say how far they agree; 1 if a difference is not a tie."""
+    seeds = range(1 if args.quick else SEEDS)
+    matrix = cases.all_cases()[:: QUICK if args.quick else 1]
+    lost = cases.missing_tables()
+    matrix = [case for case in matrix if case.data not in lost]
+    names = [name for name in (*CLASSIFICATION, *REGRESSION) if not args.quick or ":" not in name]
+    found, left_out = datasets.load_found(names)
+    large = [
+        (data.name, criterion, seed)
+        for data in found[::-1] if not args.quick or len(data.X) < LARGE
+        for criterion in CRITERIA[data.task] for seed in seeds
+    ]  # fmt: skip
+    if not args.quick:
+        large += [(DISTINCT, "squared_error", seed) for seed in seeds]
+    jobs = [delayed(_grow_forests)(*job) for job in large]
+    jobs += [delayed(_compare)(case, seed) for case in matrix for seed in seeds]
+    with display.progress(len(jobs)) as step:
+        done = []
+        for result in Parallel(n_jobs=-1, return_as="generator")(jobs):
+            done.append(result)
+            step()
+    content = {
+        "seeds": len(seeds),
+        "rows": _sum_up_forests(large, done),
+        "cases": _sum_up_cases(matrix, done[len(large) :], len(seeds)),
+    }
     display.show(table(content))
-    display.say(*left_out)
+    display.show(matrix_table(content))
+    display.say(*left_out, *(f"cases on {name} are left out" for name in sorted(lost)))
+    bad = [row for row in content["cases"] if row.get("wrong")]
+    for row in bad:
+        display.say(f"NOT THE SAME: {row}")
     if not args.quick:
         display.say(f"wrote {results.save('identity', content)}")
+    return 1 if bad else 0
 
 
 def table(content):
-    """The results as a table."""
+    """The forests on whole tables."""
     return display.Table(
         f"Identity with scikit-learn's forests ({content['seeds']} seeds)",
         ["data", "criterion", "trees", "identical\ntrees", "identical\nnodes",
@@ -54,13 +88,42 @@ def table(content):
                 display.share(row["identical_trees"], row["trees"]),
                 display.share(row["identical_nodes"], row["nodes"]),
                 _range(row["first_difference_rows"]),
-                f"{row['largest_gap']:.0e}" if row["largest_gap"] else "0",
+                _small(row["largest_gap"]),
             ]
             for row in content["rows"]
         ],
         "A node is identical if its feature, threshold (bit for bit) and number of rows are, and "
         "those of all nodes above it. The gap is the largest difference of impurity or value in "
         "identical nodes, relative to the tree's largest.",
+    )  # fmt: skip
+
+
+def matrix_table(content):
+    """The matrix, one line per group and criterion."""
+    groups = {}
+    for row in content["cases"]:
+        groups.setdefault((row["group"], row["criterion"]), []).append(row)
+    return display.Table(
+        f"The identity matrix: {len(content['cases'])} cases, {content['seeds']} seeds each",
+        ["group", "criterion", "cases", "trees", "identical\ntrees", "identical\nnodes",
+         "medians", "ties", "pure", "limit", "wrong", "largest gap of\nimpurity or value"],
+        [
+            [
+                *names,
+                str(len(rows)),
+                str(_total(rows, "trees")),
+                display.share(_total(rows, "identical"), _total(rows, "trees")),
+                display.share(_total(rows, "identical_nodes"), _total(rows, "nodes")),
+                *(str(_total(rows, verdict)) for verdict in VERDICTS[1:]),
+                _small(max(row.get("largest_gap", 0.0) for row in rows)),
+            ]
+            for names, rows in groups.items()
+        ],
+        "A tree that differs is replayed, every node of it, in exact arithmetic. Its first "
+        "difference is a tie between equally good splits, a pure node (impurity exactly zero), or "
+        "a split whose being legal depends on rounding (limit). Of the same structure, but with "
+        "another median of the same leaf, where exactly half of the weight lies on either side "
+        "(medians). Anything else is wrong.",
     )  # fmt: skip
 
 
@@ -78,19 +141,133 @@ def distinct_friedman1(n_samples, n_features):
             column[repeated] = random.uniform(size=len(repeated))
     y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
     y += 10 * X[:, 3] + 5 * X[:, 4] + random.standard_normal(n_samples)
-    name = f"regression:{n_samples}x{n_features}, distinct values"
-    return datasets.Dataset(name, "regression", X, y, [f"x{j}" for j in range(n_features)])
+    return datasets.Dataset(DISTINCT, "regression", X, y, [f"x{j}" for j in range(n_features)])
 
 
-def _grow_both(data, criterion, seed):
+def fit_both(case, seed, **changed):
+    """Our model and scikit-learn's of one case.
+
+    Returns
+    -------
+    ours, theirs : fitted estimators
+    """
+    data, params = cases.training(case, seed), {**cases.parameters(case, seed), **changed}
+    ours = getattr(cart, case.class_name, None) or getattr(forest, case.class_name)
+    theirs = getattr(sklearn.tree, case.class_name, None)
+    theirs = theirs or getattr(sklearn.ensemble, case.class_name)
+    with catch_warnings(action="ignore"):  # few trees: some rows are never out of bag
+        return tuple(kind(**params).fit(*data) for kind in (ours, theirs))
+
+
+def judge(case, seed, ours, theirs):
+    """What exact arithmetic says about every pair of trees.
+
+    Returns
+    -------
+    verdicts : list of str
+        One of VERDICTS.
+    agreements : list of Agreement
+    """
+    agreements = agree_all(_trees(ours), _trees(theirs))
+    verdicts = ["identical"] * len(agreements)
+    doubtful = [t for t, each in enumerate(agreements) if not _is_same(each)]
+    if doubtful:
+        whole = fit_both(case, seed, ccp_alpha=0.0)
+        weights = _row_weights(case, seed, whole[1])
+    for t in doubtful:
+        pairs = [[_trees(model)[t].tree_ for model in pair] for pair in ((ours, theirs), whole)]
+        data = cases.training(case, seed)
+        exact = Training(data.X, data.y, weights(t), _trees(whole[1])[t])
+        verdicts[t] = _explain(*pairs, exact, case.params.get("ccp_alpha", 0.0))
+    return verdicts, agreements
+
+
+def _is_same(agreement):
+    return agreement.first_rows is None and agreement.gap <= GAP
+
+
+def _explain(pair, whole, exact, alpha):
+    """Why two trees differ. Pruned ones are judged unpruned, and ours is pruned once more."""
+    structure = agree(*pair)
+    if not structure.gap <= GAP and not all(has_medians(tree, exact) for tree in pair):
+        return "wrong"
+    if structure.first_rows is None:
+        return "median"
+    if alpha and not np.array_equal(prune(whole[0], alpha), pair[0].n_node_samples):
+        return "wrong"
+    if agree(*whole).first_rows is None:
+        return "wrong"
+    return why_different(*whole, exact)
+
+
+def _row_weights(case, seed, theirs):
+    """The function that gives the exact weight of every row in the t-th tree."""
+    data, class_weight = cases.training(case, seed), case.params.get("class_weight")
+    if not getattr(theirs, "bootstrap", False):
+        weight = row_weights(data.y, data.sample_weight, class_weight)
+        return lambda t: weight
+    within = "balanced" if class_weight == "balanced_subsample" else None
+    return lambda t: row_weights(data.y, None, within, theirs.estimators_samples_[t])
+
+
+def _compare(case, seed):
+    return judge(case, seed, *fit_both(case, seed))
+
+
+def _trees(model):
+    return getattr(model, "estimators_", [model])
+
+
+def _grow_forests(name, criterion, seed):
+    data = _load(name)
     n_estimators = 20 if len(data.X) > LARGE else 100
     ours, theirs = (
-        Forest(n_estimators, criterion=criterion, random_state=seed, n_jobs=-1)
-        .fit(data.X, data.y)
-        .estimators_
+        Forest(n_estimators, criterion=criterion, random_state=seed).fit(data.X, data.y).estimators_
         for Forest in FORESTS[data.task]
     )
     return agree_all(ours, theirs)
+
+
+@cache
+def _load(name):
+    return distinct_friedman1(20_000, 10) if name == DISTINCT else datasets.load(name)
+
+
+def _sum_up_forests(jobs, done):
+    agreements = {}
+    for (name, criterion, _), result in zip(jobs, done, strict=False):
+        agreements.setdefault((name, criterion), []).extend(result)
+    order = [*CLASSIFICATION, *REGRESSION, DISTINCT]
+    return [
+        {"data": name, "criterion": criterion, **summarize(found)}
+        for (name, criterion), found in sorted(
+            agreements.items(), key=lambda item: order.index(item[0][0])
+        )
+    ]
+
+
+def _sum_up_cases(matrix, done, n_seeds):
+    rows = []
+    for i, case in enumerate(matrix):
+        mine = done[i * n_seeds : (i + 1) * n_seeds]
+        verdicts = [v for found, _ in mine for v in found]
+        summary = summarize([each for _, found in mine for each in found])
+        row = case._asdict() | {"criterion": case.criterion}
+        row["params"] = {k: v for k, v in case.params.items() if k != "criterion"}
+        row |= {name: verdicts.count(name) for name in VERDICTS}
+        row |= {name: summary[name] for name in ("trees", "nodes", "identical_nodes")}
+        row |= {"largest_gap": summary["largest_gap"]}
+        defaults = Case._field_defaults
+        rows.append({k: v for k, v in row.items() if v and v != defaults.get(k)})
+    return rows
+
+
+def _total(rows, name):
+    return sum(row.get(name, 0) for row in rows)
+
+
+def _small(gap):
+    return f"{gap:.0e}" if gap else "0"
 
 
 def _repeated(values):

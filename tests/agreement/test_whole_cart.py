@@ -74,6 +74,22 @@ def test_same_model(case):
             assert_same_answers(ours, theirs, some_values_missing(X * 1.01, 0.05), **CLOSE)
 
 
+@pytest.mark.parametrize("max_leaf_nodes", [None, 9])
+def test_a_side_of_zeros_whose_sum_is_not_zero_but_for_rounding(max_leaf_nodes):
+    """scikit-learn takes Poisson sums of up to ten epsilons for 0."""
+    X = np.array([1, 2, 0, 5, 4, 3, 6], float)[:, None]
+    y = np.array([1, 2, 2, 0, 2, 2, 0], float)
+    weight = np.array([0.58, 0.18, 0.67, 0.87, 0.22, 0.54, 0.34])
+    ours, theirs = (
+        home.DecisionTreeRegressor(
+            criterion="poisson", max_leaf_nodes=max_leaf_nodes, random_state=0
+        ).fit(X, y, weight)
+        for home in (cart, sklearn.tree)
+    )
+    assert theirs.tree_.node_count > 1
+    assert_same_tree(ours.tree_, theirs.tree_)
+
+
 KINDS = [
     *((cart, sklearn.tree, f"{way}Tree") for way in ("Decision", "Extra")),
     *((forest, sklearn.ensemble, kind) for kind in ("RandomForest", "ExtraTrees")),
