@@ -47,10 +47,9 @@ def expected_failures(model):
     """Checks that cannot pass, each with its reason."""
     if not getattr(model, "bootstrap", False):
         return {}
+    reason = "weights are how likely the bootstrap draws a row, as in scikit-learn >= 1.9"
     return {
-        "check_sample_weight_equivalence_on_dense_data": (
-            "weights are how likely the bootstrap draws a row, as in scikit-learn >= 1.9"
-        )
+        f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")
     }
 
 
