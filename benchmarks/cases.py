@@ -5,6 +5,7 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csc_matrix
 
 from benchmarks import datasets
 
@@ -60,6 +61,7 @@ class Case(NamedTuple):
     weights: str = "none"  # or "whole", "zeros" (whole ones, many of them 0), "fractions"
     missing: float = 0.0  # share of the cells
     n_outputs: int = 1
+    zeros: float = 0.0  # share of the cells; the table is sparse then
 
     @property
     def criterion(self):
@@ -78,7 +80,7 @@ class Case(NamedTuple):
 class Training(NamedTuple):
     """What a case is fitted to."""
 
-    X: np.ndarray
+    X: np.ndarray | csc_matrix
     y: np.ndarray  # class codes or numbers, (n_samples,) or (n_samples, n_outputs)
     sample_weight: np.ndarray | None
 
@@ -128,6 +130,13 @@ def _all_cases():
     yield from cases("outputs", tree, ways, n_outputs=2)
     yield from cases("outputs", tree, either, n_outputs=3, missing=0.2, weights="whole")
 
+    for share in (0.4, 0.9):
+        yield from cases("sparse", tree, ways, zeros=share)
+    yield from cases("sparse", tree, either, zeros=0.7, weights="whole", n_outputs=2)
+    yield from cases("sparse", "ExtraTree", SOME_LIMITS[1:3], zeros=0.8)
+    for model in (forest, "ExtraTrees"):
+        yield from cases("sparse", model, plain, zeros=0.6)
+
     bound = tuple({**way, "monotonic_cst": CONSTRAINTS} for way in ways)
     two_classes = {"gini": "breast_cancer", "entropy": "classification:600x9x2"}
     for criterion, data in two_classes.items():
@@ -176,6 +185,8 @@ def training(case, seed):
         y = np.column_stack([y, *more])
     if case.missing:
         X = np.where(rng.random(X.shape) < case.missing, np.nan, X)
+    if case.zeros:
+        X = csc_matrix(np.where(rng.random(X.shape) < case.zeros, 0.0, X))
     weight = {
         "none": None,
         "whole": rng.integers(1, 5, len(y)),

@@ -177,7 +177,8 @@ def judge(case, seed, ours, theirs):
     for t in doubtful:
         pairs = [[_trees(model)[t].tree_ for model in pair] for pair in ((ours, theirs), whole)]
         data = cases.training(case, seed)
-        exact = Training(data.X, data.y, weights(t), _trees(whole[1])[t])
+        X = data.X.toarray() if case.zeros else data.X
+        exact = Training(X, data.y, weights(t), _trees(whole[1])[t])
         verdicts[t] = _explain(*pairs, exact, case.params.get("ccp_alpha", 0.0))
     return verdicts, agreements
 

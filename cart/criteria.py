@@ -42,6 +42,12 @@ def load(criterion, records, keys, n, follow):
 
 
 @dispatch
+def needs_all(criterion):
+    """Must `arrange` see all keys, also those that a cut reaches from the other end?"""
+    return criterion.needs_all()
+
+
+@dispatch
 def arrange(criterion, records, keys, n):
     """Take the node's samples in the order of `keys`; the Side of the cut before the first."""
     return criterion.arrange(records, keys, n)
@@ -102,6 +108,10 @@ def all_left(criterion):
 def move(criterion, side, records, i, sign):
     """Move sample i from the right of the cut to its left (sign 1.0), or back (-1.0)."""
     return criterion.move(side, records, i, sign)
+
+
+def _sums_need_no_sample(self):
+    return False
 
 
 def _arrange_sums(self, records, keys, n):
@@ -179,6 +189,7 @@ class ClassCounts(NamedTuple):
             weight += w
         self.weight[0] = weight
 
+    needs_all = _sums_need_no_sample
     arrange = _arrange_sums
     advance = _advance_sums
 
@@ -359,6 +370,7 @@ class TargetSums(NamedTuple):
         self.weight[0] = weight
         self.squares[0] = squares
 
+    needs_all = _sums_need_no_sample
     arrange = _arrange_sums
     advance = _advance_sums
 
@@ -553,6 +565,9 @@ class AbsoluteError(NamedTuple):
             for i in range(n):
                 error += records[i, 0] * abs(records[i, k + 1] - self.median[k])
         return error / (self.weight[0] * self.median.shape[0])
+
+    def needs_all(self):
+        return True
 
     def arrange(self, records, keys, n):
         self.cut[0] = 0

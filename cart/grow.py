@@ -13,9 +13,10 @@ from cart import criteria
 from cart.criteria import EPSILON
 from cart.draw import Draw
 from cart.jit import entry_kernel, inline_kernel, kernel
+from cart.node import Node, load_node
 from cart.nodes import LEAF, UNDEFINED, Nodes
 from cart.prune import prune
-from cart.split import NO_SPLIT, Bounds, Node, Split, best_split, cut_at, divide, load_node
+from cart.split import NO_SPLIT, Bounds, Split, best_split, cut_at, divide
 from cart.table import SparseTable
 from cart.tree import Tree
 
@@ -108,6 +109,9 @@ def grow_tree(table, records, plan, seed, workspace=None):
     if workspace is None:
         workspace = create_workspace(plan, len(samples), len(records), table)
     workspace.draw.restart(seed)
+    if isinstance(table, SparseTable):
+        workspace.node.positions[:] = -1
+        workspace.node.positions[samples.astype(np.int64)] = np.arange(len(samples))
     follow = sums_depend_on_order(plan, weight)
     if not follow:
         kinds_records, kinds = number_kinds(records, plan.n_values)

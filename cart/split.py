@@ -1,7 +1,7 @@
 """Split search in one node: draw features, search each, choose, divide the samples.
 
 A feature is searched either at every cut (`BestSplitter`) or at one threshold drawn at random
-(`RandomSplitter`, extra trees). Both see the node's samples as `keys` (see `cart.order`).
+(`RandomSplitter`, extra trees). Both see the node's samples as `keys` (see `cart.node`).
 """
 
 from typing import NamedTuple
@@ -19,34 +19,26 @@ from cart.draw import (
     random_between,
 )
 from cart.jit import dispatch, inline_kernel, kernel
-from cart.order import N_COUNTS, code_of, record_of, sort_keys
-from cart.table import FEATURE_THRESHOLD, MISSING, gather, remember, row_of
-
-
-class Node(NamedTuple):
-    """The samples of the node at hand, copied together, and room to order them."""
-
-    records: np.ndarray  # (n_records, 1 + n_outputs) float64: weight and targets
-    numbers: np.ndarray  # (n,) uint32: of each sample's record
-    codes: np.ndarray  # (n,) uint32: of the feature at hand
-    keys: np.ndarray  # (n,) uint64: samples in the order of the last feature looked at
-    spare_keys: np.ndarray  # (n,) uint64
-    counts: np.ndarray  # (N_COUNTS,) int64
-    spare_samples: np.ndarray  # (n,) uint64
-    positions: np.ndarray  # (n_rows,) int64: of each row in its node, for sparse tables
-
-    @classmethod
-    def create(cls, n, n_outputs, n_rows):
-        return cls(
-            np.empty((n, 1 + n_outputs)),
-            np.empty(n, np.uint32),
-            np.empty(n, np.uint32),
-            np.empty(n, np.uint64),
-            np.empty(n, np.uint64),
-            np.empty(N_COUNTS, np.int64),
-            np.empty(n, np.uint64),
-            np.zeros(n_rows, np.int64),
-        )
+from cart.node import (
+    divide_in_order,
+    divide_keys,
+    divide_listed,
+    divide_stably,
+    known_range,
+    order_listed,
+    order_node,
+    rotate,
+)
+from cart.order import code_of
+from cart.table import (
+    FEATURE_THRESHOLD,
+    MISSING,
+    gather,
+    keeps_order,
+    next_cut,
+    remember,
+    zero_code,
+)
 
 
 class Split(NamedTuple):
@@ -71,46 +63,6 @@ class Bounds(NamedTuple):
     upper: float
 
 
-@kernel
-def load_node(criterion, node, table, records, samples, start, n, follow):
-    """Take up samples[start:start + n] and sum them up.
-
-    Where sums depend on their order, the samples' records are copied together, and a sample's
-    record has its position in the node. Else `node.records` has one row per kind of sample (see
-    `cart.grow.number_kinds`): so few that a scan, which meets the samples in any order, finds
-    them in the cache.
-    """
-    remember(table, samples, start, n, node.positions)
-    if follow:
-        for i in range(n):
-            row = row_of(samples[start + i])
-            for k in range(records.shape[1]):
-                node.records[i, k] = records[row, k]
-            node.numbers[i] = i
-    else:
-        for i in range(n):
-            node.numbers[i] = samples[start + i] >> np.uint64(32)
-    for i in range(n):
-        node.keys[i] = np.uint64(node.numbers[i])
-    criteria.load(criterion, node.records, node.keys, n, follow)
-
-
-@kernel
-def known_range(codes, n):
-    """The lowest and the highest code that is not MISSING, and how many are MISSING."""
-    lowest = MISSING
-    highest = np.uint32(0)
-    n_missing = 0
-    for i in range(n):
-        code = codes[i]
-        if code == MISSING:
-            n_missing += 1
-        else:
-            lowest = min(lowest, code)
-            highest = max(highest, code)
-    return lowest, highest, n_missing
-
-
 @inline_kernel
 def same_value(table, column, low, high):
     """Do two codes of a column, low <= high, count as one value?"""
@@ -129,6 +81,7 @@ def best_split(
 ):  # fmt: skip
     """Draw features and search each.
 
+    The samples that are 0 in a sparse table are passed over where the criterion can do without.
     With `follow`, samples keep the order of the feature looked at before wherever they tie, as in
     scikit-learn, whose samples stay in the order of the last sort. It matters only where sums
     depend on their order.
@@ -141,6 +94,8 @@ def best_split(
     n_constant : int
         How many features are known to be constant now.
     """
+    may_list = not (keeps_order(table) or criteria.needs_all(criterion))
+    follow = follow and keeps_order(table)
     best = NO_SPLIT
     last_feature = -1
     begin_draw(draw, n_constant)
@@ -149,20 +104,19 @@ def best_split(
         feature = draw.features[j]
         last_feature = feature
         column = table.columns[feature]
-        lowest, highest = gather(table, column, samples, start, n, node.positions, node.codes)
+        lowest, highest, n_listed = gather(table, column, samples, start, n, node, may_list)
         n_missing = 0
         if highest == MISSING:
             lowest, highest, n_missing = known_range(node.codes, n)
         if n_missing < n and (lowest < highest or n_missing > 0):
-            gap = table.reach[column] + np.uint32(1)
-            order(splitter, node, n, lowest, highest, n_missing, gap, follow)
+            order(splitter, node, n, n_listed, table, column, lowest, highest, n_missing, follow)
         if n_missing == n or (n_missing == 0 and same_value(table, column, lowest, highest)):
             mark_constant(draw, j)
         else:
             mark_searched(draw, j)
             best = search(
-                splitter, criterion, node, n, draw, table, feature, lowest, highest, n_missing,
-                limits, bounds, best, follow,
+                splitter, criterion, node, n, n_listed, draw, table, feature, lowest, highest,
+                n_missing, limits, bounds, best, follow,
             )  # fmt: skip
         j = next_feature(draw, limits.max_features)
     return best, last_feature, end_draw(draw)
@@ -173,20 +127,20 @@ def best_split(
 
 @dispatch
 def search(
-    splitter, criterion, node, n, draw, table, feature, lowest, highest, n_missing,
+    splitter, criterion, node, n, n_listed, draw, table, feature, lowest, highest, n_missing,
     limits, bounds, best, follow,
 ):  # fmt: skip
     """Search one feature; return the best Split so far."""
     return splitter.search(
-        criterion, node, n, draw, table, feature, lowest, highest, n_missing, limits,
+        criterion, node, n, n_listed, draw, table, feature, lowest, highest, n_missing, limits,
         bounds, best, follow,
     )  # fmt: skip
 
 
 @dispatch
-def order(splitter, node, n, lowest, highest, n_missing, gap, follow):
+def order(splitter, node, n, n_listed, table, column, lowest, highest, n_missing, follow):
     """Bring the node's keys into the order in which the feature is searched."""
-    splitter.order(node, n, lowest, highest, n_missing, gap, follow)
+    splitter.order(node, n, n_listed, table, column, lowest, highest, n_missing, follow)
 
 
 @dispatch
@@ -200,19 +154,23 @@ class BestSplitter(NamedTuple):
 
     name: int = 0  # numba wants a field
 
-    def order(self, node, n, lowest, highest, n_missing, gap, follow):
-        order_node(node, n, lowest, highest, n_missing, gap, follow)
+    def order(self, node, n, n_listed, table, column, lowest, highest, n_missing, follow):
+        if n_listed < n:
+            order_listed(node, n, n_listed, lowest, highest, zero_code(table, column))
+        else:
+            gap = table.reach[column] + np.uint32(1)
+            order_node(node, n, lowest, highest, n_missing, gap, follow)
 
     def search(
-        self, criterion, node, n, draw, table, feature, lowest, highest, n_missing, limits, bounds,
-        best, follow,
+        self, criterion, node, n, n_listed, draw, table, feature, lowest, highest, n_missing,
+        limits, bounds, best, follow,
     ):  # fmt: skip
         n_known = n - n_missing
         for missing_left in range(2 if n_missing > 0 else 1):
             first = 1
             last = min(n_known, n - 1)
             if missing_left:
-                _rotate(node, n, n_known)
+                rotate(node, n, n_known)
                 first = n_missing + 1
                 last = n - 1
             score, p = scan_cuts(
@@ -235,7 +193,7 @@ class RandomSplitter(NamedTuple):
     name: int = 1  # numba wants a field
 
     def search(
-        self, criterion, node, n, draw, table, feature, lowest, highest, n_missing,
+        self, criterion, node, n, n_listed, draw, table, feature, lowest, highest, n_missing,
         limits, bounds, best, follow,
     ):  # fmt: skip
         column = table.columns[feature]
@@ -249,7 +207,10 @@ class RandomSplitter(NamedTuple):
         if threshold == high:
             threshold = low
         left_code = _code_at(table, first, lowest, highest, threshold)
-        p = divide_keys(node, n, left_code, missing_left, follow)
+        if n_listed < n:
+            p = divide_listed(node, n, n_listed, left_code, zero_code(table, column))
+        else:
+            p = divide_keys(node, n, left_code, missing_left, follow)
         if p < limits.min_samples_leaf or n - p < limits.min_samples_leaf:
             return best
         side = cut_at(criterion, node, p, n)
@@ -260,63 +221,11 @@ class RandomSplitter(NamedTuple):
             best = Split(feature, column, left_code, threshold, n_missing > 0, missing_left, score)
         return best
 
-    def order(self, node, n, lowest, highest, n_missing, gap, follow):
+    def order(self, node, n, n_listed, table, column, lowest, highest, n_missing, follow):
         pass
 
     def is_divided(self, best, last_feature):
         return best.feature == last_feature
-
-
-@kernel
-def order_node(node, n, lowest, highest, n_missing, gap, follow):
-    """Sort the node's keys along the codes just gathered, missing values last.
-
-    A key's code is relative to `lowest`; the missing ones stand `gap` behind the highest.
-    """
-    if n_missing > 0 and follow:
-        _move_missing_last(node, n)
-    for i in range(n):
-        number = np.uint32(record_of(node.keys[i])) if follow else node.numbers[i]
-        code = node.codes[number] if follow else node.codes[i]
-        code = highest - lowest + gap if code == MISSING else code - lowest
-        node.keys[i] = (np.uint64(code) << np.uint64(32)) | np.uint64(number)
-    top = np.uint64(highest - lowest)
-    if n_missing > 0:
-        top += np.uint64(gap)
-    n_bits = 1
-    while (top >> np.uint64(n_bits)) > 0:
-        n_bits += 1
-    sort_keys(node.keys, n, n_bits, node.counts, node.spare_keys)
-
-
-@kernel
-def _move_missing_last(node, n):
-    """scikit-learn's exchange of missing values with known ones from the end."""
-    keys = node.keys
-    i = 0
-    last = n - 1
-    while i <= last:
-        if node.codes[record_of(keys[last])] == MISSING:
-            last -= 1
-            continue
-        if node.codes[record_of(keys[i])] == MISSING:
-            key = keys[i]
-            keys[i] = keys[last]
-            keys[last] = key
-            last -= 1
-        i += 1
-
-
-@kernel
-def _rotate(node, n, n_known):
-    """Bring the missing values from the end of the order to its beginning."""
-    n_missing = n - n_known
-    for i in range(n_missing):
-        node.spare_keys[i] = node.keys[n_known + i]
-    for i in range(n_known - 1, -1, -1):
-        node.keys[n_missing + i] = node.keys[i]
-    for i in range(n_missing):
-        node.keys[i] = node.spare_keys[i]
 
 
 @inline_kernel
@@ -355,7 +264,11 @@ def scan_cuts(criterion, node, n, first, last, table, feature, lowest, limits, b
     reach = table.reach[column]
     is_bound = limits.monotonic[feature] != 0 or limits.min_weight_leaf > 0.0
     side = criteria.arrange(criterion, records, keys, n)
-    for p in range(max(first, limits.min_samples_leaf), min(last, n - limits.min_samples_leaf) + 1):
+    last = min(last, n - limits.min_samples_leaf)
+    following = next_cut(table, node.unlisted, max(first, limits.min_samples_leaf) - 1)
+    while following <= last:
+        p = following
+        following = next_cut(table, node.unlisted, p)
         low = code_of(keys[p - 1])
         high = code_of(keys[p])
         if high - low <= reach and same_value(table, column, lowest + low, lowest + high):
@@ -399,89 +312,16 @@ def _code_at(table, first, lowest, highest, threshold):
     return low
 
 
-# -------------------------------------------------------------------------------- dividing
-
-
-@inline_kernel
-def goes_left(code, left_code, missing_left):
-    return missing_left if code == MISSING else code <= left_code
-
-
-@kernel
-def divide_keys(node, n, left_code, missing_left, follow):
-    """Bring the keys into the order left | right of the codes at hand; return how many go left.
-
-    With `follow` by scikit-learn's exchange from both ends.
-    """
-    keys = node.keys
-    if not follow:
-        n_left = 0
-        n_right = 0
-        for i in range(n):
-            left = goes_left(node.codes[i], left_code, missing_left)
-            keys[n_left] = np.uint64(node.numbers[i])
-            node.spare_keys[n_right] = np.uint64(node.numbers[i])
-            n_left += left
-            n_right += 1 - left
-        for i in range(n_right):
-            keys[n_left + i] = node.spare_keys[i]
-        return n_left
-    first = 0
-    end = n
-    while first < end:
-        if goes_left(node.codes[record_of(keys[first])], left_code, missing_left):
-            first += 1
-        else:
-            end -= 1
-            key = keys[first]
-            keys[first] = keys[end]
-            keys[end] = key
-    return first
-
-
-@kernel
-def divide_stably(split, node, samples, start, n):
-    """Samples that go left, then samples that go right, each in their present order."""
-    n_left = 0
-    n_right = 0
-    for i in range(n):
-        sample = samples[start + i]
-        left = goes_left(node.codes[i], split.left_code, split.missing_left)
-        samples[start + n_left] = sample
-        node.spare_samples[n_right] = sample
-        n_left += left
-        n_right += 1 - left
-    for i in range(n_right):
-        samples[start + n_left + i] = node.spare_samples[i]
-    for i in range(n):
-        node.keys[i] = samples[start + i] >> np.uint64(32)
-    return n_left
-
-
-@kernel
-def divide_in_order(split, divided, node, samples, start, n):
-    """scikit-learn's: the order of the last feature looked at, then exchange from both ends."""
-    for i in range(n):
-        node.spare_samples[i] = samples[start + i]
-    n_left = 0
-    if divided:
-        for i in range(n):
-            n_left += goes_left(node.codes[i], split.left_code, split.missing_left)
-    else:
-        n_left = divide_keys(node, n, split.left_code, split.missing_left, True)
-    for i in range(n):
-        samples[start + i] = node.spare_samples[record_of(node.keys[i])]
-    return n_left
-
-
 @kernel
 def divide(splitter, table, split, last_feature, node, samples, start, n, follow):
     """Bring samples[start:start + n] and the keys into the order left | right.
 
     Returns how many go left.
     """
-    gather(table, split.column, samples, start, n, node.positions, node.codes)
-    if follow:
+    gather(table, split.column, samples, start, n, node, False)
+    if follow and keeps_order(table):
         divided = is_divided(splitter, split, last_feature)
         return divide_in_order(split, divided, node, samples, start, n)
-    return divide_stably(split, node, samples, start, n)
+    n_left = divide_stably(split, node, samples, start, n)
+    remember(table, samples, start, n, node.positions)
+    return n_left

@@ -1,0 +1,261 @@
+"""The samples of the node at hand: taken up, ordered along a feature, divided.
+
+A node's samples stand in `keys` (see `cart.order`). Where a feature of a sparse table is 0 in most
+of them, only the others are looked at, listed by their positions in the node: their keys stand
+left and right of keys[unlisted[0]:unlisted[1]], which nobody meets: no cut lies there, and sums
+are taken from the shorter side.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart import criteria
+from cart.jit import inline_kernel, kernel
+from cart.order import N_COUNTS, record_of, sort_keys
+from cart.table import MISSING, row_of
+
+
+class Node(NamedTuple):
+    """The samples of the node at hand, copied together, and room to order them."""
+
+    records: np.ndarray  # (n_records, 1 + n_outputs) float64: weight and targets
+    numbers: np.ndarray  # (n,) uint32: of each sample's record
+    codes: np.ndarray  # (n,) uint32: of the feature at hand, of all samples or of those listed
+    listed: np.ndarray  # (n,) uint32: positions of the samples listed
+    keys: np.ndarray  # (n,) uint64: samples in the order of the last feature looked at
+    unlisted: np.ndarray  # (2,) int64: first and end of the keys that are left out
+    spare_codes: np.ndarray  # (n,) uint32
+    spare_keys: np.ndarray  # (n,) uint64
+    counts: np.ndarray  # (N_COUNTS,) int64
+    spare_samples: np.ndarray  # (n,) uint64
+    positions: np.ndarray  # (n_rows,) int64: of each row in the samples, for sparse tables
+
+    @classmethod
+    def create(cls, n, n_outputs, n_rows):
+        return cls(
+            np.empty((n, 1 + n_outputs)),
+            np.empty(n, np.uint32),
+            np.empty(n, np.uint32),
+            np.empty(n, np.uint32),
+            np.empty(n, np.uint64),
+            np.zeros(2, np.int64),
+            np.empty(n, np.uint32),
+            np.empty(n, np.uint64),
+            np.empty(N_COUNTS, np.int64),
+            np.empty(n, np.uint64),
+            np.full(n_rows, -1),
+        )
+
+
+@kernel
+def load_node(criterion, node, table, records, samples, start, n, follow):
+    """Take up samples[start:start + n] and sum them up.
+
+    Where sums depend on their order, the samples' records are copied together, and a sample's
+    record has its position in the node. Else `node.records` has one row per kind of sample (see
+    `cart.grow.number_kinds`): so few that a scan, which meets the samples in any order, finds
+    them in the cache.
+    """
+    if follow:
+        for i in range(n):
+            row = row_of(samples[start + i])
+            for k in range(records.shape[1]):
+                node.records[i, k] = records[row, k]
+            node.numbers[i] = i
+    else:
+        for i in range(n):
+            node.numbers[i] = samples[start + i] >> np.uint64(32)
+    for i in range(n):
+        node.keys[i] = np.uint64(node.numbers[i])
+    criteria.load(criterion, node.records, node.keys, n, follow)
+
+
+@kernel
+def known_range(codes, n):
+    """The lowest and the highest code that is not MISSING, and how many are MISSING."""
+    lowest = MISSING
+    highest = np.uint32(0)
+    n_missing = 0
+    for i in range(n):
+        code = codes[i]
+        if code == MISSING:
+            n_missing += 1
+        else:
+            lowest = min(lowest, code)
+            highest = max(highest, code)
+    return lowest, highest, n_missing
+
+
+@kernel
+def order_node(node, n, lowest, highest, n_missing, gap, follow):
+    """Sort the node's keys along the codes just gathered, missing values last.
+
+    A key's code is relative to `lowest`; the missing ones stand `gap` behind the highest.
+    """
+    if n_missing > 0 and follow:
+        _move_missing_last(node, n)
+    for i in range(n):
+        number = np.uint32(record_of(node.keys[i])) if follow else node.numbers[i]
+        code = node.codes[number] if follow else node.codes[i]
+        code = highest - lowest + gap if code == MISSING else code - lowest
+        node.keys[i] = (np.uint64(code) << np.uint64(32)) | np.uint64(number)
+    top = np.uint64(highest - lowest)
+    if n_missing > 0:
+        top += np.uint64(gap)
+    sort_keys(node.keys, n, _n_bits(top), node.counts, node.spare_keys)
+
+
+@kernel
+def order_listed(node, n, n_listed, lowest, highest, zero):
+    """Put the keys of the listed samples into order: lower than zero first, higher at the end."""
+    n_lower = 0
+    for j in range(n_listed):
+        n_lower += node.codes[j] < zero
+    first = n - (n_listed - n_lower)
+    lower = 0
+    higher = first
+    for j in range(n_listed):
+        code = node.codes[j]
+        key = np.uint64(code - lowest) << np.uint64(32) | np.uint64(node.numbers[node.listed[j]])
+        if code < zero:
+            node.keys[lower] = key
+            lower += 1
+        else:
+            node.keys[higher] = key
+            higher += 1
+    n_bits = _n_bits(np.uint64(highest - lowest))
+    sort_keys(node.keys, n_lower, n_bits, node.counts, node.spare_keys)
+    sort_keys(node.keys[first:], n - first, n_bits, node.counts, node.spare_keys)
+    node.keys[n_lower] = np.uint64(zero - lowest) << np.uint64(32)
+    node.keys[first - 1] = node.keys[n_lower]
+    node.unlisted[0] = n_lower
+    node.unlisted[1] = first
+
+
+@inline_kernel
+def _n_bits(top):
+    n_bits = 1
+    while (top >> np.uint64(n_bits)) > 0:
+        n_bits += 1
+    return n_bits
+
+
+@kernel
+def _move_missing_last(node, n):
+    """scikit-learn's exchange of missing values with known ones from the end."""
+    keys = node.keys
+    i = 0
+    last = n - 1
+    while i <= last:
+        if node.codes[record_of(keys[last])] == MISSING:
+            last -= 1
+            continue
+        if node.codes[record_of(keys[i])] == MISSING:
+            key = keys[i]
+            keys[i] = keys[last]
+            keys[last] = key
+            last -= 1
+        i += 1
+
+
+@kernel
+def rotate(node, n, n_known):
+    """Bring the missing values from the end of the order to its beginning."""
+    n_missing = n - n_known
+    for i in range(n_missing):
+        node.spare_keys[i] = node.keys[n_known + i]
+    for i in range(n_known - 1, -1, -1):
+        node.keys[n_missing + i] = node.keys[i]
+    for i in range(n_missing):
+        node.keys[i] = node.spare_keys[i]
+
+
+# -------------------------------------------------------------------------------- dividing
+
+
+@inline_kernel
+def goes_left(code, left_code, missing_left):
+    return missing_left if code == MISSING else code <= left_code
+
+
+@kernel
+def divide_keys(node, n, left_code, missing_left, follow):
+    """Bring the keys into the order left | right of the codes at hand; return how many go left.
+
+    With `follow` by scikit-learn's exchange from both ends.
+    """
+    keys = node.keys
+    if not follow:
+        n_left = 0
+        n_right = 0
+        for i in range(n):
+            left = goes_left(node.codes[i], left_code, missing_left)
+            keys[n_left] = np.uint64(node.numbers[i])
+            node.spare_keys[n_right] = np.uint64(node.numbers[i])
+            n_left += left
+            n_right += 1 - left
+        for i in range(n_right):
+            keys[n_left + i] = node.spare_keys[i]
+        return n_left
+    first = 0
+    end = n
+    while first < end:
+        if goes_left(node.codes[record_of(keys[first])], left_code, missing_left):
+            first += 1
+        else:
+            end -= 1
+            key = keys[first]
+            keys[first] = keys[end]
+            keys[end] = key
+    return first
+
+
+@kernel
+def divide_listed(node, n, n_listed, left_code, zero):
+    """`divide_keys` for the listed samples that go another way than those that are 0."""
+    is_zero_left = zero <= left_code
+    n_others = 0
+    for j in range(n_listed):
+        if (node.codes[j] <= left_code) != is_zero_left:
+            at = n - 1 - n_others if is_zero_left else n_others
+            node.keys[at] = np.uint64(node.numbers[node.listed[j]])
+            n_others += 1
+    return n - n_others if is_zero_left else n_others
+
+
+@kernel
+def divide_stably(split, node, samples, start, n):
+    """Samples that go left, then samples that go right, each in their present order."""
+    n_left = 0
+    n_right = 0
+    for i in range(n):
+        sample = samples[start + i]
+        number = np.uint64(node.numbers[i])
+        left = goes_left(node.codes[i], split.left_code, split.missing_left)
+        samples[start + n_left] = sample
+        node.keys[n_left] = number
+        node.spare_samples[n_right] = sample
+        node.spare_keys[n_right] = number
+        n_left += left
+        n_right += 1 - left
+    for i in range(n_right):
+        samples[start + n_left + i] = node.spare_samples[i]
+        node.keys[n_left + i] = node.spare_keys[i]
+    return n_left
+
+
+@kernel
+def divide_in_order(split, divided, node, samples, start, n):
+    """scikit-learn's: the order of the last feature looked at, then exchange from both ends."""
+    for i in range(n):
+        node.spare_samples[i] = samples[start + i]
+    n_left = 0
+    if divided:
+        for i in range(n):
+            n_left += goes_left(node.codes[i], split.left_code, split.missing_left)
+    else:
+        n_left = divide_keys(node, n, split.left_code, split.missing_left, True)
+    for i in range(n):
+        samples[start + i] = node.spare_samples[record_of(node.keys[i])]
+    return n_left
