@@ -13,6 +13,8 @@ COMMANDS = {
     "compare": "fit Cartwood and scikit-learn on a table and report",
     "demo": "compare on breast_cancer, diabetes and, where it can be had, california",
     "speed": "time fit, predict and importance against scikit-learn",
+    "groups": "time fits of every kind of tree, and the memory of a sparse one",
+    "categorical": "score splits on subsets of categories against ordinal codes",
     "startup": "time compilation and the start of a process",
     "identity": "count the trees that are scikit-learn's, node for node",
     "tables": "write docs/benchmarks.md from the results that were kept",
@@ -45,6 +47,11 @@ def _parser():
             command.add_argument(
                 "--quick", action="store_true", help="less of everything; keeps no results"
             )
+        if name == "groups":
+            command.add_argument(
+                "--only", default="", metavar="TEXT",
+                help="the groups with this in their name; keeps no results",
+            )  # fmt: skip
     return parser
 
 

@@ -1,5 +1,7 @@
 """Between our trees and scikit-learn's: the same nodes in either class."""
 
+import inspect
+
 import numpy as np
 import sklearn.tree
 from sklearn.tree._tree import NODE_DTYPE
@@ -8,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import cart
 from cart.nodes import Nodes
+from cart.precision import precision_of
 from cart.tree import Tree
 
 # What a fitted estimator knows of its training table.
@@ -36,11 +39,26 @@ def to_sklearn(estimator):
     ------
     TypeError
         If it is not a tree of `cart`.
+    ValueError
+        If its splits have no form in scikit-learn: categories, double precision.
     sklearn.exceptions.NotFittedError
     """
-    peer = counterpart(estimator, cart, sklearn.tree)
+    counterpart(estimator, cart, sklearn.tree)  # a TypeError if there is none
     check_is_fitted(estimator)
-    tree = estimator.tree_
+    refuse_foreign_splits(estimator)
+    return holding(estimator, estimator.tree_)
+
+
+def holding(estimator, tree):
+    """scikit-learn's counterpart of a tree estimator of `cart`, with the nodes of `tree`.
+
+    Parameters
+    ----------
+    estimator : a fitted tree of `cart`
+    tree : cart.tree.Tree
+        All of its nodes are taken for splits at thresholds.
+    """
+    peer = counterpart(estimator, cart, sklearn.tree)
     nodes = np.zeros(tree.node_count, NODE_DTYPE)
     for ours, theirs in (("children_left", "left_child"), ("children_right", "right_child")):
         nodes[theirs] = getattr(tree, ours)
@@ -90,15 +108,34 @@ def from_sklearn(estimator):
 
 
 def counterpart(estimator, source, target):
-    """An unfitted estimator of package `target` with the class name and parameters of one of
-    package `source`."""
+    """An unfitted estimator of package `target` with the class name of one of package `source`, and
+    those of its parameters that `target` knows."""
     for cls in type(estimator).__mro__:
         if getattr(source, cls.__name__, None) is cls and hasattr(target, cls.__name__):
-            return getattr(target, cls.__name__)(**estimator.get_params(deep=False))
+            peer_class = getattr(target, cls.__name__)
+            known = inspect.signature(peer_class).parameters
+            params = estimator.get_params(deep=False)
+            return peer_class(**{name: params[name] for name in params.keys() & known.keys()})
     raise TypeError(
         f"{type(estimator).__name__} is not an estimator of {source.__name__} that "
         f"{target.__name__} has too."
     )
+
+
+def refuse_foreign_splits(estimator):
+    """Refuse splits on subsets of categories, and between values that single precision,
+    scikit-learn's, takes for one."""
+    if np.any(getattr(estimator, "is_categorical_", False)):
+        raise ValueError(
+            f"{type(estimator).__name__} splits on subsets of categories, for which scikit-learn's "
+            "trees have no form. Fit it with categorical_features=None on ordinal codes."
+        )
+    if precision_of(estimator) == np.float64:
+        raise ValueError(
+            f"{type(estimator).__name__} was fitted with precision='float64'; scikit-learn's trees "
+            "compare in single precision and would send rows to other leaves. Fit it with "
+            "precision='float32'."
+        )
 
 
 def copy_attributes(source, target, names):

@@ -1,28 +1,96 @@
-"""Which features a node may look at: scikit-learn's random stream, order and bookkeeping.
+"""Which features a node may look at, in what order, and the other draws of a node.
 
-`Draw.features` is a permutation of the features, which a node's draw keeps arranged as
-
-    [ drawn constants | known constants | found constants | not drawn yet | drawn, searched ]
-      0 .. n_drawn      .. n_known        .. n_total        .. end           .. n_features
-
-Known constants were found constant by an ancestor and are not looked at again.
-(Reference: `node_split_best` in scikit-learn's `_splitter.pyx`; xorshift: Marsaglia 2003.)
+`Draw` is scikit-learn's random stream, order and bookkeeping. `KeyedDraw` has no stream: what it
+draws is a hash of the tree's seed, the node's path and the feature's name, so that the order of the
+columns does not matter. Both keep the protocol below.
 """
 
+import hashlib
 from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit import inline_kernel
+from cart.jit import dispatch, inline_kernel, kernel
 
 # A tree starts its stream from a seed in [0, DRAW_SEED_MAX) (RAND_R_MAX in `_splitter.pyx`).
 DRAW_SEED_MAX = np.iinfo(np.int32).max
 
-# slots of Draw.count
+# slots of Draw.count and KeyedDraw.count
 N_KNOWN, N_DRAWN, N_FOUND, N_VISITED, END = range(5)
+
+# ---------------------------------------------------------------------------- the protocol
+
+
+@dispatch
+def root_key(draw):
+    """The key of the root."""
+    return draw.root_key()
+
+
+@dispatch
+def child_key(draw, key, is_left):
+    """The key of a child of the node with that key."""
+    return draw.child_key(key, is_left)
+
+
+@dispatch
+def begin_draw(draw, key, n_known):
+    """Begin the draws of a node, of which an ancestor knows `n_known` constant features."""
+    draw.begin_draw(key, n_known)
+
+
+@dispatch
+def next_feature(draw, max_features):
+    """Position in `draw.features` of the next feature to look at; -1 when the draw is over.
+
+    It goes on past `max_features` until one feature that is not constant was seen.
+    """
+    return draw.next_feature(max_features)
+
+
+@dispatch
+def mark_constant(draw, j):
+    """The feature at position j turned out to be constant in this node."""
+    draw.mark_constant(j)
+
+
+@dispatch
+def mark_searched(draw, j):
+    """The feature at position j varies in this node and is searched."""
+    draw.mark_searched(j)
+
+
+@dispatch
+def random_between(draw, feature, low, high):
+    """A number in [low, high], to cut the feature at."""
+    return draw.random_between(feature, low, high)
+
+
+@dispatch
+def random_side(draw, feature, i):
+    """Heads or tails, the feature's i-th."""
+    return draw.random_side(feature, i)
+
+
+@dispatch
+def end_draw(draw):
+    """End the draws of the node; return how many features its children know to be constant."""
+    return draw.end_draw()
+
+
+# ---------------------------------------------------------------------- scikit-learn's stream
 
 
 class Draw(NamedTuple):
+    """scikit-learn's draw. `features` is a permutation of the features, kept arranged as
+
+        [ drawn constants | known constants | found constants | not drawn yet | drawn, searched ]
+          0 .. n_drawn      .. n_known        .. n_total        .. end           .. n_features
+
+    Known constants were found constant by an ancestor and are not looked at again.
+    (Reference: `node_split_best` in scikit-learn's `_splitter.pyx`; xorshift: Marsaglia 2003.)
+    """
+
     features: np.ndarray  # (n_features,) int64: permutation, see above
     constants: np.ndarray  # (n_features,) int64: constant features in the order they were found
     count: np.ndarray  # (5,) int64: the borders above, and how many features were visited
@@ -38,6 +106,59 @@ class Draw(NamedTuple):
         self.features[:] = np.arange(len(self.features))
         self.state[0] = seed or 1
 
+    def root_key(self):
+        return np.uint64(0)
+
+    def child_key(self, key, is_left):
+        return key
+
+    def begin_draw(self, key, n_known):
+        self.count[N_KNOWN] = n_known
+        self.count[N_DRAWN] = 0
+        self.count[N_FOUND] = 0
+        self.count[N_VISITED] = 0
+        self.count[END] = self.features.shape[0]
+
+    def next_feature(self, max_features):
+        count = self.count
+        features = self.features
+        while count[END] > count[N_KNOWN] + count[N_FOUND] and (
+            count[N_VISITED] < max_features or count[N_VISITED] <= count[N_FOUND] + count[N_DRAWN]
+        ):
+            count[N_VISITED] += 1
+            drawn = count[N_DRAWN]
+            j = drawn + _next_number(self.state) % (count[END] - count[N_FOUND] - drawn)
+            if j >= count[N_KNOWN]:
+                return j + count[N_FOUND]
+            _exchange(features, j, drawn)
+            count[N_DRAWN] += 1
+        return -1
+
+    def mark_constant(self, j):
+        _exchange(self.features, j, self.count[N_KNOWN] + self.count[N_FOUND])
+        self.count[N_FOUND] += 1
+
+    def mark_searched(self, j):
+        self.count[END] -= 1
+        _exchange(self.features, j, self.count[END])
+
+    def random_between(self, feature, low, high):
+        share = np.float64(_next_number(self.state))
+        return ((high - low) * share / np.float64(DRAW_SEED_MAX)) + low
+
+    def random_side(self, feature, i):
+        return _next_number(self.state) % 2 == 1
+
+    def end_draw(self):
+        """Restore the order of the known constants."""
+        n_known = self.count[N_KNOWN]
+        n_total = n_known + self.count[N_FOUND]
+        for i in range(n_known):
+            self.features[i] = self.constants[i]
+        for i in range(n_known, n_total):
+            self.constants[i] = self.features[i]
+        return n_total
+
 
 @inline_kernel
 def _next_number(state):
@@ -51,78 +172,125 @@ def _next_number(state):
 
 
 @inline_kernel
-def random_below(state, n):
-    """A whole number in [0, n)."""
-    return _next_number(state) % n
+def _exchange(features, i, j):
+    feature = features[i]
+    features[i] = features[j]
+    features[j] = feature
 
 
-@inline_kernel
-def random_between(state, low, high):
-    """A number in [low, high]."""
-    return ((high - low) * np.float64(_next_number(state)) / np.float64(DRAW_SEED_MAX)) + low
+# ------------------------------------------------------------------------- keyed by the names
+
+# What a hash is drawn for, beside the order of the features.
+_FOR_THRESHOLD = np.uint64(0x74687265)
+_FOR_SIDE = np.uint64(0x73696465)
 
 
-@inline_kernel
-def begin_draw(draw, n_known):
-    draw.count[N_KNOWN] = n_known
-    draw.count[N_DRAWN] = 0
-    draw.count[N_FOUND] = 0
-    draw.count[N_VISITED] = 0
-    draw.count[END] = draw.features.shape[0]
+class KeyedDraw(NamedTuple):
+    """Draws that depend on the seed, the node's path and the feature's name only.
 
+    A node looks at features in the order of a hash. `features` holds those not looked at yet, a
+    heap with the next one on top, then those looked at:
 
-@inline_kernel
-def next_feature(draw, max_features):
-    """Position in `draw.features` of the next feature to look at; -1 when the draw is over.
+        [ heap    | looked at ]
+          0 .. end  .. n_features
 
-    It goes on past `max_features` until one feature that is not constant was seen.
+    A node does not learn from its ancestors which features are constant: one that comes up counts
+    as looked at, as a known constant does in scikit-learn.
     """
-    count = draw.count
-    features = draw.features
-    while count[END] > count[N_KNOWN] + count[N_FOUND] and (
-        count[N_VISITED] < max_features or count[N_VISITED] <= count[N_FOUND] + count[N_DRAWN]
-    ):
+
+    features: np.ndarray  # (n_features,) int64: permutation, see above
+    names: np.ndarray  # (n_features,) uint64: hashes of the names
+    place: np.ndarray  # (n_features,) uint64: of each feature in the order of the node
+    count: np.ndarray  # (5,) int64: as in Draw
+    state: np.ndarray  # (1,) uint64: the tree's seed
+
+    @classmethod
+    def create(cls, names):
+        place = np.empty(len(names), np.uint64)
+        return cls(
+            np.arange(len(names)), names, place, np.zeros(5, np.int64), np.zeros(1, np.uint64)
+        )
+
+    def restart(self, seed):
+        """Begin a new tree with that seed."""
+        self.state[0] = seed
+
+    def root_key(self):
+        return _mix(self.state[0])
+
+    def child_key(self, key, is_left):
+        return _mix(key ^ np.uint64(1 if is_left else 2))
+
+    def begin_draw(self, key, n_known):
+        n_features = self.features.shape[0]
+        for feature in range(n_features):
+            self.place[feature] = _mix(key ^ self.names[feature])
+        for i in range(n_features // 2 - 1, -1, -1):
+            _sink(self.features, self.place, i, n_features)
+        self.count[N_FOUND] = 0
+        self.count[N_VISITED] = 0
+        self.count[END] = n_features
+
+    def next_feature(self, max_features):
+        count = self.count
+        if count[END] == 0 or count[N_VISITED] >= max(max_features, count[N_FOUND] + 1):
+            return -1
         count[N_VISITED] += 1
-        drawn = count[N_DRAWN]
-        j = drawn + random_below(draw.state, count[END] - count[N_FOUND] - drawn)
-        if j >= count[N_KNOWN]:
-            return j + count[N_FOUND]
-        feature = features[j]
-        features[j] = features[drawn]
-        features[drawn] = feature
-        count[N_DRAWN] += 1
-    return -1
+        count[END] -= 1
+        _exchange(self.features, 0, count[END])
+        _sink(self.features, self.place, 0, count[END])
+        return count[END]
+
+    def mark_constant(self, j):
+        self.count[N_FOUND] += 1
+
+    def mark_searched(self, j):
+        pass
+
+    def random_between(self, feature, low, high):
+        share = np.float64(_mix(self.place[feature] ^ _FOR_THRESHOLD) >> np.uint64(11)) * 2.0**-53
+        return (high - low) * share + low
+
+    def random_side(self, feature, i):
+        return _mix(_mix(self.place[feature] ^ _FOR_SIDE) + np.uint64(i)) >> np.uint64(63) == 1
+
+    def end_draw(self):
+        return 0
 
 
 @inline_kernel
-def mark_constant(draw, j):
-    """The feature at position j turned out to be constant in this node."""
-    features = draw.features
-    border = draw.count[N_KNOWN] + draw.count[N_FOUND]
-    feature = features[j]
-    features[j] = features[border]
-    features[border] = feature
-    draw.count[N_FOUND] += 1
+def _mix(x):
+    """A 64-bit hash: one step of splitmix64 (Steele, Lea and Flood 2014)."""
+    x += np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
 
 
-@inline_kernel
-def mark_searched(draw, j):
-    """The feature at position j varies in this node and is searched."""
-    features = draw.features
-    draw.count[END] -= 1
-    border = draw.count[END]
-    feature = features[j]
-    features[j] = features[border]
-    features[border] = feature
+@kernel
+def _sink(features, place, i, end):
+    """Let the feature in position i sink to its place in the heap features[:end]."""
+    child = 2 * i + 1
+    while child < end:
+        if child + 1 < end and place[features[child + 1]] < place[features[child]]:
+            child += 1
+        if place[features[i]] <= place[features[child]]:
+            return
+        _exchange(features, i, child)
+        i = child
+        child = 2 * i + 1
 
 
-@inline_kernel
-def end_draw(draw):
-    """Restore the order of the known constants; return how many are constant now."""
-    n_known = draw.count[N_KNOWN]
-    n_total = n_known + draw.count[N_FOUND]
-    for i in range(n_known):
-        draw.features[i] = draw.constants[i]
-    for i in range(n_known, n_total):
-        draw.constants[i] = draw.features[i]
-    return n_total
+def hash_names(names):
+    """What `KeyedDraw` knows features by.
+
+    Parameters
+    ----------
+    names : sequence of str or int
+
+    Returns
+    -------
+    ndarray of shape (n_features,), uint64
+    """
+    digests = (hashlib.blake2b(str(name).encode(), digest_size=8).digest() for name in names)
+    return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)

@@ -18,12 +18,12 @@ from cart.parameters import (
 )
 from cart.plan import make_plan
 from cart.prune import pruning_path
-from cart.table import encode
 from cart.target import make_records
 from cart.training import (
     check_criterion,
     check_sample_weight,
     check_table,
+    encode_table,
     require_weight,
     restored_on_failure,
 )
@@ -63,6 +63,26 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
     monotonic_cst : array-like of shape (n_features,), default=None
         1: the prediction (the probability of the second class) does not fall when the feature
         rises; -1: does not rise; 0: free. One output, two classes at most.
+    precision : {"float32", "float64"}, default="float32"
+        In which X is kept and compared. "float32" is scikit-learn's: values that agree in about 7
+        digits, 2**24 and 2**24 + 1 say, become one, and so do neighbours within 1e-7. "float64"
+        keeps all doubles apart: ids of 11 digits, timestamps in seconds.
+    feature_draw : {"sequence", "keyed"}, default="sequence"
+        "sequence" is scikit-learn's random stream: the same table with its columns in another
+        order may get another model. "keyed" draws by the name of a feature (its position, where
+        the columns have no names): permuting the columns permutes the model and changes nothing
+        else. `monotonic_cst` goes by position all the same.
+    categorical_features : array-like of bool, int or str, "from_dtype" or None, default=None
+        Which columns hold categories, of any type that sorts: a mask, column numbers or names;
+        "from_dtype" means the categorical and string columns of a DataFrame. A node splits them
+        into two subsets, see `cart.subsets`. What was not met in the node (or not in training
+        at all) goes where most of its rows go; missing values go to the side that is better in
+        training. Not with criterion="absolute_error", nor for sparse tables.
+    min_category_ratio : float, default=3.0
+        A node splits a feature of more than 8 categories only if the mean responses of its
+        categories vary at least so many times as much as chance would make them (the F ratio of
+        an analysis of variance). It keeps trees from sorting rare categories by their noise; 0
+        switches the guard off.
 
     Attributes
     ----------
@@ -74,15 +94,24 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         Number of labels (classification only).
     max_features_ : int
         How many features a split looks at.
+    is_categorical_ : ndarray of shape (n_features_in_,), bool
+        Which features hold categories (with `categorical_features`).
+    categories_ : list of ndarray or None
+        Of each feature the categories, in the order of their codes in `tree_`; None for numbers
+        (with `categorical_features`).
     n_features_in_, n_outputs_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), str
         Column names of X, where all are strings.
+    n_merged_values_ : ndarray of shape (n_features_in_,), int64
+        How many distinct values of each column single precision merges into others. A UserWarning
+        names columns where they are more than 1 %, or any at all of integers or dates.
 
     Notes
     -----
     For the same data, parameters and `random_state` the tree is the one that scikit-learn
-    grows, node for node. X is compared in single precision, as there. Missing values (nan) go
-    to the side that is better in training; where none was missing, to the larger side.
+    grows, node for node. Missing values (nan) go to the side that is better in training; where
+    none was missing, to the larger side. Dates and durations count as seconds (dates since 1970,
+    UTC).
     """
 
     __metadata_request__fit = {"check_input": metadata_routing.UNUSED}
@@ -92,7 +121,8 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
     def __init__(
         self, *, criterion, splitter, max_depth, min_samples_split, min_samples_leaf,
         min_weight_fraction_leaf, max_features, random_state, max_leaf_nodes,
-        min_impurity_decrease, ccp_alpha, monotonic_cst, class_weight=None,
+        min_impurity_decrease, ccp_alpha, monotonic_cst, precision, categorical_features,
+        min_category_ratio, feature_draw, class_weight=None,
     ):  # fmt: skip
         self.criterion = criterion
         self.splitter = splitter
@@ -107,6 +137,10 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         self.class_weight = class_weight
         self.ccp_alpha = ccp_alpha
         self.monotonic_cst = monotonic_cst
+        self.precision = precision
+        self.categorical_features = categorical_features
+        self.min_category_ratio = min_category_ratio
+        self.feature_draw = feature_draw
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None, check_input=True):
@@ -121,23 +155,24 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative; rows of weight 0 are left out.
         check_input : bool, default=True
-            False skips the checks of X and y: X is a float32 array, y an array.
+            False skips the checks of X and y: X is an array of that `precision`, y an array.
 
         Returns
         -------
         self
         """
         with restored_on_failure(self):
+            given = X
             if check_input:
                 X, y = check_table(self, X, y)
             else:
                 self.n_features_in_ = X.shape[1]
             check_criterion(self.criterion, y)
             weight = check_sample_weight(sample_weight, X)
-            self._grow(X, y, 1.0 if weight is None else weight)
+            self._grow(given, X, y, 1.0 if weight is None else weight)
         return self
 
-    def _grow(self, X, y, weight):
+    def _grow(self, given, X, y, weight):
         random_state = check_random_state(self.random_state)
         target = self._encode_target(y)
         criterion = self._criteria[self.criterion]
@@ -149,7 +184,8 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         require_weight(weight)
         records = make_records(target.codes, weight)
         self.max_features_ = plan.limits.max_features
-        self.tree_ = grow_tree(encode(X), records, plan, random_state.randint(DRAW_SEED_MAX))
+        table = encode_table(self, given, X)
+        self.tree_ = grow_tree(table, records, plan, random_state.randint(DRAW_SEED_MAX))
 
     def cost_complexity_pruning_path(self, X, y, sample_weight=None):
         """The subtrees that growing `ccp_alpha` prunes to, from the whole tree to its root.
@@ -191,7 +227,7 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         ----------
         X : array-like of shape (n_samples, n_features)
         check_input : bool, default=True
-            False skips the checks: X is a float32 array.
+            False skips the checks: X is an array of that `precision`.
 
         Returns
         -------
@@ -249,7 +285,8 @@ class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
         self, *, criterion="gini", splitter="best", max_depth=None, min_samples_split=2,
         min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features=None, random_state=None,
         max_leaf_nodes=None, min_impurity_decrease=0.0, class_weight=None, ccp_alpha=0.0,
-        monotonic_cst=None,
+        monotonic_cst=None, precision="float32",
+        categorical_features=None, min_category_ratio=3.0, feature_draw="sequence",
     ):  # fmt: skip
         super().__init__(
             criterion=criterion, splitter=splitter, max_depth=max_depth,
@@ -257,7 +294,10 @@ class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
             min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
             random_state=random_state, max_leaf_nodes=max_leaf_nodes,
             min_impurity_decrease=min_impurity_decrease, class_weight=class_weight,
-            ccp_alpha=ccp_alpha, monotonic_cst=monotonic_cst,
+            ccp_alpha=ccp_alpha, monotonic_cst=monotonic_cst, precision=precision,
+            categorical_features=categorical_features,
+            min_category_ratio=min_category_ratio,
+            feature_draw=feature_draw,
         )  # fmt: skip
 
 
@@ -272,6 +312,8 @@ class DecisionTreeRegressor(RegressorOutputs, BaseDecisionTree):
         self, *, criterion="squared_error", splitter="best", max_depth=None, min_samples_split=2,
         min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features=None, random_state=None,
         max_leaf_nodes=None, min_impurity_decrease=0.0, ccp_alpha=0.0, monotonic_cst=None,
+        precision="float32",
+        categorical_features=None, min_category_ratio=3.0, feature_draw="sequence",
     ):  # fmt: skip
         super().__init__(
             criterion=without_deprecated(criterion), splitter=splitter, max_depth=max_depth,
@@ -279,7 +321,10 @@ class DecisionTreeRegressor(RegressorOutputs, BaseDecisionTree):
             min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
             random_state=random_state, max_leaf_nodes=max_leaf_nodes,
             min_impurity_decrease=min_impurity_decrease, ccp_alpha=ccp_alpha,
-            monotonic_cst=monotonic_cst,
+            monotonic_cst=monotonic_cst, precision=precision,
+            categorical_features=categorical_features,
+            min_category_ratio=min_category_ratio,
+            feature_draw=feature_draw,
         )  # fmt: skip
 
 
@@ -293,7 +338,8 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
         self, *, criterion="gini", splitter="random", max_depth=None, min_samples_split=2,
         min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features="sqrt", random_state=None,
         max_leaf_nodes=None, min_impurity_decrease=0.0, class_weight=None, ccp_alpha=0.0,
-        monotonic_cst=None,
+        monotonic_cst=None, precision="float32",
+        categorical_features=None, min_category_ratio=3.0, feature_draw="sequence",
     ):  # fmt: skip
         super().__init__(
             criterion=criterion, splitter=splitter, max_depth=max_depth,
@@ -301,7 +347,10 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
             min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
             random_state=random_state, max_leaf_nodes=max_leaf_nodes,
             min_impurity_decrease=min_impurity_decrease, class_weight=class_weight,
-            ccp_alpha=ccp_alpha, monotonic_cst=monotonic_cst,
+            ccp_alpha=ccp_alpha, monotonic_cst=monotonic_cst, precision=precision,
+            categorical_features=categorical_features,
+            min_category_ratio=min_category_ratio,
+            feature_draw=feature_draw,
         )  # fmt: skip
 
 
@@ -315,7 +364,8 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
         self, *, criterion="squared_error", splitter="random", max_depth=None,
         min_samples_split=2, min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features=1.0,
         random_state=None, min_impurity_decrease=0.0, max_leaf_nodes=None, ccp_alpha=0.0,
-        monotonic_cst=None,
+        monotonic_cst=None, precision="float32",
+        categorical_features=None, min_category_ratio=3.0, feature_draw="sequence",
     ):  # fmt: skip
         super().__init__(
             criterion=criterion, splitter=splitter, max_depth=max_depth,
@@ -323,5 +373,8 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
             min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
             random_state=random_state, max_leaf_nodes=max_leaf_nodes,
             min_impurity_decrease=min_impurity_decrease, ccp_alpha=ccp_alpha,
-            monotonic_cst=monotonic_cst,
+            monotonic_cst=monotonic_cst, precision=precision,
+            categorical_features=categorical_features,
+            min_category_ratio=min_category_ratio,
+            feature_draw=feature_draw,
         )  # fmt: skip

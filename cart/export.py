@@ -1,24 +1,95 @@
-"""Text, Graphviz and matplotlib pictures of a tree: scikit-learn's, of the tree it would have."""
+"""Text, Graphviz and matplotlib pictures of a tree: scikit-learn's, of the tree it would have.
+
+A split on a subset has no form there. It is drawn as a split on a feature of its own, named after
+its condition, and what scikit-learn says of the threshold is taken out again.
+"""
 
 import functools
+import re
 
+import numpy as np
 import sklearn.tree
 
-from cart.bridge import to_sklearn
+from cart.bridge import holding, to_sklearn
+from cart.nodes import Nodes
+from cart.tree import Tree
+
+_NAMED = 8  # categories that a condition names
 
 
-def _of_our_tree(draw):
-    """`draw` for trees of `cart` as well."""
+def _of_our_tree(draw, default_name):
+    """`draw` for trees of `cart` as well; features without a name get the default."""
 
     @functools.wraps(draw)
-    def draw_ours(decision_tree, *args, **kwargs):
-        if not isinstance(decision_tree, sklearn.tree.BaseDecisionTree):
-            decision_tree = to_sklearn(decision_tree)
-        return draw(decision_tree, *args, **kwargs)
+    def draw_ours(decision_tree, *args, feature_names=None, **kwargs):
+        if isinstance(decision_tree, sklearn.tree.BaseDecisionTree):
+            return draw(decision_tree, *args, feature_names=feature_names, **kwargs)
+        if not hasattr(decision_tree, "tree_"):
+            to_sklearn(decision_tree)  # says what is wrong with it
+        tree = decision_tree.tree_
+        if not tree.is_subset.any():
+            peer = holding(decision_tree, tree)  # thresholds are shown in double precision
+            return draw(peer, *args, feature_names=feature_names, **kwargs)
+        if feature_names is None:
+            feature_names = [default_name.format(j) for j in range(tree.n_features)]
+        conditions = _conditions(decision_tree, feature_names)
+        names = [*feature_names, *(left for left, _ in conditions)]
+        peer = holding(decision_tree, _with_own_features(tree))
+        peer.n_features_in_ = len(names)
+        out_file = args[0] if args else kwargs.pop("out_file", None)  # of Graphviz
+        drawn = _without_thresholds(draw(peer, feature_names=names, **kwargs), conditions)
+        return drawn if out_file is None else _write(drawn, out_file)
 
     return draw_ours
 
 
-export_text = _of_our_tree(sklearn.tree.export_text)
-export_graphviz = _of_our_tree(sklearn.tree.export_graphviz)
-plot_tree = _of_our_tree(sklearn.tree.plot_tree)
+def _write(text, out_file):
+    if isinstance(out_file, str):
+        with open(out_file, "w", encoding="utf-8") as file:
+            file.write(text)
+    else:
+        out_file.write(text)
+
+
+def _with_own_features(tree):
+    """The tree with every split on a subset as one at 0 on a new feature."""
+    feature, threshold = tree.feature.copy(), tree.threshold.copy()
+    subset = np.flatnonzero(tree.is_subset)
+    feature[subset] = tree.n_features + np.arange(len(subset))
+    threshold[subset] = 0.0
+    nodes = Nodes(*tree.nodes)._replace(feature=feature, threshold=threshold)
+    return Tree(nodes, tree.n_features + len(subset))
+
+
+def _conditions(estimator, feature_names):
+    """What rows that go left, and that go right, fulfil at each split on a subset."""
+    tree = estimator.tree_
+    conditions = []
+    for node in np.flatnonzero(tree.is_subset):
+        feature = tree.feature[node]
+        listed, listed_left = tree.categories.of(node)
+        named = [str(c) for c in estimator.categories_[feature][listed[:_NAMED]]]
+        if len(listed) > _NAMED:
+            named.append(f"{len(listed) - _NAMED} more")
+        name, members = feature_names[feature], "{" + ", ".join(named) + "}"
+        members = members.replace('"', "'")  # Graphviz would escape them
+        either = f"{name} in {members}", f"{name} not in {members}"
+        conditions.append(either if listed_left else either[::-1])
+    return conditions
+
+
+def _without_thresholds(drawn, conditions):
+    """Text, or matplotlib's annotations, with the conditions as they are."""
+    if isinstance(drawn, list):
+        for annotation in drawn:
+            annotation.set_text(_without_thresholds(annotation.get_text(), conditions))
+        return drawn
+    for left, right in conditions:
+        drawn = re.sub(re.escape(left) + r" (<=|&le;|&#8804;) 0(\.0*)?", lambda _, t=left: t, drawn)
+        drawn = re.sub(re.escape(left) + r" > +0(\.0*)?", lambda _, t=right: t, drawn)
+    return drawn
+
+
+export_text = _of_our_tree(sklearn.tree.export_text, "feature_{}")
+export_graphviz = _of_our_tree(sklearn.tree.export_graphviz, "x[{}]")
+plot_tree = _of_our_tree(sklearn.tree.plot_tree, "x[{}]")

@@ -11,13 +11,13 @@ import numpy as np
 
 from cart import criteria
 from cart.criteria import EPSILON
-from cart.draw import Draw
+from cart.draw import Draw, KeyedDraw, child_key, root_key
 from cart.jit import entry_kernel, inline_kernel, kernel
 from cart.node import Node, load_node
 from cart.nodes import LEAF, UNDEFINED, Nodes
 from cart.prune import prune
 from cart.split import NO_SPLIT, Bounds, Split, best_split, cut_at, divide
-from cart.table import SparseTable
+from cart.subsets import write_list
 from cart.tree import Tree
 
 
@@ -39,11 +39,13 @@ class Frontier(NamedTuple):
     middle: np.ndarray  # float64: between the values of the children
     direction: np.ndarray  # float64: of the split's monotonic constraint
     improvement: np.ndarray  # float64
+    key: np.ndarray  # uint64: of the node's draws
 
     @classmethod
     def create(cls, capacity):
         integers = (np.empty(capacity, np.int64) for _ in range(7))
-        return cls(*integers, *(np.empty(capacity) for _ in range(8)))
+        floats = (np.empty(capacity) for _ in range(8))
+        return cls(*integers, *floats, np.empty(capacity, np.uint64))
 
 
 class Examined(NamedTuple):
@@ -64,9 +66,10 @@ class Workspace(NamedTuple):
 
     nodes: Nodes
     node: Node
-    draw: Draw
+    draw: Draw | KeyedDraw
     frontier: Frontier
     criterion: tuple
+    table: tuple
 
 
 def create_workspace(plan, n_samples, n_rows, table):
@@ -79,11 +82,18 @@ def create_workspace(plan, n_samples, n_rows, table):
         n_nodes = min(n_nodes, 2 ** (limits.max_depth + 1) - 1)
     return Workspace(
         Nodes.create(n_nodes, plan.n_outputs, plan.n_values),
-        Node.create(n_samples, plan.n_outputs, n_rows if isinstance(table, SparseTable) else 0),
-        Draw.create(len(table.columns)),
+        Node.create(n_samples, plan.n_outputs),
+        _create_draw(plan, len(table.columns)),
         Frontier.create(n_nodes + 3),
         plan.criterion.create(plan.n_outputs, plan.n_values, n_samples),
+        table.with_room(n_samples, n_rows, n_nodes, plan.n_outputs, plan.n_values),
     )
+
+
+def _create_draw(plan, n_features):
+    if plan.feature_keys is None:
+        return Draw.create(n_features)
+    return KeyedDraw.create(plan.feature_keys)
 
 
 def grow_tree(table, records, plan, seed, workspace=None):
@@ -96,7 +106,7 @@ def grow_tree(table, records, plan, seed, workspace=None):
         Weight and targets (class codes or numbers) of every row; weight 0 is out of the tree.
     plan : Plan
     seed : int
-        Start of the feature draw's random stream, in [0, 2**31 - 1).
+        Of the draws, in [0, 2**31 - 1).
     workspace : Workspace, optional
         From `create_workspace`, for at least as many rows as have a weight.
 
@@ -109,9 +119,7 @@ def grow_tree(table, records, plan, seed, workspace=None):
     if workspace is None:
         workspace = create_workspace(plan, len(samples), len(records), table)
     workspace.draw.restart(seed)
-    if isinstance(table, SparseTable):
-        workspace.node.positions[:] = -1
-        workspace.node.positions[samples.astype(np.int64)] = np.arange(len(samples))
+    workspace.table.begin_tree(samples.astype(np.int64))
     follow = sums_depend_on_order(plan, weight)
     if not follow:
         kinds_records, kinds = number_kinds(records, plan.n_values)
@@ -120,9 +128,9 @@ def grow_tree(table, records, plan, seed, workspace=None):
     grow = _grow_depth_first if plan.limits.max_leaf_nodes < 0 else _grow_best_first
     total_weight = weight.sum()
     limits = plan.limits._replace(min_weight_leaf=plan.min_weight_fraction_leaf * total_weight)
-    n_nodes = grow(plan.splitter, *workspace, table, records, samples, limits, follow, total_weight)
+    n_nodes = grow(plan.splitter, *workspace, records, samples, limits, follow, total_weight)
     nodes = Nodes(*(array[:n_nodes].copy() for array in workspace.nodes))
-    tree = Tree(nodes, len(table.columns))
+    tree = Tree(nodes, len(table.columns), workspace.table.end_tree(nodes))
     return prune(tree, plan.ccp_alpha) if plan.ccp_alpha > 0.0 else tree
 
 
@@ -208,7 +216,7 @@ def write_leaf(nodes, i):
 
 @kernel
 def examine_node(
-    splitter, criterion, node, draw, table, records, samples, start, n, depth, impurity,
+    splitter, criterion, node, draw, key, table, records, samples, start, n, depth, impurity,
     n_constant, limits, bounds, follow, total_weight,
 ):  # fmt: skip
     """Load a node, search its best split and bring its samples into the order left | right.
@@ -223,7 +231,7 @@ def examine_node(
     weight = criterion.weight[0]
     if may_split(n, weight, depth, impurity, limits):
         split, last_feature, n_constant = best_split(
-            splitter, criterion, node, draw, table, samples, start, n, limits, bounds,
+            splitter, criterion, node, draw, key, table, samples, start, n, limits, bounds,
             n_constant, follow,
         )  # fmt: skip
         if split.column >= 0:
@@ -259,7 +267,7 @@ def child_bounds(bounds, direction, middle, is_left):
 
 @kernel
 def _push(
-    frontier, height, start, end, depth, parent, side, n_constant, impurity, bounds
+    frontier, height, start, end, depth, parent, side, n_constant, impurity, bounds, key
 ):  # fmt: skip
     frontier.start[height] = start
     frontier.end[height] = end
@@ -270,6 +278,7 @@ def _push(
     frontier.impurity[height] = impurity
     frontier.lower[height] = bounds.lower
     frontier.upper[height] = bounds.upper
+    frontier.key[height] = key
     return height + 1
 
 
@@ -279,7 +288,8 @@ def _grow_depth_first(
     total_weight,
 ):  # fmt: skip
     no_bounds = Bounds(-np.inf, np.inf)
-    height = _push(frontier, 0, 0, samples.shape[0], 0, -1, 0, 0, 0.0, no_bounds)
+    root = root_key(draw)
+    height = _push(frontier, 0, 0, samples.shape[0], 0, -1, 0, 0, 0.0, no_bounds, root)
     n_nodes = 0
     while height > 0:
         height -= 1
@@ -288,9 +298,10 @@ def _grow_depth_first(
         depth = frontier.depth[height]
         parent = frontier.parent[height]
         bounds = Bounds(frontier.lower[height], frontier.upper[height])
+        key = frontier.key[height]
         n = end - start
         found = examine_node(
-            splitter, criterion, node, draw, table, records, samples, start, n, depth,
+            splitter, criterion, node, draw, key, table, records, samples, start, n, depth,
             frontier.impurity[height], frontier.n_constant[height], limits, bounds, follow,
             total_weight,
         )  # fmt: skip
@@ -302,16 +313,19 @@ def _grow_depth_first(
             else:
                 nodes.children_right[parent] = this
         write_node(nodes, this, found, n, criterion, limits, bounds)
+        write_list(table, node, this, found.split.column)
         if found.split.column >= 0:
             direction = limits.monotonic[found.split.feature]
             middle = start + found.n_left
             height = _push(
                 frontier, height, middle, end, depth + 1, this, 0, found.n_constant,
                 found.impurity_right, child_bounds(bounds, direction, found.middle, False),
+                child_key(draw, key, False),
             )  # fmt: skip
             height = _push(  # the left child on top: it is grown next
                 frontier, height, start, middle, depth + 1, this, 1, found.n_constant,
                 found.impurity_left, child_bounds(bounds, direction, found.middle, True),
+                child_key(draw, key, True),
             )  # fmt: skip
     return n_nodes
 
@@ -329,7 +343,8 @@ def _grow_best_first(
     n_splits_left = limits.max_leaf_nodes - 1
     _enter(
         splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits, follow,
-        total_weight, 0, samples.shape[0], 0, 0.0, Bounds(-np.inf, np.inf), n_nodes, height,
+        total_weight, 0, samples.shape[0], 0, 0.0, Bounds(-np.inf, np.inf), root_key(draw),
+        n_nodes, height,
     )  # fmt: skip
     n_nodes += 1
     height += 1
@@ -348,6 +363,7 @@ def _grow_best_first(
         impurity_left = frontier.impurity_left[height]
         impurity_right = frontier.impurity_right[height]
         bounds = Bounds(frontier.lower[height], frontier.upper[height])
+        key = frontier.key[height]
         direction = frontier.direction[height]
         middle = frontier.middle[height]
         nodes.children_left[this] = n_nodes
@@ -355,12 +371,14 @@ def _grow_best_first(
         _enter(
             splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits,
             follow, total_weight, start, end_left, depth, impurity_left,
-            child_bounds(bounds, direction, middle, True), n_nodes, height,
+            child_bounds(bounds, direction, middle, True), child_key(draw, key, True),
+            n_nodes, height,
         )  # fmt: skip
         _enter(
             splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits,
             follow, total_weight, end_left, end, depth, impurity_right,
-            child_bounds(bounds, direction, middle, False), n_nodes + 1, height + 1,
+            child_bounds(bounds, direction, middle, False), child_key(draw, key, False),
+            n_nodes + 1, height + 1,
         )  # fmt: skip
         _heap_push(frontier, height)
         _heap_push(frontier, height + 1)
@@ -372,16 +390,17 @@ def _grow_best_first(
 @kernel
 def _enter(
     splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits, follow,
-    total_weight, start, end, depth, impurity, bounds, this, row,
+    total_weight, start, end, depth, impurity, bounds, key, this, row,
 ):  # fmt: skip
     """Write node `this` with the split it would get, and its frontier record into `row`."""
     n = end - start
     found = examine_node(
-        splitter, criterion, node, draw, table, records, samples, start, n, depth, impurity, 0,
+        splitter, criterion, node, draw, key, table, records, samples, start, n, depth, impurity, 0,
         limits, bounds, follow, total_weight,
     )  # fmt: skip
     write_node(nodes, this, found, n, criterion, limits, bounds)
-    _push(frontier, row, start, end, depth, this, found.split.column < 0, 0, 0.0, bounds)
+    write_list(table, node, this, found.split.column)
+    _push(frontier, row, start, end, depth, this, found.split.column < 0, 0, 0.0, bounds, key)
     frontier.end_left[row] = start + found.n_left
     frontier.impurity_left[row] = found.impurity_left
     frontier.impurity_right[row] = found.impurity_right
@@ -407,6 +426,7 @@ def _move_record(frontier, source, target):
     frontier.middle[target] = frontier.middle[source]
     frontier.direction[target] = frontier.direction[source]
     frontier.improvement[target] = frontier.improvement[source]
+    frontier.key[target] = frontier.key[source]
 
 
 @kernel

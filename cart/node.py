@@ -12,8 +12,8 @@ import numpy as np
 
 from cart import criteria
 from cart.jit import inline_kernel, kernel
-from cart.order import N_COUNTS, record_of, sort_keys
-from cart.table import MISSING, row_of
+from cart.order import N_COUNTS, record_of, row_of, sort_keys
+from cart.rank import MISSING
 
 
 class Node(NamedTuple):
@@ -22,29 +22,39 @@ class Node(NamedTuple):
     records: np.ndarray  # (n_records, 1 + n_outputs) float64: weight and targets
     numbers: np.ndarray  # (n,) uint32: of each sample's record
     codes: np.ndarray  # (n,) uint32: of the feature at hand, of all samples or of those listed
-    listed: np.ndarray  # (n,) uint32: positions of the samples listed
     keys: np.ndarray  # (n,) uint64: samples in the order of the last feature looked at
-    unlisted: np.ndarray  # (2,) int64: first and end of the keys that are left out
-    spare_codes: np.ndarray  # (n,) uint32
     spare_keys: np.ndarray  # (n,) uint64
     counts: np.ndarray  # (N_COUNTS,) int64
     spare_samples: np.ndarray  # (n,) uint64
-    positions: np.ndarray  # (n_rows,) int64: of each row in the samples, for sparse tables
 
     @classmethod
-    def create(cls, n, n_outputs, n_rows):
+    def create(cls, n, n_outputs):
         return cls(
             np.empty((n, 1 + n_outputs)),
             np.empty(n, np.uint32),
             np.empty(n, np.uint32),
-            np.empty(n, np.uint32),
             np.empty(n, np.uint64),
-            np.zeros(2, np.int64),
-            np.empty(n, np.uint32),
             np.empty(n, np.uint64),
             np.empty(N_COUNTS, np.int64),
             np.empty(n, np.uint64),
-            np.full(n_rows, -1),
+        )
+
+
+class Listed(NamedTuple):
+    """Which samples of a node are looked at in a sparse table."""
+
+    at: np.ndarray  # (n,) uint32: their positions in the node; `Node.codes` has their codes
+    unlisted: np.ndarray  # (2,) int64: first and end of the keys of the others
+    positions: np.ndarray  # (n_rows,) int64: of each row in the tree's samples; -1: not in bag
+    spare_codes: np.ndarray  # (n,) uint32
+
+    @classmethod
+    def create(cls, n, n_rows):
+        return cls(
+            np.empty(n, np.uint32),
+            np.zeros(2, np.int64),
+            np.empty(n_rows, np.int64),
+            np.empty(n, np.uint32),
         )
 
 
@@ -107,7 +117,7 @@ def order_node(node, n, lowest, highest, n_missing, gap, follow):
 
 
 @kernel
-def order_listed(node, n, n_listed, lowest, highest, zero):
+def order_listed(node, listed, n, n_listed, lowest, highest, zero):
     """Put the keys of the listed samples into order: lower than zero first, higher at the end."""
     n_lower = 0
     for j in range(n_listed):
@@ -117,7 +127,7 @@ def order_listed(node, n, n_listed, lowest, highest, zero):
     higher = first
     for j in range(n_listed):
         code = node.codes[j]
-        key = np.uint64(code - lowest) << np.uint64(32) | np.uint64(node.numbers[node.listed[j]])
+        key = np.uint64(code - lowest) << np.uint64(32) | np.uint64(node.numbers[listed.at[j]])
         if code < zero:
             node.keys[lower] = key
             lower += 1
@@ -129,8 +139,8 @@ def order_listed(node, n, n_listed, lowest, highest, zero):
     sort_keys(node.keys[first:], n - first, n_bits, node.counts, node.spare_keys)
     node.keys[n_lower] = np.uint64(zero - lowest) << np.uint64(32)
     node.keys[first - 1] = node.keys[n_lower]
-    node.unlisted[0] = n_lower
-    node.unlisted[1] = first
+    listed.unlisted[0] = n_lower
+    listed.unlisted[1] = first
 
 
 @inline_kernel
@@ -212,14 +222,14 @@ def divide_keys(node, n, left_code, missing_left, follow):
 
 
 @kernel
-def divide_listed(node, n, n_listed, left_code, zero):
+def divide_listed(node, listed, n, n_listed, left_code, zero):
     """`divide_keys` for the listed samples that go another way than those that are 0."""
     is_zero_left = zero <= left_code
     n_others = 0
     for j in range(n_listed):
         if (node.codes[j] <= left_code) != is_zero_left:
             at = n - 1 - n_others if is_zero_left else n_others
-            node.keys[at] = np.uint64(node.numbers[node.listed[j]])
+            node.keys[at] = np.uint64(node.numbers[listed.at[j]])
             n_others += 1
     return n - n_others if is_zero_left else n_others
 

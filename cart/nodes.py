@@ -34,3 +34,56 @@ class Nodes(NamedTuple):
             np.empty(capacity, np.uint8),
             np.empty((capacity, n_outputs, n_values)),
         )
+
+
+class Categories(NamedTuple):
+    """Which categories go left at the nodes that split on a subset; their threshold is nan.
+
+    A node lists the categories of its smaller side; all others, those it has not met in training
+    too, go to the other side.
+    """
+
+    start: np.ndarray  # (n_nodes + 1,) int64: node i owns listed[start[i]:start[i + 1]]
+    listed: np.ndarray  # uint32, ascending per node
+    listed_left: np.ndarray  # (n_nodes,) uint8: do the listed ones go left?
+
+    @classmethod
+    def of_nodes(cls, nodes, subsets):
+        """What the growing of `nodes` has left in `subsets`."""
+        n_nodes = len(nodes.feature)
+        grown = cls(subsets.start[: n_nodes + 1], subsets.listed, subsets.listed_left[:n_nodes])
+        return grown.select(np.arange(n_nodes), np.isnan(nodes.threshold))
+
+    def select(self, kept, is_subset):
+        """Those of the nodes `kept`, empty where `is_subset` is False."""
+        sizes = np.where(is_subset, np.diff(self.start)[kept], 0)
+        start = np.concatenate(([0], np.cumsum(sizes)))
+        offset = np.repeat(self.start[kept] - start[:-1], sizes)
+        listed = self.listed[np.arange(start[-1]) + offset]
+        return Categories(start, listed, np.where(is_subset, self.listed_left[kept], 0))
+
+    def in_one(self, is_subset):
+        """All lists in one array, each behind a number: twice its length, plus 1 if it goes left.
+
+        Returns
+        -------
+        begins : ndarray of shape (n_nodes,), int64
+            Where a node's list begins; -1 where `is_subset` is False.
+        lists : ndarray, uint32
+        """
+        nodes = np.flatnonzero(is_subset)
+        sizes = np.diff(self.start)[nodes]
+        ends = np.cumsum(sizes + 1)
+        begins = np.full(len(is_subset), -1)
+        begins[nodes] = ends - sizes - 1
+        lists = np.empty(len(self.listed) + len(nodes), np.uint32)
+        is_head = np.zeros(len(lists), bool)
+        is_head[begins[nodes]] = True
+        lists[is_head] = 2 * sizes + self.listed_left[nodes]
+        lists[~is_head] = self.listed
+        return begins, lists
+
+    def of(self, node):
+        """The categories that the node lists, and whether they go left."""
+        listed = self.listed[self.start[node] : self.start[node + 1]]
+        return listed, bool(self.listed_left[node])

@@ -28,6 +28,12 @@ def code_of(key):
     return np.uint32(key >> CODE_SHIFT)
 
 
+@inline_kernel
+def row_of(sample):
+    """Row of the table; a sample is the number of its kind above the row, 32 bits each."""
+    return np.int64(sample & np.uint64(0xFFFFFFFF))
+
+
 @kernel
 def sort_by_insertion(keys, n):
     """Sort keys[:n]; for a few keys, or nearly sorted ones."""

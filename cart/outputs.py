@@ -7,11 +7,11 @@ shape (n_samples, n_outputs, n_values) of class shares, or of means (n_values is
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import metadata_routing
-from sklearn.utils.validation import _check_n_features, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_n_features, check_is_fitted
 
 from cart import criteria
 from cart.target import encode_labels, encode_numbers
-from cart.training import missing_values_rule, refuse_sparse_gaps
+from cart.training import check_rows
 
 
 class _Outputs:
@@ -19,12 +19,7 @@ class _Outputs:
         """X as the kernels take it; with `check_input=False` it is already so."""
         check_is_fitted(self)
         if check_input:
-            X = validate_data(
-                self, X, dtype=np.float32, order="C", reset=False, accept_sparse="csr",
-                ensure_all_finite=missing_values_rule(self),
-            )  # fmt: skip
-            refuse_sparse_gaps(X)
-            return X
+            return check_rows(self, X)
         _check_n_features(self, X, reset=False)
         return X
 
@@ -52,7 +47,7 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         ----------
         X : array-like of shape (n_samples, n_features)
         check_input : bool, default=True
-            False skips the checks: X is a float32 array in C order.
+            False skips the checks: X is an array of that `precision` in C order.
 
         Returns
         -------
@@ -77,7 +72,7 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         ----------
         X : array-like of shape (n_samples, n_features)
         check_input : bool, default=True
-            False skips the checks: X is a float32 array in C order.
+            False skips the checks: X is an array of that `precision` in C order.
 
         Returns
         -------
@@ -115,7 +110,7 @@ class RegressorOutputs(RegressorMixin, _Outputs):
         ----------
         X : array-like of shape (n_samples, n_features)
         check_input : bool, default=True
-            False skips the checks: X is a float32 array in C order.
+            False skips the checks: X is an array of that `precision` in C order.
 
         Returns
         -------

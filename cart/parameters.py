@@ -29,6 +29,10 @@ TREE_CONSTRAINTS = {
     "min_impurity_decrease": [Interval(Real, 0.0, None, closed="left")],
     "ccp_alpha": [Interval(Real, 0.0, None, closed="left")],
     "monotonic_cst": ["array-like", None],
+    "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
+    "min_category_ratio": [Interval(Real, 0.0, None, closed="left")],
+    "feature_draw": [StrOptions({"sequence", "keyed"})],
+    "precision": [StrOptions({"float32", "float64"})],
 }
 CLASSIFIER_CRITERION = [StrOptions(set(criteria.CLASSIFICATION))]
 REGRESSOR_CRITERION = [StrOptions(set(criteria.REGRESSION))]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.draw import hash_names
 from cart.split import BestSplitter, RandomSplitter
 
 UNLIMITED = np.iinfo(np.int32).max
@@ -22,6 +23,7 @@ class Limits(NamedTuple):
     max_features: int
     max_leaf_nodes: int  # -1: unlimited
     min_impurity_decrease: float
+    min_category_ratio: float
     is_monotonic: bool  # is any feature constrained?
     monotonic: np.ndarray  # (n_features,) int8: of the first class's share, or of the mean
 
@@ -36,6 +38,7 @@ class Plan(NamedTuple):
     ccp_alpha: float
     n_outputs: int
     n_values: int  # greatest number of classes; 1 in regression
+    feature_keys: np.ndarray | None  # (n_features,) uint64: of a keyed draw
 
 
 def make_plan(params, criterion, splitter, n_samples, n_features, n_outputs, n_values):
@@ -44,6 +47,7 @@ def make_plan(params, criterion, splitter, n_samples, n_features, n_outputs, n_v
     Parameters
     ----------
     params : object with the parameters of a decision tree as attributes, valid ones
+        And `feature_names_in_`, where the features have names.
     criterion : a class of cart.criteria
     splitter : {"best", "random"}
     n_samples, n_features, n_outputs : int
@@ -70,6 +74,7 @@ def make_plan(params, criterion, splitter, n_samples, n_features, n_outputs, n_v
         max_features=resolve_max_features(params.max_features, n_features),
         max_leaf_nodes=-1 if params.max_leaf_nodes is None else int(params.max_leaf_nodes),
         min_impurity_decrease=float(params.min_impurity_decrease),
+        min_category_ratio=float(getattr(params, "min_category_ratio", 0.0)),
         is_monotonic=params.monotonic_cst is not None,
         monotonic=_resolve_monotonic(params.monotonic_cst, n_features, n_outputs, n_values),
     )
@@ -81,6 +86,7 @@ def make_plan(params, criterion, splitter, n_samples, n_features, n_outputs, n_v
         float(params.ccp_alpha),
         n_outputs,
         n_values,
+        _resolve_feature_keys(params, n_features),
     )
 
 
@@ -120,6 +126,13 @@ def _resolve_monotonic(constraints, n_features, n_outputs, n_values):
         )
     sign = -1 if n_values == 2 else 1  # of two classes, users constrain the second
     return sign * constraints.astype(np.int8)
+
+
+def _resolve_feature_keys(params, n_features):
+    """What a keyed draw knows the features by: their names, else their positions."""
+    if params.feature_draw != "keyed":
+        return None
+    return hash_names(getattr(params, "feature_names_in_", range(n_features)))
 
 
 def _count(number_or_fraction, n_samples):

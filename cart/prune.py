@@ -42,7 +42,8 @@ def prune(tree, ccp_alpha):
     nodes.feature[leaf] = UNDEFINED
     nodes.threshold[leaf] = UNDEFINED
     nodes.missing_go_to_left[leaf] = 0
-    return Tree(nodes, tree.n_features)
+    categories = tree.categories and tree.categories.select(kept, ~leaf)
+    return Tree(nodes, tree.n_features, categories)
 
 
 def pruning_path(tree):

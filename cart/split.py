@@ -15,29 +15,39 @@ from cart.draw import (
     mark_constant,
     mark_searched,
     next_feature,
-    random_below,
     random_between,
+    random_side,
 )
 from cart.jit import dispatch, inline_kernel, kernel
 from cart.node import (
     divide_in_order,
-    divide_keys,
-    divide_listed,
     divide_stably,
     known_range,
-    order_listed,
-    order_node,
     rotate,
 )
 from cart.order import code_of
+from cart.rank import MISSING
+from cart.subsets import (
+    EXACT,
+    find_places,
+    is_categorical,
+    keep_subset,
+    meet_categories,
+    order_categories,
+    put_in_one_place,
+    take_places,
+    take_sides,
+    try_all_subsets,
+    vary_enough,
+)
 from cart.table import (
     FEATURE_THRESHOLD,
-    MISSING,
+    divide_codes,
     gather,
     keeps_order,
     next_cut,
+    order_codes,
     remember,
-    zero_code,
 )
 
 
@@ -71,12 +81,13 @@ def same_value(table, column, low, high):
     if high - low > table.reach[column]:
         return False
     first = table.level_start[column]
-    return table.levels[first + high] <= np.float32(table.levels[first + low] + FEATURE_THRESHOLD)
+    low_value = np.float32(table.levels[first + low])
+    return table.levels[first + high] <= np.float32(low_value + FEATURE_THRESHOLD)
 
 
 @kernel
 def best_split(
-    splitter, criterion, node, draw, table, samples, start, n, limits, bounds, n_constant,
+    splitter, criterion, node, draw, key, table, samples, start, n, limits, bounds, n_constant,
     follow,
 ):  # fmt: skip
     """Draw features and search each.
@@ -98,7 +109,7 @@ def best_split(
     follow = follow and keeps_order(table)
     best = NO_SPLIT
     last_feature = -1
-    begin_draw(draw, n_constant)
+    begin_draw(draw, key, n_constant)
     j = next_feature(draw, limits.max_features)
     while j >= 0:
         feature = draw.features[j]
@@ -108,16 +119,25 @@ def best_split(
         n_missing = 0
         if highest == MISSING:
             lowest, highest, n_missing = known_range(node.codes, n)
+        lowest, highest, n_present = find_places(
+            table, splitter, criterion, node, n, n_missing, draw, feature, limits, lowest, highest
+        )
         if n_missing < n and (lowest < highest or n_missing > 0):
             order(splitter, node, n, n_listed, table, column, lowest, highest, n_missing, follow)
         if n_missing == n or (n_missing == 0 and same_value(table, column, lowest, highest)):
             mark_constant(draw, j)
         else:
             mark_searched(draw, j)
-            best = search(
+            found = search(
                 splitter, criterion, node, n, n_listed, draw, table, feature, lowest, highest,
                 n_missing, limits, bounds, best, follow,
             )  # fmt: skip
+            if is_categorical(table, column) and found.score > best.score:
+                keep_subset(table, node, n_present, found.left_code)
+                found = Split(
+                    feature, column, 0, np.nan, found.has_missing, found.missing_left, found.score
+                )
+            best = found
         j = next_feature(draw, limits.max_features)
     return best, last_feature, end_draw(draw)
 
@@ -154,12 +174,25 @@ class BestSplitter(NamedTuple):
 
     name: int = 0  # numba wants a field
 
+    def find_subsets(
+        self, subsets, criterion, node, n, n_missing, n_categories, draw, feature, limits
+    ):
+        n_present = meet_categories(subsets, node, n)
+        if n_categories > EXACT and not vary_enough(
+            subsets, n_present, n - n_missing, limits.min_category_ratio
+        ):
+            put_in_one_place(subsets, n_present)
+            take_places(subsets, node, n)
+            return n_present, min(n_present, 2)  # one place: no split, though not constant
+        order_categories(subsets, n_present)
+        take_places(subsets, node, n)
+        if subsets.response.shape[1] > 1 and 2 < n_present <= EXACT:
+            try_all_subsets(criterion, subsets, node, n, n_missing, n_present, limits)
+            return n_present, 2
+        return n_present, n_present
+
     def order(self, node, n, n_listed, table, column, lowest, highest, n_missing, follow):
-        if n_listed < n:
-            order_listed(node, n, n_listed, lowest, highest, zero_code(table, column))
-        else:
-            gap = table.reach[column] + np.uint32(1)
-            order_node(node, n, lowest, highest, n_missing, gap, follow)
+        order_codes(table, node, n, n_listed, column, lowest, highest, n_missing, follow)
 
     def search(
         self, criterion, node, n, n_listed, draw, table, feature, lowest, highest, n_missing,
@@ -192,25 +225,39 @@ class RandomSplitter(NamedTuple):
 
     name: int = 1  # numba wants a field
 
+    def find_subsets(
+        self, subsets, criterion, node, n, n_missing, n_categories, draw, feature, limits
+    ):
+        n_present = meet_categories(subsets, node, n)
+        n_right = 0
+        for p in range(n_present):
+            goes_right = random_side(draw, feature, p)
+            subsets.place[subsets.present[p]] = goes_right
+            n_right += goes_right
+        if n_right == 0 or n_right == n_present:  # neither side stays empty
+            p = min(int(random_between(draw, feature, 0.0, float(n_present))), n_present - 1)
+            subsets.place[subsets.present[p]] = 1 if n_right == 0 else 0
+        take_places(subsets, node, n)
+        return n_present, min(n_present, 2)
+
     def search(
         self, criterion, node, n, n_listed, draw, table, feature, lowest, highest, n_missing,
         limits, bounds, best, follow,
     ):  # fmt: skip
         column = table.columns[feature]
         first = table.level_start[column]
-        low = np.float64(table.levels[first + lowest])
-        high = np.float64(table.levels[first + highest])
-        threshold = random_between(draw.state, low, high)
+        low = table.levels[first + lowest]
+        high = table.levels[first + highest]
+        threshold = low
+        if not is_categorical(table, column):
+            threshold = random_between(draw, feature, low, high)
         missing_left = False
         if n_missing > 0:
-            missing_left = random_below(draw.state, 2) == 1
-        if threshold == high:
+            missing_left = random_side(draw, feature, 0)
+        if not threshold < high:  # rounded up to it, or high - low is infinite
             threshold = low
         left_code = _code_at(table, first, lowest, highest, threshold)
-        if n_listed < n:
-            p = divide_listed(node, n, n_listed, left_code, zero_code(table, column))
-        else:
-            p = divide_keys(node, n, left_code, missing_left, follow)
+        p = divide_codes(table, node, n, n_listed, column, left_code, missing_left, follow)
         if p < limits.min_samples_leaf or n - p < limits.min_samples_leaf:
             return best
         side = cut_at(criterion, node, p, n)
@@ -265,10 +312,10 @@ def scan_cuts(criterion, node, n, first, last, table, feature, lowest, limits, b
     is_bound = limits.monotonic[feature] != 0 or limits.min_weight_leaf > 0.0
     side = criteria.arrange(criterion, records, keys, n)
     last = min(last, n - limits.min_samples_leaf)
-    following = next_cut(table, node.unlisted, max(first, limits.min_samples_leaf) - 1)
+    following = next_cut(table, max(first, limits.min_samples_leaf) - 1)
     while following <= last:
         p = following
-        following = next_cut(table, node.unlisted, p)
+        following = next_cut(table, p)
         low = code_of(keys[p - 1])
         high = code_of(keys[p])
         if high - low <= reach and same_value(table, column, lowest + low, lowest + high):
@@ -292,9 +339,11 @@ def _cut_at(node, p, n_known, table, feature, lowest, n_missing, missing_left, s
     left_code = np.int64(lowest + code_of(node.keys[p - 1]))
     threshold = np.inf
     if missing_left or p < n_known:
-        low = np.float64(table.levels[first + left_code])
-        high = np.float64(table.levels[first + lowest + code_of(node.keys[p])])
+        low = table.levels[first + left_code]
+        high = table.levels[first + lowest + code_of(node.keys[p])]
         threshold = low / 2.0 + high / 2.0
+        if not threshold < high:  # rounded up to it
+            threshold = low
     return Split(feature, column, left_code, threshold, n_missing > 0, missing_left, score)
 
 
@@ -305,7 +354,7 @@ def _code_at(table, first, lowest, highest, threshold):
     high = np.int64(highest)
     while high - low > 1:
         middle = (low + high) // 2
-        if np.float64(table.levels[first + middle]) <= threshold:
+        if table.levels[first + middle] <= threshold:
             low = middle
         else:
             high = middle
@@ -319,9 +368,10 @@ def divide(splitter, table, split, last_feature, node, samples, start, n, follow
     Returns how many go left.
     """
     gather(table, split.column, samples, start, n, node, False)
+    take_sides(table, node, n, split.column)
     if follow and keeps_order(table):
         divided = is_divided(splitter, split, last_feature)
         return divide_in_order(split, divided, node, samples, start, n)
     n_left = divide_stably(split, node, samples, start, n)
-    remember(table, samples, start, n, node.positions)
+    remember(table, samples, start, n)
     return n_left

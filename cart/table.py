@@ -5,19 +5,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csc_matrix, issparse
 
-from cart.jit import dispatch, inline_kernel
+from cart.jit import dispatch
+from cart.node import Listed, divide_keys, divide_listed, order_listed, order_node
+from cart.order import row_of
+from cart.rank import MISSING, Scratch, ordered_bits, rank
 
 # scikit-learn takes two neighbouring values of a feature for one if they differ by no more.
 FEATURE_THRESHOLD = np.float32(1e-7)
-
-# The code of a missing value.
-MISSING = np.uint32(0xFFFFFFFF)
-
-
-@inline_kernel
-def row_of(sample):
-    """Row of the table; a sample is the number of its kind above the row, 32 bits each."""
-    return np.int64(sample & np.uint64(0xFFFFFFFF))
 
 
 @dispatch
@@ -25,27 +19,33 @@ def gather(table, column, samples, start, n, node, may_list):
     """Copy the codes of samples[start:start + n] in one column into the `node`.
 
     Returns the lowest and the highest, and of how many samples the codes were copied: all n, or
-    with `may_list` perhaps the few that are not 0 in a sparse table, listed in `node.listed`.
+    with `may_list` perhaps the few that are not 0 in a sparse table, which the table lists.
     """
     return table.gather(column, samples, start, n, node, may_list)
 
 
 @dispatch
-def zero_code(table, column):
-    """The code of the samples that `gather` does not list."""
-    return table.zero_code(column)
+def order_codes(table, node, n, n_listed, column, lowest, highest, n_missing, follow):
+    """Sort the node's keys along the codes gathered."""
+    table.order_codes(node, n, n_listed, column, lowest, highest, n_missing, follow)
 
 
 @dispatch
-def next_cut(table, unlisted, p):
+def divide_codes(table, node, n, n_listed, column, left_code, missing_left, follow):
+    """Bring the node's keys into the order left | right; return how many go left."""
+    return table.divide_codes(node, n, n_listed, column, left_code, missing_left, follow)
+
+
+@dispatch
+def next_cut(table, p):
     """The next position after `p` to cut ordered samples at; there is none among the unlisted."""
-    return table.next_cut(unlisted, p)
+    return table.next_cut(p)
 
 
 @dispatch
-def remember(table, samples, start, n, positions):
+def remember(table, samples, start, n):
     """Note that samples[start:start + n] have changed places."""
-    table.remember(samples, start, n, positions)
+    table.remember(samples, start, n)
 
 
 @dispatch
@@ -54,15 +54,41 @@ def keeps_order(table):
     return table.keeps_order()
 
 
+# What tables without categories answer to the protocol of `cart.subsets`.
+
+
+def _no_categories(self, column):
+    return False
+
+
+def _keep_codes(
+    self, splitter, criterion, node, n, n_missing, draw, feature, limits, lowest, highest
+):
+    return lowest, highest, 0
+
+
+def _nothing_to_keep(self, node, n_present, left_place):
+    pass
+
+
+def _keep_sides(self, node, n, column):
+    pass
+
+
+def _nothing_to_write(self, node, i, column):
+    pass
+
+
 class Table(NamedTuple):
     """Training data as the kernels see it; read-only.
 
+    A thread's copy (`with_room`) may have room to write to, for one tree after another.
     `columns` says which stored column is feature 0, 1, ...: leaving a feature out is a new
     `columns`, and nothing is copied or sorted again.
     """
 
     codes: np.ndarray  # (n_columns, n_samples) uint32: rank among the values, or MISSING
-    levels: np.ndarray  # (n_levels,) float32: distinct values ascending, column after column
+    levels: np.ndarray  # (n_levels,) float64: distinct values ascending, column after column
     level_start: np.ndarray  # (n_columns + 1,) int64: column c owns levels[start[c]:start[c + 1]]
     reach: np.ndarray  # (n_columns,) uint32: how many ranks lie within FEATURE_THRESHOLD
     columns: np.ndarray  # (n_features,) int64: the column of each feature
@@ -70,6 +96,16 @@ class Table(NamedTuple):
     def without(self, features):
         """The same table without one feature, or without several."""
         return self._replace(columns=np.delete(self.columns, features))
+
+    def with_room(self, n_samples, n_rows, n_nodes, n_outputs, n_values):
+        """The same table for a thread that grows trees on up to `n_samples` of its rows."""
+        return self
+
+    def begin_tree(self, samples):
+        """Prepare to grow a tree on these rows."""
+
+    def end_tree(self, nodes):
+        """What the nodes do not say of the tree that was grown: its Categories, or None."""
 
     def gather(self, column, samples, start, n, node, may_list):
         codes = self.codes[column]
@@ -82,14 +118,23 @@ class Table(NamedTuple):
             highest = max(highest, code)
         return lowest, highest, n
 
-    def zero_code(self, column):
-        return np.uint32(0)  # never asked for: every sample is listed
+    def order_codes(self, node, n, n_listed, column, lowest, highest, n_missing, follow):
+        order_node(node, n, lowest, highest, n_missing, self.reach[column] + np.uint32(1), follow)
 
-    def next_cut(self, unlisted, p):
+    def divide_codes(self, node, n, n_listed, column, left_code, missing_left, follow):
+        return divide_keys(node, n, left_code, missing_left, follow)
+
+    def next_cut(self, p):
         return p + 1
 
-    def remember(self, samples, start, n, positions):
+    def remember(self, samples, start, n):
         pass
+
+    is_categorical = _no_categories
+    find_places = _keep_codes
+    keep_subset = _nothing_to_keep
+    take_sides = _keep_sides
+    write_list = _nothing_to_write
 
     def keeps_order(self):
         return True
@@ -106,10 +151,21 @@ class SparseTable(NamedTuple):
     level_start: np.ndarray
     reach: np.ndarray
     columns: np.ndarray
+    listed: Listed | None = None  # a thread's own
 
     def without(self, features):
         """The same table without one feature, or without several."""
         return self._replace(columns=np.delete(self.columns, features))
+
+    def with_room(self, n_samples, n_rows, n_nodes, n_outputs, n_values):
+        return self._replace(listed=Listed.create(n_samples, n_rows))
+
+    def begin_tree(self, samples):
+        self.listed.positions[:] = -1
+        self.listed.positions[samples] = np.arange(len(samples))
+
+    def end_tree(self, nodes):
+        pass
 
     def gather(self, column, samples, start, n, node, may_list):
         """Meet the column's entries and ask which of them lie in the node."""
@@ -118,12 +174,12 @@ class SparseTable(NamedTuple):
         highest = np.uint32(0)
         n_listed = 0
         for entry in range(self.entry_start[column], self.entry_start[column + 1]):
-            i = node.positions[self.rows[entry]] - start
+            i = self.listed.positions[self.rows[entry]] - start
             if 0 <= i < n:
                 code = self.codes[entry]
                 lowest = min(lowest, code)
                 highest = max(highest, code)
-                node.listed[n_listed] = i
+                self.listed.at[n_listed] = i
                 node.codes[n_listed] = code
                 n_listed += 1
         if n_listed < n:
@@ -131,36 +187,54 @@ class SparseTable(NamedTuple):
             highest = max(highest, zero)
         if may_list and 2 * n_listed < n:
             return lowest, highest, n_listed
-        node.unlisted[:] = 0
+        self.listed.unlisted[:] = 0
         for j in range(n_listed):
-            node.spare_codes[j] = node.codes[j]
+            self.listed.spare_codes[j] = node.codes[j]
         for i in range(n):
             node.codes[i] = zero
         for j in range(n_listed):
-            node.codes[node.listed[j]] = node.spare_codes[j]
+            node.codes[self.listed.at[j]] = self.listed.spare_codes[j]
         return lowest, highest, n
 
-    def zero_code(self, column):
-        return self.zero[column]
+    def order_codes(self, node, n, n_listed, column, lowest, highest, n_missing, follow):
+        if n_listed < n:
+            order_listed(node, self.listed, n, n_listed, lowest, highest, self.zero[column])
+        else:
+            order_node(node, n, lowest, highest, 0, np.uint32(1), follow)
 
-    def next_cut(self, unlisted, p):
+    def divide_codes(self, node, n, n_listed, column, left_code, missing_left, follow):
+        if n_listed < n:
+            return divide_listed(node, self.listed, n, n_listed, left_code, self.zero[column])
+        return divide_keys(node, n, left_code, missing_left, follow)
+
+    def next_cut(self, p):
+        unlisted = self.listed.unlisted
         return unlisted[1] if unlisted[0] < p + 1 < unlisted[1] else p + 1
 
-    def remember(self, samples, start, n, positions):
+    def remember(self, samples, start, n):
         for i in range(start, start + n):
-            positions[row_of(samples[i])] = i
+            self.listed.positions[row_of(samples[i])] = i
+
+    is_categorical = _no_categories
+    find_places = _keep_codes
+    keep_subset = _nothing_to_keep
+    take_sides = _keep_sides
+    write_list = _nothing_to_write
 
     def keeps_order(self):
         return False  # to keep it would cost the zeros
 
 
-def encode(X):
+def encode(X, n_categories=None):
     """Rank the columns of X.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features), float32, or sparse
-        Finite, or nan where a value is missing (dense only).
+    X : ndarray of shape (n_samples, n_features), float32 or float64, or sparse
+        Finite, or nan where a value is missing (dense only). Distinct doubles never count as one
+        value.
+    n_categories : ndarray of shape (n_features,), int64, optional
+        Of the columns that hold categories 0, 1, ... (less than 0: missing); 0 for numbers.
 
     Returns
     -------
@@ -171,8 +245,14 @@ def encode(X):
     n_samples, n_columns = X.shape
     codes = np.empty((n_columns, n_samples), np.uint32)
     levels = []
+    scratch = Scratch.create(n_samples)
     for column in range(n_columns):
-        levels_c, codes[column] = _rank(np.ascontiguousarray(X[:, column]))
+        values = np.ascontiguousarray(X[:, column])
+        if n_categories is not None and n_categories[column] > 0:
+            levels_c = np.arange(n_categories[column], dtype=X.dtype)
+            codes[column] = np.where(values >= 0, values, MISSING)
+        else:
+            levels_c = rank(values, codes[column], scratch)
         levels.append(levels_c)
     return Table(codes, *_join(levels), np.arange(n_columns))
 
@@ -185,7 +265,7 @@ def _encode_sparse(X):
     n_samples, n_columns = X.shape
     n_entries = np.diff(X.indptr)
     column = np.repeat(np.arange(n_columns), n_entries)
-    order = np.argsort(_order_keys(column, X.data))
+    order = _order(column, X.data)
     ordered = X.data[order]
     is_new = np.ones(X.nnz, bool)
     is_new[1:] = (ordered[1:] != ordered[:-1]) | (column[1:] != column[:-1])
@@ -197,50 +277,40 @@ def _encode_sparse(X):
     codes = np.empty(X.nnz, np.uint32)
     codes[order] = np.cumsum(is_new) - 1 - start[column]
     codes += has_zeros[column] & (X.data > 0.0)
-    levels = np.insert(levels, (start[:-1] + zero)[has_zeros], np.float32(0.0))
+    levels = np.insert(levels, (start[:-1] + zero)[has_zeros], 0.0)
     start[1:] += np.cumsum(has_zeros)
     return SparseTable(
         X.indptr.astype(np.int64),
         X.indices.astype(np.int32),
         codes,
         zero.astype(np.uint32),
-        levels,
+        levels.astype(np.float64),
         start,
         _reaches(levels, start),
         np.arange(n_columns),
     )
 
 
-def _order_keys(column, values):
-    """Whole numbers in the order of (column, value), for float32 values."""
-    bits = values.view(np.uint32)
-    ascending = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))
-    return column.astype(np.uint64) << np.uint64(32) | ascending
-
-
-def _rank(values):
-    """Distinct values, ascending, and the rank of each value among them; nan is MISSING."""
-    order = np.argsort(values)
-    ordered = values[order]
-    n_known = len(values) - np.count_nonzero(np.isnan(values))
-    is_new = np.ones(n_known, bool)
-    np.not_equal(ordered[1:n_known], ordered[: max(n_known - 1, 0)], out=is_new[1:])
-    codes = np.empty(len(values), np.uint32)
-    codes[order[:n_known]] = np.cumsum(is_new, dtype=np.uint32) - np.uint32(1)
-    codes[order[n_known:]] = MISSING
-    return ordered[:n_known][is_new], codes
+def _order(column, values):
+    """What sorts the entries by column and value."""
+    if values.dtype == np.float64:
+        return np.lexsort((values, column))
+    # One sort of whole numbers in the same order is ten times faster.
+    return np.argsort(column.astype(np.uint64) << np.uint64(32) | ordered_bits(values))
 
 
 def _join(levels):
     """`levels`, `level_start` and `reach` of a table."""
     start = np.concatenate(([0], np.cumsum([len(v) for v in levels]))).astype(np.int64)
     levels = np.concatenate(levels)
-    return levels, start, _reaches(levels, start)
+    return levels.astype(np.float64), start, _reaches(levels, start)
 
 
 def _reaches(levels, start):
     """Per column the largest distance in ranks between two levels that count as one value."""
     reaches = np.zeros(len(start) - 1, np.uint32)
+    if levels.dtype == np.float64:
+        return reaches
     is_close = levels[1:] <= levels[:-1] + FEATURE_THRESHOLD
     border = start[(start > 0) & (start < len(levels))]
     is_close[border - 1] = False

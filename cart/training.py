@@ -4,8 +4,18 @@ from contextlib import contextmanager
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils import assert_all_finite, get_tags
+from sklearn.utils import assert_all_finite, check_array, check_X_y, get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from cart.categories import CategoryEncoder, as_columns, find_categorical
+from cart.precision import (
+    count_merged_values,
+    dates_as_seconds,
+    precision_of,
+    warn_of_merged_values,
+)
+from cart.subsets import CategoricalTable
+from cart.table import encode
 
 
 @contextmanager
@@ -35,7 +45,8 @@ def check_table(estimator, X, y, reset=True):
 
     Returns
     -------
-    X : ndarray of shape (n_samples, n_features), float32
+    X : ndarray of shape (n_samples, n_features), float32 or float64
+        In the estimator's precision.
     y : ndarray
 
     Raises
@@ -43,12 +54,130 @@ def check_table(estimator, X, y, reset=True):
     ValueError
         If X or y holds what is not finite.
     """
-    X, y = validate_data(
-        estimator, X, y, reset=reset, multi_output=True, dtype=np.float32, accept_sparse="csc",
-        ensure_all_finite=missing_values_rule(estimator),
-    )  # fmt: skip
+    options = {"dtype": precision_of(estimator), "accept_sparse": "csc"}
+    options["ensure_all_finite"] = missing_values_rule(estimator)
+    options["multi_output"] = True
+    X = dates_as_seconds(X)
+    if getattr(estimator, "categorical_features", None) is None:
+        X, y = validate_data(estimator, X, y, reset=reset, **options)
+    else:
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        X, y = check_X_y(encode_categories(estimator, X, reset), y, **options)
     refuse_sparse_gaps(X)
     return X, y
+
+
+def check_rows(estimator, X):
+    """Check rows to be sent down the trees of a fitted estimator, ours or scikit-learn's.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : array-like of shape (n_samples, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features), float32 or float64, C order, or csr_matrix
+    """
+    options = {"dtype": precision_of(estimator), "accept_sparse": "csr", "order": "C"}
+    options["ensure_all_finite"] = missing_values_rule(estimator)
+    X = dates_as_seconds(X)
+    if getattr(estimator, "categorical_features", None) is None:
+        X = validate_data(estimator, X, reset=False, **options)
+    else:
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+        X = check_array(encode_categories(estimator, X, False), **options)
+    refuse_sparse_gaps(X)
+    return X
+
+
+def encode_categories(estimator, X, reset):
+    """X with its categories as numbers.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With `reset` it learns the categories: it gets `is_categorical_` and `categories_`.
+    X : array-like of shape (n_samples, n_features)
+    reset : bool
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features), float64
+
+    Raises
+    ------
+    ValueError
+        If the categorical features do not fit the table or the other parameters.
+    """
+    X = as_columns(X)
+    if not reset:
+        return estimator._category_encoder.transform(X)
+    mask = find_categorical(estimator.categorical_features, X)
+    if mask.any() and estimator.criterion == "absolute_error":
+        raise ValueError(
+            'criterion="absolute_error" cannot split on subsets of categories: no order of the '
+            'categories is known to hold the best subset. Use "squared_error", or '
+            "categorical_features=None with ordinal codes."
+        )
+    if mask.any() and np.any(np.resize(estimator.monotonic_cst or 0, len(mask))[mask]):
+        raise ValueError("monotonic_cst must be 0 for categorical features: they have no order.")
+    encoder = CategoryEncoder(mask)
+    X = encoder.fit(X)
+    estimator._category_encoder = encoder
+    estimator.is_categorical_ = mask
+    estimator.categories_ = encoder.categories
+    return X
+
+
+def encode_table(estimator, given, X):
+    """Rank the columns of X and tell what was lost when it was cast to float32.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets `n_merged_values_`. Its method `fit` calls the caller.
+    given : array-like of shape (n_samples, n_features), or sparse
+        X as the user gave it.
+    X : ndarray of shape (n_samples, n_features), or sparse
+        From `check_table`.
+
+    Returns
+    -------
+    cart.table.Table or cart.table.SparseTable
+
+    Warns
+    -----
+    UserWarning
+        If columns lose much.
+    """
+    table = rank(estimator, X)
+    if X.dtype == np.float64:
+        estimator.n_merged_values_ = np.zeros(X.shape[1], np.int64)
+        return table
+    estimator.n_merged_values_ = count_merged_values(given, table)
+    names = getattr(estimator, "feature_names_in_", range(X.shape[1]))
+    warn_of_merged_values(
+        given, estimator.n_merged_values_, np.diff(table.level_start), names, stacklevel=5
+    )
+    return table
+
+
+def rank(estimator, X):
+    """Rank the columns of X, those of categories aside.
+
+    Parameters
+    ----------
+    estimator : estimator, ours or scikit-learn's
+    X : see `encode_table`
+
+    Returns
+    -------
+    Table, SparseTable or CategoricalTable
+    """
+    if not np.any(getattr(estimator, "is_categorical_", False)):
+        return encode(X)
+    return CategoricalTable.encode(X, estimator._category_encoder.n_categories)
 
 
 def missing_values_rule(estimator):

@@ -4,6 +4,11 @@ A packed node is four 32-bit words: feature, threshold, left child, and its numb
 the highest bit set where missing values go left. Nodes stand in breadth-first order, so the right
 child follows the left one; a leaf is its own left child with threshold +inf, so a row that has
 arrived stays there and needs no test.
+
+A node that splits on a subset lists the categories of one side; all others go to the other one.
+
+Rows in single precision are compared with thresholds rounded down to float32, which decides as the
+thresholds themselves do; rows in double precision with the latter, which lie apart.
 """
 
 from typing import NamedTuple
@@ -11,12 +16,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from cart.jit import entry_kernel, inline_kernel, kernel
+from cart.jit import dispatch, entry_kernel, inline_kernel, kernel
 from cart.nodes import LEAF
 
 # Rows walked at once: their cache misses overlap (one at a time was 4x slower).
 _LANES = 16
 _MISSING_LEFT = np.uint32(1 << 31)
+SINGLE = np.dtype(np.float32)
 # Rows per visit of a tree: the rows and the tree's upper nodes stay in the cache.
 _BLOCK = 4096
 # Values of a sparse table that are made dense at a time.
@@ -28,31 +34,98 @@ class Packed(NamedTuple):
 
     words: np.ndarray  # (4 * n_nodes,) uint32
     floats: np.ndarray  # the same memory as float32: thresholds, rounded down
+    threshold: np.ndarray  # (n_nodes,) float64, in packed order
     start: np.ndarray  # (n_trees + 1,) int64
     value: np.ndarray  # (n_nodes, n_values) float64, in packed order
 
+    def goes_right(self, q, x, is_single):
+        if is_single:  # known to the compiler
+            return np.uint32(x > self.floats[q + np.uint64(1)])
+        return np.uint32(x > self.threshold[q >> np.uint64(2)])
+
+
+class PackedSubsets(NamedTuple):
+    """`Packed` trees that split on subsets of categories too."""
+
+    words: np.ndarray
+    floats: np.ndarray
+    threshold: np.ndarray
+    start: np.ndarray
+    value: np.ndarray
+    list_start: np.ndarray  # (n_nodes,) int64: where in `lists` the node's begins; -1: no subset
+    lists: np.ndarray  # uint32: twice the length, plus 1 if they go left; then the categories
+
+    def goes_right(self, q, x, is_single):
+        first = self.list_start[q >> np.uint64(2)]
+        if first < 0:
+            if is_single:
+                return np.uint32(x > self.floats[q + np.uint64(1)])
+            return np.uint32(x > self.threshold[q >> np.uint64(2)])
+        return np.uint32(not is_in_left_subset(self.lists, first, x))
+
+
+@inline_kernel
+def is_in_left_subset(lists, first, category):
+    """Does a category go left at the node whose list begins at `first`?"""
+    low = first + 1
+    end = low + np.int64(lists[first] >> 1)
+    high = end
+    while low < high:
+        middle = (low + high) // 2
+        if lists[middle] < category:
+            low = middle + 1
+        else:
+            high = middle
+    is_listed = low < end and lists[low] == category
+    return is_listed == (lists[first] & 1 == 1)
+
+
+@dispatch
+def goes_right(packed, q, x, is_single):
+    """Does value x go right at the packed node whose words begin at q?"""
+    return packed.goes_right(q, x, is_single)
+
 
 def pack(trees):
-    """Pack a list of cart.tree.Tree."""
+    """Pack a list of cart.tree.Tree.
+
+    Returns
+    -------
+    Packed, or PackedSubsets if a tree splits on subsets of categories
+    """
     start = np.concatenate(([0], np.cumsum([t.node_count for t in trees])))
     words = np.empty(4 * start[-1], np.uint32)
+    exact = np.empty(start[-1])
     value = np.empty((start[-1], trees[0].value.shape[1] * trees[0].value.shape[2]))
     order = np.empty(max(t.node_count for t in trees), np.int64)
+    list_start = np.full(start[-1], -1)
+    lists = [np.empty(0, np.uint32)]
     for tree, first, end in zip(trees, start, start[1:], strict=False):
-        threshold = np.float32(tree.threshold)
+        with np.errstate(over="ignore"):
+            threshold = np.float32(tree.threshold)
         too_high = threshold > tree.threshold
         threshold[too_high] = np.nextafter(threshold[too_high], np.float32(-np.inf))
         mine = words[4 * first : 4 * end]
         _pack_tree(
-            tree.children_left, tree.children_right, tree.feature, threshold,
-            tree.missing_go_to_left, order, mine, mine.view(np.float32),
+            tree.children_left, tree.children_right, tree.feature, tree.threshold, threshold,
+            tree.missing_go_to_left, order, mine, mine.view(np.float32), exact[first:end],
         )  # fmt: skip
         value[first:end] = tree.value.reshape(tree.node_count, -1)[order[: end - first]]
-    return Packed(words, words.view(np.float32), start, value)
+        if getattr(tree, "categories", None) is not None:
+            begins, listed = tree.categories.in_one(tree.is_subset)
+            begins[begins >= 0] += sum(map(len, lists))
+            list_start[first:end] = begins[order[: end - first]]
+            lists.append(listed)
+    packed = Packed(words, words.view(np.float32), exact, start, value)
+    if len(lists) == 1:
+        return packed
+    return PackedSubsets(*packed, list_start, np.concatenate(lists))
 
 
 @entry_kernel
-def _pack_tree(left, right, feature, threshold, missing_left, order, words, floats):
+def _pack_tree(
+    left, right, feature, threshold, rounded, missing_left, order, words, floats, exact
+):  # fmt: skip
     order[0] = 0
     n_placed = 1
     for i in range(left.shape[0]):
@@ -62,12 +135,14 @@ def _pack_tree(left, right, feature, threshold, missing_left, order, words, floa
             words[4 * i + 3] |= _MISSING_LEFT
             words[4 * i] = 0
             floats[4 * i + 1] = np.inf
+            exact[i] = np.inf
             words[4 * i + 2] = i
         else:
             if missing_left[node]:
                 words[4 * i + 3] |= _MISSING_LEFT
             words[4 * i] = feature[node]
-            floats[4 * i + 1] = threshold[node]
+            floats[4 * i + 1] = rounded[node]
+            exact[i] = threshold[node]
             words[4 * i + 2] = n_placed
             order[n_placed] = left[node]
             order[n_placed + 1] = right[node]
@@ -75,17 +150,17 @@ def _pack_tree(left, right, feature, threshold, missing_left, order, words, floa
 
 
 @inline_kernel
-def _goes_right(words, floats, q, X, at, may_miss):
+def _goes_right(packed, q, X, at, may_miss):
     x = X[at]
     if may_miss and np.isnan(x):
-        return np.uint32(words[q + np.uint64(3)] < _MISSING_LEFT)
-    return np.uint32(x > floats[q + np.uint64(1)])
+        return np.uint32(packed.words[q + np.uint64(3)] < _MISSING_LEFT)
+    return goes_right(packed, q, x, X.dtype == SINGLE)
 
 
 @inline_kernel
 def _walk(packed, tree, X, n_features, rows, first, end, may_miss, lane, base, leaf):
     """Packed positions of the leaves that rows[first:end] of X, flattened, reach in one tree."""
-    words, floats = packed.words, packed.floats
+    words = packed.words
     origin = np.uint64(packed.start[tree])
     four, two = np.uint64(4), np.uint64(2)
     i = first
@@ -100,12 +175,12 @@ def _walk(packed, tree, X, n_features, rows, first, end, may_miss, lane, base, l
                 for j in range(_LANES):
                     q = (origin + np.uint64(lane[j])) * four
                     at = base[j] + np.uint64(words[q])
-                    lane[j] = words[q + two] + _goes_right(words, floats, q, X, at, may_miss)
+                    lane[j] = words[q + two] + _goes_right(packed, q, X, at, may_miss)
             moved = np.uint32(0)
             for j in range(_LANES):
                 q = (origin + np.uint64(lane[j])) * four
                 at = base[j] + np.uint64(words[q])
-                node = words[q + two] + _goes_right(words, floats, q, X, at, may_miss)
+                node = words[q + two] + _goes_right(packed, q, X, at, may_miss)
                 moved |= node ^ lane[j]
                 lane[j] = node
         for j in range(n):
@@ -182,7 +257,7 @@ def leaf_ids(packed, tree, X, rows=None, may_miss=None):
     ----------
     packed : Packed
     tree : int
-    X : ndarray of shape (n_samples, n_features), float32, C order, or csr_matrix
+    X : ndarray of shape (n_samples, n_features), float32 or float64, C order, or csr_matrix
     rows : ndarray of shape (n_rows,), int64, optional
         Rows of X to send; all by default.
     may_miss : bool, optional

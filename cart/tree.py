@@ -26,11 +26,14 @@ class Tree:
     value : ndarray of shape (node_count, n_outputs, max_n_classes), float64
         Class shares, or the mean target.
     n_features, n_outputs, node_count, n_leaves, max_depth : int
+    categories : cart.nodes.Categories or None
+        Which categories go left, where nodes split on subsets of categories.
     """
 
-    def __init__(self, nodes, n_features):
+    def __init__(self, nodes, n_features, categories=None):
         vars(self).update(nodes._asdict())
         self.n_features = n_features
+        self.categories = categories
 
     @cached_property
     def _packed(self):
@@ -47,6 +50,11 @@ class Tree:
     @property
     def node_count(self):
         return len(self.children_left)
+
+    @property
+    def is_subset(self):
+        """(node_count,) bool: does the node split on a subset of categories?"""
+        return np.isnan(self.threshold)
 
     @property
     def n_leaves(self):
@@ -101,7 +109,7 @@ class Tree:
 
         Parameters
         ----------
-        X : ndarray of shape (n_samples, n_features), float32
+        X : ndarray of shape (n_samples, n_features), float32 or float64
 
         Returns
         -------
@@ -114,7 +122,7 @@ class Tree:
 
         Parameters
         ----------
-        X : ndarray of shape (n_samples, n_features), float32
+        X : ndarray of shape (n_samples, n_features), float32 or float64
 
         Returns
         -------
@@ -129,7 +137,7 @@ class Tree:
 
         Parameters
         ----------
-        X : ndarray of shape (n_samples, n_features), float32
+        X : ndarray of shape (n_samples, n_features), float32 or float64
 
         Returns
         -------

@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import cart.bridge
 import forest
-from cart.bridge import copy_attributes, counterpart
+from cart.bridge import copy_attributes, counterpart, refuse_foreign_splits
 
 _FITTED = (
     "n_features_in_",
@@ -37,12 +37,15 @@ def to_sklearn(estimator):
     ------
     TypeError
         If it is neither.
+    ValueError
+        If its splits have no form in scikit-learn: categories, double precision.
     sklearn.exceptions.NotFittedError
     """
     if not isinstance(estimator, forest.estimators.BaseForest):
         return cart.bridge.to_sklearn(estimator)
     peer = counterpart(estimator, forest, sklearn.ensemble)
     check_is_fitted(estimator)
+    refuse_foreign_splits(estimator)
     copy_attributes(estimator, peer, _FITTED)
     peer.estimators_ = [cart.bridge.to_sklearn(tree) for tree in estimator.estimators_]
     peer.estimator_ = clone(peer.estimator)

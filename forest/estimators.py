@@ -31,11 +31,11 @@ from cart.parameters import (
     without_deprecated,
 )
 from cart.plan import make_plan
-from cart.table import encode
 from cart.training import (
     check_criterion,
     check_sample_weight,
     check_table,
+    encode_table,
     require_weight,
     restored_on_failure,
 )
@@ -58,6 +58,10 @@ TREE_PARAMETERS = (
     "min_impurity_decrease",
     "ccp_alpha",
     "monotonic_cst",
+    "precision",
+    "categorical_features",
+    "min_category_ratio",
+    "feature_draw",
 )
 
 # Packed trees of each forest, beside the estimators: predicting changes none of their attributes.
@@ -72,7 +76,8 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
     n_estimators : int, default=100
         Number of trees.
     criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, \
-    max_features, max_leaf_nodes, min_impurity_decrease, ccp_alpha, monotonic_cst
+    max_features, max_leaf_nodes, min_impurity_decrease, ccp_alpha, monotonic_cst, precision, \
+    categorical_features, min_category_ratio, feature_draw
         As in `cart.DecisionTreeClassifier` and `cart.DecisionTreeRegressor`, for every tree;
         `max_features` is "sqrt" by default in classification and 1.0 in regression.
     bootstrap : bool
@@ -114,6 +119,9 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
     n_features_in_, n_outputs_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), str
         Column names of X, where all are strings.
+    n_merged_values_ : ndarray of shape (n_features_in_,), int64
+        How many distinct values of each column single precision merges into others. A UserWarning
+        names columns where they are more than 1 %, or any at all of integers or dates.
 
     Notes
     -----
@@ -142,7 +150,8 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         self, *, n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf,
         min_weight_fraction_leaf, max_features, max_leaf_nodes, min_impurity_decrease,
         bootstrap, oob_score, n_jobs, random_state, verbose, warm_start, ccp_alpha,
-        max_samples, monotonic_cst, class_weight=None,
+        max_samples, monotonic_cst, precision, categorical_features,
+        min_category_ratio, feature_draw, class_weight=None,
     ):  # fmt: skip
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -163,6 +172,10 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         self.ccp_alpha = ccp_alpha
         self.max_samples = max_samples
         self.monotonic_cst = monotonic_cst
+        self.precision = precision
+        self.categorical_features = categorical_features
+        self.min_category_ratio = min_category_ratio
+        self.feature_draw = feature_draw
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
@@ -184,6 +197,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         self._refuse_contradictions()
         with restored_on_failure(self):
             old_trees = self.estimators_ if self.warm_start and self._is_fitted() else []
+            given = X
             X, y = check_table(self, X, y, reset=not old_trees)
             if y.ndim == 2 and y.shape[1] == 1:
                 warn(
@@ -201,7 +215,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
                 count_draws(self.max_samples, X.shape[0], weight) if self.bootstrap else None
             )
             self._row_weight = weight
-            self._grow(X, target, old_trees)
+            self._grow(given, X, target, old_trees)
             if self.oob_score and (
                 len(self.estimators_) > len(old_trees) or not hasattr(self, "oob_score_")
             ):
@@ -241,7 +255,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
                 f"warm_start=True keeps, {n_old}."
             )
 
-    def _grow(self, X, target, old_trees):
+    def _grow(self, given, X, target, old_trees):
         if len(old_trees) == self.n_estimators:
             warn(
                 "Warm-start fitting without increasing n_estimators does not fit new trees.",
@@ -252,6 +266,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         # A warm start goes on in the stream where one fit of all trees would be.
         seeds = [random_state.randint(DRAW_SEED_MAX) for _ in range(self.n_estimators)]
         seeds = seeds[len(old_trees) :]
+        table = encode_table(self, given, X)
         example = self._empty_tree(target)
         plan = make_plan(
             self, self._criteria[self.criterion], example.splitter, *X.shape, target.n_outputs,
@@ -259,7 +274,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         )  # fmt: skip
         example.max_features_ = plan.limits.max_features
         trees = grow_trees(
-            encode(X), target.codes, plan, seeds, self._weigh(seeds, target.codes),
+            table, target.codes, plan, seeds, self._weigh(seeds, target.codes),
             self.n_jobs, self.verbose,
         )  # fmt: skip
         new_trees = [example.holding(tree, s) for tree, s in zip(trees, seeds, strict=True)]
@@ -286,6 +301,11 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         tree = self._tree_class(**{name: getattr(self, name) for name in TREE_PARAMETERS})
         tree.n_features_in_ = self.n_features_in_
         tree.n_outputs_ = self.n_outputs_
+        tree.n_merged_values_ = self.n_merged_values_
+        if self.categorical_features is not None:
+            tree._category_encoder = self._category_encoder
+            tree.is_categorical_ = self.is_categorical_
+            tree.categories_ = self.categories_
         if target.labels is not None:
             classes = [np.arange(len(labels), dtype=np.float64) for labels in target.labels]
             tree.classes_ = classes if self.n_outputs_ > 1 else classes[0]
@@ -463,7 +483,8 @@ class RandomForestClassifier(ForestClassifier):
         min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features="sqrt",
         max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=True, oob_score=False,
         n_jobs=None, random_state=None, verbose=0, warm_start=False, class_weight=None,
-        ccp_alpha=0.0, max_samples=None, monotonic_cst=None,
+        ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
+        categorical_features=None, min_category_ratio=3.0, feature_draw="sequence",
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=criterion, max_depth=max_depth,
@@ -473,6 +494,10 @@ class RandomForestClassifier(ForestClassifier):
             bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state,
             verbose=verbose, warm_start=warm_start, class_weight=class_weight,
             ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
+            precision=precision,
+            categorical_features=categorical_features,
+            min_category_ratio=min_category_ratio,
+            feature_draw=feature_draw,
         )  # fmt: skip
 
 
@@ -485,7 +510,8 @@ class RandomForestRegressor(ForestRegressor):
         min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features=1.0,
         max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=True, oob_score=False,
         n_jobs=None, random_state=None, verbose=0, warm_start=False,
-        ccp_alpha=0.0, max_samples=None, monotonic_cst=None,
+        ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
+        categorical_features=None, min_category_ratio=3.0, feature_draw="sequence",
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=without_deprecated(criterion), max_depth=max_depth,
@@ -495,6 +521,10 @@ class RandomForestRegressor(ForestRegressor):
             bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state,
             verbose=verbose, warm_start=warm_start,
             ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
+            precision=precision,
+            categorical_features=categorical_features,
+            min_category_ratio=min_category_ratio,
+            feature_draw=feature_draw,
         )  # fmt: skip
 
 
@@ -510,7 +540,8 @@ class ExtraTreesClassifier(ForestClassifier):
         min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features="sqrt",
         max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=False, oob_score=False,
         n_jobs=None, random_state=None, verbose=0, warm_start=False, class_weight=None,
-        ccp_alpha=0.0, max_samples=None, monotonic_cst=None,
+        ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
+        categorical_features=None, min_category_ratio=3.0, feature_draw="sequence",
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=criterion, max_depth=max_depth,
@@ -520,6 +551,10 @@ class ExtraTreesClassifier(ForestClassifier):
             bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state,
             verbose=verbose, warm_start=warm_start, class_weight=class_weight,
             ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
+            precision=precision,
+            categorical_features=categorical_features,
+            min_category_ratio=min_category_ratio,
+            feature_draw=feature_draw,
         )  # fmt: skip
 
 
@@ -535,7 +570,8 @@ class ExtraTreesRegressor(ForestRegressor):
         min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features=1.0,
         max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=False, oob_score=False,
         n_jobs=None, random_state=None, verbose=0, warm_start=False,
-        ccp_alpha=0.0, max_samples=None, monotonic_cst=None,
+        ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
+        categorical_features=None, min_category_ratio=3.0, feature_draw="sequence",
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=without_deprecated(criterion), max_depth=max_depth,
@@ -545,4 +581,8 @@ class ExtraTreesRegressor(ForestRegressor):
             bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state,
             verbose=verbose, warm_start=warm_start,
             ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
+            precision=precision,
+            categorical_features=categorical_features,
+            min_category_ratio=min_category_ratio,
+            feature_draw=feature_draw,
         )  # fmt: skip

@@ -27,7 +27,7 @@ def predict_out_of_bag(packed, X, out_of_bag):
     Parameters
     ----------
     packed : cart.traverse.Packed
-    X : ndarray of shape (n_samples, n_features), float32, C order
+    X : ndarray of shape (n_samples, n_features), float32 or float64, C order
         The training table.
     out_of_bag : callable
         `out_of_bag(t)` gives the out-of-bag rows of tree t.

@@ -16,7 +16,7 @@ def soft_vote(packed, X, n_jobs=None):
     Parameters
     ----------
     packed : cart.traverse.Packed
-    X : ndarray of shape (n_samples, n_features), float32, C order
+    X : ndarray of shape (n_samples, n_features), float32 or float64, C order
     n_jobs : int or None
 
     Returns

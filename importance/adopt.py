@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
+
+from cart.training import check_rows, rank
 
 
 @dataclass(frozen=True)
@@ -15,13 +17,14 @@ class FittedForest:
     ----------
     forest : estimator
         With `estimators_`, each holding a `tree_`, and `estimators_samples_`.
-    X : ndarray of shape (n_samples, n_features), float32, C order
+    X : ndarray of shape (n_samples, n_features), float32 or float64, C order, or csr_matrix
+        In the forest's precision; nan where a value is missing.
     codes : ndarray of shape (n_samples,), float64
         Position of the label in `classes_`, or the number.
     """
 
     forest: object
-    X: np.ndarray
+    X: object
     codes: np.ndarray
 
     @cached_property
@@ -44,9 +47,13 @@ class FittedForest:
         """Number of classes; 1 in regression."""
         return len(self.forest.classes_) if is_classification(self.forest) else 1
 
+    def encode(self):
+        """The training table as trees are grown on it."""
+        return rank(self.forest, self.X)
+
     def counts(self, tree):
         """How often each row is in bag for a tree."""
-        return np.bincount(self.draws[tree], minlength=len(self.X))
+        return np.bincount(self.draws[tree], minlength=len(self.codes))
 
     def out_of_bag(self, tree):
         """Rows out of bag for a tree, ascending."""
@@ -69,15 +76,16 @@ def adopt(forest, X, y):
             f"{type(forest).__name__} was fitted with bootstrap=False: no row is out of bag. "
             "Fit it with bootstrap=True."
         )
-    X = validate_data(forest, X, dtype=np.float32, order="C", reset=False)
+    X = check_rows(forest, X)
     y = np.asarray(y)
-    if y.shape == (len(X), 1):
+    n_samples = X.shape[0]
+    if y.shape == (n_samples, 1):
         y = y[:, 0]
-    if y.shape != (len(X),):
-        raise ValueError(f"y has shape {y.shape}, but X has {len(X)} rows.")
-    if len(X) != forest._n_samples:
+    if y.shape != (n_samples,):
+        raise ValueError(f"y has shape {y.shape}, but X has {n_samples} rows.")
+    if n_samples != forest._n_samples:
         raise ValueError(
-            f"X has {len(X)} rows, but the forest was fitted on {forest._n_samples}: "
+            f"X has {n_samples} rows, but the forest was fitted on {forest._n_samples}: "
             "out-of-bag importances need the training table."
         )
     return FittedForest(forest, X, _encode(forest, y))

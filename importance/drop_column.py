@@ -3,10 +3,10 @@
 from types import SimpleNamespace
 
 import numpy as np
+from scipy.sparse import issparse
 
 from cart import criteria
 from cart.plan import make_plan
-from cart.table import encode
 from cart.traverse import leaf_ids, pack
 from forest.grow import grow_trees
 from forest.weights import balance_subsample
@@ -32,7 +32,7 @@ def drop_column(forest, X, y, *, loss=None, n_jobs=None):
     ----------
     forest : fitted random forest, ours or scikit-learn's
         With bootstrap=True.
-    X : array-like of shape (n_samples, n_features)
+    X : array-like or sparse matrix of shape (n_samples, n_features)
         The table the forest was fitted on; two features at least.
     y : array-like of shape (n_samples,)
     loss : {"zero_one", "brier", "squared_error"}, default=None
@@ -58,7 +58,7 @@ def drop_column(forest, X, y, *, loss=None, n_jobs=None):
     n_features = fitted.X.shape[1]
     if n_features < 2:
         raise ValueError("Without its only feature nothing is left to fit; X needs at least two.")
-    table = encode(fitted.X)
+    table = fitted.encode()
     row_loss, tree_loss = _judge(fitted, fitted.trees, fitted.X, make_loss)
     known = ~np.isnan(row_loss)
     if not known.any():
@@ -71,7 +71,7 @@ def drop_column(forest, X, y, *, loss=None, n_jobs=None):
             _weigh(fitted), n_jobs,
         )  # fmt: skip
         row_loss_without, tree_loss_without = _judge(
-            fitted, trees, np.delete(fitted.X, feature, axis=1), make_loss
+            fitted, trees, _without(feature, fitted.X), make_loss
         )
         difference = (row_loss_without - row_loss)[known]
         values[feature] = difference.mean()
@@ -85,12 +85,19 @@ def drop_column(forest, X, y, *, loss=None, n_jobs=None):
     )  # fmt: skip
 
 
+def _without(feature, X):
+    others = np.delete(np.arange(X.shape[1]), feature)
+    return X[:, others] if issparse(X) else X.take(others, axis=1)
+
+
 def _plan_without(feature, fitted):
     """How the forest's trees are grown, on the other features."""
     forest = fitted.forest
-    params = SimpleNamespace(**forest.get_params())
+    params = SimpleNamespace(**{"feature_draw": "sequence", **forest.get_params()})
     if params.monotonic_cst is not None:
         params.monotonic_cst = np.delete(params.monotonic_cst, feature)
+    names = getattr(forest, "feature_names_in_", np.arange(forest.n_features_in_))
+    params.feature_names_in_ = np.delete(names, feature)
     task = criteria.CLASSIFICATION if is_classification(forest) else criteria.REGRESSION
     n_samples, n_features = fitted.X.shape
     return make_plan(
@@ -117,8 +124,8 @@ def _judge(fitted, trees, X, make_loss):
         nan in trees without out-of-bag rows.
     """
     packed = pack(trees)
-    total = np.zeros((len(X), packed.value.shape[1]))
-    n_trees = np.zeros(len(X), np.int64)
+    total = np.zeros((X.shape[0], packed.value.shape[1]))
+    n_trees = np.zeros(X.shape[0], np.int64)
     tree_loss = np.full(len(trees), np.nan)
     for t, tree in enumerate(trees):
         rows = fitted.out_of_bag(t)
@@ -130,7 +137,7 @@ def _judge(fitted, trees, X, make_loss):
         total[rows] += node_values[leaves]
         n_trees[rows] += 1
     known = np.flatnonzero(n_trees)
-    row_loss = np.full(len(X), np.nan)
+    row_loss = np.full(X.shape[0], np.nan)
     mean = total[known] / n_trees[known, np.newaxis]
     row_loss[known] = make_loss(mean, fitted.codes[known]).of(np.arange(len(known)))
     return row_loss, tree_loss

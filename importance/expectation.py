@@ -3,8 +3,9 @@
 Over all permutations of x_j within the out-of-bag rows, every row meets every donor equally often.
 So a row goes both ways at a split on j, each with the share of the donors that would go there;
 everywhere else it follows its own values. The donors that are still possible at a node are an
-interval of ranks that depends on the node only, so rows travel together: a segment of rows is
-divided at splits on other features, and the interval of ranks at splits on j.
+interval of ranks, and the missing values or none of them; of categories they are a segment of
+donors, divided as the rows are. They depend on the node only, so rows travel together: a segment
+of rows is divided at splits on other features, the donors at splits on j.
 """
 
 from typing import NamedTuple
@@ -12,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit import entry_kernel, inline_kernel, kernel
-from cart.traverse import pack
+from cart.traverse import SINGLE, PackedSubsets, is_in_left_subset
 from importance import losses
+from importance.narrow import narrow
 
 
 class WalkedTree(NamedTuple):
@@ -21,22 +23,27 @@ class WalkedTree(NamedTuple):
     the right child follows the left one, a leaf is its own left child."""
 
     slot: np.ndarray  # (n_nodes,) int32: feature, as its position among the features used
-    threshold: np.ndarray  # (n_nodes,) float32
+    threshold: np.ndarray  # (n_nodes,), of the dtype of X
     left: np.ndarray  # (n_nodes,) int32
+    missing_left: np.ndarray  # (n_nodes,) bool: where missing values go
     size: np.ndarray  # (n_nodes,) int32: nodes in the subtree
-    cut: np.ndarray  # (n_nodes,) int32: donors that go left
-    columns: np.ndarray  # (n_used, n_rows) float32: values of the features used
+    cut: np.ndarray  # (n_nodes,) int32: donors that go left, of those that are not missing
+    list_start: np.ndarray  # (n_nodes,) int64: of the subsets, as in cart.traverse.PackedSubsets
+    lists: np.ndarray  # uint32
+    columns: np.ndarray  # (n_used, n_rows), of the dtype of X: values of the features used
+    n_missing: np.ndarray  # (n_used,) int32: missing values among them
     features: np.ndarray  # (n_used,) int64: the features used
 
 
 class Stack(NamedTuple):
-    """Nodes that wait, each with its segment of rows and an interval of donor ranks."""
+    """Nodes that wait, each with its segment of rows and its donors."""
 
     node: np.ndarray  # int32
     start: np.ndarray  # int32
     end: np.ndarray  # int32
-    low: np.ndarray  # int32; in the outer walk: the node's place in depth-first order
-    high: np.ndarray  # int32
+    low: np.ndarray  # int32: lowest rank; in the outer walk the place in depth-first order
+    high: np.ndarray  # int32: behind the highest rank
+    missing: np.ndarray  # int32: how many donors without a value
 
     @classmethod
     def create(cls, capacity):
@@ -49,7 +56,7 @@ def walk_tree(tree, X, rows):
     Parameters
     ----------
     tree : object with scikit-learn's node arrays
-    X : ndarray of shape (n_samples, n_features), float32
+    X : ndarray of shape (n_samples, n_features), float32 or float64, or csr_matrix
     rows : ndarray of shape (n_rows,), int64
 
     Returns
@@ -58,19 +65,26 @@ def walk_tree(tree, X, rows):
     values : ndarray of shape (n_nodes, n_values), float64
         Values of the nodes, in the order of `walked`.
     """
-    packed = pack([tree])
-    feature = packed.words[::4].view(np.int32)
-    threshold = packed.floats[1::4].copy()
-    left = packed.words[2::4].view(np.int32).copy()
-    is_split = left != np.arange(len(left))
-    features, slot = np.unique(feature[is_split], return_inverse=True)
-    slots = np.zeros(len(left), np.int32)
-    slots[is_split] = slot
-    columns = np.ascontiguousarray(X[rows[:, np.newaxis], features].T)
-    size = np.empty(len(left), np.int32)
-    cut = np.zeros(len(left), np.int32)
-    _measure(slots, threshold, left, np.sort(columns, axis=1), size, cut)
-    return WalkedTree(slots, threshold, left, size, cut, columns, features), packed.value
+    packed, features, X = narrow(tree, X, rows)
+    words = packed.words
+    left = words[2::4].view(np.int32).copy()
+    columns = np.ascontiguousarray(X.T)
+    has_subsets = isinstance(packed, PackedSubsets)
+    walked = WalkedTree(
+        slot=words[::4].view(np.int32).copy(),
+        threshold=(packed.floats[1::4] if X.dtype == SINGLE else packed.threshold).copy(),
+        left=left,
+        missing_left=words[3::4] >= 1 << 31,
+        size=np.empty(len(left), np.int32),
+        cut=np.zeros(len(left), np.int32),
+        list_start=packed.list_start if has_subsets else np.full(len(left), -1),
+        lists=packed.lists if has_subsets else np.empty(0, np.uint32),
+        columns=columns,
+        n_missing=np.isnan(columns).sum(axis=1, dtype=np.int32),
+        features=features,
+    )
+    _measure(walked, np.sort(columns, axis=1))
+    return walked, packed.value
 
 
 def expected_increase(walked, loss):
@@ -92,6 +106,7 @@ def expected_increase(walked, loss):
         scratch = (
             np.arange(n_rows, dtype=np.int32),
             np.empty(n_rows, np.int32),
+            np.arange(n_rows, dtype=np.int32),
             np.empty(n_rows),
             np.zeros(n_used, np.int32),
             Stack.create(len(walked.left) // 2 + 2),
@@ -102,72 +117,92 @@ def expected_increase(walked, loss):
 
 
 @entry_kernel
-def _measure(slot, threshold, left, donors, size, cut):
-    """Sizes of the subtrees, and how many donors go left at each split."""
+def _measure(walked, donors):
+    """Sizes of the subtrees, and how many donors go left at each split; missing values are last."""
+    left, size = walked.left, walked.size
     for node in range(left.shape[0] - 1, -1, -1):
         if left[node] == node:
             size[node] = 1
             continue
         size[node] = 1 + size[left[node]] + size[left[node] + 1]
+        slot = walked.slot[node]
         low = 0
-        high = donors.shape[1]
+        high = donors.shape[1] - walked.n_missing[slot]
         while low < high:
             middle = (low + high) // 2
-            if donors[slot[node], middle] <= threshold[node]:
+            if donors[slot, middle] <= walked.threshold[node]:
                 low = middle + 1
             else:
                 high = middle
-        cut[node] = low
+        walked.cut[node] = low
 
 
 @inline_kernel
-def _divide(rows, start, end, columns, slot, threshold):
+def _divide(walked, node, rows, start, end):
     """Bring rows[start:end] into the order left | right; return where the right side begins."""
+    values = walked.columns[walked.slot[node]]
+    threshold = walked.threshold[node]
+    missing_left = walked.missing_left[node]
+    first = walked.list_start[node]
     middle = start
+    if first >= 0:
+        for i in range(start, end):
+            row = rows[i]
+            rows[i] = rows[middle]
+            rows[middle] = row
+            x = values[row]
+            middle += missing_left if np.isnan(x) else is_in_left_subset(walked.lists, first, x)
+        return middle
     for i in range(start, end):
         row = rows[i]
         rows[i] = rows[middle]
         rows[middle] = row
-        middle += columns[slot, row] <= threshold
+        # A missing value is neither above nor below.
+        middle += not values[row] > threshold if missing_left else values[row] <= threshold
     return middle
 
 
 @inline_kernel
-def _push(stack, height, node, start, end, low, high):
+def _push(stack, height, node, start, end, low, high, missing):
     stack.node[height] = node
     stack.start[height] = start
     stack.end[height] = end
     stack.low[height] = low
     stack.high[height] = high
+    stack.missing[height] = missing
     return height + 1
 
 
 @kernel
 def _fill_losses(walked, loss, rows, stack, row_loss):
     """Loss of every row as it is; leaves `rows` in the order of the leaves."""
-    height = _push(stack, 0, 0, 0, rows.shape[0], 0, 0)
+    height = _push(stack, 0, 0, 0, rows.shape[0], 0, 0, 0)
     while height > 0:
         height -= 1
         node = stack.node[height]
         start = stack.start[height]
         end = stack.end[height]
         while walked.left[node] != node and start < end:
-            slot = walked.slot[node]
-            middle = _divide(rows, start, end, walked.columns, slot, walked.threshold[node])
+            middle = _divide(walked, node, rows, start, end)
             node = walked.left[node]
             if middle < end:
-                height = _push(stack, height, node + 1, middle, end, 0, 0)
+                height = _push(stack, height, node + 1, middle, end, 0, 0, 0)
             end = middle
         for i in range(start, end):
             row_loss[rows[i]] = losses.at(loss, node, rows[i])
 
 
 @kernel
-def _expected_loss(walked, loss, top, permuted, moved, n, stack):
-    """Sum over moved[:n], rows at node `top`, of the loss expected with `permuted` permuted."""
+def _expected_loss(walked, loss, top, permuted, moved, n, donors, stack):
+    """Sum over moved[:n], rows at node `top`, of the loss expected with `permuted` permuted.
+
+    `donors` is a permutation of the rows.
+    """
     n_donors = walked.columns.shape[1]
+    is_subset = walked.list_start[top] >= 0
+    n_missing = 0 if is_subset else walked.n_missing[permuted]
     total = 0.0
-    height = _push(stack, 0, top, 0, n, 0, n_donors)
+    height = _push(stack, 0, top, 0, n, 0, n_donors - n_missing, n_missing)
     while height > 0:
         height -= 1
         node = stack.node[height]
@@ -175,36 +210,42 @@ def _expected_loss(walked, loss, top, permuted, moved, n, stack):
         end = stack.end[height]
         low = stack.low[height]
         high = stack.high[height]
-        while walked.left[node] != node and start < end and low < high:
-            slot = walked.slot[node]
+        missing = stack.missing[height]
+        while walked.left[node] != node and start < end and high - low + missing > 0:
             left = walked.left[node]
-            if slot == permuted:
-                cut = walked.cut[node]
-                if cut < high:
-                    height = _push(stack, height, left + 1, start, end, max(low, cut), high)
-                high = min(high, cut)
+            if walked.slot[node] == permuted:
+                if is_subset:
+                    cut = _divide(walked, node, donors, low, high)
+                else:
+                    cut = min(max(walked.cut[node], low), high)
+                missing_right = 0 if walked.missing_left[node] else missing
+                if high - cut + missing_right > 0:
+                    height = _push(stack, height, left + 1, start, end, cut, high, missing_right)
+                high = cut
+                missing -= missing_right
             else:
-                middle = _divide(moved, start, end, walked.columns, slot, walked.threshold[node])
+                middle = _divide(walked, node, moved, start, end)
                 if middle < end:
-                    height = _push(stack, height, left + 1, middle, end, low, high)
+                    height = _push(stack, height, left + 1, middle, end, low, high, missing)
                 end = middle
             node = left
-        if low < high:
+        n_here = high - low + missing
+        if n_here > 0:
             loss_here = 0.0
             for i in range(start, end):
                 loss_here += losses.at(loss, node, moved[i])
-            total += loss_here * (high - low)
+            total += loss_here * n_here
     return total / n_donors
 
 
 @entry_kernel
-def _increase_of_all(walked, loss, rows, moved, row_loss, until, outer, inner, increase):
+def _increase_of_all(walked, loss, rows, moved, donors, row_loss, until, outer, inner, increase):
     """Walk the tree; wherever a feature is met for the first time on a path, permute it there.
 
     `until[s]` is the end, in depth-first order, of the subtree in which slot s has been met.
     """
     _fill_losses(walked, loss, rows, outer, row_loss)
-    height = _push(outer, 0, 0, 0, rows.shape[0], 0, 0)
+    height = _push(outer, 0, 0, 0, rows.shape[0], 0, 0, 0)
     while height > 0:
         height -= 1
         node = outer.node[height]
@@ -221,11 +262,11 @@ def _increase_of_all(walked, loss, rows, moved, row_loss, until, outer, inner, i
             for i in range(start, end):
                 moved[i - start] = rows[i]
                 base += row_loss[rows[i]]
-            expected = _expected_loss(walked, loss, node, slot, moved, end - start, inner)
+            expected = _expected_loss(walked, loss, node, slot, moved, end - start, donors, inner)
             increase[slot] += expected - base
-        middle = _divide(rows, start, end, walked.columns, slot, walked.threshold[node])
+        middle = _divide(walked, node, rows, start, end)
         if middle < end:
             place_right = place + 1 + walked.size[left]
-            height = _push(outer, height, left + 1, middle, end, place_right, 0)
+            height = _push(outer, height, left + 1, middle, end, place_right, 0, 0)
         if start < middle:
-            height = _push(outer, height, left, start, middle, place + 1, 0)
+            height = _push(outer, height, left, start, middle, place + 1, 0, 0)

@@ -5,10 +5,11 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from cart.traverse import leaf_ids, pack
+from cart.traverse import leaf_ids
 from importance.adopt import adopt, is_classification, names_of
 from importance.expectation import expected_increase, walk_tree
 from importance.losses import choose_loss
+from importance.narrow import narrow
 from importance.result import Importances, mean_and_error
 
 BIAS = (
@@ -30,7 +31,7 @@ def oob_permutation(forest, X, y, *, loss=None, n_repeats=None, random_state=Non
     ----------
     forest : fitted random forest, ours or scikit-learn's
         With bootstrap=True.
-    X : array-like of shape (n_samples, n_features)
+    X : array-like or sparse matrix of shape (n_samples, n_features)
         The table the forest was fitted on.
     y : array-like of shape (n_samples,)
     loss : {"zero_one", "brier", "squared_error"}, default=None
@@ -93,20 +94,24 @@ def _of_trees(fitted, batch, make_loss, shuffles):
             loss = make_loss(values, fitted.codes[rows])
             d[walked.features] = expected_increase(walked, loss) / len(rows)
         else:
-            _sample(d, fitted.trees[t], fitted.X[rows], fitted.codes[rows], make_loss, *shuffles[t])
+            d[:] = _sample(fitted, t, rows, make_loss, *shuffles[t])
     return out
 
 
-def _sample(d, tree, X, codes, make_loss, n_repeats, seed):
-    """Write the mean increase over `n_repeats` shuffles of every feature that a tree uses."""
+def _sample(fitted, t, rows, make_loss, n_repeats, seed):
+    """Mean increase over `n_repeats` shuffles of every feature, (n_features,)."""
+    increase = np.zeros(fitted.X.shape[1])
+    tree = fitted.trees[t]
+    packed, features, X = narrow(tree, fitted.X, rows)
+    if len(features) == 0:
+        return increase
     random_state = np.random.RandomState(seed)
-    packed = pack([tree])
-    loss = make_loss(tree.value.reshape(tree.node_count, -1), codes)
+    loss = make_loss(tree.value.reshape(tree.node_count, -1), fitted.codes[rows])
     base = loss.of(leaf_ids(packed, 0, X)).mean()
-    for feature in np.unique(tree.feature[tree.feature >= 0]):
-        values = X[:, feature].copy()
+    for column, feature in enumerate(features):
+        values = X[:, column].copy()
         for _ in range(n_repeats):
-            X[:, feature] = random_state.permutation(values)
-            d[feature] += loss.of(leaf_ids(packed, 0, X)).mean() - base
-        X[:, feature] = values
-        d[feature] /= n_repeats
+            X[:, column] = random_state.permutation(values)
+            increase[feature] += loss.of(leaf_ids(packed, 0, X)).mean() - base
+        X[:, column] = values
+    return increase / n_repeats

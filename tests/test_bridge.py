@@ -56,7 +56,8 @@ def test_predictions_are_the_same_there_and_back(model, case, there):
     fitted = getattr(source, name + task)(**params).fit(X, y)
     other = convert(fitted)
     assert type(other) is getattr(target, name + task)
-    assert other.get_params() == fitted.get_params()
+    ours_only = {"precision": "float32", "feature_draw": "sequence"}
+    assert ours_only | other.get_params() == ours_only | fitted.get_params()
     for model in (other, back(other)):
         for a, b in zip(outputs(fitted, X), outputs(model, X), strict=True):
             np.testing.assert_array_equal(a, b)

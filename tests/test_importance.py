@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.ensemble import RandomForestClassifier as PeerClassifier
@@ -30,6 +31,14 @@ def small(load, n=90):
     X, y = load(return_X_y=True)
     rows = np.random.RandomState(0).permutation(len(y))[:n]
     return np.round(X[rows], 2).astype(np.float32), y[rows]
+
+
+def with_gaps(X, share):
+    """X with so many of its values missing, most of them in the first column."""
+    rng = np.random.RandomState(1)
+    X = X.copy()
+    X[rng.uniform(size=X.shape) < share * np.linspace(2, 0, X.shape[1])] = np.nan
+    return X
 
 
 def scale(loss, y):
@@ -89,9 +98,15 @@ def test_mdi_sums_to_one_or_zero(seed, n_classes, depth):
 
 @EACH_CASE
 @pytest.mark.parametrize("params", [{}, {"max_leaf_nodes": 9}, {"max_depth": 3}], ids=str)
-def test_exact_permutation_is_the_mean_over_all_donors(ours, peer, load, loss, params):
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("adopted", [False, True], ids=["ours", "adopted"])
+def test_exact_permutation_is_the_mean_over_all_donors(
+    ours, peer, load, loss, params, missing, adopted
+):
     X, y = small(load)
-    forest = ours(4, random_state=1, max_features=2, **params).fit(X, y)
+    X = with_gaps(X, missing)
+    kind = peer if adopted else ours
+    forest = kind(4, random_state=1, max_features=2, **params).fit(X, y)
     result = oob_permutation(forest, X, y, loss=loss)
     expected = []
     for tree, draws in zip(trees(forest), forest.estimators_samples_, strict=True):
@@ -108,9 +123,11 @@ def test_exact_permutation_is_the_mean_over_all_donors(ours, peer, load, loss, p
 
 
 @EACH_CASE
-def test_shuffles_agree_with_the_expectation(ours, peer, load, loss):
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_shuffles_agree_with_the_expectation(ours, peer, load, loss, missing):
     """Within three standard errors, of each feature, over 400 shuffles of each tree."""
     X, y = small(load)
+    X = with_gaps(X, missing)
     forest = ours(6, random_state=1).fit(X, y)
     exact = oob_permutation(forest, X, y, loss=loss)
     shuffled = np.array(
@@ -125,8 +142,10 @@ def test_shuffles_agree_with_the_expectation(ours, peer, load, loss):
 
 
 @EACH_CASE
-def test_adopted_forests_say_the_same(ours, peer, load, loss):
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_adopted_forests_say_the_same(ours, peer, load, loss, missing):
     X, y = load(return_X_y=True)
+    X = with_gaps(X, missing)
     a = ours(10, random_state=0).fit(X, y)
     b = peer(10, random_state=0).fit(X, y)
     for measure in (oob_permutation, drop_column):
@@ -150,6 +169,35 @@ def test_an_unused_feature_has_exactly_zero(seed):
         result = oob_permutation(forest, X, y, n_repeats=n_repeats, random_state=0)
         assert result.values[2] == 0.0
         assert result.standard_error[2] == 0.0
+
+
+def test_which_donors_are_missing_is_all_that_counts():
+    """A feature of which trees know only whether it is missing: two kinds of donors."""
+    rng = np.random.RandomState(0)
+    y = rng.randint(2, size=80)
+    X = np.column_stack((np.where(y == 1, np.nan, 5.0), np.full(80, 3.0)))
+    forest = RandomForestClassifier(5, max_features=None, random_state=0).fit(X, y)
+    result = oob_permutation(forest, X, y)
+    for d, draws in zip(result.per_tree, forest.estimators_samples_, strict=True):
+        share = y[oracle.out_of_bag(draws, len(X))].mean()
+        assert d[0] == pytest.approx(2 * share * (1 - share))
+        assert d[1] == 0.0
+
+
+@EACH_CASE
+def test_sparse_tables_say_what_dense_ones_say(ours, peer, load, loss):
+    X, y = small(load)
+    X = np.where(np.random.RandomState(0).uniform(size=X.shape) < 0.5, X, np.float32(0))
+    for kind in (ours, peer):
+        forests = [(kind(6, random_state=0).fit(table, y), table) for table in (X, csr_matrix(X))]
+        for measure, params in (
+            (oob_permutation, {}),
+            (oob_permutation, {"n_repeats": 2, "random_state": 0}),
+            (drop_column, {}),
+        ):
+            dense, sparse = (measure(*fitted, y, loss=loss, **params) for fitted in forests)
+            np.testing.assert_allclose(dense.per_tree, sparse.per_tree, rtol=1e-9)
+            np.testing.assert_allclose(dense.values, sparse.values, rtol=1e-9)
 
 
 def test_permutation_does_not_depend_on_n_jobs():
@@ -182,9 +230,11 @@ def test_trees_without_out_of_bag_rows_are_left_out():
 
 @EACH_CASE
 @pytest.mark.parametrize("params", [{}, {"class_weight": "balanced_subsample"}], ids=str)
-def test_drop_column_is_a_loop_of_scikit_learn_refits(ours, peer, load, loss, params):
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_drop_column_is_a_loop_of_scikit_learn_refits(ours, peer, load, loss, params, missing):
     X, y = load(return_X_y=True)
     X = np.random.RandomState(0).normal(scale=0.01, size=X.shape) + X  # no ties between cuts
+    X = with_gaps(X, missing)
     if params and loss == "squared_error":
         params = {"max_samples": 0.7}
     refits = [

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import cart
 import forest
-from importance import drop_column
 
 RNG = np.random.RandomState(0)
 X = sp.random(300, 20, 0.2, "csr", random_state=RNG, data_rvs=lambda k: RNG.normal(size=k))
@@ -98,6 +97,3 @@ def test_refusals():
         cart.DecisionTreeClassifier().fit(gaps, LABELS)
     with pytest.raises(ValueError, match="NaN"):
         cart.DecisionTreeClassifier().fit(X, LABELS).predict(gaps)
-    grown = forest.RandomForestClassifier(2).fit(X, LABELS)
-    with pytest.raises(TypeError, match=r"[Ss]parse"):
-        drop_column(grown, X, LABELS)

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from sklearn.base import clone
 
+import cart
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
+from cart.bridge import counterpart
 from cart.draw import (
     N_FOUND,
     N_KNOWN,
@@ -130,7 +132,7 @@ def test_scikit_learn_grows_the_same_tree(table, params, rng, criterion):
     weight = rng.integers(0, 4, len(y))
     weight[0] += 1
     ours = make_tree(criterion, **params).fit(X, y, weight)
-    theirs = getattr(sklearn.tree, type(ours).__name__)(**ours.get_params()).fit(X, y, weight)
+    theirs = counterpart(ours, cart, sklearn.tree).fit(X, y, weight)
     assert_same_tree(ours.tree_, theirs.tree_)
     assert_same_outputs(ours, theirs, X + 0.1)
 
@@ -237,7 +239,7 @@ def test_one_digit():
 @entry_kernel
 def _draw_node(draw, is_constant, n_known, max_features, out):
     n = 0
-    begin_draw(draw, n_known)
+    begin_draw(draw, np.uint64(0), n_known)
     j = next_feature(draw, max_features)
     while j >= 0:
         feature = draw.features[j]

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cart
+from cart.bridge import counterpart
 from tests.agreement.same import assert_same_tree
 from tests.oracles import pruning, splitter
 from tests.oracles.ties import Training, has_medians, replay
@@ -126,7 +127,7 @@ def test_scikit_learn_grows_the_same_tree(seed, params, criterion, bound):
     else:
         y = data.y
         ours = make_tree(criterion, **params).fit(data.X, y, data.weight)
-    theirs = getattr(sklearn.tree, type(ours).__name__)(**ours.get_params())
+    theirs = counterpart(ours, cart, sklearn.tree)
     theirs.fit(data.X, y, data.weight)
     assert_same_tree(ours.tree_, theirs.tree_)
 
@@ -137,7 +138,7 @@ def test_scikit_learn_grows_the_same_constrained_tree(criterion, seed, params):
     data = Data(seed, n_outputs=1)
     data.cst[data.cst == 0] = 1
     ours, y = constrained(data, criterion, **params)
-    theirs = getattr(sklearn.tree, type(ours).__name__)(**ours.get_params())
+    theirs = counterpart(ours, cart, sklearn.tree)
     assert_same_tree(ours.tree_, theirs.fit(data.X, y, data.weight).tree_)
 
 

@@ -7,7 +7,10 @@ def leaf(tree, x):
     """Number of the leaf that one row reaches, one node after the other."""
     node = 0
     while tree.children_left[node] != -1:
-        goes_left = np.float32(x[tree.feature[node]]) <= tree.threshold[node]
+        value = np.float32(x[tree.feature[node]])
+        goes_left = value <= tree.threshold[node]
+        if np.isnan(value):
+            goes_left = tree.missing_go_to_left[node]
         node = (tree.children_left if goes_left else tree.children_right)[node]
     return node
 

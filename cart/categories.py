@@ -1,0 +1,168 @@
+"""Categorical columns: which they are, and their categories as whole numbers."""
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils.validation import _num_samples
+
+# The code of a category that was not met in training.
+UNSEEN = -1
+
+
+class CategoryEncoder:
+    """Categories of the training table, and the code of each: 0, 1, ... in sorted order.
+
+    Parameters
+    ----------
+    mask : ndarray of shape (n_features,), bool
+        Which columns hold categories.
+    """
+
+    def __init__(self, mask):
+        self.mask = mask
+
+    @property
+    def n_categories(self):
+        """(n_features,) int64; 0 for columns of numbers."""
+        numbers = np.zeros(len(self.mask), np.int64)
+        numbers[self.mask] = [len(c) for c in self._without_missing()]
+        return numbers
+
+    @property
+    def categories(self):
+        """Per feature the categories in the order of their codes; None for columns of numbers."""
+        categories = iter(self._without_missing())
+        return [next(categories) if is_categorical else None for is_categorical in self.mask]
+
+    def _without_missing(self):
+        categories = getattr(self._encoder, "categories_", [])
+        return [c[c == c] for c in categories]  # nan is not equal to itself
+
+    def fit(self, X):
+        """Learn the categories of X; returns what `transform` does."""
+        from sklearn.preprocessing import OrdinalEncoder  # slow to import
+
+        self._encoder = OrdinalEncoder(
+            handle_unknown="use_encoded_value", unknown_value=UNSEEN, encoded_missing_value=np.nan
+        )
+        if self.mask.any():
+            self._encoder.fit(self._categorical_part(X))
+        return self.transform(X)
+
+    def transform(self, X):
+        """X as numbers: codes of categories, UNSEEN for those not met in training.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), float64
+            nan where a value is missing.
+        """
+        out = np.empty((_num_samples(X), len(self.mask)))
+        if self.mask.any():
+            out[:, self.mask] = self._encoder.transform(self._categorical_part(X))
+        if not self.mask.all():
+            numbers = _safe_indexing(X, np.flatnonzero(~self.mask), axis=1)
+            out[:, ~self.mask] = check_array(
+                numbers, dtype=np.float64, ensure_all_finite="allow-nan"
+            )
+        return out
+
+    def _categorical_part(self, X):
+        part = _safe_indexing(X, np.flatnonzero(self.mask), axis=1)
+        if hasattr(part, "notna"):  # pandas has a missing value of its own
+            part = part.astype(object).where(part.notna(), np.nan)
+        part = np.asarray(part)
+        if part.dtype == object:
+            part = np.where(part == None, np.nan, part)  # noqa: E711 (every element)
+        return part
+
+
+def as_columns(X):
+    """X as a DataFrame or a two-dimensional array, in which columns can be chosen.
+
+    Raises
+    ------
+    ValueError
+        If it is sparse or has another shape.
+    """
+    if issparse(X):
+        raise ValueError(
+            "categorical_features needs a dense table: a sparse one has numbers only. Use "
+            "X.toarray(), or categorical_features=None."
+        )
+    if not hasattr(X, "columns"):
+        X = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
+        if X.ndim != 2:
+            raise ValueError(f"Expected 2D array, got {X.ndim}D array instead. Reshape your data.")
+    return X
+
+
+def find_categorical(categorical_features, X):
+    """Which columns hold categories.
+
+    Parameters
+    ----------
+    categorical_features : array-like of bool, int or str, or "from_dtype"
+        A mask, column numbers or column names; "from_dtype" means the categorical and string
+        columns of a DataFrame.
+    X : DataFrame or ndarray of shape (n_samples, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_features,), bool
+
+    Raises
+    ------
+    ValueError
+        If it does not fit X.
+    """
+    n_features = X.shape[1]
+    if isinstance(categorical_features, str):  # "from_dtype"
+        if not hasattr(X, "columns"):
+            raise ValueError(
+                'categorical_features="from_dtype" needs a DataFrame; name the columns of an '
+                "array by a mask or by their numbers."
+            )
+        return np.array([_holds_categories(X[name].dtype) for name in X.columns])
+    chosen = np.asarray(categorical_features)
+    if chosen.size == 0:
+        return np.zeros(n_features, bool)
+    if chosen.ndim != 1 or chosen.dtype.kind not in "biuUO":
+        raise ValueError(
+            "categorical_features must be a mask, column numbers or column names, but is "
+            f"{categorical_features!r}."
+        )
+    if chosen.dtype.kind == "b":
+        if len(chosen) != n_features:
+            raise ValueError(
+                f"categorical_features is a mask of {len(chosen)} columns, but X has {n_features}."
+            )
+        return chosen.copy()
+    if chosen.dtype.kind in "UO":
+        chosen = _numbers_of(list(categorical_features), X)
+    if chosen.min() < 0 or chosen.max() >= n_features:
+        raise ValueError(
+            f"categorical_features must be column numbers in [0, {n_features}), but is "
+            f"{categorical_features!r}."
+        )
+    return np.isin(np.arange(n_features), chosen)
+
+
+def _numbers_of(names, X):
+    known = list(getattr(X, "columns", []))
+    strange = [name for name in names if name not in known]
+    if strange:
+        raise ValueError(f"categorical_features names columns that X does not have: {strange}.")
+    return np.array([known.index(name) for name in names])
+
+
+def _holds_categories(dtype):
+    """Is it a categorical, string or object dtype of pandas or polars?"""
+    return str(dtype).split("(")[0].lower() in _CATEGORICAL_DTYPES or dtype == "category"
+
+
+_CATEGORICAL_DTYPES = {"category", "categorical", "enum", "string", "str", "object", "utf8"}

@@ -1,0 +1,188 @@
+"""Single or double precision: what a column loses as float32, and dates as numbers."""
+
+import warnings
+
+import numpy as np
+from scipy.sparse import csc_matrix, issparse
+
+from cart.rank import MISSING
+
+# Kinds of dtypes whose values are whole: numbers, dates, durations.
+_WHOLE = "iumM"
+_DATES = "mM"
+# More than this share of a column's distinct values has to merge before it is worth a warning.
+_SHARE = 0.01
+# How many columns a warning names.
+_NAMED = 10
+
+
+def precision_of(estimator):
+    """The dtype in which an estimator, ours or scikit-learn's, takes X.
+
+    Returns
+    -------
+    numpy.dtype
+        float32 or float64.
+    """
+    return np.dtype(getattr(estimator, "precision", "float32"))
+
+
+def dates_as_seconds(X):
+    """X with dates and durations as seconds, dates since 1970 (UTC); missing ones are nan.
+
+    Parameters
+    ----------
+    X : array-like or sparse
+        Columns of a pandas DataFrame may differ in type.
+
+    Returns
+    -------
+    X itself where it holds neither
+    """
+    if isinstance(X, np.ndarray):
+        return _seconds(X) if X.dtype.kind in _DATES else X
+    if not hasattr(X, "isetitem"):
+        return X
+    dates = [j for j, kind in enumerate(_kinds(X)) if kind in _DATES]
+    if dates:
+        X = X.copy(deep=False)
+    for j in dates:
+        column = X.iloc[:, j]
+        X.isetitem(j, _seconds(column.to_numpy(f"{column.dtype.kind}8[us]")))
+    return X
+
+
+def _seconds(dates):
+    microseconds = dates.astype(f"{dates.dtype.kind}8[us]")
+    return np.where(np.isnat(dates), np.nan, microseconds.astype(np.int64) / 1e6)
+
+
+def count_merged_values(X, table):
+    """How many distinct values of each column the cast to float32 merges into others.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features), or sparse
+        As the user gave it.
+    table : cart.table.Table or cart.table.SparseTable
+        Of the same cast to float32.
+
+    Returns
+    -------
+    ndarray of shape (n_features,), int64
+    """
+    n_features = len(table.columns)
+    if hasattr(table, "zero"):
+        columns = _sparse_columns(X)
+    else:
+        is_categorical = getattr(table, "n_categories", np.zeros(n_features)) > 0
+        values = _dense_columns(dates_as_seconds(X), is_categorical)
+        columns = zip(values, table.codes, strict=True)
+    n_merged = np.zeros(n_features, np.int64)
+    for j, (values, codes) in enumerate(columns):
+        if values is not None:
+            n_merged[j] = _count_merged(values, codes)
+    return n_merged
+
+
+def _count_merged(values, codes):
+    """Distinct values beyond one per code: no sort of those that have a code for themselves."""
+    if codes.max() == MISSING:
+        known = codes != MISSING
+        values, codes = values[known], codes[known]
+    one_of = np.empty(codes.max(initial=0) + np.int64(1), values.dtype)
+    one_of[codes] = values
+    return len(np.unique(values[one_of[codes] != values]))
+
+
+def _dense_columns(X, is_categorical):
+    """Each column as it was given; None where no value can merge."""
+    if hasattr(X, "iloc"):
+        for j, dtype in enumerate(X.dtypes):
+            yield None if is_categorical[j] or _fits(dtype) else _as_numbers(X.iloc[:, j])
+        return
+    X = np.asarray(X)
+    for j, column in enumerate(X.T):
+        yield None if is_categorical[j] or _fits(X.dtype) else _as_numbers(column)
+
+
+def _as_numbers(column):
+    """A column as an array of numbers."""
+    if getattr(column, "hasnans", False):
+        return column.to_numpy(np.float64, na_value=np.nan)
+    values = np.ascontiguousarray(column)
+    return values if values.dtype.kind in "iuf" else values.astype(np.float64)
+
+
+def _fits(dtype):
+    """Is every value of that dtype a float32 number?"""
+    return isinstance(dtype, np.dtype) and np.can_cast(dtype, np.float32)
+
+
+def _sparse_columns(X):
+    """The values of each column, with a zero where it has one, and their ranks as float32."""
+    X = csc_matrix(X if issparse(X) else X.sparse.to_coo())
+    if _survive(X.data):
+        return
+    X = X.copy()
+    X.sum_duplicates()
+    for j in range(X.shape[1]):
+        values = X.data[X.indptr[j] : X.indptr[j + 1]]
+        if _survive(values):
+            yield None, None
+            continue
+        single = values.astype(np.float32)
+        if len(values) < X.shape[0]:
+            values, single = np.append(values, values.dtype.type(0)), np.append(single, 0)
+        yield values, np.unique(single, return_inverse=True)[1]
+
+
+def _survive(values):
+    return _fits(values.dtype) or (values.astype(np.float32) == values).all()
+
+
+def warn_of_merged_values(X, n_merged, n_levels, names, stacklevel):
+    """Name the columns of which single precision loses much.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features), or sparse
+        As the user gave it.
+    n_merged : ndarray of shape (n_features,), int64
+        From `count_merged_values`.
+    n_levels : ndarray of shape (n_features,), int64
+        How many distinct values of each column are left.
+    names : sequence of str or int
+        Of the columns.
+    stacklevel : int
+        Of `warnings.warn`, seen from the caller.
+
+    Warns
+    -----
+    UserWarning
+        If more than 1 % of the distinct values of a column merge, or any of integers or dates.
+    """
+    if not n_merged.any():
+        return
+    is_whole = np.array([kind in _WHOLE for kind in _kinds(X)])
+    bad = np.flatnonzero(n_merged > np.where(is_whole, 0.0, _SHARE * (n_merged + n_levels)))
+    if len(bad) == 0:
+        return
+    listed = ", ".join(
+        f"{names[j]} ({n_merged[j]} of {n_merged[j] + n_levels[j]})" for j in bad[:_NAMED]
+    )
+    more = f" and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
+    warnings.warn(
+        f"In single precision, distinct values of X become equal; columns (how many of the "
+        f'distinct values): {listed}{more}. precision="float64" keeps them apart.',
+        UserWarning,
+        stacklevel=stacklevel + 1,
+    )
+
+
+def _kinds(X):
+    """The kind (as in numpy.dtype.kind) of each column."""
+    if hasattr(X, "iloc"):
+        return [dtype.kind for dtype in X.dtypes]
+    X = X if hasattr(X, "dtype") else np.asarray(X)
+    return [X.dtype.kind] * X.shape[1]

@@ -1,0 +1,459 @@
+"""Splits on subsets of categories: which categories of a node stand together, and who goes left.
+
+A categorical feature's codes are its categories. In every node they are replaced by places in an
+order, so that the scan that searches thresholds searches subsets:
+
+- one response (regression, two classes): by its mean, where the best cut is the best of all subsets
+  (Fisher 1958; Breiman et al. 1984, section 4.2.2);
+- several (more classes, more outputs): up to EXACT categories every subset is tried; more are
+  ordered along the first principal component of their mean responses (Coppersmith, Hong and
+  Hosking 1999);
+- the random splitter draws a subset.
+
+The guard: among many categories with few rows each, the order by mean response is mostly noise, and
+the cut along it looks better than it is. A feature of more than EXACT categories is split in a
+node only if the mean responses of its categories vary at least `min_category_ratio` times as much
+as chance would make them: the F ratio of an analysis of variance, which is 1 on average where the
+categories say nothing. It needs categories with several rows, so rare ones alone are never sorted.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart import criteria
+from cart.jit import dispatch, inline_kernel, kernel
+from cart.node import order_node
+from cart.nodes import Categories
+from cart.order import record_of, sort_keys, sort_positions_by_value
+from cart.rank import MISSING
+from cart.table import Table, encode
+
+EXACT = 8
+_POWER_STEPS = 100  # of the iteration for the principal component
+_CLOSE = 1e-12  # it ends when no coordinate moves further
+
+
+# ------------------------------------------------------------------ the protocol of the tables
+
+
+@dispatch
+def is_categorical(table, column):
+    """Are the column's codes categories?"""
+    return table.is_categorical(column)
+
+
+@dispatch
+def find_places(
+    table, splitter, criterion, node, n, n_missing, draw, feature, limits, lowest, highest
+):
+    """Replace the codes gathered by places, if they are categories.
+
+    Returns
+    -------
+    lowest, highest : uint32
+        Of the codes then.
+    n_present : int
+        How many categories the node has.
+    """
+    return table.find_places(
+        splitter, criterion, node, n, n_missing, draw, feature, limits, lowest, highest
+    )
+
+
+@dispatch
+def keep_subset(table, node, n_present, left_place):
+    """Remember which categories the best split so far sends left: places up to `left_place`."""
+    table.keep_subset(node, n_present, left_place)
+
+
+@dispatch
+def take_sides(table, node, n, column):
+    """Replace the codes gathered by the sides of the best split, 0 (left) and 1, if they are
+    categories."""
+    table.take_sides(node, n, column)
+
+
+@dispatch
+def write_list(table, node, i, column):
+    """Keep which categories go left at node i; `column` is -1 where it is a leaf."""
+    table.write_list(node, i, column)
+
+
+@dispatch
+def find_subsets(
+    splitter, subsets, criterion, node, n, n_missing, n_categories, draw, feature, limits
+):
+    """Replace the categories gathered by places, to be searched as if they were ranks.
+
+    Returns how many categories the node has, and how many places they take.
+    """
+    return splitter.find_subsets(
+        subsets, criterion, node, n, n_missing, n_categories, draw, feature, limits
+    )
+
+
+class CategoricalTable(NamedTuple):
+    """A `cart.table.Table` in which some columns hold categories, whole numbers from 0 on."""
+
+    codes: np.ndarray  # as in Table; of a category itself
+    levels: np.ndarray
+    level_start: np.ndarray
+    reach: np.ndarray
+    columns: np.ndarray
+    n_categories: np.ndarray  # (n_columns,) int64; 0: the column holds numbers
+    subsets: "Subsets | None" = None  # a thread's own
+
+    @classmethod
+    def encode(cls, X, n_categories):
+        """Rank the columns of numbers of X.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features), float32 or float64
+        n_categories : ndarray of shape (n_features,), int64
+        """
+        return cls(*encode(X, n_categories), n_categories)
+
+    without = Table.without
+    gather = Table.gather
+    order_codes = Table.order_codes
+    divide_codes = Table.divide_codes
+    next_cut = Table.next_cut
+    remember = Table.remember
+
+    def with_room(self, n_samples, n_rows, n_nodes, n_outputs, n_values):
+        most = self.n_categories.max()
+        subsets = Subsets.create(most, n_samples, n_nodes, n_outputs, n_values)
+        return self._replace(subsets=subsets)
+
+    def begin_tree(self, samples):
+        self.subsets.n_listed[:] = 0
+
+    def end_tree(self, nodes):
+        return Categories.of_nodes(nodes, self.subsets)
+
+    def keeps_order(self):
+        return False
+
+    def is_categorical(self, column):
+        return self.n_categories[column] > 0
+
+    def find_places(
+        self, splitter, criterion, node, n, n_missing, draw, feature, limits, lowest, highest
+    ):
+        n_categories = self.n_categories[self.columns[feature]]
+        if n_categories == 0 or n_missing == n:
+            return lowest, highest, 0
+        n_present, n_places = find_subsets(
+            splitter, self.subsets, criterion, node, n, n_missing, n_categories, draw, feature,
+            limits,
+        )  # fmt: skip
+        return np.uint32(0), np.uint32(n_places - 1), n_present
+
+    def keep_subset(self, node, n_present, left_place):
+        subsets = self.subsets
+        for p in range(n_present):
+            c = subsets.present[p]
+            subsets.goes_left[c] = subsets.place[c] <= left_place
+
+    def take_sides(self, node, n, column):
+        if self.n_categories[column] > 0:
+            _list_smaller_side(self.subsets, node, n)
+
+    def write_list(self, node, i, column):
+        subsets = self.subsets
+        if column >= 0 and self.n_categories[column] > 0:
+            subsets.listed_left[i] = subsets.n_listed[1] & 1
+            subsets.n_listed[0] += subsets.n_listed[1] >> 1
+        subsets.start[i + 1] = subsets.n_listed[0]
+
+
+# ------------------------------------------------------------------------------- the search
+
+
+class Subsets(NamedTuple):
+    """What a thread writes to while it splits on categories."""
+
+    n_rows: np.ndarray  # (n_categories,) int64: in the node; 0 between searches
+    weight: np.ndarray  # (n_categories,) float64
+    response: np.ndarray  # (n_categories, n_responses) float64: weighted sums
+    squares: np.ndarray  # (1,) float64: weighted sum of squared responses of the node
+    place: np.ndarray  # (n_categories,) uint32: in the order of the node
+    present: np.ndarray  # (n_categories,) int64: the node's categories
+    score: np.ndarray  # (n_categories, 1) float64: what they are ordered by
+    spare: np.ndarray  # (2, n_categories) int64
+    covariance: np.ndarray  # (n_responses + 2, n_responses) float64, and two vectors
+    goes_left: np.ndarray  # (n_categories,) uint8: in the best split so far
+    # What becomes of it, see cart.nodes.Categories.
+    start: np.ndarray  # (n_nodes + 1,) int64
+    listed: np.ndarray  # (capacity,) uint32
+    listed_left: np.ndarray  # (n_nodes,) uint8
+    n_listed: np.ndarray  # (2,) int64: categories listed by all nodes, and by the node at hand
+
+    @classmethod
+    def create(cls, n_categories, n_samples, n_nodes, n_outputs, n_values):
+        """Room for trees on `n_samples` rows.
+
+        A node lists categories of its smaller side. Every row is on the smaller side at most
+        log2(n_samples) times.
+        """
+        one = n_outputs == 1 and n_values <= 2
+        n_responses = 1 if one else n_outputs * n_values
+        return cls(
+            np.zeros(n_categories, np.int64),
+            np.empty(n_categories),
+            np.empty((n_categories, n_responses)),
+            np.empty(1),
+            np.empty(n_categories, np.uint32),
+            np.empty(n_categories, np.int64),
+            np.empty((n_categories, 1)),
+            np.empty((2, n_categories), np.int64),
+            np.empty((n_responses + 2, n_responses)),
+            np.empty(n_categories, np.uint8),
+            np.zeros(n_nodes + 1, np.int64),
+            np.empty(n_samples * int(n_samples).bit_length() // 2 + 1, np.uint32),
+            np.empty(n_nodes, np.uint8),
+            np.zeros(2, np.int64),
+        )
+
+
+@kernel
+def meet_categories(subsets, node, n):
+    """Find the node's categories and sum up their responses; return how many there are."""
+    n_present = 0
+    n_outputs = node.records.shape[1] - 1
+    n_responses = subsets.response.shape[1]
+    n_values = n_responses // n_outputs
+    squares = 0.0
+    for i in range(n):
+        c = node.codes[i]
+        if c == MISSING:
+            continue
+        if subsets.n_rows[c] == 0:
+            subsets.present[n_present] = c
+            n_present += 1
+            subsets.weight[c] = 0.0
+            for r in range(n_responses):
+                subsets.response[c, r] = 0.0
+        subsets.n_rows[c] += 1
+        record = node.numbers[i]
+        w = node.records[record, 0]
+        subsets.weight[c] += w
+        for k in range(n_outputs):
+            target = node.records[record, k + 1]
+            if n_values == 1:
+                subsets.response[c, k] += w * target
+                squares += w * target * target
+            else:  # the response is 1 for its class, 0 for the others
+                subsets.response[c, k * n_values + int(target)] += w
+                squares += w
+    subsets.squares[0] = squares
+    for p in range(n_present):
+        subsets.n_rows[subsets.present[p]] = 0
+    return n_present
+
+
+@kernel
+def vary_enough(subsets, n_present, n_known, min_ratio):
+    """Is the F ratio of the categories' mean responses, summed over responses, large enough?"""
+    between = 0.0
+    within = subsets.squares[0]
+    for r in range(subsets.response.shape[1]):
+        total = 0.0
+        weight = 0.0
+        of_categories = 0.0
+        for p in range(n_present):
+            c = subsets.present[p]
+            response = subsets.response[c, r]
+            of_categories += response * response / subsets.weight[c]
+            total += response
+            weight += subsets.weight[c]
+        between += of_categories - total * total / weight
+        within -= of_categories
+    return between * (n_known - n_present) >= min_ratio * within * (n_present - 1)
+
+
+@kernel
+def put_in_one_place(subsets, n_present):
+    """Let no cut part the node's categories."""
+    for p in range(n_present):
+        subsets.place[subsets.present[p]] = 0
+
+
+@kernel
+def order_categories(subsets, n_present):
+    """Give the node's categories their places in the order of the responses."""
+    n_responses = subsets.response.shape[1]
+    if n_responses > 1:
+        _principal_component(subsets, n_present)
+    axis = subsets.covariance[n_responses]
+    for p in range(n_present):
+        c = subsets.present[p]
+        score = 0.0
+        for r in range(n_responses):
+            mean = subsets.response[c, r] / subsets.weight[c]
+            score += mean if n_responses == 1 else axis[r] * mean
+        subsets.score[p, 0] = score
+    sort_positions_by_value(subsets.score, 0, n_present, subsets.spare)
+    for p in range(n_present):
+        subsets.place[subsets.present[subsets.spare[0, p]]] = p
+
+
+@kernel
+def _principal_component(subsets, n_present):
+    """The first principal component of the categories' mean responses, by power iteration.
+
+    Left in the row behind the covariance matrix; with equal means it is any vector.
+    """
+    n_responses = subsets.response.shape[1]
+    covariance = subsets.covariance
+    axis = covariance[n_responses]
+    following = covariance[n_responses + 1]
+    total = 0.0
+    for r in range(n_responses):
+        axis[r] = 0.0
+        for s in range(n_responses):
+            covariance[r, s] = 0.0
+    for p in range(n_present):
+        c = subsets.present[p]
+        total += subsets.weight[c]
+        for r in range(n_responses):
+            axis[r] += subsets.response[c, r]
+    for p in range(n_present):
+        c = subsets.present[p]
+        weight = subsets.weight[c]
+        for r in range(n_responses):
+            following[r] = subsets.response[c, r] / weight - axis[r] / total
+        for r in range(n_responses):
+            for s in range(n_responses):
+                covariance[r, s] += weight * following[r] * following[s]
+    widest = 0
+    for r in range(n_responses):
+        if covariance[r, r] > covariance[widest, widest]:
+            widest = r
+    for r in range(n_responses):  # its column is never at right angles to the component
+        axis[r] = covariance[r, widest]
+    for _ in range(_POWER_STEPS):
+        largest = 0.0
+        for r in range(n_responses):
+            following[r] = 0.0
+            for s in range(n_responses):
+                following[r] += covariance[r, s] * axis[s]
+            if abs(following[r]) > abs(largest):
+                largest = following[r]
+        if largest == 0.0:
+            return
+        moved = 0.0
+        for r in range(n_responses):
+            moved = max(moved, abs(following[r] / largest - axis[r]))
+            axis[r] = following[r] / largest
+        if moved <= _CLOSE:
+            return
+
+
+@kernel
+def take_places(subsets, node, n):
+    """Replace the node's codes by places."""
+    for i in range(n):
+        if node.codes[i] != MISSING:
+            node.codes[i] = subsets.place[node.codes[i]]
+
+
+@kernel
+def try_all_subsets(criterion, subsets, node, n, n_missing, n_present, limits):
+    """Move the best subset of up to EXACT categories to place 0, the rest to place 1.
+
+    Subsets follow each other by one category (a Gray code), so that a step moves the samples of
+    one across the cut. The last stays right: a subset and its complement are one split.
+    Missing values are tried on either side.
+    """
+    order_node(node, n, 0, n_present - 1, n_missing, 1, False)
+    n_known = n - n_missing
+    best = 1
+    best_score = -np.inf
+    for missing_left in range(2 if n_missing > 0 else 1):
+        side = criteria.arrange(criterion, node.records, node.keys, n)
+        n_left = 0
+        if missing_left:
+            for j in range(n_known, n):
+                side = criteria.move(criterion, side, node.records, record_of(node.keys[j]), 1.0)
+            n_left = n_missing
+        subset = 0
+        for step in range(1, 1 << (n_present - 1)):
+            moved = 0
+            while (step >> moved) & 1 == 0:
+                moved += 1
+            subset ^= 1 << moved
+            sign = 1.0 if (subset >> moved) & 1 else -1.0
+            j = _first_of(node.keys, n_known, moved)
+            while j < n_known and (node.keys[j] >> np.uint64(32)) == moved:
+                side = criteria.move(criterion, side, node.records, record_of(node.keys[j]), sign)
+                n_left += 1 if sign > 0.0 else -1
+                j += 1
+            if min(n_left, n - n_left) < limits.min_samples_leaf:
+                continue
+            if min(side.weight, criterion.weight[0] - side.weight) < limits.min_weight_leaf:
+                continue
+            score = criteria.score(criterion, side)
+            if score > best_score:
+                best_score = score
+                best = subset
+    for p in range(n_present):
+        c = subsets.present[p]
+        subsets.place[c] = np.uint32(1 - ((best >> subsets.place[c]) & 1))
+    for i in range(n):
+        if node.codes[i] != MISSING:
+            node.codes[i] = np.uint32(1 - ((best >> node.codes[i]) & 1))
+
+
+@inline_kernel
+def _first_of(keys, n, moved):
+    """The first of the ordered keys with that code."""
+    low = 0
+    high = n
+    while low < high:
+        middle = (low + high) // 2
+        if (keys[middle] >> np.uint64(32)) < moved:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def _list_smaller_side(subsets, node, n):
+    """List the categories of the smaller side; replace the node's codes by 0 (left) and 1.
+
+    The list is ascending.
+    """
+    n_left = 0
+    n_known = 0
+    for i in range(n):
+        c = node.codes[i]
+        if c != MISSING:
+            n_known += 1
+            n_left += subsets.goes_left[c]
+    listed_left = 2 * n_left < n_known
+    n_listed = 0
+    top = np.uint32(0)
+    for i in range(n):
+        c = node.codes[i]
+        if c == MISSING:
+            continue
+        if (subsets.goes_left[c] == 1) == listed_left and subsets.n_rows[c] == 0:
+            subsets.n_rows[c] = 1
+            node.keys[n_listed] = np.uint64(c) << np.uint64(32)
+            n_listed += 1
+            top = max(top, c)
+        node.codes[i] = 1 - subsets.goes_left[c]
+    n_bits = 1
+    while (top >> np.uint32(n_bits)) > 0:
+        n_bits += 1
+    sort_keys(node.keys, n_listed, n_bits, node.counts, node.spare_keys)
+    first = subsets.n_listed[0]
+    for j in range(n_listed):
+        c = np.uint32(node.keys[j] >> np.uint64(32))
+        subsets.n_rows[c] = 0
+        subsets.listed[first + j] = c
+    subsets.n_listed[1] = 2 * n_listed + listed_left

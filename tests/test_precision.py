@@ -1,0 +1,314 @@
+"""Double precision keeps all doubles apart; single precision says what it merges."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cart
+import forest
+from forest.bridge import to_sklearn
+from importance import drop_column, mdi, oob_permutation
+
+MODELS = [
+    cart.DecisionTreeClassifier,
+    cart.DecisionTreeRegressor,
+    cart.ExtraTreeClassifier,
+    cart.ExtraTreeRegressor,
+    forest.RandomForestClassifier,
+    forest.RandomForestRegressor,
+    forest.ExtraTreesClassifier,
+    forest.ExtraTreesRegressor,
+]
+EACH_MODEL = pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
+
+# Neighbours among doubles, whole numbers that are one in single precision, the ends of the range.
+CLOSE = [
+    *(1.0 + np.arange(6) * np.finfo(float).eps),
+    *(2.0**24 + np.arange(6)),
+    *(np.arange(-4, 5) * 5e-324),
+    *(0.1, 0.1 + 1e-9, -1e39, 1e39, -np.finfo(float).max, np.finfo(float).max),
+]
+
+
+def draw_table(rng, n, n_features, missing=False):
+    """Doubles that collide in single precision, and few of them."""
+    X = rng.choice(CLOSE, (n, n_features))
+    if missing:
+        X[rng.random(X.shape) < 0.2] = np.nan
+    return X
+
+
+def ranks(X):
+    """Every known value as its rank among those of its column: small whole numbers."""
+    codes = np.full(X.shape, np.nan)
+    for column, values in zip(codes.T, X.T, strict=True):
+        known = ~np.isnan(values)
+        column[known] = np.unique(values[known], return_inverse=True)[1]
+    return codes
+
+
+def trees(model):
+    return [m.tree_ for m in getattr(model, "estimators_", [model])]
+
+
+def params_for(kind, **params):
+    few = {"n_estimators": 4} if issubclass(kind, forest.estimators.BaseForest) else {}
+    return {"random_state": 0, **few, **params}
+
+
+def walk(tree, row):
+    """The leaf of a row, in plain double precision."""
+    node = 0
+    while tree.children_left[node] >= 0:
+        x = row[tree.feature[node]]
+        left = tree.missing_go_to_left[node] if np.isnan(x) else x <= tree.threshold[node]
+        node = (tree.children_left if left else tree.children_right)[node]
+    return node
+
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+# ------------------------------------------------------------------------------------- trees
+
+
+@EACH_MODEL
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # scikit-learn's sum of X
+@pytest.mark.filterwarnings("ignore:The number of unique classes:UserWarning")
+@pytest.mark.parametrize(
+    "values",
+    [
+        2**24 + np.arange(40),
+        1_700_000_000.0 + np.arange(40),
+        12_345_678_901 + np.arange(40),
+        1.0 + np.arange(40) * np.finfo(float).eps,
+        1e-9 * np.arange(40),
+        np.arange(40) * 5e-324,
+        np.linspace(-1, 1, 40) * np.finfo(float).max,
+    ],
+    ids=["2**24", "seconds", "ids", "neighbours", "below 1e-7", "subnormal", "huge"],
+)
+def test_every_value_is_told_apart(kind, values):
+    """In trees on all rows: each row has its own leaf."""
+    y = np.arange(40)
+    params = {"bootstrap": False} if kind.__name__.startswith("RandomForest") else {}
+    model = kind(**params_for(kind, precision="float64", **params)).fit(values[:, None], y)
+    np.testing.assert_array_equal(model.predict(values[:, None]), y)
+
+
+@given(seeds, st.sampled_from(["Classifier", "Regressor"]), st.booleans(), st.none() | st.just(6))
+def test_the_tree_of_the_ranks(seed, task, missing, max_leaf_nodes):
+    """Small whole numbers are exact in single precision: the same nodes, cut between the same
+    values."""
+    rng = np.random.default_rng(seed)
+    X = draw_table(rng, rng.integers(2, 60), rng.integers(1, 4), missing)
+    y, weight = rng.integers(0, 3, len(X)), rng.random(len(X)) + 0.1
+    params = {"random_state": 0, "max_leaf_nodes": max_leaf_nodes}
+    kind = getattr(cart, f"DecisionTree{task}")
+    model = kind(precision="float64", **params).fit(X, y, weight)
+    twin = kind(**params).fit(ranks(X), y, weight)
+    for name in ("children_left", "feature", "n_node_samples", "missing_go_to_left", "value"):
+        np.testing.assert_array_equal(getattr(model.tree_, name), getattr(twin.tree_, name))
+    np.testing.assert_array_equal(model.apply(X), twin.apply(ranks(X)))
+
+
+@given(seeds, st.sampled_from(["best", "random"]), st.booleans(), st.booleans())
+def test_rows_go_where_the_thresholds_say(seed, splitter, missing, sparse):
+    """Unseen rows too, one step from the thresholds."""
+    rng = np.random.default_rng(seed)
+    X = draw_table(rng, 50, 3, missing and not sparse)
+    y = rng.integers(0, 3, len(X))
+    model = cart.DecisionTreeClassifier(splitter=splitter, precision="float64", random_state=0)
+    tree = model.fit(sp.csc_matrix(X) if sparse else X, y).tree_
+    cuts = np.append(tree.threshold[np.isfinite(tree.threshold)], 0.0)
+    new = rng.choice(np.concatenate((cuts, np.nextafter(cuts, np.inf))), (40, 3))
+    for rows in (X, new):
+        leaves = [walk(tree, row) for row in rows]
+        form = sp.csr_matrix(rows) if sparse else rows
+        np.testing.assert_array_equal(model.apply(form), leaves)
+        np.testing.assert_array_equal(model.predict(form), tree.value[leaves, 0].argmax(axis=1))
+        np.testing.assert_array_equal(tree.apply(form), leaves)
+        np.testing.assert_array_equal(tree.predict(form), tree.value[leaves, 0])
+        path = model.decision_path(form)
+        np.testing.assert_array_equal([row.indices.max() for row in path], leaves)
+    in_leaf = np.bincount(model.apply(X), minlength=tree.node_count)
+    is_leaf = tree.children_left < 0
+    np.testing.assert_array_equal(in_leaf[is_leaf], tree.n_node_samples[is_leaf])
+
+
+# ----------------------------------------------------------------------- forests, importances
+
+
+@pytest.mark.parametrize("task", ["Classifier", "Regressor"])
+def test_forests_and_importances_of_the_ranks(task):
+    """Out-of-bag rows meet cuts between values that single precision takes for one."""
+    codes = np.random.default_rng(0).integers(0, 30, (120, 4))  # evenly spaced: cuts in the middle
+    X = np.array([2.0**24, 12_345_678_901, 1.0, 0.0]) + codes * [1.0, 1.0, 2.0**-51, 1e-323]
+    y = (codes[:, 0] + codes[:, 1] > 30).astype(int) + (codes[:, 2] + codes[:, 3] > 35)
+    kind = getattr(forest, f"RandomForest{task}")
+    params = {"n_estimators": 15, "random_state": 0, "oob_score": True}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rows never out of bag
+        model = kind(precision="float64", **params).fit(X, y)
+        twin = kind(**params).fit(codes, y)
+    assert model.oob_score_ == twin.oob_score_ > 0.3
+    np.testing.assert_array_equal(model.predict(X), twin.predict(codes))
+    np.testing.assert_array_equal(model.apply(X), twin.apply(codes))
+    assert (model.decision_path(X)[0] != twin.decision_path(codes)[0]).nnz == 0
+    for measure in (
+        mdi,
+        lambda forest, X: oob_permutation(forest, X, y),
+        lambda forest, X: oob_permutation(forest, X, y, n_repeats=2, random_state=0),
+        lambda forest, X: drop_column(forest, X, y),
+    ):
+        if measure is mdi:
+            ours, expected = mdi(model), mdi(twin)
+        else:
+            ours, expected = measure(model, X), measure(twin, codes)
+        np.testing.assert_array_equal(ours.per_tree, expected.per_tree)
+        np.testing.assert_array_equal(ours.values, expected.values)
+
+
+# -------------------------------------------------------------------------------- the warning
+
+
+def count(X):
+    """Distinct values less those left in single precision, with a sort."""
+    return [len(np.unique(c[c == c])) - len(np.unique(np.float32(c[c == c]))) for c in X.T]
+
+
+@given(seeds, st.booleans(), st.sampled_from([np.float64, np.int64, np.uint64]))
+def test_merged_values_are_counted(seed, missing, dtype):
+    rng = np.random.default_rng(seed)
+    if dtype == np.float64:
+        X = rng.choice(CLOSE[:-4], (80, 3)) + rng.choice([0.0, 1e-9, 1.0], (80, 3))
+        X[rng.random(X.shape) < 0.2 * missing] = np.nan
+    else:
+        X = rng.integers(0, 60, (80, 3), dtype) + dtype(2**24 if missing else 2**60)
+    model = cart.DecisionTreeRegressor(max_depth=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert model.fit(X, rng.random(80)).n_merged_values_.tolist() == count(X)
+
+
+@given(seeds)
+def test_merged_values_of_a_sparse_table_are_counted(seed):
+    """Zeros count as a value, and doubles that underflow to zero merge into it."""
+    rng = np.random.default_rng(seed)
+    X = rng.choice([0.0, 0.0, 1.0, 1.0 + 1e-9, 1e-60, 0.1, 0.1 + 1e-12], (rng.integers(2, 40), 3))
+    model = cart.DecisionTreeRegressor(max_depth=1)
+    for form in (sp.csr_matrix, sp.coo_matrix, sp.csc_array):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(form(X), np.arange(len(X)))
+        assert model.n_merged_values_.tolist() == count(X)
+
+
+def warnings_of(model, X, y):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    return [str(w.message) for w in caught if "single precision" in str(w.message)]
+
+
+@EACH_MODEL
+def test_one_warning_names_the_columns_and_the_remedy(kind):
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(
+        {
+            "id": 12_345_678_901 + np.arange(100),
+            "small": np.arange(100),
+            "seen": pd.date_range("2024-01-01", periods=100, freq="s"),
+            "share": np.append(np.arange(99.0), 1.0 + 1e-9),  # 1 of 100 merges: not more than 1 %
+            "shares": np.append(np.arange(98.0), [1.0 + 1e-9, 2.0 + 1e-9]),
+            "null": pd.array([None, *(2**24 + np.arange(99))], dtype="Int64"),
+        }
+    )
+    y = np.arange(100) % 3
+    model = kind(**params_for(kind))
+    (message,) = warnings_of(model, table, y)
+    for name in ("id", "seen", "shares", "null"):
+        assert f"{name} (" in message
+    assert 'precision="float64"' in message
+    assert "small" not in message
+    assert "share " not in message
+    assert model.n_merged_values_.tolist()[1::2] == [0, 1, 49]
+    model.set_params(precision="float64")
+    assert warnings_of(model, table, y) == []
+    assert model.n_merged_values_.tolist() == [0] * 6
+
+
+def test_columns_without_names_are_numbered():
+    X = np.c_[np.arange(10), 2**24 + np.arange(10)]
+    (message,) = warnings_of(cart.DecisionTreeRegressor(), X, X[:, 0])
+    assert "): 1 (4 of 10)." in message or "): 1 (5 of 10)." in message
+    (message,) = warnings_of(cart.DecisionTreeRegressor(), sp.csc_matrix(X), X[:, 0])
+    assert "): 1 (" in message
+    (message,) = warnings_of(cart.DecisionTreeRegressor(), X.tolist(), X[:, 0])
+    assert "): 1 (" in message
+
+
+def test_what_fits_costs_nothing(monkeypatch):
+    """No look at the values of a table that comes in single precision, or in less."""
+    monkeypatch.delattr("cart.precision._count_merged")
+    for dtype in (np.float32, np.int16, np.uint8, bool):
+        X = np.arange(20).reshape(10, 2).astype(dtype)
+        assert warnings_of(cart.DecisionTreeRegressor(), X, np.arange(10)) == []
+
+
+# --------------------------------------------------------------------------------------- dates
+
+
+@pytest.mark.parametrize("kind", [cart.DecisionTreeRegressor, forest.RandomForestRegressor])
+def test_dates_are_seconds(kind):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    seconds = 1.7e9 + rng.integers(0, 1000, 60)
+    lasted = rng.integers(0, 1000, 60) / 8
+    dates = pd.Series(pd.to_datetime(seconds, unit="s"))
+    gaps = np.arange(60) == 7
+    table = pd.DataFrame(
+        {
+            "x": rng.random(60),
+            "date": dates.mask(gaps),
+            "there": dates.dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo"),
+            "lasted": pd.to_timedelta(lasted, unit="s"),
+        }
+    )
+    plain = table.assign(date=np.where(gaps, np.nan, seconds), there=seconds, lasted=lasted)
+    before = table.copy()
+    y = seconds % 7 + lasted
+    model = kind(**params_for(kind, precision="float64")).fit(table, y)
+    twin = kind(**params_for(kind, precision="float64")).fit(plain, y)
+    for mine, theirs in zip(trees(model), trees(twin), strict=True):
+        np.testing.assert_array_equal(mine.threshold, theirs.threshold)
+    np.testing.assert_array_equal(model.predict(table), twin.predict(plain))
+    pd.testing.assert_frame_equal(table, before)
+    array = np.c_[dates.mask(gaps).to_numpy("M8[ms]"), dates.to_numpy("M8[ms]")]
+    model.fit(array, y)
+    np.testing.assert_array_equal(
+        model.predict(array), twin.fit(plain[["date", "there"]].to_numpy(), y).predict(array)
+    )
+
+
+# ------------------------------------------------------------------------------------ refusals
+
+
+@EACH_MODEL
+def test_refusals(kind):
+    X, y = np.arange(20.0).reshape(10, 2), np.arange(10) % 2
+    with pytest.raises(ValueError, match="'precision' parameter"):
+        kind(precision="double").fit(X, y)
+    with pytest.raises(ValueError, match="too large for dtype\\('float32'\\)"):
+        kind().fit(X * 1e39, y)
+    model = kind(**params_for(kind, precision="float64")).fit(X * 1e39, y)
+    with pytest.raises(ValueError, match=f"{kind.__name__}.*precision='float64'"):
+        to_sklearn(model)
+    tree = getattr(model, "estimators_", [model])[0]
+    for export in (cart.export_text, cart.export_graphviz, cart.plot_tree):
+        with pytest.raises(ValueError, match="single precision"):
+            export(tree)
