@@ -22,6 +22,7 @@ TABLES = {
     "absolute_error": ("diabetes:250", "regression:250x6", "california:400"),
     "poisson": ("counts:800x6", "diabetes", "california:1000"),
 }
+LARGE = ("classification:20000x20", "classification:20000x20x10")
 LIMITS = (
     {"max_depth": 4},
     {"min_samples_split": 25},
@@ -111,6 +112,9 @@ def _all_cases():
 
     yield from cases("plain", tree, plain, n_tables=3)
     yield from cases("limits", tree, LIMITS)
+    for criterion, params, data in product(("gini", "entropy"), (*plain, *LIMITS), LARGE):
+        for model in (tree, forest):
+            yield Case("20,000 rows", data, model, {"criterion": criterion, **params})
     yield from cases("random splitter", tree, ({"splitter": "random"},), n_tables=3)
     yield from cases("random splitter", "ExtraTree", (*plain, *SOME_LIMITS))
     for weights in ("whole", "zeros", "fractions"):

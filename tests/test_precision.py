@@ -308,7 +308,11 @@ def test_refusals(kind):
     model = kind(**params_for(kind, precision="float64")).fit(X * 1e39, y)
     with pytest.raises(ValueError, match=f"{kind.__name__}.*precision='float64'"):
         to_sklearn(model)
-    tree = getattr(model, "estimators_", [model])[0]
-    for export in (cart.export_text, cart.export_graphviz, cart.plot_tree):
-        with pytest.raises(ValueError, match="single precision"):
-            export(tree)
+
+
+def test_exports_show_thresholds_in_double_precision():
+    X, y = np.array([[16_777_216.0], [16_777_217.0]]), [0, 1]
+    tree = cart.DecisionTreeRegressor(precision="float64").fit(X, y)
+    assert "<= 16777216.50\n" in cart.export_text(tree)
+    assert "<= 16777216.5\n" in cart.plot_tree(tree, precision=1)[0].get_text()
+    assert "<= 16777216.5\\n" in cart.export_graphviz(tree, precision=1)
