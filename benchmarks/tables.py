@@ -9,7 +9,7 @@ BENCHMARKS = {
     "groups": ["table"],
     "categorical": ["table", "generated_table"],
     "startup": ["table"],
-    "identity": ["table"],
+    "identity": ["table", "matrix_table"],
 }
 PAGE = results.ROOT / "docs" / "benchmarks.md"
 
