@@ -1,12 +1,11 @@
 """The fitted tree, as users and the rest of the library see it."""
 
-from functools import cached_property
-
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from cart.nodes import LEAF, Nodes
-from cart.traverse import leaf_ids, pack
+from cart.packed import pack
+from cart.traverse import leaf_ids
 
 
 class Tree:
@@ -35,12 +34,15 @@ class Tree:
         self.n_features = n_features
         self.categories = categories
 
-    @cached_property
-    def _packed(self):
-        return pack([self])
+    def _packed(self, dtype):
+        """The tree packed for rows of a dtype, when first asked for."""
+        packs = vars(self).setdefault("_packs", {})
+        if dtype not in packs:
+            packs[dtype] = pack([self], dtype)
+        return packs[dtype]
 
     def __getstate__(self):
-        return {name: value for name, value in vars(self).items() if name != "_packed"}
+        return {name: value for name, value in vars(self).items() if name != "_packs"}
 
     @property
     def nodes(self):
@@ -115,7 +117,8 @@ class Tree:
         -------
         ndarray of shape (n_samples,), int64
         """
-        return leaf_ids(self._packed, 0, X.tocsr() if issparse(X) else np.ascontiguousarray(X))
+        X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
+        return leaf_ids(self._packed(X.dtype), 0, X)
 
     def predict(self, X):
         """Value of the leaf that each row of X reaches.

@@ -9,7 +9,6 @@ import numpy as np
 from scipy.sparse import hstack, issparse
 from sklearn.base import BaseEstimator, MultiOutputMixin, _fit_context
 from sklearn.exceptions import DataConversionWarning
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.multiclass import type_of_target
@@ -24,6 +23,7 @@ from cart import (
 )
 from cart.draw import DRAW_SEED_MAX
 from cart.outputs import ClassifierOutputs, RegressorOutputs
+from cart.packed import pack
 from cart.parameters import (
     CLASSIFIER_CRITERION,
     REGRESSOR_CRITERION,
@@ -31,6 +31,7 @@ from cart.parameters import (
     without_deprecated,
 )
 from cart.plan import make_plan
+from cart.precision import precision_of
 from cart.training import (
     check_criterion,
     check_sample_weight,
@@ -39,7 +40,7 @@ from cart.training import (
     require_weight,
     restored_on_failure,
 )
-from cart.traverse import leaf_ids, pack
+from cart.traverse import leaf_ids
 from forest.bootstrap import Bootstrap, count_draws
 from forest.grow import grow_trees
 from forest.oob import predict_out_of_bag
@@ -341,7 +342,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         trees = [estimator.tree_ for estimator in self.estimators_]
         known, packed = _PACKED.get(self, (None, None))
         if known != trees:
-            packed = pack(trees)
+            packed = pack(trees, precision_of(self))
             _PACKED[self] = trees, packed
         return packed
 
@@ -441,7 +442,12 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
         "criterion": CLASSIFIER_CRITERION,
         "class_weight": [StrOptions({"balanced", "balanced_subsample"}), dict, list, None],
     }
-    _default_score = staticmethod(accuracy_score)
+
+    @staticmethod
+    def _default_score(y_true, y_pred):
+        from sklearn.metrics import accuracy_score  # as scikit-learn's mixins: slow to import
+
+        return accuracy_score(y_true, y_pred)
 
     def _judge_out_of_bag(self, X, target):
         if type_of_target(target.codes) == "multiclass-multioutput":
@@ -466,7 +472,12 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         **BaseForest._parameter_constraints,
         "criterion": REGRESSOR_CRITERION,
     }
-    _default_score = staticmethod(r2_score)
+
+    @staticmethod
+    def _default_score(y_true, y_pred):
+        from sklearn.metrics import r2_score
+
+        return r2_score(y_true, y_pred)
 
     def _keep_out_of_bag(self, values):
         values = values[:, :, 0]

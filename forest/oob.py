@@ -3,8 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
-from cart.traverse import has_missing, sum_of_values
+from cart.packed import Rows
+from cart.traverse import sum_of_values
 
 
 class OutOfBag(NamedTuple):
@@ -38,10 +40,10 @@ def predict_out_of_bag(packed, X, out_of_bag):
     """
     values = np.zeros((X.shape[0], packed.value.shape[1]))
     n_trees = np.zeros(X.shape[0], np.int64)
-    may_miss = has_missing(X)
+    X = X if issparse(X) else Rows.of(packed, X)
     for tree in range(len(packed.start) - 1):
         rows = out_of_bag(tree)
-        sum_of_values(packed, X, tree, tree + 1, rows, values, may_miss)
+        sum_of_values(packed, X, tree, tree + 1, rows, values)
         n_trees[rows] += 1
     with np.errstate(invalid="ignore"):
         values /= n_trees[:, np.newaxis]

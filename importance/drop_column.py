@@ -6,8 +6,9 @@ import numpy as np
 from scipy.sparse import issparse
 
 from cart import criteria
+from cart.packed import Rows, pack
 from cart.plan import make_plan
-from cart.traverse import leaf_ids, pack
+from cart.traverse import leaf_ids
 from forest.grow import grow_trees
 from forest.weights import balance_subsample
 from importance.adopt import adopt, is_classification, names_of
@@ -123,10 +124,11 @@ def _judge(fitted, trees, X, make_loss):
     tree_loss : ndarray of shape (n_trees,)
         nan in trees without out-of-bag rows.
     """
-    packed = pack(trees)
+    packed = pack(trees, X.dtype)
     total = np.zeros((X.shape[0], packed.value.shape[1]))
     n_trees = np.zeros(X.shape[0], np.int64)
     tree_loss = np.full(len(trees), np.nan)
+    X = X if issparse(X) else Rows.of(packed, X)
     for t, tree in enumerate(trees):
         rows = fitted.out_of_bag(t)
         if len(rows) == 0:
@@ -137,7 +139,7 @@ def _judge(fitted, trees, X, make_loss):
         total[rows] += node_values[leaves]
         n_trees[rows] += 1
     known = np.flatnonzero(n_trees)
-    row_loss = np.full(X.shape[0], np.nan)
+    row_loss = np.full(len(n_trees), np.nan)
     mean = total[known] / n_trees[known, np.newaxis]
     row_loss[known] = make_loss(mean, fitted.codes[known]).of(np.arange(len(known)))
     return row_loss, tree_loss

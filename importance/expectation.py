@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit import entry_kernel, inline_kernel, kernel
-from cart.traverse import SINGLE, PackedSubsets, is_in_left_subset
+from cart.packed import SINGLE, breadth_first, is_in_left_subset, round_down
 from importance import losses
 from importance.narrow import narrow
 
 
 class WalkedTree(NamedTuple):
-    """A tree and its out-of-bag rows, prepared. Nodes are those of `cart.traverse.Packed`:
+    """A tree and its out-of-bag rows, prepared. Nodes stand as in `cart.packed.breadth_first`:
     the right child follows the left one, a leaf is its own left child."""
 
     slot: np.ndarray  # (n_nodes,) int32: feature, as its position among the features used
@@ -28,7 +28,7 @@ class WalkedTree(NamedTuple):
     missing_left: np.ndarray  # (n_nodes,) bool: where missing values go
     size: np.ndarray  # (n_nodes,) int32: nodes in the subtree
     cut: np.ndarray  # (n_nodes,) int32: donors that go left, of those that are not missing
-    list_start: np.ndarray  # (n_nodes,) int64: of the subsets, as in cart.traverse.PackedSubsets
+    list_start: np.ndarray  # (n_nodes,) int64: of the subsets, as in cart.packed.PackedWide
     lists: np.ndarray  # uint32
     columns: np.ndarray  # (n_used, n_rows), of the dtype of X: values of the features used
     n_missing: np.ndarray  # (n_used,) int32: missing values among them
@@ -65,26 +65,28 @@ def walk_tree(tree, X, rows):
     values : ndarray of shape (n_nodes, n_values), float64
         Values of the nodes, in the order of `walked`.
     """
-    packed, features, X = narrow(tree, X, rows)
-    words = packed.words
-    left = words[2::4].view(np.int32).copy()
+    tree, features, X = narrow(tree, X, rows)
+    order, left = breadth_first(tree)
+    threshold = tree.threshold[order]
     columns = np.ascontiguousarray(X.T)
-    has_subsets = isinstance(packed, PackedSubsets)
+    list_start, lists = np.full(len(order), -1), np.empty(0, np.uint32)
+    if tree.categories is not None:
+        list_start, lists = tree.categories.in_one(tree.is_subset)
     walked = WalkedTree(
-        slot=words[::4].view(np.int32).copy(),
-        threshold=(packed.floats[1::4] if X.dtype == SINGLE else packed.threshold).copy(),
-        left=left,
-        missing_left=words[3::4] >= 1 << 31,
-        size=np.empty(len(left), np.int32),
-        cut=np.zeros(len(left), np.int32),
-        list_start=packed.list_start if has_subsets else np.full(len(left), -1),
-        lists=packed.lists if has_subsets else np.empty(0, np.uint32),
+        slot=tree.feature[order].astype(np.int32),
+        threshold=round_down(threshold) if X.dtype == SINGLE else threshold,
+        left=left.astype(np.int32),
+        missing_left=tree.missing_go_to_left[order].astype(bool),
+        size=np.empty(len(order), np.int32),
+        cut=np.zeros(len(order), np.int32),
+        list_start=list_start[order],
+        lists=lists,
         columns=columns,
         n_missing=np.isnan(columns).sum(axis=1, dtype=np.int32),
         features=features,
     )
     _measure(walked, np.sort(columns, axis=1))
-    return walked, packed.value
+    return walked, tree.value.reshape(len(order), -1)[order]
 
 
 def expected_increase(walked, loss):

@@ -1,13 +1,15 @@
 """A tree on the features it uses only, so that a wide or sparse table costs what they cost."""
 
+from types import SimpleNamespace
+
 import numpy as np
 from scipy.sparse import issparse
 
-from cart.traverse import pack
+from cart.nodes import LEAF, Nodes
 
 
 def narrow(tree, X, rows):
-    """Pack a tree whose features are numbered among those that it uses.
+    """Number the features of a tree among those that it uses.
 
     Parameters
     ----------
@@ -17,17 +19,20 @@ def narrow(tree, X, rows):
 
     Returns
     -------
-    packed : cart.traverse.Packed or PackedSubsets
+    narrow_tree : object with scikit-learn's node arrays
     features : ndarray of shape (n_used,), int64
         The features used, ascending.
     X_used : ndarray of shape (n_rows, n_used), C order
         Their values in `rows`.
     """
-    packed = pack([tree])
-    feature, left = packed.words[::4], packed.words[2::4]
-    is_split = left != np.arange(len(left))
-    used, feature[is_split] = np.unique(feature[is_split], return_inverse=True)
-    features = used.astype(np.int64)
+    kept = (*Nodes._fields, "node_count", "categories", "is_subset")
+    narrow_tree = SimpleNamespace(**{name: getattr(tree, name, None) for name in kept})
+    is_split = tree.children_left != LEAF
+    features, slots = np.unique(tree.feature[is_split], return_inverse=True)
+    narrow_tree.feature = tree.feature.copy()
+    narrow_tree.feature[is_split] = slots
+    narrow_tree.n_features = max(1, len(features))
+    features = features.astype(np.int64)
     if issparse(X):
-        return packed, features, X[rows][:, features].toarray()
-    return packed, features, X[rows[:, np.newaxis], features]
+        return narrow_tree, features, X[rows][:, features].toarray()
+    return narrow_tree, features, X[rows[:, np.newaxis], features]

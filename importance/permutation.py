@@ -5,6 +5,7 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from cart.packed import pack
 from cart.traverse import leaf_ids
 from importance.adopt import adopt, is_classification, names_of
 from importance.expectation import expected_increase, walk_tree
@@ -102,9 +103,10 @@ def _sample(fitted, t, rows, make_loss, n_repeats, seed):
     """Mean increase over `n_repeats` shuffles of every feature, (n_features,)."""
     increase = np.zeros(fitted.X.shape[1])
     tree = fitted.trees[t]
-    packed, features, X = narrow(tree, fitted.X, rows)
+    narrow_tree, features, X = narrow(tree, fitted.X, rows)
     if len(features) == 0:
         return increase
+    packed = pack([narrow_tree], X.dtype)
     random_state = np.random.RandomState(seed)
     loss = make_loss(tree.value.reshape(tree.node_count, -1), fitted.codes[rows])
     base = loss.of(leaf_ids(packed, 0, X)).mean()

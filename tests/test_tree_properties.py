@@ -1,5 +1,6 @@
 """What holds for every tree, whatever the table and the parameters."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -32,8 +33,9 @@ from cart.order import (
     sort_by_radix,
     sort_keys,
 )
+from cart.packed import Packed, PackedWide, Rows, pack
 from cart.table import encode
-from cart.traverse import leaf_ids, pack, sum_of_values
+from cart.traverse import leaf_ids, sum_of_values
 from tests.agreement.same import assert_same_outputs, assert_same_tree
 from tests.data import load
 from tests.oracles import splitter
@@ -281,7 +283,7 @@ def test_rows_in_flight(n):
         DecisionTreeClassifier(max_features=8, max_depth=depth, random_state=depth).fit(X, y)
         for depth in (1, 3, 9)
     ]
-    packed = pack([model.tree_ for model in models])
+    packed = pack([model.tree_ for model in models], X.dtype)
     X = np.float32(np.resize(X, (n, 64)))
     values = np.zeros((n, 10))
     for t, model in enumerate(models):
@@ -294,10 +296,41 @@ def test_rows_in_flight(n):
     np.testing.assert_array_equal(sum_of_values(packed, X, rows=rows)[rows], values[rows])
 
 
+@pytest.mark.parametrize("with_missing", [False, True])
+def test_a_tree_too_large_for_small_nodes(with_missing):
+    """Places and features that do not fit into 32 bits: wider nodes, the same leaves."""
+    X, y = load("iris")
+    X = np.float32(X)
+    if with_missing:
+        X[::3, 2] = np.nan
+    model = DecisionTreeClassifier(random_state=0).fit(X, y)
+    wide_tree = copy.copy(model.tree_)
+    wide_tree.n_features = 2**30
+    wide, small = pack([wide_tree], X.dtype), pack([model.tree_], X.dtype)
+    assert isinstance(wide, PackedWide)
+    assert isinstance(small, Packed)
+    leaves = [_walk(model.tree_, row) for row in X]
+    for packed in (wide, small):
+        np.testing.assert_array_equal(leaf_ids(packed, 0, X), leaves)
+        np.testing.assert_array_equal(sum_of_values(packed, X), model.tree_.value[leaves, 0])
+
+
+def test_order_of_keys():
+    """Zeros are equal, infinities the ends, missing values above them."""
+    values = np.float32([-np.inf, -1.5, -1e-45, -0.0, 0.0, 1e-45, 2.0, np.inf, np.nan, -np.nan])
+    X, y = load("iris")
+    packed = DecisionTreeClassifier().fit(X, y).tree_._packed(np.dtype(np.float32))
+    rows = Rows.of(packed, values[:, None])
+    assert rows.may_miss
+    assert not Rows.of(packed, values[:8, None]).may_miss
+    np.testing.assert_array_equal(np.sign(np.diff(rows.values)), [1, 1, 1, 0, 1, 1, 1, 1, 0])
+
+
 def _walk(tree, row):
     node = 0
     while tree.children_left[node] >= 0:
-        goes_left = row[tree.feature[node]] <= tree.threshold[node]
+        x = row[tree.feature[node]]
+        goes_left = tree.missing_go_to_left[node] if np.isnan(x) else x <= tree.threshold[node]
         node = (tree.children_left if goes_left else tree.children_right)[node]
     return node
 
