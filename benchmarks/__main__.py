@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarks.cache import use_digest_cache
 from benchmarks.errors import DataError
 
-EXTRAS = ("matplotlib", "pandas", "pyarrow", "rich")
+EXTRAS = ("matplotlib", "pandas", "polars", "rich")
 COMMANDS = {
     "compare": "fit Cartwood and scikit-learn on a table and report",
     "demo": "compare on breast_cancer, diabetes and, where it can be had, california",

@@ -53,11 +53,15 @@ def _frame(path):
     try:
         if path.suffix.lower() == ".csv":
             return pd.read_csv(path)
-        from pyarrow import parquet
-
-        return parquet.read_table(path).to_pandas()
     except (OSError, ValueError) as error:
         raise DataError(f"cannot read {path}: {error}") from error
+    import polars
+
+    try:
+        frame = polars.read_parquet(path)
+    except (OSError, polars.exceptions.PolarsError) as error:
+        raise DataError(f"cannot read {path}: {error}") from error
+    return pd.DataFrame({column.name: column.to_numpy() for column in frame})
 
 
 def _is_numeric(column):

@@ -91,7 +91,8 @@ def _launch(package, kind, fits, environment=None):
     with subprocess.Popen(
         [sys.executable, "-c", program],
         cwd=results.ROOT,
-        env={**os.environ, **(environment or {})},
+        # As installed packages have it, bytecode may be kept, whatever the shell says.
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "", **(environment or {})},
         stdout=subprocess.PIPE,
         text=True,
     ) as process:

@@ -223,6 +223,28 @@ def test_a_signal_in_many_levels_is_found():
     assert scores[0] > scores[1] + 0.05
 
 
+@pytest.mark.parametrize("dtype", ["String", "Categorical", "Enum"])
+def test_polars_is_read_as_pandas(dtype):
+    """Its categorical and string columns are found, its nulls are missing: the same tree."""
+    pl = pytest.importorskip("polars", reason="columns of another kind of DataFrame")
+    level, y, _ = make_table(3, 300, 12, "gini")
+    names = [None if code == 11 else f"level {code}" for code in level]
+    numbers = np.random.default_rng(0).normal(size=300)
+    dtype = pl.Enum(sorted({*names} - {None})) if dtype == "Enum" else getattr(pl, dtype)
+    theirs = pl.DataFrame({"a": numbers, "b": pl.Series(names, dtype=dtype)})
+    frame = pd.DataFrame({"a": numbers, "b": names})
+    models = [
+        cart.DecisionTreeClassifier(categorical_features="from_dtype", random_state=0).fit(X, y)
+        for X in (theirs, frame)
+    ]
+    for model in models:
+        np.testing.assert_array_equal(model.is_categorical_, [False, True])
+        np.testing.assert_array_equal(model.categories_[1][:11], sorted({*names} - {None}))
+    np.testing.assert_array_equal(models[0].predict_proba(theirs), models[1].predict_proba(frame))
+    np.testing.assert_array_equal(models[0].tree_.feature, models[1].tree_.feature)
+    assert np.isnan(models[0].tree_.threshold).any()
+
+
 FOREST = {"n_estimators": 8, "random_state": 0, "categorical_features": "from_dtype"}
 
 
