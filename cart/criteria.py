@@ -181,12 +181,21 @@ class ClassCounts(NamedTuple):
             for c in range(self.node.shape[1]):
                 self.node[k, c] = 0.0
         weight = 0.0
-        for j in range(n):
-            i = record_of(keys[j])
-            w = records[i, 0]
-            for k in range(self.node.shape[0]):
-                self.node[k, int(records[i, k + 1])] += w
-            weight += w
+        if self.kept[0] == SECOND_CLASS:  # exact, and no sum waits for memory
+            second = 0.0
+            for j in range(n):
+                i = record_of(keys[j])
+                weight += records[i, 0]
+                second += records[i, 0] * records[i, 1]
+            self.node[0, 0] = weight - second
+            self.node[0, 1] = second
+        else:
+            for j in range(n):
+                i = record_of(keys[j])
+                w = records[i, 0]
+                for k in range(self.node.shape[0]):
+                    self.node[k, int(records[i, k + 1])] += w
+                weight += w
         self.weight[0] = weight
 
     needs_all = _sums_need_no_sample

@@ -184,7 +184,7 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         require_weight(weight)
         records = make_records(target.codes, weight)
         self.max_features_ = plan.limits.max_features
-        table = encode_table(self, given, X)
+        table = encode_table(self, given, X, self.splitter)
         self.tree_ = grow_tree(table, records, plan, random_state.randint(DRAW_SEED_MAX))
 
     def cost_complexity_pruning_path(self, X, y, sample_weight=None):

@@ -73,11 +73,11 @@ def load_node(criterion, node, table, records, samples, start, n, follow):
             for k in range(records.shape[1]):
                 node.records[i, k] = records[row, k]
             node.numbers[i] = i
+            node.keys[i] = i
     else:
         for i in range(n):
             node.numbers[i] = samples[start + i] >> np.uint64(32)
-    for i in range(n):
-        node.keys[i] = np.uint64(node.numbers[i])
+            node.keys[i] = samples[start + i] >> np.uint64(32)
     criteria.load(criterion, node.records, node.keys, n, follow)
 
 

@@ -10,21 +10,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.floats import TOP, ordinal_of
 from cart.jit import dispatch, entry_kernel, inline_kernel
 from cart.nodes import LEAF
 
 SINGLE = np.dtype(np.float32)
 MISSING_LEFT = np.uint32(1 << 31)
 _LOW = np.uint64(0xFFFFFFFF)
-# The key of a missing value, above all others; a leaf's threshold too, which nothing exceeds.
-_TOP_KEY = np.int32(0x7FFFFFFF)
-_INFINITY_BITS = np.int32(0x7F800000)
 
 
 class Packed(NamedTuple):
     """Trees for rows in single precision; tree t owns nodes start[t]:start[t + 1].
 
-    Values and thresholds are compared as integers, their keys, which stand in the same order.
+    Values and thresholds are compared as integers, their keys: see `cart.floats.ordinal_of`.
     Thresholds are rounded down to float32, which decides as the thresholds themselves do.
     """
 
@@ -42,7 +40,7 @@ class Packed(NamedTuple):
         low = np.uint64(word) & _LOW
         left = np.uint32(low >> self.feature_bits)
         x = X[row + (low & ((np.uint64(1) << self.feature_bits) - np.uint64(1)))]
-        if may_miss and x == _TOP_KEY:
+        if may_miss and x == TOP:
             return left + missing_goes_right(self, first, place, left)
         return left + np.uint32(np.int64(x) > (word >> 32))
 
@@ -136,17 +134,9 @@ def _fill_keys(bits, keys):
     """Keys of float32 values, given as their bits; returns whether any is missing."""
     may_miss = False
     for i in range(bits.shape[0]):
-        keys[i] = _key(bits[i])
-        may_miss |= keys[i] == _TOP_KEY
+        keys[i] = ordinal_of(bits[i])
+        may_miss |= keys[i] == TOP
     return may_miss
-
-
-@inline_kernel
-def _key(bits):
-    magnitude = bits & _TOP_KEY
-    if magnitude > _INFINITY_BITS:
-        return _TOP_KEY
-    return magnitude if bits >= 0 else -magnitude
 
 
 def breadth_first(tree):
@@ -288,10 +278,10 @@ def _pack_narrow(
     for place in range(order.shape[0]):
         word = np.int64(left[place]) << feature_bits
         if left[place] == place:
-            words[place] = word | (np.int64(_TOP_KEY) << 32)
+            words[place] = word | (np.int64(TOP) << 32)  # nothing exceeds it
         else:
             node = order[place]
-            words[place] = word | feature[node] | (np.int64(_key(bits[node])) << 32)
+            words[place] = word | feature[node] | (np.int64(ordinal_of(bits[node])) << 32)
     return n_rows
 
 

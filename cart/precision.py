@@ -5,7 +5,9 @@ import warnings
 import numpy as np
 from scipy.sparse import csc_matrix, issparse
 
-from cart.rank import MISSING
+from cart.bits import BitsTable
+from cart.rank import MISSING, Scratch, rank
+from cart.sieve import Sieve
 
 # Kinds of dtypes whose values are whole: numbers, dates, durations.
 _WHOLE = "iumM"
@@ -64,12 +66,14 @@ def count_merged_values(X, table):
     ----------
     X : array-like of shape (n_samples, n_features), or sparse
         As the user gave it.
-    table : cart.table.Table or cart.table.SparseTable
+    table : Table, BitsTable, SparseTable or CategoricalTable
         Of the same cast to float32.
 
     Returns
     -------
-    ndarray of shape (n_features,), int64
+    n_merged : ndarray of shape (n_features,), int64
+    n_left : ndarray of shape (n_features,), int64
+        Distinct values that are left, of columns where any could merge.
     """
     n_features = len(table.columns)
     if hasattr(table, "zero"):
@@ -78,16 +82,27 @@ def count_merged_values(X, table):
         is_categorical = getattr(table, "n_categories", np.zeros(n_features)) > 0
         values = _dense_columns(dates_as_seconds(X), is_categorical)
         columns = zip(values, table.codes, strict=True)
-    n_merged = np.zeros(n_features, np.int64)
+    n_merged, n_left = np.zeros((2, n_features), np.int64)
+    is_ranked = not isinstance(table, BitsTable)
+    if not is_ranked:
+        sieve, scratch = Sieve.create(len(X)), Scratch.create(len(X))
     for j, (values, codes) in enumerate(columns):
-        if values is not None:
-            n_merged[j] = _count_merged(values, codes)
-    return n_merged
+        if values is None:
+            continue
+        n_alone = 0
+        if not is_ranked:  # codes are no ranks: rank those that may be equal
+            few, n_alone = sieve.suspects(codes)
+            values, codes = values[few], np.empty(len(few), np.uint32)
+            rank(values.astype(np.float32), codes, scratch)
+        known = codes != MISSING
+        n_left[j] = n_alone + codes.max(initial=0, where=known) + known.any()
+        n_merged[j] = _count_merged(values, codes)
+    return n_merged, n_left
 
 
 def _count_merged(values, codes):
     """Distinct values beyond one per code: no sort of those that have a code for themselves."""
-    if codes.max() == MISSING:
+    if codes.max(initial=0) == MISSING:
         known = codes != MISSING
         values, codes = values[known], codes[known]
     one_of = np.empty(codes.max(initial=0) + np.int64(1), values.dtype)
@@ -110,7 +125,7 @@ def _as_numbers(column):
     """A column as an array of numbers."""
     if getattr(column, "hasnans", False):
         return column.to_numpy(np.float64, na_value=np.nan)
-    values = np.ascontiguousarray(column)
+    values = np.asarray(column)
     return values if values.dtype.kind in "iuf" else values.astype(np.float64)
 
 

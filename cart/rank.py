@@ -1,10 +1,11 @@
-"""Rank the values of a column: its distinct values, ascending, and which of them each one is."""
+"""Rank the values of columns: their distinct values, ascending, and which of them each one is."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit import entry_kernel
+from cart.floats import ordered
+from cart.jit import entry_kernel, kernel
 from cart.order import CODE_SHIFT, N_COUNTS, record_of, sort_keys
 
 # The code of a missing value.
@@ -40,19 +41,78 @@ def rank(values, codes, scratch):
         Distinct values, ascending.
     """
     levels = np.empty_like(values)
-    n_levels = _rank(values, ordered_bits(values), codes, levels, *scratch)
+    n_levels = _rank_one(values, _bits(values), codes, levels, *scratch)
     return levels[:n_levels].copy()
 
 
-def ordered_bits(values):
-    """Whole numbers in the order of the values, which are float32 or float64 and not nan."""
-    bits = values.view(f"u{values.itemsize}")
-    sign = bits.dtype.type(1 << 8 * values.itemsize - 1)
-    return bits ^ (-(bits >> bits.dtype.type(8 * values.itemsize - 1)) | sign)
+def rank_sparse(X):
+    """Rank the values of all columns of a sparse table.
+
+    Parameters
+    ----------
+    X : csc_matrix of shape (n_samples, n_columns), float32 or float64
+        In canonical format, no entry 0 or nan.
+
+    Returns
+    -------
+    codes : ndarray of shape (n_entries,), uint32
+        Rank of each entry among the distinct values of its column, 0 included where it has any.
+    zero : ndarray of shape (n_columns,), uint32
+        Rank of 0, where the column has zeros.
+    levels : ndarray of shape (n_levels,), of the type of X
+        Distinct values, ascending, column after column.
+    level_start : ndarray of shape (n_columns + 1,), int64
+        Column c owns levels[level_start[c]:level_start[c + 1]].
+    """
+    n_samples, n_columns = X.shape
+    codes = np.empty(X.nnz, np.uint32)
+    zero = np.empty(n_columns, np.uint32)
+    levels = np.empty(X.nnz + n_columns, X.dtype)
+    level_start = np.zeros(n_columns + 1, np.int64)
+    scratch = Scratch.create(int(np.diff(X.indptr).max(initial=0)))
+    _rank_columns(
+        X.data, _bits(X.data), X.indptr, n_samples, codes, zero, levels, level_start, *scratch
+    )
+    levels.resize(level_start[-1], refcheck=False)  # in place
+    return codes, zero, levels, level_start
+
+
+def _bits(values):
+    return values.view(f"u{values.itemsize}")
 
 
 @entry_kernel
-def _rank(values, bits, codes, levels, keys, spare, counts):
+def _rank_one(values, bits, codes, levels, keys, spare, counts):
+    return _rank_values(values, bits, codes, levels, keys, spare, counts)
+
+
+@entry_kernel
+def _rank_columns(
+    values, bits, start, n_samples, codes, zero, levels, level_start, keys, spare, counts
+):
+    for column in range(zero.shape[0]):
+        first, end = start[column], start[column + 1]
+        mine = codes[first:end]
+        ranked = levels[level_start[column] :]
+        n_levels = _rank_values(
+            values[first:end], bits[first:end], mine, ranked, keys, spare, counts
+        )
+        place = 0
+        if end - first < n_samples:
+            while place < n_levels and ranked[place] < 0.0:
+                place += 1
+            for level in range(n_levels, place, -1):
+                ranked[level] = ranked[level - 1]
+            ranked[place] = 0.0
+            n_levels += 1
+            for i in range(mine.shape[0]):
+                mine[i] += mine[i] >= place
+        zero[column] = place
+        level_start[column + 1] = level_start[column] + n_levels
+
+
+@kernel
+def _rank_values(values, bits, codes, levels, keys, spare, counts):
     n = 0  # how many are not missing
     for i in range(values.shape[0]):
         codes[i] = MISSING
@@ -63,7 +123,7 @@ def _rank(values, bits, codes, levels, keys, spare, counts):
     for half in range(bits.itemsize // 4):
         for j in range(n):
             i = record_of(keys[j])
-            code = np.uint64(bits[i]) >> np.uint64(32 * half)
+            code = ordered(np.uint64(bits[i]), 8 * bits.itemsize) >> np.uint64(32 * half)
             keys[j] = code << CODE_SHIFT | np.uint64(i)
         sort_keys(keys, n, 32, counts, spare)
     n_levels = 0

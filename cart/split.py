@@ -41,13 +41,15 @@ from cart.subsets import (
     vary_enough,
 )
 from cart.table import (
-    FEATURE_THRESHOLD,
+    code_up_to,
     divide_codes,
     gather,
     keeps_order,
     next_cut,
     order_codes,
     remember,
+    same_value,
+    value_of,
 )
 
 
@@ -74,18 +76,6 @@ class Bounds(NamedTuple):
 
 
 @inline_kernel
-def same_value(table, column, low, high):
-    """Do two codes of a column, low <= high, count as one value?"""
-    if low == high:
-        return True
-    if high - low > table.reach[column]:
-        return False
-    first = table.level_start[column]
-    low_value = np.float32(table.levels[first + low])
-    return table.levels[first + high] <= np.float32(low_value + FEATURE_THRESHOLD)
-
-
-@kernel
 def best_split(
     splitter, criterion, node, draw, key, table, samples, start, n, limits, bounds, n_constant,
     follow,
@@ -245,9 +235,8 @@ class RandomSplitter(NamedTuple):
         limits, bounds, best, follow,
     ):  # fmt: skip
         column = table.columns[feature]
-        first = table.level_start[column]
-        low = table.levels[first + lowest]
-        high = table.levels[first + highest]
+        low = value_of(table, column, lowest)
+        high = value_of(table, column, highest)
         threshold = low
         if not is_categorical(table, column):
             threshold = random_between(draw, feature, low, high)
@@ -256,7 +245,7 @@ class RandomSplitter(NamedTuple):
             missing_left = random_side(draw, feature, 0)
         if not threshold < high:  # rounded up to it, or high - low is infinite
             threshold = low
-        left_code = _code_at(table, first, lowest, highest, threshold)
+        left_code = code_up_to(table, column, lowest, highest, threshold)
         p = divide_codes(table, node, n, n_listed, column, left_code, missing_left, follow)
         if p < limits.min_samples_leaf or n - p < limits.min_samples_leaf:
             return best
@@ -335,33 +324,18 @@ def scan_cuts(criterion, node, n, first, last, table, feature, lowest, limits, b
 def _cut_at(node, p, n_known, table, feature, lowest, n_missing, missing_left, score):
     """The Split behind the first p samples in order."""
     column = table.columns[feature]
-    first = table.level_start[column]
     left_code = np.int64(lowest + code_of(node.keys[p - 1]))
     threshold = np.inf
     if missing_left or p < n_known:
-        low = table.levels[first + left_code]
-        high = table.levels[first + lowest + code_of(node.keys[p])]
+        low = value_of(table, column, left_code)
+        high = value_of(table, column, np.int64(lowest + code_of(node.keys[p])))
         threshold = low / 2.0 + high / 2.0
         if not threshold < high:  # rounded up to it
             threshold = low
     return Split(feature, column, left_code, threshold, n_missing > 0, missing_left, score)
 
 
-@kernel
-def _code_at(table, first, lowest, highest, threshold):
-    """The highest code in [lowest, highest) whose value does not exceed the threshold."""
-    low = np.int64(lowest)
-    high = np.int64(highest)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if table.levels[first + middle] <= threshold:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@kernel
+@inline_kernel
 def divide(splitter, table, split, last_feature, node, samples, start, n, follow):
     """Bring samples[start:start + n] and the keys into the order left | right.
 

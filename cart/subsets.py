@@ -119,6 +119,9 @@ class CategoricalTable(NamedTuple):
     gather = Table.gather
     order_codes = Table.order_codes
     divide_codes = Table.divide_codes
+    value_of = Table.value_of
+    same_value = Table.same_value
+    code_up_to = Table.code_up_to
     next_cut = Table.next_cut
     remember = Table.remember
 

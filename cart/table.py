@@ -8,7 +8,7 @@ from scipy.sparse import csc_matrix, issparse
 from cart.jit import dispatch
 from cart.node import Listed, divide_keys, divide_listed, order_listed, order_node
 from cart.order import row_of
-from cart.rank import MISSING, Scratch, ordered_bits, rank
+from cart.rank import MISSING, Scratch, rank, rank_sparse
 
 # scikit-learn takes two neighbouring values of a feature for one if they differ by no more.
 FEATURE_THRESHOLD = np.float32(1e-7)
@@ -37,6 +37,27 @@ def divide_codes(table, node, n, n_listed, column, left_code, missing_left, foll
 
 
 @dispatch
+def value_of(table, column, code):
+    """The value, float64, that a code of a column stands for."""
+    return table.value_of(column, code)
+
+
+@dispatch
+def same_value(table, column, low, high):
+    """Do two codes of a column, low <= high, count as one value?"""
+    return table.same_value(column, low, high)
+
+
+@dispatch
+def code_up_to(table, column, lowest, highest, threshold):
+    """A code in [lowest, highest) that separates the values up to a threshold from the others.
+
+    The values of `lowest` and `highest` lie on either side of it.
+    """
+    return table.code_up_to(column, lowest, highest, threshold)
+
+
+@dispatch
 def next_cut(table, p):
     """The next position after `p` to cut ordered samples at; there is none among the unlisted."""
     return table.next_cut(p)
@@ -52,6 +73,36 @@ def remember(table, samples, start, n):
 def keeps_order(table):
     """Do samples keep the order of the features looked at before (see `cart.split`)?"""
     return table.keeps_order()
+
+
+# What tables of ranks answer.
+
+
+def _level(self, column, code):
+    return np.float64(self.levels[self.level_start[column] + code])
+
+
+def _is_within_reach(self, column, low, high):
+    if low == high:
+        return True
+    if high - low > self.reach[column]:
+        return False
+    first = self.level_start[column]
+    low_value = np.float32(self.levels[first + low])
+    return self.levels[first + high] <= np.float32(low_value + FEATURE_THRESHOLD)
+
+
+def _search_levels(self, column, lowest, highest, threshold):
+    first = self.level_start[column]
+    low = np.int64(lowest)
+    high = np.int64(highest)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if self.levels[first + middle] <= threshold:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 # What tables without categories answer to the protocol of `cart.subsets`.
@@ -124,6 +175,10 @@ class Table(NamedTuple):
     def divide_codes(self, node, n, n_listed, column, left_code, missing_left, follow):
         return divide_keys(node, n, left_code, missing_left, follow)
 
+    value_of = _level
+    same_value = _is_within_reach
+    code_up_to = _search_levels
+
     def next_cut(self, p):
         return p + 1
 
@@ -147,7 +202,7 @@ class SparseTable(NamedTuple):
     rows: np.ndarray  # (n_entries,) int32: rows of the non-zero values, ascending per column
     codes: np.ndarray  # (n_entries,) uint32: rank among the column's distinct values
     zero: np.ndarray  # (n_columns,) uint32: rank of 0, where the column has zeros
-    levels: np.ndarray  # as in Table
+    levels: np.ndarray  # as in Table, but of the type of X: they may be as many as the entries
     level_start: np.ndarray
     reach: np.ndarray
     columns: np.ndarray
@@ -207,6 +262,10 @@ class SparseTable(NamedTuple):
             return divide_listed(node, self.listed, n, n_listed, left_code, self.zero[column])
         return divide_keys(node, n, left_code, missing_left, follow)
 
+    value_of = _level
+    same_value = _is_within_reach
+    code_up_to = _search_levels
+
     def next_cut(self, p):
         unlisted = self.listed.unlisted
         return unlisted[1] if unlisted[0] < p + 1 < unlisted[1] else p + 1
@@ -241,7 +300,7 @@ def encode(X, n_categories=None):
     Table or SparseTable
     """
     if issparse(X):
-        return _encode_sparse(csc_matrix(X, copy=True))
+        return _encode_sparse(csc_matrix(X))
     n_samples, n_columns = X.shape
     codes = np.empty((n_columns, n_samples), np.uint32)
     levels = []
@@ -258,45 +317,21 @@ def encode(X, n_categories=None):
 
 
 def _encode_sparse(X):
-    """All columns at once: they are many, and their entries few."""
-    X.sum_duplicates()
-    X.eliminate_zeros()
-    X.sort_indices()
-    n_samples, n_columns = X.shape
-    n_entries = np.diff(X.indptr)
-    column = np.repeat(np.arange(n_columns), n_entries)
-    order = _order(column, X.data)
-    ordered = X.data[order]
-    is_new = np.ones(X.nnz, bool)
-    is_new[1:] = (ordered[1:] != ordered[:-1]) | (column[1:] != column[:-1])
-    levels, level_column = ordered[is_new], column[is_new]
-    n_levels = np.bincount(level_column, minlength=n_columns)
-    zero = np.bincount(level_column[levels < 0.0], minlength=n_columns)
-    has_zeros = n_entries < n_samples
-    start = np.concatenate(([0], np.cumsum(n_levels)))
-    codes = np.empty(X.nnz, np.uint32)
-    codes[order] = np.cumsum(is_new) - 1 - start[column]
-    codes += has_zeros[column] & (X.data > 0.0)
-    levels = np.insert(levels, (start[:-1] + zero)[has_zeros], 0.0)
-    start[1:] += np.cumsum(has_zeros)
+    if not X.has_canonical_format or not X.data.all():
+        X = X.copy()
+        X.sum_duplicates()
+        X.eliminate_zeros()
+    codes, zero, levels, level_start = rank_sparse(X)
     return SparseTable(
-        X.indptr.astype(np.int64),
-        X.indices.astype(np.int32),
+        X.indptr.astype(np.int64, copy=False),
+        X.indices.astype(np.int32, copy=False),
         codes,
-        zero.astype(np.uint32),
-        levels.astype(np.float64),
-        start,
-        _reaches(levels, start),
-        np.arange(n_columns),
+        zero,
+        levels,
+        level_start,
+        _reaches(levels, level_start),
+        np.arange(X.shape[1]),
     )
-
-
-def _order(column, values):
-    """What sorts the entries by column and value."""
-    if values.dtype == np.float64:
-        return np.lexsort((values, column))
-    # One sort of whole numbers in the same order is ten times faster.
-    return np.argsort(column.astype(np.uint64) << np.uint64(32) | ordered_bits(values))
 
 
 def _join(levels):

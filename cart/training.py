@@ -7,6 +7,7 @@ from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite, check_array, check_X_y, get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from cart.bits import BitsTable
 from cart.categories import CategoryEncoder, as_columns, find_categorical
 from cart.precision import (
     count_merged_values,
@@ -130,8 +131,8 @@ def encode_categories(estimator, X, reset):
     return X
 
 
-def encode_table(estimator, given, X):
-    """Rank the columns of X and tell what was lost when it was cast to float32.
+def encode_table(estimator, given, X, splitter):
+    """Encode the columns of X and tell what was lost when it was cast to float32.
 
     Parameters
     ----------
@@ -141,43 +142,44 @@ def encode_table(estimator, given, X):
         X as the user gave it.
     X : ndarray of shape (n_samples, n_features), or sparse
         From `check_table`.
+    splitter : {"best", "random"}
 
     Returns
     -------
-    cart.table.Table or cart.table.SparseTable
+    Table, BitsTable, SparseTable or CategoricalTable
 
     Warns
     -----
     UserWarning
         If columns lose much.
     """
-    table = rank(estimator, X)
+    table = encode_columns(estimator, X, splitter)
     if X.dtype == np.float64:
         estimator.n_merged_values_ = np.zeros(X.shape[1], np.int64)
         return table
-    estimator.n_merged_values_ = count_merged_values(given, table)
+    estimator.n_merged_values_, n_left = count_merged_values(given, table)
     names = getattr(estimator, "feature_names_in_", range(X.shape[1]))
-    warn_of_merged_values(
-        given, estimator.n_merged_values_, np.diff(table.level_start), names, stacklevel=5
-    )
+    warn_of_merged_values(given, estimator.n_merged_values_, n_left, names, stacklevel=5)
     return table
 
 
-def rank(estimator, X):
-    """Rank the columns of X, those of categories aside.
+def encode_columns(estimator, X, splitter):
+    """The columns of X as trees are grown on them.
 
     Parameters
     ----------
     estimator : estimator, ours or scikit-learn's
-    X : see `encode_table`
+    X, splitter : see `encode_table`
 
     Returns
     -------
-    Table, SparseTable or CategoricalTable
+    Table, BitsTable, SparseTable or CategoricalTable
     """
-    if not np.any(getattr(estimator, "is_categorical_", False)):
-        return encode(X)
-    return CategoricalTable.encode(X, estimator._category_encoder.n_categories)
+    if np.any(getattr(estimator, "is_categorical_", False)):
+        return CategoricalTable.encode(X, estimator._category_encoder.n_categories)
+    if splitter == "random" and X.dtype == np.float32 and not issparse(X):
+        return BitsTable.encode(X)
+    return encode(X)
 
 
 def missing_values_rule(estimator):

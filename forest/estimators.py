@@ -267,7 +267,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         # A warm start goes on in the stream where one fit of all trees would be.
         seeds = [random_state.randint(DRAW_SEED_MAX) for _ in range(self.n_estimators)]
         seeds = seeds[len(old_trees) :]
-        table = encode_table(self, given, X)
+        table = encode_table(self, given, X, self._tree_class().splitter)
         example = self._empty_tree(target)
         plan = make_plan(
             self, self._criteria[self.criterion], example.splitter, *X.shape, target.n_outputs,

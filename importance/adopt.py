@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cart.training import check_rows, rank
+from cart.training import check_rows, encode_columns
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class FittedForest:
 
     def encode(self):
         """The training table as trees are grown on it."""
-        return rank(self.forest, self.X)
+        return encode_columns(self.forest, self.X, self.forest.estimators_[0].splitter)
 
     def counts(self, tree):
         """How often each row is in bag for a tree."""

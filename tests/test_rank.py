@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from cart.rank import MISSING, Scratch, ordered_bits, rank
+from cart.bits import BitsTable
+from cart.floats import ordered
+from cart.jit import entry_kernel
+from cart.rank import MISSING, Scratch, rank
+from cart.sieve import Sieve
+from cart.table import code_up_to, value_of
 
 SPECIAL = (0.0, -0.0, np.nan, 1e38, -1e38, np.inf, -np.inf, 1e-45, -1e-45, 2.0**53, 2.0**53 - 1)
 COLUMNS = {
@@ -31,4 +36,56 @@ def test_ranks_are_numpys(column, dtype):
 
 def test_bits_are_in_the_order_of_the_values():
     values = np.unique(np.array(SPECIAL, np.float32))[:-1]  # nan is last
-    assert (np.diff(ordered_bits(values).astype(np.int64)) > 0).all()
+    numbers = [ordered.py_func(np.uint64(bits), 32) for bits in values.view(np.uint32)]
+    assert (np.diff(np.array(numbers, np.int64)) > 0).all()
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_bits_stand_for_the_values(column):
+    """The table of random splitters: codes in the order of the values, and back."""
+    rng = np.random.default_rng(0)
+    values = COLUMNS[column](rng, 500).astype(np.float32)
+    table = BitsTable.encode(values[:, None])
+    codes = table.codes[0]
+    known = ~np.isnan(values)
+    assert (codes[~known] == MISSING).all()
+    levels, expected = np.unique(values[known], return_inverse=True)
+    seen, ranks = np.unique(codes[known], return_inverse=True)
+    np.testing.assert_array_equal(ranks, expected)
+    found = np.empty(len(seen))
+    _fill_values(table, seen, found)
+    np.testing.assert_array_equal(found, levels)
+    with np.errstate(over="ignore", invalid="ignore"):
+        middle = np.concatenate((levels.astype(float), levels[:-1] / 2.0 + levels[1:] / 2.0))
+    thresholds = middle[np.isfinite(middle)]
+    limits = np.empty(len(thresholds), np.int64)
+    _fill_limits(table, thresholds, limits)
+    for limit, threshold in zip(limits, thresholds, strict=True):
+        np.testing.assert_array_equal(codes[known] <= limit, values[known] <= threshold)
+
+
+@entry_kernel
+def _fill_values(table, codes, out):
+    for i in range(codes.shape[0]):
+        out[i] = value_of(table, 0, codes[i])
+
+
+@entry_kernel
+def _fill_limits(table, thresholds, out):
+    for i in range(thresholds.shape[0]):
+        out[i] = code_up_to(table, 0, np.uint32(0), np.uint32(0), thresholds[i])
+
+
+@pytest.mark.parametrize("n_levels", [1, 10, 400, 10**9])
+def test_a_sieve_misses_no_repetition(n_levels):
+    rng = np.random.default_rng(0)
+    sieve = Sieve.create(500)
+    codes = rng.integers(0, n_levels, 500).astype(np.uint32)
+    codes[::7] = MISSING
+    positions, n_others = sieve.suspects(codes)
+    counts = np.bincount(np.unique(codes, return_inverse=True)[1])
+    repeated = np.isin(codes, np.unique(codes)[counts > 1]) & (codes != MISSING)
+    assert repeated[positions].sum() == repeated.sum()
+    assert (codes[positions] != MISSING).all()
+    assert len(positions) + n_others == (codes != MISSING).sum()
+    assert len(positions) - repeated.sum() < 50

@@ -1,0 +1,75 @@
+"""The training table of random splitters: a value's code is its place among all float32 values.
+
+They look at the lowest and the highest value of a node only, so there is nothing to rank: for a
+single tree the ranking would take longer than the growing.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.floats import bits_of, ordinal_of
+from cart.jit import entry_kernel
+from cart.table import FEATURE_THRESHOLD, Table, value_of
+
+_SIGN = np.uint32(1 << 31)
+
+
+class BitsTable(NamedTuple):
+    """See `cart.table.Table`; a thread's copy has a cell to convert numbers in."""
+
+    codes: np.ndarray  # (n_columns, n_samples) uint32: above 2**31 if positive; MISSING for nan
+    columns: np.ndarray  # (n_features,) int64: the column of each feature
+    cell_bits: np.ndarray  # (1,) int32
+    cell: np.ndarray  # (1,) float32: the same memory
+
+    @classmethod
+    def encode(cls, X):
+        """Take the values of X, (n_samples, n_features), float32; nan where one is missing."""
+        codes = np.ascontiguousarray(X.T).view(np.uint32)
+        codes = codes.copy() if np.may_share_memory(codes, X) else codes
+        _fill_codes(codes.ravel().view(np.int32), codes.ravel())
+        return cls(codes, np.arange(X.shape[1]), *_create_cell())
+
+    def with_room(self, n_samples, n_rows, n_nodes, n_outputs, n_values):
+        cell_bits, cell = _create_cell()
+        return self._replace(cell_bits=cell_bits, cell=cell)
+
+    def value_of(self, column, code):
+        self.cell_bits[0] = bits_of(np.int32(code ^ _SIGN))
+        return np.float64(self.cell[0])
+
+    def same_value(self, column, low, high):
+        if low == high:
+            return True
+        low_value = np.float32(value_of(self, column, low))
+        return value_of(self, column, high) <= np.float32(low_value + FEATURE_THRESHOLD)
+
+    def code_up_to(self, column, lowest, highest, threshold):
+        self.cell[0] = threshold
+        code = np.int64(np.uint32(ordinal_of(self.cell_bits[0])) ^ _SIGN)
+        return code - 1 if self.cell[0] > threshold else code
+
+    without = Table.without
+    begin_tree = Table.begin_tree
+    end_tree = Table.end_tree
+    gather = Table.gather
+    divide_codes = Table.divide_codes
+    remember = Table.remember
+    is_categorical = Table.is_categorical
+    find_places = Table.find_places
+    keep_subset = Table.keep_subset
+    take_sides = Table.take_sides
+    write_list = Table.write_list
+    keeps_order = Table.keeps_order
+
+
+def _create_cell():
+    cell_bits = np.zeros(1, np.int32)
+    return cell_bits, cell_bits.view(np.float32)
+
+
+@entry_kernel
+def _fill_codes(bits, codes):
+    for i in range(bits.shape[0]):
+        codes[i] = np.uint32(ordinal_of(bits[i])) ^ _SIGN

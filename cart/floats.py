@@ -1,0 +1,46 @@
+"""Floating-point values as whole numbers that stand in the same order."""
+
+import numpy as np
+
+from cart.jit import inline_kernel
+
+# Of a missing value; above all others.
+TOP = np.int32(0x7FFFFFFF)
+_INFINITY_BITS = np.int32(0x7F800000)
+
+
+@inline_kernel
+def ordinal_of(bits):
+    """Place of a float32 value among all: equal for both zeros, TOP for nan.
+
+    Parameters
+    ----------
+    bits : int32
+        Its bits.
+
+    Returns
+    -------
+    int32
+    """
+    magnitude = bits & TOP
+    if magnitude > _INFINITY_BITS:
+        return TOP
+    return magnitude if bits >= 0 else -magnitude
+
+
+@inline_kernel
+def bits_of(ordinal):
+    """Bits of the float32 value in that place, int32."""
+    return ordinal if ordinal >= 0 else np.int32(-ordinal | ~TOP)
+
+
+@inline_kernel
+def ordered(bits, n_bits):
+    """A whole number that orders values as their bits do, 32 or 64 of them, in a uint64.
+
+    The negative zero is below the positive one.
+    """
+    sign = np.uint64(1) << np.uint64(n_bits - 1)
+    if bits & sign:
+        return ~bits & (sign | (sign - np.uint64(1)))
+    return bits | sign
