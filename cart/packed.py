@@ -115,9 +115,17 @@ class Rows(NamedTuple):
 
     @classmethod
     def of(cls, packed, X):
-        """Prepare X, (n_samples, n_features), float32 or float64, C order."""
+        """Prepare X, (n_samples, n_features), float32 or float64, C order.
+
+        Raises
+        ------
+        ValueError
+            If X is not of the dtype that the trees were packed for.
+        """
         if isinstance(packed, PackedWide):
             return cls(X.ravel(), X.shape[1], has_missing(X))
+        if X.dtype != SINGLE:
+            raise ValueError(f"The trees were packed for rows in float32, but X is {X.dtype}.")
         keys = np.empty(X.size, np.int32)
         may_miss = _fill_keys(X.ravel().view(np.int32), keys)
         return cls(keys, X.shape[1], may_miss)

@@ -85,7 +85,8 @@ def count_merged_values(X, table):
     n_merged, n_left = np.zeros((2, n_features), np.int64)
     is_ranked = not isinstance(table, BitsTable)
     if not is_ranked:
-        sieve, scratch = Sieve.create(len(X)), Scratch.create(len(X))
+        n_samples = table.codes.shape[1]
+        sieve, scratch = Sieve.create(n_samples), Scratch.create(n_samples)
     for j, (values, codes) in enumerate(columns):
         if values is None:
             continue

@@ -28,7 +28,7 @@ def predict_out_of_bag(packed, X, out_of_bag):
 
     Parameters
     ----------
-    packed : cart.traverse.Packed
+    packed : cart.packed.Packed
     X : ndarray of shape (n_samples, n_features), float32 or float64, C order
         The training table.
     out_of_bag : callable

@@ -17,7 +17,7 @@ def soft_vote(packed, X, n_jobs=None):
 
     Parameters
     ----------
-    packed : cart.traverse.Packed
+    packed : cart.packed.Packed
     X : ndarray of shape (n_samples, n_features), float32 or float64, C order
     n_jobs : int or None
 
