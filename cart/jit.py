@@ -4,6 +4,7 @@ import functools
 import inspect
 
 import numba
+from numba.core.caching import FunctionCache
 from numba.core.options import DefaultOptions
 from numba.extending import overload
 
@@ -21,7 +22,30 @@ if hasattr(DefaultOptions, "_nrt") or "_nrt" in inspect.getsource(DefaultOptions
 _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
 kernel = numba.njit(**_INNER)
 inline_kernel = numba.njit(forceinline=True, **_INNER)
-entry_kernel = numba.njit(cache=True, **_OPTIONS)
+
+
+class _Loader(FunctionCache):
+    """numba's cache, which reads a kernel without preparing to compile.
+
+    To read one, numba first installs all that it knows about compiling: a quarter of a second in
+    every process. Kernels without reference counting need none of it, and where one has to be
+    compiled after all, the compiler installs it itself.
+    """
+
+    def load_overload(self, sig, target_context):
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+
+def entry_kernel(function):
+    """Compile a kernel that Python calls, and keep it on disk."""
+    kernel = numba.njit(cache=True, **_OPTIONS)(function)
+    # Like `_nrt`, the method that does the reading is private to numba, hence the check.
+    if "_nrt" in _OPTIONS and hasattr(FunctionCache, "_load_overload"):
+        cache = getattr(kernel, "_cache", None)  # none with NUMBA_DISABLE_JIT=1
+        if isinstance(cache, FunctionCache):
+            cache.__class__ = _Loader
+    return kernel
 
 
 def dispatch(function):

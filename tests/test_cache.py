@@ -1,0 +1,50 @@
+"""Kernels that are read from the disk do what freshly compiled ones do."""
+
+import subprocess
+import sys
+
+PROGRAM = """
+import numpy as np, scipy.sparse
+import cart, forest, importance
+
+rng = np.random.RandomState(0)
+X, y = rng.normal(size=(120, 4)), rng.randint(0, 3, 120)
+gaps = np.where(rng.random_sample(X.shape) < 0.1, np.nan, X)
+sparse = scipy.sparse.csr_matrix(np.where(X > 0, X, 0.0))
+for kind in (cart.DecisionTreeClassifier, cart.ExtraTreeClassifier):
+    for criterion in ("gini", "entropy"):
+        for table in (X, gaps, sparse):
+            print(kind(criterion=criterion, random_state=0).fit(table, y).apply(table).sum())
+for criterion in ("squared_error", "absolute_error", "poisson"):
+    model = cart.DecisionTreeRegressor(criterion=criterion, max_leaf_nodes=9, random_state=0)
+    print(model.fit(X, y).predict(X).sum())
+levels = np.c_[X[:, :3], rng.randint(0, 20, 120)]
+model = cart.DecisionTreeRegressor(categorical_features=[3], min_category_ratio=0.0)
+print(model.fit(levels, X[:, 3]).predict(levels).sum())
+model = forest.RandomForestClassifier(5, oob_score=True, max_samples=0.5, random_state=0, n_jobs=2)
+model.fit(X, y)
+print(model.oob_score_, model.apply(X).sum())
+for measure in (importance.oob_permutation, importance.drop_column):
+    print(measure(model, X, y).values)
+
+from numba.core.dispatcher import Dispatcher
+modules = [m for name, m in sys.modules.items() if name.split(".")[0] in ("cart", "importance")]
+kernels = {k for m in modules for k in vars(m).values() if isinstance(k, Dispatcher)}
+print(sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels), file=sys.stderr)
+"""
+
+
+def run():
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", "import sys" + PROGRAM],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout, int(done.stderr.split()[-1])
+
+
+def test_a_process_that_compiles_nothing():
+    """It reads every kernel without what numba needs to compile."""
+    fresh, _ = run()
+    read, n_compiled = run()
+    assert n_compiled == 0
+    assert read == fresh
