@@ -1,7 +1,6 @@
 """The training table of random splitters: a value's code is its place among all float32 values.
 
-They look at the lowest and the highest value of a node only, so there is nothing to rank: for a
-single tree the ranking would take longer than the growing.
+They look at the lowest and the highest value of a node only, so there is nothing to rank.
 """
 
 from typing import NamedTuple
@@ -26,8 +25,7 @@ class BitsTable(NamedTuple):
     @classmethod
     def encode(cls, X):
         """Take the values of X, (n_samples, n_features), float32; nan where one is missing."""
-        codes = np.ascontiguousarray(X.T).view(np.uint32)
-        codes = codes.copy() if np.may_share_memory(codes, X) else codes
+        codes = np.array(X.T, order="C").view(np.uint32)
         _fill_codes(codes.ravel().view(np.int32), codes.ravel())
         return cls(codes, np.arange(X.shape[1]), *_create_cell())
 

@@ -77,7 +77,7 @@ class CategoryEncoder:
             part = part.astype(object).where(part.notna(), np.nan)
         part = np.asarray(part)
         if part.dtype == object:
-            part = np.where(part == None, np.nan, part)  # noqa: E711 (every element)
+            part = np.where(np.equal(part, None), np.nan, part)
         return part
 
 

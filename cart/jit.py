@@ -27,9 +27,9 @@ inline_kernel = numba.njit(forceinline=True, **_INNER)
 class _Loader(FunctionCache):
     """numba's cache, which reads a kernel without preparing to compile.
 
-    To read one, numba first installs all that it knows about compiling: a quarter of a second in
-    every process. Kernels without reference counting need none of it, and where one has to be
-    compiled after all, the compiler installs it itself.
+    To read one, numba first installs all that it knows about compiling, in every process. Kernels
+    without reference counting need none of it, and where one has to be compiled after all, the
+    compiler installs it itself.
     """
 
     def load_overload(self, sig, target_context):
@@ -39,13 +39,13 @@ class _Loader(FunctionCache):
 
 def entry_kernel(function):
     """Compile a kernel that Python calls, and keep it on disk."""
-    kernel = numba.njit(cache=True, **_OPTIONS)(function)
+    dispatcher = numba.njit(cache=True, **_OPTIONS)(function)
     # Like `_nrt`, the method that does the reading is private to numba, hence the check.
     if "_nrt" in _OPTIONS and hasattr(FunctionCache, "_load_overload"):
-        cache = getattr(kernel, "_cache", None)  # none with NUMBA_DISABLE_JIT=1
+        cache = getattr(dispatcher, "_cache", None)  # none with NUMBA_DISABLE_JIT=1
         if isinstance(cache, FunctionCache):
             cache.__class__ = _Loader
-    return kernel
+    return dispatcher
 
 
 def dispatch(function):

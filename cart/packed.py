@@ -167,8 +167,8 @@ def breadth_first(tree):
     return order, left
 
 
-@inline_kernel
-def _place_nodes(children_left, children_right, order, left):
+@entry_kernel
+def _fill_places(children_left, children_right, order, left):
     order[0] = 0
     n_placed = 1
     for place in range(order.shape[0]):
@@ -179,11 +179,6 @@ def _place_nodes(children_left, children_right, order, left):
             order[n_placed] = children_left[node]
             order[n_placed + 1] = children_right[node]
             n_placed += 2
-
-
-@entry_kernel
-def _fill_places(children_left, children_right, order, left):
-    _place_nodes(children_left, children_right, order, left)
 
 
 def round_down(threshold):
@@ -223,34 +218,28 @@ def pack(trees, dtype):
     is_wide = has_subsets or np.dtype(dtype) != SINGLE or not fits
     words = np.empty(start[-1], np.uint64 if is_wide else np.int64)
     threshold = np.empty(start[-1] if is_wide else 0)
-    order, left = np.empty((2, max(counts)), np.int64)
     n_rows = n_shared
     for tree, first, end in zip(trees, start, start[1:], strict=False):
-        nodes = (
-            tree.children_left, tree.children_right, tree.feature, tree.missing_go_to_left,
-            tree.value.reshape(tree.node_count, -1), order[: end - first], left[: end - first],
-        )  # fmt: skip
-        packed = number[first:end], value_at[first:end], value, n_shared, n_rows
+        order, left = breadth_first(tree)
+        mine = words[first:end]
         if is_wide:
-            n_rows = _pack_wide(
-                tree.threshold, *nodes, words[first:end], threshold[first:end], *packed
-            )
+            _write_wide(tree.feature, tree.threshold, order, left, mine, threshold[first:end])
         else:
             bits = round_down(tree.threshold).view(np.int32)
-            n_rows = _pack_narrow(bits, *nodes, words[first:end], feature_bits, *packed)
+            _write_narrow(tree.feature, bits, order, left, feature_bits, mine)
+        n_rows = _number(
+            tree.missing_go_to_left, tree.value.reshape(tree.node_count, -1), order, left,
+            number[first:end], value_at[first:end], value, n_shared, n_rows,
+        )  # fmt: skip
     rest = number, start, value_at, value[:n_rows].copy()
     if not is_wide:
         return Packed(words, np.uint64(feature_bits), *rest)
     return PackedWide(words, threshold, *rest, *_lists(trees, start, number, has_subsets))
 
 
-@inline_kernel
-def _pack_rest(
-    children_left, children_right, missing_left, values, order, left, number, value_at, value,
-    n_shared, n_rows,
-):  # fmt: skip
-    """Place the nodes, number them and keep the values of the leaves; returns the rows in use."""
-    _place_nodes(children_left, children_right, order, left)
+@entry_kernel
+def _number(missing_left, values, order, left, number, value_at, value, n_shared, n_rows):
+    """Number the nodes, and keep the values of the leaves; returns how many rows are in use."""
     for place in range(order.shape[0]):
         node = order[place]
         number[place] = node
@@ -275,43 +264,25 @@ def _pack_rest(
 
 
 @entry_kernel
-def _pack_narrow(
-    bits, children_left, children_right, feature, missing_left, values, order, left, words,
-    feature_bits, number, value_at, value, n_shared, n_rows,
-):  # fmt: skip
-    n_rows = _pack_rest(
-        children_left, children_right, missing_left, values, order, left, number, value_at, value,
-        n_shared, n_rows,
-    )  # fmt: skip
+def _write_narrow(feature, bits, order, left, feature_bits, words):
     for place in range(order.shape[0]):
+        node = order[place]
         word = np.int64(left[place]) << feature_bits
         if left[place] == place:
             words[place] = word | (np.int64(TOP) << 32)  # nothing exceeds it
         else:
-            node = order[place]
             words[place] = word | feature[node] | (np.int64(ordinal_of(bits[node])) << 32)
-    return n_rows
 
 
 @entry_kernel
-def _pack_wide(
-    exact, children_left, children_right, feature, missing_left, values, order, left, words,
-    threshold, number, value_at, value, n_shared, n_rows,
-):  # fmt: skip
-    n_rows = _pack_rest(
-        children_left, children_right, missing_left, values, order, left, number, value_at, value,
-        n_shared, n_rows,
-    )  # fmt: skip
+def _write_wide(feature, exact, order, left, words, threshold):
     for place in range(order.shape[0]):
-        word = np.uint64(left[place])
-        if left[place] == place:
-            words[place] = word
-            threshold[place] = np.inf
-        else:
-            node = order[place]
-            words[place] = word | (np.uint64(feature[node]) << np.uint64(32))
+        node = order[place]
+        words[place] = left[place]
+        threshold[place] = np.inf
+        if left[place] != place:
+            words[place] |= np.uint64(feature[node]) << np.uint64(32)
             threshold[place] = exact[node]
-    return n_rows
 
 
 def _lists(trees, start, number, has_subsets):

@@ -8,6 +8,7 @@ from scipy.sparse import csc_matrix, issparse
 from cart.bits import BitsTable
 from cart.rank import MISSING, Scratch, rank
 from cart.sieve import Sieve
+from cart.table import SparseTable
 
 # Kinds of dtypes whose values are whole: numbers, dates, durations.
 _WHOLE = "iumM"
@@ -76,7 +77,7 @@ def count_merged_values(X, table):
         Distinct values that are left, of columns where any could merge.
     """
     n_features = len(table.columns)
-    if hasattr(table, "zero"):
+    if isinstance(table, SparseTable):
         columns = _sparse_columns(X)
     else:
         is_categorical = getattr(table, "n_categories", np.zeros(n_features)) > 0

@@ -31,7 +31,7 @@ def soft_vote(packed, X, n_jobs=None):
         return sum_of_values(packed, X) / n_trees
     out = np.zeros((X.shape[0], n_values))
     bounds = np.linspace(0, X.shape[0], n_parts + 1).astype(int)
-    # Not joblib: its pool takes 12 ms to start and stop, as long as 25,000 rows take.
+    # Not joblib: its pool takes about as long to start and stop as 25,000 rows take.
     with ThreadPoolExecutor(n_parts) as pool:
         tasks = [
             pool.submit(sum_of_values, packed, X[first:end], out=out[first:end])

@@ -12,6 +12,7 @@ import cart
 import forest
 from forest.bridge import to_sklearn
 from importance import drop_column, mdi, oob_permutation
+from tests.oracles import forests
 
 MODELS = [
     cart.DecisionTreeClassifier,
@@ -58,16 +59,6 @@ def trees(model):
 def params_for(kind, **params):
     few = {"n_estimators": 4} if issubclass(kind, forest.estimators.BaseForest) else {}
     return {"random_state": 0, **few, **params}
-
-
-def walk(tree, row):
-    """The leaf of a row, in plain double precision."""
-    node = 0
-    while tree.children_left[node] >= 0:
-        x = row[tree.feature[node]]
-        left = tree.missing_go_to_left[node] if np.isnan(x) else x <= tree.threshold[node]
-        node = (tree.children_left if left else tree.children_right)[node]
-    return node
 
 
 seeds = st.integers(0, 2**32 - 1)
@@ -127,7 +118,7 @@ def test_rows_go_where_the_thresholds_say(seed, splitter, missing, sparse):
     cuts = np.append(tree.threshold[np.isfinite(tree.threshold)], 0.0)
     new = rng.choice(np.concatenate((cuts, np.nextafter(cuts, np.inf))), (40, 3))
     for rows in (X, new):
-        leaves = [walk(tree, row) for row in rows]
+        leaves = [forests.leaf(tree, row, np.float64) for row in rows]
         form = sp.csr_matrix(rows) if sparse else rows
         np.testing.assert_array_equal(model.apply(form), leaves)
         np.testing.assert_array_equal(model.predict(form), tree.value[leaves, 0].argmax(axis=1))

@@ -38,7 +38,7 @@ from cart.table import encode
 from cart.traverse import leaf_ids, sum_of_values
 from tests.agreement.same import assert_same_outputs, assert_same_tree
 from tests.data import load
-from tests.oracles import splitter
+from tests.oracles import forests, splitter
 from tests.oracles.draw import FeatureDraw
 from tests.oracles.ties import Training, replay
 
@@ -287,7 +287,7 @@ def test_rows_in_flight(n):
     X = np.float32(np.resize(X, (n, 64)))
     values = np.zeros((n, 10))
     for t, model in enumerate(models):
-        leaves = [_walk(model.tree_, row) for row in X[:50]]
+        leaves = [forests.leaf(model.tree_, row) for row in X[:50]]
         np.testing.assert_array_equal(leaf_ids(packed, t, X)[:50], leaves)
         np.testing.assert_array_equal(leaf_ids(packed, t, X)[-50:], model.tree_.apply(X[-50:]))
         values += model.tree_.value[leaf_ids(packed, t, X), 0]
@@ -309,7 +309,7 @@ def test_a_tree_too_large_for_small_nodes(with_missing):
     wide, small = pack([wide_tree], X.dtype), pack([model.tree_], X.dtype)
     assert isinstance(wide, PackedWide)
     assert isinstance(small, Packed)
-    leaves = [_walk(model.tree_, row) for row in X]
+    leaves = [forests.leaf(model.tree_, row) for row in X]
     for packed in (wide, small):
         np.testing.assert_array_equal(leaf_ids(packed, 0, X), leaves)
         np.testing.assert_array_equal(sum_of_values(packed, X), model.tree_.value[leaves, 0])
@@ -324,15 +324,6 @@ def test_order_of_keys():
     assert rows.may_miss
     assert not Rows.of(packed, values[:8, None]).may_miss
     np.testing.assert_array_equal(np.sign(np.diff(rows.values)), [1, 1, 1, 0, 1, 1, 1, 1, 0])
-
-
-def _walk(tree, row):
-    node = 0
-    while tree.children_left[node] >= 0:
-        x = row[tree.feature[node]]
-        goes_left = tree.missing_go_to_left[node] if np.isnan(x) else x <= tree.threshold[node]
-        node = (tree.children_left if goes_left else tree.children_right)[node]
-    return node
 
 
 def test_thresholds_between_two_float32_values():

@@ -3,11 +3,11 @@
 import numpy as np
 
 
-def leaf(tree, x):
+def leaf(tree, x, precision=np.float32):
     """Number of the leaf that one row reaches, one node after the other."""
     node = 0
     while tree.children_left[node] != -1:
-        value = np.float32(x[tree.feature[node]])
+        value = precision(x[tree.feature[node]])
         goes_left = value <= tree.threshold[node]
         if np.isnan(value):
             goes_left = tree.missing_go_to_left[node]
