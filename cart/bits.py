@@ -15,27 +15,20 @@ _SIGN = np.uint32(1 << 31)
 
 
 class BitsTable(NamedTuple):
-    """See `cart.table.Table`; a thread's copy has a cell to convert numbers in."""
+    """See `cart.table.Table`."""
 
     codes: np.ndarray  # (n_columns, n_samples) uint32: above 2**31 if positive; MISSING for nan
     columns: np.ndarray  # (n_features,) int64: the column of each feature
-    cell_bits: np.ndarray  # (1,) int32
-    cell: np.ndarray  # (1,) float32: the same memory
 
     @classmethod
     def encode(cls, X):
         """Take the values of X, (n_samples, n_features), float32; nan where one is missing."""
         codes = np.array(X.T, order="C").view(np.uint32)
         _fill_codes(codes.ravel().view(np.int32), codes.ravel())
-        return cls(codes, np.arange(X.shape[1]), *_create_cell())
-
-    def with_room(self, n_samples, n_rows, n_nodes, n_outputs, n_values):
-        cell_bits, cell = _create_cell()
-        return self._replace(cell_bits=cell_bits, cell=cell)
+        return cls(codes, np.arange(X.shape[1]))
 
     def value_of(self, column, code):
-        self.cell_bits[0] = bits_of(np.int32(code ^ _SIGN))
-        return np.float64(self.cell[0])
+        return np.float64(np.int32(bits_of(np.int32(code ^ _SIGN))).view(np.float32))
 
     def same_value(self, column, low, high):
         if low == high:
@@ -44,11 +37,12 @@ class BitsTable(NamedTuple):
         return value_of(self, column, high) <= np.float32(low_value + FEATURE_THRESHOLD)
 
     def code_up_to(self, column, lowest, highest, threshold):
-        self.cell[0] = threshold
-        code = np.int64(np.uint32(ordinal_of(self.cell_bits[0])) ^ _SIGN)
-        return code - 1 if self.cell[0] > threshold else code
+        nearest = np.float32(threshold)
+        code = np.int64(np.uint32(ordinal_of(nearest.view(np.int32))) ^ _SIGN)
+        return code - 1 if nearest > threshold else code
 
     without = Table.without
+    with_room = Table.with_room
     begin_tree = Table.begin_tree
     end_tree = Table.end_tree
     gather = Table.gather
@@ -60,11 +54,6 @@ class BitsTable(NamedTuple):
     take_sides = Table.take_sides
     write_list = Table.write_list
     keeps_order = Table.keeps_order
-
-
-def _create_cell():
-    cell_bits = np.zeros(1, np.int32)
-    return cell_bits, cell_bits.view(np.float32)
 
 
 @entry_kernel

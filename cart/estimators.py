@@ -78,7 +78,7 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         into two subsets, see `cart.subsets`. What was not met in the node (or not in training
         at all) goes where most of its rows go; missing values go to the side that is better in
         training. Not with criterion="absolute_error", nor for sparse tables.
-    min_category_ratio : float, default=3.0
+    min_category_ratio : float, default=5.0
         A node splits a feature of more than 8 categories only if the mean responses of its
         categories vary at least so many times as much as chance would make them (the F ratio of
         an analysis of variance). It keeps trees from sorting rare categories by their noise; 0
@@ -286,7 +286,7 @@ class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
         min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features=None, random_state=None,
         max_leaf_nodes=None, min_impurity_decrease=0.0, class_weight=None, ccp_alpha=0.0,
         monotonic_cst=None, precision="float32",
-        categorical_features=None, min_category_ratio=3.0, feature_draw="sequence",
+        categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
     ):  # fmt: skip
         super().__init__(
             criterion=criterion, splitter=splitter, max_depth=max_depth,
@@ -313,7 +313,7 @@ class DecisionTreeRegressor(RegressorOutputs, BaseDecisionTree):
         min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features=None, random_state=None,
         max_leaf_nodes=None, min_impurity_decrease=0.0, ccp_alpha=0.0, monotonic_cst=None,
         precision="float32",
-        categorical_features=None, min_category_ratio=3.0, feature_draw="sequence",
+        categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
     ):  # fmt: skip
         super().__init__(
             criterion=without_deprecated(criterion), splitter=splitter, max_depth=max_depth,
@@ -339,7 +339,7 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
         min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features="sqrt", random_state=None,
         max_leaf_nodes=None, min_impurity_decrease=0.0, class_weight=None, ccp_alpha=0.0,
         monotonic_cst=None, precision="float32",
-        categorical_features=None, min_category_ratio=3.0, feature_draw="sequence",
+        categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
     ):  # fmt: skip
         super().__init__(
             criterion=criterion, splitter=splitter, max_depth=max_depth,
@@ -365,7 +365,7 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
         min_samples_split=2, min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features=1.0,
         random_state=None, min_impurity_decrease=0.0, max_leaf_nodes=None, ccp_alpha=0.0,
         monotonic_cst=None, precision="float32",
-        categorical_features=None, min_category_ratio=3.0, feature_draw="sequence",
+        categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
     ):  # fmt: skip
         super().__init__(
             criterion=criterion, splitter=splitter, max_depth=max_depth,

@@ -214,7 +214,7 @@ def write_leaf(nodes, i):
     nodes.threshold[i] = UNDEFINED
 
 
-@kernel
+@inline_kernel
 def examine_node(
     splitter, criterion, node, draw, key, table, records, samples, start, n, depth, impurity,
     n_constant, limits, bounds, follow, total_weight,

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csc_matrix, issparse
 
 from cart.bits import BitsTable
-from cart.rank import MISSING, Scratch, rank
+from cart.rank import MISSING
 from cart.sieve import Sieve
 from cart.table import SparseTable
 
@@ -84,22 +84,28 @@ def count_merged_values(X, table):
         values = _dense_columns(dates_as_seconds(X), is_categorical)
         columns = zip(values, table.codes, strict=True)
     n_merged, n_left = np.zeros((2, n_features), np.int64)
-    is_ranked = not isinstance(table, BitsTable)
-    if not is_ranked:
-        n_samples = table.codes.shape[1]
-        sieve, scratch = Sieve.create(n_samples), Scratch.create(n_samples)
+    sieve = Sieve.create(table.codes.shape[1]) if isinstance(table, BitsTable) else None
     for j, (values, codes) in enumerate(columns):
         if values is None:
             continue
-        n_alone = 0
-        if not is_ranked:  # codes are no ranks: rank those that may be equal
-            few, n_alone = sieve.suspects(codes)
-            values, codes = values[few], np.empty(len(few), np.uint32)
-            rank(values.astype(np.float32), codes, scratch)
+        if sieve is not None:
+            n_merged[j], n_left[j] = _count_unranked(values, codes, sieve)
+            continue
         known = codes != MISSING
-        n_left[j] = n_alone + codes.max(initial=0, where=known) + known.any()
+        n_left[j] = codes.max(initial=0, where=known) + known.any()
         n_merged[j] = _count_merged(values, codes)
     return n_merged, n_left
+
+
+def _count_unranked(values, codes, sieve):
+    """How many distinct values merge, and how many are left, where the codes are no ranks."""
+    few, n_others = sieve.suspects(codes)
+    if len(few) == 0:
+        return 0, n_others
+    values = np.sort(values[few])
+    single = values.astype(np.float32)  # in order too
+    n_single = 1 + np.count_nonzero(single[1:] != single[:-1])
+    return 1 + np.count_nonzero(values[1:] != values[:-1]) - n_single, n_others + n_single
 
 
 def _count_merged(values, codes):

@@ -274,6 +274,8 @@ def vary_enough(subsets, n_present, n_known, min_ratio):
             weight += subsets.weight[c]
         between += of_categories - total * total / weight
         within -= of_categories
+    if n_known == n_present:  # one row each: nothing tells signal from noise
+        return min_ratio == 0.0
     return between * (n_known - n_present) >= min_ratio * within * (n_present - 1)
 
 

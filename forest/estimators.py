@@ -495,7 +495,7 @@ class RandomForestClassifier(ForestClassifier):
         max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=True, oob_score=False,
         n_jobs=None, random_state=None, verbose=0, warm_start=False, class_weight=None,
         ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
-        categorical_features=None, min_category_ratio=3.0, feature_draw="sequence",
+        categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=criterion, max_depth=max_depth,
@@ -522,7 +522,7 @@ class RandomForestRegressor(ForestRegressor):
         max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=True, oob_score=False,
         n_jobs=None, random_state=None, verbose=0, warm_start=False,
         ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
-        categorical_features=None, min_category_ratio=3.0, feature_draw="sequence",
+        categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=without_deprecated(criterion), max_depth=max_depth,
@@ -552,7 +552,7 @@ class ExtraTreesClassifier(ForestClassifier):
         max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=False, oob_score=False,
         n_jobs=None, random_state=None, verbose=0, warm_start=False, class_weight=None,
         ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
-        categorical_features=None, min_category_ratio=3.0, feature_draw="sequence",
+        categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=criterion, max_depth=max_depth,
@@ -582,7 +582,7 @@ class ExtraTreesRegressor(ForestRegressor):
         max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=False, oob_score=False,
         n_jobs=None, random_state=None, verbose=0, warm_start=False,
         ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
-        categorical_features=None, min_category_ratio=3.0, feature_draw="sequence",
+        categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=without_deprecated(criterion), max_depth=max_depth,

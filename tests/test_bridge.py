@@ -60,7 +60,7 @@ def test_predictions_are_the_same_there_and_back(model, case, there):
         "precision": "float32",
         "feature_draw": "sequence",
         "categorical_features": None,
-        "min_category_ratio": 3.0,
+        "min_category_ratio": 5.0,
     }
     assert ours_only | other.get_params() == ours_only | fitted.get_params()
     for model in (other, back(other)):

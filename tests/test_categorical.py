@@ -199,6 +199,14 @@ def test_the_guard_leaves_noise_alone():
     assert fit("squared_error", level, y, min_category_ratio=3.0).tree_.node_count == 3
 
 
+@pytest.mark.parametrize(("n_rows", "n_nodes"), [(1, 1), (2, 3)])
+def test_categories_of_one_row_each_are_not_sorted(n_rows, n_nodes):
+    """Their means cannot be told from noise, however much they vary."""
+    level = np.repeat(np.arange(30), n_rows)
+    y = (level % 2).astype(float)
+    assert fit("squared_error", level, y, min_category_ratio=3.0).tree_.node_count == n_nodes
+
+
 @pytest.mark.parametrize("min_ratio", [0.98, 1.02])
 def test_the_guard_is_the_f_ratio(min_ratio):
     level, y, _ = make_table(0, 500, 12, "squared_error")
@@ -328,7 +336,9 @@ def test_pruning_keeps_the_subsets():
 
 def test_all_exports_say_the_same():
     frame, y = make_frame()
-    model = cart.DecisionTreeRegressor(max_depth=2, categorical_features="from_dtype").fit(frame, y)
+    model = cart.DecisionTreeRegressor(
+        max_depth=2, categorical_features="from_dtype", min_category_ratio=0.0
+    ).fit(frame, y)
     tree, names = model.tree_, list(frame.columns)
     listed, listed_left = tree.categories.of(0)
     members = ", ".join(model.categories_[tree.feature[0]][listed][:8])
