@@ -10,7 +10,7 @@ from sklearn.utils import metadata_routing
 from sklearn.utils.validation import _check_n_features, check_is_fitted
 
 from cart import criteria
-from cart.target import encode_labels, encode_numbers
+from cart.target import encode_known_labels, encode_labels, encode_numbers
 from cart.training import check_rows
 
 
@@ -39,6 +39,10 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         n_classes = [len(labels) for labels in target.labels]
         self.n_classes_ = np.array(n_classes) if several else n_classes[0]
         return target
+
+    def _encode_known_target(self, y):
+        labels = self.classes_ if self.n_outputs_ > 1 else [self.classes_]
+        return encode_known_labels(y, labels)
 
     def predict_proba(self, X, check_input=True):
         """Class probabilities: the share of each class in the leaf, the mean over trees.
@@ -102,6 +106,9 @@ class RegressorOutputs(RegressorMixin, _Outputs):
         target = encode_numbers(y)
         self.n_outputs_ = target.n_outputs
         return target
+
+    def _encode_known_target(self, y):
+        return encode_numbers(y)
 
     def predict(self, X, check_input=True):
         """Value of the leaf, the mean over trees.

@@ -45,6 +45,33 @@ def encode_labels(y):
     return Target(codes, labels)
 
 
+def encode_known_labels(y, labels):
+    """Target of a fitted classifier.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+    labels : list of ndarray of shape (n_classes,), one per output
+        Those of the fit, ascending.
+
+    Raises
+    ------
+    ValueError
+        If y holds other labels, or has another number of outputs.
+    """
+    columns = y.reshape(len(y), -1)
+    if columns.shape[1] != len(labels):
+        raise ValueError(f"y has {columns.shape[1]} output(s), but the fit had {len(labels)}.")
+    codes = np.empty(columns.shape)
+    for k, known in enumerate(labels):
+        position = np.searchsorted(known, columns[:, k]).clip(max=len(known) - 1)
+        strange = columns[known[position] != columns[:, k], k]
+        if len(strange):
+            raise ValueError(f"y holds {strange[0]!r}, which is not among the classes {known}.")
+        codes[:, k] = position
+    return Target(codes, list(labels))
+
+
 def encode_numbers(y):
     """Target of a regressor: y as float64."""
     return Target(np.ascontiguousarray(y, dtype=np.float64).reshape(len(y), -1), None)

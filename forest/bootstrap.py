@@ -1,14 +1,18 @@
 """Who saw which row: the bootstrap draws of every tree, made anew from its seed when asked for."""
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral
 from warnings import warn
 
 import numpy as np
 
+# Share of the rows that are drawn without replacement where nothing is said.
+WITHOUT_REPLACEMENT = 0.632
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Bootstrap:
     """The rows that each tree of a forest is grown on.
 
@@ -19,31 +23,108 @@ class Bootstrap:
     n_samples : int
         Rows of the training table.
     n_draws : int or None
-        Draws with replacement per tree; None: no draws, every row is in bag once.
+        Draws per tree, of rows or of groups; None: no draws, every row is in bag once.
     probabilities : ndarray of shape (n_samples,), float64, or None
         How likely each draw takes each row; None is uniform.
+    replace : bool
+        May a row, or a group, be drawn for a tree more than once?
+    strata : ndarray of shape (n_samples,), int, or None
+        Parts of the table, of which each is drawn in proportion to its number of rows.
+    groups : ndarray of shape (n_samples,), int, or None
+        Rows that are drawn together: 0, 1, ...
+    given : ndarray of shape (n_trees, n_samples), int, or None
+        How often each row is in bag for each tree, instead of any draw.
     """
 
     seeds: np.ndarray
     n_samples: int
     n_draws: int | None
     probabilities: np.ndarray | None = None
+    replace: bool = True
+    strata: np.ndarray | None = None
+    groups: np.ndarray | None = None
+    given: np.ndarray | None = None
+
+    @classmethod
+    def plain(cls, n_samples, n_draws, weight=None):
+        """scikit-learn's draws, as likely as the weights say; without seeds yet."""
+        probabilities = None if weight is None else weight / weight.sum()
+        return cls(np.empty(0, np.int64), n_samples, n_draws, probabilities)
+
+    @property
+    def is_plain(self):
+        """Is it as many uniform draws with replacement as there are rows?"""
+        chosen = (self.probabilities, self.strata, self.groups, self.given)
+        return self.n_draws == self.n_samples and self.replace and chosen == (None,) * 4
+
+    @property
+    def is_scikit_learns(self):
+        """Can scikit-learn make the draws anew from the seeds?"""
+        return self.replace and self.strata is self.groups is self.given is None
 
     def draws(self, tree):
-        """Rows drawn for a tree, in the order of the draws (scikit-learn's stream).
+        """Rows drawn for a tree, in the order of the draws.
+
+        Draws with replacement from the whole table are those of scikit-learn's stream.
 
         Returns
         -------
-        ndarray of shape (n_draws,), int32
+        ndarray of shape (n_in_bag,), int32
         """
+        if self.given is not None:
+            return np.repeat(np.arange(self.n_samples, dtype=np.int32), self.given[tree])
         if self.n_draws is None:
             return np.arange(self.n_samples, dtype=np.int32)
         stream = restart_stream(self.seeds[tree])
-        if self.probabilities is None:
-            rows = stream.randint(0, self.n_samples, self.n_draws)
+        if self.strata is not None:
+            drawn = [
+                part[self._pick(stream, len(part), n_draws, self._probabilities_of(part))]
+                for part, n_draws in zip(self._strata, self._draws_per_stratum, strict=True)
+            ]
+            rows = np.concatenate(drawn)
+        elif self.groups is not None:
+            drawn = self._pick(stream, len(self._groups), self.n_draws)
+            rows = np.concatenate([self._groups[g] for g in drawn])
         else:
-            rows = stream.choice(self.n_samples, self.n_draws, p=self.probabilities)
+            rows = self._pick(stream, self.n_samples, self.n_draws, self.probabilities)
         return rows.astype(np.int32)
+
+    def _pick(self, stream, n, n_draws, probabilities=None):
+        if self.replace and probabilities is None:
+            return stream.randint(0, n, n_draws)
+        return stream.choice(n, n_draws, replace=self.replace, p=probabilities)
+
+    def _probabilities_of(self, part):
+        if self.probabilities is None:
+            return None
+        return self.probabilities[part] / self.probabilities[part].sum()
+
+    @cached_property
+    def _strata(self):
+        return _rows_of_each(self.strata)
+
+    @cached_property
+    def _groups(self):
+        return _rows_of_each(self.groups)
+
+    @cached_property
+    def _draws_per_stratum(self):
+        """In proportion to the rows, rounded so that they add up (largest remainders first)."""
+        exact = np.array([len(part) for part in self._strata]) * (self.n_draws / self.n_samples)
+        n_draws = np.floor(exact).astype(int)
+        largest = np.argsort(n_draws - exact, kind="stable")
+        n_draws[largest[: self.n_draws - n_draws.sum()]] += 1
+        return n_draws
+
+    def require_weight_in_strata(self):
+        """Refuse strata that have fewer rows with a weight than are drawn from them."""
+        for part, n_draws in zip(self._strata, self._draws_per_stratum, strict=True):
+            n_most = np.count_nonzero(self.probabilities[part])
+            if n_draws > 0 and n_most < (1 if self.replace else n_draws):
+                raise ValueError(
+                    f"A class has {n_most} rows with a weight, fewer than stratify=True draws of "
+                    "it; give its rows a weight, or set stratify=False."
+                )
 
     def counts(self, tree):
         """How often each row is in bag for a tree; 0 is out-of-bag.
@@ -64,6 +145,12 @@ class Bootstrap:
         return np.flatnonzero(self.counts(tree) == 0)
 
 
+def _rows_of_each(labels):
+    """The rows that have label 0, 1, ..., each an ascending array."""
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(labels))[:-1])
+
+
 class _Stream(threading.local):
     def __init__(self):
         self.random = np.random.RandomState()
@@ -78,26 +165,132 @@ def restart_stream(seed):
     return _stream.random
 
 
-def count_draws(max_samples, n_samples, weight):
-    """How many rows to draw per tree.
+def plan_bootstrap(forest, codes, weight, groups, in_bag):
+    """How a forest is going to draw its rows.
+
+    Parameters
+    ----------
+    forest : estimator
+        With the parameters `bootstrap`, `max_samples`, `n_estimators`, `replace` and `stratify`.
+    codes : ndarray of shape (n_samples, n_outputs), float64
+        Positions of the classes, for `stratify`.
+    weight : ndarray of shape (n_samples,), float64, or None
+        How likely each row is drawn; not all 0.
+    groups, in_bag : array-like or None
+        As given to `fit`.
+
+    Returns
+    -------
+    Bootstrap
+        Without seeds.
+
+    Raises
+    ------
+    ValueError
+        If they contradict each other.
+    """
+    n_samples = len(codes)
+    named = {
+        "groups": groups is not None,
+        "in_bag": in_bag is not None,
+        "stratify=True": forest.stratify,
+        "replace=False": not forest.replace,
+    }
+    wanted = [name for name, is_wanted in named.items() if is_wanted]
+    if not forest.bootstrap:
+        if wanted:
+            raise ValueError(
+                f"{wanted[0]} says how rows are drawn, but bootstrap=False draws none; set "
+                "bootstrap=True."
+            )
+        return Bootstrap.plain(n_samples, None)
+    if in_bag is not None:
+        if len(wanted) > 1 or forest.max_samples is not None or weight is not None:
+            raise ValueError(
+                "in_bag says who is in bag, so nothing is drawn: leave out groups, weights, "
+                "max_samples, stratify and replace."
+            )
+        given = _check_in_bag(in_bag, forest.n_estimators, n_samples)
+        return replace(Bootstrap.plain(n_samples, None), given=given)
+    if groups is not None:
+        if forest.stratify or weight is not None:
+            raise ValueError(
+                "groups are drawn whole and all alike: they go neither with stratify=True nor with "
+                "weights of rows or classes."
+            )
+        groups = np.asarray(groups)
+        if groups.shape != (n_samples,):
+            raise ValueError(
+                f"groups must have one entry per row, shape ({n_samples},), but has shape "
+                f"{groups.shape}."
+            )
+        names, groups = np.unique(groups, return_inverse=True)
+        n_draws = count_draws(forest.max_samples, len(names), None, forest.replace)
+        plain = Bootstrap.plain(n_samples, n_draws)
+        return replace(plain, replace=forest.replace, groups=groups)
+    n_draws = count_draws(forest.max_samples, n_samples, weight, forest.replace)
+    strata = None
+    if forest.stratify:
+        strata = np.unique(codes, axis=0, return_inverse=True)[1].ravel()
+    plain = Bootstrap.plain(n_samples, n_draws, weight)
+    bootstrap = replace(plain, replace=forest.replace, strata=strata)
+    if forest.stratify and weight is not None:
+        bootstrap.require_weight_in_strata()
+    return bootstrap
+
+
+def _check_in_bag(in_bag, n_trees, n_samples):
+    given = np.asarray(in_bag)
+    if given.shape != (n_trees, n_samples):
+        raise ValueError(
+            f"in_bag must have a row per tree and a column per row of X, shape ({n_trees}, "
+            f"{n_samples}), but has shape {given.shape}."
+        )
+    if given.dtype.kind not in "biu" or given.min() < 0 or not given.any(axis=1).all():
+        raise ValueError(
+            "in_bag must hold whole numbers from 0 on, and some row must be in bag for every tree."
+        )
+    return given.astype(np.int64)
+
+
+def count_draws(max_samples, n_samples, weight=None, replace=True):
+    """How many rows, or groups, to draw per tree.
 
     Parameters
     ----------
     max_samples : None, int or float
-        A number of rows; or a share of n_samples, or of the total weight where there are weights.
+        A number; or a share of n_samples, or of the total weight where there are weights. None:
+        n_samples, or without replacement 0.632 of them, as many as are distinct on average among
+        n_samples draws with replacement.
     n_samples : int
+        Rows, or groups.
     weight : ndarray of shape (n_samples,) or None
+    replace : bool
+
+    Raises
+    ------
+    ValueError
+        If more are asked for than can be drawn without replacement.
     """
+    if not replace:
+        weight, n_most = None, n_samples if weight is None else np.count_nonzero(weight)
+        max_samples = WITHOUT_REPLACEMENT if max_samples is None else max_samples
     if max_samples is None:
         return n_samples
     if isinstance(max_samples, Integral):
-        return int(max_samples)
-    total = n_samples if weight is None else weight.sum()
-    n_draws = max(int(max_samples * total), 1)
-    if n_draws < max(10, n_samples ** (1 / 3)):
-        warn(
-            f"max_samples={max_samples} of a total weight of {total} draws only {n_draws} rows "
-            "per tree. Pass max_samples as an integer to say how many you want.",
-            stacklevel=4,
+        n_draws = int(max_samples)
+    else:
+        total = n_samples if weight is None else weight.sum()
+        n_draws = max(int(max_samples * total), 1)
+        if n_draws < max(10, n_samples ** (1 / 3)):
+            warn(
+                f"max_samples={max_samples} of a total weight of {total} draws only {n_draws} "
+                "rows per tree. Pass max_samples as an integer to say how many you want.",
+                stacklevel=5,
+            )
+    if not replace and n_draws > n_most:
+        raise ValueError(
+            f"{n_draws} draws without replacement need as many rows (groups) with a weight, but "
+            f"there are {n_most}; set max_samples to at most that, or replace=True."
         )
     return n_draws

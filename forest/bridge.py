@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 import cart.bridge
 import forest
 from cart.bridge import copy_attributes, counterpart, refuse_foreign_splits
+from forest.bootstrap import Bootstrap
 
 _FITTED = (
     "n_features_in_",
@@ -38,7 +39,8 @@ def to_sklearn(estimator):
     TypeError
         If it is neither.
     ValueError
-        If its splits have no form in scikit-learn: categories, double precision.
+        If it has no form in scikit-learn: splits on categories or in double precision, votes other
+        than soft, draws that are not made from seeds alone.
     sklearn.exceptions.NotFittedError
     """
     if not isinstance(estimator, forest.estimators.BaseForest):
@@ -46,10 +48,11 @@ def to_sklearn(estimator):
     peer = counterpart(estimator, forest, sklearn.ensemble)
     check_is_fitted(estimator)
     refuse_foreign_splits(estimator)
+    _refuse_foreign_votes(estimator)
     copy_attributes(estimator, peer, _FITTED)
     peer.estimators_ = [cart.bridge.to_sklearn(tree) for tree in estimator.estimators_]
     peer.estimator_ = clone(peer.estimator)
-    peer._n_samples_bootstrap = estimator._n_draws
+    peer._n_samples_bootstrap = estimator._plan.n_draws
     peer._sample_weight = estimator._row_weight
     return peer
 
@@ -78,6 +81,23 @@ def from_sklearn(estimator):
     check_is_fitted(estimator)
     copy_attributes(estimator, ours, _FITTED)
     ours.estimators_ = [cart.bridge.from_sklearn(tree) for tree in estimator.estimators_]
-    ours._n_draws = estimator._n_samples_bootstrap
     ours._row_weight = estimator._sample_weight
+    ours._plan = Bootstrap.plain(
+        estimator._n_samples, estimator._n_samples_bootstrap, estimator._sample_weight
+    )
     return ours
+
+
+def _refuse_foreign_votes(estimator):
+    """Refuse what would be silently wrong in scikit-learn: other votes, draws it cannot repeat."""
+    if estimator.voting != "soft":
+        raise ValueError(
+            f'scikit-learn\'s forests know voting="soft" only, not {estimator.voting!r}: the '
+            'predictions would differ. Use set_params(voting="soft") first.'
+        )
+    if not estimator._plan.is_scikit_learns:
+        raise ValueError(
+            "scikit-learn cannot make the draws of this forest anew (replace=False, stratify, "
+            "groups, in_bag): its out-of-bag rows would be wrong. Convert the trees in "
+            "estimators_, or fit with its kind of bootstrap."
+        )

@@ -1,5 +1,6 @@
 """Random forests as scikit-learn estimators."""
 
+import dataclasses
 from abc import ABCMeta, abstractmethod
 from numbers import Integral
 from warnings import warn
@@ -8,9 +9,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scipy.sparse import hstack, issparse
 from sklearn.base import BaseEstimator, MultiOutputMixin, _fit_context
-from sklearn.exceptions import DataConversionWarning
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
@@ -41,10 +42,10 @@ from cart.training import (
     restored_on_failure,
 )
 from cart.traverse import leaf_ids
-from forest.bootstrap import Bootstrap, count_draws
+from forest.bootstrap import plan_bootstrap
 from forest.grow import grow_trees
-from forest.oob import predict_out_of_bag
-from forest.vote import soft_vote
+from forest.oob import OutOfBag, stack_out_of_bag, vote_out_of_bag
+from forest.vote import RULES, combine, soft_vote, vote, weights_of
 from forest.weights import balance_subsample, combine_weights
 
 # Parameters that a forest hands to each of its trees.
@@ -99,7 +100,19 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         Weight of each class, one dict per output (classification only).
     max_samples : int or float, default=None
         Rows drawn per tree: a number, or a share of the rows (of the total weight where rows
-        have weights); None draws as many as there are.
+        have weights); None draws as many as there are, without replacement 0.632 of them. Where
+        `fit` is given groups it counts groups.
+    replace : bool, default=True
+        Draw with replacement? Without, no row is in bag twice.
+    stratify : bool, default=False
+        Draw from each class in proportion to its rows (classification only).
+    voting : {"soft", "majority", "oob_weighted", "oob_weighted_soft", "stacked"}, default="soft"
+        How trees vote: the mean of their class shares (or numbers); one tree, one vote; votes
+        weighted by each tree's out-of-bag accuracy (by its R2, not below 0, in regression), or
+        class shares so weighted; or a meta-learner that is trained on the trees' out-of-bag
+        outputs, see `forest.stack`.
+    final_estimator : estimator, default=None
+        The meta-learner of voting="stacked"; None is a logistic or ridge regression.
 
     Attributes
     ----------
@@ -113,6 +126,10 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         Mean prediction out of bag; nan in rows that never were (regression, `oob_score`).
     oob_score_ : float
         Score of the rows that were ever out of bag; nan when there is none (with `oob_score`).
+    tree_weights_ : ndarray of shape (n_estimators, n_outputs), float64
+        What each tree weighs in the vote (voting="oob_weighted", "oob_weighted_soft").
+    final_estimator_ : list of estimators, one per output
+        The fitted meta-learners (voting="stacked").
     classes_ : ndarray of shape (n_classes,), or list of them
         Labels, of each output (classification only).
     n_classes_ : int or ndarray of shape (n_outputs,)
@@ -144,6 +161,9 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             Interval(RealNotInt, 0.0, None, closed="neither"),
             Interval(Integral, 1, None, closed="left"),
         ],
+        "replace": ["boolean"],
+        "voting": [StrOptions({*RULES, "stacked"})],
+        "final_estimator": [HasMethods(["fit", "predict"]), None],
     }
 
     @abstractmethod
@@ -152,7 +172,8 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         min_weight_fraction_leaf, max_features, max_leaf_nodes, min_impurity_decrease,
         bootstrap, oob_score, n_jobs, random_state, verbose, warm_start, ccp_alpha,
         max_samples, monotonic_cst, precision, categorical_features,
-        min_category_ratio, feature_draw, class_weight=None,
+        min_category_ratio, feature_draw, replace, voting, final_estimator, class_weight=None,
+        stratify=False,
     ):  # fmt: skip
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -177,9 +198,13 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         self.categorical_features = categorical_features
         self.min_category_ratio = min_category_ratio
         self.feature_draw = feature_draw
+        self.replace = replace
+        self.voting = voting
+        self.final_estimator = final_estimator
+        self.stratify = stratify
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, groups=None, in_bag=None):
         """Grow the trees.
 
         Parameters
@@ -190,6 +215,10 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             Labels or numbers.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative. With a bootstrap, how likely a row is drawn.
+        groups : array-like of shape (n_samples,), default=None
+            Rows of a group are in bag together, or out of bag.
+        in_bag : array-like of shape (n_estimators, n_samples), default=None
+            How often each row is in bag for each tree: whole numbers, instead of any draw.
 
         Returns
         -------
@@ -212,15 +241,16 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             _require_same_outputs(old_trees, target)
             weight = self._combine_weights(check_sample_weight(sample_weight, X), y, target)
             self._n_samples = X.shape[0]
-            self._n_draws = (
-                count_draws(self.max_samples, X.shape[0], weight) if self.bootstrap else None
-            )
             self._row_weight = weight
+            self._plan = plan_bootstrap(self, target.codes, weight, groups, in_bag)
             self._grow(given, X, target, old_trees)
-            if self.oob_score and (
-                len(self.estimators_) > len(old_trees) or not hasattr(self, "oob_score_")
-            ):
-                self._judge_out_of_bag(X, target)
+            has_grown = len(self.estimators_) > len(old_trees)
+            is_judged = self.oob_score and (has_grown or not hasattr(self, "oob_score_"))
+            if is_judged or self.voting not in ("soft", "majority"):
+                votes, stack = self._votes_out_of_bag(X, target)
+                self._learn_to_vote(votes, stack)
+                if is_judged:
+                    self._judge_out_of_bag(votes, target)
         return self
 
     def _combine_weights(self, weight, y, target):
@@ -248,6 +278,16 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             raise ValueError(
                 "oob_score needs rows that are out of bag, but bootstrap=False leaves none out; "
                 "set bootstrap=True or oob_score=False."
+            )
+        if not self.bootstrap and self.voting not in ("soft", "majority"):
+            raise ValueError(
+                f"voting={self.voting!r} learns from rows that are out of bag, but bootstrap=False "
+                'leaves none out; set bootstrap=True or voting="soft".'
+            )
+        if self.voting == "majority" and not self._has_classes:
+            raise ValueError(
+                'voting="majority" counts votes for classes, and numbers have none; set '
+                'voting="soft" (the mean) or "oob_weighted".'
             )
         n_old = len(self.estimators_) if self.warm_start and self._is_fitted() else 0
         if self.n_estimators < n_old:
@@ -292,10 +332,9 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         return bootstrap.counts
 
     def _bootstrap(self, seeds):
-        probabilities = (
-            None if self._row_weight is None else self._row_weight / self._row_weight.sum()
-        )
-        return Bootstrap(np.asarray(seeds), self._n_samples, self._n_draws, probabilities)
+        """Who is in bag for the last trees, which have these seeds."""
+        given = None if self._plan.given is None else self._plan.given[-len(seeds) :]
+        return dataclasses.replace(self._plan, seeds=np.asarray(seeds), given=given)
 
     def _empty_tree(self, target):
         """A tree estimator with all that the trees of this forest have in common."""
@@ -313,11 +352,34 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             tree.n_classes_ = self.n_classes_
         return tree
 
-    def _judge_out_of_bag(self, X, target):
-        bootstrap = self._bootstrap([tree.random_state for tree in self.estimators_])
+    def _votes_out_of_bag(self, X, target):
+        """What the trees say of the training table, and the stack that is trained on it.
+
+        Returns
+        -------
+        votes : forest.oob.Votes
+        stack : forest.stack.Stack or None
+            With voting="stacked".
+        """
+        seeds = [tree.random_state for tree in self.estimators_]
         X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
-        oob = predict_out_of_bag(self._packed(), X, bootstrap.out_of_bag)
-        known = oob.is_known
+        known = self._packed(), X, target.codes, self._bootstrap(seeds).out_of_bag
+        if self.voting != "stacked":
+            return vote_out_of_bag(*known, self.voting), None
+        n_values = (
+            [1] * target.n_outputs if target.labels is None else list(map(len, target.labels))
+        )
+        return stack_out_of_bag(*known, self.final_estimator, n_values, seeds[0])
+
+    def _learn_to_vote(self, votes, stack):
+        if stack is not None:
+            self._stack = stack
+            self.final_estimator_ = stack.learners
+        elif RULES[self.voting].is_weighted:
+            self.tree_weights_ = weights_of(votes.scores)
+
+    def _judge_out_of_bag(self, votes, target):
+        known = votes.n_trees > 0
         if not known.all():
             warn(
                 f"{np.count_nonzero(~known)} of {len(known)} rows were never out of bag: they "
@@ -325,11 +387,43 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
                 "More trees make this rarer.",
                 stacklevel=4,
             )
-        guess = self._keep_out_of_bag(oob.values.reshape(X.shape[0], self.n_outputs_, -1))
+        guess = self._keep_out_of_bag(votes.values)
         truth = target.codes if target.labels is None else target.codes.astype(np.int64)
         truth = truth[:, 0] if self.n_outputs_ == 1 else truth
         score = self.oob_score if callable(self.oob_score) else self._default_score
         self.oob_score_ = score(truth[known], guess[known]) if known.any() else np.nan
+
+    def out_of_bag(self, X, y):
+        """What the trees say of the rows of the training table that they have not seen.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table that the forest was fitted on.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+
+        Returns
+        -------
+        forest.oob.OutOfBag
+
+        Raises
+        ------
+        ValueError
+            If no row is out of bag, or the table has another number of rows.
+        """
+        X = self._check_X(X)
+        if not self.bootstrap:
+            raise ValueError(
+                "No row is out of bag: bootstrap=False leaves none out. Fit with bootstrap=True."
+            )
+        y = np.asarray(y)
+        if X.shape[0] != self._n_samples or len(y) != self._n_samples:
+            raise ValueError(
+                f"X and y must be the training table of {self._n_samples} rows, but have "
+                f"{X.shape[0]} and {len(y)}."
+            )
+        target = self._encode_known_target(y)
+        return OutOfBag.of(self._votes_out_of_bag(X, target)[0], y, target)
 
     def __sklearn_is_fitted__(self):
         return self._is_fitted()
@@ -348,8 +442,23 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _values(self, X, check_input):
         X = self._check_X(X, check_input)
-        values = soft_vote(self._packed(), X, self.n_jobs)
-        return values.reshape(X.shape[0], self.n_outputs_, -1)
+        if self.voting == "soft":
+            values = soft_vote(self._packed(), X, self.n_jobs)
+            return values.reshape(X.shape[0], self.n_outputs_, -1)
+        return vote(self._packed(), X, self.n_outputs_, self._decide, self.n_jobs)
+
+    def _decide(self, outputs):
+        if self.voting == "majority":
+            return combine(outputs, self.voting)
+        learnt = "_stack" if self.voting == "stacked" else "tree_weights_"
+        if not hasattr(self, learnt):
+            raise NotFittedError(
+                f"voting={self.voting!r} was set after the fit, and learns from rows that are out "
+                "of bag; call fit again."
+            )
+        if self.voting == "stacked":
+            return self._stack.predict(outputs)
+        return combine(outputs, self.voting, self.tree_weights_)
 
     def apply(self, X):
         """Number of the leaf that each row reaches in each tree.
@@ -437,9 +546,11 @@ def _require_same_outputs(old_trees, target):
 class ForestClassifier(ClassifierOutputs, BaseForest):
     """What forests of classification trees share."""
 
+    _has_classes = True
     _parameter_constraints = {
         **BaseForest._parameter_constraints,
         "criterion": CLASSIFIER_CRITERION,
+        "stratify": ["boolean"],
         "class_weight": [StrOptions({"balanced", "balanced_subsample"}), dict, list, None],
     }
 
@@ -449,14 +560,14 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
 
         return accuracy_score(y_true, y_pred)
 
-    def _judge_out_of_bag(self, X, target):
+    def _judge_out_of_bag(self, votes, target):
         if type_of_target(target.codes) == "multiclass-multioutput":
             raise ValueError(
                 "The type of target cannot be used to compute OOB estimates. Got "
                 "multiclass-multioutput while only the following are supported: continuous, "
                 "continuous-multioutput, binary, multiclass, multilabel-indicator."
             )
-        super()._judge_out_of_bag(X, target)
+        super()._judge_out_of_bag(votes, target)
 
     def _keep_out_of_bag(self, values):
         self.oob_decision_function_ = (
@@ -468,6 +579,7 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
 class ForestRegressor(RegressorOutputs, BaseForest):
     """What forests of regression trees share."""
 
+    _has_classes = False
     _parameter_constraints = {
         **BaseForest._parameter_constraints,
         "criterion": REGRESSOR_CRITERION,
@@ -496,6 +608,7 @@ class RandomForestClassifier(ForestClassifier):
         n_jobs=None, random_state=None, verbose=0, warm_start=False, class_weight=None,
         ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
         categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
+        replace=True, stratify=False, voting="soft", final_estimator=None,
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=criterion, max_depth=max_depth,
@@ -505,10 +618,9 @@ class RandomForestClassifier(ForestClassifier):
             bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state,
             verbose=verbose, warm_start=warm_start, class_weight=class_weight,
             ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
-            precision=precision,
-            categorical_features=categorical_features,
-            min_category_ratio=min_category_ratio,
-            feature_draw=feature_draw,
+            precision=precision, categorical_features=categorical_features,
+            min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
+            stratify=stratify, voting=voting, final_estimator=final_estimator,
         )  # fmt: skip
 
 
@@ -523,6 +635,7 @@ class RandomForestRegressor(ForestRegressor):
         n_jobs=None, random_state=None, verbose=0, warm_start=False,
         ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
         categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
+        replace=True, voting="soft", final_estimator=None,
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=without_deprecated(criterion), max_depth=max_depth,
@@ -532,10 +645,9 @@ class RandomForestRegressor(ForestRegressor):
             bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state,
             verbose=verbose, warm_start=warm_start,
             ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
-            precision=precision,
-            categorical_features=categorical_features,
-            min_category_ratio=min_category_ratio,
-            feature_draw=feature_draw,
+            precision=precision, categorical_features=categorical_features,
+            min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
+            voting=voting, final_estimator=final_estimator,
         )  # fmt: skip
 
 
@@ -553,6 +665,7 @@ class ExtraTreesClassifier(ForestClassifier):
         n_jobs=None, random_state=None, verbose=0, warm_start=False, class_weight=None,
         ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
         categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
+        replace=True, stratify=False, voting="soft", final_estimator=None,
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=criterion, max_depth=max_depth,
@@ -562,10 +675,9 @@ class ExtraTreesClassifier(ForestClassifier):
             bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state,
             verbose=verbose, warm_start=warm_start, class_weight=class_weight,
             ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
-            precision=precision,
-            categorical_features=categorical_features,
-            min_category_ratio=min_category_ratio,
-            feature_draw=feature_draw,
+            precision=precision, categorical_features=categorical_features,
+            min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
+            stratify=stratify, voting=voting, final_estimator=final_estimator,
         )  # fmt: skip
 
 
@@ -583,6 +695,7 @@ class ExtraTreesRegressor(ForestRegressor):
         n_jobs=None, random_state=None, verbose=0, warm_start=False,
         ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
         categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
+        replace=True, voting="soft", final_estimator=None,
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=without_deprecated(criterion), max_depth=max_depth,
@@ -592,8 +705,7 @@ class ExtraTreesRegressor(ForestRegressor):
             bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state,
             verbose=verbose, warm_start=warm_start,
             ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
-            precision=precision,
-            categorical_features=categorical_features,
-            min_category_ratio=min_category_ratio,
-            feature_draw=feature_draw,
+            precision=precision, categorical_features=categorical_features,
+            min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
+            voting=voting, final_estimator=final_estimator,
         )  # fmt: skip

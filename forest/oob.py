@@ -1,5 +1,7 @@
-"""Out-of-bag predictions: every row judged by the trees that have not seen it."""
+"""Out-of-bag: what the trees of a forest say of the rows that they have not seen."""
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -7,44 +9,305 @@ from scipy.sparse import issparse
 
 from cart.packed import Rows
 from cart.traverse import sum_of_values
+from forest.stack import FOLDS, Stack, cross_fit
+from forest.vote import RULES, ballots, scores_of, weights_of
 
 
-class OutOfBag(NamedTuple):
-    """What the trees say of the rows of their own training table."""
+@dataclass(frozen=True, eq=False)
+class OutOfBag:
+    """How a forest does on its own training table, every row judged by trees that have not seen it.
 
-    values: (
-        np.ndarray
-    )  # (n_samples, n_outputs * n_values) float64: mean over trees; NaN where there is none
-    n_trees: np.ndarray  # (n_samples,) int64: for how many trees the row is out of bag
+    From the method `out_of_bag` of a fitted forest.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        What was to be predicted.
+    truth : ndarray of shape (n_samples, n_outputs), float64
+        The same as positions of the classes, or numbers.
+    values : ndarray of shape (n_samples, n_outputs, n_values), float64
+        Class shares, or numbers; nan in rows that were never out of bag.
+    counts : ndarray of shape (n_samples,), int64
+        For how many trees each row was out of bag.
+    classes : list of ndarray, one per output, or None
+    tree_scores : ndarray of shape (n_trees,), float64
+        Accuracy or R2 of each tree on its out-of-bag rows, the mean over outputs; nan where it
+        has none.
+    curve : ndarray of shape (n_trees,), float64
+        `loss` of the first 1, 2, ... trees, over the rows that were out of bag for any of them;
+        nan for voting="stacked", which would need a meta-learner for every number of trees.
+    """
+
+    y: np.ndarray
+    truth: np.ndarray
+    values: np.ndarray
+    counts: np.ndarray
+    classes: list | None
+    tree_scores: np.ndarray
+    curve: np.ndarray
+
+    @classmethod
+    def of(cls, votes, y, target):
+        """Gather what `vote_out_of_bag` found."""
+        return cls(
+            y, target.codes, votes.values, votes.n_trees, target.labels, votes.scores.mean(axis=1),
+            votes.curve,
+        )  # fmt: skip
 
     @property
     def is_known(self):
         """(n_samples,) bool: was the row ever out of bag?"""
-        return self.n_trees > 0
+        return self.counts > 0
+
+    @property
+    def probabilities(self):
+        """Class shares, (n_samples, n_classes), or a list of them, one per output; nan as above.
+
+        Raises
+        ------
+        AttributeError
+            In regression.
+        """
+        if self.classes is None:
+            raise AttributeError("Only forests of classification trees have probabilities.")
+        shares = [self.values[:, k, : len(labels)] for k, labels in enumerate(self.classes)]
+        return shares if len(shares) > 1 else shares[0]
+
+    @property
+    def predictions(self):
+        """Labels or numbers, of the shape of `y`; nan (so labels as objects) as above."""
+        if self.classes is None:
+            said = self.values[:, :, 0]
+        else:
+            best = self.values.argmax(axis=2)
+            said = np.column_stack([labels[best[:, k]] for k, labels in enumerate(self.classes)])
+            if not self.is_known.all():
+                said = said.astype(object)
+                said[~self.is_known] = np.nan
+        return said.reshape(self.y.shape)
+
+    @cached_property
+    def row_losses(self):
+        """0-1 loss or squared error of every row, the mean over outputs; nan as above."""
+        return row_losses(self.values, self.truth)
+
+    @property
+    def loss(self):
+        """Mean of `row_losses`."""
+        return self.row_losses[self.is_known].mean()
+
+    @property
+    def standard_error(self):
+        """Of `loss`, over rows: for this forest, on other rows from where these come from."""
+        return _standard_error(self.row_losses[self.is_known])
+
+    def score(self, metric, response="predictions", **options):
+        """Any metric of the rows that were ever out of bag.
+
+        Parameters
+        ----------
+        metric : callable
+            As in `sklearn.metrics`: `metric(y_true, y_said, **options)`.
+        response : {"predictions", "probabilities"}, default="predictions"
+            What it is given; of two classes the probability of the second.
+
+        Returns
+        -------
+        What the metric does.
+        """
+        if response not in ("predictions", "probabilities"):
+            raise ValueError(
+                f'response must be "predictions" or "probabilities", but is {response!r}.'
+            )
+        known, said = self.is_known, getattr(self, response)
+        if response == "probabilities" and isinstance(said, list):
+            raise ValueError("A metric of probabilities needs a single output.")
+        if response == "probabilities" and said.shape[1] == 2:
+            said = said[:, 1]
+        said = said[known]
+        if response == "predictions" and self.classes is not None:
+            said = said.astype(self.y.dtype)
+        return metric(self.y[known], said, **options)
+
+    def compare(self, other):
+        """How much larger this forest's loss is than another's, paired by row.
+
+        Parameters
+        ----------
+        other : OutOfBag
+            Of the same rows in the same order.
+
+        Returns
+        -------
+        Comparison
+
+        Raises
+        ------
+        ValueError
+            If it is of other rows.
+        """
+        if not np.array_equal(self.y, other.y):
+            raise ValueError("The forests were not fitted on the same rows: their y differ.")
+        both = self.is_known & other.is_known
+        difference = (self.row_losses - other.row_losses)[both]
+        return Comparison(difference.mean(), _standard_error(difference), len(difference))
 
 
-def predict_out_of_bag(packed, X, out_of_bag):
-    """Mean of the soft votes of the trees for which a row is out of bag.
+class Comparison(NamedTuple):
+    """Two forests on the same rows."""
+
+    difference: float  # of the mean losses, first less second
+    standard_error: float  # over rows, for this pair of forests
+    n_rows: int  # rows that were out of bag in both
+
+
+def _standard_error(x):
+    return x.std(ddof=1) / np.sqrt(len(x)) if len(x) > 1 else np.nan
+
+
+class Votes(NamedTuple):
+    """What the trees say of the rows of their own training table."""
+
+    values: np.ndarray  # (n_samples, n_outputs, n_values) float64; nan where no tree votes
+    n_trees: np.ndarray  # (n_samples,) int64: for how many trees the row is out of bag
+    scores: np.ndarray  # (n_trees, n_outputs) float64: accuracy or R2 of each tree
+    curve: np.ndarray  # (n_trees,) float64: see OutOfBag; nan while no row was out of bag
+
+
+def vote_out_of_bag(packed, X, truth, out_of_bag, rule):
+    """The vote of the trees for which a row is out of bag.
+
+    Where trees are weighed, a tree's weight leaves out the row that it votes on.
 
     Parameters
     ----------
     packed : cart.packed.Packed
-    X : ndarray of shape (n_samples, n_features), float32 or float64, C order
+    X : ndarray of shape (n_samples, n_features), float32 or float64, C order, or csr_matrix
         The training table.
+    truth : ndarray of shape (n_samples, n_outputs), float64
+        Positions of the classes, or numbers.
     out_of_bag : callable
         `out_of_bag(t)` gives the out-of-bag rows of tree t.
+    rule : {"soft", "majority", "oob_weighted", "oob_weighted_soft"}
 
     Returns
     -------
-    OutOfBag
+    Votes
+    """
+    is_hard, is_weighted = RULES[rule]
+    shape = (*truth.shape, packed.value.shape[1] // truth.shape[1])
+    equal = _Tally.create(shape)
+    tally = _Tally.create(shape) if is_weighted else equal
+    n_trees = np.zeros(len(truth), np.int64)
+    tree_scores, curve = [], []
+    losses = np.zeros(len(truth))
+    for rows, outputs in outputs_out_of_bag(packed, X, truth.shape[1], out_of_bag):
+        scores, without = scores_of(outputs, truth[rows])
+        tree_scores.append(scores)
+        n_trees[rows] += 1
+        ballot = ballots(outputs, is_hard)
+        equal.add(rows, ballot, 1.0)
+        if is_weighted:
+            tally.add(rows, ballot, weights_of(without)[:, :, np.newaxis])
+        losses[rows] = row_losses(tally.mean(rows, equal), truth[rows])
+        n_known = np.count_nonzero(n_trees)
+        curve.append(losses.sum() / n_known if n_known else np.nan)
+    return Votes(tally.mean(slice(None), equal), n_trees, np.array(tree_scores), np.array(curve))
+
+
+def stack_out_of_bag(packed, X, truth, out_of_bag, learner, n_values, seed):
+    """Train a stack on what the trees say out of bag, and say what others say of its rows.
+
+    Parameters
+    ----------
+    packed, X, truth, out_of_bag : see `vote_out_of_bag`
+    learner, n_values : see `forest.stack.Stack`
+    seed : int
+        Of the folds.
+
+    Returns
+    -------
+    votes : Votes
+        Of stacks that were not trained on the row (cross-fitted).
+    stack : Stack
+    """
+    n_trees = len(packed.start) - 1
+    width = packed.value.shape[1] // len(n_values)
+    outputs = np.zeros((len(truth), n_trees, len(n_values), width))
+    cast = np.zeros((len(truth), n_trees), bool)
+    scores = np.empty((n_trees, len(n_values)))
+    every = outputs_out_of_bag(packed, X, len(n_values), out_of_bag)
+    for tree, (rows, said) in enumerate(every):
+        outputs[rows, tree] = said
+        cast[rows, tree] = True
+        scores[tree], _ = scores_of(said, truth[rows])
+    known = np.flatnonzero(cast.any(axis=1))
+    if len(known) < FOLDS:
+        raise ValueError(
+            f'voting="stacked" learns from rows that are out of bag, and only {len(known)} ever '
+            f"were; {FOLDS} are needed. Grow more trees, or draw fewer rows with max_samples."
+        )
+    table = outputs[known], cast[known], truth[known]
+    values = np.full((len(truth), len(n_values), width), np.nan)
+    values[known] = cross_fit(learner, n_values, *table, seed)
+    votes = Votes(values, cast.sum(axis=1), scores, np.full(n_trees, np.nan))
+    return votes, Stack(learner, n_values).fit(*table)
+
+
+def outputs_out_of_bag(packed, X, n_outputs, out_of_bag):
+    """Tree by tree, its out-of-bag rows and what it gives them.
+
+    Yields
+    ------
+    rows : ndarray of shape (n_rows,), int64
+    outputs : ndarray of shape (n_rows, n_outputs, n_values), float64
     """
     values = np.zeros((X.shape[0], packed.value.shape[1]))
-    n_trees = np.zeros(X.shape[0], np.int64)
     X = X if issparse(X) else Rows.of(packed, X)
     for tree in range(len(packed.start) - 1):
         rows = out_of_bag(tree)
+        values[rows] = 0.0
         sum_of_values(packed, X, tree, tree + 1, rows, values)
-        n_trees[rows] += 1
-    with np.errstate(invalid="ignore"):
-        values /= n_trees[:, np.newaxis]
-    return OutOfBag(values, n_trees)
+        yield rows, values[rows].reshape(len(rows), n_outputs, values.shape[1] // n_outputs)
+
+
+class _Tally(NamedTuple):
+    """Sums over trees, row by row."""
+
+    total: np.ndarray  # (n_samples, n_outputs, n_values) float64: of weighted ballots
+    weight: np.ndarray  # (n_samples, n_outputs, 1) float64
+
+    @classmethod
+    def create(cls, shape):
+        return cls(np.zeros(shape), np.zeros((*shape[:2], 1)))
+
+    def add(self, rows, ballot, weight):
+        self.total[rows] += ballot * weight
+        self.weight[rows] += weight
+
+    def mean(self, rows, equal):
+        """Weighted means of some rows; those of the tally `equal` where all weights are 0."""
+        total, weight = self.total[rows], self.weight[rows]
+        is_zero = weight == 0.0
+        with np.errstate(invalid="ignore"):
+            return np.where(is_zero, equal.total[rows], total) / np.where(
+                is_zero, equal.weight[rows], weight
+            )
+
+
+def row_losses(values, truth):
+    """0-1 loss or squared error of each row, the mean over outputs; nan where a value is.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_outputs, n_values), float64
+    truth : ndarray of shape (n_rows, n_outputs), float64
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), float64
+    """
+    if values.shape[2] == 1:
+        return ((values[:, :, 0] - truth) ** 2).mean(axis=1)
+    is_wrong = (values.argmax(axis=2) != truth).astype(np.float64)
+    return np.where(np.isnan(values).any(axis=2), np.nan, is_wrong).mean(axis=1)

@@ -1,19 +1,174 @@
-"""How the outputs of the trees become one: functions of the values that rows receive."""
+"""How the outputs of many models become one: the voting rules.
+
+A vote is a weighted mean over the models of their ballots: of the class shares (or numbers) that
+they give, or of the one class that each of them prefers. A rule says which ballots are cast and
+what weighs them; `forest.stack` holds the rule that learns its weights.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
+from scipy.sparse import issparse
 
+from cart.packed import Rows
 from cart.traverse import sum_of_values
 
 # Fewer rows per thread are sent faster by one.
 _MIN_ROWS_PER_WORKER = 1024
+# Outputs of single trees that are held at a time.
+_BLOCK_VALUES = 1 << 21
+
+
+class Rule(NamedTuple):
+    """A voting rule."""
+
+    is_hard: bool  # is a ballot the preferred class, not the class shares?
+    is_weighted: bool  # does a model weigh as much as its out-of-bag score?
+
+
+RULES = {
+    "soft": Rule(False, False),
+    "majority": Rule(True, False),
+    "oob_weighted": Rule(True, True),
+    "oob_weighted_soft": Rule(False, True),
+}
+
+
+def ballots(outputs, is_hard):
+    """What the models put into the vote.
+
+    Parameters
+    ----------
+    outputs : ndarray of shape (..., n_values), float64
+        Class shares, or one number.
+    is_hard : bool
+
+    Returns
+    -------
+    ndarray of shape (..., n_values), float64
+        With `is_hard` 1 for the class with the largest share, the first of several, else 0;
+        numbers stay as they are.
+    """
+    n_values = outputs.shape[-1]
+    if not is_hard or n_values == 1:
+        return outputs
+    return (outputs.argmax(axis=-1)[..., np.newaxis] == np.arange(n_values)).astype(np.float64)
+
+
+def combine(outputs, rule="soft", weight=None):
+    """The vote of several models on several rows.
+
+    Parameters
+    ----------
+    outputs : ndarray of shape (n_rows, n_models, n_outputs, n_values), float64
+        Class shares, or one number.
+    rule : {"soft", "majority", "oob_weighted", "oob_weighted_soft"}, default="soft"
+    weight : ndarray of shape (n_models, n_outputs), optional
+        Of the models, not negative, for rules that weigh them. If all are 0 they count the same.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_outputs, n_values), float64
+    """
+    is_hard, is_weighted = RULES[rule]
+    if not is_weighted:
+        weight = np.ones(outputs.shape[1:3])
+    weight = np.where(weight.sum(axis=0) > 0.0, weight, 1.0)
+    return np.einsum("mk,rmkv->rkv", weight / weight.sum(axis=0), ballots(outputs, is_hard))
+
+
+def scores_of(outputs, truth):
+    """The score of a model on rows that it has not seen: its accuracy, or its R2.
+
+    Parameters
+    ----------
+    outputs : ndarray of shape (n_rows, n_outputs, n_values), float64
+    truth : ndarray of shape (n_rows, n_outputs), float64
+        Positions of the classes, or numbers.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_outputs,), float64
+        nan where there are no rows, or numbers that are all the same.
+    without : ndarray of shape (n_rows, n_outputs), float64
+        What they would be without each row.
+    """
+    n = len(truth)
+    if outputs.shape[2] > 1:
+        good = (outputs.argmax(axis=2) == truth).astype(np.float64)
+        total = good.sum(axis=0)
+        return _divide(total, n), _divide(total - good, n - 1)
+    error = (outputs[:, :, 0] - truth) ** 2
+    spread = (truth - truth.sum(axis=0) / max(n, 1)) ** 2
+    # Without one of n numbers, the sum of squares about their mean is less by n / (n - 1) times
+    # the square of its distance from the mean of all.
+    total_error, total_spread = error.sum(axis=0), spread.sum(axis=0)
+    spread_without = total_spread - spread * (n / max(n - 1, 1))
+    scores = 1.0 - _divide(total_error, total_spread)
+    return scores, 1.0 - _divide(total_error - error, spread_without)
+
+
+def _divide(a, b):
+    return np.divide(a, b, out=np.full(np.shape(a), np.nan), where=np.greater(b, 0))
+
+
+def weights_of(scores):
+    """What models weigh that have these scores: nothing if it is negative or not known."""
+    return np.fmax(scores, 0.0)
+
+
+def outputs_of_trees(packed, X, n_outputs):
+    """What each tree gives each row.
+
+    Parameters
+    ----------
+    packed : cart.packed.Packed
+    X : ndarray of shape (n_rows, n_features), float32 or float64, C order, or csr_matrix
+    n_outputs : int
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_trees, n_outputs, n_values), float64
+    """
+    n_trees, n_values = len(packed.start) - 1, packed.value.shape[1]
+    out = np.zeros((n_trees, X.shape[0], n_values))
+    X = X if issparse(X) else Rows.of(packed, X)
+    for tree in range(n_trees):
+        sum_of_values(packed, X, tree, tree + 1, out=out[tree])
+    return out.transpose(1, 0, 2).reshape(-1, n_trees, n_outputs, n_values // n_outputs)
+
+
+def blocks_of_rows(n_rows, n_models, n_values):
+    """Slices of rows, so many at a time that all their outputs fit into _BLOCK_VALUES numbers."""
+    step = max(1, _BLOCK_VALUES // (n_models * n_values))
+    return [slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
+
+
+def vote(packed, X, n_outputs, decide, n_jobs=None):
+    """The vote of trees by any rule; bitwise the same for every `n_jobs`.
+
+    Parameters
+    ----------
+    packed, X, n_outputs : see `outputs_of_trees`
+    decide : callable
+        `decide(outputs)` is the vote on some rows, (n_rows, n_outputs, n_values).
+    n_jobs : int or None
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_outputs, n_values), float64
+    """
+    blocks = blocks_of_rows(X.shape[0], len(packed.start) - 1, packed.value.shape[1])
+    with ThreadPoolExecutor(effective_n_jobs(n_jobs)) as pool:
+        votes = pool.map(lambda rows: decide(outputs_of_trees(packed, X[rows], n_outputs)), blocks)
+        return np.concatenate(list(votes))
 
 
 def soft_vote(packed, X, n_jobs=None):
-    """Mean over trees of the class shares, or of the means; bitwise the same for every `n_jobs`.
+    """`vote` by the rule "soft", which needs no more than the sum over trees.
 
     Parameters
     ----------

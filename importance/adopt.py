@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from cart.target import encode_known_labels
 from cart.training import check_rows, encode_columns
 
 
@@ -125,11 +126,4 @@ def names_of(forest):
 def _encode(forest, y):
     if not is_classification(forest):
         return y.astype(np.float64)
-    codes = np.searchsorted(forest.classes_, y).clip(max=len(forest.classes_) - 1)
-    strange = forest.classes_[codes] != y
-    if strange.any():
-        raise ValueError(
-            f"y holds {y[strange][0]!r}, which is not among the classes the forest was fitted "
-            f"on: {forest.classes_}."
-        )
-    return codes.astype(np.float64)
+    return encode_known_labels(y, [forest.classes_]).codes[:, 0]

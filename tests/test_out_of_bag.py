@@ -1,0 +1,121 @@
+"""Out-of-bag as an object: every figure against the plain loop over trees."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_friedman1
+from sklearn.metrics import accuracy_score, log_loss, mean_absolute_error, r2_score, roc_auc_score
+
+from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
+
+CASES = [(RandomForestClassifier, load_iris), (RandomForestRegressor, load_diabetes)]
+EACH_TASK = pytest.mark.parametrize(("ours", "load"), CASES, ids=["classifier", "regressor"])
+
+
+def plain_loop(forest, X, y):
+    """Values of the first 1, 2, ... trees out of bag, nan where there are none; and the counts."""
+    total, count = 0.0, np.zeros(len(y), int)
+    for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
+        is_out = ~np.isin(np.arange(len(y)), drawn)
+        said = tree.predict_proba(X) if hasattr(tree, "classes_") else tree.predict(X)[:, None]
+        total = total + said * is_out[:, np.newaxis]
+        count = count + is_out
+        with np.errstate(invalid="ignore"):
+            yield total / count[:, np.newaxis], count
+
+
+def losses(values, y):
+    if values.shape[1] == 1:
+        return (values[:, 0] - y) ** 2
+    return (values.argmax(axis=1) != y).astype(float)
+
+
+@EACH_TASK
+def test_curve_loss_and_scores_are_those_of_the_plain_loop(ours, load):
+    X, y = load(return_X_y=True)
+    forest = ours(25, random_state=0, max_depth=4).fit(X, y)
+    oob = forest.out_of_bag(X, y)
+    for t, (values, count) in enumerate(plain_loop(forest, X, y)):
+        known = count > 0
+        np.testing.assert_allclose(oob.curve[t], losses(values[known], y[known]).mean())
+    np.testing.assert_array_equal(oob.counts, count)
+    np.testing.assert_allclose(oob.values[:, 0], values)
+    assert oob.loss == pytest.approx(oob.curve[-1])
+    expected = losses(values, y)[known].std(ddof=1) / np.sqrt(known.sum())
+    assert oob.standard_error == pytest.approx(expected)
+    for t in (0, 7):
+        out = np.setdiff1d(np.arange(len(y)), forest.estimators_samples_[t])
+        assert oob.tree_scores[t] == pytest.approx(forest.estimators_[t].score(X[out], y[out]))
+
+
+def test_any_metric_needs_no_other_fit():
+    X, y = load_breast_cancer(return_X_y=True)
+    names = np.array(["malignant", "benign"])[y]
+    forest = RandomForestClassifier(40, random_state=0, oob_score=True).fit(X, names)
+    oob = forest.out_of_bag(X, names)
+    said = forest.oob_decision_function_
+    assert oob.score(accuracy_score) == pytest.approx(forest.oob_score_)
+    assert oob.score(accuracy_score) == pytest.approx(1 - oob.loss)
+    assert oob.score(roc_auc_score, "probabilities") == roc_auc_score(names, said[:, 1])
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(40, random_state=0, oob_score=True).fit(X, y)
+    oob, said = forest.out_of_bag(X, y), forest.oob_decision_function_
+    assert oob.score(log_loss, "probabilities", labels=[0, 1, 2]) == log_loss(y, said)
+    X, y = load_diabetes(return_X_y=True)
+    forest = RandomForestRegressor(40, random_state=0, oob_score=True).fit(X, y)
+    oob = forest.out_of_bag(X, y)
+    assert oob.score(mean_absolute_error) == mean_absolute_error(y, forest.oob_prediction_)
+    assert oob.score(r2_score) == pytest.approx(forest.oob_score_)
+
+
+def test_rows_never_out_of_bag_are_nan():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["a", "b", "c"])[y]
+    oob = RandomForestClassifier(2, random_state=0).fit(X, names).out_of_bag(X, names)
+    never = oob.counts == 0
+    assert 0 < never.sum() < len(y)
+    assert np.isnan(oob.probabilities[never]).all()
+    assert not np.isnan(oob.probabilities[~never]).any()
+    assert all(label != label for label in oob.predictions[never])
+    assert set(oob.predictions[~never]) <= {"a", "b", "c"}
+    assert np.isnan(oob.row_losses[never]).all()
+    assert oob.score(accuracy_score) == (oob.predictions[~never] == names[~never]).mean()
+
+
+def test_two_forests_are_compared_row_by_row():
+    X, y = make_friedman1(400, random_state=0)
+    deep = RandomForestRegressor(30, random_state=0).fit(X, y).out_of_bag(X, y)
+    flat = RandomForestRegressor(30, random_state=1, max_depth=1).fit(X, y).out_of_bag(X, y)
+    found = flat.compare(deep)
+    difference = flat.row_losses - deep.row_losses
+    assert found.difference == pytest.approx(flat.loss - deep.loss)
+    assert found.standard_error == pytest.approx(difference.std(ddof=1) / np.sqrt(len(y)))
+    assert found.n_rows == len(y)
+    assert found.difference > 2 * found.standard_error  # shallower trees are worse here
+    with pytest.raises(ValueError, match="same rows"):
+        flat.compare(RandomForestRegressor(3).fit(X, -y).out_of_bag(X, -y))
+
+
+def test_several_outputs():
+    X, y = load_iris(return_X_y=True)
+    both = np.c_[y, y == 1]
+    oob = RandomForestClassifier(30, random_state=0).fit(X, both).out_of_bag(X, both)
+    first, second = oob.probabilities
+    assert first.shape == (150, 3)
+    assert second.shape == (150, 2)
+    assert oob.predictions.shape == both.shape
+    assert oob.loss == pytest.approx((oob.predictions != both).mean())
+
+
+def test_refusals():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="bootstrap=True"):
+        ExtraTreesClassifier(3).fit(X, y).out_of_bag(X, y)
+    forest = RandomForestClassifier(3, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="training table of 150 rows"):
+        forest.out_of_bag(X[:100], y[:100])
+    with pytest.raises(ValueError, match="not among the classes"):
+        forest.out_of_bag(X, y + 5)
+    with pytest.raises(ValueError, match="response must be"):
+        forest.out_of_bag(X, y).score(accuracy_score, "predict")
+    with pytest.raises(AttributeError, match="classification"):
+        _ = RandomForestRegressor(3).fit(X, y).out_of_bag(X, y).probabilities

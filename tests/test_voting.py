@@ -1,0 +1,248 @@
+"""How trees vote: the rules by definition, what they learn out of bag, and that nothing leaks."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_classification
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.model_selection import train_test_split
+from sklearn.tree import DecisionTreeClassifier as PeerTree
+
+from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
+from forest.stack import Stack, cross_fit
+from forest.vote import RULES, combine, scores_of, weights_of
+
+EVERY_RULE = (*RULES, "stacked")
+ACCURACY = np.array([0.80, 0.75, 0.88, 0.91, 0.77, 0.65, 0.95, 0.82, 0.78, 0.83])
+P_ONE = np.array([0.90, 0.92, 0.87, 0.34, 0.41, 0.84, 0.14, 0.32, 0.98, 0.57])
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("majority", (0.4, 0.6)),
+        ("oob_weighted", (0.424, 0.576)),
+        ("soft", (0.371, 0.629)),
+        ("oob_weighted_soft", (0.388, 0.612)),
+    ],
+)
+def test_the_textbook_example(rule, expected):
+    """Ten models with their validation accuracies and what they say of one row."""
+    outputs = np.stack([1 - P_ONE, P_ONE], axis=-1)[np.newaxis, :, np.newaxis]
+    said = combine(outputs, rule, ACCURACY[:, np.newaxis])
+    np.testing.assert_allclose(said[0, 0], expected, atol=5e-4)
+
+
+@given(
+    seed=st.integers(0, 1000),
+    n_rows=st.integers(0, 12),
+    n_outputs=st.integers(1, 3),
+    n_values=st.integers(1, 3),
+)
+def test_a_score_without_a_row_is_the_score_of_the_others(seed, n_rows, n_outputs, n_values):
+    rng = np.random.default_rng(seed)
+    outputs = rng.random((n_rows, n_outputs, n_values))
+    truth = rng.integers(0, max(n_values, 2), (n_rows, n_outputs)).astype(float)
+
+    def score(rows, k):
+        if len(rows) == 0:
+            return np.nan
+        if n_values > 1:
+            return accuracy_score(truth[rows, k], outputs[rows, k].argmax(axis=1))
+        is_spread = np.ptp(truth[rows, k]) > 0
+        return r2_score(truth[rows, k], outputs[rows, k, 0]) if is_spread else np.nan
+
+    scores, without = scores_of(outputs, truth)
+    every = np.arange(n_rows)
+    for k in range(n_outputs):
+        np.testing.assert_allclose(scores[k], score(every, k), atol=1e-9)
+        for i in range(n_rows):
+            expected = score(np.delete(every, i), k)
+            if np.isnan(expected):  # rounding may leave some spread where there is none
+                assert weights_of(without)[i, k] == pytest.approx(0, abs=1) or n_values == 1
+            else:
+                np.testing.assert_allclose(without[i, k], expected, atol=1e-9)
+
+
+def shares_of_trees(forest, X):
+    """(n_rows, n_trees, n_classes) by the trees' own estimators."""
+    return np.stack([tree.predict_proba(X) for tree in forest.estimators_], axis=1)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_out_of_bag_and_fresh_votes_are_those_of_the_plain_loop(rule):
+    X, y = load_iris(return_X_y=True)
+    X, fresh, y, _ = train_test_split(X, y, random_state=0)
+    forest = RandomForestClassifier(
+        25, max_depth=2, max_features=1, random_state=0, voting=rule, oob_score=True
+    ).fit(X, y)
+    outputs = shares_of_trees(forest, X)
+    cast = np.array([~np.isin(np.arange(len(y)), d) for d in forest.estimators_samples_]).T
+    is_hard, is_weighted = RULES[rule]
+    is_right = outputs.argmax(axis=2) == y[:, np.newaxis]
+    ballots = np.eye(3)[outputs.argmax(axis=2)] if is_hard else outputs
+    for i in range(len(y)):
+        trees = np.flatnonzero(cast[i])
+        others = np.arange(len(y)) != i
+        weight = [is_right[cast[:, t] & others, t].mean() if is_weighted else 1.0 for t in trees]
+        expected = np.average(ballots[i, trees], axis=0, weights=weight)
+        np.testing.assert_allclose(forest.oob_decision_function_[i], expected, rtol=1e-12)
+    weight = [is_right[cast[:, t], t].mean() if is_weighted else 1.0 for t in range(25)]
+    outputs = shares_of_trees(forest, fresh)
+    ballots = np.eye(3)[outputs.argmax(axis=2)] if is_hard else outputs
+    expected = np.einsum("t,rtc->rc", np.array(weight) / np.sum(weight), ballots)
+    np.testing.assert_allclose(forest.predict_proba(fresh), expected, rtol=1e-12)
+
+
+def test_regression_weighs_trees_by_their_r2_out_of_bag():
+    X, y = load_diabetes(return_X_y=True)
+    forest = RandomForestRegressor(20, random_state=0, voting="oob_weighted", max_depth=4)
+    forest.fit(X, y)
+    said = np.stack([tree.predict(X) for tree in forest.estimators_], axis=1)
+    weight = []
+    for t, drawn in enumerate(forest.estimators_samples_):
+        out = np.setdiff1d(np.arange(len(y)), drawn)
+        weight.append(max(r2_score(y[out], said[out, t]), 0.0))
+    np.testing.assert_allclose(forest.tree_weights_[:, 0], weight, rtol=1e-9)
+    np.testing.assert_allclose(forest.predict(X), np.average(said, axis=1, weights=weight))
+
+
+def test_trees_of_weight_zero_count_the_same_where_no_other_votes():
+    outputs = np.array([[[[3.0]], [[5.0]]]])
+    assert combine(outputs, "oob_weighted", np.zeros((2, 1)))[0, 0, 0] == 4.0
+    assert combine(outputs, "oob_weighted", np.array([[0.0], [0.1]]))[0, 0, 0] == 5.0
+
+
+@pytest.mark.parametrize("rule", EVERY_RULE)
+def test_votes_do_not_depend_on_n_jobs_and_survive_pickling(rule):
+    X, y = make_classification(3000, 8, n_informative=5, n_classes=3, random_state=0)
+    forest = RandomForestClassifier(12, random_state=0, voting=rule, n_jobs=1, max_depth=6)
+    forest.fit(X, y)
+    expected = forest.predict_proba(X)
+    np.testing.assert_allclose(expected.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(forest)).predict_proba(X), expected)
+    again = clone(forest).set_params(n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(again.predict_proba(X), expected)
+
+
+@pytest.mark.parametrize("rule", EVERY_RULE)
+def test_outputs_are_decided_one_by_one(rule):
+    """Two columns of y with the same classes are predicted as one is."""
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = RandomForestClassifier(15, random_state=0, voting=rule).fit(X, np.c_[y, y])
+    first, second = forest.predict_proba(X)
+    np.testing.assert_array_equal(first, second)
+    alone = RandomForestClassifier(15, random_state=0, voting=rule).fit(X, y)
+    np.testing.assert_allclose(first, alone.predict_proba(X), rtol=1e-9)
+
+
+# -------------------------------------------------------------------------------- stacking
+
+
+def noise_table(seed, n=150, n_models=60):
+    """What models say that know nothing, of classes that nothing is known of."""
+    rng = np.random.default_rng(seed)
+    outputs = rng.random((n, n_models, 1, 2))
+    outputs /= outputs.sum(axis=3, keepdims=True)
+    return outputs, rng.random((n, n_models)) < 0.37, rng.integers(0, 2, (n, 1)).astype(float)
+
+
+def test_the_out_of_bag_estimate_of_a_stack_is_cross_fitted():
+    """Of noise it finds nothing; a stack that judges its own training rows finds much."""
+    unpenalised = Ridge(1e-3)
+
+    class Scores(DummyClassifier):
+        """Classes by the sign of a regression, which fits whatever it can."""
+
+        def fit(self, X, y):
+            self.ridge = unpenalised.__class__(1e-3).fit(X, y - 0.5)
+            return super().fit(X, y)
+
+        def predict_proba(self, X):
+            one = (self.ridge.predict(X) > 0).astype(float)
+            return np.c_[1 - one, one]
+
+    honest, leaking = [], []
+    for seed in range(20):
+        table = noise_table(seed)
+        codes = table[2][:, 0]
+        said = cross_fit(Scores(), [2], *table, seed=0)
+        honest.append((said[:, 0].argmax(axis=1) == codes).mean())
+        stack = Stack(Scores(), [2]).fit(*table)
+        leaking.append((stack.predict(*table[:2])[:, 0].argmax(axis=1) == codes).mean())
+    error = np.std(honest, ddof=1) / np.sqrt(len(honest))
+    assert abs(np.mean(honest) - 0.5) < 3 * error + 0.01
+    assert np.mean(leaking) > 0.6
+
+
+def test_without_departures_a_stack_is_the_soft_vote():
+    """Models that agree leave the meta-learner nothing but their mean, and truth is what it is."""
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(200, 1))
+    outputs = np.repeat(truth[:, np.newaxis, :, np.newaxis], 7, axis=1)
+    cast = rng.random((200, 7)) < 0.5
+    cast[:, 0] = True
+    stack = Stack(None, [1]).fit(outputs, cast, truth)
+    np.testing.assert_allclose(stack.predict(outputs)[:, :, 0], truth, atol=1e-3)
+
+
+def test_a_stack_finds_the_model_that_knows():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(400, 1))
+    outputs = truth[:, np.newaxis, :, np.newaxis] + rng.normal(0, 3, (400, 9, 1, 1))
+    outputs[:, 4] = truth[:, :, np.newaxis] + rng.normal(0, 0.1, (400, 1, 1))
+    cast = rng.random((400, 9)) < 0.6
+    cast[:, 4] = True
+    known = slice(0, 300)
+    stack = Stack(None, [1]).fit(outputs[known], cast[known], truth[known])
+    error = np.std(stack.predict(outputs[300:], cast[300:])[:, :, 0] - truth[300:])
+    assert error < 0.5 * np.std(outputs[300:].mean(axis=1)[:, :, 0] - truth[300:])
+
+
+@pytest.mark.parametrize(
+    ("ours", "learner"),
+    [(RandomForestClassifier, PeerTree(max_depth=2)), (RandomForestRegressor, Ridge(10.0))],
+)
+def test_any_estimator_may_learn_the_votes(ours, learner):
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = ours(20, random_state=0, voting="stacked", final_estimator=learner).fit(X, y)
+    assert isinstance(forest.final_estimator_[0], type(learner))
+    assert forest.score(X, y) > 0.8
+
+
+# ---------------------------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize("rule", ["oob_weighted", "oob_weighted_soft", "stacked"])
+def test_what_learns_out_of_bag_needs_a_bootstrap(rule):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="set bootstrap=True"):
+        ExtraTreesClassifier(5, voting=rule).fit(X, y)
+
+
+def test_numbers_have_no_majority():
+    with pytest.raises(ValueError, match="counts votes for classes"):
+        RandomForestRegressor(5, voting="majority").fit(*load_diabetes(return_X_y=True))
+
+
+def test_a_rule_that_was_set_after_the_fit_asks_for_another_fit():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(5, random_state=0).fit(X, y)
+    forest.set_params(voting="majority").predict(X)
+    for rule in ("oob_weighted", "stacked"):
+        with pytest.raises(NotFittedError, match="call fit again"):
+            forest.set_params(voting=rule).predict(X)
+
+
+def test_a_stack_needs_rows_out_of_bag():
+    X, y = load_iris(return_X_y=True)
+    in_bag = np.ones((3, len(y)), int)
+    with pytest.raises(ValueError, match="Grow more trees"):
+        RandomForestClassifier(3, voting="stacked").fit(X, y, in_bag=in_bag)
