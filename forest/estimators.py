@@ -43,8 +43,9 @@ from cart.training import (
 )
 from cart.traverse import leaf_ids
 from forest.bootstrap import plan_bootstrap
-from forest.grow import grow_trees
+from forest.grow import GrowthInterrupted, grow_trees
 from forest.oob import OutOfBag, stack_out_of_bag, vote_out_of_bag
+from forest.progress import Watch
 from forest.vote import RULES, combine, soft_vote, vote, weights_of
 from forest.weights import balance_subsample, combine_weights
 
@@ -93,7 +94,10 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
     random_state : int, RandomState instance or None, default=None
         Seeds of the trees, which decide on draws of rows and of features.
     verbose : int, default=0
-        joblib's; above 1 every tree is announced.
+        Above 0 a bar shows the trees that are grown, trees per second and the time left (by tqdm
+        where it is installed).
+    callback : callable, default=None
+        Called with a `forest.progress.Progress` after every tree.
     warm_start : bool, default=False
         Keep the trees of the fit before and add those that `n_estimators` asks for.
     class_weight : {"balanced", "balanced_subsample"}, dict, list of dict or None, default=None
@@ -164,6 +168,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         "replace": ["boolean"],
         "voting": [StrOptions({*RULES, "stacked"})],
         "final_estimator": [HasMethods(["fit", "predict"]), None],
+        "callback": [callable, None],
     }
 
     @abstractmethod
@@ -172,8 +177,8 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         min_weight_fraction_leaf, max_features, max_leaf_nodes, min_impurity_decrease,
         bootstrap, oob_score, n_jobs, random_state, verbose, warm_start, ccp_alpha,
         max_samples, monotonic_cst, precision, categorical_features,
-        min_category_ratio, feature_draw, replace, voting, final_estimator, class_weight=None,
-        stratify=False,
+        min_category_ratio, feature_draw, replace, voting, final_estimator, callback,
+        class_weight=None, stratify=False,
     ):  # fmt: skip
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -201,6 +206,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         self.replace = replace
         self.voting = voting
         self.final_estimator = final_estimator
+        self.callback = callback
         self.stratify = stratify
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -304,9 +310,11 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             )
             return
         random_state = check_random_state(self.random_state)
-        # A warm start goes on in the stream where one fit of all trees would be.
+        # A warm start goes on in the stream where one fit of all trees would be, and first
+        # grows what an interrupt has left out.
         seeds = [random_state.randint(DRAW_SEED_MAX) for _ in range(self.n_estimators)]
-        seeds = seeds[len(old_trees) :]
+        known = {tree.random_state for tree in old_trees}
+        seeds = [seed for seed in seeds if seed not in known][len(old_trees) - self.n_estimators :]
         table = encode_table(self, given, X, self._tree_class().splitter)
         example = self._empty_tree(target)
         plan = make_plan(
@@ -314,12 +322,33 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             target.n_values,
         )  # fmt: skip
         example.max_features_ = plan.limits.max_features
-        trees = grow_trees(
-            table, target.codes, plan, seeds, self._weigh(seeds, target.codes),
-            self.n_jobs, self.verbose,
-        )  # fmt: skip
-        new_trees = [example.holding(tree, s) for tree, s in zip(trees, seeds, strict=True)]
-        self.estimators_ = [*old_trees, *new_trees]
+        try:
+            with Watch(len(seeds), "tree", self.verbose, self.callback) as watch:
+                trees = grow_trees(
+                    table, target.codes, plan, seeds, self._weigh(seeds, target.codes),
+                    self.n_jobs, watch,
+                )  # fmt: skip
+        except GrowthInterrupted as interrupt:
+            if not any(interrupt.trees):
+                raise
+            trees = interrupt.trees
+            self._keep_finished(trees, len(old_trees))
+        self.estimators_ = [
+            *old_trees,
+            *(example.holding(tree, s) for tree, s in zip(trees, seeds, strict=True) if tree),
+        ]
+
+    def _keep_finished(self, trees, n_old):
+        """Tell the user what is left after an interrupt; only those trees were ever drawn for."""
+        finished = np.array([tree is not None for tree in trees])
+        warn(
+            f"Interrupted: the forest has the {n_old + finished.sum()} of {self.n_estimators} "
+            "trees that were finished. With warm_start=True another fit grows the others.",
+            stacklevel=5,
+        )
+        if self._plan.given is not None:
+            given = self._plan.given[np.r_[np.ones(n_old, bool), finished]]
+            self._plan = dataclasses.replace(self._plan, given=given)
 
     def _weigh(self, seeds, codes):
         """The function that gives the weight of every row in the i-th new tree."""
@@ -608,7 +637,7 @@ class RandomForestClassifier(ForestClassifier):
         n_jobs=None, random_state=None, verbose=0, warm_start=False, class_weight=None,
         ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
         categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
-        replace=True, stratify=False, voting="soft", final_estimator=None,
+        replace=True, stratify=False, voting="soft", final_estimator=None, callback=None,
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=criterion, max_depth=max_depth,
@@ -620,7 +649,7 @@ class RandomForestClassifier(ForestClassifier):
             ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
             precision=precision, categorical_features=categorical_features,
             min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
-            stratify=stratify, voting=voting, final_estimator=final_estimator,
+            stratify=stratify, voting=voting, final_estimator=final_estimator, callback=callback,
         )  # fmt: skip
 
 
@@ -635,7 +664,7 @@ class RandomForestRegressor(ForestRegressor):
         n_jobs=None, random_state=None, verbose=0, warm_start=False,
         ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
         categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
-        replace=True, voting="soft", final_estimator=None,
+        replace=True, voting="soft", final_estimator=None, callback=None,
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=without_deprecated(criterion), max_depth=max_depth,
@@ -647,7 +676,7 @@ class RandomForestRegressor(ForestRegressor):
             ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
             precision=precision, categorical_features=categorical_features,
             min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
-            voting=voting, final_estimator=final_estimator,
+            voting=voting, final_estimator=final_estimator, callback=callback,
         )  # fmt: skip
 
 
@@ -665,7 +694,7 @@ class ExtraTreesClassifier(ForestClassifier):
         n_jobs=None, random_state=None, verbose=0, warm_start=False, class_weight=None,
         ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
         categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
-        replace=True, stratify=False, voting="soft", final_estimator=None,
+        replace=True, stratify=False, voting="soft", final_estimator=None, callback=None,
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=criterion, max_depth=max_depth,
@@ -677,7 +706,7 @@ class ExtraTreesClassifier(ForestClassifier):
             ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
             precision=precision, categorical_features=categorical_features,
             min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
-            stratify=stratify, voting=voting, final_estimator=final_estimator,
+            stratify=stratify, voting=voting, final_estimator=final_estimator, callback=callback,
         )  # fmt: skip
 
 
@@ -695,7 +724,7 @@ class ExtraTreesRegressor(ForestRegressor):
         n_jobs=None, random_state=None, verbose=0, warm_start=False,
         ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
         categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
-        replace=True, voting="soft", final_estimator=None,
+        replace=True, voting="soft", final_estimator=None, callback=None,
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=without_deprecated(criterion), max_depth=max_depth,
@@ -707,5 +736,5 @@ class ExtraTreesRegressor(ForestRegressor):
             ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
             precision=precision, categorical_features=categorical_features,
             min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
-            voting=voting, final_estimator=final_estimator,
+            voting=voting, final_estimator=final_estimator, callback=callback,
         )  # fmt: skip

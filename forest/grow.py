@@ -1,7 +1,10 @@
 """Grow many trees from one table: whole trees over threads, a workspace for each batch."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
 from cart.draw import DRAW_SEED_MAX
@@ -11,9 +14,40 @@ from forest.bootstrap import restart_stream
 
 # Batches per worker: enough that none idles for long when trees differ in size.
 _BATCHES_PER_WORKER = 4
+# Trees on more rows may take so long that one thread, too, leaves the main one free to be
+# interrupted: Python hears of a signal between two kernels only.
+_QUICK_ROWS = 10_000
 
 
-def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, verbose=0):
+class GrowthInterrupted(KeyboardInterrupt):
+    """The user interrupted the growth.
+
+    Attributes
+    ----------
+    trees : list of cart.tree.Tree or None
+        None in place of those that were not finished.
+    """
+
+    def __init__(self, trees):
+        super().__init__()
+        self.trees = trees
+
+
+class _Shop:
+    """Where threads leave their trees, and learn that they are to stop."""
+
+    def __init__(self, n_trees, watch):
+        self.trees = [None] * n_trees
+        self.is_closed = False
+        self._watch = watch
+
+    def leave(self, i, tree):
+        self.trees[i] = tree
+        if self._watch is not None:
+            self._watch.step()
+
+
+def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None):
     """Grow one tree per seed; the same trees for every `n_jobs`.
 
     Parameters
@@ -28,28 +62,70 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, verbose=0):
         `weigh(i)` is the weight of every row in tree i, (n_samples,) or a scalar.
     n_jobs : int or None
         joblib's.
-    verbose : int
-        joblib's; above 1 every tree is announced as it is begun.
+    watch : forest.progress.Watch, optional
+        Told of every tree.
 
     Returns
     -------
     list of cart.tree.Tree
+
+    Raises
+    ------
+    GrowthInterrupted
+        By Ctrl-C. Threads finish the trees that they are at, and stop.
     """
-    n_batches = min(len(seeds), _BATCHES_PER_WORKER * effective_n_jobs(n_jobs))
-    batches = np.array_split(np.arange(len(seeds)), n_batches)
-    grown = Parallel(n_jobs=n_jobs, prefer="threads", verbose=verbose)(
-        delayed(_grow_batch)(table, codes, plan, seeds, weigh, batch, verbose) for batch in batches
+    n_workers = effective_n_jobs(n_jobs)
+    batches = np.array_split(
+        np.arange(len(seeds)), min(len(seeds), _BATCHES_PER_WORKER * n_workers)
     )
-    return [tree for trees in grown for tree in trees]
+    shop = _Shop(len(seeds), watch)
+    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
+    is_shared = get_active_backend(prefer="threads")[0].supports_sharedmem
+
+    def grow():
+        tasks = (
+            delayed(_grow_batch)(
+                table, codes, plan, seeds, weigh, batch, shop if is_shared else None
+            )
+            for batch in batches
+        )
+        for batch, trees in parallel(tasks):
+            if not is_shared:
+                for i, tree in zip(batch, trees, strict=True):
+                    shop.leave(i, tree)
+
+    try:
+        if n_workers == 1 and len(codes) > _QUICK_ROWS:
+            _run_aside(grow)
+        else:
+            grow()
+    except KeyboardInterrupt:
+        shop.is_closed = True
+        raise GrowthInterrupted(list(shop.trees)) from None
+    return shop.trees
 
 
-def _grow_batch(table, codes, plan, seeds, weigh, batch, verbose):
+def _run_aside(function):
+    """Run it in another thread, and wait."""
+    aside = ThreadPoolExecutor(1)
+    try:
+        aside.submit(function).result()
+    finally:
+        aside.shutdown(wait=False)
+
+
+def _grow_batch(table, codes, plan, seeds, weigh, batch, shop):
+    """Grow some trees; return their numbers and, where there is no shop to leave them, them."""
     workspace = create_workspace(plan, len(codes), len(codes), table)
     trees = []
     for i in batch:
-        if verbose > 1:
-            print(f"building tree {i + 1} of {len(seeds)}")
+        if shop is not None and shop.is_closed:
+            break
         records = make_records(codes, weigh(i))
         draw_seed = restart_stream(seeds[i]).randint(DRAW_SEED_MAX)
-        trees.append(grow_tree(table, records, plan, draw_seed, workspace))
-    return trees
+        tree = grow_tree(table, records, plan, draw_seed, workspace)
+        if shop is None:
+            trees.append(tree)
+        else:
+            shop.leave(i, tree)
+    return batch, trees

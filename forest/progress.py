@@ -1,0 +1,77 @@
+"""Progress of long work: a bar in terminal and notebook, or a callback."""
+
+from threading import Lock
+from time import perf_counter
+from typing import NamedTuple
+
+
+class Progress(NamedTuple):
+    """How far the work is, as a callback sees it."""
+
+    n_done: int
+    n_total: int
+    seconds: float  # since it began
+
+    @property
+    def rate(self):
+        """Steps per second."""
+        return self.n_done / self.seconds
+
+    @property
+    def seconds_left(self):
+        """At the present rate."""
+        return (self.n_total - self.n_done) / self.rate
+
+
+class Watch:
+    """Counts finished steps, from any thread, and shows them; a context manager.
+
+    Parameters
+    ----------
+    n_total : int
+    unit : str
+        What a step is.
+    verbose : int
+        Above 0 there is a bar, by tqdm where it is installed; else a line for every tenth.
+    callback : callable or None
+        Called with a Progress after every step.
+    """
+
+    def __init__(self, n_total, unit, verbose=0, callback=None):
+        self._n_total = n_total
+        self._unit = unit
+        self._verbose = verbose
+        self._callback = callback
+        self._n_done = 0
+        self._lock = Lock()
+        self._bar = None
+
+    def __enter__(self):
+        self._start = perf_counter()
+        if self._verbose:
+            self._bar = _open_bar(self._n_total, self._unit)
+        return self
+
+    def __exit__(self, *exception):
+        if self._bar is not None:
+            self._bar.close()
+
+    def step(self):
+        """One more step is done."""
+        with self._lock:
+            self._n_done += 1
+            if self._bar is not None:
+                self._bar.update()
+            elif self._verbose and self._n_done * 10 % self._n_total < 10:
+                print(f"{self._n_done} of {self._n_total} {self._unit}s")
+            if self._callback is not None:
+                seconds = perf_counter() - self._start
+                self._callback(Progress(self._n_done, self._n_total, seconds))
+
+
+def _open_bar(n_total, unit):
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+    return tqdm(total=n_total, unit=f" {unit}s")

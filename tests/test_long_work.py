@@ -1,0 +1,118 @@
+"""Long work: progress is shown, and Ctrl-C leaves a forest of the trees that were finished."""
+
+import os
+import signal
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes, load_iris, make_classification
+
+from forest import RandomForestClassifier, RandomForestRegressor
+from forest.progress import Progress, Watch
+from importance import drop_column
+
+
+class Interrupt:
+    """A callback that sends this process Ctrl-C when so many trees are grown."""
+
+    def __init__(self, after):
+        self.after = after
+
+    def __call__(self, progress):
+        if progress.n_done == self.after:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_every_tree_is_told(n_jobs):
+    seen = []
+    X, y = load_iris(return_X_y=True)
+    RandomForestClassifier(11, callback=seen.append, n_jobs=n_jobs).fit(X, y)
+    assert [progress.n_done for progress in seen] == list(range(1, 12))
+    assert all(progress.n_total == 11 for progress in seen)
+    assert seen[-1].seconds_left == 0
+
+
+def test_the_time_left_is_at_the_present_rate():
+    progress = Progress(20, 80, 10.0)
+    assert (progress.rate, progress.seconds_left) == (2.0, 30.0)
+
+
+def test_a_bar_is_shown_on_request(capsys):
+    X, y = load_iris(return_X_y=True)
+    RandomForestClassifier(5).fit(X, y)
+    assert capsys.readouterr() == ("", "")
+    RandomForestClassifier(5, verbose=1).fit(X, y)
+    assert "5/5" in capsys.readouterr().err
+
+
+def test_without_tqdm_there_are_lines(capsys, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "tqdm.auto", None)
+    with Watch(40, "tree", verbose=1) as watch:
+        for _ in range(40):
+            watch.step()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [f"{4 * i} of 40 trees" for i in range(1, 11)]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_interrupt_leaves_the_trees_that_were_finished(n_jobs):
+    X, y = make_classification(100_000, 20, random_state=0)
+    forest = RandomForestClassifier(
+        200, max_depth=8, random_state=0, n_jobs=n_jobs, callback=Interrupt(5), oob_score=True
+    )
+    with pytest.warns(UserWarning, match="of 200 trees that were finished") as caught:
+        forest.fit(X, y)
+    n = len(forest.estimators_)
+    assert 5 <= n < 100
+    assert f"the {n} of 200" in str(caught[0].message)
+    assert forest.score(X, y) > 0.8
+    assert forest.oob_score_ > 0.8
+    assert len(forest.estimators_samples_) == n
+
+
+@pytest.mark.parametrize("in_bag", [None, np.random.default_rng(0).integers(0, 3, (40, 442))])
+def test_a_warm_start_grows_what_an_interrupt_has_left_out(in_bag):
+    X, y = load_diabetes(return_X_y=True)
+    whole = RandomForestRegressor(40, random_state=0).fit(X, y, in_bag=in_bag)
+    forest = RandomForestRegressor(
+        40, random_state=0, n_jobs=2, callback=Interrupt(7), warm_start=True
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        forest.fit(X, y, in_bag=in_bag)
+    if in_bag is None:  # given counts belong to trees by number, so a gap could not be filled
+        forest.set_params(callback=None).fit(X, y)
+        seeds = [tree.random_state for tree in forest.estimators_]
+        assert sorted(seeds) == sorted(tree.random_state for tree in whole.estimators_)
+        np.testing.assert_allclose(forest.predict(X), whole.predict(X))
+    else:
+        for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
+            assert tree.tree_.weighted_n_node_samples[0] == len(drawn)
+
+
+def test_an_interrupt_before_the_first_tree_leaves_the_forest_as_it_was():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(3, random_state=0).fit(X, y)
+    before = forest.predict_proba(X)
+
+    def interrupt(i):
+        raise KeyboardInterrupt
+
+    forest._weigh = lambda seeds, codes: interrupt
+    with pytest.raises(KeyboardInterrupt):
+        forest.fit(X, y)
+    np.testing.assert_array_equal(forest.predict_proba(X), before)
+
+
+def test_other_work_is_ended_by_an_interrupt():
+    """A drop-column study has no use for half of its forests."""
+    X, y = load_diabetes(return_X_y=True)
+    forest = RandomForestRegressor(300, random_state=0).fit(X, y)
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        while True:
+            drop_column(forest, X, y)
