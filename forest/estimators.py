@@ -329,26 +329,29 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
                     self.n_jobs, watch,
                 )  # fmt: skip
         except GrowthInterrupted as interrupt:
-            if not any(interrupt.trees):
-                raise
-            trees = interrupt.trees
-            self._keep_finished(trees, len(old_trees))
+            trees = self._keep_finished(interrupt, len(old_trees))
         self.estimators_ = [
             *old_trees,
             *(example.holding(tree, s) for tree, s in zip(trees, seeds, strict=True) if tree),
         ]
 
-    def _keep_finished(self, trees, n_old):
-        """Tell the user what is left after an interrupt; only those trees were ever drawn for."""
-        finished = np.array([tree is not None for tree in trees])
+    def _keep_finished(self, interrupt, n_old):
+        """The trees an interrupt leaves, None in place of the others; the user is told."""
+        trees = interrupt.trees
+        if self._plan.given is not None:  # given counts belong to trees by number: leave no gap
+            n = trees.index(None) if None in trees else len(trees)
+            trees = trees[:n] + [None] * (len(trees) - n)
+            given = self._plan.given[: n_old + n]
+            self._plan = dataclasses.replace(self._plan, given=given)
+        if not any(trees):
+            raise interrupt
+        n_finished = n_old + sum(tree is not None for tree in trees)
         warn(
-            f"Interrupted: the forest has the {n_old + finished.sum()} of {self.n_estimators} "
-            "trees that were finished. With warm_start=True another fit grows the others.",
+            f"Interrupted: the forest has the {n_finished} of {self.n_estimators} trees that were "
+            "finished. With warm_start=True another fit grows the others.",
             stacklevel=5,
         )
-        if self._plan.given is not None:
-            given = self._plan.given[np.r_[np.ones(n_old, bool), finished]]
-            self._plan = dataclasses.replace(self._plan, given=given)
+        return trees
 
     def _weigh(self, seeds, codes):
         """The function that gives the weight of every row in the i-th new tree."""

@@ -73,24 +73,29 @@ def test_an_interrupt_leaves_the_trees_that_were_finished(n_jobs):
     assert len(forest.estimators_samples_) == n
 
 
-@pytest.mark.parametrize("in_bag", [None, np.random.default_rng(0).integers(0, 3, (40, 442))])
+@pytest.mark.parametrize(
+    "in_bag",
+    [None, np.random.default_rng(0).integers(0, 3, (40, 442))],
+    ids=["drawn", "given"],
+)
 def test_a_warm_start_grows_what_an_interrupt_has_left_out(in_bag):
     X, y = load_diabetes(return_X_y=True)
     whole = RandomForestRegressor(40, random_state=0).fit(X, y, in_bag=in_bag)
     forest = RandomForestRegressor(
-        40, random_state=0, n_jobs=2, callback=Interrupt(7), warm_start=True
+        40, random_state=0, n_jobs=2, callback=Interrupt(12), warm_start=True
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         forest.fit(X, y, in_bag=in_bag)
-    if in_bag is None:  # given counts belong to trees by number, so a gap could not be filled
-        forest.set_params(callback=None).fit(X, y)
-        seeds = [tree.random_state for tree in forest.estimators_]
-        assert sorted(seeds) == sorted(tree.random_state for tree in whole.estimators_)
-        np.testing.assert_allclose(forest.predict(X), whole.predict(X))
-    else:
-        for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
-            assert tree.tree_.weighted_n_node_samples[0] == len(drawn)
+    assert 0 < len(forest.estimators_) < 40
+    for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
+        assert tree.tree_.weighted_n_node_samples[0] == len(drawn)
+    forest.set_params(callback=None).fit(X, y, in_bag=in_bag)
+    seeds = [tree.random_state for tree in forest.estimators_]
+    assert sorted(seeds) == sorted(tree.random_state for tree in whole.estimators_)
+    for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
+        assert tree.tree_.weighted_n_node_samples[0] == len(drawn)
+    np.testing.assert_allclose(forest.predict(X), whole.predict(X))
 
 
 def test_an_interrupt_before_the_first_tree_leaves_the_forest_as_it_was():
@@ -112,7 +117,11 @@ def test_other_work_is_ended_by_an_interrupt():
     X, y = load_diabetes(return_X_y=True)
     forest = RandomForestRegressor(300, random_state=0).fit(X, y)
     timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+
+    def study_on():
+        timer.start()
         while True:
             drop_column(forest, X, y)
+
+    with pytest.raises(KeyboardInterrupt):
+        study_on()
