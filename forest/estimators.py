@@ -43,7 +43,7 @@ from cart.training import (
 from cart.traverse import leaf_ids
 from forest.bootstrap import Bootstrap, count_draws
 from forest.grow import grow_trees
-from forest.oob import predict_out_of_bag
+from forest.oob import default_score, predict_out_of_bag, score_out_of_bag
 from forest.vote import soft_vote
 from forest.weights import balance_subsample, combine_weights
 
@@ -317,19 +317,11 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         bootstrap = self._bootstrap([tree.random_state for tree in self.estimators_])
         X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
         oob = predict_out_of_bag(self._packed(), X, bootstrap.out_of_bag)
-        known = oob.is_known
-        if not known.all():
-            warn(
-                f"{np.count_nonzero(~known)} of {len(known)} rows were never out of bag: they "
-                "are nan in the out-of-bag predictions and left out of oob_score_. "
-                "More trees make this rarer.",
-                stacklevel=4,
-            )
         guess = self._keep_out_of_bag(oob.values.reshape(X.shape[0], self.n_outputs_, -1))
         truth = target.codes if target.labels is None else target.codes.astype(np.int64)
         truth = truth[:, 0] if self.n_outputs_ == 1 else truth
-        score = self.oob_score if callable(self.oob_score) else self._default_score
-        self.oob_score_ = score(truth[known], guess[known]) if known.any() else np.nan
+        score = self.oob_score if callable(self.oob_score) else default_score(self)
+        self.oob_score_ = score_out_of_bag(score, truth, guess, oob.is_known, stacklevel=4)
 
     def __sklearn_is_fitted__(self):
         return self._is_fitted()
@@ -443,12 +435,6 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
         "class_weight": [StrOptions({"balanced", "balanced_subsample"}), dict, list, None],
     }
 
-    @staticmethod
-    def _default_score(y_true, y_pred):
-        from sklearn.metrics import accuracy_score  # as scikit-learn's mixins: slow to import
-
-        return accuracy_score(y_true, y_pred)
-
     def _judge_out_of_bag(self, X, target):
         if type_of_target(target.codes) == "multiclass-multioutput":
             raise ValueError(
@@ -472,12 +458,6 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         **BaseForest._parameter_constraints,
         "criterion": REGRESSOR_CRITERION,
     }
-
-    @staticmethod
-    def _default_score(y_true, y_pred):
-        from sklearn.metrics import r2_score
-
-        return r2_score(y_true, y_pred)
 
     def _keep_out_of_bag(self, values):
         values = values[:, :, 0]
