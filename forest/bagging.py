@@ -412,6 +412,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         ndarray of shape (n_samples,)
         """
         _raise_for_params(params, self, "predict")
+        check_is_fitted(self)
         return self.classes_.take(self.predict_proba(X, **params).argmax(axis=1))
 
     def predict_proba(self, X, **params):
