@@ -337,6 +337,14 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
     def _base(self):
         return self._tree_class() if self.estimator is None else self.estimator
 
+    def __len__(self):
+        """Number of fitted estimators."""
+        return len(self.estimators_)
+
+    def __getitem__(self, i):
+        """The i-th fitted estimator; so Bagging is iterated over, too."""
+        return self.estimators_[i]
+
     @property
     def estimators_samples_(self):
         """Rows drawn for each estimator, made anew from its seed: a list of int64 arrays."""

@@ -98,7 +98,7 @@ def count_draws(max_samples, n_samples, weight):
     if n_draws < max(10, n_samples ** (1 / 3)):
         warn(
             f"max_samples={max_samples} of a total weight of {total} draws only {n_draws} rows "
-            "per tree. Pass max_samples as an integer to say how many you want.",
+            "per estimator. Pass max_samples as an integer to say how many you want.",
             stacklevel=4,
         )
     return n_draws

@@ -758,6 +758,13 @@ def test_pickle_and_clone(pair):
         clone(model).predict(X)
 
 
+def test_it_holds_its_estimators():
+    model = BaggingClassifier(GaussianNB(), 4).fit(*table())
+    assert len(model) == 4
+    assert list(model) == model.estimators_
+    assert model[-1] is model.estimators_[3]
+
+
 def test_grid_search_reaches_the_base_estimator():
     X, y = table()
     search = GridSearchCV(
