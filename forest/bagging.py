@@ -183,15 +183,15 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
             If parameters contradict each other or the table, or a warm start meets another one.
         """
         _raise_for_params(fit_params, self, "fit")
-        self._refuse_contradictions()
+        estimators, features, draws = self._kept()
+        n_kept = len(estimators)
+        self._refuse_contradictions(n_kept)
         with restored_on_failure(self):
-            n_kept = self._n_kept()
             X, y = validate_data(self, X, y, reset=not n_kept, multi_output=True, **_ANY_TABLE)
             weight = self._check_weight(sample_weight, X)
             y = self._encode_target(y, keep=n_kept > 0)
-            kept_patches = self._patches if n_kept else []
             if self.oob_score:
-                _require_rows(kept_patches, X.shape[0])
+                _require_rows(draws, X.shape[0])
             fit_params = process_routing(self, "fit", **fit_params)["estimator"]["fit"]
             if n_kept == self.n_estimators:
                 warn(
@@ -201,29 +201,35 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
             else:
                 n_draws = count_draws(self.max_samples, X.shape[0], weight)
                 patches = self._plan_patches(X.shape, n_draws, weight, n_kept)
-                self._fit_more(X, y, patches, fit_params, n_kept)
-                self._patches = [*kept_patches, patches]
+                new = range(len(patches.seeds))
+                self.estimator_ = self._base()
+                self.estimators_ = [*estimators, *self._fit_each(X, y, patches, fit_params)]
+                self.estimators_features_ = [*features, *(patches.features(i) for i in new)]
+                self._draws = [*draws, *((patches, i) for i in new)]
                 for name in _OUT_OF_BAG_ATTRIBUTES:
                     vars(self).pop(name, None)
             if self.oob_score and not hasattr(self, "oob_score_"):
                 self._judge_out_of_bag(X, y)
         return self
 
-    def _n_kept(self):
-        """How many estimators a warm start keeps."""
-        return len(self.estimators_) if self.warm_start and hasattr(self, "estimators_") else 0
+    def _kept(self):
+        """What a warm start keeps: estimators, their features, their draws."""
+        if not (self.warm_start and hasattr(self, "estimators_")):
+            return [], [], []
+        n = len(self.estimators_)
+        return self.estimators_, self.estimators_features_[:n], self._draws[:n]
 
-    def _refuse_contradictions(self):
+    def _refuse_contradictions(self, n_kept):
         """Refuse parameters that contradict each other."""
         if self.oob_score and not self.bootstrap:
             raise ValueError(
                 "oob_score needs rows that are out of bag by a bootstrap, but bootstrap=False; "
                 "set bootstrap=True or oob_score=False."
             )
-        if self.n_estimators < self._n_kept():
+        if self.n_estimators < n_kept:
             raise ValueError(
                 f"n_estimators={self.n_estimators} must be at least the number of estimators that "
-                f"warm_start=True keeps, {self._n_kept()}."
+                f"warm_start=True keeps, {n_kept}."
             )
 
     def _check_weight(self, sample_weight, X):
@@ -266,9 +272,9 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
         n_drawable = n_samples if weight is None else np.count_nonzero(weight)
         if n_draws > n_drawable and not self.bootstrap:
             raise ValueError(
-                f"max_samples={self.max_samples} draws {n_draws} rows without replacement, but "
-                f"only {n_drawable} have a positive weight; set max_samples to at most that, or "
-                "bootstrap=True."
+                f"max_samples={self.max_samples} draws {n_draws} rows without replacement, but X "
+                f"has only {n_drawable} rows of positive weight; set max_samples to at most that, "
+                "or bootstrap=True."
             )
         # A warm start goes on in the stream where one fit of all estimators would be.
         seeds = check_random_state(self.random_state).randint(DRAW_SEED_MAX, size=self.n_estimators)
@@ -278,24 +284,25 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
             None if weight is None else weight / weight.sum(),
         )  # fmt: skip
 
-    def _fit_more(self, X, y, patches, fit_params, n_kept):
-        """Fit an estimator on each patch, behind those that are kept."""
-        self.estimator_ = self._base()
+    def _fit_each(self, X, y, patches, fit_params):
+        """A new estimator for each patch."""
         takes_weight = _takes_sample_weight(self.estimator_)
-        new = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
+        return self._in_order(
             delayed(_fit_one)(
                 self.estimator_, X, y, patches, i, takes_weight, fit_params, self.verbose
             )
             for i in range(len(patches.seeds))
         )
-        features = [patches.features(i) for i in range(len(patches.seeds))]
-        self.estimators_ = [*self.estimators_, *new] if n_kept else new
-        self.estimators_features_ = [*self.estimators_features_, *features] if n_kept else features
+
+    def _in_order(self, tasks):
+        """Results of tasks, in their order whichever worker is done first; a generator."""
+        return Parallel(n_jobs=self.n_jobs, verbose=self.verbose, return_as="generator")(tasks)
 
     def _judge_out_of_bag(self, X, y):
-        answers = Parallel(n_jobs=self.n_jobs, verbose=self.verbose, return_as="generator")(
+        # As in `_ask`: estimators may have been taken away.
+        answers = self._in_order(
             delayed(_ask_out_of_bag)(self._say(), estimator, X, patches, i)
-            for estimator, (patches, i) in zip(self.estimators_, self._draws(), strict=True)
+            for estimator, (patches, i) in zip(self.estimators_, self._draws, strict=False)
         )
         total, n_judges = add_out_of_bag(answers, self._shape_of_answers(y))
         with np.errstate(invalid="ignore"):  # 0 / 0 in rows that were never out of bag
@@ -303,10 +310,6 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
         self.oob_score_ = score_out_of_bag(
             default_score(self), y, guess, n_judges > 0, stacklevel=4
         )
-
-    def _draws(self):
-        """For every estimator the patches of its fit, and its place among them."""
-        return ((patches, i) for patches in self._patches for i in range(len(patches.seeds)))
 
     def _ask(self, say, X, caller, params):
         """What each estimator says of X, in their order.
@@ -329,9 +332,10 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **_ANY_TABLE)
         routed = process_routing(self, caller, **params)["estimator"]
-        return Parallel(n_jobs=self.n_jobs, verbose=self.verbose, return_as="generator")(
-            delayed(_ask_one)(say, estimator, X, features, routed)
-            for estimator, features in zip(self.estimators_, self.estimators_features_, strict=True)
+        # Estimators that the user took away do not vote; features of theirs are left over.
+        each = zip(self.estimators_, self.estimators_features_, strict=False)
+        return self._in_order(
+            delayed(_ask_one)(say, estimator, X, features, routed) for estimator, features in each
         )
 
     def _base(self):
@@ -349,7 +353,7 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
     def estimators_samples_(self):
         """Rows drawn for each estimator, made anew from its seed: a list of int64 arrays."""
         check_is_fitted(self)
-        return [patches.draws(i) for patches, i in self._draws()]
+        return [patches.draws(i) for patches, i in self._draws]
 
     def get_metadata_routing(self):
         """Which metadata goes to which method of the base estimator.
@@ -496,8 +500,8 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
             self._ask(decisions, X, "decision_function", params), len(self.estimators_)
         )
 
-    def _refuse_contradictions(self):
-        super()._refuse_contradictions()
+    def _refuse_contradictions(self, n_kept):
+        super()._refuse_contradictions(n_kept)
         if is_regressor(self._base()):
             raise ValueError(
                 f"BaggingClassifier needs a classifier, but {self._base()!r} is a regressor; "
@@ -674,12 +678,12 @@ def _takes_sample_weight(estimator):
     return has_fit_parameter(estimator, "sample_weight")
 
 
-def _require_rows(kept_patches, n_samples):
+def _require_rows(draws, n_samples):
     """Refuse to judge kept estimators out of bag on another table than theirs."""
-    for patches in kept_patches:
+    for patches, _ in draws:
         if patches.n_samples != n_samples:
             raise ValueError(
-                f"oob_score judges all estimators on X, which has {n_samples} rows, but those that "
+                f"oob_score judges all estimators on X, which has {n_samples} rows, but some that "
                 f"warm_start=True keeps were fitted on {patches.n_samples}; fit with the same "
                 "table, oob_score=False or warm_start=False."
             )

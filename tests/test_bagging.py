@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification, make_regression
+from sklearn.decomposition import PCA
 from sklearn.dummy import DummyRegressor
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -47,7 +48,7 @@ CLASSIFIERS = {
     "logistic": LOGISTIC,
     "mlp": MLPClassifier((4,), max_iter=10),
     "knn": KNeighborsClassifier(3),  # takes no weights: it gets the drawn rows
-    "pipeline": make_pipeline(MLPClassifier((3,), max_iter=5)),  # a nested random_state
+    "pipeline": make_pipeline(PCA(2), MLPClassifier((3,), max_iter=5)),  # nested random states
 }
 REGRESSORS = {"tree": None, "svr": SVR(), "ridge": Ridge(), "knn": KNeighborsRegressor(3)}
 
@@ -171,7 +172,7 @@ def test_draws_are_scikit_learns(data, seed):
     X, y = rng.normal(size=(n, n_features)), rng.normal(size=n)
     ours, theirs = fit_both(PAIRS[1], X, y, DummyRegressor(), 3, sample_weight=weight, **params)
     assert_same_draws(ours, theirs)
-    assert ours._patches[0].seeds.tolist() == theirs._seeds.tolist()
+    assert ours._draws[0][0].seeds.tolist() == theirs._seeds.tolist()
 
 
 @EACH_PAIR
@@ -325,9 +326,8 @@ def test_every_row_is_in_bag_or_out_of_bag(seed, n, share):
         DummyRegressor(), 4, max_samples=share, random_state=seed, oob_score=True
     )
     quietly(lambda: model.fit(X, y))
-    (patches,) = model._patches
     judges = np.zeros(n)
-    for i, draws in enumerate(model.estimators_samples_):
+    for (patches, i), draws in zip(model._draws, model.estimators_samples_, strict=True):
         counts, left_out = patches.counts(i), patches.out_of_bag(i)
         np.testing.assert_array_equal(counts, [np.count_nonzero(draws == row) for row in range(n)])
         assert sorted([*np.unique(draws), *left_out]) == list(range(n))
@@ -621,7 +621,7 @@ REFUSED = {
     "weights of 0": (lambda m: m.fit(X10, Y10, np.zeros(10)), "non-zero"),
     "few weights": (
         lambda m: m.set_params(bootstrap=False).fit(X10, Y10, Y10),
-        "only 5 have a positive weight",
+        "only 5 rows of positive weight",
     ),
     "unfitted": (lambda m: m.predict(X10), "not fitted"),
     "unfitted draws": (lambda m: m.estimators_samples_, "not fitted"),
@@ -683,6 +683,16 @@ def test_decisions_on_different_classes_are_not_added():
     with pytest.raises(ValueError, match="broadcast"):
         theirs.decision_function(X)
     assert ours.predict_proba(X).shape == (40, 4)
+    # Two estimators that miss one class each, not the same: scikit-learn adds their columns.
+    y = np.arange(40) % 4
+    ours, theirs = fit_both(PAIRS[0], X, y, base, 2, max_samples=6, random_state=1)
+    assert [e.classes_.tolist() for e in theirs.estimators_] == [[0, 2, 3], [0, 1, 3]]
+    assert theirs.decision_function(X).shape == (40, 3)
+    with pytest.raises(ValueError, match="3 of 4 classes"):
+        ours.decision_function(X)
+
+
+def test_decision_functions_are_there_where_the_base_estimator_has_one():
     assert not hasattr(BaggingClassifier(), "decision_function")
     assert hasattr(BaggingClassifier(SVC()), "decision_function")
 
@@ -756,6 +766,20 @@ def test_pickle_and_clone(pair):
     assert_same_models(again, model, X)
     with pytest.raises(NotFittedError):
         clone(model).predict(X)
+
+
+@EACH_PAIR
+def test_estimators_taken_away_do_not_vote(pair):
+    X, y = table(pair)
+    model = pair[0](n_estimators=6, warm_start=True, random_state=0, max_features=3).fit(X, y)
+    two = clone(model).set_params(n_estimators=2).fit(X, y)
+    model.estimators_ = model.estimators_[:2]
+    np.testing.assert_array_equal(model.predict(X), two.predict(X))
+    quietly(lambda: model.set_params(n_estimators=2, oob_score=True).fit(X, y))
+    assert np.isnan(out_of_bag(model)).any()  # judged by two: some rows were in both bags
+    model.set_params(oob_score=False)
+    model.set_params(n_estimators=4).fit(X, y)
+    assert_same_models(model, clone(model).fit(X, y), X)
 
 
 def test_it_holds_its_estimators():
