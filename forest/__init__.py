@@ -1,5 +1,6 @@
-"""Random forests: many trees, their bootstrap, their votes and what they say out of bag."""
+"""Random forests and Bagging: many estimators, their draws, votes and out-of-bag predictions."""
 
+from forest.bagging import BaggingClassifier, BaggingRegressor
 from forest.estimators import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
@@ -8,6 +9,8 @@ from forest.estimators import (
 )
 
 __all__ = [
+    "BaggingClassifier",
+    "BaggingRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "RandomForestClassifier",

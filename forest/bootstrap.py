@@ -7,6 +7,7 @@ from numbers import Integral
 from warnings import warn
 
 import numpy as np
+from sklearn.utils.random import sample_without_replacement
 
 # Share of the rows that are drawn without replacement where nothing is said.
 WITHOUT_REPLACEMENT = 0.632
@@ -225,10 +226,10 @@ def plan_bootstrap(forest, codes, weight, groups, in_bag):
                 f"{groups.shape}."
             )
         names, groups = np.unique(groups, return_inverse=True)
-        n_draws = count_draws(forest.max_samples, len(names), None, forest.replace)
+        n_draws = count_draws(forest.max_samples, len(names), None, forest.replace, stacklevel=5)
         plain = Bootstrap.plain(n_samples, n_draws)
         return replace(plain, replace=forest.replace, groups=groups)
-    n_draws = count_draws(forest.max_samples, n_samples, weight, forest.replace)
+    n_draws = count_draws(forest.max_samples, n_samples, weight, forest.replace, stacklevel=5)
     strata = None
     if forest.stratify:
         strata = np.unique(codes, axis=0, return_inverse=True)[1].ravel()
@@ -253,8 +254,8 @@ def _check_in_bag(in_bag, n_trees, n_samples):
     return given.astype(np.int64)
 
 
-def count_draws(max_samples, n_samples, weight=None, replace=True):
-    """How many rows, or groups, to draw per tree.
+def count_draws(max_samples, n_samples, weight=None, replace=True, stacklevel=4):
+    """How many rows, or groups, to draw per estimator.
 
     Parameters
     ----------
@@ -266,6 +267,8 @@ def count_draws(max_samples, n_samples, weight=None, replace=True):
         Rows, or groups.
     weight : ndarray of shape (n_samples,) or None
     replace : bool
+    stacklevel : int
+        Of the warning that few are drawn.
 
     Raises
     ------
@@ -285,8 +288,8 @@ def count_draws(max_samples, n_samples, weight=None, replace=True):
         if n_draws < max(10, n_samples ** (1 / 3)):
             warn(
                 f"max_samples={max_samples} of a total weight of {total} draws only {n_draws} "
-                "rows per tree. Pass max_samples as an integer to say how many you want.",
-                stacklevel=5,
+                "rows per estimator. Pass max_samples as an integer to say how many you want.",
+                stacklevel=stacklevel,
             )
     if not replace and n_draws > n_most:
         raise ValueError(
@@ -294,3 +297,97 @@ def count_draws(max_samples, n_samples, weight=None, replace=True):
             f"there are {n_most}; set max_samples to at most that, or replace=True."
         )
     return n_draws
+
+
+@dataclass(frozen=True)
+class Patches:
+    """The rows and the features that each estimator of a Bagging is fitted on.
+
+    Random patches (Louppe and Geurts 2012), in scikit-learn's stream: from the seed of an
+    estimator come its features first, then its rows.
+
+    Parameters
+    ----------
+    seeds : ndarray of shape (n_estimators,), int64
+    n_samples : int
+        Rows of the training table.
+    n_draws : int
+        Rows drawn per estimator.
+    bootstrap : bool
+        Draw rows with replacement.
+    n_features : int
+        Features of the training table.
+    n_drawn_features : int
+        Features drawn per estimator.
+    bootstrap_features : bool
+        Draw features with replacement.
+    probabilities : ndarray of shape (n_samples,), floating, or None
+        How likely a draw takes each row; None is uniform.
+    """
+
+    seeds: np.ndarray
+    n_samples: int
+    n_draws: int
+    bootstrap: bool
+    n_features: int
+    n_drawn_features: int
+    bootstrap_features: bool
+    probabilities: np.ndarray | None = None
+
+    @property
+    def takes_all_features(self):
+        """Does every estimator get all features, in their order?"""
+        return self.n_drawn_features == self.n_features and not self.bootstrap_features
+
+    def features(self, i):
+        """Features drawn for estimator i, in the order of the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_drawn_features,), int64
+        """
+        return self._draw_features(restart_stream(self.seeds[i]))
+
+    def draws(self, i):
+        """Rows drawn for estimator i, in the order of the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_draws,), int64
+        """
+        stream = restart_stream(self.seeds[i])
+        self._draw_features(stream)
+        if self.probabilities is None:
+            return _draw_uniform(stream, self.n_samples, self.n_draws, self.bootstrap)
+        return stream.choice(
+            self.n_samples, self.n_draws, replace=self.bootstrap, p=self.probabilities
+        )
+
+    def counts(self, i):
+        """How often each row is in bag for estimator i; 0 is out-of-bag.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int64
+        """
+        return np.bincount(self.draws(i), minlength=self.n_samples)
+
+    def out_of_bag(self, i):
+        """Rows out of bag for estimator i, ascending.
+
+        Returns
+        -------
+        ndarray of shape (n_out_of_bag,), int64
+        """
+        return np.flatnonzero(self.counts(i) == 0)
+
+    def _draw_features(self, stream):
+        return _draw_uniform(
+            stream, self.n_features, self.n_drawn_features, self.bootstrap_features
+        )
+
+
+def _draw_uniform(stream, n_population, n_draws, replace):
+    if replace:
+        return stream.randint(0, n_population, n_draws)
+    return sample_without_replacement(n_population, n_draws, random_state=stream)

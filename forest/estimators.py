@@ -44,7 +44,13 @@ from cart.training import (
 from cart.traverse import leaf_ids
 from forest.bootstrap import plan_bootstrap
 from forest.grow import GrowthInterrupted, grow_trees
-from forest.oob import OutOfBag, stack_out_of_bag, vote_out_of_bag
+from forest.oob import (
+    OutOfBag,
+    default_score,
+    score_out_of_bag,
+    stack_out_of_bag,
+    vote_out_of_bag,
+)
 from forest.progress import Watch
 from forest.vote import RULES, combine, soft_vote, vote, weights_of
 from forest.weights import balance_subsample, combine_weights
@@ -411,19 +417,11 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             self.tree_weights_ = weights_of(votes.scores)
 
     def _judge_out_of_bag(self, votes, target):
-        known = votes.n_trees > 0
-        if not known.all():
-            warn(
-                f"{np.count_nonzero(~known)} of {len(known)} rows were never out of bag: they "
-                "are nan in the out-of-bag predictions and left out of oob_score_. "
-                "More trees make this rarer.",
-                stacklevel=4,
-            )
         guess = self._keep_out_of_bag(votes.values)
         truth = target.codes if target.labels is None else target.codes.astype(np.int64)
         truth = truth[:, 0] if self.n_outputs_ == 1 else truth
-        score = self.oob_score if callable(self.oob_score) else self._default_score
-        self.oob_score_ = score(truth[known], guess[known]) if known.any() else np.nan
+        score = self.oob_score if callable(self.oob_score) else default_score(self)
+        self.oob_score_ = score_out_of_bag(score, truth, guess, votes.n_trees > 0, stacklevel=4)
 
     def out_of_bag(self, X, y):
         """What the trees say of the rows of the training table that they have not seen.
@@ -586,12 +584,6 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
         "class_weight": [StrOptions({"balanced", "balanced_subsample"}), dict, list, None],
     }
 
-    @staticmethod
-    def _default_score(y_true, y_pred):
-        from sklearn.metrics import accuracy_score  # as scikit-learn's mixins: slow to import
-
-        return accuracy_score(y_true, y_pred)
-
     def _judge_out_of_bag(self, votes, target):
         if type_of_target(target.codes) == "multiclass-multioutput":
             raise ValueError(
@@ -616,12 +608,6 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         **BaseForest._parameter_constraints,
         "criterion": REGRESSOR_CRITERION,
     }
-
-    @staticmethod
-    def _default_score(y_true, y_pred):
-        from sklearn.metrics import r2_score
-
-        return r2_score(y_true, y_pred)
 
     def _keep_out_of_bag(self, values):
         values = values[:, :, 0]

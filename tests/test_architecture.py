@@ -80,6 +80,8 @@ def test_only_jit_knows_numba(path):
         cart.DecisionTreeRegressor,
         cart.ExtraTreeClassifier,
         cart.ExtraTreeRegressor,
+        forest.BaggingClassifier,
+        forest.BaggingRegressor,
         forest.ExtraTreesClassifier,
         forest.ExtraTreesRegressor,
         forest.RandomForestClassifier,
@@ -90,6 +92,6 @@ def test_models_inherit_from_scikit_learn_base_only(model):
     """From sklearn.base, and from what its classes are made of."""
     allowed = set(sklearn.base.BaseEstimator.__mro__)
     allowed |= {*sklearn.base.ClassifierMixin.__mro__, *sklearn.base.RegressorMixin.__mro__}
-    allowed |= {sklearn.base.MultiOutputMixin}
+    allowed |= {sklearn.base.MultiOutputMixin, sklearn.base.MetaEstimatorMixin}
     theirs = {c for c in model.__mro__ if c.__module__.partition(".")[0] not in PACKAGES}
     assert theirs <= allowed

@@ -20,6 +20,8 @@ from cart import (
     ExtraTreeRegressor,
 )
 from forest import (
+    BaggingClassifier,
+    BaggingRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     RandomForestClassifier,
@@ -39,6 +41,10 @@ EXTRA = [
     ExtraTreesClassifier(5, random_state=0),
     ExtraTreesRegressor(5, random_state=0),
 ]
+BAGGING = [
+    BaggingClassifier(n_estimators=5, random_state=0),
+    BaggingRegressor(n_estimators=5, random_state=0),
+]
 IDS = [type(model).__name__ for model in MODELS]
 EACH_MODEL = pytest.mark.parametrize("model", MODELS, ids=IDS)
 
@@ -53,7 +59,7 @@ def expected_failures(model):
     }
 
 
-@parametrize_with_checks(MODELS + EXTRA, expected_failed_checks=expected_failures)
+@parametrize_with_checks(MODELS + EXTRA + BAGGING, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

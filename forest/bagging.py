@@ -1,0 +1,689 @@
+"""Bagging: any scikit-learn estimator, fitted many times on drawn rows and features."""
+
+from abc import ABCMeta, abstractmethod
+from functools import partial, reduce
+from numbers import Integral
+from warnings import warn
+
+import numpy as np
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    RegressorMixin,
+    _fit_context,
+    clone,
+    is_regressor,
+)
+from sklearn.utils import check_random_state, column_or_1d, get_tags
+from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    _routing_enabled,
+    get_routing_for_object,
+    process_routing,
+)
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import (
+    _check_method_params,
+    _check_sample_weight,
+    _estimator_has,
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
+
+from cart import DecisionTreeClassifier, DecisionTreeRegressor
+from cart.draw import DRAW_SEED_MAX
+from cart.training import restored_on_failure
+from forest.bootstrap import Patches, count_draws, restart_stream
+from forest.oob import add_out_of_bag, default_score, score_out_of_bag
+
+# What X may be is for the base estimator to say.
+_ANY_TABLE = {"accept_sparse": ["csr", "csc"], "dtype": None, "ensure_all_finite": False}
+
+_OUT_OF_BAG_ATTRIBUTES = ("oob_score_", "oob_decision_function_", "oob_prediction_")
+
+
+class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
+    """What Bagging of classifiers and of regressors share.
+
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        What to fit many times; None is a decision tree of `cart`.
+    n_estimators : int, default=10
+        How many.
+    max_samples : int or float, default=None
+        Rows drawn per estimator: a number, or a share of the rows (of the total weight where rows
+        have weights); None draws as many as there are.
+    max_features : int or float, default=1.0
+        Features drawn per estimator: a number, or a share.
+    bootstrap : bool, default=True
+        Draw rows with replacement.
+    bootstrap_features : bool, default=False
+        Draw features with replacement.
+    oob_score : bool, default=False
+        Score the out-of-bag predictions, by accuracy or R2. A warm start judges all estimators,
+        so it needs the table of the fits before.
+    warm_start : bool, default=False
+        Keep the estimators of the fit before and add those that `n_estimators` asks for. With an
+        integer `random_state` the result is that of one fit.
+    n_jobs : int, default=None
+        joblib's. Results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seeds of the estimators, which decide on their draws and on every `random_state` among
+        their parameters.
+    verbose : int, default=0
+        joblib's; above 1 every estimator is announced.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        What was fitted many times, itself unfitted.
+    estimators_ : list of estimators
+        The fitted ones. Those of a classifier know labels by their positions in `classes_`.
+    estimators_samples_ : list of ndarray of shape (n_draws,), int64
+        Rows drawn for each estimator, made anew from its seed at each call.
+    estimators_features_ : list of ndarray of shape (n_drawn_features,), int64
+        Features drawn for each estimator.
+    oob_decision_function_ : ndarray of shape (n_samples, n_classes), float64
+        Mean class shares out of bag; nan in rows that never were (classification, `oob_score`).
+    oob_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
+        Mean prediction out of bag; nan in rows that never were (regression, `oob_score`).
+    oob_score_ : float
+        Score of the rows that were ever out of bag; nan when there is none (with `oob_score`).
+    classes_ : ndarray of shape (n_classes,)
+        Labels (classification only).
+    n_classes_ : int
+        Number of labels (classification only).
+    n_outputs_ : int
+        Number of columns of y (regression only).
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,), str
+        Column names of X, where all are strings.
+
+    Notes
+    -----
+    For the same data, parameters and `random_state` draws, estimators and predictions are those
+    of scikit-learn. An estimator that takes `sample_weight` is fitted on all rows, weighted by how
+    often each was drawn; any other on the drawn rows.
+
+    References
+    ----------
+    Breiman (1996), Bagging predictors; Breiman (1999), Pasting small votes; Ho (1998), The random
+    subspace method; Louppe and Geurts (2012), Ensembles on random patches.
+    """
+
+    _parameter_constraints = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "max_samples": [
+            None,
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="right"),
+        ],
+        "max_features": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="right"),
+        ],
+        "bootstrap": ["boolean"],
+        "bootstrap_features": ["boolean"],
+        "oob_score": ["boolean"],
+        "warm_start": ["boolean"],
+        "n_jobs": [None, Integral],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self, estimator=None, n_estimators=10, *, max_samples=None, max_features=1.0,
+        bootstrap=True, bootstrap_features=False, oob_score=False, warm_start=False, n_jobs=None,
+        random_state=None, verbose=0,
+    ):  # fmt: skip
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.bootstrap_features = bootstrap_features
+        self.oob_score = oob_score
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # The estimator's own validation is wanted: nobody has checked its parameters yet.
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y, sample_weight=None, **fit_params):
+        """Fit the estimators, each on its rows and features.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            Whatever the base estimator takes: nan and sparse tables, if it does.
+        y : array-like of shape (n_samples,), or (n_samples, n_outputs) in regression
+            Labels of any type that sorts, or numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative: how likely a row is drawn.
+        **fit_params : dict
+            Metadata for `fit` of the base estimator; needs scikit-learn's metadata routing.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If parameters contradict each other or the table, or a warm start meets another one.
+        """
+        _raise_for_params(fit_params, self, "fit")
+        estimators, features, draws = self._kept()
+        n_kept = len(estimators)
+        self._refuse_contradictions(n_kept)
+        with restored_on_failure(self):
+            X, y = validate_data(self, X, y, reset=not n_kept, multi_output=True, **_ANY_TABLE)
+            weight = self._check_weight(sample_weight, X)
+            y = self._encode_target(y, keep=n_kept > 0)
+            if self.oob_score:
+                _require_rows(draws, X.shape[0])
+            fit_params = process_routing(self, "fit", **fit_params)["estimator"]["fit"]
+            if n_kept == self.n_estimators:
+                warn(
+                    "Warm-start fitting without increasing n_estimators fits no new estimators.",
+                    stacklevel=3,
+                )
+            else:
+                n_draws = count_draws(self.max_samples, X.shape[0], weight)
+                patches = self._plan_patches(X.shape, n_draws, weight, n_kept)
+                new = range(len(patches.seeds))
+                self.estimator_ = self._base()
+                self.estimators_ = [*estimators, *self._fit_each(X, y, patches, fit_params)]
+                self.estimators_features_ = [*features, *(patches.features(i) for i in new)]
+                self._draws = [*draws, *((patches, i) for i in new)]
+                for name in _OUT_OF_BAG_ATTRIBUTES:
+                    vars(self).pop(name, None)
+            if self.oob_score and not hasattr(self, "oob_score_"):
+                self._judge_out_of_bag(X, y)
+        return self
+
+    def _kept(self):
+        """What a warm start keeps: estimators, their features, their draws."""
+        if not (self.warm_start and hasattr(self, "estimators_")):
+            return [], [], []
+        n = len(self.estimators_)
+        return self.estimators_, self.estimators_features_[:n], self._draws[:n]
+
+    def _refuse_contradictions(self, n_kept):
+        """Refuse parameters that contradict each other."""
+        if self.oob_score and not self.bootstrap:
+            raise ValueError(
+                "oob_score needs rows that are out of bag by a bootstrap, but bootstrap=False; "
+                "set bootstrap=True or oob_score=False."
+            )
+        if self.n_estimators < n_kept:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} must be at least the number of estimators that "
+                f"warm_start=True keeps, {n_kept}."
+            )
+
+    def _check_weight(self, sample_weight, X):
+        if sample_weight is None:
+            return None
+        # Single precision is kept: casting it would change scikit-learn's draws.
+        weight = _check_sample_weight(sample_weight, X, dtype=None, ensure_non_negative=True)
+        if not self.bootstrap:
+            warn(
+                "Rows drawn without replacement follow sample_weight only loosely; "
+                "bootstrap=True draws them as often as their weights say.",
+                stacklevel=4,
+            )
+        return weight
+
+    def _plan_patches(self, shape, n_draws, weight, n_kept):
+        """What to draw for the new estimators.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Of X.
+        n_draws : int
+        weight : ndarray of shape (n_samples,) or None
+        n_kept : int
+
+        Returns
+        -------
+        Patches
+        """
+        n_samples, n_features = shape
+        n_drawn_features = self.max_features
+        if not isinstance(n_drawn_features, Integral):
+            n_drawn_features = max(1, int(n_drawn_features * n_features))
+        if n_drawn_features > n_features:
+            raise ValueError(
+                f"max_features={self.max_features} is more than the {n_features} features of X; "
+                "set it to at most that, or to a share such as 1.0."
+            )
+        n_drawable = n_samples if weight is None else np.count_nonzero(weight)
+        if n_draws > n_drawable and not self.bootstrap:
+            raise ValueError(
+                f"max_samples={self.max_samples} draws {n_draws} rows without replacement, but X "
+                f"has only {n_drawable} rows of positive weight; set max_samples to at most that, "
+                "or bootstrap=True."
+            )
+        # A warm start goes on in the stream where one fit of all estimators would be.
+        seeds = check_random_state(self.random_state).randint(DRAW_SEED_MAX, size=self.n_estimators)
+        return Patches(
+            seeds[n_kept:], n_samples, n_draws, self.bootstrap,
+            n_features, n_drawn_features, self.bootstrap_features,
+            None if weight is None else weight / weight.sum(),
+        )  # fmt: skip
+
+    def _fit_each(self, X, y, patches, fit_params):
+        """A new estimator for each patch."""
+        takes_weight = _takes_sample_weight(self.estimator_)
+        return self._in_order(
+            delayed(_fit_one)(
+                self.estimator_, X, y, patches, i, takes_weight, fit_params, self.verbose
+            )
+            for i in range(len(patches.seeds))
+        )
+
+    def _in_order(self, tasks):
+        """Results of tasks, in their order whichever worker is done first; a generator."""
+        return Parallel(n_jobs=self.n_jobs, verbose=self.verbose, return_as="generator")(tasks)
+
+    def _judge_out_of_bag(self, X, y):
+        # As in `_ask`: estimators may have been taken away.
+        answers = self._in_order(
+            delayed(_ask_out_of_bag)(self._say(), estimator, X, patches, i)
+            for estimator, (patches, i) in zip(self.estimators_, self._draws, strict=False)
+        )
+        total, n_judges = add_out_of_bag(answers, self._shape_of_answers(y))
+        with np.errstate(invalid="ignore"):  # 0 / 0 in rows that were never out of bag
+            guess = self._keep_out_of_bag(total, n_judges)
+        self.oob_score_ = score_out_of_bag(
+            default_score(self), y, guess, n_judges > 0, stacklevel=4
+        )
+
+    def _ask(self, say, X, caller, params):
+        """What each estimator says of X, in their order.
+
+        Parameters
+        ----------
+        say : callable
+            `say(estimator, X, params)`, `params` being the metadata of each of its methods.
+        X : array-like or sparse of shape (n_samples, n_features)
+        caller : str
+            Our method that was called, for metadata routing.
+        params : dict
+            Metadata it was called with.
+
+        Returns
+        -------
+        generator of ndarray
+        """
+        _raise_for_params(params, self, caller)
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **_ANY_TABLE)
+        routed = process_routing(self, caller, **params)["estimator"]
+        # Estimators that the user took away do not vote; features of theirs are left over.
+        each = zip(self.estimators_, self.estimators_features_, strict=False)
+        return self._in_order(
+            delayed(_ask_one)(say, estimator, X, features, routed) for estimator, features in each
+        )
+
+    def _base(self):
+        return self._tree_class() if self.estimator is None else self.estimator
+
+    def __len__(self):
+        """Number of fitted estimators."""
+        return len(self.estimators_)
+
+    def __getitem__(self, i):
+        """The i-th fitted estimator; so Bagging is iterated over, too."""
+        return self.estimators_[i]
+
+    @property
+    def estimators_samples_(self):
+        """Rows drawn for each estimator, made anew from its seed: a list of int64 arrays."""
+        check_is_fitted(self)
+        return [patches.draws(i) for patches, i in self._draws]
+
+    def get_metadata_routing(self):
+        """Which metadata goes to which method of the base estimator.
+
+        `sample_weight` of `fit` goes to none: it decides on the draws.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRouter
+        """
+        base = self._base()
+        votes = "predict_proba" if hasattr(base, "predict_proba") else "predict"
+        log_votes = "predict_log_proba" if hasattr(base, "predict_log_proba") else votes
+        mapping = MethodMapping()
+        for caller, callee in (
+            ("fit", "fit"),
+            ("decision_function", "decision_function"),
+            ("predict", votes),
+            ("predict_proba", votes),
+            ("predict_log_proba", log_votes),
+        ):
+            mapping.add(caller=caller, callee=callee)
+        return MetadataRouter(owner=self).add(estimator=base, method_mapping=mapping)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        base = get_tags(self._base()).input_tags
+        tags.input_tags.sparse = base.sparse
+        tags.input_tags.allow_nan = base.allow_nan
+        return tags
+
+    @abstractmethod
+    def _encode_target(self, y, keep):
+        """y as the estimators get it; with `keep` it has to be like that of the fit before."""
+
+    @abstractmethod
+    def _say(self):
+        """The function `say(estimator, X, params)` that gives an estimator's vote."""
+
+    @abstractmethod
+    def _shape_of_answers(self, y):
+        """Shape of the votes of one estimator on all rows."""
+
+    @abstractmethod
+    def _keep_out_of_bag(self, total, n_judges):
+        """Keep the out-of-bag votes as attribute and return what they predict."""
+
+
+class BaggingClassifier(ClassifierMixin, BaseBagging):
+    __doc__ = (
+        "Bagging of classifiers: the class with the largest mean probability, or with the most\n"
+        "    votes where the base estimator has no `predict_proba`.\n"
+        + BaseBagging.__doc__.partition("\n")[2]
+    )
+    _tree_class = DecisionTreeClassifier
+
+    def predict(self, X, **params):
+        """The class with the largest share; the first in `classes_` where several have it.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+        **params : dict
+            Metadata for `predict_proba` of the base estimator, or for `predict` if it has none.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        _raise_for_params(params, self, "predict")
+        check_is_fitted(self)
+        return self.classes_.take(self.predict_proba(X, **params).argmax(axis=1))
+
+    def predict_proba(self, X, **params):
+        """Mean of the class shares: probabilities, or votes where the base has no `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+        **params : dict
+            Metadata for `predict_proba` of the base estimator, or for `predict` if it has none.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), float64
+            Columns in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        return mean_vote(self._ask(self._say(), X, "predict_proba", params), len(self.estimators_))
+
+    def predict_log_proba(self, X, **params):
+        """Natural logarithm of the mean probabilities; -inf where they are 0.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+        **params : dict
+            Metadata for the first of `predict_log_proba`, `predict_proba` and `predict` that the
+            base estimator has.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), float64
+        """
+        _raise_for_params(params, self, "predict_log_proba")
+        check_is_fitted(self)
+        if not hasattr(self.estimator_, "predict_log_proba"):
+            with np.errstate(divide="ignore"):
+                return np.log(self.predict_proba(X, **params))
+        say = partial(log_class_shares, n_classes=self.n_classes_)
+        answers = self._ask(say, X, "predict_log_proba", params)
+        return reduce(np.logaddexp, answers) - np.log(len(self.estimators_))
+
+    @available_if(_estimator_has("decision_function", delegates=("estimators_", "estimator")))
+    def decision_function(self, X, **params):
+        """Mean of the decision functions; there only if the base estimator has one.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+        **params : dict
+            Metadata for `decision_function` of the base estimator.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            As the base estimator gives it.
+
+        Raises
+        ------
+        ValueError
+            If an estimator has not met every class: it has no decision on the others.
+        """
+        check_is_fitted(self)
+        for i, estimator in enumerate(self.estimators_):
+            n_met = len(estimator.classes_)
+            if n_met < self.n_classes_:
+                raise ValueError(
+                    f"estimators_[{i}] drew rows of {n_met} of {self.n_classes_} classes, so its "
+                    "decision function cannot be added to the others. Draw more rows "
+                    "(max_samples), or use predict_proba."
+                )
+        return mean_vote(
+            self._ask(decisions, X, "decision_function", params), len(self.estimators_)
+        )
+
+    def _refuse_contradictions(self, n_kept):
+        super()._refuse_contradictions(n_kept)
+        if is_regressor(self._base()):
+            raise ValueError(
+                f"BaggingClassifier needs a classifier, but {self._base()!r} is a regressor; "
+                "use BaggingRegressor."
+            )
+
+    def _encode_target(self, y, keep):
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if keep and not np.array_equal(classes, self.classes_):
+            raise ValueError(
+                f"y has the classes {classes}, but the estimators that warm_start=True keeps have "
+                f"{self.classes_}; fit with warm_start=False."
+            )
+        self.classes_, self.n_classes_ = classes, len(classes)
+        return codes
+
+    def _say(self):
+        return partial(class_shares, n_classes=self.n_classes_)
+
+    def _shape_of_answers(self, y):
+        return len(y), self.n_classes_
+
+    def _keep_out_of_bag(self, total, n_judges):
+        self.oob_decision_function_ = total / total.sum(axis=1, keepdims=True)
+        return total.argmax(axis=1)
+
+
+class BaggingRegressor(RegressorMixin, BaseBagging):
+    __doc__ = (
+        "Bagging of regressors: the mean of their predictions.\n"
+        + BaseBagging.__doc__.partition("\n")[2]
+    )
+    _tree_class = DecisionTreeRegressor
+
+    def predict(self, X, **params):
+        """Mean of the predictions.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+        **params : dict
+            Metadata for `predict` of the base estimator.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        check_is_fitted(self)
+        return mean_vote(self._ask(self._say(), X, "predict", params), len(self.estimators_))
+
+    def _encode_target(self, y, keep):
+        if y.ndim == 1 or y.shape[1] == 1:
+            y = column_or_1d(y, warn=True)
+        n_outputs = 1 if y.ndim == 1 else y.shape[1]
+        if keep and n_outputs != self.n_outputs_:
+            raise ValueError(
+                f"y has {n_outputs} output(s), but the estimators that warm_start=True keeps have "
+                f"{self.n_outputs_}; fit with warm_start=False."
+            )
+        self.n_outputs_ = n_outputs
+        return y
+
+    def _say(self):
+        return numbers
+
+    def _shape_of_answers(self, y):
+        return y.shape
+
+    def _keep_out_of_bag(self, total, n_judges):
+        self.oob_prediction_ = (total.T / n_judges).T
+        return self.oob_prediction_
+
+
+def mean_vote(answers, n_estimators):
+    """Mean of what the estimators say, added in their order: bitwise equal for every `n_jobs`.
+
+    Parameters
+    ----------
+    answers : iterable of ndarray
+        Class shares, decisions or numbers, of one shape.
+    n_estimators : int
+    """
+    return sum(answers) / n_estimators
+
+
+def class_shares(estimator, X, params, n_classes):
+    """Class probabilities of a classifier, or its votes if it has no `predict_proba`.
+
+    Parameters
+    ----------
+    estimator : fitted classifier of class codes
+    X : ndarray or sparse of shape (n_samples, n_features)
+    params : dict of dict
+        Metadata of each of its methods.
+    n_classes : int
+        Of all estimators; classes that this one has not met have no share.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes), float64
+    """
+    if hasattr(estimator, "predict_proba"):
+        shares = estimator.predict_proba(X, **params.get("predict_proba", {}))
+        return _spread(shares, estimator.classes_, n_classes, 0.0)
+    return np.eye(n_classes)[estimator.predict(X, **params.get("predict", {}))]
+
+
+def log_class_shares(estimator, X, params, n_classes):
+    """As `class_shares`, from `predict_log_proba`; classes never met have -inf."""
+    shares = estimator.predict_log_proba(X, **params.get("predict_log_proba", {}))
+    return _spread(shares, estimator.classes_, n_classes, -np.inf)
+
+
+def decisions(estimator, X, params):
+    """An estimator's decision function."""
+    return estimator.decision_function(X, **params.get("decision_function", {}))
+
+
+def numbers(estimator, X, params):
+    """A regressor's predictions."""
+    return estimator.predict(X, **params.get("predict", {}))
+
+
+def _spread(shares, classes, n_classes, absent):
+    """Shares of some classes among columns for all, `absent` in the others."""
+    out = np.full((len(shares), n_classes), absent)
+    out[:, classes] = shares
+    return out
+
+
+def _fit_one(base, X, y, patches, i, takes_weight, fit_params, verbose):
+    """Fit a copy of `base` on patch i."""
+    if verbose > 1:
+        print(f"fitting estimator {i + 1} of {len(patches.seeds)}")
+    estimator = clone(base)
+    _seed(estimator, patches.seeds[i])
+    if takes_weight:
+        fit_params = {**fit_params, "sample_weight": patches.counts(i)}
+    else:
+        rows = patches.draws(i)
+        fit_params = _check_method_params(X, fit_params, indices=rows)
+        X, y = X[rows], y[rows]
+    if not patches.takes_all_features:
+        X = X[:, patches.features(i)]
+    estimator.fit(X, y, **fit_params)
+    return estimator
+
+
+def _seed(estimator, seed):
+    """Set every `random_state` among an estimator's parameters, nested ones too."""
+    stream = restart_stream(seed)
+    names = [name for name in estimator.get_params() if f"__{name}".endswith("__random_state")]
+    estimator.set_params(**{name: stream.randint(DRAW_SEED_MAX) for name in sorted(names)})
+
+
+def _ask_one(say, estimator, X, features, params):
+    return say(estimator, X[:, features], params)
+
+
+def _ask_out_of_bag(say, estimator, X, patches, i):
+    """An estimator's out-of-bag rows, and what it says of them."""
+    rows = patches.out_of_bag(i)
+    if len(rows) == 0:
+        return rows, 0.0  # estimators refuse tables without rows
+    return rows, _ask_one(say, estimator, X[rows], patches.features(i), {})
+
+
+def _takes_sample_weight(estimator):
+    """Can rows be drawn by weighting them?"""
+    if _routing_enabled():
+        return bool(get_routing_for_object(estimator).consumes("fit", ("sample_weight",)))
+    return has_fit_parameter(estimator, "sample_weight")
+
+
+def _require_rows(draws, n_samples):
+    """Refuse to judge kept estimators out of bag on another table than theirs."""
+    for patches, _ in draws:
+        if patches.n_samples != n_samples:
+            raise ValueError(
+                f"oob_score judges all estimators on X, which has {n_samples} rows, but some that "
+                f"warm_start=True keeps were fitted on {patches.n_samples}; fit with the same "
+                "table, oob_score=False or warm_start=False."
+            )
