@@ -6,10 +6,14 @@ from forest.estimators import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from forest.proximity import nearest_rows, outlier_scores, proximity
 
 __all__ = [
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "RandomForestClassifier",
     "RandomForestRegressor",
+    "nearest_rows",
+    "outlier_scores",
+    "proximity",
 ]

@@ -1,15 +1,12 @@
 """How the outputs of the trees become one: functions of the values that rows receive."""
 
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
-
 import numpy as np
-from joblib import effective_n_jobs
 
 from cart.traverse import sum_of_values
+from forest.threads import in_parts
 
 # Fewer rows per thread are sent faster by one.
-_MIN_ROWS_PER_WORKER = 1024
+MIN_ROWS_PER_WORKER = 1024
 
 
 def soft_vote(packed, X, n_jobs=None):
@@ -25,19 +22,11 @@ def soft_vote(packed, X, n_jobs=None):
     -------
     ndarray of shape (n_samples, n_values), float64
     """
-    n_trees, n_values = len(packed.start) - 1, packed.value.shape[1]
-    n_parts = min(effective_n_jobs(n_jobs), X.shape[0] // _MIN_ROWS_PER_WORKER)
-    if n_parts < 2:
-        return sum_of_values(packed, X) / n_trees
-    out = np.zeros((X.shape[0], n_values))
-    bounds = np.linspace(0, X.shape[0], n_parts + 1).astype(int)
-    # Not joblib: its pool takes about as long to start and stop as 25,000 rows take.
-    with ThreadPoolExecutor(n_parts) as pool:
-        tasks = [
-            pool.submit(sum_of_values, packed, X[first:end], out=out[first:end])
-            for first, end in pairwise(bounds)
-        ]
-    for task in tasks:
-        task.result()
-    out /= n_trees
+    out = np.zeros((X.shape[0], packed.value.shape[1]))
+
+    def add(first, end):
+        sum_of_values(packed, X[first:end], out=out[first:end])
+
+    in_parts(add, X.shape[0], n_jobs, MIN_ROWS_PER_WORKER)
+    out /= len(packed.start) - 1
     return out
