@@ -97,8 +97,9 @@ def outlier_scores(forest, X, y=None, pairs="all"):
     """How far every row lies from the others of its class (Breiman and Cutler).
 
     The raw score of row i is n / sum of p(i, j)^2 over the rows j of its class, itself among
-    them. From it the median of its class is subtracted, and the rest is divided by the class's
-    median absolute deviation from that median. Breiman and Cutler look at scores above 10.
+    them; a sum of 0, which needs a row that was never out of bag, counts as 1. From it the median
+    of its class is subtracted, and the rest is divided by the class's median absolute deviation
+    from that median. Breiman and Cutler look at scores above 10.
 
     Parameters
     ----------
@@ -110,8 +111,7 @@ def outlier_scores(forest, X, y=None, pairs="all"):
     -------
     ndarray of shape (n_samples,), float64
         A row whose raw score is the median has 0, also where the deviation is 0, which makes the
-        score of the others infinite. So has a row without proximity to any of its class, which
-        happens out of bag only.
+        score of the others infinite.
 
     Raises
     ------
@@ -129,13 +129,12 @@ def outlier_scores(forest, X, y=None, pairs="all"):
         end = min(first + _BLOCK_ROWS, n_rows)
         of_class = of_rows.block(first, end).power(2) @ indicator
         squares[first:end] = of_class[np.arange(end - first), codes[first:end]]
-    with np.errstate(divide="ignore"):
-        raw = n_rows / squares
+    raw = n_rows / np.where(squares == 0.0, 1.0, squares)
     scores = np.empty(n_rows)
     for code in range(len(classes)):
         mine = codes == code
         beyond = raw[mine] - np.median(raw[mine])
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # of a deviation of 0
             scores[mine] = np.where(beyond == 0.0, 0.0, beyond / np.median(np.abs(beyond)))
     return scores
 
