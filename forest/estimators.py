@@ -567,8 +567,9 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         """Keep the leaf of every training row, which quantiles and intervals need.
 
         A fitted forest does that by itself when it is asked for them. To be called before a
-        forest is pickled that is to predict quantiles afterwards; and with the training table
-        for one that does not know it, because it was copied, unpickled or converted.
+        forest is pickled that is to predict quantiles afterwards (for intervals, call
+        `predict_interval` once instead); and with the training table for a forest that does not
+        know it, because it was copied, unpickled or converted.
 
         Parameters
         ----------

@@ -10,6 +10,7 @@ from forest.quantiles import out_of_bag_quantiles, quantiles_of
 from forest.training_rows import (
     TrainingRows,
     bootstrap_of,
+    forget,
     keep_leaves,
     list_rows,
     training_table,
@@ -137,6 +138,7 @@ def _find_spread(forest, trees):
     weight = None if forest._row_weight is None else forest._row_weight[known]
     grown.fit(X[known], np.abs(residuals), weight)
     rows = list_rows(grown, grown._check_X(X[known]), residuals)
+    forget(grown)  # its table: the residuals are all that is asked for
     return Spread(trees, grown, rows)
 
 

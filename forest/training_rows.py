@@ -50,11 +50,16 @@ def remember(forest, X, target):
     target : cart.target.Target
         Only tables with one number per row are remembered: nothing asks for others.
     """
+    forget(forest)
+    if target.labels is None and target.n_outputs == 1:
+        _TABLES[forest] = X, target.codes[:, 0]
+
+
+def forget(forest):
+    """Forget a forest's training table, and what was found on it."""
     for name in _FOUND:
         vars(forest).pop(name, None)
     _TABLES.pop(forest, None)
-    if target.labels is None and target.n_outputs == 1:
-        _TABLES[forest] = X, target.codes[:, 0]
 
 
 def training_table(forest):
@@ -73,7 +78,8 @@ def training_table(forest):
     if forest not in _TABLES:
         raise ValueError(
             "The forest does not know its training table: it was copied, unpickled or converted. "
-            "Call keep_leaves(X, y) with the table that it was fitted on."
+            "Call keep_leaves(X, y) with the table that it was fitted on. (A pickle keeps what was "
+            "found on it: call keep_leaves() for quantiles, predict_interval for intervals before.)"
         )
     X, y = _TABLES[forest]
     return X.tocsr() if issparse(X) else np.ascontiguousarray(X), y
