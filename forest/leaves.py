@@ -142,8 +142,8 @@ def find_own_starts(members, counts, first_rank, start):
 
 
 @inline_kernel
-def _leaf_mass(members, first, own, mass):
-    """Mass of the rows in the leaf whose list begins at `first`, without the row `own`."""
+def _weigh_leaf(members, first, own, mass):
+    """Mass of the rows in the leaf whose list begins at `first`, without `own`; their number."""
     total = 0.0
     at = first
     while True:
@@ -151,12 +151,12 @@ def _leaf_mass(members, first, own, mass):
         if rank != own:
             total += mass[rank]
         if members[at] < 0:
-            return total
+            return total, at + 1 - first
         at += 1
 
 
 @inline_kernel
-def _add_leaf(members, first, own, mass, total, weight, group_weight):
+def _add_leaf(members, first, own, mass, total, weight, group_weight, with_groups):
     """Add the share that each row has in the mass of its leaf."""
     at = first
     while True:
@@ -164,7 +164,8 @@ def _add_leaf(members, first, own, mass, total, weight, group_weight):
         if rank != own:
             share = mass[rank] / total
             weight[rank] += share
-            group_weight[rank // _GROUP] += share
+            if with_groups:
+                group_weight[rank // _GROUP] += share
         if members[at] < 0:
             return
         at += 1
@@ -209,7 +210,7 @@ def _read_quantiles(levels, n_voters, y, weight, group_weight, out):
 
 
 @entry_kernel
-def leaf_quantiles(members, start, own, mass, y, levels, weight, group_weight, out):
+def leaf_quantiles(members, start, own, mass, y, levels, weight, group_weight, total, out):
     """Quantiles of y over the leaves of each row, every tree with the same weight.
 
     Parameters
@@ -229,26 +230,44 @@ def leaf_quantiles(members, start, own, mass, y, levels, weight, group_weight, o
     weight : ndarray of shape (n_samples,), float64
     group_weight : ndarray of shape (ceil(n_samples / 128),), float64
         Scratch, zeros; left as zeros.
+    total : ndarray of shape (n_trees,), float64
+        Scratch.
     out : ndarray of shape (n_rows, n_levels), float64
         Is filled; nan where no tree has a say.
     """
+    n_trees, n_samples = members.shape[0], weight.shape[0]
     for i in range(out.shape[0]):
         n_voters = 0
-        for tree in range(members.shape[0]):
-            first = start[tree, i]
-            if first != NO_LEAF:
-                total = _leaf_mass(members[tree], first, own[i], mass)
-                _add_leaf(members[tree], first, own[i], mass, total, weight, group_weight)
+        n_entries = 0
+        for tree in range(n_trees):
+            if start[tree, i] != NO_LEAF:
+                total[tree], n = _weigh_leaf(members[tree], start[tree, i], own[i], mass)
                 n_voters += 1
+                n_entries += n
         if n_voters == 0:
             out[i] = np.nan
             continue
+        # Where most rows have a weight, groups are summed, and all is cleared, at once.
+        is_dense = n_entries > n_samples
+        for tree in range(n_trees):
+            if start[tree, i] != NO_LEAF:
+                _add_leaf(
+                    members[tree], start[tree, i], own[i], mass, total[tree], weight,
+                    group_weight, not is_dense,
+                )  # fmt: skip
+        if is_dense:
+            for rank in range(n_samples):
+                group_weight[rank // _GROUP] += weight[rank]
         _read_quantiles(levels, n_voters, y, weight, group_weight, out[i])
-        for tree in range(members.shape[0]):
+        if is_dense:
+            weight[:] = 0.0
+            group_weight[:] = 0.0
+            continue
+        for tree in range(n_trees):
             if start[tree, i] != NO_LEAF:
                 _clear_leaf(members[tree], start[tree, i], weight, group_weight)
 
 
-def create_weights(n_samples):
-    """The scratch `weight` and `group_weight` of `leaf_quantiles`."""
-    return np.zeros(n_samples), np.zeros(-(-n_samples // _GROUP))
+def create_scratch(n_samples, n_trees):
+    """The scratch `weight`, `group_weight` and `total` of `leaf_quantiles`."""
+    return np.zeros(n_samples), np.zeros(-(-n_samples // _GROUP)), np.empty(n_trees)

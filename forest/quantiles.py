@@ -6,7 +6,7 @@ from scipy.sparse import issparse
 from cart.packed import Rows
 from cart.traverse import leaf_ids
 from forest.leaves import (
-    create_weights,
+    create_scratch,
     find_own_starts,
     find_starts,
     leaf_quantiles,
@@ -136,7 +136,14 @@ def quantiles_of(forest, X, members, mass, y, levels):
             find_starts(leaf, tree.children_left, members[t], first, start[t])
         own = np.full(end - begin, -1)
         leaf_quantiles(
-            members, start, own, mass, y, ascending, *create_weights(len(y)), out[begin:end]
+            members,
+            start,
+            own,
+            mass,
+            y,
+            ascending,
+            *create_scratch(len(y), len(trees)),
+            out[begin:end],
         )
 
     _in_blocks(fill, X.shape[0], len(trees), forest.n_jobs)
@@ -171,7 +178,7 @@ def out_of_bag_quantiles(forest, rows, levels):
             find_own_starts(rows.members[t], rows.counts(bootstrap, t), begin, start[t])
         leaf_quantiles(
             rows.members, start, np.arange(begin, end), rows.mass, rows.y, levels,
-            *create_weights(n_rows), out[begin:end],
+            *create_scratch(n_rows, n_trees), out[begin:end],
         )  # fmt: skip
 
     _in_blocks(fill, n_rows, n_trees, forest.n_jobs)
