@@ -210,6 +210,7 @@ def test_a_fit_forgets_what_was_known_of_the_last():
     forest.predict_interval(X), forest.predict_quantiles(X, 0.5)
     forest.fit(X[:200], -y[:200])
     fresh = RandomForestRegressor(5, random_state=0).fit(X[:200], -y[:200])
+    assert len(pickle.dumps(forest)) == len(pickle.dumps(fresh))
     np.testing.assert_array_equal(forest.predict_quantiles(X, 0.3), fresh.predict_quantiles(X, 0.3))
     np.testing.assert_array_equal(forest.predict_interval(X), fresh.predict_interval(X))
 
