@@ -26,14 +26,13 @@ def proximity(forest, X, Y=None, pairs="all"):
         "all": the share of trees in which rows i and j lie in the same leaf (Breiman and Cutler).
 
         "out_of_bag": the same, of the trees for which both rows are out of bag; 0 where there are
-        none. Training rows are not near because trees were grown on them (Liaw and Wiener 2002
-        count such pairs as `oob.prox`).
+        none. It is `oob.prox` of R's randomForest (Liaw and Wiener 2002).
 
-        "gap": geometry- and accuracy-preserving proximities (Rhodes, Cutler and Moon 2023,
-        definition 1). The mean over the trees for which i is out of bag of the share that row j
-        has in the draws in the leaf of i. Not symmetric, 0 for a row and itself; a row's sum is 1,
-        and the mean of y under it is the out-of-bag prediction of a forest of means. A row that
-        was never out of bag has none.
+        "gap": geometry- and accuracy-preserving proximities (Rhodes, Cutler and Moon 2023). The
+        mean, over the trees for which i is out of bag, of the share that row j has in the draws
+        in the leaf of i. Not symmetric, 0 for a row and itself; a row's sum is 1, and the mean of
+        y under it is the out-of-bag prediction of a forest of means. A row that was never out of
+        bag has none.
 
     Returns
     -------
@@ -51,6 +50,7 @@ def proximity(forest, X, Y=None, pairs="all"):
     ----------
     Breiman, L. and Cutler, A. Random forests, section "Proximities".
     https://www.stat.berkeley.edu/~breiman/RandomForests/cc_home.htm
+    Liaw, A. and Wiener, M. (2002). Classification and regression by randomForest. R News 2.
     Rhodes, J. S., Cutler, A. and Moon, K. R. (2023). Geometry- and accuracy-preserving random
     forest proximities. IEEE Transactions on Pattern Analysis and Machine Intelligence 45.
     """

@@ -218,12 +218,14 @@ def test_a_fit_forgets_what_was_known_of_the_last():
 def test_a_warm_start_and_trees_taken_away():
     X, y = load_diabetes(return_X_y=True)
     forest = RandomForestRegressor(4, random_state=0, warm_start=True).fit(X, y)
-    few = forest.predict_quantiles(X, 0.3)
+    few, interval = forest.predict_quantiles(X, 0.3), forest.predict_interval(X)
     forest.set_params(n_estimators=9).fit(X, y)
     whole = RandomForestRegressor(9, random_state=0).fit(X, y)
     np.testing.assert_array_equal(forest.predict_quantiles(X, 0.3), whole.predict_quantiles(X, 0.3))
+    np.testing.assert_array_equal(forest.predict_interval(X), whole.predict_interval(X))
     forest.estimators_ = forest.estimators_[:4]
     np.testing.assert_array_equal(forest.predict_quantiles(X, 0.3), few)
+    np.testing.assert_array_equal(forest.predict_interval(X), interval)
 
 
 def test_another_table_is_refused():

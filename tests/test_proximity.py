@@ -109,7 +109,7 @@ def test_a_row_apart_has_the_highest_score():
 
 
 def test_gap_proximities_predict_what_the_forest_predicts_out_of_bag():
-    """Rhodes, Cutler and Moon (2023), theorem 1, for means: rows sum to 1."""
+    """What Rhodes, Cutler and Moon (2023) prove of them; and rows sum to 1."""
     X = load_iris().data
     X, y = X[:, :3], X[:, 3]
     forest = RandomForestRegressor(60, random_state=0, oob_score=True).fit(X, y)
