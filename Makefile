@@ -19,6 +19,7 @@ bench: .venv/installed
 	.venv/bin/python -m benchmarks speed
 	.venv/bin/python -m benchmarks groups
 	.venv/bin/python -m benchmarks categorical
+	.venv/bin/python -m benchmarks intervals
 	.venv/bin/python -m benchmarks startup
 	.venv/bin/python -m benchmarks identity
 	.venv/bin/python -m benchmarks tables

@@ -7,6 +7,7 @@ from forest.estimators import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from forest.proximity import nearest_rows, outlier_scores, proximity
 
 __all__ = [
     "BaggingClassifier",
@@ -15,4 +16,7 @@ __all__ = [
     "ExtraTreesRegressor",
     "RandomForestClassifier",
     "RandomForestRegressor",
+    "nearest_rows",
+    "outlier_scores",
+    "proximity",
 ]

@@ -44,6 +44,8 @@ from cart.training import (
 from cart.traverse import leaf_ids
 from forest.bootstrap import plan_bootstrap
 from forest.grow import GrowthInterrupted, grow_trees
+from forest.intervals import predict_interval
+from forest.jackknife import standard_error
 from forest.oob import (
     OutOfBag,
     default_score,
@@ -52,6 +54,8 @@ from forest.oob import (
     vote_out_of_bag,
 )
 from forest.progress import Watch
+from forest.quantiles import predict_quantiles
+from forest.training_rows import keep_leaves, remember
 from forest.vote import RULES, combine, soft_vote, vote, weights_of
 from forest.weights import balance_subsample, combine_weights
 
@@ -263,6 +267,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
                 self._learn_to_vote(votes, stack)
                 if is_judged:
                     self._judge_out_of_bag(votes, target)
+            remember(self, X, target)
         return self
 
     def _combine_weights(self, weight, y, target):
@@ -593,6 +598,26 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
             )
         super()._judge_out_of_bag(votes, target)
 
+    def predict_proba_std(self, X):
+        """Standard errors of the class shares of `predict_proba`.
+
+        From the infinitesimal jackknife with its correction for a finite number of trees (Wager,
+        Hastie and Efron 2014); see `forest.jackknife.standard_error`, also for what is refused.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), float64, or a list of them, one per output
+            Columns in the order of `classes_`.
+        """
+        error = standard_error(self, self._check_X(X))
+        if self.n_outputs_ == 1:
+            return error[:, 0]
+        return [error[:, k, :n] for k, n in enumerate(self.n_classes_)]
+
     def _keep_out_of_bag(self, values):
         self.oob_decision_function_ = (
             values[:, 0] if self.n_outputs_ == 1 else values.transpose(0, 2, 1)
@@ -608,6 +633,97 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         **BaseForest._parameter_constraints,
         "criterion": REGRESSOR_CRITERION,
     }
+
+    def predict(self, X, check_input=True, return_std=False):
+        """Value of the leaf, the mean over trees.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        check_input : bool, default=True
+            False skips the checks: X is an array of that `precision` in C order.
+        return_std : bool, default=False
+            Return the standard error of the prediction too, from the infinitesimal jackknife with
+            its correction for a finite number of trees (Wager, Hastie and Efron 2014); see
+            `forest.jackknife.standard_error`, also for what is refused. `predict_interval` is
+            about y, this about the prediction.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
+        error : ndarray of the same shape
+            With `return_std` only.
+        """
+        mean = super().predict(X, check_input)
+        if not return_std:
+            return mean
+        error = standard_error(self, self._check_X(X, check_input))[:, :, 0]
+        return mean, error[:, 0] if self.n_outputs_ == 1 else error
+
+    def predict_quantiles(self, X, q, in_bag=False):
+        """Quantiles of y given x: quantile regression forests (Meinshausen 2006).
+
+        The smallest y of the training table whose cumulative weight reaches q, without
+        interpolation; see `forest.quantiles.predict_quantiles` for the weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        q : float, or array-like of shape (n_quantiles,)
+            From 0 to 1, in any order.
+        in_bag : bool, default=False
+            Count only the rows that each tree was grown on, as often as they were drawn.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or (n_samples, n_quantiles) where q is no scalar, float64
+        """
+        return predict_quantiles(self, X, q, in_bag)
+
+    def predict_interval(self, X, coverage=0.9):
+        """Intervals that hold y with a given probability, calibrated on out-of-bag rows.
+
+        Conformalised quantile regression (Romano, Patterson and Candes 2019) of out-of-bag
+        residuals; see `forest.intervals.predict_interval` for the steps. Needs a bootstrap.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        coverage : float, default=0.9
+            Between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2), float64
+            Lower and upper bound.
+        """
+        return predict_interval(self, X, coverage)
+
+    def keep_leaves(self, X=None, y=None):
+        """Keep the leaf of every training row, which quantiles and intervals need.
+
+        A fitted forest does that by itself when it is asked for them. To be called before a
+        forest is pickled that is to predict quantiles afterwards (for intervals, call
+        `predict_interval` once instead); and with the training table for a forest that does not
+        know it, because it was copied, unpickled or converted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+        y : array-like of shape (n_samples,), optional
+            The training table.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the trees were not grown on that table.
+        """
+        keep_leaves(self, X, y)
+        return self
 
     def _keep_out_of_bag(self, values):
         values = values[:, :, 0]

@@ -5,19 +5,17 @@ they give, or of the one class that each of them prefers. A rule says which ball
 what weighs them; `forest.stack` holds the rule that learns its weights.
 """
 
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy.sparse import issparse
 
 from cart.packed import Rows
 from cart.traverse import sum_of_values
+from forest.threads import in_parts
 
 # Fewer rows per thread are sent faster by one.
-_MIN_ROWS_PER_WORKER = 1024
+MIN_ROWS_PER_WORKER = 1024
 # Outputs of single trees that are held at a time.
 _BLOCK_VALUES = 1 << 21
 
@@ -120,31 +118,29 @@ def weights_of(scores):
     return np.fmax(scores, 0.0)
 
 
-def outputs_of_trees(packed, X, n_outputs):
+def values_of_trees(packed, X, n_jobs=None):
     """What each tree gives each row.
 
     Parameters
     ----------
     packed : cart.packed.Packed
     X : ndarray of shape (n_rows, n_features), float32 or float64, C order, or csr_matrix
-    n_outputs : int
+    n_jobs : int or None
 
     Returns
     -------
-    ndarray of shape (n_rows, n_trees, n_outputs, n_values), float64
+    ndarray of shape (n_trees, n_rows, n_outputs * n_values), float64
     """
-    n_trees, n_values = len(packed.start) - 1, packed.value.shape[1]
-    out = np.zeros((n_trees, X.shape[0], n_values))
+    n_trees = len(packed.start) - 1
+    values = np.zeros((n_trees, X.shape[0], packed.value.shape[1]))
     X = X if issparse(X) else Rows.of(packed, X)
-    for tree in range(n_trees):
-        sum_of_values(packed, X, tree, tree + 1, out=out[tree])
-    return out.transpose(1, 0, 2).reshape(-1, n_trees, n_outputs, n_values // n_outputs)
 
+    def fill(first_tree, end_tree):
+        for tree in range(first_tree, end_tree):
+            sum_of_values(packed, X, tree, tree + 1, out=values[tree])
 
-def blocks_of_rows(n_rows, n_models, n_values):
-    """Slices of rows, so many at a time that all their outputs fit into _BLOCK_VALUES numbers."""
-    step = max(1, _BLOCK_VALUES // (n_models * n_values))
-    return [slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
+    in_parts(fill, n_trees, n_jobs)
+    return values
 
 
 def vote(packed, X, n_outputs, decide, n_jobs=None):
@@ -152,19 +148,30 @@ def vote(packed, X, n_outputs, decide, n_jobs=None):
 
     Parameters
     ----------
-    packed, X, n_outputs : see `outputs_of_trees`
+    packed, X : see `values_of_trees`
+    n_outputs : int
     decide : callable
-        `decide(outputs)` is the vote on some rows, (n_rows, n_outputs, n_values).
+        `decide(outputs)` is the vote on some rows, (n_rows, n_outputs, n_values); see `combine`.
     n_jobs : int or None
 
     Returns
     -------
     ndarray of shape (n_samples, n_outputs, n_values), float64
     """
-    blocks = blocks_of_rows(X.shape[0], len(packed.start) - 1, packed.value.shape[1])
-    with ThreadPoolExecutor(effective_n_jobs(n_jobs)) as pool:
-        votes = pool.map(lambda rows: decide(outputs_of_trees(packed, X[rows], n_outputs)), blocks)
-        return np.concatenate(list(votes))
+    n_trees, width = len(packed.start) - 1, packed.value.shape[1]
+    shape = (n_outputs, width // n_outputs)
+    out = np.empty((X.shape[0], *shape))
+    # The same blocks for every n_jobs: a matrix product may depend on the shape in its last bits.
+    block = max(1, _BLOCK_VALUES // (n_trees * width))
+
+    def fill(first, end):
+        for begin in range(first * block, min(end * block, len(out)), block):
+            rows = slice(begin, begin + block)
+            values = values_of_trees(packed, X[rows])
+            out[rows] = decide(values.transpose(1, 0, 2).reshape(-1, n_trees, *shape))
+
+    in_parts(fill, -(-len(out) // block), n_jobs)
+    return out
 
 
 def soft_vote(packed, X, n_jobs=None):
@@ -180,19 +187,11 @@ def soft_vote(packed, X, n_jobs=None):
     -------
     ndarray of shape (n_samples, n_values), float64
     """
-    n_trees, n_values = len(packed.start) - 1, packed.value.shape[1]
-    n_parts = min(effective_n_jobs(n_jobs), X.shape[0] // _MIN_ROWS_PER_WORKER)
-    if n_parts < 2:
-        return sum_of_values(packed, X) / n_trees
-    out = np.zeros((X.shape[0], n_values))
-    bounds = np.linspace(0, X.shape[0], n_parts + 1).astype(int)
-    # Not joblib: its pool takes about as long to start and stop as 25,000 rows take.
-    with ThreadPoolExecutor(n_parts) as pool:
-        tasks = [
-            pool.submit(sum_of_values, packed, X[first:end], out=out[first:end])
-            for first, end in pairwise(bounds)
-        ]
-    for task in tasks:
-        task.result()
-    out /= n_trees
+    out = np.zeros((X.shape[0], packed.value.shape[1]))
+
+    def add(first, end):
+        sum_of_values(packed, X[first:end], out=out[first:end])
+
+    in_parts(add, X.shape[0], n_jobs, MIN_ROWS_PER_WORKER)
+    out /= len(packed.start) - 1
     return out

@@ -1,0 +1,165 @@
+"""Prediction intervals: a band of residual quantiles, calibrated on out-of-bag rows."""
+
+from dataclasses import dataclass, field
+from math import ceil
+
+import numpy as np
+
+from cart.target import encode_numbers
+from forest.quantiles import out_of_bag_quantiles, quantiles_of
+from forest.training_rows import (
+    TrainingRows,
+    forget,
+    keep_leaves,
+    list_rows,
+    training_table,
+)
+
+# Rows per leaf of the forest of the spread: with fewer, it takes noise for spread.
+_SPREAD_LEAF = 20
+# Narrowest band that scores are divided by, in mean widths.
+_MIN_WIDTH = 1e-3
+
+
+@dataclass
+class Spread:
+    """A forest that tells where residuals are large, and the residuals of its training rows."""
+
+    trees: list  # of cart.tree.Tree: those that the residuals are of
+    forest: object
+    rows: TrainingRows  # in the order of the residuals
+    margins: dict = field(default_factory=dict)  # of each coverage: see `_find_margin`
+
+
+def predict_interval(forest, X, coverage=0.9):
+    """Intervals that hold y with a given probability, calibrated on out-of-bag rows.
+
+    The method is conformalised quantile regression (Romano, Patterson and Candes 2019), with
+    out-of-bag rows in the place of a calibration set, and in the place of y its residual:
+
+    1. r_i = y_i - the out-of-bag prediction of row i.
+    2. A second forest is grown on |r_i|, with at least 20 rows per leaf: its leaves hold rows
+       with residuals of similar size. (Trees grown on y divide rows by their mean; where the noise
+       depends on other features, their quantiles are too wide where it is low and too narrow
+       where it is high.) It is grown at the first call and kept with the forest.
+    3. Band: quantiles (1 - coverage) / 2 and (1 + coverage) / 2 of the residuals, under the
+       weights of the second forest (Meinshausen 2006), see `predict_quantiles`.
+    4. Score of row i: max(low_i - r_i, r_i - high_i) / (high_i - low_i), its band taken from the
+       trees of the second forest for which it is out of bag, without the row itself. To divide
+       by the width makes the correction proportional to the spread (Kivaranovic, Johnson and
+       Leeb 2020); a width counts as at least 0.001 of the mean width.
+    5. With Q the ceil((n + 1) * coverage)-th smallest of the n scores, the interval is the
+       prediction plus [low - Q * width, high + Q * width].
+
+    The coverage is one over all x, of new rows like those of the training table. It is not
+    guaranteed, since out-of-bag scores are not independent of the forest, but holds closely:
+    `python -m benchmarks intervals`. Row weights count in both forests; in the calibration every
+    row counts the same.
+
+    Parameters
+    ----------
+    forest : fitted forest regressor with one output, grown with a bootstrap
+    X : array-like of shape (n_samples, n_features)
+    coverage : float, default=0.9
+        Between 0 and 1.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, 2), float64
+        Lower and upper bound.
+
+    Raises
+    ------
+    ValueError
+        If coverage is not between 0 and 1, or too high for the number of rows ever out of bag; if
+        the forest has no bootstrap, several outputs, or does not know its training table (see
+        `keep_leaves`).
+    sklearn.exceptions.NotFittedError
+
+    References
+    ----------
+    Romano, Y., Patterson, E. and Candes, E. (2019). Conformalized quantile regression. NeurIPS 32.
+    Kivaranovic, D., Johnson, K. D. and Leeb, H. (2020). Adaptive, distribution-free prediction
+    intervals for deep networks. AISTATS 23.
+    Johansson, U., Bostrom, H., Lofstrom, T. and Linusson, H. (2014). Regression conformal
+    prediction with random forests. Machine Learning 97. (Calibration on out-of-bag rows.)
+    """
+    X = forest._check_X(X)
+    if not 0.0 < coverage < 1.0:
+        raise ValueError(f"coverage must lie between 0 and 1, got {coverage!r}.")
+    spread = _spread_of(forest)
+    if coverage not in spread.margins:
+        spread.margins[coverage] = _find_margin(spread, coverage)
+    margin, least_width = spread.margins[coverage]
+    rows = spread.rows
+    band = quantiles_of(
+        spread.forest, spread.forest._check_X(X), rows.members, rows.mass, rows.y,
+        _levels(coverage),
+    )  # fmt: skip
+    widened = margin * np.maximum(band[:, 1] - band[:, 0], least_width)
+    band += forest.predict(X, check_input=False)[:, np.newaxis]
+    band[:, 0] -= widened
+    band[:, 1] += widened
+    return band
+
+
+def _levels(coverage):
+    return np.array([(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0])
+
+
+def _spread_of(forest):
+    """The spread of a forest's residuals, found when first asked for and kept with it."""
+    trees = [estimator.tree_ for estimator in forest.estimators_]
+    if not hasattr(forest, "_spread") or forest._spread.trees != trees:
+        forest._spread = _find_spread(forest, trees)
+    return forest._spread
+
+
+def _find_spread(forest, trees):
+    if not forest.bootstrap:
+        raise ValueError(
+            "predict_interval is calibrated on out-of-bag rows, but bootstrap=False leaves none "
+            "out; fit with bootstrap=True."
+        )
+    keep_leaves(forest)  # refuses a table that was changed since the fit
+    X, y = training_table(forest)
+    votes, _ = forest._votes_out_of_bag(X, encode_numbers(y))
+    known = votes.n_trees > 0
+    if not known.any():
+        raise ValueError("No row is out of bag for any tree: draw fewer rows with max_samples.")
+    residuals = y[known] - votes.values[known, 0, 0]
+    grown = type(forest)(
+        len(trees), min_samples_leaf=_SPREAD_LEAF, bootstrap=True, n_jobs=forest.n_jobs,
+        random_state=forest.estimators_[0].random_state, precision=forest.precision,
+        categorical_features=getattr(forest, "is_categorical_", None),
+    )  # fmt: skip
+    weight = None if forest._row_weight is None else forest._row_weight[known]
+    groups = forest._plan.groups
+    groups = None if groups is None else groups[known]
+    grown.fit(X[known], np.abs(residuals), weight, groups=groups)
+    rows = list_rows(grown, grown._check_X(X[known]), residuals)
+    forget(grown)  # its table: the residuals are all that is asked for
+    return Spread(trees, grown, rows)
+
+
+def _find_margin(spread, coverage):
+    """By how many widths the band is to be widened, and the least width.
+
+    Returns
+    -------
+    margin, least_width : float
+    """
+    band = out_of_bag_quantiles(spread.forest, spread.rows, _levels(coverage))
+    known = ~np.isnan(band[:, 0])
+    low, high = band[known].T
+    n_known = len(low)
+    place = ceil((n_known + 1) * coverage)
+    if place > n_known:
+        raise ValueError(
+            f"coverage={coverage} needs at least {ceil(coverage / (1.0 - coverage))} rows that "
+            f"were ever out of bag, but there are {n_known}."
+        )
+    least_width = max(_MIN_WIDTH * np.mean(high - low), np.finfo(np.float64).tiny)
+    beyond = np.maximum(low - spread.rows.y[known], spread.rows.y[known] - high)
+    scores = beyond / np.maximum(high - low, least_width)
+    return np.partition(scores, place - 1)[place - 1], least_width

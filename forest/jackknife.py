@@ -1,0 +1,126 @@
+"""Standard errors of predictions: the infinitesimal jackknife for bagging."""
+
+from warnings import warn
+
+import numpy as np
+
+from forest.training_rows import bootstrap_of
+from forest.vote import values_of_trees
+
+# Values of trees that are held at a time, and centred counts: 32 MB each.
+_BLOCK_VALUES = 1 << 22
+
+
+def standard_error(forest, X):
+    """Standard error of the mean over trees of every value that a forest predicts.
+
+    With N_bi the count of row i in bag for tree b, t_b(x) the value of tree b, and B trees on n
+    rows, the variance is (Wager, Hastie and Efron 2014, equations 5 and 7)
+
+        V = sum_i Cov_i^2 - n / B^2 * sum_b (t_b(x) - t(x))^2,
+        Cov_i = 1 / B * sum_b (N_bi - 1) (t_b(x) - t(x)),
+
+    where t(x) is the mean over trees. The second term is the bias that a finite number of trees
+    leaves in the first one. The error is that of the prediction as an estimate of its own
+    expectation over training tables; the noise of y is not in it.
+
+    Parameters
+    ----------
+    forest : fitted forest
+    X : ndarray of shape (n_rows, n_features), float32 or float64, C order, or csr_matrix
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_outputs, n_values), float64
+
+    Raises
+    ------
+    ValueError
+        If the trees do not draw as many rows as there are, all with the same probability; or if
+        there is only one tree.
+
+    Warns
+    -----
+    UserWarning
+        If an estimated variance is negative: it counts as 0.
+
+    References
+    ----------
+    Wager, S., Hastie, T. and Efron, B. (2014). Confidence intervals for random forests: the
+    jackknife and the infinitesimal jackknife. Journal of Machine Learning Research 15.
+    """
+    _require_plain_bootstrap(forest)
+    packed, bootstrap = forest._packed(), bootstrap_of(forest)
+    n_trees, n_values = len(forest.estimators_), packed.value.shape[1]
+    counts = np.array([bootstrap.counts(t).astype(np.uint16) for t in range(n_trees)])
+    block = max(1, _BLOCK_VALUES // (n_trees * n_values))
+    is_gram = min(block, X.shape[0]) * n_values > n_trees
+    gram = _gram(counts) if is_gram else None
+    variance = np.empty((X.shape[0], n_values))
+    for begin in range(0, X.shape[0], block):
+        end = min(begin + block, X.shape[0])
+        values = values_of_trees(packed, X[begin:end], forest.n_jobs).reshape(n_trees, -1)
+        values -= values.mean(axis=0)
+        spread = np.einsum("bj,bj->j", values, values)
+        if is_gram:
+            squares = np.einsum("bj,bj->j", values, gram @ values)
+        else:
+            squares = sum(((part.T @ values) ** 2).sum(axis=0) for part in _centred(counts))
+        of_block = (squares - counts.shape[1] * spread) / n_trees**2
+        variance[begin:end] = of_block.reshape(end - begin, n_values)
+    return _root(variance, n_trees, counts.shape[1]).reshape(X.shape[0], forest.n_outputs_, -1)
+
+
+def _require_plain_bootstrap(forest):
+    advice = "Fit with bootstrap=True, max_samples=None and no weights."
+    if not forest.bootstrap:
+        raise ValueError(f"The infinitesimal jackknife needs a bootstrap. {advice}")
+    if forest._row_weight is not None or forest.class_weight is not None:
+        raise ValueError(
+            "The infinitesimal jackknife needs rows that are all drawn with the same probability, "
+            f"but sample_weight or class_weight was given. {advice}"
+        )
+    if not forest._plan.is_plain:
+        raise ValueError(
+            "The infinitesimal jackknife is one of trees that draw as many rows as there are, with "
+            f"replacement: no max_samples, replace=False, stratify, groups or in_bag. {advice}"
+        )
+    if forest.voting != "soft":
+        raise ValueError(
+            f'The infinitesimal jackknife is one of means over trees (voting="soft"), not of '
+            f"voting={forest.voting!r}."
+        )
+    if len(forest.estimators_) < 2:
+        raise ValueError("A standard error needs at least two trees.")
+
+
+def _centred(counts):
+    """Blocks of rows of the centred counts: float64 arrays of shape (n_trees, n_rows)."""
+    n_trees, n_samples = counts.shape
+    width = max(1, _BLOCK_VALUES // n_trees)
+    for first in range(0, n_samples, width):
+        yield counts[:, first : first + width] - 1.0
+
+
+def _gram(counts):
+    """Products of the trees' centred counts, (n_trees, n_trees) float64.
+
+    They make the sum over training rows the same small product for every x. All its terms are
+    whole numbers: it is exact.
+    """
+    gram = np.zeros((len(counts), len(counts)))
+    for part in _centred(counts):
+        gram += part @ part.T
+    return gram
+
+
+def _root(variance, n_trees, n_samples):
+    n_negative = np.count_nonzero(variance < 0.0)
+    if n_negative:
+        warn(
+            f"{n_negative} of {variance.size} estimated variances are negative and count as 0: "
+            f"{n_trees} trees are too few for {n_samples} training rows. Their number should be "
+            f"of the order of the rows': n_estimators={max(2 * n_trees, n_samples)}.",
+            stacklevel=4,
+        )
+    return np.sqrt(np.maximum(variance, 0.0))

@@ -1,0 +1,273 @@
+"""The training rows in every leaf, in the order of y, and quantiles over the leaves of a row.
+
+A training row goes by its rank: its place in the stable order of y. The list of a tree holds the
+ranks leaf after leaf, leaves in the order of their numbers, and ascending within a leaf. The last
+rank of a leaf stands as its complement, a negative number, so that a list needs no second array
+that says where its leaves end.
+"""
+
+import numpy as np
+
+from cart.jit import entry_kernel, inline_kernel
+from cart.nodes import LEAF
+
+# A cumulative weight that falls short of q by no more than this has reached it: far above what
+# rounding makes of a sum of weights, far below what a row can weigh.
+TOLERANCE = 1e-10
+# A tree that has no say on a row.
+NO_LEAF = -1
+# Ranks whose weights are summed in advance: a quantile skips them in one step.
+_GROUP = 128
+
+
+@inline_kernel
+def _rank_of(entry):
+    return entry if entry >= 0 else ~entry
+
+
+@entry_kernel
+def group_by_leaf(leaf, is_drawn, children_left, n_node_samples, end, n_drawn, members):
+    """List the rows of one tree leaf by leaf.
+
+    Parameters
+    ----------
+    leaf : ndarray of shape (n_samples,), int64
+        Number of the leaf of each rank.
+    is_drawn : ndarray of shape (n_samples,), bool
+        Was the tree grown on the rank?
+    children_left, n_node_samples : ndarray of shape (n_nodes,), int32
+        Of the tree.
+    end, n_drawn : ndarray of shape (n_nodes,), int64
+        Scratch.
+    members : ndarray of shape (n_samples,), int32
+        Is filled.
+
+    Returns
+    -------
+    bool
+        False if a leaf does not hold as many of the rows it was grown on as the tree says: then
+        this is not the table that the tree was grown on, and nothing is listed.
+    """
+    end[:] = 0
+    n_drawn[:] = 0
+    for rank in range(leaf.shape[0]):
+        end[leaf[rank]] += 1
+        n_drawn[leaf[rank]] += is_drawn[rank]
+    total = 0
+    for node in range(end.shape[0]):
+        if children_left[node] == LEAF and n_drawn[node] != n_node_samples[node]:
+            return False
+        total += end[node]
+        end[node] = total - end[node]  # the first place, which moves to the end below
+    for rank in range(leaf.shape[0]):
+        members[end[leaf[rank]]] = rank
+        end[leaf[rank]] += 1
+    for node in range(end.shape[0]):
+        if children_left[node] == LEAF:
+            members[end[node] - 1] = ~members[end[node] - 1]
+    return True
+
+
+@entry_kernel
+def list_draws(members, counts, drawn):
+    """List the rows that a tree was grown on, each as often as it was drawn.
+
+    Parameters
+    ----------
+    members : ndarray of shape (n_samples,), int32
+        From `group_by_leaf`.
+    counts : ndarray of shape (n_samples,), int64
+        How often each rank was drawn; every leaf has one that was.
+    drawn : ndarray of shape (n_draws,), int32
+        Is filled, as `members` is.
+    """
+    at = 0
+    for i in range(members.shape[0]):
+        rank = _rank_of(members[i])
+        for _ in range(counts[rank]):
+            drawn[at] = rank
+            at += 1
+        if members[i] < 0:
+            drawn[at - 1] = ~drawn[at - 1]
+
+
+@entry_kernel
+def find_starts(leaf, children_left, members, first, start):
+    """Where the lists of some leaves of one tree begin.
+
+    Parameters
+    ----------
+    leaf : ndarray of shape (n_rows,), int64
+        Numbers of leaves.
+    children_left : ndarray of shape (n_nodes,), int32
+    members : ndarray of shape (n_members,), int32
+        From `group_by_leaf` or `list_draws`.
+    first : ndarray of shape (n_nodes,), int32
+        Scratch.
+    start : ndarray of shape (n_rows,), int32
+        Is filled.
+    """
+    at = 0
+    for node in range(children_left.shape[0]):
+        if children_left[node] == LEAF:
+            first[node] = at
+            while members[at] >= 0:
+                at += 1
+            at += 1
+    for i in range(leaf.shape[0]):
+        start[i] = first[leaf[i]]
+
+
+@entry_kernel
+def find_own_starts(members, counts, first_rank, start):
+    """Where the leaves of some training rows begin in a tree that was not grown on them.
+
+    Parameters
+    ----------
+    members : ndarray of shape (n_samples,), int32
+        From `group_by_leaf`.
+    counts : ndarray of shape (n_samples,), int64
+        How often each rank was drawn.
+    first_rank : int
+    start : ndarray of shape (n_rows,), int32
+        Is filled for the ranks first_rank..first_rank + n_rows - 1: NO_LEAF where one was drawn.
+    """
+    first = 0
+    for i in range(members.shape[0]):
+        rank = _rank_of(members[i])
+        if first_rank <= rank < first_rank + start.shape[0]:
+            start[rank - first_rank] = first if counts[rank] == 0 else NO_LEAF
+        if members[i] < 0:
+            first = i + 1
+
+
+@inline_kernel
+def _weigh_leaf(members, first, own, mass):
+    """Mass of the rows in the leaf whose list begins at `first`, without `own`; their number."""
+    total = 0.0
+    at = first
+    while True:
+        rank = _rank_of(members[at])
+        if rank != own:
+            total += mass[rank]
+        if members[at] < 0:
+            return total, at + 1 - first
+        at += 1
+
+
+@inline_kernel
+def _add_leaf(members, first, own, mass, total, weight, group_weight, with_groups):
+    """Add the share that each row has in the mass of its leaf."""
+    at = first
+    while True:
+        rank = _rank_of(members[at])
+        if rank != own:
+            share = mass[rank] / total
+            weight[rank] += share
+            if with_groups:
+                group_weight[rank // _GROUP] += share
+        if members[at] < 0:
+            return
+        at += 1
+
+
+@inline_kernel
+def _clear_leaf(members, first, weight, group_weight):
+    at = first
+    while True:
+        rank = _rank_of(members[at])
+        weight[rank] = 0.0
+        group_weight[rank // _GROUP] = 0.0
+        if members[at] < 0:
+            return
+        at += 1
+
+
+@inline_kernel
+def _read_quantiles(levels, n_voters, y, weight, group_weight, out):
+    """Quantiles of y under weights whose sum is n_voters; `levels` ascend."""
+    end = group_weight.shape[0]
+    while group_weight[end - 1] == 0.0:
+        end -= 1
+    group = 0
+    before = 0.0  # weight of the groups before
+    for k in range(levels.shape[0]):
+        goal = (levels[k] - TOLERANCE) * n_voters
+        while group < end - 1 and (
+            group_weight[group] == 0.0 or before + group_weight[group] < goal
+        ):
+            before += group_weight[group]
+            group += 1
+        found = 0
+        reached = before
+        for rank in range(group * _GROUP, min((group + 1) * _GROUP, weight.shape[0])):
+            if weight[rank] > 0.0:
+                found = rank
+                reached += weight[rank]
+                if reached >= goal:
+                    break
+        out[k] = y[found]
+
+
+@entry_kernel
+def leaf_quantiles(members, start, own, mass, y, levels, weight, group_weight, total, out):
+    """Quantiles of y over the leaves of each row, every tree with the same weight.
+
+    Parameters
+    ----------
+    members : ndarray of shape (n_trees, n_members), int32
+        From `group_by_leaf` or `list_draws`.
+    start : ndarray of shape (n_trees, n_rows), int32
+        Where the leaf of the row begins in the list of the tree; NO_LEAF leaves the tree out.
+    own : ndarray of shape (n_rows,), int64
+        A rank that does not count for the row; -1 counts all.
+    mass : ndarray of shape (n_samples,), float64
+        Weight of each rank within a leaf; positive in total in every leaf.
+    y : ndarray of shape (n_samples,), float64
+        Ascending.
+    levels : ndarray of shape (n_levels,), float64
+        Ascending, from 0 to 1.
+    weight : ndarray of shape (n_samples,), float64
+    group_weight : ndarray of shape (ceil(n_samples / 128),), float64
+        Scratch, zeros; left as zeros.
+    total : ndarray of shape (n_trees,), float64
+        Scratch.
+    out : ndarray of shape (n_rows, n_levels), float64
+        Is filled; nan where no tree has a say.
+    """
+    n_trees, n_samples = members.shape[0], weight.shape[0]
+    for i in range(out.shape[0]):
+        n_voters = 0
+        n_entries = 0
+        for tree in range(n_trees):
+            if start[tree, i] != NO_LEAF:
+                total[tree], n = _weigh_leaf(members[tree], start[tree, i], own[i], mass)
+                n_voters += 1
+                n_entries += n
+        if n_voters == 0:
+            out[i] = np.nan
+            continue
+        # Where most rows have a weight, groups are summed, and all is cleared, at once.
+        is_dense = n_entries > n_samples
+        for tree in range(n_trees):
+            if start[tree, i] != NO_LEAF:
+                _add_leaf(
+                    members[tree], start[tree, i], own[i], mass, total[tree], weight,
+                    group_weight, not is_dense,
+                )  # fmt: skip
+        if is_dense:
+            for rank in range(n_samples):
+                group_weight[rank // _GROUP] += weight[rank]
+        _read_quantiles(levels, n_voters, y, weight, group_weight, out[i])
+        if is_dense:
+            weight[:] = 0.0
+            group_weight[:] = 0.0
+            continue
+        for tree in range(n_trees):
+            if start[tree, i] != NO_LEAF:
+                _clear_leaf(members[tree], start[tree, i], weight, group_weight)
+
+
+def create_scratch(n_samples, n_trees):
+    """The scratch `weight`, `group_weight` and `total` of `leaf_quantiles`."""
+    return np.zeros(n_samples), np.zeros(-(-n_samples // _GROUP)), np.empty(n_trees)

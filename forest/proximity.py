@@ -1,0 +1,242 @@
+"""Proximities: rows are near that a forest sends into the same leaves."""
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_is_fitted
+
+PAIRS = ("all", "out_of_bag", "gap")
+# Rows whose proximities are held at a time, where not all are returned.
+_BLOCK_ROWS = 1024
+# Pairs of rows whose common trees are counted at a time.
+_BLOCK_PAIRS = 1 << 20
+
+
+def proximity(forest, X, Y=None, pairs="all"):
+    """Proximities of rows in a forest.
+
+    Parameters
+    ----------
+    forest : fitted random forest, ours or scikit-learn's
+    X : array-like of shape (n_samples, n_features)
+        The training table, unless `pairs` is "all".
+    Y : array-like of shape (n_others, n_features), optional
+        The rows that those of X are compared with, with `pairs="all"`; X by default.
+    pairs : {"all", "out_of_bag", "gap"}, default="all"
+        "all": the share of trees in which rows i and j lie in the same leaf (Breiman and Cutler).
+
+        "out_of_bag": the same, of the trees for which both rows are out of bag; 0 where there are
+        none. It is `oob.prox` of R's randomForest (Liaw and Wiener 2002).
+
+        "gap": geometry- and accuracy-preserving proximities (Rhodes, Cutler and Moon 2023). The
+        mean, over the trees for which i is out of bag, of the share that row j has in the draws
+        in the leaf of i. Not symmetric, 0 for a row and itself; a row's sum is 1, and the mean of
+        y under it is the out-of-bag prediction of a forest of means. A row that was never out of
+        bag has none.
+
+    Returns
+    -------
+    scipy.sparse.csr_matrix of shape (n_samples, n_samples or n_others), float64
+        With sorted indices; `.toarray()` makes it dense.
+
+    Raises
+    ------
+    ValueError
+        If `pairs` is unknown, or asks for out-of-bag rows that there are not: without a
+        bootstrap, or of another table than the training table.
+    sklearn.exceptions.NotFittedError
+
+    References
+    ----------
+    Breiman, L. and Cutler, A. Random forests, section "Proximities".
+    https://www.stat.berkeley.edu/~breiman/RandomForests/cc_home.htm
+    Liaw, A. and Wiener, M. (2002). Classification and regression by randomForest. R News 2.
+    Rhodes, J. S., Cutler, A. and Moon, K. R. (2023). Geometry- and accuracy-preserving random
+    forest proximities. IEEE Transactions on Pattern Analysis and Machine Intelligence 45.
+    """
+    of_rows = _Proximities(forest, X, Y, pairs)
+    return of_rows.block(0, of_rows.n_rows)
+
+
+def nearest_rows(forest, X, k, Y=None, pairs="all"):
+    """The k rows of highest proximity to every row.
+
+    Parameters
+    ----------
+    forest, X, Y, pairs : see `proximity`
+    k : int
+        At most the number of rows to choose from. Without Y a row is not its own neighbour.
+
+    Returns
+    -------
+    proximities : ndarray of shape (n_samples, k), float64
+        Descending.
+    rows : ndarray of shape (n_samples, k), int64
+        Their numbers in Y, or in X; of equal proximities the lowest number comes first.
+
+    Raises
+    ------
+    ValueError
+        See `proximity`; or if there are fewer than k rows to choose from.
+    """
+    of_rows = _Proximities(forest, X, Y, pairs)
+    n_choices = of_rows.n_others - (Y is None)
+    if not 1 <= k <= n_choices:
+        raise ValueError(f"k must lie between 1 and {n_choices}, the rows to choose from; got {k}.")
+    near = np.empty((of_rows.n_rows, k))
+    rows = np.empty((of_rows.n_rows, k), np.int64)
+    for first in range(0, of_rows.n_rows, _BLOCK_ROWS):
+        found = of_rows.block(first, min(first + _BLOCK_ROWS, of_rows.n_rows))
+        for i in range(found.shape[0]):
+            own = first + i if Y is None else None
+            near[first + i], rows[first + i] = _nearest(found, i, k, own)
+    return near, rows
+
+
+def outlier_scores(forest, X, y=None, pairs="all"):
+    """How far every row lies from the others of its class (Breiman and Cutler).
+
+    The raw score of row i is n / sum of p(i, j)^2 over the rows j of its class, itself among
+    them; a sum of 0, which needs a row that was never out of bag, counts as 1. From it the median
+    of its class is subtracted, and the rest is divided by the class's median absolute deviation
+    from that median. Breiman and Cutler look at scores above 10.
+
+    Parameters
+    ----------
+    forest, X, pairs : see `proximity`
+    y : array-like of shape (n_samples,), optional
+        Classes; by default all rows are of one.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), float64
+        A row whose raw score is the median has 0, also where the deviation is 0, which makes the
+        score of the others infinite.
+
+    Raises
+    ------
+    ValueError
+        See `proximity`; or if y is not of the length of X.
+    """
+    of_rows = _Proximities(forest, X, None, pairs)
+    n_rows = of_rows.n_rows
+    labels = np.zeros(n_rows) if y is None else column_or_1d(y)
+    check_consistent_length(of_rows.leaves, labels)
+    classes, codes = np.unique(labels, return_inverse=True)
+    indicator = np.eye(len(classes))[codes]
+    squares = np.empty(n_rows)
+    for first in range(0, n_rows, _BLOCK_ROWS):
+        end = min(first + _BLOCK_ROWS, n_rows)
+        of_class = of_rows.block(first, end).power(2) @ indicator
+        squares[first:end] = of_class[np.arange(end - first), codes[first:end]]
+    raw = n_rows / np.where(squares == 0.0, 1.0, squares)
+    scores = np.empty(n_rows)
+    for code in range(len(classes)):
+        mine = codes == code
+        beyond = raw[mine] - np.median(raw[mine])
+        with np.errstate(divide="ignore", invalid="ignore"):  # of a deviation of 0
+            scores[mine] = np.where(beyond == 0.0, 0.0, beyond / np.median(np.abs(beyond)))
+    return scores
+
+
+class _Proximities:
+    """Proximities of some rows at a time, as products of sparse indicators of leaves."""
+
+    def __init__(self, forest, X, Y, pairs):
+        check_is_fitted(forest)
+        if pairs not in PAIRS:
+            raise ValueError(f"pairs must be one of {PAIRS}, got {pairs!r}.")
+        self.pairs = pairs
+        self.leaves = self._number_leaves(forest, X)
+        self.n_rows = self.n_others = len(self.leaves)
+        self.n_trees = self.leaves.shape[1]
+        self.n_leaves = self.first_leaf[-1]
+        if pairs == "all":
+            others = self.leaves if Y is None else self._number_leaves(forest, Y)
+            self.n_others = len(others)
+            self.others = self._indicate(others).T.tocsr()
+            return
+        counts = _count_draws(forest, Y, self.n_rows)
+        self.out_of_bag = counts == 0
+        if pairs == "out_of_bag":
+            self.bits = np.packbits(self.out_of_bag, axis=1)
+            self.others = self._indicate(self.leaves, self.out_of_bag).T.tocsr()
+        else:
+            drawn = self._indicate(self.leaves, counts)
+            in_leaf = np.asarray(drawn.sum(axis=0)).ravel()
+            drawn.data /= in_leaf[drawn.indices]
+            self.others = drawn.T.tocsr()
+
+    def _number_leaves(self, forest, X):
+        """Leaves of all trees numbered together: int64 of shape (n_rows, n_trees)."""
+        n_nodes = [estimator.tree_.node_count for estimator in forest.estimators_]
+        self.first_leaf = np.concatenate(([0], np.cumsum(n_nodes)))
+        return forest.apply(X) + self.first_leaf[:-1]
+
+    def _indicate(self, leaves, values=None):
+        """Sparse matrix of shape (n_rows, n_leaves): `values` (1 by default) at the leaves."""
+        values = np.ones(leaves.shape) if values is None else values.astype(np.float64)
+        indptr = np.arange(len(leaves) + 1) * leaves.shape[1]
+        shape = (len(leaves), self.n_leaves)
+        matrix = csr_matrix((values.ravel(), leaves.ravel(), indptr), shape=shape)
+        matrix.eliminate_zeros()
+        return matrix
+
+    def block(self, first, end):
+        """Proximities of the rows first..end - 1: csr_matrix of shape (end - first, n_others)."""
+        leaves = self.leaves[first:end]
+        if self.pairs == "all":
+            found = self._indicate(leaves) @ self.others
+            found.data /= self.n_trees
+        else:
+            out_of_bag = self.out_of_bag[first:end]
+            found = self._indicate(leaves, out_of_bag) @ self.others
+            if self.pairs == "out_of_bag":
+                found.data /= self._count_common_trees(found, first)
+            else:
+                n_trees = np.repeat(out_of_bag.sum(axis=1), np.diff(found.indptr))
+                found.data /= n_trees
+        found.sort_indices()
+        return found
+
+    def _count_common_trees(self, found, first_row):
+        """For how many trees both rows of each pair in `found` are out of bag."""
+        row = np.repeat(np.arange(first_row, first_row + found.shape[0]), np.diff(found.indptr))
+        common = np.empty(found.nnz, np.int64)
+        for first in range(0, found.nnz, _BLOCK_PAIRS):
+            some = slice(first, first + _BLOCK_PAIRS)
+            both = self.bits[row[some]] & self.bits[found.indices[some]]
+            common[some] = np.bitwise_count(both).sum(axis=1)
+        return common
+
+
+def _count_draws(forest, Y, n_rows):
+    """How often each row was drawn for each tree: int64 of shape (n_rows, n_trees)."""
+    if Y is not None:
+        raise ValueError('Y takes pairs="all": rows are out of bag in the training table only.')
+    if not forest.bootstrap:
+        raise ValueError(
+            "The forest was fitted with bootstrap=False: no row is out of bag. Fit it with "
+            'bootstrap=True, or take pairs="all".'
+        )
+    if n_rows != forest._n_samples:
+        raise ValueError(
+            f"X has {n_rows} rows, but the forest was fitted on {forest._n_samples}: out-of-bag "
+            "proximities are those of the training table."
+        )
+    return np.array([np.bincount(rows, minlength=n_rows) for rows in forest.estimators_samples_]).T
+
+
+def _nearest(found, i, k, own):
+    """The k highest values of row i and their columns, without the column `own`."""
+    entries = slice(found.indptr[i], found.indptr[i + 1])
+    columns, values = found.indices[entries], found.data[entries]
+    if own is not None:
+        values, columns = values[columns != own], columns[columns != own]
+    best = np.argsort(-values, kind="stable")[:k]
+    n_more = k - len(best)
+    if n_more:  # rows without proximity, the lowest numbers first
+        taken = columns if own is None else np.append(columns, own)
+        free = np.setdiff1d(np.arange(k + 1 + len(columns)), taken)[:n_more]
+        return np.append(values[best], np.zeros(n_more)), np.append(columns[best], free)
+    return values[best], columns[best]

@@ -1,0 +1,187 @@
+"""Quantile regression forests: the distribution of y that the leaves of a row give it."""
+
+import numpy as np
+from scipy.sparse import issparse
+
+from cart.packed import Rows
+from cart.traverse import leaf_ids
+from forest.leaves import (
+    create_scratch,
+    find_own_starts,
+    find_starts,
+    leaf_quantiles,
+    list_draws,
+)
+from forest.threads import in_parts
+from forest.training_rows import bootstrap_of, training_rows
+
+# Starts of leaves that are held at a time: 16 MB per thread.
+_BLOCK_STARTS = 1 << 22
+# Fewer rows per thread are answered faster by one.
+_MIN_ROWS_PER_WORKER = 256
+
+
+def predict_quantiles(forest, X, q, in_bag=False):
+    """Quantiles of y given x: quantile regression forests (Meinshausen 2006).
+
+    The weight of training row i for a row x is the mean over trees of
+
+        1[i lies in the leaf of x] * w_i / (sum of w_j over the rows j in that leaf)
+
+    (the paper's equations 4 and 5, where all w_i are 1). The estimated distribution of y is
+    F(y | x), the sum of the weights of the rows with y_i <= y (equation 6), and the quantile is
+    its inverse, without interpolation: the smallest y_i of positive weight with F(y_i | x) >= q.
+    q=0 gives the lowest y of positive weight, q=1 the highest. A cumulative weight that falls
+    short of q by no more than 1e-10 counts as q: sums of shares such as 1/3 are rounded.
+
+    All training rows count, those out of bag for a tree too, as in the paper. Where the forest
+    was fitted with `sample_weight`, w_i is the weight of the row: with a bootstrap, that is what
+    its count in bag is in expectation; without one, it is its weight in the tree.
+
+    Parameters
+    ----------
+    forest : fitted forest regressor with one output
+    X : array-like of shape (n_samples, n_features)
+    q : float, or array-like of shape (n_quantiles,)
+        From 0 to 1, in any order.
+    in_bag : bool, default=False
+        Count the rows that each tree was grown on, as often as they were drawn; the mean of that
+        distribution is what a forest of means predicts. Without a bootstrap it is the same.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), or (n_samples, n_quantiles) where q is no scalar, float64
+
+    Raises
+    ------
+    ValueError
+        If q is not from 0 to 1, the forest has several outputs, or it does not know its training
+        rows (see `keep_leaves`).
+    sklearn.exceptions.NotFittedError
+
+    References
+    ----------
+    Meinshausen, N. (2006). Quantile regression forests. Journal of Machine Learning Research 7.
+    """
+    X = forest._check_X(X)
+    levels = _check_levels(q)
+    rows = training_rows(forest)
+    members, mass = rows.members, rows.mass
+    if in_bag and forest.bootstrap:
+        members, mass = _drawn_members(forest, rows), np.ones(len(rows.y))
+    out = quantiles_of(forest, X, members, mass, rows.y, levels)
+    return out[:, 0] if np.ndim(q) == 0 else out
+
+
+def _check_levels(q):
+    levels = np.atleast_1d(np.asarray(q, dtype=np.float64))
+    if levels.ndim != 1 or not len(levels):
+        raise ValueError(f"q must be a number or a list of numbers, got {q!r}.")
+    if not np.all((levels >= 0.0) & (levels <= 1.0)):
+        raise ValueError(f"Quantiles q must lie in [0, 1], got {q!r}.")
+    return levels
+
+
+def _drawn_members(forest, rows):
+    """The rows that each tree was grown on, leaf by leaf: (n_trees, most draws) int32."""
+    bootstrap = bootstrap_of(forest)
+    n_trees = len(rows.trees)
+    most = max(len(bootstrap.draws(t)) for t in range(n_trees))
+    drawn = np.empty((n_trees, most), np.int32)
+
+    def repeat(first_tree, end_tree):
+        for t in range(first_tree, end_tree):
+            list_draws(rows.members[t], rows.counts(bootstrap, t), drawn[t])
+
+    in_parts(repeat, n_trees, forest.n_jobs)
+    return drawn
+
+
+def _in_blocks(work, n_rows, n_trees, n_jobs):
+    """Call `work(first, end)` for blocks of rows, over threads."""
+    block = max(1, _BLOCK_STARTS // n_trees)
+
+    def blocks(first, end):
+        for begin in range(first, end, block):
+            work(begin, min(begin + block, end))
+
+    in_parts(blocks, n_rows, n_jobs, _MIN_ROWS_PER_WORKER)
+
+
+def quantiles_of(forest, X, members, mass, y, levels):
+    """Quantiles over the leaves that rows reach.
+
+    Parameters
+    ----------
+    forest : fitted forest
+    X : ndarray of shape (n_rows, n_features), float32 or float64, C order, or csr_matrix
+    members, mass, y : ndarray
+        See `forest.leaves.leaf_quantiles`.
+    levels : ndarray of shape (n_levels,), float64
+        In any order.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_levels), float64
+    """
+    packed, trees = forest._packed(), [estimator.tree_ for estimator in forest.estimators_]
+    ascending, at = np.unique(levels, return_inverse=True)
+    out = np.empty((X.shape[0], len(ascending)))
+    most_nodes = max(tree.node_count for tree in trees)
+
+    def fill(begin, end):
+        part = X[begin:end] if issparse(X) else Rows.of(packed, X[begin:end])
+        start = np.empty((len(trees), end - begin), np.int32)
+        first = np.empty(most_nodes, np.int32)
+        for t, tree in enumerate(trees):
+            leaf = leaf_ids(packed, t, part)
+            find_starts(leaf, tree.children_left, members[t], first, start[t])
+        own = np.full(end - begin, -1)
+        leaf_quantiles(
+            members,
+            start,
+            own,
+            mass,
+            y,
+            ascending,
+            *create_scratch(len(y), len(trees)),
+            out[begin:end],
+        )
+
+    _in_blocks(fill, X.shape[0], len(trees), forest.n_jobs)
+    return out[:, at]
+
+
+def out_of_bag_quantiles(forest, rows, levels):
+    """Quantiles for every training row from the trees that were not grown on it.
+
+    The row itself does not count, as if the table were without it. A row that was never out of
+    bag has nan.
+
+    Parameters
+    ----------
+    forest : fitted forest with a bootstrap
+    rows : forest.training_rows.TrainingRows
+    levels : ndarray of shape (n_levels,), float64
+        Ascending.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_levels), float64
+        In the order of the ranks.
+    """
+    bootstrap = bootstrap_of(forest)
+    n_rows, n_trees = len(rows.y), len(rows.trees)
+    out = np.empty((n_rows, len(levels)))
+
+    def fill(begin, end):
+        start = np.empty((n_trees, end - begin), np.int32)
+        for t in range(n_trees):
+            find_own_starts(rows.members[t], rows.counts(bootstrap, t), begin, start[t])
+        leaf_quantiles(
+            rows.members, start, np.arange(begin, end), rows.mass, rows.y, levels,
+            *create_scratch(n_rows, n_trees), out[begin:end],
+        )  # fmt: skip
+
+    _in_blocks(fill, n_rows, n_trees, forest.n_jobs)
+    return out

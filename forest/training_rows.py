@@ -1,0 +1,207 @@
+"""What a forest knows of the rows it was fitted on: their targets, and their leaf in every tree."""
+
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import check_is_fitted
+
+from cart.packed import Rows
+from cart.target import encode_numbers
+from cart.traverse import leaf_ids
+from forest.leaves import group_by_leaf
+from forest.threads import in_parts
+
+# The training table of each forest, beside the estimators: no pickle holds it.
+_TABLES = WeakKeyDictionary()
+# Attributes in which a forest keeps what was found on its training rows.
+_FOUND = ("_training_rows", "_spread")
+
+
+class TrainingRows(NamedTuple):
+    """The training rows in the order of y, and which of them share a leaf."""
+
+    trees: list  # of cart.tree.Tree: those that `members` is of
+    order: np.ndarray  # (n_samples,) int64: row of each rank
+    y: np.ndarray  # (n_samples,) float64: target of each rank, ascending
+    mass: np.ndarray  # (n_samples,) float64: weight of each rank
+    members: np.ndarray  # (n_trees, n_samples) int32: see `forest.leaves`
+
+    def counts(self, bootstrap, tree):
+        """How often each rank was drawn for a tree.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int64
+        """
+        return bootstrap.counts(tree)[self.order]
+
+
+def remember(forest, X, target):
+    """Remember the table of a fit, and forget what was found on the one before.
+
+    Parameters
+    ----------
+    forest : fitted forest
+    X : ndarray of shape (n_samples, n_features), or sparse
+        As the forest was grown on it. It is kept as it is, not copied.
+    target : cart.target.Target
+        Only tables with one number per row are remembered: nothing asks for others.
+    """
+    forget(forest)
+    if target.labels is None and target.n_outputs == 1:
+        _TABLES[forest] = X, target.codes[:, 0]
+
+
+def forget(forest):
+    """Forget a forest's training table, and what was found on it."""
+    for name in _FOUND:
+        vars(forest).pop(name, None)
+    _TABLES.pop(forest, None)
+
+
+def training_table(forest):
+    """The table that a forest was fitted on.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features), float32 or float64, C order, or csr_matrix
+    y : ndarray of shape (n_samples,), float64
+
+    Raises
+    ------
+    ValueError
+        If the forest does not know it.
+    """
+    if forest not in _TABLES:
+        raise ValueError(
+            "The forest does not know its training table: it was copied, unpickled or converted. "
+            "Call keep_leaves(X, y) with the table that it was fitted on. (A pickle keeps what was "
+            "found on it: call keep_leaves() for quantiles, predict_interval for intervals before.)"
+        )
+    X, y = _TABLES[forest]
+    return X.tocsr() if issparse(X) else np.ascontiguousarray(X), y
+
+
+def keep_leaves(forest, X=None, y=None):
+    """Find the leaf of every training row in every tree, and keep it with the forest.
+
+    Parameters
+    ----------
+    forest : fitted forest regressor with one output
+    X : array-like of shape (n_samples, n_features), optional
+    y : array-like of shape (n_samples,), optional
+        The training table, for a forest that does not know it.
+
+    Raises
+    ------
+    ValueError
+        If there are several outputs, the table is not known, or it is not the one that the trees
+        were grown on.
+    sklearn.exceptions.NotFittedError
+    """
+    _require_one_output(forest)
+    if (X is None) != (y is None):
+        raise ValueError("keep_leaves takes the training table as both X and y, or neither.")
+    if X is None:
+        forest._training_rows = list_rows(forest, *training_table(forest))
+        return
+    X = forest._check_X(X)
+    y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y").ravel()
+    check_consistent_length(X, y)
+    rows = list_rows(forest, X, y)
+    remember(forest, X, encode_numbers(y))
+    forest._training_rows = rows
+
+
+def training_rows(forest):
+    """The training rows of a forest, found when first asked for and kept with it.
+
+    Returns
+    -------
+    TrainingRows
+
+    Raises
+    ------
+    ValueError
+        See `keep_leaves`.
+    sklearn.exceptions.NotFittedError
+    """
+    _require_one_output(forest)
+    trees = [estimator.tree_ for estimator in forest.estimators_]
+    if not hasattr(forest, "_training_rows") or forest._training_rows.trees != trees:
+        keep_leaves(forest)
+    return forest._training_rows
+
+
+def bootstrap_of(forest):
+    """The draws of the forest's trees.
+
+    Returns
+    -------
+    forest.bootstrap.Bootstrap
+    """
+    return forest._bootstrap([tree.random_state for tree in forest.estimators_])
+
+
+def _require_one_output(forest):
+    check_is_fitted(forest)
+    if forest.n_outputs_ > 1:
+        raise ValueError(
+            f"The forest has {forest.n_outputs_} outputs, but quantiles and intervals are those "
+            "of a single one: fit a forest per output."
+        )
+
+
+def list_rows(forest, X, y):
+    """The rows of a table in the order of y, and which of them share a leaf.
+
+    Parameters
+    ----------
+    forest : fitted forest
+    X : ndarray of shape (n_samples, n_features), float32 or float64, C order, or csr_matrix
+        The table that its trees were grown on, checked.
+    y : ndarray of shape (n_samples,), float64
+        A number of every row: the target, or another.
+
+    Returns
+    -------
+    TrainingRows
+
+    Raises
+    ------
+    ValueError
+        If the leaves do not hold the rows that the trees were grown on.
+    """
+    if X.shape[0] != forest._n_samples:
+        raise ValueError(
+            f"X has {X.shape[0]} rows, but the forest was fitted on {forest._n_samples}: give it "
+            "its training table."
+        )
+    trees = [estimator.tree_ for estimator in forest.estimators_]
+    packed, bootstrap = forest._packed(), bootstrap_of(forest)
+    order = np.argsort(y, kind="stable")
+    weight = forest._row_weight
+    mass = np.ones(len(y)) if weight is None else weight[order]
+    members = np.empty((len(trees), len(y)), np.int32)
+    X = X if issparse(X) else Rows.of(packed, X)
+    most_nodes = max(tree.node_count for tree in trees)
+
+    def group(first_tree, end_tree):
+        end, n_drawn = np.empty(most_nodes, np.int64), np.empty(most_nodes, np.int64)
+        for t in range(first_tree, end_tree):
+            is_drawn = (bootstrap.counts(t)[order] > 0) & (mass > 0.0)
+            n = trees[t].node_count
+            if not group_by_leaf(
+                leaf_ids(packed, t, X, order), is_drawn, trees[t].children_left,
+                trees[t].n_node_samples, end[:n], n_drawn[:n], members[t],
+            ):  # fmt: skip
+                raise ValueError(
+                    "The trees were not grown on this table: it is another one, or was changed "
+                    "since the fit. Call keep_leaves(X, y) with the training table."
+                )
+
+    in_parts(group, len(trees), forest.n_jobs)
+    return TrainingRows(trees, order, y[order], mass, members)

@@ -1,0 +1,168 @@
+"""Proximities, nearest rows and outlier scores, against plain loops."""
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import issparse
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier as PeerClassifier
+from sklearn.exceptions import NotFittedError
+
+from forest import (
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    nearest_rows,
+    outlier_scores,
+    proximity,
+)
+from forest.proximity import PAIRS
+from tests.oracles import leaves as oracle
+
+EACH_KIND = pytest.mark.parametrize("pairs", PAIRS)
+
+
+@st.composite
+def forests(draw):
+    """A small forest, its table, and rows that it has not seen."""
+    rng = np.random.RandomState(draw(st.integers(0, 10_000)))
+    n = draw(st.integers(4, 18))
+    X, new = rng.randint(0, 6, (n, 2)) / 4.0, rng.randint(0, 6, (5, 2)) / 4.0
+    X[rng.uniform(size=X.shape) < draw(st.sampled_from([0.0, 0.2]))] = np.nan
+    y = rng.randint(0, 3, n)
+    forest = draw(st.sampled_from([RandomForestClassifier, RandomForestRegressor]))(
+        draw(st.integers(1, 5)),
+        max_depth=draw(st.sampled_from([None, 2])),
+        max_samples=draw(st.sampled_from([None, 0.6])),
+        random_state=rng.randint(100),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # few draws
+        return forest.fit(X, y), X, y, new
+
+
+@settings(max_examples=25)
+@given(case=forests(), pairs=st.sampled_from(PAIRS))
+def test_proximities_are_those_of_the_plain_loop(case, pairs):
+    forest, X, _, new = case
+    at, drawn = oracle.leaves(forest, X), oracle.counts(forest, len(X))
+    found = proximity(forest, X, pairs=pairs)
+    assert issparse(found)
+    assert found.format == "csr"
+    assert np.all(found.data > 0)
+    expected = oracle.proximities(at, drawn, pairs)
+    np.testing.assert_allclose(found.toarray(), expected, rtol=1e-13)
+    others = oracle.proximities(oracle.leaves(forest, new), drawn, "all", at)
+    np.testing.assert_array_equal(proximity(forest, new, X).toarray(), others)
+
+
+@settings(max_examples=25)
+@given(case=forests(), pairs=st.sampled_from(PAIRS), data=st.data())
+def test_nearest_rows_are_the_highest_of_the_dense_proximities(case, pairs, data):
+    forest, X, _, new = case
+    k = data.draw(st.integers(1, len(X) - 1))
+    dense = proximity(forest, X, pairs=pairs).toarray()
+    near, rows = nearest_rows(forest, X, k, pairs=pairs)
+    for i, expected in enumerate(dense):
+        others = [j for j in range(len(X)) if j != i]
+        order = sorted(others, key=lambda j: (-expected[j], j))[:k]
+        assert rows[i].tolist() == order
+        np.testing.assert_array_equal(near[i], expected[order])
+    near, rows = nearest_rows(forest, new, k, X)
+    expected = np.argsort(-proximity(forest, new, X).toarray(), axis=1, kind="stable")[:, :k]
+    np.testing.assert_array_equal(rows, expected)
+
+
+@settings(max_examples=25)
+@given(case=forests(), pairs=st.sampled_from(PAIRS), with_classes=st.booleans())
+def test_outlier_scores_are_breimans(case, pairs, with_classes):
+    forest, X, y, _ = case
+    y = y if with_classes else None
+    dense = proximity(forest, X, pairs=pairs).toarray()
+    classes = np.zeros(len(X)) if y is None else y
+    raw = np.empty(len(X))
+    for i in range(len(X)):
+        squares = sum(dense[i, j] ** 2 for j in range(len(X)) if classes[j] == classes[i])
+        raw[i] = len(X) / (squares or 1.0)
+    for label, score, mine in zip(classes, outlier_scores(forest, X, y, pairs), raw, strict=True):
+        of_class = raw[classes == label]
+        deviation = np.median(np.abs(of_class - np.median(of_class)))
+        # A deviation that only rounding keeps from 0 decides nothing.
+        if deviation > 1e-9:
+            assert score == pytest.approx((mine - np.median(of_class)) / deviation, abs=1e-6)
+        elif mine == np.median(of_class):
+            assert not np.isnan(score)
+
+
+def test_a_row_apart_has_the_highest_score():
+    rng = np.random.RandomState(0)
+    X = np.vstack([rng.normal(0, 1, (60, 2)), rng.normal(8, 1, (60, 2)), [[7.5, 7.5]]])
+    y = np.repeat([0, 1, 0], [60, 60, 1])
+    forest = RandomForestClassifier(60, min_samples_leaf=5, random_state=0).fit(X, y)
+    scores = outlier_scores(forest, X, y)
+    assert scores.argmax() == 120
+    assert scores[120] > 10
+
+
+def test_gap_proximities_predict_what_the_forest_predicts_out_of_bag():
+    """What Rhodes, Cutler and Moon (2023) prove of them; and rows sum to 1."""
+    X = load_iris().data
+    X, y = X[:, :3], X[:, 3]
+    forest = RandomForestRegressor(60, random_state=0, oob_score=True).fit(X, y)
+    gap = proximity(forest, X, pairs="gap")
+    np.testing.assert_allclose(gap.sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(gap @ y, forest.oob_prediction_, rtol=1e-12)
+    assert not gap.diagonal().any()
+
+
+@EACH_KIND
+def test_blocks_change_nothing(pairs, monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(12, random_state=0).fit(X, y)
+
+    def all_of_them():
+        whole = proximity(forest, X, pairs=pairs).toarray()
+        return whole, *nearest_rows(forest, X, 5, pairs=pairs), outlier_scores(forest, X, y, pairs)
+
+    whole = all_of_them()
+    module = sys.modules["forest.proximity"]  # the package exports a function of that name
+    monkeypatch.setattr(module, "_BLOCK_ROWS", 7)
+    monkeypatch.setattr(module, "_BLOCK_PAIRS", 11)
+    for once, again in zip(whole, all_of_them(), strict=True):
+        np.testing.assert_array_equal(once, again)
+
+
+@EACH_KIND
+def test_scikit_learns_forests_have_the_same(pairs):
+    X, y = load_iris(return_X_y=True)
+    ours, peer = (
+        kind(9, random_state=0).fit(X, y) for kind in (RandomForestClassifier, PeerClassifier)
+    )
+    np.testing.assert_array_equal(
+        proximity(ours, X, pairs=pairs).toarray(), proximity(peer, X, pairs=pairs).toarray()
+    )
+
+
+def test_impossible_combinations():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(5, random_state=0).fit(X, y)
+    with pytest.raises(NotFittedError):
+        proximity(RandomForestClassifier(), X)
+    with pytest.raises(ValueError, match="pairs must be one of"):
+        proximity(forest, X, pairs="some")
+    for pairs in ("out_of_bag", "gap"):
+        with pytest.raises(ValueError, match="training table only"):
+            proximity(forest, X, X, pairs=pairs)
+        with pytest.raises(ValueError, match="149 rows, but the forest was fitted on 150"):
+            proximity(forest, X[1:], pairs=pairs)
+        with pytest.raises(ValueError, match="bootstrap=False"):
+            proximity(ExtraTreesClassifier(2).fit(X, y), X, pairs=pairs)
+    for k in (0, 150):
+        with pytest.raises(ValueError, match="between 1 and 149"):
+            nearest_rows(forest, X, k)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        outlier_scores(forest, X, y[1:])
