@@ -56,9 +56,10 @@ PARAMS = [
     {},
     {"max_samples": 45},
     {"max_samples": 0.6, "max_features": 0.5},
-    {"bootstrap_features": True, "max_features": 4},
+    {"bootstrap_features": True},
     {"bootstrap": False, "max_samples": 0.7, "max_features": 3},
 ]
+
 X10 = np.arange(20.0).reshape(10, 2)
 Y10 = np.arange(10) % 2
 
@@ -188,6 +189,17 @@ def test_weights_are_how_likely_a_row_is_drawn(pair, params):
     weight[:100] = 0
     ours = pair[0](n_estimators=4).fit(X, y, weight)
     assert min(draws.min() for draws in ours.estimators_samples_) >= 100
+
+
+def test_weights_in_single_precision_are_summed_as_such():
+    """Their sum decides on the number of draws: 29 here, 30 in double precision."""
+    X, y = table(PAIRS[1], n=100)
+    weight = np.full(100, 0.3, np.float32)
+    ours, theirs = fit_both(
+        PAIRS[1], X, y, DummyRegressor(), 2, sample_weight=weight, max_samples=1.0
+    )
+    assert_same_draws(ours, theirs)
+    assert [len(draws) for draws in ours.estimators_samples_] == [29, 29]
 
 
 def test_weights_without_a_bootstrap_are_warned_of():
@@ -561,7 +573,7 @@ def test_metadata_reaches_the_base_estimator():
     with pytest.raises(ValueError, match="enable_metadata_routing"):
         model.fit(X, y, mark=mark)
     for method in ("predict", "predict_proba", "predict_log_proba"):
-        with pytest.raises(ValueError, match="enable_metadata_routing"):
+        with pytest.raises(ValueError, match=rf"\.{method} is only .*enable_metadata_routing"):
             getattr(model, method)(X, shift=0.5)
 
 
@@ -783,6 +795,7 @@ def test_estimators_taken_away_do_not_vote(pair):
 def test_it_holds_its_estimators():
     model = BaggingClassifier(GaussianNB(), 4).fit(*table())
     assert len(model) == 4
+    assert model.estimator_ is model.estimator
     assert list(model) == model.estimators_
     assert model[-1] is model.estimators_[3]
 
