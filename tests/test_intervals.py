@@ -423,7 +423,7 @@ def test_impossible_intervals(diabetes):
     ("params", "weighted", "says"),
     [
         ({"bootstrap": False}, False, "needs a bootstrap"),
-        ({"max_samples": 50}, False, "draws 50 of 100"),
+        ({"max_samples": 50}, False, "no max_samples"),
         ({}, True, "sample_weight or class_weight"),
         ({"class_weight": "balanced"}, False, "sample_weight or class_weight"),
         ({"class_weight": "balanced_subsample"}, False, "sample_weight or class_weight"),
