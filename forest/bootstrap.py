@@ -13,8 +13,30 @@ from sklearn.utils.random import sample_without_replacement
 WITHOUT_REPLACEMENT = 0.632
 
 
+class Draws:
+    """What follows from a method `draws` and from `n_samples`."""
+
+    def counts(self, i):
+        """How often each row is in bag for estimator i; 0 is out-of-bag.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int64
+        """
+        return np.bincount(self.draws(i), minlength=self.n_samples)
+
+    def out_of_bag(self, i):
+        """Rows out of bag for estimator i, ascending.
+
+        Returns
+        -------
+        ndarray of shape (n_out_of_bag,), int64
+        """
+        return np.flatnonzero(self.counts(i) == 0)
+
+
 @dataclass(frozen=True, eq=False)
-class Bootstrap:
+class Bootstrap(Draws):
     """The rows that each tree of a forest is grown on.
 
     Parameters
@@ -126,24 +148,6 @@ class Bootstrap:
                     f"A class has {n_most} rows with a weight, fewer than stratify=True draws of "
                     "it; give its rows a weight, or set stratify=False."
                 )
-
-    def counts(self, tree):
-        """How often each row is in bag for a tree; 0 is out-of-bag.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), int64
-        """
-        return np.bincount(self.draws(tree), minlength=self.n_samples)
-
-    def out_of_bag(self, tree):
-        """Rows out of bag for a tree, ascending.
-
-        Returns
-        -------
-        ndarray of shape (n_out_of_bag,), int64
-        """
-        return np.flatnonzero(self.counts(tree) == 0)
 
 
 def _rows_of_each(labels):
@@ -299,8 +303,8 @@ def count_draws(max_samples, n_samples, weight=None, replace=True, stacklevel=4)
     return n_draws
 
 
-@dataclass(frozen=True)
-class Patches:
+@dataclass(frozen=True, eq=False)
+class Patches(Draws):
     """The rows and the features that each estimator of a Bagging is fitted on.
 
     Random patches (Louppe and Geurts 2012), in scikit-learn's stream: from the seed of an
@@ -362,24 +366,6 @@ class Patches:
         return stream.choice(
             self.n_samples, self.n_draws, replace=self.bootstrap, p=self.probabilities
         )
-
-    def counts(self, i):
-        """How often each row is in bag for estimator i; 0 is out-of-bag.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), int64
-        """
-        return np.bincount(self.draws(i), minlength=self.n_samples)
-
-    def out_of_bag(self, i):
-        """Rows out of bag for estimator i, ascending.
-
-        Returns
-        -------
-        ndarray of shape (n_out_of_bag,), int64
-        """
-        return np.flatnonzero(self.counts(i) == 0)
 
     def _draw_features(self, stream):
         return _draw_uniform(

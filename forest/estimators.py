@@ -124,7 +124,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         How trees vote: the mean of their class shares (or numbers); one tree, one vote; votes
         weighted by each tree's out-of-bag accuracy (by its R2, not below 0, in regression), or
         class shares so weighted; or a meta-learner that is trained on the trees' out-of-bag
-        outputs, see `forest.stack`.
+        outputs, see `forest.stack` (it holds what every tree says of every row at once).
     final_estimator : estimator, default=None
         The meta-learner of voting="stacked"; None is a logistic or ridge regression.
 

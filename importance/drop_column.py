@@ -51,10 +51,16 @@ def drop_column(forest, X, y, *, loss=None, n_jobs=None):
     Raises
     ------
     TypeError, ValueError
-        If the forest is not one with out-of-bag rows, has parameters that our trees do not
-        support, (X, y) cannot be its training table, or the loss does not fit the task.
+        If the forest is not one with out-of-bag rows, votes otherwise than soft, has parameters
+        that our trees do not support, (X, y) cannot be its training table, or the loss does not
+        fit the task.
     """
     fitted = adopt(forest, X, y)
+    if getattr(forest, "voting", "soft") != "soft":
+        raise ValueError(
+            f'drop_column judges the mean over trees (voting="soft"), not voting='
+            f'{forest.voting!r}; fit a forest with voting="soft".'
+        )
     name, make_loss = choose_loss(loss, is_classification(forest))
     n_features = fitted.X.shape[1]
     if n_features < 2:

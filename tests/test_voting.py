@@ -18,6 +18,7 @@ from sklearn.tree import DecisionTreeClassifier as PeerTree
 from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from forest.stack import Stack, cross_fit
 from forest.vote import RULES, combine, scores_of, weights_of
+from importance import drop_column
 
 EVERY_RULE = (*RULES, "stacked")
 ACCURACY = np.array([0.80, 0.75, 0.88, 0.91, 0.77, 0.65, 0.95, 0.82, 0.78, 0.83])
@@ -239,6 +240,13 @@ def test_a_rule_that_was_set_after_the_fit_asks_for_another_fit():
     for rule in ("oob_weighted", "stacked"):
         with pytest.raises(NotFittedError, match="call fit again"):
             forest.set_params(voting=rule).predict(X)
+
+
+def test_drop_column_knows_the_soft_vote_only():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(5, random_state=0, voting="majority").fit(X, y)
+    with pytest.raises(ValueError, match="mean over trees"):
+        drop_column(forest, X, y)
 
 
 def test_a_stack_needs_rows_out_of_bag():
