@@ -63,7 +63,7 @@ def run(args):
     """Study the coverage, and race the quantiles."""
     n_sets = QUICK_SETS if args.quick else SETS
     n_estimators, repeats = (10, 1) if args.quick else (N_ESTIMATORS, 3)
-    content = {}
+    content = {"race": []}
     with display.progress(n_sets * len(heteroscedastic.DESIGNS) + 1) as step:
         content["coverage"] = study_coverage(n_sets, step)
         step("race")
@@ -73,7 +73,7 @@ def run(args):
             display.say(f"the race is left out: {error}")
         step()
     display.show(table(content))
-    if "race" in content:
+    if content["race"]:
         display.show(race_table(content))
     if not args.quick:
         display.say(f"wrote {results.save('intervals', content)}")

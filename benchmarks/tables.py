@@ -8,6 +8,7 @@ BENCHMARKS = {
     "speed": ["table"],
     "groups": ["table"],
     "categorical": ["table", "generated_table"],
+    "voting": ["table"],
     "intervals": ["table", "race_table"],
     "startup": ["table"],
     "identity": ["table", "matrix_table"],
