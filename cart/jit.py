@@ -1,10 +1,11 @@
 """How this library compiles: the only module that knows numba beyond these decorators."""
 
 import functools
+import hashlib
 import inspect
 
 import numba
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.options import DefaultOptions
 from numba.extending import overload
 
@@ -37,6 +38,20 @@ class _Loader(FunctionCache):
             return self._load_overload(sig, target_context)
 
 
+class KernelFiles(IndexDataCacheFile):
+    """The files of a kernel on disk, each named after what it was compiled for.
+
+    numba numbers them: two processes that compile at the same time may give one number to two
+    files, and then one of them is read in the place of the other.
+    """
+
+    def save(self, key, data):
+        name = hashlib.sha256(repr((key, self._source_stamp)).encode()).hexdigest()[:16]
+        name = f"{self._index_name.removesuffix('.nbi')}.{name}.nbc"
+        self._save_data(name, data)
+        self._save_index({**self._load_index(), key: name})
+
+
 def entry_kernel(function):
     """Compile a kernel that Python calls, and keep it on disk."""
     dispatcher = numba.njit(cache=True, **_OPTIONS)(function)
@@ -45,6 +60,7 @@ def entry_kernel(function):
         cache = getattr(dispatcher, "_cache", None)  # none with NUMBA_DISABLE_JIT=1
         if isinstance(cache, FunctionCache):
             cache.__class__ = _Loader
+            cache._cache_file.__class__ = KernelFiles
     return dispatcher
 
 

@@ -61,6 +61,11 @@ def test_predictions_are_the_same_there_and_back(model, case, there):
         "feature_draw": "sequence",
         "categorical_features": None,
         "min_category_ratio": 5.0,
+        "replace": True,
+        "stratify": False,
+        "voting": "soft",
+        "final_estimator": None,
+        "callback": None,
     }
     assert ours_only | other.get_params() == ours_only | fitted.get_params()
     for model in (other, back(other)):

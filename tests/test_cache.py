@@ -3,6 +3,10 @@
 import subprocess
 import sys
 
+from numba.core.caching import IndexDataCacheFile
+
+from cart.jit import KernelFiles
+
 PROGRAM = """
 import numpy as np, scipy.sparse
 import cart, forest, importance
@@ -48,3 +52,27 @@ def test_a_process_that_compiles_nothing():
     read, n_compiled = run()
     assert n_compiled == 0
     assert read == fresh
+
+
+def keep_at_the_same_time(kind, folder):
+    """A process keeps its kernel while another, which has seen no other yet, keeps one too."""
+    one, other, reader = (kind(str(folder), "kernel", "stamp") for _ in range(3))
+    write = one._save_data
+
+    def interrupted(name, data):
+        other.save("of floats", "floats")
+        write(name, data)
+
+    one._save_data = interrupted
+    other._load_index = dict
+    one.save("of integers", "integers")
+    return reader
+
+
+def test_kernels_that_are_kept_at_the_same_time_are_not_mistaken(tmp_path):
+    files = keep_at_the_same_time(KernelFiles, tmp_path)
+    assert files.load("of integers") in (None, "integers")  # what is lost is compiled again
+    assert files.load("of floats") in (None, "floats")
+    (tmp_path / "numba").mkdir()
+    files = keep_at_the_same_time(IndexDataCacheFile, tmp_path / "numba")
+    assert files.load("of floats") == "integers"  # why ours are named otherwise
