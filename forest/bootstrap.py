@@ -77,8 +77,8 @@ class Bootstrap(Draws):
     @property
     def is_plain(self):
         """Is it as many uniform draws with replacement as there are rows?"""
-        chosen = (self.probabilities, self.strata, self.groups, self.given)
-        return self.n_draws == self.n_samples and self.replace and chosen == (None,) * 4
+        is_uniform = self.probabilities is self.strata is self.groups is self.given is None
+        return self.n_draws == self.n_samples and self.replace and is_uniform
 
     @property
     def is_scikit_learns(self):

@@ -55,7 +55,7 @@ from forest.oob import (
 )
 from forest.progress import Watch
 from forest.quantiles import predict_quantiles
-from forest.training_rows import keep_leaves, remember
+from forest.training_rows import bootstrap_of, keep_leaves, remember
 from forest.vote import RULES, combine, soft_vote, vote, weights_of
 from forest.weights import balance_subsample, combine_weights
 
@@ -404,15 +404,15 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         stack : forest.stack.Stack or None
             With voting="stacked".
         """
-        seeds = [tree.random_state for tree in self.estimators_]
         X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
-        known = self._packed(), X, target.codes, self._bootstrap(seeds).out_of_bag
+        bootstrap = bootstrap_of(self)
+        known = self._packed(), X, target.codes, bootstrap.out_of_bag
         if self.voting != "stacked":
             return vote_out_of_bag(*known, self.voting), None
         n_values = (
             [1] * target.n_outputs if target.labels is None else list(map(len, target.labels))
         )
-        return stack_out_of_bag(*known, self.final_estimator, n_values, seeds[0])
+        return stack_out_of_bag(*known, self.final_estimator, n_values, bootstrap.seeds[0])
 
     def _learn_to_vote(self, votes, stack):
         if stack is not None:
@@ -544,7 +544,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
     def estimators_samples_(self):
         """Rows drawn for each tree, made anew from its seed: a list of int32 arrays."""
         check_is_fitted(self)
-        bootstrap = self._bootstrap([tree.random_state for tree in self.estimators_])
+        bootstrap = bootstrap_of(self)
         return [bootstrap.draws(tree) for tree in range(len(self.estimators_))]
 
     @property

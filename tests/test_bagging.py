@@ -645,7 +645,7 @@ def test_errors_name_the_problem(pair, case):
     act, says = REFUSED[case]
     raised = []
     for kind in pair:
-        with pytest.raises(Exception) as caught:  # noqa: PT011
+        with pytest.raises(Exception) as caught:  # noqa: PT011 (compared with theirs below)
             act(kind())
         raised.append(caught.value)
     ours, theirs = raised

@@ -424,6 +424,9 @@ def test_impossible_intervals(diabetes):
     [
         ({"bootstrap": False}, False, "needs a bootstrap"),
         ({"max_samples": 50}, False, "no max_samples"),
+        ({"stratify": True}, False, "no max_samples"),
+        ({"replace": False}, False, "no max_samples"),
+        ({"voting": "majority"}, False, "means over trees"),
         ({}, True, "sample_weight or class_weight"),
         ({"class_weight": "balanced"}, False, "sample_weight or class_weight"),
         ({"class_weight": "balanced_subsample"}, False, "sample_weight or class_weight"),
@@ -437,6 +440,6 @@ def test_impossible_standard_errors(params, weighted, says):
     params = {"n_estimators": 3, "random_state": 0, **params}
     with pytest.raises(ValueError, match=says):
         RandomForestClassifier(**params).fit(X, y, weight).predict_proba_std(X)
-    if "class_weight" not in params:
+    if not {"class_weight", "stratify", "voting"} & params.keys():  # of classifiers only
         with pytest.raises(ValueError, match=says):
             RandomForestRegressor(**params).fit(X, y, weight).predict(X, return_std=True)

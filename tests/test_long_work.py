@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 import warnings
 
@@ -49,7 +50,7 @@ def test_a_bar_is_shown_on_request(capsys):
 
 
 def test_without_tqdm_there_are_lines(capsys, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "tqdm.auto", None)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     with Watch(40, "tree", verbose=1) as watch:
         for _ in range(40):
             watch.step()
