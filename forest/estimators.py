@@ -55,7 +55,7 @@ from forest.oob import (
 )
 from forest.progress import Watch
 from forest.quantiles import predict_quantiles
-from forest.training_rows import bootstrap_of, keep_leaves, remember
+from forest.training_rows import bootstrap_of, fingerprint, keep_leaves, remember
 from forest.vote import RULES, combine, soft_vote, vote, weights_of
 from forest.weights import balance_subsample, combine_weights
 
@@ -258,6 +258,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             weight = self._combine_weights(check_sample_weight(sample_weight, X), y, target)
             self._n_samples = X.shape[0]
             self._row_weight = weight
+            self._fingerprint = fingerprint(X, target.codes)
             self._plan = plan_bootstrap(self, target.codes, weight, groups, in_bag)
             self._grow(given, X, target, old_trees)
             has_grown = len(self.estimators_) > len(old_trees)

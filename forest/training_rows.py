@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
+from zlib import crc32
 
 import numpy as np
 from scipy.sparse import issparse
@@ -18,6 +19,39 @@ from forest.threads import in_parts
 _TABLES = WeakKeyDictionary()
 # Attributes in which a forest keeps what was found on its training rows.
 _FOUND = ("_training_rows", "_spread")
+
+
+class Fingerprint(NamedTuple):
+    """What tells one table from another."""
+
+    is_sparse: bool  # tables of the two kinds cannot be compared
+    digest: int
+
+
+def fingerprint(X, codes):
+    """The fingerprint of a table.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), float32 or float64, or sparse matrix
+    codes : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
+        Positions of the classes, or numbers.
+
+    Returns
+    -------
+    Fingerprint
+    """
+    if issparse(X):
+        X = X.tocsr()
+        if not X.has_sorted_indices:
+            X = X.sorted_indices()
+        parts = [X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data]
+    else:
+        parts = [X]
+    digest = 0
+    for part in (*parts, codes):
+        digest = crc32(np.ascontiguousarray(part).view(np.uint8).data, digest)
+    return Fingerprint(issparse(X), digest)
 
 
 class TrainingRows(NamedTuple):

@@ -6,8 +6,12 @@ from functools import cached_property
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from cart.nodes import LEAF
+from cart.packed import pack
 from cart.target import encode_known_labels
-from cart.training import check_rows, encode_columns
+from cart.training import check_rows, check_sample_weight, encode_columns
+from cart.traverse import leaf_ids
+from forest.training_rows import fingerprint
 
 
 @dataclass(frozen=True)
@@ -22,11 +26,14 @@ class FittedForest:
         In the forest's precision; nan where a value is missing.
     codes : ndarray of shape (n_samples,), float64
         Position of the label in `classes_`, or the number.
+    weight : ndarray of shape (n_samples,), float64
+        What a row counts in a loss.
     """
 
     forest: object
     X: object
     codes: np.ndarray
+    weight: np.ndarray
 
     @cached_property
     def trees(self):
@@ -61,8 +68,20 @@ class FittedForest:
         return np.flatnonzero(self.counts(tree) == 0)
 
 
-def adopt(forest, X, y):
+def adopt(forest, X, y, sample_weight=None):
     """Check a forest and the table it was fitted on.
+
+    Parameters
+    ----------
+    forest : fitted random forest, ours or scikit-learn's
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    sample_weight : array-like of shape (n_samples,), default=None
+        What a row counts in a loss, 1 by default. (The weights of the fit count in the trees.)
+
+    Returns
+    -------
+    FittedForest
 
     Raises
     ------
@@ -89,7 +108,57 @@ def adopt(forest, X, y):
             f"X has {n_samples} rows, but the forest was fitted on {forest._n_samples}: "
             "out-of-bag importances need the training table."
         )
-    return FittedForest(forest, X, _encode(forest, y))
+    weight = check_sample_weight(sample_weight, X)
+    weight = np.ones(n_samples) if weight is None else weight
+    if not weight.any():
+        raise ValueError("sample_weight is 0 in every row: no loss is left to compare.")
+    fitted = FittedForest(forest, X, _encode(forest, y), weight)
+    _require_training_table(fitted)
+    return fitted
+
+
+def _require_training_table(fitted):
+    """Refuse another table than the forest was fitted on.
+
+    Ours know the fingerprint of theirs. The first tree of others tells: its leaves hold as many
+    in-bag rows as it says, of the classes or between the numbers that it says.
+    """
+    known = getattr(fitted.forest, "_fingerprint", None)
+    found = fingerprint(fitted.X, fitted.codes)
+    if known is not None and known.is_sparse == found.is_sparse:
+        is_same = known == found
+    else:
+        is_same = _grew_on(fitted, 0)
+    if not is_same:
+        raise ValueError(
+            "(X, y) is not the table that the forest was fitted on: values differ, or the order of "
+            "the rows. Out-of-bag importances need the training table."
+        )
+
+
+def _grew_on(fitted, t):
+    """Do the in-bag rows of tree t fill its leaves as they did when it was grown?"""
+    weight = getattr(fitted.forest, "_row_weight", getattr(fitted.forest, "_sample_weight", None))
+    is_grown_on = fitted.counts(t) > 0
+    if weight is not None:
+        is_grown_on &= np.asarray(weight) > 0.0
+    tree, rows = fitted.trees[t], np.flatnonzero(is_grown_on)
+    leaves = leaf_ids(pack([tree], fitted.X.dtype), 0, fitted.X, rows)
+    n_rows = np.bincount(leaves, minlength=tree.node_count)
+    is_leaf = tree.children_left == LEAF
+    if not np.array_equal(n_rows[is_leaf], tree.n_node_samples[is_leaf]):
+        return False
+    if getattr(fitted.forest, "monotonic_cst", None) is not None:  # values may have been clipped
+        return True
+    values, codes = tree.value.reshape(tree.node_count, -1), fitted.codes[rows]
+    if is_classification(fitted.forest):
+        return bool((values[leaves, codes.astype(np.int64)] > 0.0).all())
+    low, high = np.full(tree.node_count, np.inf), np.full(tree.node_count, -np.inf)
+    np.minimum.at(low, leaves, codes)
+    np.maximum.at(high, leaves, codes)
+    slack = 1e-9 * np.abs(fitted.codes).max()
+    mean = values[is_leaf, 0]
+    return bool(((low[is_leaf] - slack <= mean) & (mean <= high[is_leaf] + slack)).all())
 
 
 def trees_of(forest):

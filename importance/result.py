@@ -1,8 +1,9 @@
 """What an importance is reported as: a value per feature, with what stands behind it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.special import ndtri
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,8 +17,9 @@ class Importances:
     values : ndarray of shape (n_features,), float64
     standard_error : ndarray of shape (n_features,), float64
         Of `values`; `uncertainty` says over what.
-    per_tree : ndarray of shape (n_trees, n_features), float64
-        What each tree says; nan in trees that say nothing.
+    per_tree : ndarray of shape (n_trees, n_features), float64, or None
+        What each tree says; nan in trees that say nothing. None where trees are not asked one by
+        one.
     feature_names : ndarray of shape (n_features,), str
     unit : str
         What the values count.
@@ -25,16 +27,81 @@ class Importances:
         What would vary: what the standard error was taken over.
     bias : str
         The known bias of the measure.
+    other_errors : dict of str to ndarray of shape (n_features,)
+        Further standard errors of `values`, by what they were taken over.
+    per_row : ndarray of shape (n_samples, n_features), float64, or None
+        What each training row says (casewise); nan in rows that say nothing.
+    per_class : ndarray of shape (n_classes, n_features), float64, or None
+        The value over the rows of each class.
+
+    Notes
+    -----
+    "Feature" also means a group of columns, where groups were asked for: one entry each.
     """
 
     measure: str
     values: np.ndarray
     standard_error: np.ndarray
-    per_tree: np.ndarray
+    per_tree: np.ndarray | None
     feature_names: np.ndarray
     unit: str
     uncertainty: str
     bias: str
+    other_errors: dict = field(default_factory=dict)
+    per_row: np.ndarray | None = None
+    per_class: np.ndarray | None = None
+
+    @property
+    def errors(self):
+        """Every standard error of `values`, by what it was taken over."""
+        return {self.uncertainty: self.standard_error, **self.other_errors}
+
+    def interval(self, level=0.95, over=None):
+        """Confidence intervals of the values, as if they were normal.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Between 0 and 1.
+        over : str, default=None
+            Which uncertainty, a key of `errors`; `uncertainty` by default.
+
+        Returns
+        -------
+        ndarray of shape (n_features, 2), float64
+            Lower and upper bound.
+
+        Raises
+        ------
+        ValueError
+        """
+        if not 0.0 < level < 1.0:
+            raise ValueError(f"level={level!r} must lie between 0 and 1.")
+        over = self.uncertainty if over is None else over
+        if over not in self.errors:
+            raise ValueError(
+                f"over={over!r}: {self.measure} has standard errors {sorted(self.errors)}."
+            )
+        reach = ndtri((1.0 + level) / 2.0) * self.errors[over]
+        return np.column_stack((self.values - reach, self.values + reach))
+
+    def standard_deviation(self):
+        """Standard deviation over trees, dividing by T - 1; nan where trees are not known."""
+        if self.per_tree is None:
+            return np.full(len(self.values), np.nan)
+        known = self.per_tree[~np.isnan(self.per_tree).any(axis=1)]
+        if len(known) < 2:
+            return np.full(len(self.values), np.nan)
+        return known.std(axis=0, ddof=1)
+
+    def v_score(self):
+        """Value over `standard_deviation`; nan where that is 0 or not known.
+
+        Returns
+        -------
+        ndarray of shape (n_features,), float64
+        """
+        return _ratio(self.values, self.standard_deviation())
 
     def z_score(self):
         """Value over standard error; nan where the latter is 0.
@@ -46,8 +113,7 @@ class Importances:
         -------
         ndarray of shape (n_features,), float64
         """
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(self.standard_error > 0.0, self.values / self.standard_error, np.nan)
+        return _ratio(self.values, self.standard_error)
 
     def to_frame(self):
         """A pandas.DataFrame, one row per feature, the most important first."""
@@ -101,6 +167,10 @@ class Importances:
         )
         more = ", ..." if len(order) > 5 else ""
         return f"<Importances {self.measure}: {leaders}{more}>"
+
+
+def _ratio(values, scale):
+    return np.divide(values, scale, out=np.full(len(values), np.nan), where=scale > 0.0)
 
 
 def mean_and_error(per_tree):
