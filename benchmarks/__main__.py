@@ -15,6 +15,7 @@ COMMANDS = {
     "speed": "time fit, predict and importance against scikit-learn",
     "groups": "time fits of every kind of tree, and the memory of a sparse one",
     "categorical": "score splits on subsets of categories against ordinal codes",
+    "forest": "all of forests: voting, intervals, the out-of-bag curve, warm start, Dask",
     "voting": "score the voting rules, out of bag and on fresh rows",
     "intervals": "study the coverage of intervals, and race quantile forests",
     "startup": "time compilation and the start of a process",

@@ -57,12 +57,13 @@ class Case(NamedTuple):
 
     group: str
     data: str
-    model: str  # of DecisionTree, ExtraTree, RandomForest and ExtraTrees
-    params: dict
+    model: str  # of DecisionTree, ExtraTree, RandomForest, ExtraTrees and Bagging
+    params: dict  # of the trees, or of the forest
     weights: str = "none"  # or "whole", "zeros" (whole ones, many of them 0), "fractions"
     missing: float = 0.0  # share of the cells
     n_outputs: int = 1
     zeros: float = 0.0  # share of the cells; the table is sparse then
+    patches: dict = {}  # how a Bagging draws rows and features
 
     @property
     def criterion(self):
@@ -170,6 +171,23 @@ def _all_cases():
     yield from cases("random forests", forest, forms, CLASSIFICATION)
     yield from cases("random forests", forest, ({"max_samples": 90},), REGRESSION)
 
+    drawn = (
+        {},
+        {"max_samples": 0.5},
+        {"max_samples": 0.6, "bootstrap": False},
+        {"max_features": 0.6},
+        {"max_features": 0.8, "bootstrap_features": True},
+    )
+    for patches in drawn:
+        yield from cases("bagging", "Bagging", plain, patches=patches)
+    yield from cases("bagging", "Bagging", (LIMITS[-1], *either[1:], *pruned[:1]))
+    yield from cases("bagging", "Bagging", plain, missing=0.2)
+    yield from cases("bagging", "Bagging", plain, zeros=0.6, patches=drawn[3])
+    yield from cases("bagging", "Bagging", plain, REGRESSION, n_outputs=2)
+    yield from cases("bagging", "Bagging", plain, weights="fractions")
+    forms = ({"class_weight": {0: 3, 1: 2}},)
+    yield from cases("bagging", "Bagging", forms, CLASSIFICATION)
+
 
 def training(case, seed):
     """The table of a case, with its missing values, weights and outputs.
@@ -201,7 +219,7 @@ def training(case, seed):
 
 
 def parameters(case, seed):
-    """Keyword arguments of the estimator of either library."""
+    """Keyword arguments of the estimator of either library; for a Bagging, of its trees."""
     params = {**case.params, "random_state": seed}
     if "monotonic_cst" in params:
         n_features = _table(case.data)[0].shape[1]

@@ -152,11 +152,20 @@ def fit_both(case, seed, **changed):
     ours, theirs : fitted estimators
     """
     data, params = cases.training(case, seed), {**cases.parameters(case, seed), **changed}
-    ours = getattr(cart, case.class_name, None) or getattr(forest, case.class_name)
-    theirs = getattr(sklearn.tree, case.class_name, None)
-    theirs = theirs or getattr(sklearn.ensemble, case.class_name)
+    models = (
+        _create(case, params, *home) for home in ((cart, forest), (sklearn.tree, sklearn.ensemble))
+    )
     with catch_warnings(action="ignore"):  # few trees: some rows are never out of bag
-        return tuple(kind(**params).fit(*data) for kind in (ours, theirs))
+        return tuple(model.fit(*data) for model in models)
+
+
+def _create(case, params, trees, ensembles):
+    """The estimator of a case, of one of the libraries."""
+    kind = getattr(trees, case.class_name, None) or getattr(ensembles, case.class_name)
+    if case.model != "Bagging":
+        return kind(**params)
+    tree = getattr(trees, case.class_name.replace("Bagging", "DecisionTree"))(**params)
+    return kind(tree, n_estimators=3, random_state=params["random_state"], **case.patches)
 
 
 def judge(case, seed, ours, theirs):
@@ -178,6 +187,8 @@ def judge(case, seed, ours, theirs):
         pairs = [[_trees(model)[t].tree_ for model in pair] for pair in ((ours, theirs), whole)]
         data = cases.training(case, seed)
         X = data.X.toarray() if case.zeros else data.X
+        if case.model == "Bagging":
+            X = X[:, theirs.estimators_features_[t]]
         exact = Training(X, data.y, weights(t), _trees(whole[1])[t])
         verdicts[t] = _explain(*pairs, exact, case.params.get("ccp_alpha", 0.0))
     return verdicts, agreements
@@ -204,10 +215,11 @@ def _explain(pair, whole, exact, alpha):
 def _row_weights(case, seed, theirs):
     """The function that gives the exact weight of every row in the t-th tree."""
     data, class_weight = cases.training(case, seed), case.params.get("class_weight")
-    if not getattr(theirs, "bootstrap", False):
+    if case.model != "Bagging" and not getattr(theirs, "bootstrap", False):
         weight = row_weights(data.y, data.sample_weight, class_weight)
         return lambda t: weight
-    within = "balanced" if class_weight == "balanced_subsample" else None
+    within = class_weight if case.model == "Bagging" else None  # else it decides on the draws
+    within = "balanced" if class_weight == "balanced_subsample" else within
     return lambda t: row_weights(data.y, None, within, theirs.estimators_samples_[t])
 
 

@@ -9,7 +9,8 @@ BENCHMARKS = {
     "groups": ["table"],
     "categorical": ["table", "generated_table"],
     "voting": ["table"],
-    "intervals": ["table", "race_table"],
+    "intervals": ["table", "pinball_table", "race_table"],
+    "forest": ["table", "curve_table", "partition_table"],
     "startup": ["table"],
     "identity": ["table", "matrix_table"],
 }

@@ -13,6 +13,7 @@ from sklearn.base import (
     RegressorMixin,
     _fit_context,
     clone,
+    is_classifier,
     is_regressor,
 )
 from sklearn.utils import check_random_state, column_or_1d, get_tags
@@ -32,6 +33,7 @@ from sklearn.utils.validation import (
     _check_method_params,
     _check_sample_weight,
     _estimator_has,
+    check_consistent_length,
     check_is_fitted,
     has_fit_parameter,
     validate_data,
@@ -39,9 +41,11 @@ from sklearn.utils.validation import (
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.draw import DRAW_SEED_MAX
+from cart.target import Target, encode_known_labels
 from cart.training import restored_on_failure
 from forest.bootstrap import Patches, count_draws, restart_stream
-from forest.oob import add_out_of_bag, default_score, score_out_of_bag
+from forest.oob import OutOfBag, default_score, score_out_of_bag
+from forest.voting import VOTING_CONSTRAINTS, VotingMixin
 
 # What X may be is for the base estimator to say.
 _ANY_TABLE = {"accept_sparse": ["csr", "csc"], "dtype": None, "ensure_all_finite": False}
@@ -49,7 +53,7 @@ _ANY_TABLE = {"accept_sparse": ["csr", "csc"], "dtype": None, "ensure_all_finite
 _OUT_OF_BAG_ATTRIBUTES = ("oob_score_", "oob_decision_function_", "oob_prediction_")
 
 
-class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
     """What Bagging of classifiers and of regressors share.
 
     Parameters
@@ -80,6 +84,11 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
         their parameters.
     verbose : int, default=0
         joblib's; above 1 every estimator is announced.
+    voting : {"soft", "majority", "oob_weighted", "oob_weighted_soft", "stacked"}, default="soft"
+        How the estimators vote, as in the forests: "soft" is the mean of their class shares (or
+        numbers), the others count, weigh or learn.
+    final_estimator : estimator, default=None
+        The meta-learner of voting="stacked"; None is a logistic or ridge regression.
 
     Attributes
     ----------
@@ -97,6 +106,10 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
         Mean prediction out of bag; nan in rows that never were (regression, `oob_score`).
     oob_score_ : float
         Score of the rows that were ever out of bag; nan when there is none (with `oob_score`).
+    estimator_weights_ : ndarray of shape (n_estimators, n_outputs), float64
+        What each estimator weighs in the vote (voting="oob_weighted", "oob_weighted_soft").
+    final_estimator_ : list of estimators, one per output
+        The fitted meta-learners (voting="stacked").
     classes_ : ndarray of shape (n_classes,)
         Labels (classification only).
     n_classes_ : int
@@ -138,12 +151,13 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        **VOTING_CONSTRAINTS,
     }
 
     def __init__(
         self, estimator=None, n_estimators=10, *, max_samples=None, max_features=1.0,
         bootstrap=True, bootstrap_features=False, oob_score=False, warm_start=False, n_jobs=None,
-        random_state=None, verbose=0,
+        random_state=None, verbose=0, voting="soft", final_estimator=None,
     ):  # fmt: skip
         self.estimator = estimator
         self.n_estimators = n_estimators
@@ -156,6 +170,8 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.voting = voting
+        self.final_estimator = final_estimator
 
     # The estimator's own validation is wanted: nobody has checked its parameters yet.
     @_fit_context(prefer_skip_nested_validation=False)
@@ -190,7 +206,7 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
             X, y = validate_data(self, X, y, reset=not n_kept, multi_output=True, **_ANY_TABLE)
             weight = self._check_weight(sample_weight, X)
             y = self._encode_target(y, keep=n_kept > 0)
-            if self.oob_score:
+            if self.oob_score or self._learns_to_vote:
                 _require_rows(draws, X.shape[0])
             fit_params = process_routing(self, "fit", **fit_params)["estimator"]["fit"]
             if n_kept == self.n_estimators:
@@ -208,8 +224,12 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
                 self._draws = [*draws, *((patches, i) for i in new)]
                 for name in _OUT_OF_BAG_ATTRIBUTES:
                     vars(self).pop(name, None)
-            if self.oob_score and not hasattr(self, "oob_score_"):
-                self._judge_out_of_bag(X, y)
+            is_judged = self.oob_score and not hasattr(self, "oob_score_")
+            if is_judged or self._learns_to_vote:
+                votes, stack = self._ask_out_of_bag(X, y)
+                self._learn_to_vote(votes, stack)
+                if is_judged:
+                    self._judge_out_of_bag(votes, y)
         return self
 
     def _kept(self):
@@ -221,6 +241,7 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _refuse_contradictions(self, n_kept):
         """Refuse parameters that contradict each other."""
+        self._refuse_impossible_votes()
         if self.oob_score and not self.bootstrap:
             raise ValueError(
                 "oob_score needs rows that are out of bag by a bootstrap, but bootstrap=False; "
@@ -298,18 +319,62 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
         """Results of tasks, in their order whichever worker is done first; a generator."""
         return Parallel(n_jobs=self.n_jobs, verbose=self.verbose, return_as="generator")(tasks)
 
-    def _judge_out_of_bag(self, X, y):
+    def _ask_out_of_bag(self, X, y):
+        """What the estimators say of their training table; see `VotingMixin._votes_out_of_bag`."""
         # As in `_ask`: estimators may have been taken away.
         answers = self._in_order(
             delayed(_ask_out_of_bag)(self._say(), estimator, X, patches, i)
             for estimator, (patches, i) in zip(self.estimators_, self._draws, strict=False)
         )
-        total, n_judges = add_out_of_bag(answers, self._shape_of_answers(y))
-        with np.errstate(invalid="ignore"):  # 0 / 0 in rows that were never out of bag
-            guess = self._keep_out_of_bag(total, n_judges)
+        target = self._target(y)
+        shaped = ((rows, self._shape(said, target.n_outputs)) for rows, said in answers)
+        seed = self._draws[0][0].seeds[0]
+        return self._votes_out_of_bag(shaped, len(self.estimators_), target, seed)
+
+    def _judge_out_of_bag(self, votes, y):
+        guess = self._keep_out_of_bag(votes)
         self.oob_score_ = score_out_of_bag(
-            default_score(self), y, guess, n_judges > 0, stacklevel=4
+            default_score(self), y, guess, votes.n_models > 0, stacklevel=4
         )
+
+    def out_of_bag(self, X, y):
+        """What the estimators say of the rows of the training table that they have not seen.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            The table that the estimators were fitted on.
+        y : array-like of shape (n_samples,), or (n_samples, n_outputs) in regression
+
+        Returns
+        -------
+        forest.oob.OutOfBag
+
+        Raises
+        ------
+        ValueError
+            If no row is out of bag, or the table has another number of rows.
+        """
+        check_is_fitted(self)
+        if not self.bootstrap:
+            raise ValueError(
+                "No row is out of bag: bootstrap=False leaves none out. Fit with bootstrap=True."
+            )
+        X = validate_data(self, X, reset=False, **_ANY_TABLE)
+        _require_rows(self._draws, X.shape[0])
+        y = np.asarray(y)
+        check_consistent_length(X, y)
+        codes = self._known_codes(y)
+        return OutOfBag.of(self._ask_out_of_bag(X, codes)[0], y, self._target(codes))
+
+    def _vote(self, X, caller, params):
+        """The vote of the estimators, (n_samples, n_outputs, n_values), by another rule than soft.
+
+        X, caller, params : see `_ask`
+        """
+        answers = list(self._ask(self._say(), X, caller, params))
+        n_outputs = 1 if is_classifier(self) else self.n_outputs_
+        return self._decide(np.stack([self._shape(said, n_outputs) for said in answers], axis=1))
 
     def _ask(self, say, X, caller, params):
         """What each estimator says of X, in their order.
@@ -394,11 +459,19 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
         """The function `say(estimator, X, params)` that gives an estimator's vote."""
 
     @abstractmethod
-    def _shape_of_answers(self, y):
-        """Shape of the votes of one estimator on all rows."""
+    def _known_codes(self, y):
+        """y as the estimators got it, of labels that they know."""
 
     @abstractmethod
-    def _keep_out_of_bag(self, total, n_judges):
+    def _target(self, y):
+        """y as the estimators got it, as a cart.target.Target."""
+
+    @abstractmethod
+    def _shape(self, said, n_outputs):
+        """What an estimator says as an array (n_rows, n_outputs, n_values)."""
+
+    @abstractmethod
+    def _keep_out_of_bag(self, votes):
         """Keep the out-of-bag votes as attribute and return what they predict."""
 
 
@@ -442,6 +515,8 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
             Columns in the order of `classes_`.
         """
         check_is_fitted(self)
+        if self.voting != "soft":
+            return self._vote(X, "predict_proba", params)[:, 0]
         return mean_vote(self._ask(self._say(), X, "predict_proba", params), len(self.estimators_))
 
     def predict_log_proba(self, X, **params):
@@ -460,7 +535,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         """
         _raise_for_params(params, self, "predict_log_proba")
         check_is_fitted(self)
-        if not hasattr(self.estimator_, "predict_log_proba"):
+        if self.voting != "soft" or not hasattr(self.estimator_, "predict_log_proba"):
             with np.errstate(divide="ignore"):
                 return np.log(self.predict_proba(X, **params))
         say = partial(log_class_shares, n_classes=self.n_classes_)
@@ -485,9 +560,15 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         Raises
         ------
         ValueError
-            If an estimator has not met every class: it has no decision on the others.
+            If an estimator has not met every class: it has no decision on the others; or with
+            another voting than "soft".
         """
         check_is_fitted(self)
+        if self.voting != "soft":
+            raise ValueError(
+                f"decision_function is the mean of the estimators', but voting={self.voting!r} is "
+                'another rule; use predict_proba, or voting="soft".'
+            )
         for i, estimator in enumerate(self.estimators_):
             n_met = len(estimator.classes_)
             if n_met < self.n_classes_:
@@ -523,11 +604,19 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
     def _say(self):
         return partial(class_shares, n_classes=self.n_classes_)
 
-    def _shape_of_answers(self, y):
-        return len(y), self.n_classes_
+    def _known_codes(self, y):
+        return encode_known_labels(y, [self.classes_]).codes[:, 0].astype(np.int64)
 
-    def _keep_out_of_bag(self, total, n_judges):
-        self.oob_decision_function_ = total / total.sum(axis=1, keepdims=True)
+    def _target(self, y):
+        return Target(y[:, np.newaxis].astype(np.float64), [self.classes_])
+
+    def _shape(self, said, n_outputs):
+        return said.reshape(len(said), 1, self.n_classes_)
+
+    def _keep_out_of_bag(self, votes):
+        total = votes.total[:, 0]
+        with np.errstate(invalid="ignore"):  # 0 / 0 in rows that were never out of bag
+            self.oob_decision_function_ = total / total.sum(axis=1, keepdims=True)
         return total.argmax(axis=1)
 
 
@@ -552,6 +641,9 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         check_is_fitted(self)
+        if self.voting != "soft":
+            said = self._vote(X, "predict", params)[:, :, 0]
+            return said[:, 0] if self.n_outputs_ == 1 else said
         return mean_vote(self._ask(self._say(), X, "predict", params), len(self.estimators_))
 
     def _encode_target(self, y, keep):
@@ -569,11 +661,18 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
     def _say(self):
         return numbers
 
-    def _shape_of_answers(self, y):
-        return y.shape
+    def _known_codes(self, y):
+        return y.astype(np.float64).reshape(len(y), -1)
 
-    def _keep_out_of_bag(self, total, n_judges):
-        self.oob_prediction_ = (total.T / n_judges).T
+    def _target(self, y):
+        return Target(np.asarray(y, dtype=np.float64).reshape(len(y), -1), None)
+
+    def _shape(self, said, n_outputs):
+        return said.reshape(len(said), n_outputs, 1)
+
+    def _keep_out_of_bag(self, votes):
+        values = votes.values[:, :, 0]
+        self.oob_prediction_ = values[:, 0] if self.n_outputs_ == 1 else values
         return self.oob_prediction_
 
 
@@ -667,7 +766,7 @@ def _ask_out_of_bag(say, estimator, X, patches, i):
     """An estimator's out-of-bag rows, and what it says of them."""
     rows = patches.out_of_bag(i)
     if len(rows) == 0:
-        return rows, 0.0  # estimators refuse tables without rows
+        return rows, np.empty(0)  # estimators refuse tables without rows
     return rows, _ask_one(say, estimator, X[rows], patches.features(i), {})
 
 
@@ -683,7 +782,7 @@ def _require_rows(draws, n_samples):
     for patches, _ in draws:
         if patches.n_samples != n_samples:
             raise ValueError(
-                f"oob_score judges all estimators on X, which has {n_samples} rows, but some that "
-                f"warm_start=True keeps were fitted on {patches.n_samples}; fit with the same "
-                "table, oob_score=False or warm_start=False."
+                f"All estimators are judged out of bag on X, which has {n_samples} rows, but some "
+                f"were fitted on {patches.n_samples}: give them their training table. (After a "
+                "warm start on another one, no table is that of all.)"
             )

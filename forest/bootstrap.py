@@ -74,6 +74,20 @@ class Bootstrap(Draws):
         probabilities = None if weight is None else weight / weight.sum()
         return cls(np.empty(0, np.int64), n_samples, n_draws, probabilities)
 
+    def of_trees(self, seeds):
+        """The draws of the last trees, which have these seeds.
+
+        Parameters
+        ----------
+        seeds : sequence of int
+
+        Returns
+        -------
+        Bootstrap
+        """
+        given = None if self.given is None else self.given[-len(seeds) :]
+        return replace(self, seeds=np.asarray(seeds), given=given)
+
     @property
     def is_plain(self):
         """Is it as many uniform draws with replacement as there are rows?"""
@@ -215,6 +229,10 @@ def plan_bootstrap(forest, codes, weight, groups, in_bag):
                 "in_bag says who is in bag, so nothing is drawn: leave out groups, weights, "
                 "max_samples, stratify and replace."
             )
+        if forest.n_estimators == "auto":
+            raise ValueError(
+                'in_bag says how many trees there are; set n_estimators to that, not to "auto".'
+            )
         given = _check_in_bag(in_bag, forest.n_estimators, n_samples)
         return replace(Bootstrap.plain(n_samples, None), given=given)
     if groups is not None:
@@ -301,6 +319,47 @@ def count_draws(max_samples, n_samples, weight=None, replace=True, stacklevel=4)
             f"there are {n_most}; set max_samples to at most that, or replace=True."
         )
     return n_draws
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionedBootstrap(Draws):
+    """The rows of trees that were each grown on one part of the table: the others are out of bag.
+
+    Parameters
+    ----------
+    parts : list of Bootstrap
+        Of each part, with the seeds of its trees.
+    """
+
+    parts: list
+    is_plain = is_scikit_learns = False
+    groups = given = None
+
+    @cached_property
+    def n_samples(self):
+        """Rows of all parts together, in their order."""
+        return sum(part.n_samples for part in self.parts)
+
+    @cached_property
+    def seeds(self):
+        """Seeds of the trees, part after part."""
+        return np.concatenate([part.seeds for part in self.parts])
+
+    def of_trees(self, seeds):
+        """See `Bootstrap.of_trees`; only all trees together are known."""
+        if not np.array_equal(seeds, self.seeds):
+            raise ValueError("These are not the trees that were grown on parts of the table.")
+        return self
+
+    def draws(self, tree):
+        """Rows drawn for a tree, numbered as in the whole table; see `Bootstrap.draws`."""
+        first = 0
+        for part in self.parts:
+            if tree < len(part.seeds):
+                return part.draws(tree) + first
+            tree -= len(part.seeds)
+            first += part.n_samples
+        raise IndexError(f"There are {len(self.seeds)} trees.")
 
 
 @dataclass(frozen=True, eq=False)

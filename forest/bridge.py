@@ -50,6 +50,7 @@ def to_sklearn(estimator):
     refuse_foreign_splits(estimator)
     _refuse_foreign_votes(estimator)
     copy_attributes(estimator, peer, _FITTED)
+    peer.n_estimators = len(estimator.estimators_)
     peer.estimators_ = [cart.bridge.to_sklearn(tree) for tree in estimator.estimators_]
     peer.estimator_ = clone(peer.estimator)
     peer._n_samples_bootstrap = estimator._plan.n_draws

@@ -2,16 +2,18 @@
 
 import dataclasses
 from abc import ABCMeta, abstractmethod
-from numbers import Integral
+from functools import partial
+from itertools import islice
+from numbers import Integral, Real
 from warnings import warn
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.sparse import hstack, issparse
 from sklearn.base import BaseEstimator, MultiOutputMixin, _fit_context
-from sklearn.exceptions import DataConversionWarning, NotFittedError
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
@@ -43,20 +45,16 @@ from cart.training import (
 )
 from cart.traverse import leaf_ids
 from forest.bootstrap import plan_bootstrap
+from forest.enough import Budget, Judge, grow_enough
 from forest.grow import GrowthInterrupted, grow_trees
 from forest.intervals import predict_interval
 from forest.jackknife import standard_error
-from forest.oob import (
-    OutOfBag,
-    default_score,
-    score_out_of_bag,
-    stack_out_of_bag,
-    vote_out_of_bag,
-)
+from forest.oob import OutOfBag, default_score, outputs_out_of_bag, score_out_of_bag
 from forest.progress import Watch
 from forest.quantiles import predict_quantiles
 from forest.training_rows import bootstrap_of, fingerprint, keep_leaves, remember
-from forest.vote import RULES, combine, soft_vote, vote, weights_of
+from forest.vote import soft_vote, vote
+from forest.voting import VOTING_CONSTRAINTS, VotingMixin
 from forest.weights import balance_subsample, combine_weights
 
 # Parameters that a forest hands to each of its trees.
@@ -81,13 +79,14 @@ TREE_PARAMETERS = (
 _PACKED = WeakKeyDictionary()
 
 
-class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
     """What forests of classification and regression trees share.
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Number of trees.
+    n_estimators : int or "auto", default=100
+        Number of trees. "auto" grows until out-of-bag loss and order of the five most important
+        features would hardly change with more, see `forest.enough`, or one of the next two ends it.
     criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, \
     max_features, max_leaf_nodes, min_impurity_decrease, ccp_alpha, monotonic_cst, precision, \
     categorical_features, min_category_ratio, feature_draw
@@ -127,6 +126,10 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         outputs, see `forest.stack` (it holds what every tree says of every row at once).
     final_estimator : estimator, default=None
         The meta-learner of voting="stacked"; None is a logistic or ridge regression.
+    max_time : float, default=None
+        Seconds that growing may take, about (n_estimators="auto").
+    max_memory : int, default=None
+        Bytes that the nodes of all trees may take, about (n_estimators="auto").
 
     Attributes
     ----------
@@ -140,10 +143,12 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         Mean prediction out of bag; nan in rows that never were (regression, `oob_score`).
     oob_score_ : float
         Score of the rows that were ever out of bag; nan when there is none (with `oob_score`).
-    tree_weights_ : ndarray of shape (n_estimators, n_outputs), float64
+    estimator_weights_ : ndarray of shape (n_estimators, n_outputs), float64
         What each tree weighs in the vote (voting="oob_weighted", "oob_weighted_soft").
     final_estimator_ : list of estimators, one per output
         The fitted meta-learners (voting="stacked").
+    stability_ : forest.enough.Stability
+        What the number of trees leaves to chance (n_estimators="auto").
     classes_ : ndarray of shape (n_classes,), or list of them
         Labels, of each output (classification only).
     n_classes_ : int or ndarray of shape (n_outputs,)
@@ -164,7 +169,9 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
 
     _parameter_constraints = {
         **TREE_CONSTRAINTS,
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "n_estimators": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "max_time": [None, Interval(Real, 0, None, closed="neither")],
+        "max_memory": [None, Interval(Integral, 1, None, closed="left")],
         "bootstrap": ["boolean"],
         "oob_score": ["boolean", callable],
         "n_jobs": [Integral, None],
@@ -176,8 +183,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             Interval(Integral, 1, None, closed="left"),
         ],
         "replace": ["boolean"],
-        "voting": [StrOptions({*RULES, "stacked"})],
-        "final_estimator": [HasMethods(["fit", "predict"]), None],
+        **VOTING_CONSTRAINTS,
         "callback": [callable, None],
     }
 
@@ -188,7 +194,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         bootstrap, oob_score, n_jobs, random_state, verbose, warm_start, ccp_alpha,
         max_samples, monotonic_cst, precision, categorical_features,
         min_category_ratio, feature_draw, replace, voting, final_estimator, callback,
-        class_weight=None, stratify=False,
+        max_time, max_memory, class_weight=None, stratify=False,
     ):  # fmt: skip
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -217,6 +223,8 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         self.voting = voting
         self.final_estimator = final_estimator
         self.callback = callback
+        self.max_time = max_time
+        self.max_memory = max_memory
         self.stratify = stratify
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -263,8 +271,8 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             self._grow(given, X, target, old_trees)
             has_grown = len(self.estimators_) > len(old_trees)
             is_judged = self.oob_score and (has_grown or not hasattr(self, "oob_score_"))
-            if is_judged or self.voting not in ("soft", "majority"):
-                votes, stack = self._votes_out_of_bag(X, target)
+            if is_judged or self._learns_to_vote:
+                votes, stack = self._ask_out_of_bag(X, target)
                 self._learn_to_vote(votes, stack)
                 if is_judged:
                     self._judge_out_of_bag(votes, target)
@@ -297,21 +305,26 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
                 "oob_score needs rows that are out of bag, but bootstrap=False leaves none out; "
                 "set bootstrap=True or oob_score=False."
             )
-        if not self.bootstrap and self.voting not in ("soft", "majority"):
-            raise ValueError(
-                f"voting={self.voting!r} learns from rows that are out of bag, but bootstrap=False "
-                'leaves none out; set bootstrap=True or voting="soft".'
-            )
-        if self.voting == "majority" and not self._has_classes:
-            raise ValueError(
-                'voting="majority" counts votes for classes, and numbers have none; set '
-                'voting="soft" (the mean) or "oob_weighted".'
-            )
+        self._refuse_impossible_votes()
         n_old = len(self.estimators_) if self.warm_start and self._is_fitted() else 0
-        if self.n_estimators < n_old:
+        self._refuse_impossible_budget()
+        if self.n_estimators != "auto" and self.n_estimators < n_old:
             raise ValueError(
                 f"n_estimators={self.n_estimators} must be at least the number of trees that "
                 f"warm_start=True keeps, {n_old}."
+            )
+
+    def _refuse_impossible_budget(self):
+        if self.n_estimators == "auto":
+            if not self.bootstrap:
+                raise ValueError(
+                    'n_estimators="auto" judges the trees on rows that are out of bag, but '
+                    "bootstrap=False leaves none out; set bootstrap=True or a number of trees."
+                )
+        elif self.max_time is not None or self.max_memory is not None:
+            raise ValueError(
+                'max_time and max_memory end the growth of n_estimators="auto", but '
+                f"n_estimators={self.n_estimators}; leave them out."
             )
 
     def _grow(self, given, X, target, old_trees):
@@ -321,12 +334,6 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
                 stacklevel=4,
             )
             return
-        random_state = check_random_state(self.random_state)
-        # A warm start goes on in the stream where one fit of all trees would be, and first
-        # grows what an interrupt has left out.
-        seeds = [random_state.randint(DRAW_SEED_MAX) for _ in range(self.n_estimators)]
-        known = {tree.random_state for tree in old_trees}
-        seeds = [seed for seed in seeds if seed not in known][len(old_trees) - self.n_estimators :]
         table = encode_table(self, given, X, self._tree_class().splitter)
         example = self._empty_tree(target)
         plan = make_plan(
@@ -334,18 +341,71 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             target.n_values,
         )  # fmt: skip
         example.max_features_ = plan.limits.max_features
-        try:
-            with Watch(len(seeds), "tree", self.verbose, self.callback) as watch:
-                trees = grow_trees(
-                    table, target.codes, plan, seeds, self._weigh(seeds, target.codes),
-                    self.n_jobs, watch,
-                )  # fmt: skip
-        except GrowthInterrupted as interrupt:
-            trees = self._keep_finished(interrupt, len(old_trees))
+
+        def grow(seeds, watch):
+            weigh = self._weigh(seeds, target.codes)
+            return grow_trees(table, target.codes, plan, seeds, weigh, self.n_jobs, watch)
+
+        if self.n_estimators == "auto":
+            trees, seeds = self._grow_enough(grow, X, target, old_trees)
+        else:
+            trees, seeds = self._grow_as_many(grow, old_trees)
         self.estimators_ = [
             *old_trees,
             *(example.holding(tree, s) for tree, s in zip(trees, seeds, strict=True) if tree),
         ]
+
+    def _new_seeds(self, old_trees):
+        """Seeds of further trees: those that one fit of all trees would have, in its order. First
+        come those that an interrupt has left out."""
+        random_state = check_random_state(self.random_state)
+        known = {tree.random_state for tree in old_trees}
+        first = [random_state.randint(DRAW_SEED_MAX) for _ in old_trees]
+        if not known.isdisjoint(first):
+            yield from (seed for seed in first if seed not in known)
+        while True:
+            seed = random_state.randint(DRAW_SEED_MAX)
+            if seed not in known:
+                yield seed
+
+    def _grow_as_many(self, grow, old_trees):
+        """As many new trees as `n_estimators` says, None for those an interrupt left out."""
+        seeds = list(islice(self._new_seeds(old_trees), self.n_estimators - len(old_trees)))
+        try:
+            with Watch(len(seeds), "tree", self.verbose, self.callback) as watch:
+                return grow(seeds, watch), seeds
+        except GrowthInterrupted as interrupt:
+            return self._keep_finished(interrupt, len(old_trees)), seeds
+
+    def _grow_enough(self, grow, X, target, old_trees):
+        """New trees until they are enough."""
+        X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
+        judge = Judge(target.codes, target.n_values)
+
+        def ask(trees, seeds):
+            bootstrap = self._plan.of_trees(seeds)
+            return outputs_out_of_bag(
+                pack(trees, X.dtype), X, target.n_outputs,
+                lambda t: judge.rows[bootstrap.counts(t)[judge.rows] == 0],
+            )  # fmt: skip
+
+        kept = [estimator.tree_ for estimator in old_trees]
+        if kept:
+            judge.add(kept, ask(kept, [estimator.random_state for estimator in old_trees]))
+        budget = Budget(self.max_time, self.max_memory, kept)
+        with Watch(None, "tree", self.verbose, self.callback) as watch:
+            trees, seeds, self.stability_ = grow_enough(
+                partial(grow, watch=watch), ask, self._new_seeds(old_trees), judge, budget
+            )
+        if not self.stability_.is_stable:
+            what = "loss" if not self.stability_.is_loss_settled else "order of the importances"
+            warn(
+                f"Growing was stopped by {self.stability_.stopped_by} at {judge.n_trees} trees, "
+                f"before the out-of-bag {what} was stable; see stability_. With warm_start=True "
+                "another fit goes on.",
+                stacklevel=5,
+            )
+        return trees, seeds
 
     def _keep_finished(self, interrupt, n_old):
         """The trees an interrupt leaves, None in place of the others; the user is told."""
@@ -361,7 +421,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         warn(
             f"Interrupted: the forest has the {n_finished} of {self.n_estimators} trees that were "
             "finished. With warm_start=True another fit grows the others.",
-            stacklevel=5,
+            stacklevel=6,
         )
         return trees
 
@@ -370,15 +430,10 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         if not self.bootstrap:
             weight = 1.0 if self._row_weight is None else self._row_weight
             return lambda i: weight
-        bootstrap = self._bootstrap(seeds)
+        bootstrap = self._plan.of_trees(seeds)
         if self.class_weight == "balanced_subsample":
             return lambda i: balance_subsample(bootstrap.counts(i), bootstrap.draws(i), codes)
         return bootstrap.counts
-
-    def _bootstrap(self, seeds):
-        """Who is in bag for the last trees, which have these seeds."""
-        given = None if self._plan.given is None else self._plan.given[-len(seeds) :]
-        return dataclasses.replace(self._plan, seeds=np.asarray(seeds), given=given)
 
     def _empty_tree(self, target):
         """A tree estimator with all that the trees of this forest have in common."""
@@ -396,38 +451,19 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             tree.n_classes_ = self.n_classes_
         return tree
 
-    def _votes_out_of_bag(self, X, target):
-        """What the trees say of the training table, and the stack that is trained on it.
-
-        Returns
-        -------
-        votes : forest.oob.Votes
-        stack : forest.stack.Stack or None
-            With voting="stacked".
-        """
+    def _ask_out_of_bag(self, X, target):
+        """What the trees say of their training table; see `VotingMixin._votes_out_of_bag`."""
         X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
         bootstrap = bootstrap_of(self)
-        known = self._packed(), X, target.codes, bootstrap.out_of_bag
-        if self.voting != "stacked":
-            return vote_out_of_bag(*known, self.voting), None
-        n_values = (
-            [1] * target.n_outputs if target.labels is None else list(map(len, target.labels))
-        )
-        return stack_out_of_bag(*known, self.final_estimator, n_values, bootstrap.seeds[0])
-
-    def _learn_to_vote(self, votes, stack):
-        if stack is not None:
-            self._stack = stack
-            self.final_estimator_ = stack.learners
-        elif RULES[self.voting].is_weighted:
-            self.tree_weights_ = weights_of(votes.scores)
+        answers = outputs_out_of_bag(self._packed(), X, target.n_outputs, bootstrap.out_of_bag)
+        return self._votes_out_of_bag(answers, len(self.estimators_), target, bootstrap.seeds[0])
 
     def _judge_out_of_bag(self, votes, target):
         guess = self._keep_out_of_bag(votes.values)
         truth = target.codes if target.labels is None else target.codes.astype(np.int64)
         truth = truth[:, 0] if self.n_outputs_ == 1 else truth
         score = self.oob_score if callable(self.oob_score) else default_score(self)
-        self.oob_score_ = score_out_of_bag(score, truth, guess, votes.n_trees > 0, stacklevel=4)
+        self.oob_score_ = score_out_of_bag(score, truth, guess, votes.n_models > 0, stacklevel=4)
 
     def out_of_bag(self, X, y):
         """What the trees say of the rows of the training table that they have not seen.
@@ -459,7 +495,7 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
                 f"{X.shape[0]} and {len(y)}."
             )
         target = self._encode_known_target(y)
-        return OutOfBag.of(self._votes_out_of_bag(X, target)[0], y, target)
+        return OutOfBag.of(self._ask_out_of_bag(X, target)[0], y, target)
 
     def __sklearn_is_fitted__(self):
         return self._is_fitted()
@@ -482,19 +518,6 @@ class BaseForest(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             values = soft_vote(self._packed(), X, self.n_jobs)
             return values.reshape(X.shape[0], self.n_outputs_, -1)
         return vote(self._packed(), X, self.n_outputs_, self._decide, self.n_jobs)
-
-    def _decide(self, outputs):
-        if self.voting == "majority":
-            return combine(outputs, self.voting)
-        learnt = "_stack" if self.voting == "stacked" else "tree_weights_"
-        if not hasattr(self, learnt):
-            raise NotFittedError(
-                f"voting={self.voting!r} was set after the fit, and learns from rows that are out "
-                "of bag; call fit again."
-            )
-        if self.voting == "stacked":
-            return self._stack.predict(outputs)
-        return combine(outputs, self.voting, self.tree_weights_)
 
     def apply(self, X):
         """Number of the leaf that each row reaches in each tree.
@@ -744,6 +767,7 @@ class RandomForestClassifier(ForestClassifier):
         ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
         categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
         replace=True, stratify=False, voting="soft", final_estimator=None, callback=None,
+        max_time=None, max_memory=None,
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=criterion, max_depth=max_depth,
@@ -756,6 +780,7 @@ class RandomForestClassifier(ForestClassifier):
             precision=precision, categorical_features=categorical_features,
             min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
             stratify=stratify, voting=voting, final_estimator=final_estimator, callback=callback,
+            max_time=max_time, max_memory=max_memory,
         )  # fmt: skip
 
 
@@ -771,6 +796,7 @@ class RandomForestRegressor(ForestRegressor):
         ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
         categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
         replace=True, voting="soft", final_estimator=None, callback=None,
+        max_time=None, max_memory=None,
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=without_deprecated(criterion), max_depth=max_depth,
@@ -783,6 +809,7 @@ class RandomForestRegressor(ForestRegressor):
             precision=precision, categorical_features=categorical_features,
             min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
             voting=voting, final_estimator=final_estimator, callback=callback,
+            max_time=max_time, max_memory=max_memory,
         )  # fmt: skip
 
 
@@ -801,6 +828,7 @@ class ExtraTreesClassifier(ForestClassifier):
         ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
         categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
         replace=True, stratify=False, voting="soft", final_estimator=None, callback=None,
+        max_time=None, max_memory=None,
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=criterion, max_depth=max_depth,
@@ -813,6 +841,7 @@ class ExtraTreesClassifier(ForestClassifier):
             precision=precision, categorical_features=categorical_features,
             min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
             stratify=stratify, voting=voting, final_estimator=final_estimator, callback=callback,
+            max_time=max_time, max_memory=max_memory,
         )  # fmt: skip
 
 
@@ -831,6 +860,7 @@ class ExtraTreesRegressor(ForestRegressor):
         ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
         categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
         replace=True, voting="soft", final_estimator=None, callback=None,
+        max_time=None, max_memory=None,
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=without_deprecated(criterion), max_depth=max_depth,
@@ -843,4 +873,5 @@ class ExtraTreesRegressor(ForestRegressor):
             precision=precision, categorical_features=categorical_features,
             min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
             voting=voting, final_estimator=final_estimator, callback=callback,
+            max_time=max_time, max_memory=max_memory,
         )  # fmt: skip

@@ -33,6 +33,27 @@ class GrowthInterrupted(KeyboardInterrupt):
         self.trees = trees
 
 
+class Job:
+    """What trees are grown from, in one object: a backend that ships it to other machines does so
+    once per worker.
+
+    Parameters
+    ----------
+    table, codes, plan, seeds, weigh : see `grow_trees`
+    """
+
+    def __init__(self, table, codes, plan, seeds, weigh):
+        self.table = table
+        self.codes = codes
+        self.plan = plan
+        self.seeds = seeds
+        self.weigh = weigh
+
+    def __sizeof__(self):
+        # Dask ships objects that say they are large once, small ones with every task.
+        return sum(array.nbytes for array in (*self.table, self.codes) if hasattr(array, "nbytes"))
+
+
 class _Shop:
     """Where threads leave their trees, and learn that they are to stop."""
 
@@ -78,17 +99,12 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None):
     batches = np.array_split(
         np.arange(len(seeds)), min(len(seeds), _BATCHES_PER_WORKER * n_workers)
     )
-    shop = _Shop(len(seeds), watch)
+    job, shop = Job(table, codes, plan, seeds, weigh), _Shop(len(seeds), watch)
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
-    is_shared = get_active_backend(prefer="threads")[0].supports_sharedmem
+    is_shared = getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False)
 
     def grow():
-        tasks = (
-            delayed(_grow_batch)(
-                table, codes, plan, seeds, weigh, batch, shop if is_shared else None
-            )
-            for batch in batches
-        )
+        tasks = (delayed(_grow_batch)(job, batch, shop if is_shared else None) for batch in batches)
         for batch, trees in parallel(tasks):
             if not is_shared:
                 for i, tree in zip(batch, trees, strict=True):
@@ -114,16 +130,16 @@ def _run_aside(function):
         aside.shutdown(wait=False)
 
 
-def _grow_batch(table, codes, plan, seeds, weigh, batch, shop):
+def _grow_batch(job, batch, shop):
     """Grow some trees; return their numbers and, where there is no shop to leave them, them."""
-    workspace = create_workspace(plan, len(codes), len(codes), table)
+    workspace = create_workspace(job.plan, len(job.codes), len(job.codes), job.table)
     trees = []
     for i in batch:
         if shop is not None and shop.is_closed:
             break
-        records = make_records(codes, weigh(i))
-        draw_seed = restart_stream(seeds[i]).randint(DRAW_SEED_MAX)
-        tree = grow_tree(table, records, plan, draw_seed, workspace)
+        records = make_records(job.codes, job.weigh(i))
+        draw_seed = restart_stream(job.seeds[i]).randint(DRAW_SEED_MAX)
+        tree = grow_tree(job.table, records, job.plan, draw_seed, workspace)
         if shop is None:
             trees.append(tree)
         else:

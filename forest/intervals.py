@@ -123,8 +123,8 @@ def _find_spread(forest, trees):
         )
     keep_leaves(forest)  # refuses a table that was changed since the fit
     X, y = training_table(forest)
-    votes, _ = forest._votes_out_of_bag(X, encode_numbers(y))
-    known = votes.n_trees > 0
+    votes, _ = forest._ask_out_of_bag(X, encode_numbers(y))
+    known = votes.n_models > 0
     if not known.any():
         raise ValueError("No row is out of bag for any tree: draw fewer rows with max_samples.")
     residuals = y[known] - votes.values[known, 0, 0]

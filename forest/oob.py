@@ -52,7 +52,7 @@ class OutOfBag:
     def of(cls, votes, y, target):
         """Gather what `vote_out_of_bag` found."""
         return cls(
-            y, target.codes, votes.values, votes.n_trees, target.labels, votes.scores.mean(axis=1),
+            y, target.codes, votes.values, votes.n_models, target.labels, votes.scores.mean(axis=1),
             votes.curve,
         )  # fmt: skip
 
@@ -168,28 +168,34 @@ def _standard_error(x):
 
 
 class Votes(NamedTuple):
-    """What the trees say of the rows of their own training table."""
+    """What the models say of the rows of their own training table."""
 
-    values: np.ndarray  # (n_samples, n_outputs, n_values) float64; nan where no tree votes
-    n_trees: np.ndarray  # (n_samples,) int64: for how many trees the row is out of bag
-    scores: np.ndarray  # (n_trees, n_outputs) float64: accuracy or R2 of each tree
-    curve: np.ndarray  # (n_trees,) float64: see OutOfBag; nan while no row was out of bag
+    total: np.ndarray  # (n_samples, n_outputs, n_values) float64: of weighted ballots
+    weight: np.ndarray  # (n_samples, n_outputs, 1) float64: their sum, 0 where no model votes
+    n_models: np.ndarray  # (n_samples,) int64: for how many the row is out of bag
+    scores: np.ndarray  # (n_models, n_outputs) float64: accuracy or R2 of each
+    curve: np.ndarray  # (n_models,) float64: see OutOfBag; nan while no row was out of bag
+
+    @property
+    def values(self):
+        """The votes, (n_samples, n_outputs, n_values) float64; nan where no model votes."""
+        with np.errstate(invalid="ignore"):
+            return self.total / self.weight
 
 
-def vote_out_of_bag(packed, X, truth, out_of_bag, rule):
-    """The vote of the trees for which a row is out of bag.
+def vote_out_of_bag(answers, truth, n_values, rule):
+    """The vote of the models for which a row is out of bag.
 
-    Where trees are weighed, a tree's weight leaves out the row that it votes on.
+    Where models are weighed, a model's weight leaves out the row that it votes on.
 
     Parameters
     ----------
-    packed : cart.packed.Packed
-    X : ndarray of shape (n_samples, n_features), float32 or float64, C order, or csr_matrix
-        The training table.
+    answers : iterable of (rows, outputs)
+        Model by model, its out-of-bag rows, (n_rows,) int64, and what it gives them,
+        (n_rows, n_outputs, n_values) float64.
     truth : ndarray of shape (n_samples, n_outputs), float64
         Positions of the classes, or numbers.
-    out_of_bag : callable
-        `out_of_bag(t)` gives the out-of-bag rows of tree t.
+    n_values : int
     rule : {"soft", "majority", "oob_weighted", "oob_weighted_soft"}
 
     Returns
@@ -197,32 +203,34 @@ def vote_out_of_bag(packed, X, truth, out_of_bag, rule):
     Votes
     """
     is_hard, is_weighted = RULES[rule]
-    shape = (*truth.shape, packed.value.shape[1] // truth.shape[1])
+    shape = (*truth.shape, n_values)
     equal = _Tally.create(shape)
     tally = _Tally.create(shape) if is_weighted else equal
-    n_trees = np.zeros(len(truth), np.int64)
-    tree_scores, curve = [], []
+    n_models = np.zeros(len(truth), np.int64)
+    model_scores, curve = [], []
     losses = np.zeros(len(truth))
-    for rows, outputs in outputs_out_of_bag(packed, X, truth.shape[1], out_of_bag):
+    for rows, outputs in answers:
         scores, without = scores_of(outputs, truth[rows])
-        tree_scores.append(scores)
-        n_trees[rows] += 1
+        model_scores.append(scores)
+        n_models[rows] += 1
         ballot = ballots(outputs, is_hard)
         equal.add(rows, ballot, 1.0)
         if is_weighted:
             tally.add(rows, ballot, weights_of(without)[:, :, np.newaxis])
-        losses[rows] = row_losses(tally.mean(rows, equal), truth[rows])
-        n_known = np.count_nonzero(n_trees)
+        total, weight = tally.sums(rows, equal)
+        losses[rows] = row_losses(total / weight, truth[rows])
+        n_known = np.count_nonzero(n_models)
         curve.append(losses.sum() / n_known if n_known else np.nan)
-    return Votes(tally.mean(slice(None), equal), n_trees, np.array(tree_scores), np.array(curve))
+    return Votes(*tally.sums(slice(None), equal), n_models, np.array(model_scores), np.array(curve))
 
 
-def stack_out_of_bag(packed, X, truth, out_of_bag, learner, n_values, seed):
-    """Train a stack on what the trees say out of bag, and say what others say of its rows.
+def stack_out_of_bag(answers, n_models, truth, learner, n_values, seed):
+    """Train a stack on what models say out of bag, and say what others say of its rows.
 
     Parameters
     ----------
-    packed, X, truth, out_of_bag : see `vote_out_of_bag`
+    answers, truth : see `vote_out_of_bag`
+    n_models : int
     learner, n_values : see `forest.stack.Stack`
     seed : int
         Of the folds.
@@ -233,31 +241,40 @@ def stack_out_of_bag(packed, X, truth, out_of_bag, learner, n_values, seed):
         Of stacks that were not trained on the row (cross-fitted).
     stack : Stack
     """
-    n_trees = len(packed.start) - 1
-    width = packed.value.shape[1] // len(n_values)
-    outputs = np.zeros((len(truth), n_trees, len(n_values), width))
-    cast = np.zeros((len(truth), n_trees), bool)
-    scores = np.empty((n_trees, len(n_values)))
-    every = outputs_out_of_bag(packed, X, len(n_values), out_of_bag)
-    for tree, (rows, said) in enumerate(every):
-        outputs[rows, tree] = said
-        cast[rows, tree] = True
-        scores[tree], _ = scores_of(said, truth[rows])
-    known = np.flatnonzero(cast.any(axis=1))
+    n_outputs, width = len(n_values), max(n_values)
+    outputs = np.zeros((len(truth), n_models, n_outputs, width))
+    cast = np.zeros((len(truth), n_models), bool)
+    scores = np.empty((n_models, n_outputs))
+    for model, (rows, said) in enumerate(answers):
+        outputs[rows, model] = said
+        cast[rows, model] = True
+        scores[model], _ = scores_of(said, truth[rows])
+    is_known = cast.any(axis=1)
+    known = np.flatnonzero(is_known)
     if len(known) < FOLDS:
         raise ValueError(
             f'voting="stacked" learns from rows that are out of bag, and only {len(known)} ever '
-            f"were; {FOLDS} are needed. Grow more trees, or draw fewer rows with max_samples."
+            f"were; {FOLDS} are needed. Fit more estimators, or draw fewer rows with max_samples."
         )
     table = outputs[known], cast[known], truth[known]
-    values = np.full((len(truth), len(n_values), width), np.nan)
+    values = np.zeros((len(truth), n_outputs, width))
     values[known] = cross_fit(learner, n_values, *table, seed)
-    votes = Votes(values, cast.sum(axis=1), scores, np.full(n_trees, np.nan))
+    weight = np.tile(is_known[:, np.newaxis, np.newaxis].astype(np.float64), (1, n_outputs, 1))
+    votes = Votes(values, weight, cast.sum(axis=1), scores, np.full(n_models, np.nan))
     return votes, Stack(learner, n_values).fit(*table)
 
 
 def outputs_out_of_bag(packed, X, n_outputs, out_of_bag):
     """Tree by tree, its out-of-bag rows and what it gives them.
+
+    Parameters
+    ----------
+    packed : cart.packed.Packed
+    X : ndarray of shape (n_samples, n_features), float32 or float64, C order, or csr_matrix
+        The training table.
+    n_outputs : int
+    out_of_bag : callable
+        `out_of_bag(t)` gives the out-of-bag rows of tree t.
 
     Yields
     ------
@@ -274,7 +291,7 @@ def outputs_out_of_bag(packed, X, n_outputs, out_of_bag):
 
 
 class _Tally(NamedTuple):
-    """Sums over trees, row by row."""
+    """Sums over models, row by row."""
 
     total: np.ndarray  # (n_samples, n_outputs, n_values) float64: of weighted ballots
     weight: np.ndarray  # (n_samples, n_outputs, 1) float64
@@ -287,14 +304,14 @@ class _Tally(NamedTuple):
         self.total[rows] += ballot * weight
         self.weight[rows] += weight
 
-    def mean(self, rows, equal):
-        """Weighted means of some rows; those of the tally `equal` where all weights are 0."""
+    def sums(self, rows, equal):
+        """Ballots and weights of some rows; those of the tally `equal` where all weights are 0."""
         total, weight = self.total[rows], self.weight[rows]
         is_zero = weight == 0.0
-        with np.errstate(invalid="ignore"):
-            return np.where(is_zero, equal.total[rows], total) / np.where(
-                is_zero, equal.weight[rows], weight
-            )
+        return (
+            np.where(is_zero, equal.total[rows], total),
+            np.where(is_zero, equal.weight[rows], weight),
+        )
 
 
 def row_losses(values, truth):
@@ -313,31 +330,6 @@ def row_losses(values, truth):
         return ((values[:, :, 0] - truth) ** 2).mean(axis=1)
     is_wrong = (values.argmax(axis=2) != truth).astype(np.float64)
     return np.where(np.isnan(values).any(axis=2), np.nan, is_wrong).mean(axis=1)
-
-
-def add_out_of_bag(answers, shape):
-    """Sum of what estimators say of their out-of-bag rows.
-
-    Parameters
-    ----------
-    answers : iterable of (rows, answer)
-        Out-of-bag rows of an estimator and what it says of them, one per row.
-    shape : tuple of int
-        Of the sum: n_samples, then the shape of the answer for one row.
-
-    Returns
-    -------
-    total : ndarray of shape `shape`, float64
-        0 in rows that were never out of bag.
-    n_judges : ndarray of shape (n_samples,), int64
-        For how many estimators the row is out of bag.
-    """
-    total = np.zeros(shape)
-    n_judges = np.zeros(shape[0], np.int64)
-    for rows, answer in answers:
-        total[rows] += answer
-        n_judges[rows] += 1
-    return total, n_judges
 
 
 def default_score(estimator):

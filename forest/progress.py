@@ -9,7 +9,7 @@ class Progress(NamedTuple):
     """How far the work is, as a callback sees it."""
 
     n_done: int
-    n_total: int
+    n_total: int | None  # None: as many as it takes
     seconds: float  # since it began
 
     @property
@@ -19,8 +19,8 @@ class Progress(NamedTuple):
 
     @property
     def seconds_left(self):
-        """At the present rate."""
-        return (self.n_total - self.n_done) / self.rate
+        """At the present rate; None where nobody knows."""
+        return None if self.n_total is None else (self.n_total - self.n_done) / self.rate
 
 
 class Watch:
@@ -28,11 +28,13 @@ class Watch:
 
     Parameters
     ----------
-    n_total : int
+    n_total : int or None
+        None: as many as it takes.
     unit : str
         What a step is.
     verbose : int
-        Above 0 there is a bar, by tqdm where it is installed; else a line for every tenth.
+        Above 0 there is a bar, by tqdm where it is installed; else a line for every tenth (for
+        every hundred where the total is not known).
     callback : callable or None
         Called with a Progress after every step.
     """
@@ -62,11 +64,18 @@ class Watch:
             self._n_done += 1
             if self._bar is not None:
                 self._bar.update()
-            elif self._verbose and self._n_done * 10 % self._n_total < 10:
-                print(f"{self._n_done} of {self._n_total} {self._unit}s")
+            elif self._verbose:
+                self._print()
             if self._callback is not None:
                 seconds = perf_counter() - self._start
                 self._callback(Progress(self._n_done, self._n_total, seconds))
+
+    def _print(self):
+        if self._n_total is None:
+            if self._n_done % 100 == 0:
+                print(f"{self._n_done} {self._unit}s")
+        elif self._n_done * 10 % self._n_total < 10:
+            print(f"{self._n_done} of {self._n_total} {self._unit}s")
 
 
 def _open_bar(n_total, unit):

@@ -175,9 +175,9 @@ def bootstrap_of(forest):
 
     Returns
     -------
-    forest.bootstrap.Bootstrap
+    forest.bootstrap.Draws
     """
-    return forest._bootstrap([tree.random_state for tree in forest.estimators_])
+    return forest._plan.of_trees([tree.random_state for tree in forest.estimators_])
 
 
 def _require_one_output(forest):

@@ -125,39 +125,29 @@ class Importances:
         )
         return frame.sort_values("importance", ascending=False, kind="stable")
 
-    def plot(self, ax=None, max_features=30):
-        """Bars with one standard error to either side, the most important feature on top.
+    def plot(self, kind="bars", ax=None, **options):
+        """Draw the importances.
 
         Parameters
         ----------
+        kind : {"bars", "trees", "rows"}, default="bars"
+            Values with an interval; boxes over the trees; what single rows say. See `plot_bars`,
+            `plot_trees` and `plot_rows` of `importance.plots` for the options.
         ax : matplotlib.axes.Axes, optional
             Where to draw; a new figure by default.
-        max_features : int, default=30
-            Leave out all but so many of the most important; the title says so.
+        **options
+            Of the kind, such as `max_features`.
 
         Returns
         -------
         matplotlib.axes.Axes
         """
-        import matplotlib.pyplot as plt
+        from importance import plots
 
-        shown = np.argsort(-self.values, kind="stable")[:max_features][::-1]
-        if ax is None:
-            _, ax = plt.subplots(figsize=(7, 1.2 + 0.25 * len(shown)), layout="constrained")
-        position = np.arange(len(shown))
-        ax.barh(
-            position, self.values[shown], xerr=self.standard_error[shown],
-            color="#4878a8", ecolor="#333333", capsize=2,
-        )  # fmt: skip
-        ax.set_yticks(position, self.feature_names[shown])
-        ax.set_ylim(-0.6, len(shown) - 0.4)
-        ax.axvline(0.0, color="#333333", linewidth=0.8)
-        ax.set_xlabel(f"{self.unit}\n(bar: ± 1 standard error {self.uncertainty})")
-        n_all = len(self.values)
-        some = f": the {len(shown)} most important of {n_all}" if len(shown) < n_all else ""
-        ax.set_title(self.measure + some)
-        ax.spines[["top", "right"]].set_visible(False)
-        return ax
+        kinds = {"bars": plots.plot_bars, "trees": plots.plot_trees, "rows": plots.plot_rows}
+        if kind not in kinds:
+            raise ValueError(f"kind={kind!r} is not one of {sorted(kinds)}.")
+        return kinds[kind](self, ax=ax, **options)
 
     def __repr__(self):
         order = np.argsort(-self.values, kind="stable")

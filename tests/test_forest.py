@@ -135,7 +135,7 @@ def test_share_of_out_of_bag_rows():
 
 
 @EACH_FOREST
-@pytest.mark.parametrize("n_jobs", [2, 3])
+@pytest.mark.parametrize("n_jobs", [2, 4])
 def test_the_model_does_not_depend_on_n_jobs(ours, peer, load, n_jobs):
     X, y = load(return_X_y=True)
     X = np.tile(X, (6, 1)) + np.random.RandomState(0).normal(scale=1e-3, size=(6 * len(X), 1))

@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
 
+from benchmarks.forest import JACKKNIFE_BAR, study_jackknife
 from benchmarks.intervals import coverage_of
 from forest import (
     ExtraTreesRegressor,
@@ -161,7 +162,7 @@ def test_nothing_depends_on_n_jobs_or_blocks(monkeypatch):
     for one, two in zip(once, outputs(2), strict=True):
         np.testing.assert_array_equal(one, two)
     monkeypatch.setattr("forest.quantiles._BLOCK_STARTS", 1000)
-    for n_jobs in (1, 2):
+    for n_jobs in (1, 4):
         for whole, parts in zip(once, outputs(n_jobs), strict=True):
             np.testing.assert_array_equal(whole, parts)
 
@@ -285,6 +286,12 @@ def test_standard_errors_are_the_papers(seed, n, n_trees):
         assert any(f"n_estimators={max(n, 2 * n_trees)}" in text for text in said)
     elif variance.min() > 1e-10:
         assert not said
+
+
+def test_standard_errors_are_those_over_fresh_training_tables():
+    """Five trees per row; the variance is over 200 tables."""
+    found = study_jackknife(n_sets=200, n_rows=50, n_points=50)
+    assert abs(found["ratio"] - 1) <= JACKKNIFE_BAR
 
 
 def test_standard_errors_of_class_shares():

@@ -111,7 +111,7 @@ def test_regression_weighs_trees_by_their_r2_out_of_bag():
     for t, drawn in enumerate(forest.estimators_samples_):
         out = np.setdiff1d(np.arange(len(y)), drawn)
         weight.append(max(r2_score(y[out], said[out, t]), 0.0))
-    np.testing.assert_allclose(forest.tree_weights_[:, 0], weight, rtol=1e-9)
+    np.testing.assert_allclose(forest.estimator_weights_[:, 0], weight, rtol=1e-9)
     np.testing.assert_allclose(forest.predict(X), np.average(said, axis=1, weights=weight))
 
 
@@ -129,7 +129,7 @@ def test_votes_do_not_depend_on_n_jobs_and_survive_pickling(rule):
     expected = forest.predict_proba(X)
     np.testing.assert_allclose(expected.sum(axis=1), 1.0)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(forest)).predict_proba(X), expected)
-    again = clone(forest).set_params(n_jobs=2).fit(X, y)
+    again = clone(forest).set_params(n_jobs=4).fit(X, y)
     np.testing.assert_array_equal(again.predict_proba(X), expected)
 
 
@@ -251,5 +251,5 @@ def test_drop_column_knows_the_soft_vote_only():
 def test_a_stack_needs_rows_out_of_bag():
     X, y = load_iris(return_X_y=True)
     in_bag = np.ones((3, len(y)), int)
-    with pytest.raises(ValueError, match="Grow more trees"):
+    with pytest.raises(ValueError, match="Fit more estimators"):
         RandomForestClassifier(3, voting="stacked").fit(X, y, in_bag=in_bag)

@@ -1,0 +1,169 @@
+"""Forests of tables too large for one machine: each worker grows some trees, on its own rows."""
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.utils import check_random_state
+
+from cart.draw import DRAW_SEED_MAX
+from cart.tree import Tree
+from forest.bootstrap import PartitionedBootstrap
+
+
+def fit_partitions(forest, X, y):
+    """Fit a forest on the partitions of a Dask array or dataframe.
+
+    Every partition is fitted by itself, where it is, with a share of the trees that follows its
+    share of the rows; the trees together are the forest. No row leaves its worker. A tree knows the
+    rows of one partition only: the rows should be in no order, and scores fall as partitions get
+    smaller (`python -m benchmarks forest` shows by how much). The result is an ordinary forest:
+    `X.map_blocks(model.predict, drop_axis=1)` predicts a Dask array. All rows of the other
+    partitions are out of bag for a tree.
+
+    Parameters
+    ----------
+    forest : estimator of `forest`
+        Unfitted, of one output, with a number of trees, voting="soft" or "majority",
+        oob_score=False and no categorical features. It is left as it is.
+    X : dask.array.Array of shape (n_samples, n_features), or dask.dataframe.DataFrame
+        Its rows are in chunks, its columns are not.
+    y : dask.array.Array or dask.dataframe.Series of shape (n_samples,)
+        Partitioned as X. Both are met twice: `persist` them where they are costly to make.
+
+    Returns
+    -------
+    estimator
+        A fitted clone of `forest`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the tables are not Dask's or are partitioned differently, or the forest asks for what
+        needs all rows in one place.
+    """
+    import dask
+
+    _refuse_impossible(forest)
+    X_parts, y_parts = _partitions(X, "X"), _partitions(y, "y")
+    if len(X_parts) != len(y_parts):
+        raise ValueError(
+            f"X has {len(X_parts)} partitions and y {len(y_parts)}; rechunk them alike."
+        )
+    pairs = list(zip(X_parts, y_parts, strict=True))
+    look = dask.delayed(_look)
+    looks = dask.compute(*(look(a, b, is_classifier(forest)) for a, b in pairs))
+    n_rows = np.array([n for n, _ in looks])
+    shares = _share(forest.n_estimators, n_rows)
+    seeds = check_random_state(forest.random_state).randint(DRAW_SEED_MAX, size=len(n_rows))
+    grow = dask.delayed(_grow_part)
+    grown = [
+        grow(clone(forest).set_params(n_estimators=int(n), random_state=int(seed), n_jobs=1), a, b)
+        for n, seed, (a, b) in zip(shares, seeds, pairs, strict=True)
+        if n > 0
+    ]
+    # An empty share draws nothing, but its rows count.
+    fitted = iter(dask.compute(*grown))
+    parts = [next(fitted) if n > 0 else None for n in shares]
+    labels = [labels for _, labels in looks] if is_classifier(forest) else None
+    return _join(clone(forest), parts, n_rows, labels)
+
+
+def _refuse_impossible(forest):
+    wanted = {
+        'n_estimators="auto"': forest.n_estimators == "auto",
+        "oob_score": forest.oob_score,
+        f"voting={forest.voting!r}": forest.voting not in ("soft", "majority"),
+        "categorical_features": forest.categorical_features is not None,
+        "warm_start": forest.warm_start,
+        "class_weight": isinstance(getattr(forest, "class_weight", None), str),
+    }
+    for name, is_wanted in wanted.items():
+        if is_wanted:
+            raise ValueError(
+                f"{name} needs all rows in one place, but partitions are fitted where they are; "
+                "leave it out, or fit the table whole under joblib's Dask backend."
+            )
+
+
+def _partitions(table, name):
+    """The partitions of a Dask table, as delayed objects."""
+    if hasattr(table, "to_delayed") and hasattr(table, "npartitions"):
+        parts = np.asarray(table.to_delayed(), dtype=object)
+        if parts.ndim == 2 and parts.shape[1] > 1:
+            raise ValueError(
+                f"The columns of {name} are in {parts.shape[1]} chunks; rechunk it so that every "
+                "chunk has all of them: X.rechunk({1: -1})."
+            )
+        return list(parts.ravel())
+    raise TypeError(f"{name} must be a Dask array or dataframe, got {type(table).__name__}.")
+
+
+def _look(X, y, has_classes):
+    """Number of rows of a partition, and its labels."""
+    if len(X) != len(y):
+        raise ValueError(f"A partition of X has {len(X)} rows, but that of y {len(y)}.")
+    return len(X), np.unique(y) if has_classes else None
+
+
+def _share(n_trees, n_rows):
+    """Trees per partition, in proportion to its rows, largest remainders first."""
+    exact = n_trees * n_rows / n_rows.sum()
+    shares = np.floor(exact).astype(int)
+    order = np.argsort(shares - exact, kind="stable")
+    shares[order[: n_trees - shares.sum()]] += 1
+    return shares
+
+
+def _grow_part(forest, X, y):
+    return forest.fit(X, np.asarray(y))
+
+
+def _join(forest, parts, n_rows, labels):
+    """One forest of the trees of several.
+
+    Parameters
+    ----------
+    forest : estimator
+        Unfitted.
+    parts : list of fitted forests or None
+        None where a partition has no trees.
+    n_rows : ndarray of shape (n_parts,), int
+    labels : list of ndarray or None
+        Of every partition.
+    """
+    grown = [part for part in parts if part is not None]
+    first = grown[0]
+    for name in ("n_features_in_", "n_outputs_", "feature_names_in_"):
+        if hasattr(first, name):
+            setattr(forest, name, getattr(first, name))
+    forest.n_merged_values_ = np.max([part.n_merged_values_ for part in grown], axis=0)
+    classes = None
+    if labels is not None:
+        forest.classes_ = classes = np.unique(np.concatenate(labels))
+        forest.n_classes_ = len(classes)
+    forest.estimators_ = [
+        _widen(tree, part.classes_, classes) if classes is not None else tree
+        for part in grown
+        for tree in part.estimators_
+    ]
+    bootstraps = []
+    for part, n in zip(parts, n_rows, strict=True):
+        if part is None:
+            bootstraps.append(type(first._plan).plain(int(n), None))
+        else:
+            bootstraps.append(part._plan.of_trees([tree.random_state for tree in part.estimators_]))
+    forest._plan = PartitionedBootstrap(bootstraps)
+    forest._n_samples = int(n_rows.sum())
+    forest._row_weight = None
+    return forest
+
+
+def _widen(estimator, known, classes):
+    """A tree that met some of the classes, as one that knows all."""
+    if len(known) < len(classes):
+        nodes = estimator.tree_.nodes
+        value = np.zeros((*nodes.value.shape[:2], len(classes)))
+        value[:, :, np.searchsorted(classes, known)] = nodes.value
+        estimator.tree_ = Tree(nodes._replace(value=value), estimator.tree_.n_features)
+    estimator.classes_ = np.arange(len(classes), dtype=np.float64)
+    estimator.n_classes_ = len(classes)
+    return estimator

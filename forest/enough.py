@@ -1,0 +1,249 @@
+"""How many trees are enough: grow until more of them would change nothing that matters.
+
+Trees are independent given the table, so what is left to chance by their number can be estimated
+from them. They are dealt into groups; the delete-a-group jackknife gives standard error and bias of
+the out-of-bag loss, which are those of a forest of this size about one of infinitely many trees.
+Importances are means over trees and have their standard error as such.
+"""
+
+from itertools import islice
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.tree import impurity_decrease
+from forest.grow import GrowthInterrupted
+
+FIRST_TREES, MIN_TREES, MAX_TREES = 8, 48, 10_000
+_GROUPS = 12
+# The chance of the number of trees is judged on so many rows; all would say hardly more of it.
+_MAX_ROWS = 20_000
+_LEADERS = 5
+_REACH = 1.96  # standard errors to either side: 95 %
+# What may be left to chance: of the loss, relative to itself, or to its standard error over rows
+# (other rows would change it more); of the difference of two importances, which sum to 1.
+LOSS_TOLERANCE, ERROR_TOLERANCE, IMPORTANCE_TOLERANCE = 0.01, 0.5, 0.01
+
+
+class Stability(NamedTuple):
+    """How much of what a forest says is left to the chance of its trees.
+
+    The loss is Brier's or the squared error, the mean over rows and outputs out of bag; its 95 %
+    interval is for the loss of infinitely many trees. The importances are the mean decrease in
+    impurity.
+    """
+
+    n_trees: int
+    loss: float
+    interval: tuple  # (low, high)
+    # Is the interval within 1 % of the loss, or half of its standard error over rows?
+    is_loss_settled: bool
+    leaders: np.ndarray  # (n_leaders,) int64: the five most important features, in their order
+    is_order_settled: bool  # do neighbours differ, or by less than 0.01 for sure?
+    stopped_by: str  # "stability", "max_time", "max_memory", "interrupt" or "the number of trees"
+
+    @property
+    def is_stable(self):
+        return self.is_loss_settled and self.is_order_settled
+
+
+class Judge:
+    """Sums over groups of trees, from which follows what their number leaves to chance.
+
+    Parameters
+    ----------
+    truth : ndarray of shape (n_samples, n_outputs), float64
+        Positions of the classes, or numbers.
+    n_values : int
+        Values of a leaf per output.
+    """
+
+    def __init__(self, truth, n_values):
+        self._n_samples = n_samples = len(truth)
+        chosen = np.random.RandomState(0).permutation(n_samples)[:_MAX_ROWS]
+        self.rows = np.sort(chosen)
+        truth = truth[self.rows]
+        if n_values > 1:
+            self._truth = (truth[..., np.newaxis] == np.arange(n_values)).astype(np.float64)
+        else:
+            self._truth = truth[..., np.newaxis]
+        self._total = np.zeros((_GROUPS, *self._truth.shape))
+        self._n_votes = np.zeros((_GROUPS, len(self.rows)))
+        self._importances = []
+
+    @property
+    def n_trees(self):
+        return len(self._importances)
+
+    def add(self, trees, answers):
+        """Take account of trees.
+
+        Parameters
+        ----------
+        trees : list of cart.tree.Tree
+        answers : iterable of (rows, outputs)
+            What each says of those of `rows` that are out of bag, see `forest.oob`.
+        """
+        for tree, (rows, outputs) in zip(trees, answers, strict=True):
+            group = self.n_trees % _GROUPS
+            places = np.searchsorted(self.rows, rows)
+            self._total[group, places] += outputs
+            self._n_votes[group, places] += 1
+            self._importances.append(impurity_decrease(tree, normalize=True))
+
+    def judge(self, stopped_by=""):
+        """What the trees so far leave to chance.
+
+        Returns
+        -------
+        Stability
+        """
+        loss, error, bias, error_over_rows = self._judge_loss()
+        middle, reach = loss - bias, _REACH * error
+        tolerance = max(LOSS_TOLERANCE * loss, ERROR_TOLERANCE * error_over_rows)
+        leaders, is_order_settled = self._judge_order()
+        is_loss_settled = bool(abs(bias) + reach <= tolerance)  # False where it is nan
+        return Stability(
+            self.n_trees, loss, (middle - reach, middle + reach), is_loss_settled, leaders,
+            is_order_settled, stopped_by,
+        )  # fmt: skip
+
+    def _judge_loss(self):
+        """Loss, its standard error over trees, its bias, and its standard error over rows."""
+        total, n_votes = self._total.sum(axis=0), self._n_votes.sum(axis=0)
+        # Rows that are known without any one group, so that all losses are of the same rows.
+        known = (n_votes - self._n_votes.max(axis=0)) > 0
+        if not known.any():
+            return np.nan, np.nan, np.nan, np.nan
+        losses = self._losses(total, n_votes, known)
+        without = np.array(
+            [
+                self._losses(total - self._total[g], n_votes - self._n_votes[g], known).mean()
+                for g in range(_GROUPS)
+            ]
+        )
+        error = np.sqrt((_GROUPS - 1) * without.var())
+        bias = (_GROUPS - 1) * (without.mean() - losses.mean())
+        # Over all rows of the table, of which these are some.
+        error_over_rows = losses.std() / np.sqrt(len(losses) * self._n_samples / len(self.rows))
+        return losses.mean(), error, bias, error_over_rows
+
+    def _losses(self, total, n_votes, known):
+        mean = total[known] / n_votes[known, np.newaxis, np.newaxis]
+        return ((mean - self._truth[known]) ** 2).sum(axis=2).mean(axis=1)
+
+    def _judge_order(self):
+        """The leading features, and whether their order is settled."""
+        per_tree = np.array(self._importances)
+        order = np.argsort(-per_tree.mean(axis=0), kind="stable")
+        leaders = order[:_LEADERS]
+        # Neighbours in the order, the first that does not lead included.
+        steps = per_tree[:, order[: len(leaders) + 1]]
+        difference = steps[:, :-1] - steps[:, 1:]
+        reach = _REACH * difference.std(axis=0) / np.sqrt(len(per_tree))
+        is_settled = (difference.mean(axis=0) > reach) | (reach <= IMPORTANCE_TOLERANCE)
+        return leaders, bool(is_settled.all())
+
+
+class Budget:
+    """What growing may cost.
+
+    Parameters
+    ----------
+    max_time : float or None
+        Seconds from now.
+    max_memory : int or None
+        Bytes of all node arrays.
+    trees : list of cart.tree.Tree
+        What there is.
+    """
+
+    def __init__(self, max_time, max_memory, trees):
+        self._start = perf_counter()
+        self._max_time = max_time
+        self._max_memory = max_memory
+        self._n_trees = self._n_bytes = 0
+        self.spend(trees)
+        self._n_old = len(trees)
+
+    def spend(self, trees):
+        """So many trees were grown."""
+        self._n_trees += len(trees)
+        self._n_bytes += sum(map(bytes_of, trees))
+
+    def left(self):
+        """How many more trees it allows for, and what ends it first.
+
+        Returns
+        -------
+        n_trees : float
+        reason : str
+        """
+        n_new = self._n_trees - self._n_old
+        left = {"the number of trees": MAX_TREES - self._n_trees}
+        if self._max_time is not None:
+            seconds = perf_counter() - self._start
+            first = FIRST_TREES if seconds < self._max_time else 0
+            left["max_time"] = (self._max_time / seconds - 1.0) * n_new if n_new else first
+        if self._max_memory is not None:
+            per_tree = self._n_bytes / max(self._n_trees, 1)
+            spare = self._max_memory - self._n_bytes
+            left["max_memory"] = spare / per_tree if self._n_trees else FIRST_TREES
+        reason = min(left, key=left.get)
+        return left[reason], reason
+
+
+def grow_enough(grow, ask, seeds, judge, budget):
+    """Grow trees until `judge` finds them stable.
+
+    Parameters
+    ----------
+    grow : callable
+        `grow(seeds)` returns a tree per seed.
+    ask : callable
+        `ask(trees, seeds)` yields what each says of the rows that `judge` wants, out of bag.
+    seeds : iterator of int
+    judge : Judge
+        Knows the trees there are.
+    budget : Budget
+
+    Returns
+    -------
+    trees : list of cart.tree.Tree
+    seeds : list of int
+    stability : Stability
+
+    Raises
+    ------
+    GrowthInterrupted
+        If nothing was grown.
+    """
+    trees, used = [], []
+    reason = "stability"
+    while judge.n_trees < MIN_TREES or not judge.judge().is_stable:
+        n_left, reason = budget.left()
+        if n_left < 1 and judge.n_trees > 0:
+            break
+        n = max(1, min(int(n_left), max(FIRST_TREES, judge.n_trees // 4)))
+        batch = list(islice(seeds, n))
+        try:
+            new, reason = grow(batch), "stability"
+        except GrowthInterrupted as interrupt:
+            finished = [pair for pair in zip(interrupt.trees, batch, strict=True) if pair[0]]
+            if not finished and not trees:
+                raise
+            new, batch = [list(side) for side in zip(*finished, strict=True)] or ([], [])
+            reason = "interrupt"
+        judge.add(new, ask(new, batch))
+        budget.spend(new)
+        trees += new
+        used += batch
+        if reason == "interrupt":
+            break
+    return trees, used, judge.judge(reason)
+
+
+def bytes_of(tree):
+    """Bytes of a tree's node arrays."""
+    return sum(getattr(tree.nodes, name).nbytes for name in tree.nodes._fields)

@@ -1,0 +1,82 @@
+"""Estimators that vote: what they learn of rows out of bag, and how they decide."""
+
+from sklearn.base import is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.utils._param_validation import HasMethods, StrOptions
+
+from forest.oob import stack_out_of_bag, vote_out_of_bag
+from forest.vote import RULES, combine, weights_of
+
+VOTING_CONSTRAINTS = {
+    "voting": [StrOptions({*RULES, "stacked"})],
+    "final_estimator": [HasMethods(["fit", "predict"]), None],
+}
+
+
+class VotingMixin:
+    """Of estimators with the parameters `voting`, `final_estimator` and `bootstrap`."""
+
+    @property
+    def _learns_to_vote(self):
+        """Do the votes depend on what the models say of rows that they have not seen?"""
+        return self.voting == "stacked" or RULES[self.voting].is_weighted
+
+    def _refuse_impossible_votes(self):
+        """Refuse rules that have nothing to learn from, or nothing to count."""
+        if not self.bootstrap and self._learns_to_vote:
+            raise ValueError(
+                f"voting={self.voting!r} learns from rows that are out of bag, but bootstrap=False "
+                'leaves none out; set bootstrap=True or voting="soft".'
+            )
+        if self.voting == "majority" and not is_classifier(self):
+            raise ValueError(
+                'voting="majority" counts votes for classes, and numbers have none; set '
+                'voting="soft" (the mean) or "oob_weighted".'
+            )
+
+    def _votes_out_of_bag(self, answers, n_models, target, seed):
+        """What the models say of the training table, and the stack that is trained on it.
+
+        Parameters
+        ----------
+        answers : iterable of (rows, outputs)
+            See `forest.oob.vote_out_of_bag`.
+        n_models : int
+        target : cart.target.Target
+        seed : int
+            Of the folds that judge a stack.
+
+        Returns
+        -------
+        votes : forest.oob.Votes
+        stack : forest.stack.Stack or None
+            With voting="stacked".
+        """
+        n_values = [1] * target.n_outputs if target.labels is None else [*map(len, target.labels)]
+        if self.voting != "stacked":
+            return vote_out_of_bag(answers, target.codes, max(n_values), self.voting), None
+        return stack_out_of_bag(
+            answers, n_models, target.codes, self.final_estimator, n_values, seed
+        )
+
+    def _learn_to_vote(self, votes, stack):
+        """Keep what decides later votes."""
+        if stack is not None:
+            self._stack = stack
+            self.final_estimator_ = stack.learners
+        elif self._learns_to_vote:
+            self.estimator_weights_ = weights_of(votes.scores)
+
+    def _decide(self, outputs):
+        """The vote on some rows; see `forest.vote.combine`."""
+        if not self._learns_to_vote:
+            return combine(outputs, self.voting)
+        learnt = "_stack" if self.voting == "stacked" else "estimator_weights_"
+        if not hasattr(self, learnt):
+            raise NotFittedError(
+                f"voting={self.voting!r} was set after the fit, and learns from rows that are out "
+                "of bag; call fit again."
+            )
+        if self.voting == "stacked":
+            return self._stack.predict(outputs)
+        return combine(outputs, self.voting, self.estimator_weights_)

@@ -1,0 +1,276 @@
+"""Pictures of importances: bars, boxes over trees, rows, ranks, clusters of correlated features.
+
+Every function draws on an axes of matplotlib, which it imports when called; a new figure is as tall
+as its features need to be read.
+"""
+
+import numpy as np
+from scipy.special import ndtri
+
+COLOR, DARK, LIGHT = "#4878a8", "#333333", "#c9c9c9"
+ROW_HEIGHT = 0.24  # inches of a feature
+HEADROOM = 1.3  # inches of title and axis
+
+
+def plot_bars(result, ax=None, max_features=30, level=None, over=None):
+    """Bars with one standard error, or an interval, to either side; the most important on top.
+
+    Parameters
+    ----------
+    result : Importances
+    ax : matplotlib.axes.Axes, optional
+    max_features : int, default=30
+        Leave out all but so many of the most important; the title says so.
+    level : float, default=None
+        Draw intervals of that confidence instead of one standard error.
+    over : str, default=None
+        What the error is taken over, see `Importances.interval`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    shown = leading(result.values, max_features)
+    ax = _axes(ax, len(shown))
+    over = result.uncertainty if over is None else over
+    if level is None:
+        reach, what = result.errors[over][shown], "± 1 standard error"
+    else:
+        bounds = result.interval(level, over)[shown]
+        reach, what = (bounds[:, 1] - bounds[:, 0]) / 2.0, f"{level:.0%} interval"
+    draw_bars(ax, result, shown, reach)
+    ax.set_xlabel(f"{result.unit}\n(bar: {what} {over})")
+    return _entitle(ax, result, shown)
+
+
+def draw_bars(ax, result, shown, reach):
+    """Bars of some features, upwards, each with an error to either side."""
+    places = np.arange(len(shown))
+    ax.barh(places, result.values[shown], xerr=reach, color=COLOR, ecolor=DARK, capsize=2)
+    _name_features(ax, result, shown)
+
+
+def plot_trees(result, ax=None, max_features=30):
+    """A box for every feature: quartiles of what the trees say, whiskers from 5 to 95 %.
+
+    Parameters
+    ----------
+    result, ax, max_features : see `plot_bars`
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        If the trees were not asked one by one.
+    """
+    if result.per_tree is None:
+        raise ValueError(f"{result.measure} does not ask trees one by one: there is no per_tree.")
+    shown = leading(result.values, max_features)
+    ax = _axes(ax, len(shown))
+    per_tree = result.per_tree[~np.isnan(result.per_tree).any(axis=1)]
+    ax.boxplot(
+        [per_tree[:, j] for j in shown], positions=np.arange(len(shown)), orientation="horizontal",
+        whis=(5, 95), showfliers=False, widths=0.6, patch_artist=True,
+        boxprops={"facecolor": COLOR, "edgecolor": DARK, "linewidth": 0.8},
+        medianprops={"color": "white"}, whiskerprops={"color": DARK, "linewidth": 0.8},
+        capprops={"color": DARK, "linewidth": 0.8},
+    )  # fmt: skip
+    ax.plot(result.values[shown], np.arange(len(shown)), "D", color=DARK, markersize=3)
+    ax.set_xlabel(
+        f"{result.unit}\n(box: quartiles of {len(per_tree)} trees, whiskers: 5 to 95 %, ◆ mean)"
+    )
+    _name_features(ax, result, shown)
+    return _entitle(ax, result, shown)
+
+
+def plot_rows(result, X=None, ax=None, max_features=15, max_rows=1000):
+    """A swarm for every feature: what the single rows say, coloured by the feature's value.
+
+    Parameters
+    ----------
+    result : Importances
+        With `per_row`.
+    X : array-like of shape (n_samples, n_features), default=None
+        The training table, for the colours; numbers.
+    ax, max_features : see `plot_bars`
+    max_rows : int, default=1000
+        Draw so many rows, evenly spaced.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        If the rows were not asked one by one.
+    """
+    if result.per_row is None:
+        raise ValueError(f"{result.measure} has no per_row: ask for it with per_row=True.")
+    shown = leading(result.values, max_features)
+    ax = _axes(ax, len(shown), height=0.42)
+    known = np.flatnonzero(~np.isnan(result.per_row).any(axis=1))
+    rows = known[:: -(-len(known) // max_rows)]
+    for place, j in enumerate(shown):
+        values = result.per_row[rows, j]
+        color = COLOR if X is None else _share_below(np.asarray(X)[rows, j])
+        ax.scatter(
+            values, place + _swarm(values), c=color, cmap="coolwarm", s=5, linewidths=0, alpha=0.8,
+            vmin=0, vmax=1, rasterized=True,
+        )  # fmt: skip
+    note = "" if X is None else ", blue to red: low to high values of the feature"
+    ax.set_xlabel(f"{result.unit}\n(a dot: a row{note})")
+    _name_features(ax, result, shown)
+    return _entitle(ax, result, shown)
+
+
+def plot_ranks(results, ax=None, max_features=25):
+    """The ranks that several measures give, joined by lines; crossings are disagreements.
+
+    Parameters
+    ----------
+    results : dict of str to Importances
+        Of the same features.
+    ax : matplotlib.axes.Axes, optional
+    max_features : int, default=25
+        Draw the features that are among so many by the first measure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    import matplotlib
+
+    names = next(iter(results.values())).feature_names
+    ranks = np.array([ranks_of(result.values) for result in results.values()])
+    shown = np.flatnonzero(ranks[0] <= max_features)
+    if ax is None:
+        ax = _new_axes((2.2 + 1.5 * len(results), HEADROOM + ROW_HEIGHT * ranks[:, shown].max()))
+    colors = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, len(shown)))
+    for color, j in zip(colors, shown[np.argsort(ranks[0, shown])], strict=True):
+        ax.plot(ranks[:, j], "o-", color=color, markersize=4, linewidth=1.2)
+        ax.annotate(
+            names[j], (0, ranks[0, j]), xytext=(-8, 0), textcoords="offset points", ha="right",
+            va="center", fontsize=8,
+        )  # fmt: skip
+        ax.annotate(
+            names[j], (len(ranks) - 1, ranks[-1, j]), xytext=(8, 0), textcoords="offset points",
+            ha="left", va="center", fontsize=8,
+        )  # fmt: skip
+    ax.set_xticks(range(len(ranks)), [name.replace("_", "\n", 1) for name in results])
+    ax.set_xlim(-0.2, len(ranks) - 0.8)
+    ax.set_ylim(ranks[:, shown].max() + 0.6, 0.4)
+    ax.set_yticks([])
+    ax.xaxis.tick_top()
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    n_all = len(names)
+    if len(shown) < n_all:
+        ax.set_xlabel(f"the {len(shown)} first of {n_all} features by {next(iter(results))}")
+    return ax
+
+
+def plot_clusters(correlation, names, ax=None, max_features=60):
+    """Rank correlations of the features, those that go together side by side.
+
+    Parameters
+    ----------
+    correlation : ndarray of shape (n_features, n_features), float64
+        See `importance.groups.rank_correlation`.
+    names : sequence of str
+    ax : matplotlib.axes.Axes, optional
+    max_features : int, default=60
+        Draw those whose strongest correlation is largest.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    from scipy.cluster.hierarchy import average, leaves_list
+    from scipy.spatial.distance import squareform
+
+    names = np.asarray(names, dtype=object)
+    strength = np.abs(np.nan_to_num(correlation))
+    np.fill_diagonal(strength, 0.0)
+    kept = np.sort(leading(strength.max(axis=0), max_features))
+    strength = strength[np.ix_(kept, kept)]
+    np.fill_diagonal(strength, 1.0)
+    order = [0]
+    if len(kept) > 1:
+        order = leaves_list(average(squareform(1.0 - strength, checks=False)))
+    side = 1.8 + 0.2 * len(kept)
+    if ax is None:
+        ax = _new_axes((side + 1.0, side))
+    drawn = np.asarray(correlation)[np.ix_(kept, kept)][np.ix_(order, order)]
+    image = ax.imshow(drawn, cmap="RdBu_r", vmin=-1, vmax=1)
+    ax.set_xticks(range(len(kept)), names[kept][order], rotation=90, fontsize=8)
+    ax.set_yticks(range(len(kept)), names[kept][order], fontsize=8)
+    ax.tick_params(length=0)
+    ax.figure.colorbar(image, ax=ax, label="rank correlation (Spearman)", shrink=0.6)
+    if len(kept) < len(names):
+        ax.set_title(f"the {len(kept)} most correlated of {len(names)} features", fontsize=9)
+    return ax
+
+
+def leading(values, n):
+    """Positions of the n largest values, ascending: so the largest is drawn on top."""
+    return np.argsort(-values, kind="stable")[:n][::-1]
+
+
+def ranks_of(values):
+    """1 for the largest value, and so on; equal ones in their order."""
+    ranks = np.empty(len(values), np.int64)
+    ranks[np.argsort(-values, kind="stable")] = np.arange(1, len(values) + 1)
+    return ranks
+
+
+def _new_axes(size):
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def _axes(ax, n_features, height=ROW_HEIGHT):
+    return _new_axes((7, HEADROOM + height * n_features)) if ax is None else ax
+
+
+def _name_features(ax, result, shown):
+    """Names of the features, and a line at 0."""
+    ax.set_yticks(np.arange(len(shown)), result.feature_names[shown], fontsize=9)
+    ax.set_ylim(-0.6, len(shown) - 0.4)
+    ax.axvline(0.0, color=DARK, linewidth=0.8, zorder=0)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _entitle(ax, result, shown):
+    n_all = len(result.values)
+    some = f": the {len(shown)} most important of {n_all}" if len(shown) < n_all else ""
+    ax.set_title(result.measure + some)
+    return ax
+
+
+def _share_below(values):
+    """Ranks of values, from 0 to 1; the middle where one is missing."""
+    values = np.asarray(values, dtype=np.float64)
+    known = values[~np.isnan(values)]
+    share = np.searchsorted(np.sort(known), values) / max(1, len(known) - 1)
+    return np.where(np.isnan(values), 0.5, share)
+
+
+def _swarm(values, n_bins=120, reach=0.36):
+    """Offsets that spread dots of about the same value, as wide as there are many."""
+    if np.ptp(values) == 0.0:
+        bins = np.zeros(len(values), np.int64)
+    else:
+        bins = np.floor((values - values.min()) / np.ptp(values) * n_bins).astype(np.int64)
+    offset = np.empty(len(values))
+    most = np.bincount(bins).max()
+    for b in np.unique(bins):
+        inside = np.flatnonzero(bins == b)
+        # Normal quantiles look less like a ruler than even steps.
+        spread = ndtri((np.arange(len(inside)) + 0.5) / len(inside)) / 2.5
+        offset[inside] = spread * (len(inside) / most) ** 0.5
+    return np.clip(offset, -1, 1) * reach

@@ -1,0 +1,163 @@
+"""More than one machine: joblib's Dask backend, and the partitions of Dask tables."""
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.model_selection import train_test_split
+
+from forest import BaggingClassifier, RandomForestClassifier, RandomForestRegressor
+from forest.grow import Job
+from importance import drop_column, oob_permutation
+
+da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
+distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
+
+from forest.dask import fit_partitions  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two worker processes."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def test_a_fit_over_dask_is_the_local_one(client):
+    X, y = load_breast_cancer(return_X_y=True)
+    params = {"n_estimators": 20, "random_state": 0, "oob_score": True}
+    local = RandomForestClassifier(**params).fit(X, y)
+    with parallel_config(backend="dask"):
+        spread = RandomForestClassifier(**params).fit(X, y)
+    for a, b in zip(local.estimators_, spread.estimators_, strict=True):
+        assert a.random_state == b.random_state
+        for mine, other in zip(a.tree_.nodes, b.tree_.nodes, strict=True):
+            np.testing.assert_array_equal(mine, other)
+    np.testing.assert_array_equal(local.predict_proba(X), spread.predict_proba(X))
+    np.testing.assert_array_equal(local.oob_decision_function_, spread.oob_decision_function_)
+
+
+def test_importances_over_dask_are_the_local_ones(client):
+    X, y = load_diabetes(return_X_y=True)
+    forest = RandomForestRegressor(10, random_state=0).fit(X, y)
+    for measure in (oob_permutation, drop_column):
+        local = measure(forest, X, y)
+        with parallel_config(backend="dask"):
+            spread = measure(forest, X, y)
+        np.testing.assert_array_equal(local.values, spread.values)
+        np.testing.assert_array_equal(local.per_tree, spread.per_tree)
+
+
+def test_bagging_over_dask_is_the_local_one(client):
+    X, y = load_iris(return_X_y=True)
+    local = BaggingClassifier(n_estimators=6, random_state=0).fit(X, y)
+    with parallel_config(backend="dask"):
+        spread = BaggingClassifier(n_estimators=6, random_state=0).fit(X, y)
+        said = spread.predict_proba(X)
+    np.testing.assert_array_equal(local.predict_proba(X), said)
+
+
+def count_shipped(dask_worker):
+    return sum(isinstance(value, Job) for value in dask_worker.data.values())
+
+
+def test_the_table_is_shipped_once_per_worker(client, monkeypatch):
+    """However many trees there are."""
+    sent = []
+    reduce = Job.__reduce_ex__
+    monkeypatch.setattr(
+        Job, "__reduce_ex__", lambda job, protocol: (sent.append(1), reduce(job, protocol))[1]
+    )
+    X, y = load_breast_cancer(return_X_y=True)
+    with parallel_config(backend="dask"):
+        RandomForestClassifier(60, random_state=0).fit(X, y)
+    assert 1 <= len(sent) <= 2
+
+
+@pytest.mark.parametrize("with_strings", [False, True])
+def test_partitions_make_one_forest(client, with_strings):
+    X, y = load_breast_cancer(return_X_y=True)
+    y = np.array(["malign", "benign"])[y] if with_strings else y
+    X, X_test, y, y_test = train_test_split(X, y, random_state=0)
+    dX, dy = da.from_array(X, chunks=(150, -1)), da.from_array(y, chunks=150)
+    forest = RandomForestClassifier(31, random_state=0)
+    model = fit_partitions(forest, dX, dy)
+    assert not hasattr(forest, "estimators_")
+    assert len(model.estimators_) == 31
+    assert model.score(X_test, y_test) > 0.9
+    said = dX.map_blocks(model.predict_proba, chunks=(dX.chunks[0], (2,)), dtype=float)
+    np.testing.assert_array_equal(said.compute(), model.predict_proba(X))
+    again = fit_partitions(forest, dX, dy)
+    np.testing.assert_array_equal(model.predict_proba(X), again.predict_proba(X))
+    first = 0
+    for tree, draws in enumerate(model.estimators_samples_):
+        first = 150 * (draws[0] // 150)
+        assert (draws // 150 == first // 150).all(), tree
+
+
+def test_each_part_is_the_forest_of_its_rows(client):
+    X, y = load_diabetes(return_X_y=True)
+    dX, dy = da.from_array(X, chunks=(221, -1)), da.from_array(y, chunks=221)
+    model = fit_partitions(RandomForestRegressor(10, random_state=5), dX, dy)
+    seeds = np.random.RandomState(5).randint(np.iinfo(np.int32).max, size=2)
+    parts = [
+        RandomForestRegressor(5, random_state=seed).fit(X[rows], y[rows])
+        for seed, rows in zip(seeds, (slice(221), slice(221, None)), strict=True)
+    ]
+    expected = np.mean([part.predict(X) for part in parts], axis=0)
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-12)
+    # Who saw which row is known: so are the out-of-bag rows of the whole table.
+    judged = model.out_of_bag(X, y)
+    assert judged.counts.min() >= 5
+    assert 0.2 < 1 - judged.loss / y.var() < 0.8
+    assert oob_permutation(model, X, y).values.argmax() in (2, 8)
+
+
+def test_a_partition_that_misses_a_class(client):
+    X, y = load_iris(return_X_y=True)  # in the order of the classes
+    dX, dy = da.from_array(X, chunks=(75, -1)), da.from_array(y, chunks=75)
+    model = fit_partitions(RandomForestClassifier(8, random_state=0), dX, dy)
+    np.testing.assert_array_equal(model.classes_, [0, 1, 2])
+    assert model.predict_proba(X).shape == (150, 3)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    for tree in model.estimators_:
+        assert (tree.tree_.value[0, 0] == 0).sum() == 1
+
+
+def test_dataframes(client):
+    dd = pytest.importorskip("dask.dataframe", reason="dask.dataframe is not installed")
+    frame, y = load_iris(return_X_y=True, as_frame=True)
+    mixed = np.random.RandomState(0).permutation(150)
+    frame, y = frame.iloc[mixed].reset_index(drop=True), y.iloc[mixed].reset_index(drop=True)
+    model = fit_partitions(
+        RandomForestClassifier(8, random_state=0),
+        dd.from_pandas(frame, npartitions=3),
+        dd.from_pandas(y, npartitions=3),
+    )
+    assert list(model.feature_names_in_) == list(frame.columns)
+    assert model.score(frame, y) > 0.9
+
+
+def test_refusals(client):
+    X, y = load_iris(return_X_y=True)
+    dX, dy = da.from_array(X, chunks=(75, -1)), da.from_array(y, chunks=75)
+    forest = RandomForestClassifier(4)
+    with pytest.raises(TypeError, match="X must be a Dask"):
+        fit_partitions(forest, X, dy)
+    with pytest.raises(ValueError, match="rechunk them alike"):
+        fit_partitions(forest, dX, dy.rechunk(30))
+    with pytest.raises(ValueError, match="A partition of X has"):
+        fit_partitions(forest, dX, dy.rechunk(((70, 80),)))
+    with pytest.raises(ValueError, match=r"X.rechunk\(\{1: -1\}\)"):
+        fit_partitions(forest, dX.rechunk((75, 2)), dy)
+    for params in (
+        {"oob_score": True}, {"voting": "stacked"}, {"n_estimators": "auto"},
+        {"categorical_features": [0]}, {"class_weight": "balanced"}, {"warm_start": True},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="all rows in one place"):
+            fit_partitions(RandomForestClassifier(**params), dX, dy)
