@@ -1,6 +1,7 @@
 """Grow many trees from one table: whole trees over threads, a workspace for each batch."""
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import takewhile
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -116,16 +117,32 @@ def _run_aside(function):
 
 def _grow_batch(table, codes, plan, seeds, weigh, batch, shop):
     """Grow some trees; return their numbers and, where there is no shop to leave them, them."""
-    workspace = create_workspace(plan, len(codes), len(codes), table)
     trees = []
-    for i in batch:
-        if shop is not None and shop.is_closed:
-            break
-        records = make_records(codes, weigh(i))
-        draw_seed = restart_stream(seeds[i]).randint(DRAW_SEED_MAX)
-        tree = grow_tree(table, records, plan, draw_seed, workspace)
+    to_grow = batch if shop is None else takewhile(lambda i: not shop.is_closed, batch)
+    for i, tree in grow_each(table, codes, plan, seeds, weigh, to_grow):
         if shop is None:
             trees.append(tree)
         else:
             shop.leave(i, tree)
     return batch, trees
+
+
+def grow_each(table, codes, plan, seeds, weigh, numbers):
+    """Grow some trees, one after the other, in one thread.
+
+    Parameters
+    ----------
+    table, codes, plan, seeds, weigh : see `grow_trees`
+    numbers : iterable of int
+        Which of the trees; asked for the next when it is to be grown.
+
+    Yields
+    ------
+    number : int
+    tree : cart.tree.Tree
+    """
+    workspace = create_workspace(plan, len(codes), len(codes), table)
+    for i in numbers:
+        records = make_records(codes, weigh(i))
+        draw_seed = restart_stream(seeds[i]).randint(DRAW_SEED_MAX)
+        yield i, grow_tree(table, records, plan, draw_seed, workspace)
