@@ -1,6 +1,7 @@
 """Grow many trees from one table: whole trees over threads, a workspace for each batch."""
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import takewhile
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -51,7 +52,12 @@ class Job:
 
     def __sizeof__(self):
         # Dask ships objects that say they are large once, small ones with every task.
-        return sum(array.nbytes for array in (*self.table, self.codes) if hasattr(array, "nbytes"))
+        return bytes_of(*self.table, self.codes)
+
+
+def bytes_of(*fields):
+    """Bytes of those that are arrays."""
+    return sum(array.nbytes for array in fields if isinstance(array, np.ndarray))
 
 
 class _Shop:
@@ -101,7 +107,7 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None):
     )
     job, shop = Job(table, codes, plan, seeds, weigh), _Shop(len(seeds), watch)
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
-    is_shared = getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False)
+    is_shared = shares_memory()
 
     def grow():
         tasks = (delayed(_grow_batch)(job, batch, shop if is_shared else None) for batch in batches)
@@ -121,6 +127,11 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None):
     return shop.trees
 
 
+def shares_memory():
+    """Do the workers of joblib's backend at hand share our memory?"""
+    return getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False)
+
+
 def _run_aside(function):
     """Run it in another thread, and wait."""
     aside = ThreadPoolExecutor(1)
@@ -132,16 +143,32 @@ def _run_aside(function):
 
 def _grow_batch(job, batch, shop):
     """Grow some trees; return their numbers and, where there is no shop to leave them, them."""
-    workspace = create_workspace(job.plan, len(job.codes), len(job.codes), job.table)
     trees = []
-    for i in batch:
-        if shop is not None and shop.is_closed:
-            break
-        records = make_records(job.codes, job.weigh(i))
-        draw_seed = restart_stream(job.seeds[i]).randint(DRAW_SEED_MAX)
-        tree = grow_tree(job.table, records, job.plan, draw_seed, workspace)
+    to_grow = batch if shop is None else takewhile(lambda i: not shop.is_closed, batch)
+    for i, tree in grow_each(job, to_grow):
         if shop is None:
             trees.append(tree)
         else:
             shop.leave(i, tree)
     return batch, trees
+
+
+def grow_each(job, numbers):
+    """Grow some trees, one after the other, in one thread.
+
+    Parameters
+    ----------
+    job : Job
+    numbers : iterable of int
+        Which of the trees; asked for the next when it is to be grown.
+
+    Yields
+    ------
+    number : int
+    tree : cart.tree.Tree
+    """
+    workspace = create_workspace(job.plan, len(job.codes), len(job.codes), job.table)
+    for i in numbers:
+        records = make_records(job.codes, job.weigh(i))
+        draw_seed = restart_stream(job.seeds[i]).randint(DRAW_SEED_MAX)
+        yield i, grow_tree(job.table, records, job.plan, draw_seed, workspace)

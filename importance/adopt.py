@@ -68,7 +68,7 @@ class FittedForest:
         return np.flatnonzero(self.counts(tree) == 0)
 
 
-def adopt(forest, X, y, sample_weight=None):
+def adopt(forest, X, y, sample_weight=None, out_of_bag=True):
     """Check a forest and the table it was fitted on.
 
     Parameters
@@ -78,6 +78,8 @@ def adopt(forest, X, y, sample_weight=None):
     y : array-like of shape (n_samples,)
     sample_weight : array-like of shape (n_samples,), default=None
         What a row counts in a loss, 1 by default. (The weights of the fit count in the trees.)
+    out_of_bag : bool, default=True
+        Refuse a forest that has no out-of-bag rows.
 
     Returns
     -------
@@ -91,30 +93,54 @@ def adopt(forest, X, y, sample_weight=None):
         If it is not fitted, has no out-of-bag rows, or (X, y) cannot be its training table.
     """
     trees_of(forest)
-    if not forest.bootstrap:
+    if out_of_bag and not forest.bootstrap:
         raise ValueError(
             f"{type(forest).__name__} was fitted with bootstrap=False: no row is out of bag. "
             "Fit it with bootstrap=True."
         )
-    X = check_rows(forest, X)
-    y = np.asarray(y)
+    X, codes, weight = check_judged(forest, X, y, sample_weight)
     n_samples = X.shape[0]
-    if y.shape == (n_samples, 1):
-        y = y[:, 0]
-    if y.shape != (n_samples,):
-        raise ValueError(f"y has shape {y.shape}, but X has {n_samples} rows.")
     if n_samples != forest._n_samples:
         raise ValueError(
             f"X has {n_samples} rows, but the forest was fitted on {forest._n_samples}: "
             "out-of-bag importances need the training table."
         )
-    weight = check_sample_weight(sample_weight, X)
-    weight = np.ones(n_samples) if weight is None else weight
-    if not weight.any():
-        raise ValueError("sample_weight is 0 in every row: no loss is left to compare.")
-    fitted = FittedForest(forest, X, _encode(forest, y), weight)
+    fitted = FittedForest(forest, X, codes, weight)
     _require_training_table(fitted)
     return fitted
+
+
+def check_judged(forest, X, y, sample_weight=None):
+    """Check rows that a fitted forest is judged by.
+
+    Parameters
+    ----------
+    forest : fitted random forest, ours or scikit-learn's
+    X : array-like or sparse matrix of shape (n_rows, n_features)
+    y : array-like of shape (n_rows,)
+    sample_weight : array-like of shape (n_rows,), default=None
+
+    Returns
+    -------
+    X, codes, weight
+        As in FittedForest.
+
+    Raises
+    ------
+    ValueError
+        If they do not fit the forest or each other, or every weight is 0.
+    """
+    X = check_rows(forest, X)
+    y = np.asarray(y)
+    if y.shape == (X.shape[0], 1):
+        y = y[:, 0]
+    if y.shape != (X.shape[0],):
+        raise ValueError(f"y has shape {y.shape}, but X has {X.shape[0]} rows.")
+    weight = check_sample_weight(sample_weight, X)
+    weight = np.ones(X.shape[0]) if weight is None else weight
+    if not weight.any():
+        raise ValueError("sample_weight is 0 in every row: no loss is left to compare.")
+    return X, _encode(forest, y), weight
 
 
 def _require_training_table(fitted):
@@ -138,7 +164,7 @@ def _require_training_table(fitted):
 
 def _grew_on(fitted, t):
     """Do the in-bag rows of tree t fill its leaves as they did when it was grown?"""
-    weight = getattr(fitted.forest, "_row_weight", getattr(fitted.forest, "_sample_weight", None))
+    weight = row_weight_of(fitted.forest)
     is_grown_on = fitted.counts(t) > 0
     if weight is not None:
         is_grown_on &= np.asarray(weight) > 0.0
@@ -184,6 +210,11 @@ def trees_of(forest):
 def is_classification(forest):
     """Does the forest predict classes?"""
     return hasattr(forest, "classes_")
+
+
+def row_weight_of(forest):
+    """Weight of every training row in the fit, (n_samples,), or None where all weigh the same."""
+    return getattr(forest, "_row_weight", getattr(forest, "_sample_weight", None))
 
 
 def names_of(forest):

@@ -1,19 +1,15 @@
 """Drop-column importance: what is lost when the forest has to do without a feature."""
 
-from types import SimpleNamespace
-
 import numpy as np
-from scipy.sparse import issparse
 
-from cart import criteria
-from cart.packed import Rows, pack
-from cart.plan import make_plan
-from cart.traverse import leaf_ids
-from forest.grow import grow_trees
-from forest.weights import balance_subsample
-from importance.adopt import adopt, is_classification, names_of
+from cart.draw import DRAW_SEED_MAX
+from forest.progress import Watch
+from importance.adopt import is_classification, names_of
+from importance.groups import parse_groups
+from importance.judging import choose_design
 from importance.losses import choose_loss
 from importance.result import Importances
+from importance.without import NO_COLUMNS, losses_without
 
 BIAS = (
     "Of two features that carry the same information neither is missed, so both can have 0: it "
@@ -21,131 +17,190 @@ BIAS = (
 )
 
 
-def drop_column(forest, X, y, *, loss=None, n_jobs=None):
-    """How much worse the out-of-bag predictions are after a refit without the feature.
+def drop_column(
+    forest, X, y, *, loss=None, groups=None, n_refits=1, on="oob", sample_weight=None, n_jobs=None,
+    verbose=0, callback=None,
+):  # fmt: skip
+    """How much worse the predictions are after a refit without the feature.
 
-    The forest is refitted without each feature on the same bootstraps with the same seeds. The
-    value is the mean over rows of the loss of the aggregated out-of-bag prediction without the
+    The forest is refitted without each feature, or group of columns, on the same draws of rows with
+    the same seeds. The value is the mean over rows of the loss of the forest's vote without the
     feature, less that with it; its standard error is that of the mean of these paired differences
     over rows. Refits are made by our trees, for an adopted forest too.
 
     Parameters
     ----------
     forest : fitted random forest, ours or scikit-learn's
-        With bootstrap=True.
+        With bootstrap=True where it is judged out of bag; with voting="soft" or "majority".
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The table the forest was fitted on; two features at least.
     y : array-like of shape (n_samples,)
-    loss : {"zero_one", "brier", "squared_error"}, default=None
-        Loss of an out-of-bag prediction; "zero_one" in classification and "squared_error" in
-        regression by default.
+    loss : str, default=None
+        Loss of a prediction, see `importance.losses`; "zero_one" in classification and
+        "squared_error" in regression by default.
+    groups : dict of str to list of columns, or list of lists of columns, default=None
+        Columns that are left out together: a value per group, and one per column in no group. See
+        `one_hot_groups` and `correlation_groups`.
+    n_refits : int, default=1
+        Pairs of forests. The first is this forest and its refit; both forests of the others are
+        grown with further seeds (which follow from those of this forest). The value is the mean
+        over pairs.
+    on : {"oob"}, (X_test, y_test), int, cross-validation splitter or iterable of splits, \
+    default="oob"
+        What the forests are judged by. "oob": by the vote of the trees for which a row is out of
+        bag. A tuple: by other rows. Else: by the rows that are left out of each fold, where forests
+        with the same parameters and seeds are grown on the others (row and class weights are those
+        of the fit on the whole table). A splitter that needs groups of rows is given as its list of
+        splits.
+    sample_weight : array-like of shape (n_samples,), default=None
+        What a row counts in the loss; one for each row of X_test where there is one. (The weights
+        of the fit count in the trees.)
     n_jobs : int, default=None
         Threads; the result does not depend on it.
+    verbose : int, default=0
+        Above 0 a bar shows the trees that are grown.
+    callback : callable, default=None
+        Called with a `forest.progress.Progress` after every tree.
 
     Returns
     -------
     Importances
-        `per_tree` compares each tree's own loss on its out-of-bag rows with that of its refit:
-        single trees, so its mean is not the value.
+        `per_row` holds the paired differences, one row for each of X (of X_test), the mean over
+        pairs; nan in rows that were never judged. `per_class` is their mean over each class.
+        `other_errors["over refits"]`, with several refits, is the standard error of the value over
+        pairs; that of a single pair is sqrt(n_refits) times it. `per_tree` compares each tree's own
+        loss with that of its refit, pair after pair, fold after fold: single trees, so its mean is
+        not the value.
 
     Raises
     ------
     TypeError, ValueError
-        If the forest is not one with out-of-bag rows, votes otherwise than soft, has parameters
-        that our trees do not support, (X, y) cannot be its training table, or the loss does not
-        fit the task.
+        If no row is out of bag, votes are weighed or stacked, the forest has parameters that our
+        trees do not support, (X, y) cannot be its training table, groups overlap or hold every
+        column, or the loss does not fit the task.
+
+    Notes
+    -----
+    On rows that are held out it is known as LOCO (Lei et al. 2018, there of the absolute error) and
+    as drop-and-relearn (Hooker, Mentch and Zhou 2021).
     """
-    fitted = adopt(forest, X, y)
-    if getattr(forest, "voting", "soft") != "soft":
-        raise ValueError(
-            f'drop_column judges the mean over trees (voting="soft"), not voting='
-            f'{forest.voting!r}; fit a forest with voting="soft".'
-        )
+    design = choose_design(forest, X, y, on, sample_weight)
     name, make_loss = choose_loss(loss, is_classification(forest))
-    n_features = fitted.X.shape[1]
-    if n_features < 2:
-        raise ValueError("Without its only feature nothing is left to fit; X needs at least two.")
-    table = fitted.encode()
-    row_loss, tree_loss = _judge(fitted, fitted.trees, fitted.X, make_loss)
-    known = ~np.isnan(row_loss)
-    if not known.any():
-        raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
-    values, error = np.empty((2, n_features))
-    per_tree = np.empty((len(fitted.trees), n_features))
-    for feature in range(n_features):
-        trees = grow_trees(
-            table.without(feature), fitted.codes, _plan_without(feature, fitted), fitted.seeds,
-            _weigh(fitted), n_jobs,
-        )  # fmt: skip
-        row_loss_without, tree_loss_without = _judge(
-            fitted, trees, _without(feature, fitted.X), make_loss
-        )
-        difference = (row_loss_without - row_loss)[known]
-        values[feature] = difference.mean()
-        error[feature] = difference.std() / np.sqrt(len(difference))
-        per_tree[:, feature] = tree_loss_without - tree_loss
+    groups = parse_groups(groups, names_of(forest))
+    _refuse_what_cannot_be_refitted(design.fitted, groups, n_refits)
+    seeds = _seeds_of_pairs(design.fitted, n_refits)
+    sets = [NO_COLUMNS, *(group.columns for group in groups)]
+    weight = design.judged.weight
+    n_forests = len(sets) * n_refits * design.n_folds - design.is_fitted
+    values, per_tree = [], []
+    per_row = _RowMeans(len(weight), len(groups))
+    with Watch(n_forests * seeds.shape[1], "tree", verbose, callback) as watch:
+        for pair in range(n_refits):
+            rows, trees = _judge_pair(
+                design, seeds[pair], pair == 0, sets, make_loss, n_jobs, watch
+            )
+            values.append(_over_rows(rows, weight)[0])
+            per_row.add(slice(None), rows)
+            per_tree.append(trees)
+    _, error = _over_rows(per_row.means, weight)
+    n_pairs = n_refits * design.n_folds
+    pairs = "this pair" if n_pairs == 1 else f"these {n_pairs} pairs"
+    other_errors = {}
+    if n_refits > 1:
+        other_errors["over refits"] = np.std(values, axis=0, ddof=1) / np.sqrt(n_refits)
     return Importances(
-        "drop_column", values, error, per_tree, names_of(forest),
-        unit=f"increase in out-of-bag {name.replace('_', '-')} loss of the forest",
-        uncertainty="over rows, for this pair of forests",
+        "drop_column", np.mean(values, axis=0), error, np.concatenate(per_tree),
+        np.array([group.name for group in groups], dtype=object),
+        unit=f"increase in {design.where} {name.replace('_', '-')} loss of the forest",
+        uncertainty=f"over rows, for {pairs} of forests",
         bias=BIAS,
+        other_errors=other_errors,
+        per_row=per_row.means,
+        per_class=_per_class(per_row.means, design),
     )  # fmt: skip
 
 
-def _without(feature, X):
-    others = np.delete(np.arange(X.shape[1]), feature)
-    return X[:, others] if issparse(X) else X.take(others, axis=1)
+def _refuse_what_cannot_be_refitted(fitted, groups, n_refits):
+    voting = getattr(fitted.forest, "voting", "soft")
+    if voting not in ("soft", "majority"):
+        raise ValueError(
+            f"drop_column judges votes in which all trees count the same, not voting={voting!r}; "
+            'fit a forest with voting="soft".'
+        )
+    for group in groups:
+        if len(group.columns) == fitted.X.shape[1]:
+            raise ValueError(
+                f"Without {group.name!r} no column is left to fit; X needs at least two, and no "
+                "group may hold them all."
+            )
+    if n_refits < 1:
+        raise ValueError(f"n_refits={n_refits} must be at least 1.")
 
 
-def _plan_without(feature, fitted):
-    """How the forest's trees are grown, on the other features."""
-    forest = fitted.forest
-    params = SimpleNamespace(**{"feature_draw": "sequence", **forest.get_params()})
-    if params.monotonic_cst is not None:
-        params.monotonic_cst = np.delete(params.monotonic_cst, feature)
-    names = getattr(forest, "feature_names_in_", np.arange(forest.n_features_in_))
-    params.feature_names_in_ = np.delete(names, feature)
-    task = criteria.CLASSIFICATION if is_classification(forest) else criteria.REGRESSION
-    n_samples, n_features = fitted.X.shape
-    return make_plan(
-        params, task[forest.criterion], forest.estimators_[0].splitter, n_samples, n_features - 1,
-        1, fitted.n_classes,
-    )  # fmt: skip
+def _seeds_of_pairs(fitted, n_refits):
+    """Seeds of the trees, (n_refits, n_trees): those of the forest, and what follows from them."""
+    known = np.array(fitted.seeds)
+    further = np.random.RandomState(known).randint(DRAW_SEED_MAX, size=(n_refits - 1, len(known)))
+    return np.vstack((known, further))
 
 
-def _weigh(fitted):
-    """The function that gives the weight of every row in the i-th tree."""
-    if getattr(fitted.forest, "class_weight", None) == "balanced_subsample":
-        return lambda i: balance_subsample(fitted.counts(i), fitted.draws[i], fitted.codes)
-    return fitted.counts
-
-
-def _judge(fitted, trees, X, make_loss):
-    """Out-of-bag losses: of the aggregated prediction, per row, and of each tree, its mean.
+def _judge_pair(design, seeds, is_first, sets, make_loss, n_jobs, watch):
+    """How much larger the losses are without each of the sets behind the first, the empty one.
 
     Returns
     -------
-    row_loss : ndarray of shape (n_samples,)
-        nan in rows that were never out of bag.
-    tree_loss : ndarray of shape (n_trees,)
-        nan in trees without out-of-bag rows.
+    per_row : ndarray of shape (n_rows, n_sets - 1)
+        nan in rows that are not judged.
+    per_tree : ndarray of shape (n_folds * n_trees, n_sets - 1)
     """
-    packed = pack(trees, X.dtype)
-    total = np.zeros((X.shape[0], packed.value.shape[1]))
-    n_trees = np.zeros(X.shape[0], np.int64)
-    tree_loss = np.full(len(trees), np.nan)
-    X = X if issparse(X) else Rows.of(packed, X)
-    for t, tree in enumerate(trees):
-        rows = fitted.out_of_bag(t)
-        if len(rows) == 0:
-            continue
-        leaves = leaf_ids(packed, t, X, rows)
-        node_values = tree.value.reshape(tree.node_count, -1)
-        tree_loss[t] = make_loss(node_values, fitted.codes[rows]).of(leaves).mean()
-        total[rows] += node_values[leaves]
-        n_trees[rows] += 1
-    known = np.flatnonzero(n_trees)
-    row_loss = np.full(len(n_trees), np.nan)
-    mean = total[known] / n_trees[known, np.newaxis]
-    row_loss[known] = make_loss(mean, fitted.codes[known]).of(np.arange(len(known)))
-    return row_loss, tree_loss
+    per_row, per_tree = _RowMeans(len(design.judged.codes), len(sets) - 1), []
+    for refit, rows in design.refits(seeds, is_first):
+        losses = losses_without(refit, sets, make_loss, n_jobs, watch)
+        row_loss, tree_loss = next(losses)
+        if np.isnan(row_loss).all():
+            raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
+        more = [(of_rows - row_loss, of_trees - tree_loss) for of_rows, of_trees in losses]
+        per_row.add(rows, np.column_stack([of_rows for of_rows, _ in more]))
+        per_tree.append(np.column_stack([of_trees for _, of_trees in more]))
+    return per_row.means, np.concatenate(per_tree)
+
+
+class _RowMeans:
+    """Means of what each row says time after time; nan in rows that say nothing."""
+
+    def __init__(self, n_rows, n_columns):
+        self._total = np.zeros((n_rows, n_columns))
+        self._n_times = np.zeros((n_rows, 1))
+
+    def add(self, rows, said):
+        is_known = ~np.isnan(said[:, :1])
+        self._total[rows] += np.where(is_known, said, 0.0)
+        self._n_times[rows] += is_known
+
+    @property
+    def means(self):
+        with np.errstate(invalid="ignore"):
+            return self._total / self._n_times
+
+
+def _over_rows(per_row, weight):
+    """Weighted mean over the rows that are judged, and its standard error over rows."""
+    known = ~np.isnan(per_row[:, 0])
+    per_row, weight = per_row[known], weight[known, np.newaxis]
+    if not weight.any():
+        raise ValueError("sample_weight is 0 in every row that is judged.")
+    share = weight / weight.sum()
+    mean = (share * per_row).sum(axis=0)
+    return mean, np.sqrt(np.square(share * (per_row - mean)).sum(axis=0))
+
+
+def _per_class(per_row, design):
+    """The value over the rows of each class, (n_classes, n_features); None in regression."""
+    if not is_classification(design.fitted.forest):
+        return None
+    judged, out = design.judged, np.full((design.fitted.n_classes, per_row.shape[1]), np.nan)
+    for k, of_class in enumerate(out):
+        mine = judged.codes == k
+        if judged.weight[mine & ~np.isnan(per_row[:, 0])].any():
+            of_class[:] = _over_rows(per_row[mine], judged.weight[mine])[0]
+    return out

@@ -1,5 +1,6 @@
 """Sets of columns that are judged together, one importance each."""
 
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -51,9 +52,8 @@ def parse_groups(groups, names):
         found.append(Group(str(name), columns))
     alone = [j for j in range(len(names)) if j not in owner]
     found += [Group(str(names[j]), np.array([j])) for j in alone]
-    taken = [group.name for group in found]
-    for name in taken:
-        if taken.count(name) > 1:
+    for name, n_times in Counter(group.name for group in found).items():
+        if n_times > 1:
             raise ValueError(f"Two groups or columns are called {name!r}; rename the group.")
     return found
 

@@ -16,6 +16,7 @@ from sklearn.metrics import balanced_accuracy_score, mean_absolute_error
 
 from cart import DecisionTreeClassifier
 from forest import RandomForestClassifier, RandomForestRegressor
+from forest.training_rows import bootstrap_of
 from tests.oracles import forests as oracle
 
 FORESTS = [
@@ -115,7 +116,7 @@ def test_every_row_is_in_bag_or_out_of_bag_for_each_tree(seed, n, max_samples):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         forest = RandomForestRegressor(3, random_state=seed, max_samples=max_samples).fit(X, y)
-    bootstrap = forest._bootstrap([tree.random_state for tree in forest.estimators_])
+    bootstrap = bootstrap_of(forest)
     for t, draws in enumerate(forest.estimators_samples_):
         counts, left_out = bootstrap.counts(t), bootstrap.out_of_bag(t)
         assert counts.sum() == len(draws) == max(1, int(max_samples * n))

@@ -241,10 +241,11 @@ def test_a_rule_that_was_set_after_the_fit_asks_for_another_fit():
             forest.set_params(voting=rule).predict(X)
 
 
-def test_drop_column_knows_the_soft_vote_only():
+@pytest.mark.parametrize("rule", ["oob_weighted", "oob_weighted_soft", "stacked"])
+def test_drop_column_knows_no_weighted_votes(rule):
     X, y = load_iris(return_X_y=True)
-    forest = RandomForestClassifier(5, random_state=0, voting="majority").fit(X, y)
-    with pytest.raises(ValueError, match="mean over trees"):
+    forest = RandomForestClassifier(10, random_state=0, voting=rule).fit(X, y)
+    with pytest.raises(ValueError, match="all trees count the same"):
         drop_column(forest, X, y)
 
 

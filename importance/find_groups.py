@@ -1,0 +1,198 @@
+"""Columns that belong together: those that correlate, and those that encode one category."""
+
+import re
+from itertools import takewhile
+
+import numpy as np
+from scipy.sparse import csc_matrix, issparse
+from sklearn.utils import _safe_indexing, check_array
+
+from cart.categories import as_columns, find_categorical
+
+# Names of columns that the name of a group lists.
+_MAX_LISTED = 3
+# Pairs whose ranks vary by less than this share of their squares, where both are present, do not.
+_NO_VARIANCE = 1e-10
+_SEPARATORS = "_-=.:/ "
+
+
+def correlation_groups(X, threshold=0.7, *, method="complete"):
+    """Groups of columns whose ranks correlate, to be given as `groups`.
+
+    Columns are clustered by 1 - |rho|, where rho is Spearman's rank correlation.
+
+    Parameters
+    ----------
+    X : DataFrame or array-like of shape (n_samples, n_features)
+        nan is a missing value: a column is ranked among its present values, and a pair is
+        correlated over the rows where both are present. Constant columns, and those of a DataFrame
+        that hold categories or strings, are in no group.
+    threshold : float, default=0.7
+        |rho| from which on columns belong together; from 0.7 on regressions are known to suffer
+        (Dormann et al. 2013).
+    method : {"complete", "average", "single"}, default="complete"
+        Which pairs have to reach it: all pairs of a group; their mean, cluster by cluster; or one
+        pair for a column to join (see `scipy.cluster.hierarchy.linkage`).
+
+    Returns
+    -------
+    dict of str to list of str or of int
+        The groups of two columns or more, in the order of X; names of columns where X has them,
+        else positions.
+
+    Raises
+    ------
+    ValueError
+        If X is sparse or not a table, or a parameter is not one of those above.
+    """
+    if not 0.0 < threshold <= 1.0:
+        raise ValueError(f"threshold={threshold!r} must be above 0 and at most 1.")
+    if method not in ("complete", "average", "single"):
+        raise ValueError(f'method={method!r} must be "complete", "average" or "single".')
+    if issparse(X):
+        raise ValueError(
+            "correlation_groups ranks whole columns, and X is sparse: give it X.toarray(), or the "
+            "columns in question; for blocks of 0/1 columns there is one_hot_groups."
+        )
+    X = as_columns(X)
+    labels = _labels(X)
+    numbers, positions = _numbers(X)
+    if len(positions) < 2:
+        return {}
+    cluster = _cluster(np.abs(_rank_correlation(numbers)), threshold, method)
+    groups = {}
+    for j, c in zip(positions, cluster, strict=True):
+        groups.setdefault(c, []).append(labels[j])
+    return {_list_names(group): group for group in groups.values() if len(group) > 1}
+
+
+def one_hot_groups(X):
+    """Blocks of 0/1 columns of which every row has a 1 in just one, to be given as `groups`.
+
+    Such are the columns that an encoder makes of one categorical column. They are told by their
+    values: a block is a run of columns, other columns of X than 0/1 left out. Encoders that drop a
+    category or have none for missing values leave rows without a 1, so there is no block.
+
+    Parameters
+    ----------
+    X : DataFrame, array-like or sparse matrix of shape (n_samples, n_features)
+
+    Returns
+    -------
+    dict of str to list of str or of int
+        The blocks in the order of X: names of columns where X has them, else positions. A block is
+        called by what the names of its columns have in common, colour_red and colour_blue colour,
+        else after the columns.
+
+    Raises
+    ------
+    ValueError
+        If X is not a table.
+    """
+    X = csc_matrix(X) if issparse(X) else as_columns(X)
+    labels = _labels(X)
+    numbers, positions = (X, np.arange(X.shape[1])) if issparse(X) else _numbers(X)
+    groups = {}
+    for run in _runs_of_ones(numbers):
+        block = [labels[j] for j in positions[run]]
+        groups[_name_block(block, {*labels, *groups})] = block
+    return groups
+
+
+def _runs_of_ones(X):
+    """Runs of 0/1 columns that add up to 1 in every row.
+
+    Parameters
+    ----------
+    X : ndarray or csc_matrix of shape (n_samples, n_columns)
+
+    Yields
+    ------
+    ndarray of shape (n_in_block,), int64
+    """
+    n_ones = np.asarray((X == 1).sum(axis=0)).ravel()
+    n_others = np.asarray((X != 0).sum(axis=0)).ravel() - n_ones
+    columns = np.flatnonzero((n_others == 0) & (n_ones > 0) & (n_ones < X.shape[0]))
+    ones_before = np.concatenate(([0], np.cumsum(n_ones[columns])))
+    first = 0
+    while first < len(columns):
+        # Only a run with as many ones as there are rows can be a block.
+        end = np.searchsorted(ones_before, ones_before[first] + X.shape[0], side="right") - 1
+        run = columns[first:end]
+        is_full = ones_before[end] - ones_before[first] == X.shape[0]
+        if is_full and (np.asarray(X[:, run].sum(axis=1)) == 1).all():
+            yield run
+            first = end
+        else:
+            first += 1
+
+
+def _labels(X):
+    """What columns are known by: names if they are strings, else positions."""
+    names = list(getattr(X, "columns", ()))
+    if names and all(isinstance(name, str) for name in names) and len(set(names)) == len(names):
+        return names
+    return list(range(X.shape[1]))
+
+
+def _numbers(X):
+    """The columns that hold numbers, (n_samples, n_columns), float64, and their positions."""
+    holds_numbers = np.ones(X.shape[1], bool)
+    if hasattr(X, "columns"):
+        holds_numbers = ~find_categorical("from_dtype", X)
+    positions = np.flatnonzero(holds_numbers)
+    if len(positions) == 0:
+        return np.empty((X.shape[0], 0)), positions
+    part = _safe_indexing(X, positions, axis=1)
+    return check_array(part, dtype=np.float64, ensure_all_finite="allow-nan"), positions
+
+
+def _rank_correlation(X):
+    """Spearman's rank correlation of every pair of columns; 0 where one does not vary."""
+    from scipy.stats import rankdata  # slow to import
+
+    ranks = rankdata(X, axis=0, nan_policy="omit")
+    known = ~np.isnan(X)
+    n_known = np.maximum(known.sum(axis=0), 1)
+    ranks = np.where(known, ranks, 0.0)
+    ranks = np.where(known, ranks - ranks.sum(axis=0) / n_known, 0.0)
+    known = known.astype(np.float64)
+    # Of column i over the rows where i and j are present: entry (i, j).
+    n = np.maximum(known.T @ known, 1.0)
+    total, squares = ranks.T @ known, np.square(ranks).T @ known
+    variance = squares - np.square(total) / n
+    scale = variance * variance.T
+    varies = variance > _NO_VARIANCE * squares
+    covariance = ranks.T @ ranks - total * total.T / n
+    return np.divide(
+        covariance, np.sqrt(np.maximum(scale, 0.0)), out=np.eye(X.shape[1]), where=varies & varies.T
+    )
+
+
+def _cluster(likeness, threshold, method):
+    """The number of the cluster of every column."""
+    from scipy.cluster.hierarchy import fcluster, linkage  # slow to import
+    from scipy.spatial.distance import squareform
+
+    distance = np.maximum(1.0 - likeness, 0.0)
+    np.fill_diagonal(distance, 0.0)
+    tree = linkage(squareform(distance, checks=False), method)
+    return fcluster(tree, 1.0 - threshold + 1e-9, criterion="distance")
+
+
+def _list_names(columns):
+    """A name for a group: its first columns, and how many there are beside them."""
+    listed = " + ".join(str(c) if isinstance(c, str) else f"x{c}" for c in columns[:_MAX_LISTED])
+    n_more = len(columns) - _MAX_LISTED
+    return f"{listed} + {n_more} more" if n_more > 0 else listed
+
+
+def _name_block(columns, taken):
+    """The words that the names of its columns begin with, or their list."""
+    if all(isinstance(column, str) for column in columns):
+        words = [re.split(f"([{re.escape(_SEPARATORS)}]+)", column) for column in columns]
+        shared = takewhile(lambda same: len(set(same)) == 1, zip(*words, strict=False))
+        name = "".join(same[0] for same in shared).rstrip(_SEPARATORS)
+        if name and name not in taken:
+            return name
+    return _list_names(columns)

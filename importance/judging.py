@@ -1,0 +1,85 @@
+"""What forests are grown on and judged by: out of bag, on other rows, fold by fold."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from importance.adopt import FittedForest, adopt, check_judged, is_classification
+from importance.without import Judged, Refit, Training
+
+
+class Design(NamedTuple):
+    """How forests are judged."""
+
+    where: str
+    fitted: FittedForest
+    judged: Judged  # every row that is judged, in whatever fold
+    n_folds: int
+    is_fitted: bool  # is the forest itself one of those that are judged?
+    # `refits(seeds, is_first)` yields, fold by fold, a Refit and its rows among those of `judged`.
+    refits: Callable
+
+
+def choose_design(forest, X, y, on, sample_weight=None):
+    """Check a forest, its training table, and what it is to be judged by.
+
+    Parameters
+    ----------
+    forest, X, y : see `importance.adopt.adopt`
+    on : see `importance.drop_column`
+    sample_weight : array-like or None
+        What each row that is judged counts in the loss.
+
+    Returns
+    -------
+    Design
+
+    Raises
+    ------
+    TypeError, ValueError
+    """
+    if isinstance(on, str):
+        if on != "oob":
+            raise ValueError(
+                f'on={on!r} is neither "oob" nor rows (X_test, y_test), a number of folds or a '
+                "cross-validation splitter."
+            )
+        fitted = adopt(forest, X, y, sample_weight)
+        judged = Judged(fitted.X, fitted.codes, fitted.weight)
+        return _on_the_whole_table("out-of-bag", fitted, judged, out_of_bag=True)
+    if isinstance(on, tuple) and len(on) == 2:
+        fitted = adopt(forest, X, y, out_of_bag=False)
+        judged = Judged(*check_judged(forest, *on, sample_weight))
+        return _on_the_whole_table("held-out", fitted, judged, out_of_bag=False)
+    return _fold_by_fold(adopt(forest, X, y, sample_weight, out_of_bag=False), on)
+
+
+def _on_the_whole_table(where, fitted, judged, out_of_bag):
+    table, every = fitted.encode(), np.arange(len(judged.codes))
+
+    def refits(seeds, is_first):
+        training = Training.of(fitted, seeds, table)
+        trees = fitted.trees if is_first else None
+        yield Refit(fitted.forest, training, judged, out_of_bag, trees), every
+
+    return Design(where, fitted, judged, 1, True, refits)
+
+
+def _fold_by_fold(fitted, on):
+    from sklearn.model_selection import check_cv  # slow to import
+
+    X, codes, weight = fitted.X, fitted.codes, fitted.weight
+    is_classifier = is_classification(fitted.forest)
+    labels = codes.astype(np.int64) if is_classifier else codes
+    every = np.arange(len(codes))
+    splits = check_cv(on, labels, classifier=is_classifier).split(X, labels)
+    folds = [(every[train], every[test]) for train, test in splits]
+
+    def refits(seeds, is_first):
+        for train, test in folds:
+            training = Training.of_rows(fitted, seeds, train)
+            judged = Judged(X[test], codes[test], weight[test])
+            yield Refit(fitted.forest, training, judged, out_of_bag=False), test
+
+    return Design("cross-validated", fitted, Judged(X, codes, weight), len(folds), False, refits)

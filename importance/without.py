@@ -1,0 +1,277 @@
+"""A forest grown again without some of its columns; of its trees only the votes are kept."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice, takewhile
+from threading import Event
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.parallel import Parallel, delayed
+
+from cart import criteria
+from cart.packed import Rows, pack
+from cart.plan import make_plan
+from cart.training import encode_columns
+from cart.traverse import leaf_ids
+from forest.bootstrap import Bootstrap, plan_bootstrap
+from forest.grow import Job, bytes_of, grow_each, shares_memory
+from forest.vote import ballots
+from forest.weights import balance_subsample
+from importance.adopt import is_classification, row_weight_of
+from importance.narrow import narrow
+
+# Trees of a task. Votes are added task by task: the same number for every `n_jobs`, so that sums
+# do not depend on it.
+BATCH = 16
+NO_COLUMNS = np.empty(0, np.int64)
+
+
+class Training(NamedTuple):
+    """What the trees are grown on."""
+
+    table: tuple  # cart.table.Table
+    codes: np.ndarray  # (n_samples,) float64
+    bootstrap: Bootstrap  # with the seeds of the trees
+    row_weight: np.ndarray | None  # (n_samples,) float64: of the fit
+
+    @classmethod
+    def of(cls, fitted, seeds, table):
+        """The whole table, with the draws that follow from the seeds.
+
+        Parameters
+        ----------
+        fitted : importance.adopt.FittedForest
+        seeds : ndarray of shape (n_trees,), int64
+        table : cart.table.Table
+            From `fitted.encode()`.
+        """
+        forest, weight = fitted.forest, row_weight_of(fitted.forest)
+        if hasattr(forest, "_plan"):
+            bootstrap = forest._plan.of_trees(seeds)
+        else:
+            plain = Bootstrap.plain(len(fitted.codes), forest._n_samples_bootstrap, weight)
+            bootstrap = plain.of_trees(seeds)
+        return cls(table, fitted.codes, bootstrap, weight)
+
+    @classmethod
+    def of_rows(cls, fitted, seeds, rows):
+        """Some rows of the table, drawn as the forest would draw from them."""
+        forest, weight, codes = fitted.forest, row_weight_of(fitted.forest), fitted.codes[rows]
+        weight = None if weight is None else weight[rows]
+        known = getattr(forest, "_plan", None)
+        groups, given = getattr(known, "groups", None), getattr(known, "given", None)
+        params = {"replace": True, "stratify": False, **forest.get_params()}
+        params["n_estimators"] = len(seeds)
+        bootstrap = plan_bootstrap(
+            SimpleNamespace(**params), codes[:, np.newaxis],
+            weight if forest.bootstrap else None,
+            None if groups is None else groups[rows],
+            None if given is None else given[-len(seeds) :, rows],
+        )  # fmt: skip
+        table = encode_columns(forest, fitted.X[rows], forest.estimators_[0].splitter)
+        return cls(table, codes, bootstrap.of_trees(seeds), weight)
+
+
+class Judged(NamedTuple):
+    """The rows that the forest is judged by."""
+
+    X: object  # ndarray of shape (n_rows, n_features), C order, or csr_matrix
+    codes: np.ndarray  # (n_rows,) float64
+    weight: np.ndarray  # (n_rows,) float64: what a row counts in the loss
+
+
+@dataclass(frozen=True, eq=False)
+class Refit:
+    """One way to fit the forest, to be repeated without some of its columns.
+
+    Parameters
+    ----------
+    forest : fitted random forest, ours or scikit-learn's
+        Its parameters count, and its classes.
+    training : Training
+    judged : Judged
+    out_of_bag : bool
+        The rows judged are the training rows, and a tree judges those that are out of bag for it;
+        else every tree judges every row.
+    trees : list of objects with scikit-learn's node arrays, or None
+        The trees on all columns, where they are known.
+    """
+
+    forest: object
+    training: Training
+    judged: Judged
+    out_of_bag: bool
+    trees: list | None = None
+
+    def __sizeof__(self):
+        # Dask ships objects that say they are large once, small ones with every task.
+        return bytes_of(*self.training.table, self.judged.X, self.judged.codes)
+
+    @property
+    def n_trees(self):
+        return len(self.training.bootstrap.seeds)
+
+    @property
+    def n_values(self):
+        """Number of classes; 1 in regression."""
+        return len(self.forest.classes_) if is_classification(self.forest) else 1
+
+    def rows_judged_by(self, i):
+        """Rows of `judged` that tree i has a say on, (n_rows,) int64."""
+        if self.out_of_bag:
+            return self.training.bootstrap.out_of_bag(i)
+        return np.arange(len(self.judged.codes))
+
+    def grow_without(self, columns, numbers):
+        """Some trees of the forest, one after the other, numbered by the columns of the table."""
+        if len(columns) == 0 and self.trees is not None:
+            yield from ((i, self.trees[i]) for i in numbers)
+            return
+        training, n_features = self.training, self.judged.X.shape[1]
+        kept = np.delete(np.arange(n_features), columns)
+        job = Job(
+            training.table.without(columns), training.codes, self._plan_without(columns),
+            training.bootstrap.seeds, self._weigh,
+        )  # fmt: skip
+        for i, tree in grow_each(job, numbers):
+            is_split = tree.feature >= 0
+            tree.feature[is_split] = kept[tree.feature[is_split]]
+            tree.n_features = n_features
+            yield i, tree
+
+    def _plan_without(self, columns):
+        """How trees are grown on the other columns."""
+        forest = self.forest
+        params = SimpleNamespace(**{"feature_draw": "sequence", **forest.get_params()})
+        if params.monotonic_cst is not None:
+            params.monotonic_cst = np.delete(params.monotonic_cst, columns)
+        names = getattr(forest, "feature_names_in_", np.arange(forest.n_features_in_))
+        params.feature_names_in_ = np.delete(names, columns)
+        task = criteria.CLASSIFICATION if is_classification(forest) else criteria.REGRESSION
+        return make_plan(
+            params, task[forest.criterion], forest.estimators_[0].splitter,
+            len(self.training.codes), len(params.feature_names_in_), 1, self.n_values,
+        )  # fmt: skip
+
+    def _weigh(self, i):
+        """Weight of every training row in tree i."""
+        bootstrap, weight = self.training.bootstrap, self.training.row_weight
+        if not self.forest.bootstrap:
+            return 1.0 if weight is None else weight
+        counts = bootstrap.counts(i)
+        if getattr(self.forest, "class_weight", None) == "balanced_subsample":
+            return balance_subsample(counts, bootstrap.draws(i), self.training.codes)
+        return counts
+
+    def leaf_values(self, tree, rows):
+        """What a tree gives some of the rows judged, (n_rows, n_values)."""
+        X = self.judged.X
+        if issparse(X):  # only the columns that the tree uses are made dense
+            tree, _, X = narrow(tree, X, rows)
+            leaves = leaf_ids(pack([tree], X.dtype), 0, X)
+        else:
+            packed = pack([tree], X.dtype)
+            leaves = leaf_ids(packed, 0, self._rows_for(packed), rows)
+        return tree.value.reshape(tree.node_count, -1)[leaves]
+
+    def _rows_for(self, packed):
+        """The rows judged as packed trees take them, prepared once for either kind."""
+        kind = type(packed)
+        if kind not in self._prepared:
+            self._prepared[kind] = Rows.of(packed, self.judged.X)
+        return self._prepared[kind]
+
+    @cached_property
+    def _prepared(self):
+        return {}
+
+
+class Votes(NamedTuple):
+    """What some trees say of the rows judged, summed."""
+
+    total: np.ndarray  # (n_rows, n_values) float64
+    n_trees: np.ndarray  # (n_rows,) int64: how many have a say on the row
+    tree_loss: np.ndarray  # (n_trees,) float64: of each tree alone; nan where it judges no row
+
+
+def losses_without(refit, sets, make_loss, n_jobs=None, watch=None):
+    """Losses of the forest without each set of columns: all trees of all sets are one queue.
+
+    Parameters
+    ----------
+    refit : Refit
+    sets : list of ndarray of int64
+        Columns to do without; an empty one leaves all in place.
+    make_loss : callable
+        From `importance.losses.choose_loss`.
+    n_jobs : int or None
+        Threads; the result does not depend on it.
+    watch : forest.progress.Watch, optional
+        Told of every tree that is grown by a thread.
+
+    Yields
+    ------
+    row_loss : ndarray of shape (n_rows,), float64
+        Of the vote of all trees; nan in rows that no tree has a say on.
+    tree_loss : ndarray of shape (n_trees,), float64
+        Mean loss of each tree alone; nan in trees that judge no row.
+    """
+    batches = [range(i, min(i + BATCH, refit.n_trees)) for i in range(0, refit.n_trees, BATCH)]
+    is_over = Event()
+    known_here = (watch, is_over) if shares_memory() else (None, None)
+    parts = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
+        delayed(_vote)(refit, columns, batch, make_loss, *known_here)
+        for columns in sets
+        for batch in batches
+    )
+    try:
+        for _ in sets:
+            yield _judge(refit, list(islice(parts, len(batches))), make_loss)
+    finally:
+        is_over.set()  # after an interrupt threads finish the trees that they are at
+
+
+def _vote(refit, columns, batch, make_loss, watch, is_over):
+    """Grow a batch of trees without some columns, and take their votes."""
+    judged = refit.judged
+    is_hard = getattr(refit.forest, "voting", "soft") == "majority"
+    n_rows = len(judged.codes)
+    total, n_trees = np.zeros((n_rows, refit.n_values)), np.zeros(n_rows, np.int64)
+    tree_loss = np.full(len(batch), np.nan)
+    numbers = takewhile(lambda _: is_over is None or not is_over.is_set(), batch)
+    for i, tree in refit.grow_without(columns, numbers):
+        rows = refit.rows_judged_by(i)
+        if len(rows):
+            said = refit.leaf_values(tree, rows)
+            total[rows] += ballots(said, is_hard)
+            n_trees[rows] += 1
+            tree_loss[i - batch[0]] = _weighted_mean(
+                _loss_of(make_loss, said, judged.codes[rows]), judged.weight[rows]
+            )
+        if watch is not None and (len(columns) or refit.trees is None):
+            watch.step()
+    return Votes(total, n_trees, tree_loss)
+
+
+def _judge(refit, parts, make_loss):
+    """Losses of the vote of all batches."""
+    total, n_trees = sum(part.total for part in parts), sum(part.n_trees for part in parts)
+    known = np.flatnonzero(n_trees)
+    row_loss = np.full(len(n_trees), np.nan)
+    if len(known):
+        mean = total[known] / n_trees[known, np.newaxis]
+        row_loss[known] = _loss_of(make_loss, mean, refit.judged.codes[known])
+    return row_loss, np.concatenate([part.tree_loss for part in parts])
+
+
+def _loss_of(make_loss, said, codes):
+    """Loss of every row for what is said of it."""
+    return make_loss(said, codes).of(np.arange(len(codes)))
+
+
+def _weighted_mean(values, weight):
+    """Mean over rows; nan where no row has a weight."""
+    return np.average(values, weights=weight) if weight.any() else np.nan
