@@ -1,5 +1,6 @@
 """How often the rows of each class are out of bag, and a warning where it is too seldom."""
 
+import sys
 from warnings import warn
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 LEAST_SHARE = 0.5
 
 
-def warn_of_rare_classes(fitted, n_times, stacklevel):
+def warn_of_rare_classes(fitted, n_times):
     """Warn of classes that hardly count in out-of-bag losses.
 
     Bootstraps that draw rows by their weight, as scikit-learn's class_weight="balanced" does, leave
@@ -19,8 +20,6 @@ def warn_of_rare_classes(fitted, n_times, stacklevel):
     fitted : FittedForest
     n_times : ndarray of shape (n_samples,), int64
         For how many trees each row is out of bag.
-    stacklevel : int
-        Of the warning, 1 is the caller.
 
     Warns
     -----
@@ -46,5 +45,13 @@ def warn_of_rare_classes(fitted, n_times, stacklevel):
         f"classes (share of the trees: {shares}), so they hardly count in out-of-bag losses. "
         'class_weight="balanced_subsample" weighs the rows without drawing them more often; '
         "per_class=True judges every class by itself.",
-        stacklevel=stacklevel + 1,
+        stacklevel=_distance_to_user(),
     )
+
+
+def _distance_to_user():
+    """How many calls the user's code is away from the function that calls this one."""
+    frame, distance = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("importance."):
+        frame, distance = frame.f_back, distance + 1
+    return distance

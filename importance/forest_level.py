@@ -98,7 +98,7 @@ def forest_permutation(
     base, permuted, n_times = judge_forest(
         fitted, evaluate, groups, donors, n_repeats, RULES[voting].is_hard, n_jobs
     )
-    warn_of_rare_classes(fitted, n_times, stacklevel=2)
+    warn_of_rare_classes(fitted, n_times)
     return over_permutations(
         sign * (permuted - base), groups, measure="forest_permutation", unit=unit, bias=BIAS
     )
@@ -238,35 +238,32 @@ def judge_forest(fitted, evaluate, groups, donors, n_repeats, is_hard, n_jobs=No
     blocks = np.array_split(np.arange(n_groups), min(n_groups, n_blocks))
     parts = Parallel(n_jobs=n_jobs, prefer="threads")(
         delayed(_judge_some)(
-            fitted, judge, groups.group_of, block, donors, n_repeats, is_hard, total
+            fitted, judge, groups.group_of, block, donors, n_repeats, is_hard, total.shape
         )
         for block in blocks
     )
     return judge(total), np.concatenate(parts, axis=1), n_times
 
 
-def _judge_some(fitted, judge, group_of, block, donors, n_repeats, is_hard, total):
+def _judge_some(fitted, judge, group_of, block, donors, n_repeats, is_hard, shape):
     """Judge the forest with each group of a block permuted, (n_repeats, n_block).
 
-    Only trees that use a group are asked again. What they say then replaces what they said.
+    Votes are added in the order of the trees, so that what ties without a permutation ties with it.
     """
-    totals = np.broadcast_to(total, (len(block), n_repeats, *total.shape)).copy()
+    totals = np.zeros((len(block), n_repeats, *shape))
     find = [donors(group) for group in block]
     for t, tree in enumerate(fitted.trees):
         rows = fitted.out_of_bag(t)
-        used = group_of[tree.feature[tree.feature >= 0]]
-        mine = np.flatnonzero(np.isin(block, used))
-        if len(mine) == 0 or len(rows) == 0:
-            continue
         exchange = Exchange(tree, fitted.X, rows, group_of)
         votes = _ballots(tree, is_hard)
-        before = votes[exchange.leaves()]
-        for i in mine:
+        is_used = np.isin(block, exchange.groups)
+        others = np.ix_(~is_used, np.full(n_repeats, True), rows)
+        totals[others] += votes[exchange.leaves()]
+        for i in np.flatnonzero(is_used):
             features = exchange.features(block[i])
             for repeat in range(n_repeats):
                 values = values_of(fitted.X, find[i](t, repeat, rows), features)
-                leaves = exchange.leaves_with(block[i], values)
-                totals[i, repeat, rows] += votes[leaves] - before
+                totals[i, repeat, rows] += votes[exchange.leaves_with(block[i], values)]
     return np.array([[judge(one) for one in of_group] for of_group in totals]).T
 
 

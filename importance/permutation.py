@@ -101,7 +101,7 @@ def oob_permutation(
         return DEFINITIONS[definition].judge(fitted, grouping, asked)
     name, make_loss = choose_loss(loss, is_classification(forest))
     judged = judge_trees(fitted, make_loss, grouping, asked)
-    warn_of_rare_classes(fitted, judged.n_times, stacklevel=2)
+    warn_of_rare_classes(fitted, judged.n_times)
     return Importances(
         "oob_permutation",
         *mean_and_error(judged.per_tree),

@@ -302,12 +302,13 @@ def test_a_class_that_is_hardly_out_of_bag_is_warned_of(kind):
     y = np.where(np.arange(400) < 12, "rare", "often")
     forest = kind(20, class_weight="balanced", random_state=0).fit(X, y)
     rows = np.concatenate([oracle.out_of_bag(d, 400) for d in forest.estimators_samples_])
-    share = np.mean(y[rows] == "rare") * len(rows) / 12 / 20
-    if kind is PeerClassifier or share < 0.2:
-        for level in ("tree", "forest"):
-            with pytest.warns(UserWarning, match=f"rare: {share:.1%}") as caught:
-                oob_permutation(forest, X, y, level=level)
-            assert caught[0].filename == __file__
+    share, others = np.sum(y[rows] == "rare") / 12 / 20, np.sum(y[rows] == "often") / 388 / 20
+    assert share < 0.5 * others
+    words = f"class rare are .*often: {others:.1%}, rare: {share:.1%}"
+    for level in ("tree", "forest"):
+        with pytest.warns(UserWarning, match=words) as caught:
+            oob_permutation(forest, X, y, level=level)
+        assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         even = kind(20, class_weight="balanced_subsample", random_state=0).fit(X, y)
@@ -441,7 +442,7 @@ def test_redundant_features_are_worth_more_to_trees_than_to_the_forest():
     forest = RandomForestRegressor(30, random_state=0, max_features=1).fit(X, y)
     per_tree = oob_permutation(forest, X, y)
     whole = oob_permutation(forest, X, y, level="forest", random_state=0)
-    assert (whole.values < 0.5 * per_tree.values).all()
+    assert (whole.values < 0.6 * per_tree.values).all()
     assert (whole.values > 0.0).all()
 
 
@@ -469,7 +470,7 @@ def test_refusals():
         ({"definition": "randomForest", "loss": "brier"}, "loss has no meaning"),
         ({"groups": {"a": [0, 1], "b": [1]}}, "overlap"),
         ({"groups": {"a": ["petal"]}}, "not among the names"),
-        ({"sample_weight": 0 * weight}, "0 in every row"),
+        ({"sample_weight": 0 * weight}, "non-zero"),
     ):
         with pytest.raises(ValueError, match=words):
             oob_permutation(forest, X, y, **options)

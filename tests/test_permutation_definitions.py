@@ -201,10 +201,11 @@ def test_breiman_2001(adopted):
 
 
 def test_breiman_2001_needs_an_error():
-    X = np.arange(40.0).reshape(-1, 1)
-    forest = RandomForestClassifier(30, random_state=0).fit(X, X[:, 0] > 19)
+    y = np.arange(40) % 2
+    X = np.column_stack((100.0 * y, np.ones(40)))
+    forest = RandomForestClassifier(30, max_features=None, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="error of the forest is 0"):
-        oob_permutation(forest, X, X[:, 0] > 19, definition="breiman2001")
+        oob_permutation(forest, X, y, definition="breiman2001")
 
 
 # -------------------------------------------------------------------------------- expectations
