@@ -2,13 +2,14 @@
 
 Over all permutations of x_j within the out-of-bag rows, every row meets every donor equally often.
 So a row goes both ways at a split on j, each with the share of the donors that would go there;
-everywhere else it follows its own values. Most donors leave its path only once: what is walked is
-the detour from there on, to leaves whose loss is compared with that of the row's own leaf.
+everywhere else it follows its own values.
 
-The donors that are still possible at a node are an interval of ranks, and the missing values or
-none of them. Of categories, and of columns permuted together, they are a list of donors, divided as
-the rows are. They depend on the node only, so rows travel together: a segment of rows is divided at
-splits on other features, the donors at splits on what is permuted.
+All features are walked at once. At every node there are the rows that get there by their own
+values, and, for each feature j met on the way, those that get there if x_j is free. These are
+segments of one array per feature: a split on j keeps its segment for either side, any other split
+divides it. The donors that are still possible at a node are an interval of ranks, and the missing
+values or none of them. Of categories, and of columns permuted together, they are a list of donors,
+divided as the rows are.
 """
 
 from typing import NamedTuple
@@ -20,7 +21,7 @@ from cart.packed import breadth_first, is_in_left_subset
 from importance import losses
 from importance.narrow import narrow
 
-# All that a step needs stands in one place: a third of the time was waiting for memory.
+# All that is asked of a node stands in one place.
 NODE = np.dtype(
     [
         ("threshold", np.float64),
@@ -43,14 +44,15 @@ class WalkedTree(NamedTuple):
     groups: np.ndarray  # (n_owners,) int64: the groups used, ascending
     listed: np.ndarray  # (n_owners,) int64: which list of donors is the group's; -1: an interval
     reach: np.ndarray  # (n_owners, 3) int64: first donor, behind the last, how many are missing
+    n_levels: int
 
 
 class Stack(NamedTuple):
-    """Nodes that wait, each with its segment of rows and its donors."""
+    """What waits: nodes, and the donors that an owner had before a split."""
 
-    node: np.ndarray  # int64; below 0: not a node, but the donors of owner -1 - node
-    start: np.ndarray
-    end: np.ndarray
+    node: np.ndarray  # int64; below 0: not a node, but donors of owner -1 - node
+    depth: np.ndarray  # of the node
+    line: np.ndarray  # in `Segments`; of donors: was the owner met before?
     low: np.ndarray  # first donor: a rank, or a place in the list
     high: np.ndarray  # behind the last
     missing: np.ndarray  # how many donors without a value
@@ -58,6 +60,20 @@ class Stack(NamedTuple):
     @classmethod
     def create(cls, capacity):
         return cls(*(np.empty(capacity, np.int64) for _ in cls._fields))
+
+
+class Segments(NamedTuple):
+    """The rows at a node, by what is free for them. A node and its sibling have a line each."""
+
+    count: np.ndarray  # (n_lines,) int64: segments in the line; the first `count` are set
+    owner: np.ndarray  # (n_lines, n_owners + 1) int64: free; the last one, n_owners, is none
+    start: np.ndarray  # (n_lines, n_owners + 1) int64: within row `owner` of the array of rows
+    end: np.ndarray
+
+    @classmethod
+    def create(cls, n_levels, n_owners):
+        shape = (2 * n_levels, n_owners + 1)
+        return cls(np.zeros(shape[0], np.int64), *(np.empty(shape, np.int64) for _ in range(3)))
 
 
 def walk_tree(tree, X, rows, group_of):
@@ -91,13 +107,13 @@ def walk_tree(tree, X, rows, group_of):
     reach[owner, 1] = np.where(is_listed[owner], len(rows), n_present)
     reach[:, 2] = len(rows) - reach[:, 1]
     nodes = np.empty(len(order), NODE)
-    _fill_nodes(
+    n_levels = _fill_nodes(
         order, left, tree.feature, owner, tree.threshold, tree.missing_go_to_left, list_start,
         np.sort(columns, axis=1), n_present, nodes,
     )  # fmt: skip
     listed = np.where(is_listed, np.cumsum(is_listed) - 1, -1)
     values = tree.value.reshape(len(order), -1)[order]
-    return WalkedTree(nodes, lists, columns, groups, listed, reach), values
+    return WalkedTree(nodes, lists, columns, groups, listed, reach, n_levels), values
 
 
 def expected_increase(walked, loss, by_row=False):
@@ -117,19 +133,16 @@ def expected_increase(walked, loss, by_row=False):
     """
     n_owners, n_rows = len(walked.groups), walked.columns.shape[1]
     increase = np.zeros(n_owners)
-    rows = np.arange(n_rows)
     of_rows = np.zeros((n_owners if by_row else 0, n_rows))
     if n_owners and n_rows:
-        n_lists = max(1, walked.listed.max() + 1)
-        scratch = (
-            rows,
-            np.tile(rows, (n_lists, 1)),
-            np.empty(n_rows),
-            walked.reach.copy(),
-            Stack.create(2 * len(walked.nodes) + 6),
-            Stack.create(len(walked.nodes) // 2 + 2),
-        )
-        _increase_of_all(walked, loss, *scratch, increase, of_rows)
+        rows = np.empty((n_owners + 1, n_rows), np.uint32)
+        rows[n_owners] = np.arange(n_rows)
+        donors = np.tile(rows[n_owners], (max(1, walked.listed.max() + 1), 1))
+        _increase_of_all(
+            walked, loss, rows, donors, np.empty(n_rows), walked.reach.copy(),
+            np.zeros(n_owners, np.bool_), Stack.create(3 * walked.n_levels + 3),
+            Segments.create(walked.n_levels, n_owners), increase, of_rows,
+        )  # fmt: skip
     return (of_rows if by_row else increase) / max(1, n_rows)
 
 
@@ -137,14 +150,20 @@ def expected_increase(walked, loss, by_row=False):
 def _fill_nodes(
     order, left, slots, owners, thresholds, missing_left, list_start, donors, n_present, nodes
 ):
-    """Write the nodes; `donors` are the columns sorted, missing values last."""
+    """Write the nodes, count their levels; `donors` are the columns sorted, missing values last."""
+    n_levels = 1
+    end_of_level = 1
+    n_placed = 1
     for place in range(order.shape[0]):
+        if place == end_of_level:
+            n_levels += 1
+            end_of_level = n_placed
         node = order[place]
         here = nodes[place]
         here["left"] = left[place]
-        here["owner"] = -1
         if left[place] == place:
             continue
+        n_placed = left[place] + 2
         slot = slots[node]
         threshold = thresholds[node]
         here["threshold"] = threshold
@@ -159,6 +178,7 @@ def _fill_nodes(
             cut += half * (donors[slot, cut + half - 1] <= threshold)
             n -= half
         here["cut"] = cut
+    return n_levels
 
 
 @inline_kernel
@@ -196,25 +216,34 @@ def _divide_donors(walked, here, donors, low, high):
 
 
 @inline_kernel
-def _push(stack, height, node, start, end, low, high, missing):
+def _push(stack, height, node, depth, line, low, high, missing):
     stack.node[height] = node
-    stack.start[height] = start
-    stack.end[height] = end
+    stack.depth[height] = depth
+    stack.line[height] = line
     stack.low[height] = low
     stack.high[height] = high
     stack.missing[height] = missing
     return height + 1
 
 
+@inline_kernel
+def _add(segments, line, owner, start, end):
+    at = segments.count[line]
+    segments.owner[line, at] = owner
+    segments.start[line, at] = start
+    segments.end[line, at] = end
+    segments.count[line] = at + 1
+
+
 @kernel
 def _fill_losses(walked, loss, rows, stack, row_loss):
     """Loss of every row as it is; leaves `rows` in the order of the leaves."""
-    height = _push(stack, 0, 0, 0, rows.shape[0], 0, 0, 0)
+    height = _push(stack, 0, 0, 0, 0, 0, rows.shape[0], 0)
     while height > 0:
         height -= 1
         node = stack.node[height]
-        start = stack.start[height]
-        end = stack.end[height]
+        start = stack.low[height]
+        end = stack.high[height]
         here = walked.nodes[node]
         left = np.int64(here["left"])
         while left != node:
@@ -222,7 +251,7 @@ def _fill_losses(walked, loss, rows, stack, row_loss):
             node = left + 1
             if start < middle:
                 if middle < end:
-                    height = _push(stack, height, node, middle, end, 0, 0, 0)
+                    height = _push(stack, height, node, 0, 0, middle, end, 0)
                 node = left
                 end = middle
             here = walked.nodes[node]
@@ -231,85 +260,88 @@ def _fill_losses(walked, loss, rows, stack, row_loss):
             row_loss[rows[i]] = losses.at(loss, node, rows[i])
 
 
-@kernel
-def _detour(
-    walked, loss, top, owner, rows, start, end, low, high, missing, donors, row_loss, stack, of_rows
-):
-    """Sum over rows[start:end] and over donors of the loss beyond that of the row's own leaf.
+@inline_kernel
+def _divide_segments(walked, here, rows, segments, line, below, is_met, goes_left, goes_right):
+    """Divide the segments of a node among its children, whose lines are `below` and the next.
 
-    The rows are at node `top`, where their own values would not bring them, in the places of
-    the donors; there are some of both. With `of_rows` the sums of each row are added to it.
+    Those of the node's owner go to both sides, as far as donors do. An owner that was not met
+    before begins with the rows that get to the node by their own values.
     """
-    total = 0.0
-    height = _push(stack, 0, top, start, end, low, high, missing)
-    while height > 0:
-        height -= 1
-        node = stack.node[height]
-        start = stack.start[height]
-        end = stack.end[height]
-        low = stack.low[height]
-        high = stack.high[height]
-        missing = stack.missing[height]
-        here = walked.nodes[node]
-        left = np.int64(here["left"])
-        while left != node:
-            node = left + 1
-            if here["owner"] == owner:
-                cut = _divide_donors(walked, here, donors, low, high)
-                missing_here = missing * here["missing_left"]
-                missing -= missing_here
-                if cut - low + missing_here > 0:
-                    if high - cut + missing > 0:
-                        height = _push(stack, height, node, start, end, cut, high, missing)
-                    node = left
-                    high = cut
-                    missing = missing_here
-                else:
-                    low = cut
-            else:
-                middle = _divide(walked, here, rows, start, end)
-                if start < middle:
-                    if middle < end:
-                        height = _push(stack, height, node, middle, end, low, high, missing)
-                    node = left
-                    end = middle
-            here = walked.nodes[node]
-            left = np.int64(here["left"])
-        n_here = high - low + missing
-        if of_rows.shape[0] > 0:
+    n_owners = rows.shape[0] - 1
+    owner = np.int64(here["owner"])
+    segments.count[below] = 0
+    segments.count[below + 1] = 0
+    for k in range(segments.count[line]):
+        free = segments.owner[line, k]
+        start = segments.start[line, k]
+        end = segments.end[line, k]
+        if free == n_owners and not is_met:
             for i in range(start, end):
-                row = rows[i]
-                of_rows[owner, row] += n_here * (losses.at(loss, node, row) - row_loss[row])
-        else:
-            beyond = 0.0
-            for i in range(start, end):
-                beyond += losses.at(loss, node, rows[i]) - row_loss[rows[i]]
-            total += n_here * beyond
-    return total
+                rows[owner, i] = rows[n_owners, i]
+        if free == owner or (free == n_owners and not is_met):
+            if goes_left:
+                _add(segments, below, owner, start, end)
+            if goes_right:
+                _add(segments, below + 1, owner, start, end)
+        if free != owner:
+            middle = _divide(walked, here, rows[free], start, end)
+            if start < middle:
+                _add(segments, below, free, start, middle)
+            if middle < end:
+                _add(segments, below + 1, free, middle, end)
+
+
+@kernel
+def _judge_leaf(walked, loss, leaf, rows, row_loss, reach, segments, line, increase, of_rows):
+    """Add what the rows in a leaf lose beyond the loss of their own leaf, times the donors."""
+    n_owners = reach.shape[0]
+    for k in range(segments.count[line]):
+        owner = segments.owner[line, k]
+        if owner == n_owners:
+            continue
+        n_donors = reach[owner, 1] - reach[owner, 0] + reach[owner, 2]
+        beyond = 0.0
+        for i in range(segments.start[line, k], segments.end[line, k]):
+            row = rows[owner, i]
+            difference = losses.at(loss, leaf, row) - row_loss[row]
+            beyond += difference
+            if of_rows.shape[0] > 0:
+                of_rows[owner, row] += n_donors * difference
+        increase[owner] += n_donors * beyond
 
 
 @entry_kernel
-def _increase_of_all(walked, loss, rows, donors, row_loss, reach, outer, inner, increase, of_rows):
-    """Walk the tree; at every split send each row the other way too, with the donors that go there.
+def _increase_of_all(
+    walked, loss, rows, donors, row_loss, reach, is_met, stack, segments, increase, of_rows
+):
+    """Sums over rows and donors of the loss beyond that of the row's own leaf.
 
-    `reach` holds the donors of every owner at the node at hand. Sums are over rows and donors.
+    `reach` holds the donors of every owner at the node at hand, `is_met` whether a split on the
+    way there was the owner's.
     """
-    _fill_losses(walked, loss, rows, outer, row_loss)
-    height = _push(outer, 0, 0, 0, rows.shape[0], 0, 0, 0)
+    n_owners = reach.shape[0]
+    _fill_losses(walked, loss, rows[n_owners], stack, row_loss)
+    _add(segments, 0, n_owners, 0, rows.shape[1])
+    height = _push(stack, 0, 0, 0, 0, 0, 0, 0)
     while height > 0:
         height -= 1
-        node = outer.node[height]
+        node = stack.node[height]
+        line = stack.line[height]
         if node < 0:
-            reach[-1 - node, 0] = outer.low[height]
-            reach[-1 - node, 1] = outer.high[height]
-            reach[-1 - node, 2] = outer.missing[height]
+            owner = -1 - node
+            is_met[owner] = line != 0
+            reach[owner, 0] = stack.low[height]
+            reach[owner, 1] = stack.high[height]
+            reach[owner, 2] = stack.missing[height]
             continue
         here = walked.nodes[node]
         left = np.int64(here["left"])
         if left == node:
+            _judge_leaf(
+                walked, loss, node, rows, row_loss, reach, segments, line, increase, of_rows
+            )
             continue
-        start = outer.start[height]
-        end = outer.end[height]
+        depth = stack.depth[height] + 1
         owner = np.int64(here["owner"])
         low = reach[owner, 0]
         high = reach[owner, 1]
@@ -317,22 +349,16 @@ def _increase_of_all(walked, loss, rows, donors, row_loss, reach, outer, inner, 
         cut = _divide_donors(walked, here, donors, low, high)
         missing_left = missing * here["missing_left"]
         missing_right = missing - missing_left
-        middle = _divide(walked, here, rows, start, end)
-        if start < middle and high - cut + missing_right > 0:
-            increase[owner] += _detour(
-                walked, loss, left + 1, owner, rows, start, middle, cut, high, missing_right,
-                donors, row_loss, inner, of_rows,
-            )  # fmt: skip
-        if middle < end and cut - low + missing_left > 0:
-            increase[owner] += _detour(
-                walked, loss, left, owner, rows, middle, end, low, cut, missing_left,
-                donors, row_loss, inner, of_rows,
-            )  # fmt: skip
+        _divide_segments(
+            walked, here, rows, segments, line, 2 * depth, is_met[owner],
+            cut - low + missing_left > 0, high - cut + missing_right > 0,
+        )  # fmt: skip
         # What comes last is pushed first: left, right, and the donors as they were.
-        height = _push(outer, height, -1 - owner, 0, 0, low, high, missing)
-        if middle < end:
-            height = _push(outer, height, left + 1, middle, end, 0, 0, 0)
-            height = _push(outer, height, -1 - owner, 0, 0, cut, high, missing_right)
-        if start < middle:
-            height = _push(outer, height, left, start, middle, 0, 0, 0)
-            height = _push(outer, height, -1 - owner, 0, 0, low, cut, missing_left)
+        change = -1 - owner
+        height = _push(stack, height, change, 0, is_met[owner], low, high, missing)
+        if segments.count[2 * depth + 1] > 0:
+            height = _push(stack, height, left + 1, depth, 2 * depth + 1, 0, 0, 0)
+            height = _push(stack, height, change, 0, 1, cut, high, missing_right)
+        if segments.count[2 * depth] > 0:
+            height = _push(stack, height, left, depth, 2 * depth, 0, 0, 0)
+            height = _push(stack, height, change, 0, 1, low, cut, missing_left)
