@@ -1,16 +1,51 @@
 """Which features matter: functions of a fitted forest, each with its uncertainty and its bias."""
 
+from importance.comparison import Comparison, compare
+from importance.conditional import conditional_permutation
+from importance.debiased import Optimism, optimism, unbiased_mdi
 from importance.drop_column import drop_column
 from importance.find_groups import correlation_groups, one_hot_groups
+from importance.forest_level import forest_permutation
+from importance.held_out import held_out_permutation
 from importance.impurity import mdi
+from importance.janitza import janitza
 from importance.permutation import oob_permutation
 from importance.result import Importances
+from importance.selection import Selection, select_features
+from importance.shadow import Shadows, shadow
+from importance.significance import Significance, permutation_test
+from importance.subsampling import over_data
 
 __all__ = [
+    "Comparison",
+    "FeatureSelector",
     "Importances",
+    "Optimism",
+    "Selection",
+    "Shadows",
+    "Significance",
+    "compare",
+    "conditional_permutation",
     "correlation_groups",
     "drop_column",
+    "forest_permutation",
+    "held_out_permutation",
+    "janitza",
     "mdi",
     "one_hot_groups",
     "oob_permutation",
+    "optimism",
+    "over_data",
+    "permutation_test",
+    "select_features",
+    "shadow",
+    "unbiased_mdi",
 ]
+
+
+def __getattr__(name):
+    if name == "FeatureSelector":
+        from importance.selector import FeatureSelector  # slow to import
+
+        return FeatureSelector
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,6 +7,7 @@ and the codes of the rows at hand.
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import xlogy
 
 from cart.jit import dispatch
 
@@ -46,6 +47,36 @@ class SquaredLoss(NamedTuple):
         return np.square(self.means[leaves] - self.targets)
 
 
+class AbsoluteLoss(NamedTuple):
+    """Distance of the leaf's value from the row's target."""
+
+    values: np.ndarray  # (n_nodes,) float64
+    targets: np.ndarray  # (n_rows,) float64
+
+    def at(self, leaf, row):
+        return abs(self.values[leaf] - self.targets[row])
+
+    def of(self, leaves):
+        """Loss of every row in its leaf, (n_rows,)."""
+        return np.abs(self.values[leaves] - self.targets)
+
+
+class PoissonLoss(NamedTuple):
+    """Twice the leaf's mean, less the target times the mean's logarithm, and what the row adds."""
+
+    means: np.ndarray  # (n_nodes,) float64
+    logs: np.ndarray  # (n_nodes,) float64: of the means
+    targets: np.ndarray  # (n_rows,) float64
+    rest: np.ndarray  # (n_rows,) float64: what does not depend on the leaf
+
+    def at(self, leaf, row):
+        return 2.0 * (self.means[leaf] - self.targets[row] * self.logs[leaf] + self.rest[row])
+
+    def of(self, leaves):
+        """Loss of every row in its leaf, (n_rows,)."""
+        return 2.0 * (self.means[leaves] - self.targets * self.logs[leaves] + self.rest)
+
+
 def zero_one(values, codes):
     """1 where the most probable class (the first of several) is not the row's."""
     wrong = np.ones_like(values)
@@ -59,14 +90,51 @@ def brier(values, codes):
     return LabelLoss(squares - 2.0 * values + 1.0, codes.astype(np.int64))
 
 
+def true_class(values, codes):
+    """(1 - share of the row's class)^2, the other classes aside (ranger's probability forests)."""
+    return LabelLoss(np.square(1.0 - values), codes.astype(np.int64))
+
+
 def squared_error(values, codes):
     """(mean - target)^2."""
     return SquaredLoss(np.ascontiguousarray(values[:, 0]), codes)
 
 
+def absolute_error(values, codes):
+    """|value - target|."""
+    return AbsoluteLoss(np.ascontiguousarray(values[:, 0]), codes)
+
+
+def poisson(values, codes):
+    """Poisson deviance, 2 (target log(target / mean) + mean - target), as in scikit-learn.
+
+    Raises
+    ------
+    ValueError
+        If a target is negative, or a mean is not positive.
+    """
+    means = np.ascontiguousarray(values[:, 0])
+    if codes.min(initial=0.0) < 0.0:
+        raise ValueError(
+            f'loss="poisson" is the deviance of counts, but y holds {codes.min()}; use '
+            '"squared_error" or "absolute_error".'
+        )
+    if means.min(initial=np.inf) <= 0.0:
+        raise ValueError(
+            f'loss="poisson" is infinite where a count is predicted to be 0, but the forest '
+            f'predicts {means.min()} in a leaf; fit it with criterion="poisson" or a larger '
+            'min_samples_leaf, or use "squared_error" or "absolute_error".'
+        )
+    return PoissonLoss(means, np.log(means), codes, xlogy(codes, codes) - codes)
+
+
 # The names a user types; the first is the default.
 CLASSIFICATION = {"zero_one": zero_one, "brier": brier}
-REGRESSION = {"squared_error": squared_error}
+REGRESSION = {
+    "squared_error": squared_error,
+    "absolute_error": absolute_error,
+    "poisson": poisson,
+}
 
 
 def choose_loss(name, classification):

@@ -27,12 +27,29 @@ def narrow(tree, X, rows):
     """
     kept = (*Nodes._fields, "node_count", "categories", "is_subset")
     narrow_tree = SimpleNamespace(**{name: getattr(tree, name, None) for name in kept})
-    is_split = tree.children_left != LEAF
-    features, slots = np.unique(tree.feature[is_split], return_inverse=True)
-    narrow_tree.feature = tree.feature.copy()
-    narrow_tree.feature[is_split] = slots
+    is_split = narrow_tree.children_left != LEAF
+    is_used = np.zeros(X.shape[1], bool)
+    is_used[narrow_tree.feature[is_split]] = True
+    features = np.flatnonzero(is_used)
+    slot = (np.cumsum(is_used) - 1).astype(np.int32)
+    narrow_tree.feature = slot[np.where(is_split, narrow_tree.feature, 0)]
     narrow_tree.n_features = max(1, len(features))
-    features = features.astype(np.int64)
+    return narrow_tree, features, values_of(X, rows, features)
+
+
+def values_of(X, rows, columns):
+    """Values of some rows in some columns.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), float32 or float64, or csr_matrix
+    rows : ndarray of shape (n_rows,), int64
+    columns : ndarray of shape (n_columns,), int64
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_columns), C order
+    """
     if issparse(X):
-        return narrow_tree, features, X[rows][:, features].toarray()
-    return narrow_tree, features, X[rows[:, np.newaxis], features]
+        return X[rows][:, columns].toarray()
+    return X[rows[:, np.newaxis], columns]

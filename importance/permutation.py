@@ -1,17 +1,13 @@
-"""Out-of-bag permutation importance, tree by tree."""
+"""Out-of-bag permutation importance."""
 
-import numpy as np
-from joblib import effective_n_jobs
-from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
-
-from cart.packed import pack
-from cart.traverse import leaf_ids
-from importance.adopt import adopt, is_classification, names_of
-from importance.expectation import expected_increase, walk_tree
+from importance.adopt import adopt, is_classification
+from importance.class_share import warn_of_rare_classes
+from importance.definitions import DEFINITIONS
+from importance.forest_level import forest_permutation, require_repeats
+from importance.grouping import group_columns
 from importance.losses import choose_loss
-from importance.narrow import narrow
 from importance.result import Importances, mean_and_error
+from importance.tree_level import Asked, judge_trees
 
 BIAS = (
     "Permuting one feature of a correlated group asks the trees about rows that do not occur, and "
@@ -19,7 +15,11 @@ BIAS = (
 )
 
 
-def oob_permutation(forest, X, y, *, loss=None, n_repeats=None, random_state=None, n_jobs=None):
+def oob_permutation(
+    forest, X, y, *, loss=None, sample_weight=None, groups=None, per_row=False, per_class=False,
+    level=None, metric=None, definition=None, scale=False, n_repeats=None, random_state=None,
+    n_jobs=None,
+):  # fmt: skip
     """How much worse each tree judges its out-of-bag rows when a feature is permuted among them.
 
     For tree t with out-of-bag rows O_t, d_tj is the mean loss on O_t with x_j permuted within O_t,
@@ -35,11 +35,31 @@ def oob_permutation(forest, X, y, *, loss=None, n_repeats=None, random_state=Non
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The table the forest was fitted on.
     y : array-like of shape (n_samples,)
-    loss : {"zero_one", "brier", "squared_error"}, default=None
+    loss : {"zero_one", "brier", "squared_error", "absolute_error", "poisson"}, default=None
         Loss of a single tree; "zero_one" in classification and "squared_error" in regression
         by default.
+    sample_weight : array-like of shape (n_samples,), default=None
+        What a row counts in the mean loss; donors of a value stay equally likely.
+    groups : dict of str to list of columns, or list of lists of columns, default=None
+        Columns that are permuted together, one entry each; columns in none have their own.
+    per_row : bool, default=False
+        Give `per_row` too: of each row the mean, over the trees where it is out of bag, of the
+        increase of its own loss.
+    per_class : bool, default=False
+        Give `per_class` too: d_tj over the rows of one class, the mean over the trees that have
+        out-of-bag rows of it.
+    level : {"tree", "forest"}, default=None
+        "forest" is another estimand, see `forest_permutation`; "tree" by default, or what the
+        definition says.
+    metric : callable, default=None
+        What judges the forest with level="forest", larger being better.
+    definition : {"randomForest", "ranger", "rfpimp", "breiman2001"}, default=None
+        Compute what that paper or package does, see `importance.definitions`.
+    scale : bool, default=False
+        Divide by the standard error, as randomForest and ranger can.
     n_repeats : int, default=None
-        Shuffle so often per tree and feature instead, and take the mean.
+        Shuffle so often instead, and take the mean: per tree and feature, or, with
+        level="forest" (5 by default), per feature.
     random_state : int, RandomState instance or None, default=None
         Of the shuffles.
     n_jobs : int, default=None
@@ -52,68 +72,71 @@ def oob_permutation(forest, X, y, *, loss=None, n_repeats=None, random_state=Non
     Raises
     ------
     TypeError, ValueError
-        If the forest is not one with out-of-bag rows, (X, y) cannot be its training table, or the
-        loss does not fit the task.
+        If the forest is not one with out-of-bag rows, (X, y) cannot be its training table, groups
+        overlap, the loss does not fit the task, or options do not go together.
+
+    Warns
+    -----
+    UserWarning
+        If the rows of a class are out of bag less than half as often as those of the others.
     """
-    fitted = adopt(forest, X, y)
+    level = _choose_level(level, definition)
+    _refuse_foreign_options(
+        level, definition, loss=loss, per_row=per_row, per_class=per_class, metric=metric,
+        scale=scale, sample_weight=sample_weight,
+    )  # fmt: skip
+    require_repeats(n_repeats)
+    if level == "forest" and definition is None:
+        return forest_permutation(
+            forest, X, y, loss=loss, metric=metric, sample_weight=sample_weight, groups=groups,
+            n_repeats=5 if n_repeats is None else n_repeats, random_state=random_state,
+            n_jobs=n_jobs,
+        )  # fmt: skip
+    fitted = adopt(forest, X, y, sample_weight)
+    if per_class and not is_classification(forest):
+        raise ValueError("per_class=True judges every class, and numbers have none.")
+    grouping = group_columns(groups, forest)
+    asked = Asked(per_row, per_class, scale, loss, n_repeats, random_state, n_jobs)
+    if definition is not None:
+        return DEFINITIONS[definition].judge(fitted, grouping, asked)
     name, make_loss = choose_loss(loss, is_classification(forest))
-    n_trees = len(fitted.trees)
-    if n_repeats is None:
-        shuffles = [None] * n_trees
-    else:
-        if n_repeats < 1:
-            raise ValueError(f"n_repeats={n_repeats} must be at least 1, or None for exact values.")
-        seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_trees)
-        shuffles = [(int(n_repeats), seed) for seed in seeds]
-    batches = np.array_split(np.arange(n_trees), min(n_trees, 4 * effective_n_jobs(n_jobs)))
-    parts = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_of_trees)(fitted, batch, make_loss, shuffles) for batch in batches
-    )
-    per_tree = np.concatenate(parts)
-    if np.isnan(per_tree).all():
-        raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
+    judged = judge_trees(fitted, make_loss, grouping, asked)
+    warn_of_rare_classes(fitted, judged.n_times)
     return Importances(
         "oob_permutation",
-        *mean_and_error(per_tree),
-        per_tree,
-        names_of(forest),
+        *mean_and_error(judged.per_tree),
+        judged.per_tree,
+        grouping.names,
         unit=f"increase in out-of-bag {name.replace('_', '-')} loss of a tree",
         uncertainty="over trees",
         bias=BIAS,
+        per_row=judged.row_mean() if per_row else None,
+        per_class=judged.class_mean() if per_class else None,
     )
 
 
-def _of_trees(fitted, batch, make_loss, shuffles):
-    """d_tj of the trees in a batch, (n_batch, n_features)."""
-    out = np.zeros((len(batch), fitted.X.shape[1]))
-    for d, t in zip(out, batch, strict=True):
-        rows = fitted.out_of_bag(t)
-        if len(rows) == 0:
-            d[:] = np.nan
-        elif shuffles[t] is None:
-            walked, values = walk_tree(fitted.trees[t], fitted.X, rows)
-            loss = make_loss(values, fitted.codes[rows])
-            d[walked.features] = expected_increase(walked, loss) / len(rows)
-        else:
-            d[:] = _sample(fitted, t, rows, make_loss, *shuffles[t])
-    return out
+def _choose_level(level, definition):
+    """The level asked for; refuse one that is not known or not the definition's."""
+    if level not in (None, "tree", "forest"):
+        raise ValueError(f'level={level!r} must be "tree" or "forest".')
+    if definition is None:
+        return level or "tree"
+    if definition not in DEFINITIONS:
+        raise ValueError(f"definition={definition!r} must be one of {list(DEFINITIONS)}.")
+    known = DEFINITIONS[definition].level
+    if level not in (None, known):
+        raise ValueError(f'definition="{definition}" judges at level="{known}"; leave out level.')
+    return known
 
 
-def _sample(fitted, t, rows, make_loss, n_repeats, seed):
-    """Mean increase over `n_repeats` shuffles of every feature, (n_features,)."""
-    increase = np.zeros(fitted.X.shape[1])
-    tree = fitted.trees[t]
-    narrow_tree, features, X = narrow(tree, fitted.X, rows)
-    if len(features) == 0:
-        return increase
-    packed = pack([narrow_tree], X.dtype)
-    random_state = np.random.RandomState(seed)
-    loss = make_loss(tree.value.reshape(tree.node_count, -1), fitted.codes[rows])
-    base = loss.of(leaf_ids(packed, 0, X)).mean()
-    for column, feature in enumerate(features):
-        values = X[:, column].copy()
-        for _ in range(n_repeats):
-            X[:, column] = random_state.permutation(values)
-            increase[feature] += loss.of(leaf_ids(packed, 0, X)).mean() - base
-        X[:, column] = values
-    return increase / n_repeats
+def _refuse_foreign_options(level, definition, **options):
+    """Refuse options that mean nothing at the level or in the definition."""
+    if definition is not None:
+        known, place = DEFINITIONS[definition].options, f'definition="{definition}"'
+    elif level == "forest":
+        known, place = ("loss", "metric", "sample_weight"), 'level="forest"'
+    else:
+        known, place = ("loss", "per_row", "per_class", "sample_weight"), 'level="tree"'
+    for name, value in options.items():
+        if value is not None and value is not False and name not in known:
+            raise ValueError(f"{name} has no meaning with {place}; leave it out.")

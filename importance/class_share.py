@@ -1,0 +1,57 @@
+"""How often the rows of each class are out of bag, and a warning where it is too seldom."""
+
+import sys
+from warnings import warn
+
+import numpy as np
+
+# A class that is out of bag less than half as often as the others is warned of.
+LEAST_SHARE = 0.5
+
+
+def warn_of_rare_classes(fitted, n_times):
+    """Warn of classes that hardly count in out-of-bag losses.
+
+    Bootstraps that draw rows by their weight, as scikit-learn's class_weight="balanced" does, leave
+    the rows of a small class almost never out of bag.
+
+    Parameters
+    ----------
+    fitted : FittedForest
+    n_times : ndarray of shape (n_samples,), int64
+        For how many trees each row is out of bag.
+
+    Warns
+    -----
+    UserWarning
+        With the share of every class.
+    """
+    if fitted.n_classes < 2:
+        return
+    codes = fitted.codes.astype(np.int64)
+    size = np.bincount(codes, minlength=fitted.n_classes)
+    times = np.bincount(codes, n_times, minlength=fitted.n_classes)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = times / size / len(fitted.trees)
+        others = (times.sum() - times) / (size.sum() - size) / len(fitted.trees)
+    is_rare = share < LEAST_SHARE * others  # False where a class has no rows
+    if not is_rare.any():
+        return
+    labels = fitted.forest.classes_
+    shares = ", ".join(f"{c}: {s:.1%}" for c, s in zip(labels, share, strict=True))
+    rare = " and ".join(str(label) for label in labels[is_rare])
+    warn(
+        f"Rows of class {rare} are out of bag less than half as often as those of the other "
+        f"classes (share of the trees: {shares}), so they hardly count in out-of-bag losses. "
+        'class_weight="balanced_subsample" weighs the rows without drawing them more often; '
+        "per_class=True judges every class by itself.",
+        stacklevel=_distance_to_user(),
+    )
+
+
+def _distance_to_user():
+    """How many calls the user's code is away from the function that calls this one."""
+    frame, distance = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("importance."):
+        frame, distance = frame.f_back, distance + 1
+    return distance

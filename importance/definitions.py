@@ -1,0 +1,171 @@
+"""Permutation importance as papers and packages define it, computed from our forest.
+
+For given permutations the values are those of the source, which the tests check against plain
+versions. Otherwise the definitions that ask the trees one by one take the expectation over all
+permutations, and those that ask the forest the mean over `n_repeats`. What is not reproduced are
+the sources' defects, which the docstrings name.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from importance import losses
+from importance.adopt import is_classification
+from importance.forest_level import (
+    donors_within_trees,
+    judge_forest,
+    mean_loss,
+    over_permutations,
+    score_by,
+    shared_donors,
+)
+from importance.result import Importances
+from importance.shuffling import seeded
+from importance.tree_level import judge_trees
+
+BIAS = "That of the source: permuting one feature of a correlated group asks about impossible rows."
+
+
+class Definition(NamedTuple):
+    """One source's definition."""
+
+    judge: object  # judge(fitted, grouping, asked) is an Importances
+    level: str  # "tree" or "forest"
+    options: tuple  # of loss, scale, per_row, per_class: what the source has
+
+
+def random_forest(fitted, grouping, asked):
+    """R's randomForest (rf.c, regrf.c): the mean over all trees, with its standard error.
+
+    d_t is the increase of the tree's own 0-1 loss, or squared error. I = sum d_t / T and
+    SE = sqrt((sum d_t^2 / T - I^2) / T), where a tree without out-of-bag rows counts as 0; scaled,
+    I / SE, as `importance()` gives by default. By class the same over the class's rows, divided by
+    T too. By row (localImp) sums over trees are divided by how often the row was out of bag.
+    (Its localImp counts a change from one wrong class to another as a loss of 1; here it is 0.)
+    """
+    classification = is_classification(fitted.forest)
+    make_loss = losses.zero_one if classification else losses.squared_error
+    judged = judge_trees(fitted, make_loss, grouping, asked)
+    n_trees = len(judged.per_tree)
+    values, error = _over_all_trees(
+        np.nansum(judged.per_tree, axis=0), np.nansum(judged.per_tree**2, axis=0), n_trees
+    )
+    per_row = per_class = None
+    if asked.per_class:
+        per_class, class_error = _over_all_trees(judged.class_sum, judged.class_squares, n_trees)
+        if asked.scale:
+            per_class = per_class / _divisor(class_error)
+    if asked.per_row:
+        per_row = judged.row_mean()
+    unit = f"increase in out-of-bag {'0-1 loss' if classification else 'squared error'} of a tree"
+    return _over_trees(
+        "randomForest", grouping, judged, values, error, asked, unit, per_row, per_class
+    )
+
+
+def ranger(fitted, grouping, asked):
+    """R's ranger (Tree.cpp, Forest.cpp): the mean over all trees.
+
+    d_t is the increase of the tree's own 0-1 loss or squared error; with loss="true_class", as in
+    probability forests, of (1 - share of the row's class)^2. Scaled as in randomForest
+    (scale.permutation.importance). By row (casewise) sums over trees are divided by T.
+    """
+    if is_classification(fitted.forest):
+        known = {"zero_one": losses.zero_one, "true_class": losses.true_class}
+    else:
+        known = {"squared_error": losses.squared_error}
+    name = next(iter(known)) if asked.loss is None else asked.loss
+    if name not in known:
+        raise ValueError(f"loss={name!r} is not one of ranger's here; use one of {list(known)}.")
+    judged = judge_trees(fitted, known[name], grouping, asked)
+    n_trees = len(judged.per_tree)
+    values, error = _over_all_trees(
+        np.nansum(judged.per_tree, axis=0), np.nansum(judged.per_tree**2, axis=0), n_trees
+    )
+    per_row = judged.row_sum / n_trees if asked.per_row else None
+    unit = f"increase in out-of-bag {name.replace('_', '-')} loss of a tree"
+    return _over_trees("ranger", grouping, judged, values, error, asked, unit, per_row, None)
+
+
+def rfpimp(fitted, grouping, asked):
+    """rfpimp's oob_importances (Parr et al. 2018): the decrease of out-of-bag accuracy or R2.
+
+    One permutation over all rows, shared by all trees; class shares, or means, of the trees for
+    which a row is out of bag. (rfpimp rates rows that were never out of bag as predicted 0 or the
+    first class; here they are left out. It samples tables of more than 5000 rows; here all rows
+    count.)
+    """
+    from sklearn.metrics import accuracy_score, r2_score  # slow to import
+
+    classification = is_classification(fitted.forest)
+    n_repeats = 1 if asked.n_repeats is None else asked.n_repeats
+    shuffles = asked.shuffles or seeded(asked.random_state, len(grouping.names))
+    base, permuted, _ = judge_forest(
+        fitted, score_by(fitted, accuracy_score if classification else r2_score), grouping,
+        shared_donors(shuffles, len(fitted.codes), n_repeats), n_repeats, False, asked.n_jobs,
+    )  # fmt: skip
+    return over_permutations(
+        base - permuted, grouping, measure="oob_permutation (rfpimp)", bias=BIAS,
+        unit=f"decrease in out-of-bag {'accuracy' if classification else 'R2'} of the forest",
+    )  # fmt: skip
+
+
+def breiman2001(fitted, grouping, asked):
+    """Breiman (2001), section 10: the percent increase of the forest's misclassification rate.
+
+    A feature is permuted within each tree's out-of-bag rows; every tree votes for a class, the
+    votes of all trees are collected, and the plurality is compared with the row's class. The
+    increase is divided by the out-of-bag rate with all features intact. Of two classes with as many
+    votes the first one wins.
+    """
+    if not is_classification(fitted.forest):
+        raise ValueError(
+            'definition="breiman2001" counts votes for classes, and numbers have none; use '
+            '"randomForest" for squared error.'
+        )
+    n_repeats = 1 if asked.n_repeats is None else asked.n_repeats
+    shuffles = asked.shuffles or seeded(asked.random_state, len(grouping.names))
+    base, permuted, _ = judge_forest(
+        fitted, mean_loss(fitted, losses.zero_one), grouping, donors_within_trees(shuffles),
+        n_repeats, True, asked.n_jobs,
+    )  # fmt: skip
+    if base == 0.0:
+        raise ValueError(
+            "The out-of-bag error of the forest is 0, so no percent increase over it is defined; "
+            'use definition="randomForest", or none.'
+        )
+    return over_permutations(
+        100.0 * (permuted - base) / base, grouping, measure="oob_permutation (breiman2001)",
+        unit="increase in the out-of-bag error of the forest, in percent of it", bias=BIAS,
+    )  # fmt: skip
+
+
+# The names a user types.
+DEFINITIONS = {
+    "randomForest": Definition(random_forest, "tree", ("scale", "per_row", "per_class")),
+    "ranger": Definition(ranger, "tree", ("loss", "scale", "per_row")),
+    "rfpimp": Definition(rfpimp, "forest", ()),
+    "breiman2001": Definition(breiman2001, "forest", ()),
+}
+
+
+def _over_all_trees(total, squares, n_trees):
+    """I and SE of sums over trees; trees that say nothing count as 0."""
+    mean = total / n_trees
+    return mean, np.sqrt(np.maximum(squares / n_trees - mean**2, 0.0) / n_trees)
+
+
+def _divisor(error):
+    """What scaling divides by: 1 where there is no error."""
+    return np.where(error < np.finfo(np.float64).eps, 1.0, error)
+
+
+def _over_trees(name, grouping, judged, values, error, asked, unit, per_row, per_class):
+    if asked.scale:
+        divisor = _divisor(error)
+        values, error, unit = values / divisor, error / divisor, f"{unit}, in standard errors"
+    return Importances(
+        f"oob_permutation ({name})", values, error, judged.per_tree, grouping.names, unit=unit,
+        uncertainty="over trees", bias=BIAS, per_row=per_row, per_class=per_class,
+    )  # fmt: skip

@@ -1,0 +1,272 @@
+"""Permutation judged by the whole forest: its aggregated out-of-bag prediction, one metric.
+
+Another estimand than the mean over trees of `oob_permutation`: where features can replace each
+other, other trees make up for what one has lost, and the values are smaller. So it has a function
+of its own; `oob_permutation(level="forest")` calls it.
+"""
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils.parallel import Parallel, delayed
+
+from forest.vote import RULES, ballots
+from importance.adopt import adopt, is_classification
+from importance.class_share import warn_of_rare_classes
+from importance.grouping import group_columns
+from importance.losses import choose_loss
+from importance.narrow import values_of
+from importance.result import Importances
+from importance.shuffling import Exchange, seeded
+
+BIAS = (
+    "Permuting one feature of a correlated group asks the trees about rows that do not occur; of "
+    "features that can replace each other none seems to matter much."
+)
+# Sums of votes that a thread holds at a time, unless those of one group are more.
+_BLOCK_VALUES = 1 << 22
+
+
+def forest_permutation(
+    forest, X, y, *, loss=None, metric=None, greater_is_better=True, response="predictions",
+    sample_weight=None, groups=None, n_repeats=5, random_state=None, n_jobs=None,
+):  # fmt: skip
+    """How much worse the forest's out-of-bag prediction is when a feature is permuted.
+
+    A feature is permuted over all training rows, the same way for all trees; every row is predicted
+    by the trees for which it is out of bag, and the predictions of all rows are judged at once. The
+    value is the mean over `n_repeats` permutations, its standard error that of this mean. A feature
+    that no tree uses has exactly 0. Rows that were never out of bag are left out.
+
+    Parameters
+    ----------
+    forest : fitted random forest, ours or scikit-learn's
+        With bootstrap=True, and voting="soft" or "majority".
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The table the forest was fitted on.
+    y : array-like of shape (n_samples,)
+    loss : {"zero_one", "brier", "squared_error", "absolute_error", "poisson"}, default=None
+        Loss of an aggregated prediction; "zero_one" in classification and "squared_error" in
+        regression by default.
+    metric : callable, default=None
+        Instead of a loss: `metric(y_true, y_said)` as in `sklearn.metrics`. It is given
+        `sample_weight` too, if you give it here.
+    greater_is_better : bool, default=True
+        Of the metric: is its decrease the importance, or its increase?
+    response : {"predictions", "probabilities"}, default="predictions"
+        What the metric is given; of two classes the probability of the second.
+    sample_weight : array-like of shape (n_samples,), default=None
+        What a row counts in the loss or metric.
+    groups : dict of str to list of columns, or list of lists of columns, default=None
+        Columns that are permuted together, one entry each; columns in none have their own.
+    n_repeats : int, default=5
+    random_state : int, RandomState instance or None, default=None
+    n_jobs : int, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    Importances
+        Without `per_tree`: trees are not judged one by one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the forest is not one with out-of-bag rows or votes otherwise, (X, y) cannot be its
+        training table, groups overlap, or the loss does not fit the task.
+    """
+    fitted = adopt(forest, X, y, sample_weight)
+    require_repeats(n_repeats)
+    groups = group_columns(groups, forest)
+    voting = getattr(forest, "voting", "soft")
+    if voting not in ("soft", "majority"):
+        raise ValueError(
+            f'The forest level judges voting="soft" or "majority", not voting={voting!r}; fit a '
+            'forest with one of them, or use level="tree".'
+        )
+    if metric is None:
+        name, make_loss = choose_loss(loss, is_classification(forest))
+        evaluate, sign = mean_loss(fitted, make_loss), 1.0
+        unit = f"increase in out-of-bag {name.replace('_', '-')} loss of the forest"
+    else:
+        if loss is not None:
+            raise ValueError(f"Either loss={loss!r} or a metric judges the forest; give only one.")
+        evaluate = score_by(fitted, metric, response, sample_weight is not None)
+        sign = -1.0 if greater_is_better else 1.0
+        name = getattr(metric, "__name__", repr(metric))
+        unit = f"{'de' if greater_is_better else 'in'}crease in out-of-bag {name} of the forest"
+    donors = shared_donors(seeded(random_state, len(groups.names)), len(fitted.codes), n_repeats)
+    base, permuted, n_times = judge_forest(
+        fitted, evaluate, groups, donors, n_repeats, RULES[voting].is_hard, n_jobs
+    )
+    warn_of_rare_classes(fitted, n_times)
+    return over_permutations(
+        sign * (permuted - base), groups, measure="forest_permutation", unit=unit, bias=BIAS
+    )
+
+
+def over_permutations(increase, groups, **words):
+    """The result of increases, (n_repeats, n_groups)."""
+    n_repeats = len(increase)
+    error = np.full(increase.shape[1], np.nan)
+    if n_repeats > 1:
+        error = increase.std(axis=0, ddof=1) / np.sqrt(n_repeats)
+    return Importances(
+        values=increase.mean(axis=0), standard_error=error, per_tree=None,
+        feature_names=groups.names, uncertainty="over permutations", **words,
+    )  # fmt: skip
+
+
+def require_repeats(n_repeats):
+    """Refuse less than one permutation."""
+    if n_repeats is not None and n_repeats < 1:
+        raise ValueError(f"n_repeats={n_repeats} must be at least 1.")
+
+
+def shared_donors(shuffles, n_samples, n_repeats):
+    """Donors of a permutation over all rows that all trees share.
+
+    Parameters
+    ----------
+    shuffles : callable
+        `shuffles(group)` gives `draw(repeat, n_samples)`, see `importance.shuffling.seeded`.
+    n_samples, n_repeats : int
+
+    Returns
+    -------
+    callable
+        `donors(group)` gives `find(tree, repeat, rows)`: the rows whose values those have.
+    """
+
+    def donors(group):
+        draw = shuffles(group)
+        orders = [draw(repeat, n_samples) for repeat in range(n_repeats)]
+        return lambda tree, repeat, rows: orders[repeat][rows]
+
+    return donors
+
+
+def donors_within_trees(shuffles):
+    """Donors of permutations within each tree's out-of-bag rows; see `shared_donors`.
+
+    `shuffles(group)` gives `draw((tree, repeat), n_rows)`.
+    """
+
+    def donors(group):
+        draw = shuffles(group)
+        return lambda tree, repeat, rows: rows[draw((tree, repeat), len(rows))]
+
+    return donors
+
+
+def mean_loss(fitted, make_loss):
+    """Judge aggregated predictions by their mean loss; see `judge_forest`."""
+
+    def evaluate(values, known):
+        losses = make_loss(values, fitted.codes[known]).of(np.arange(len(known)))
+        return np.average(losses, weights=fitted.weight[known])
+
+    return evaluate
+
+
+def score_by(fitted, metric, response="predictions", weighs=False):
+    """Judge aggregated predictions by a metric in the style of `sklearn.metrics`."""
+    classes = fitted.forest.classes_ if is_classification(fitted.forest) else None
+    if response not in ("predictions", "probabilities"):
+        raise ValueError(f'response must be "predictions" or "probabilities", but is {response!r}.')
+    if response == "probabilities" and classes is None:
+        raise ValueError('Numbers have no probabilities; set response="predictions".')
+    truth = fitted.codes if classes is None else classes[fitted.codes.astype(np.int64)]
+
+    def evaluate(values, known):
+        if classes is None:
+            said = values[:, 0]
+        elif response == "predictions":
+            said = classes[values.argmax(axis=1)]
+        else:
+            said = values[:, 1] if len(classes) == 2 else values
+        options = {"sample_weight": fitted.weight[known]} if weighs else {}
+        return metric(truth[known], said, **options)
+
+    return evaluate
+
+
+def judge_forest(fitted, evaluate, groups, donors, n_repeats, is_hard, n_jobs=None):
+    """Judge the aggregated out-of-bag predictions, as they are and with each group permuted.
+
+    Parameters
+    ----------
+    fitted : FittedForest
+    evaluate : callable
+        `evaluate(values, known)` is a number, of mean votes (n_known, n_values) and the rows they
+        are of.
+    groups : importance.grouping.Grouping
+    donors : callable
+        See `shared_donors`.
+    n_repeats : int
+    is_hard : bool
+        Does a tree vote for its preferred class, or with its class shares?
+    n_jobs : int or None
+
+    Returns
+    -------
+    base : float
+    permuted : ndarray of shape (n_repeats, n_groups), float64
+    n_times : ndarray of shape (n_samples,), int64
+        For how many trees each row is out of bag.
+
+    Raises
+    ------
+    ValueError
+        If no row with a weight is out of bag for any tree.
+    """
+    total = np.zeros((len(fitted.codes), fitted.n_classes))
+    n_times = np.zeros(len(total), np.int64)
+    for t, tree in enumerate(fitted.trees):
+        rows = fitted.out_of_bag(t)
+        exchange = Exchange(tree, fitted.X, rows, groups.group_of)
+        total[rows] += _ballots(tree, is_hard)[exchange.leaves()]
+        n_times[rows] += 1
+    known = np.flatnonzero(n_times)
+    if not fitted.weight[known].any():
+        raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
+
+    def judge(total):
+        return evaluate(total[known] / n_times[known, np.newaxis], known)
+
+    n_groups = len(groups.names)
+    n_blocks = max(effective_n_jobs(n_jobs), n_groups * n_repeats * total.size // _BLOCK_VALUES)
+    blocks = np.array_split(np.arange(n_groups), min(n_groups, n_blocks))
+    parts = Parallel(n_jobs=n_jobs, prefer="threads")(
+        delayed(_judge_some)(
+            fitted, judge, groups.group_of, block, donors, n_repeats, is_hard, total.shape
+        )
+        for block in blocks
+    )
+    return judge(total), np.concatenate(parts, axis=1), n_times
+
+
+def _judge_some(fitted, judge, group_of, block, donors, n_repeats, is_hard, shape):
+    """Judge the forest with each group of a block permuted, (n_repeats, n_block).
+
+    Votes are added in the order of the trees, so that what ties without a permutation ties with it.
+    """
+    totals = np.zeros((len(block), n_repeats, *shape))
+    find = [donors(group) for group in block]
+    for t, tree in enumerate(fitted.trees):
+        rows = fitted.out_of_bag(t)
+        exchange = Exchange(tree, fitted.X, rows, group_of)
+        votes = _ballots(tree, is_hard)
+        is_used = np.isin(block, exchange.groups)
+        others = np.ix_(~is_used, np.full(n_repeats, True), rows)
+        totals[others] += votes[exchange.leaves()]
+        for i in np.flatnonzero(is_used):
+            features = exchange.features(block[i])
+            for repeat in range(n_repeats):
+                values = values_of(fitted.X, find[i](t, repeat, rows), features)
+                totals[i, repeat, rows] += votes[exchange.leaves_with(block[i], values)]
+    return np.array([[judge(one) for one in of_group] for of_group in totals]).T
+
+
+def _ballots(tree, is_hard):
+    """What each node casts, (n_nodes, n_values)."""
+    return ballots(tree.value.reshape(tree.node_count, -1), is_hard)

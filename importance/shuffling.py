@@ -1,0 +1,108 @@
+"""Given permutations: a tree on rows of which columns are exchanged."""
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from cart.packed import pack
+from cart.traverse import leaf_ids
+from importance.narrow import narrow
+
+
+def seeded(random_state, n_keys):
+    """Streams of permutations, one for each of so many keys.
+
+    Parameters
+    ----------
+    random_state : int, RandomState instance or None
+    n_keys : int
+
+    Returns
+    -------
+    callable
+        `shuffles(key)` starts the stream of a key: `draw(what, n)`, whose values are permutations
+        of range(n). What is to be permuted makes no difference here; given permutations can be
+        looked up by it.
+    """
+    seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_keys)
+
+    def shuffles(key):
+        stream = np.random.RandomState(seeds[key])
+        return lambda what, n: stream.permutation(n)
+
+    return shuffles
+
+
+class Exchange:
+    """A tree on some rows, with the values of a group of columns or with others in their place.
+
+    Parameters
+    ----------
+    tree : object with scikit-learn's node arrays
+    X : ndarray of shape (n_samples, n_features), float32 or float64, or csr_matrix
+    rows : ndarray of shape (n_rows,), int64
+    group_of : ndarray of shape (n_features,), int64
+
+    Attributes
+    ----------
+    groups : ndarray of shape (n_used,), int64
+        Groups that the tree uses, ascending; no other can change a leaf.
+    """
+
+    def __init__(self, tree, X, rows, group_of):
+        narrow_tree, self._features, self._X = narrow(tree, X, rows)
+        self._packed = pack([narrow_tree], X.dtype)
+        self._group_of = group_of[self._features]
+        self.groups = np.unique(self._group_of)
+
+    def features(self, group):
+        """The columns of a group that the tree uses."""
+        return self._features[self._group_of == group]
+
+    def values(self, group):
+        """Values of these columns, (n_rows, n_columns)."""
+        return self._X[:, self._group_of == group]
+
+    def leaves(self):
+        """Number of the leaf of every row."""
+        if self._X.shape[1] == 0:
+            return np.zeros(len(self._X), np.int64)
+        return leaf_ids(self._packed, 0, self._X)
+
+    def leaves_with(self, group, values):
+        """The same with other values in the columns of `features(group)`."""
+        is_exchanged = self._group_of == group
+        kept = self._X[:, is_exchanged]
+        self._X[:, is_exchanged] = values
+        leaves = self.leaves()
+        self._X[:, is_exchanged] = kept
+        return leaves
+
+
+def shuffled_increase(tree, X, rows, group_of, make_loss, codes, draw, n_repeats):
+    """Increase of the loss of a tree with each group permuted among the rows, mean over repeats.
+
+    Parameters
+    ----------
+    tree, X, rows, group_of : see `Exchange`
+    make_loss : see importance.losses
+    codes : ndarray of shape (n_rows,), float64
+    draw : callable
+        `draw(group, n_rows)` gives the next permutation for a group.
+    n_repeats : int
+
+    Returns
+    -------
+    groups : ndarray of shape (n_used,), int64
+        Groups that the tree uses.
+    increase : ndarray of shape (n_used, n_rows), float64
+    """
+    exchange = Exchange(tree, X, rows, group_of)
+    loss = make_loss(tree.value.reshape(tree.node_count, -1), codes)
+    base = loss.of(exchange.leaves())
+    increase = np.zeros((len(exchange.groups), len(rows)))
+    for mine, group in zip(increase, exchange.groups, strict=True):
+        values = exchange.values(group)
+        for _ in range(n_repeats):
+            order = draw(group, len(rows))
+            mine += loss.of(exchange.leaves_with(group, values[order])) - base
+    return exchange.groups, increase / n_repeats

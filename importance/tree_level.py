@@ -1,0 +1,190 @@
+"""Every tree judges its own out-of-bag rows, with each group of columns permuted among them."""
+
+from typing import NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils.parallel import Parallel, delayed
+
+from importance.expectation import expected_increase, walk_tree
+from importance.shuffling import seeded, shuffled_increase
+
+
+class Judged(NamedTuple):
+    """What the trees say, one by one: increases of the loss."""
+
+    per_tree: np.ndarray  # (n_trees, n_groups) mean over its rows; nan where it has none
+    n_times: np.ndarray  # (n_samples,) int64: for how many trees a row is out of bag
+    row_sum: np.ndarray | None  # (n_samples, n_groups) over the trees where the row is out of bag
+    class_sum: np.ndarray | None  # (n_classes, n_groups) over trees, of the mean over its rows
+    class_squares: np.ndarray | None  # (n_classes, n_groups) over trees, of that mean squared
+    class_times: np.ndarray | None  # (n_classes,) int64: trees with a row of the class
+
+    def row_mean(self):
+        """Means over the trees where a row is out of bag; nan where there are none."""
+        return _ratio(self.row_sum, self.n_times)
+
+    def class_mean(self):
+        """Means over the trees that have rows of the class; nan where there are none."""
+        return _ratio(self.class_sum, self.class_times)
+
+
+class Asked(NamedTuple):
+    """What a user asks for beside the loss; see `importance.oob_permutation`.
+
+    Parameters
+    ----------
+    per_row, per_class, scale : bool
+    loss : str or None
+    n_repeats : int or None
+        Permutations per tree and group; None takes the expectation over all of them.
+    random_state : int, RandomState instance or None
+    n_jobs : int or None
+    shuffles : callable or None
+        Given permutations: `shuffles(tree)` gives `draw(group, n)`, see
+        `importance.shuffling.seeded`.
+    """
+
+    per_row: bool = False
+    per_class: bool = False
+    scale: bool = False
+    loss: str | None = None
+    n_repeats: int | None = None
+    random_state: object = None
+    n_jobs: int | None = None
+    shuffles: object = None
+
+
+class _Task(NamedTuple):
+    """What is asked of every tree."""
+
+    make_loss: object
+    group_of: np.ndarray
+    by_row: bool
+    by_class: bool
+    shuffles: object  # None: the expectation
+    n_repeats: int
+
+
+class _Said(NamedTuple):
+    """What one tree says of the groups that it uses; of all others it says 0."""
+
+    tree: int
+    groups: np.ndarray  # (n_used,)
+    has_weight: bool  # has any of the rows?
+    increase: np.ndarray  # (n_used,)
+    rows: np.ndarray | None  # (n_rows,): out of bag
+    of_rows: np.ndarray | None  # (n_used, n_rows)
+    of_classes: np.ndarray | None  # (n_classes, n_used): 0 where no row is of the class
+    has_class: np.ndarray | None  # (n_classes,) bool
+
+
+def judge_trees(fitted, make_loss, grouping, asked):
+    """Ask every tree.
+
+    Parameters
+    ----------
+    fitted : FittedForest
+        Its weights count in means over rows.
+    make_loss : see importance.losses
+    grouping : importance.grouping.Grouping
+    asked : Asked
+
+    Returns
+    -------
+    Judged
+
+    Raises
+    ------
+    ValueError
+        If no row with a weight is out of bag for any tree.
+    """
+    shuffles, n_groups = asked.shuffles, len(grouping.names)
+    if shuffles is None and asked.n_repeats is not None:
+        shuffles = seeded(asked.random_state, len(fitted.trees))
+    task = _Task(
+        make_loss, grouping.group_of, asked.per_row, asked.per_class, shuffles,
+        asked.n_repeats or 1,
+    )  # fmt: skip
+    n_samples = len(fitted.codes)
+    per_tree = np.full((len(fitted.trees), n_groups), np.nan)
+    n_times = np.zeros(n_samples, np.int64)
+    row_sum = np.zeros((n_samples, n_groups)) if task.by_row else None
+    class_sum = class_squares = class_times = None
+    if task.by_class:
+        class_sum, class_squares = np.zeros((2, fitted.n_classes, n_groups))
+        class_times = np.zeros(fitted.n_classes, np.int64)
+    for answers, times in _ask(fitted, task, asked.n_jobs):
+        n_times += times
+        for said in answers:
+            if task.by_row:
+                row_sum[said.rows[:, np.newaxis], said.groups] += said.of_rows.T
+            if not said.has_weight:
+                continue
+            per_tree[said.tree] = 0.0
+            per_tree[said.tree, said.groups] = said.increase
+            if task.by_class:
+                class_sum[:, said.groups] += said.of_classes
+                class_squares[:, said.groups] += np.square(said.of_classes)
+                class_times += said.has_class
+    if np.isnan(per_tree).all():
+        raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
+    return Judged(per_tree, n_times, row_sum, class_sum, class_squares, class_times)
+
+
+def _ask(fitted, task, n_jobs):
+    """What batches of trees say, in their order; see `_ask_some`."""
+    n_trees, n_threads = len(fitted.trees), effective_n_jobs(n_jobs)
+    # By rows an answer is as large as the tree's share of the table: few are held at a time.
+    n_batches = n_trees if task.by_row else min(n_trees, 4 * n_threads)
+    batches = np.array_split(np.arange(n_trees), n_batches)
+    step = 4 * n_threads
+    with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
+        for first in range(0, n_batches, step):
+            yield from parallel(
+                delayed(_ask_some)(fitted, task, batch) for batch in batches[first : first + step]
+            )
+
+
+def _ask_some(fitted, task, trees):
+    """What some trees say, and for how many of them each row is out of bag."""
+    answers, n_times = [], np.zeros(len(fitted.codes), np.int64)
+    for t in trees:
+        rows = fitted.out_of_bag(t)
+        n_times[rows] += 1
+        answers.append(_ask_one(fitted, task, t, rows))
+    return answers, n_times
+
+
+def _ask_one(fitted, task, t, rows):
+    tree, codes, weight = fitted.trees[t], fitted.codes[rows], fitted.weight[rows]
+    has_weight = bool(weight.any())
+    if task.shuffles is None:
+        walked, values = walk_tree(tree, fitted.X, rows, task.group_of)
+        groups, loss = walked.groups, task.make_loss(values, codes)
+        if not (task.by_row or task.by_class or (weight != weight[:1]).any()):
+            increase = expected_increase(walked, loss) / max(1, len(rows))
+            return _Said(t, groups, has_weight, increase, None, None, None, None)
+        of_rows = expected_increase(walked, loss, by_row=True)
+    else:
+        groups, of_rows = shuffled_increase(
+            tree, fitted.X, rows, task.group_of, task.make_loss, codes, task.shuffles(t),
+            task.n_repeats,
+        )  # fmt: skip
+    said = _Said(t, groups, has_weight, _mean(of_rows, weight), None, None, None, None)
+    if task.by_class:
+        members = [codes == c for c in range(fitted.n_classes)]
+        of_classes = [_mean(of_rows[:, mine], weight[mine]) for mine in members]
+        has_class = [weight[mine].any() for mine in members]
+        said = said._replace(of_classes=np.array(of_classes), has_class=np.array(has_class))
+    return said._replace(rows=rows, of_rows=of_rows) if task.by_row else said
+
+
+def _ratio(sums, times):
+    with np.errstate(invalid="ignore"):
+        return sums / times[:, np.newaxis]
+
+
+def _mean(of_rows, weight):
+    """Weighted means over rows, (n_used,); 0 where there is no weight."""
+    return (of_rows * weight).sum(axis=1) / (weight.sum() or 1.0)

@@ -1,0 +1,487 @@
+"""`oob_permutation` and `forest_permutation` against their slow twins, and what they promise."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.ensemble import RandomForestClassifier as PeerClassifier
+from sklearn.ensemble import RandomForestRegressor as PeerRegressor
+from sklearn.metrics import log_loss, mean_poisson_deviance, r2_score, roc_auc_score
+
+from forest import RandomForestClassifier, RandomForestRegressor
+from importance import drop_column, forest_permutation, oob_permutation
+from importance.adopt import adopt
+from importance.forest_level import judge_forest, score_by, shared_donors
+from importance.grouping import group_columns
+from tests.oracles import permutation as oracle
+
+KINDS = {
+    "zero_one": (RandomForestClassifier, PeerClassifier),
+    "brier": (RandomForestClassifier, PeerClassifier),
+    "squared_error": (RandomForestRegressor, PeerRegressor),
+    "absolute_error": (RandomForestRegressor, PeerRegressor),
+    "poisson": (RandomForestRegressor, PeerRegressor),
+}
+EACH_LOSS = pytest.mark.parametrize("loss", KINDS)
+
+
+def table(loss, n=80, missing=0.2, seed=0):
+    """Five columns with ties, an interaction and values missing; of three classes, or counts."""
+    rng = np.random.RandomState(seed)
+    X = np.round(rng.normal(size=(n, 5)), 1).astype(np.float32)
+    signal = X[:, 0] * (X[:, 1] > 0) + X[:, 2]
+    X[rng.uniform(size=X.shape) < missing * np.array([2, 1, 0, 1, 1])] = np.nan
+    if loss in ("zero_one", "brier"):
+        return X, np.digitize(signal + 0.3 * rng.normal(size=n), (-0.5, 0.5))
+    return X, 1.0 + rng.poisson(np.exp(np.clip(signal, -2, 2)))
+
+
+def fit(loss, X, y, adopted=False, n=4, **params):
+    params = {"random_state": 0, "min_samples_leaf": 2, **params}
+    return KINDS[loss][adopted](n, **params).fit(X, y)
+
+
+def parts(forest, X, y):
+    """Trees with their out-of-bag rows, the rows' values and their codes."""
+    codes = np.searchsorted(forest.classes_, y) if hasattr(forest, "classes_") else y
+    for tree, draws in zip(forest.estimators_, forest.estimators_samples_, strict=True):
+        rows = oracle.out_of_bag(draws, len(y))
+        yield tree.tree_, rows, X[rows], codes[rows]
+
+
+def of_rows(forest, X, y, loss, columns_of):
+    """Each tree's rows, and the increase of their losses by group, (n_groups, n_rows)."""
+    for tree, rows, mine, codes in parts(forest, X, y):
+        said = [oracle.every_donor(tree, mine, codes, loss, columns) for columns in columns_of]
+        yield rows, np.array(said)
+
+
+ALONE = [[0], [1], [2], [3], [4]]
+GROUPS = {"a": [0, 1], "b": [2, 4, 3]}
+
+
+# ------------------------------------------------------------------------------ every donor
+
+
+@EACH_LOSS
+@pytest.mark.parametrize("adopted", [False, True], ids=["ours", "adopted"])
+@pytest.mark.parametrize("grouped", [False, True], ids=["columns", "groups"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_exact_values_are_means_over_all_donors(loss, adopted, grouped, weighted):
+    """Values, rows and classes; donors are equally likely, weights count in means over rows."""
+    X, y = table(loss)
+    weight = np.random.RandomState(1).randint(0, 3, size=len(y)).astype(float)
+    weight = weight if weighted else np.ones(len(y))
+    forest = fit(loss, X, y, adopted)
+    classes = getattr(forest, "classes_", [])
+    result = oob_permutation(
+        forest, X, y, loss=loss, per_row=True, per_class=len(classes) > 0,
+        groups=GROUPS if grouped else None, sample_weight=weight if weighted else None,
+    )  # fmt: skip
+    columns = list(GROUPS.values()) if grouped else ALONE
+    per_tree, by_class = [], []
+    row_sum, times = np.zeros((len(y), len(columns))), np.zeros(len(y))
+    for rows, said in of_rows(forest, X, y, loss, columns):
+        per_tree.append(np.average(said, axis=1, weights=weight[rows]))
+        row_sum[rows] += said.T
+        times[rows] += 1
+        members = [rows[y[rows] == label] for label in classes]
+        by_class.append(
+            [
+                np.average(said[:, y[rows] == label], axis=1, weights=weight[mine])
+                for label, mine in zip(classes, members, strict=True)
+            ]
+        )
+    np.testing.assert_allclose(result.per_tree, per_tree, atol=1e-10)
+    np.testing.assert_allclose(result.values, np.mean(per_tree, axis=0), atol=1e-10)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(result.per_row, row_sum / times[:, np.newaxis], atol=1e-10)
+    if len(classes):
+        np.testing.assert_allclose(result.per_class, np.mean(by_class, axis=0), atol=1e-10)
+    if grouped:
+        assert result.feature_names.tolist() == list(GROUPS)
+    plain = oob_permutation(
+        forest, X, y, loss=loss, groups=GROUPS if grouped else None,
+        sample_weight=weight if weighted else None,
+    )  # fmt: skip
+    np.testing.assert_allclose(plain.per_tree, result.per_tree, atol=1e-12)
+    assert plain.per_row is plain.per_class is None
+
+
+@pytest.mark.parametrize("groups", [None, {"a": [0, 1]}, {"a": [0, 2]}, {"a": [1, 3]}], ids=str)
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_categories_and_groups_with_them(groups, missing):
+    """Two columns of categories, two of numbers; donors are lists."""
+    rng = np.random.RandomState(3)
+    codes = rng.randint(0, 12, size=(90, 2))
+    numbers = np.round(rng.normal(size=(90, 2)), 1)
+    y = np.sin(7.0 * codes[:, 0]) + np.cos(5.0 * codes[:, 1]) * numbers[:, 0]
+    X = np.column_stack((codes, numbers)).astype(np.float32)
+    X[rng.uniform(size=X.shape) < missing] = np.nan
+    forest = RandomForestRegressor(
+        5, random_state=0, max_features=None, categorical_features=[0, 1], min_category_ratio=0.0
+    ).fit(X, y)
+    assert any(tree.tree_.is_subset.any() for tree in forest.estimators_)
+    result = oob_permutation(forest, X, y, groups=groups, per_row=True)
+    columns = [[j] for j in range(4)]
+    if groups is not None:
+        columns = [groups["a"], *([j] for j in range(4) if j not in groups["a"])]
+    said = [said.mean(axis=1) for _, said in of_rows(forest, X, y, "squared_error", columns)]
+    np.testing.assert_allclose(result.per_tree, said, atol=1e-10)
+    plain = oob_permutation(forest, X, y, groups=groups)
+    np.testing.assert_allclose(plain.per_tree, said, atol=1e-10)
+
+
+def test_a_group_of_one_column_is_the_column():
+    X, y = table("brier")
+    forest = fit("brier", X, y)
+    alone = oob_permutation(forest, X, y, loss="brier")
+    named = oob_permutation(forest, X, y, loss="brier", groups={"last": [4]})
+    assert named.feature_names.tolist() == ["last", "x0", "x1", "x2", "x3"]
+    np.testing.assert_array_equal(named.per_tree, alone.per_tree[:, [4, 0, 1, 2, 3]])
+
+
+@given(seed=st.integers(0, 300))
+def test_all_columns_in_one_group_swap_whole_rows(seed):
+    """Then every row gets the leaf of every other: the mean over all pairs."""
+    X, y = table("squared_error", n=30, seed=seed)
+    forest = fit("squared_error", X, y, n=2)
+    result = oob_permutation(forest, X, y, groups={"all": range(5)})
+    for d, (tree, _, mine, codes) in zip(result.per_tree, parts(forest, X, y), strict=True):
+        said = tree.value[tree.apply(mine)].ravel()
+        pairs = (said[:, np.newaxis] - codes) ** 2
+        assert d[0] == pytest.approx(pairs.mean() - np.diag(pairs).mean(), abs=1e-10)
+
+
+@given(seed=st.integers(0, 300), weighted=st.booleans())
+def test_rows_and_classes_add_up(seed, weighted):
+    """Sums over rows and trees are the same whichever is taken first."""
+    X, y = table("brier", n=40, seed=seed)
+    if len(np.unique(y)) < 2:
+        return
+    weight = np.random.RandomState(seed).uniform(0.5, 2.0, size=len(y)) if weighted else None
+    forest = fit("brier", X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        result = oob_permutation(
+            forest, X, y, loss="brier", per_row=True, per_class=True, sample_weight=weight
+        )
+    rows = [oracle.out_of_bag(draws, len(y)) for draws in forest.estimators_samples_]
+    weight = np.ones(len(y)) if weight is None else weight
+    times = np.bincount(np.concatenate(rows), minlength=len(y))
+    known = times > 0
+    assert np.isnan(result.per_row[~known]).all()
+    by_row = (result.per_row * (weight * times)[:, np.newaxis])[known].sum(axis=0)
+    by_tree = sum(d * weight[mine].sum() for d, mine in zip(result.per_tree, rows, strict=True))
+    np.testing.assert_allclose(by_row, by_tree, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["absolute_error", "poisson"])
+def test_drop_column_knows_the_losses_too(loss):
+    X, y = table(loss, missing=0.0)
+    forest = fit(loss, X, y, criterion="poisson")
+    result = drop_column(forest, X, y, loss=loss)
+    assert np.isfinite(result.values).all()
+    assert result.values.argmax() in (0, 2)
+
+
+def test_poisson_is_scikit_learns_deviance():
+    X, y = table("poisson", missing=0.0)
+    y[:5] = 0.0
+    forest = fit("poisson", X, y, criterion="poisson")
+    order = np.random.RandomState(0).permutation(len(y))
+
+    def evaluate(forest, X):
+        values, times = oracle.vote(
+            [tree.tree_ for tree in forest.estimators_], forest.estimators_samples_,
+            lambda t, rows: X[rows], len(y),
+        )  # fmt: skip
+        return mean_poisson_deviance(y[times > 0], values[times > 0, 0] / times[times > 0])
+
+    permuted = evaluate(forest, oracle.exchanged(X, [2], order)) - evaluate(forest, X)
+    fitted, groups = adopt(forest, X, y), group_columns(None, forest)
+    donors = shared_donors(lambda group: lambda repeat, n: order, len(y), 1)
+    base, said, _ = judge_forest(
+        fitted, score_by(fitted, mean_poisson_deviance), groups, donors, 1, False
+    )
+    assert said[0, 2] - base == pytest.approx(permuted, abs=1e-10)
+
+
+def test_poisson_refuses_what_is_not_a_count():
+    X, y = table("poisson", missing=0.0)
+    y[::3] = 0.0
+    zeros = RandomForestRegressor(4, random_state=0).fit(X, y)
+    below = RandomForestRegressor(4, random_state=0).fit(X, y - 1.0)
+    for measure in (oob_permutation, drop_column, forest_permutation):
+        with pytest.raises(ValueError, match="y holds -1"):
+            measure(below, X, y - 1.0, loss="poisson")
+    for measure in (oob_permutation, drop_column):
+        with pytest.raises(ValueError, match=r"predicts 0\.0 in a leaf"):
+            measure(zeros, X, y, loss="poisson")
+
+
+def test_results_do_not_depend_on_n_jobs():
+    X, y = load_wine(return_X_y=True)
+    weight = np.random.RandomState(0).uniform(size=len(y))
+    forest = RandomForestClassifier(13, random_state=0).fit(X, y)
+    groups = {"a": [0, 1, 2], "b": [5, 6]}
+    for options in (
+        {"per_row": True, "per_class": True, "sample_weight": weight, "loss": "brier"},
+        {"per_row": True, "groups": groups},
+        {"n_repeats": 2, "per_row": True, "groups": groups},
+        {"level": "forest", "loss": "brier", "groups": groups},
+        {"definition": "breiman2001", "n_repeats": 2},
+        {"definition": "randomForest", "scale": True, "per_row": True, "per_class": True},
+    ):
+        one, two, three = (
+            oob_permutation(forest, X, y, random_state=0, n_jobs=n_jobs, **options)
+            for n_jobs in (1, 2, 3)
+        )
+        for name in ("values", "standard_error", "per_tree", "per_row", "per_class"):
+            if getattr(one, name) is not None:
+                np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+                np.testing.assert_array_equal(getattr(one, name), getattr(three, name))
+
+
+def test_sparse_tables_say_what_dense_ones_say():
+    X, y = table("brier", missing=0.0)
+    X = np.where(np.random.RandomState(0).uniform(size=X.shape) < 0.5, X, np.float32(0))
+    dense, sparse = (fit("brier", kind, y) for kind in (X, csr_matrix(X)))
+    for options in (
+        {"per_row": True, "groups": GROUPS, "loss": "brier"},
+        {"per_row": True, "n_repeats": 2, "random_state": 0},
+        {"level": "forest", "random_state": 0, "loss": "brier"},
+    ):
+        a = oob_permutation(dense, X, y, **options)
+        b = oob_permutation(sparse, csr_matrix(X), y, **options)
+        np.testing.assert_allclose(a.values, b.values, atol=1e-12)
+        if a.per_row is not None:
+            np.testing.assert_allclose(a.per_row, b.per_row, atol=1e-12)
+
+
+def test_double_precision():
+    """Values that float32 cannot tell apart still divide rows and donors."""
+    rng = np.random.RandomState(0)
+    X = 1e6 + np.round(rng.normal(size=(60, 3)), 2) * 1e-2
+    y = np.round((X[:, 0] - 1e6) * 100, 1)
+    forest = RandomForestRegressor(3, random_state=0, precision="float64").fit(X, y)
+    result = oob_permutation(forest, X, y)
+    expected = []
+    for tree, _, mine, codes in parts(forest, X, y):
+        expected.append(
+            [oracle.every_donor(tree, mine, codes, "squared_error", [j]).mean() for j in range(3)]
+        )
+    np.testing.assert_allclose(result.per_tree, expected, atol=1e-10)
+    assert result.values[0] > 0.1
+
+
+def test_trees_whose_rows_have_no_weight_are_left_out():
+    X, y = table("squared_error")
+    forest = fit("squared_error", X, y, n=6, max_samples=200)
+    rows = [oracle.out_of_bag(draws, len(y)) for draws in forest.estimators_samples_]
+    weight = np.zeros(len(y))
+    weight[rows[0]] = 1.0
+    result = oob_permutation(forest, X, y, sample_weight=weight)
+    is_weighed = [weight[mine].any() for mine in rows]
+    assert not all(is_weighed)
+    np.testing.assert_array_equal(~np.isnan(result.per_tree).any(axis=1), is_weighed)
+    assert np.isfinite(result.values).all()
+
+
+# ------------------------------------------------------------------------- shares of classes
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, PeerClassifier])
+def test_a_class_that_is_hardly_out_of_bag_is_warned_of(kind):
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(400, 3))
+    y = np.where(np.arange(400) < 12, "rare", "often")
+    forest = kind(20, class_weight="balanced", random_state=0).fit(X, y)
+    rows = np.concatenate([oracle.out_of_bag(d, 400) for d in forest.estimators_samples_])
+    share, others = np.sum(y[rows] == "rare") / 12 / 20, np.sum(y[rows] == "often") / 388 / 20
+    assert share < 0.5 * others
+    words = f"class rare are .*often: {others:.1%}, rare: {share:.1%}"
+    for level in ("tree", "forest"):
+        with pytest.warns(UserWarning, match=words) as caught:
+            oob_permutation(forest, X, y, level=level)
+        assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        even = kind(20, class_weight="balanced_subsample", random_state=0).fit(X, y)
+        oob_permutation(even, X, y)
+
+
+# --------------------------------------------------------------------------------- forest level
+
+
+def forest_scores(forest, X, evaluate, columns_of, orders, is_hard=False):
+    """What `evaluate(values, known)` says of the forest, and with given permutations."""
+    trees = [tree.tree_ for tree in forest.estimators_]
+
+    def judge(X):
+        total, times = oracle.vote(
+            trees, forest.estimators_samples_, lambda t, rows: X[rows], len(X), is_hard
+        )
+        known = times > 0
+        return evaluate((total / np.maximum(times, 1)[:, np.newaxis])[known], known)
+
+    permuted = [
+        [
+            judge(oracle.exchanged(X, columns, order))
+            for columns, order in zip(columns_of, o, strict=True)
+        ]
+        for o in orders
+    ]
+    return judge(X), np.array(permuted)
+
+
+@EACH_LOSS
+@pytest.mark.parametrize("adopted", [False, True], ids=["ours", "adopted"])
+@pytest.mark.parametrize("grouped", [False, True], ids=["columns", "groups"])
+def test_forest_level_permutes_for_all_trees_at_once(loss, adopted, grouped):
+    """With the permutations that its seed draws; weights count in the loss."""
+    X, y = table(loss)
+    forest = fit(loss, X, y, adopted, n=6)
+    weight = np.random.RandomState(1).uniform(size=len(y))
+    columns = list(GROUPS.values()) if grouped else ALONE
+    seeds = np.random.RandomState(7).randint(np.iinfo(np.int32).max, size=len(columns))
+    streams = [np.random.RandomState(seed) for seed in seeds]
+    orders = [[stream.permutation(len(y)) for stream in streams] for _ in range(3)]
+
+    def evaluate(values, known):
+        return np.average(oracle.row_losses(values, y[known], loss), weights=weight[known])
+
+    base, permuted = forest_scores(forest, X, evaluate, columns, orders)
+    result = oob_permutation(
+        forest, X, y, level="forest", loss=loss, groups=GROUPS if grouped else None,
+        sample_weight=weight, n_repeats=3, random_state=7,
+    )  # fmt: skip
+    difference = permuted - base
+    np.testing.assert_allclose(result.values, difference.mean(axis=0), atol=1e-10)
+    np.testing.assert_allclose(
+        result.standard_error, difference.std(axis=0, ddof=1) / np.sqrt(3), atol=1e-10
+    )
+    assert result.measure == "forest_permutation"
+    assert result.per_tree is None
+    assert result.uncertainty == "over permutations"
+
+
+def test_forest_level_takes_any_metric():
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:150].astype(np.float32), y[:150]
+    forest = RandomForestClassifier(8, random_state=0).fit(X, y)
+    weight = np.random.RandomState(0).uniform(size=len(y))
+    columns = [[j] for j in range(30)]
+    seeds = np.random.RandomState(0).randint(np.iinfo(np.int32).max, size=30)
+    orders = [[np.random.RandomState(seed).permutation(len(y)) for seed in seeds]]
+    for metric, sign in ((roc_auc_score, 1), (log_loss, -1)):
+        base, permuted = forest_scores(
+            forest, X,
+            lambda v, known, f=metric: f(y[known], v[:, 1], sample_weight=weight[known]),
+            columns, orders,
+        )  # fmt: skip
+        result = forest_permutation(
+            forest, X, y, metric=metric, response="probabilities", n_repeats=1, random_state=0,
+            greater_is_better=sign > 0, sample_weight=weight,
+        )  # fmt: skip
+        np.testing.assert_allclose(result.values, sign * (base - permuted[0]), atol=1e-10)
+        assert metric.__name__ in result.unit
+        assert np.isnan(result.standard_error).all()
+    default = oob_permutation(forest, X, y, level="forest", n_repeats=2, random_state=0)
+    accuracy = oob_permutation(
+        forest, X, y, level="forest", n_repeats=2, random_state=0,
+        metric=lambda truth, said: np.mean(truth == said),
+    )  # fmt: skip
+    np.testing.assert_allclose(default.values, accuracy.values, atol=1e-12)
+    X, y = load_diabetes(return_X_y=True)
+    numbers = RandomForestRegressor(5, random_state=0).fit(X, y)
+    r2 = oob_permutation(numbers, X, y, level="forest", metric=r2_score, random_state=0)
+    assert r2.values[[2, 8]].min() > 0.0
+
+
+def test_forest_level_follows_the_vote():
+    """voting="majority" counts preferred classes."""
+    X, y = table("zero_one")
+    forest = fit("zero_one", X, y, n=7, max_depth=3, voting="majority")
+    seeds = np.random.RandomState(0).randint(np.iinfo(np.int32).max, size=5)
+    orders = [[np.random.RandomState(seed).permutation(len(y)) for seed in seeds]]
+
+    def evaluate(values, known):
+        return oracle.row_losses(values, y[known], "zero_one").mean()
+
+    base, permuted = forest_scores(forest, X, evaluate, ALONE, orders, is_hard=True)
+    soft = forest_scores(forest, X, evaluate, ALONE, orders)
+    assert soft[0] != base or (soft[1] != permuted).any()
+    result = forest_permutation(forest, X, y, n_repeats=1, random_state=0)
+    np.testing.assert_allclose(result.values, permuted[0] - base, atol=1e-12)
+
+
+@given(seed=st.integers(0, 200))
+def test_what_no_tree_uses_has_exactly_zero_at_either_level(seed):
+    X, y = table("brier", n=40, seed=seed)
+    X[:, 3] = 7.0
+    forest = fit("brier", X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for options in ({"per_row": True}, {"n_repeats": 2}, {"level": "forest"}):
+            result = oob_permutation(forest, X, y, loss="brier", random_state=0, **options)
+            assert result.values[3] == result.standard_error[3] == 0.0
+            if result.per_row is not None:
+                assert not np.nan_to_num(result.per_row[:, 3]).any()
+
+
+def test_redundant_features_are_worth_more_to_trees_than_to_the_forest():
+    """Why the two levels have two names."""
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(300, 1)) + 0.1 * rng.normal(size=(300, 4))
+    y = X.mean(axis=1)
+    forest = RandomForestRegressor(30, random_state=0, max_features=1).fit(X, y)
+    per_tree = oob_permutation(forest, X, y)
+    whole = oob_permutation(forest, X, y, level="forest", random_state=0)
+    assert (whole.values < 0.6 * per_tree.values).all()
+    assert (whole.values > 0.0).all()
+
+
+# ------------------------------------------------------------------------------------- refusals
+
+
+def test_refusals():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(3, random_state=0).fit(X, y)
+    numbers = RandomForestRegressor(3, random_state=0).fit(X, y)
+    weight = np.ones(len(y))
+    for options, words in (
+        ({"level": "row"}, '"tree" or "forest"'),
+        ({"level": "forest", "per_row": True}, "per_row has no meaning with level"),
+        ({"level": "forest", "per_class": True}, "per_class has no meaning"),
+        ({"metric": r2_score}, 'metric has no meaning with level="tree"'),
+        ({"scale": True}, 'scale has no meaning with level="tree"'),
+        ({"level": "forest", "metric": r2_score, "loss": "brier"}, "give only one"),
+        ({"level": "forest", "n_repeats": 0}, "n_repeats=0"),
+        ({"definition": "ydf"}, "must be one of"),
+        ({"definition": "rfpimp", "level": "tree"}, 'judges at level="forest"'),
+        ({"definition": "ranger", "sample_weight": weight}, "sample_weight has no meaning"),
+        ({"definition": "ranger", "per_class": True}, "per_class has no meaning"),
+        ({"definition": "ranger", "loss": "brier"}, "one of ranger's"),
+        ({"definition": "randomForest", "loss": "brier"}, "loss has no meaning"),
+        ({"groups": {"a": [0, 1], "b": [1]}}, "overlap"),
+        ({"groups": {"a": ["petal"]}}, "not among the names"),
+        ({"sample_weight": 0 * weight}, "non-zero"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            oob_permutation(forest, X, y, **options)
+    with pytest.raises(ValueError, match="numbers have none"):
+        oob_permutation(numbers, X, y, per_class=True)
+    with pytest.raises(ValueError, match="numbers have none"):
+        oob_permutation(numbers, X, y, definition="breiman2001")
+    with pytest.raises(ValueError, match="no probabilities"):
+        forest_permutation(numbers, X, y, metric=r2_score, response="probabilities")
+    with pytest.raises(ValueError, match='"predictions" or "probabilities"'):
+        forest_permutation(forest, X, y, metric=r2_score, response="shares")
+    weighed = RandomForestClassifier(3, random_state=0, voting="oob_weighted").fit(X, y)
+    with pytest.raises(ValueError, match='"soft" or "majority"'):
+        forest_permutation(weighed, X, y)
