@@ -12,6 +12,7 @@ from cart.target import encode_known_labels
 from cart.training import check_rows, check_sample_weight, encode_columns
 from cart.traverse import leaf_ids
 from forest.training_rows import fingerprint
+from forest.weights import balance_subsample
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,12 @@ class FittedForest:
     def counts(self, tree):
         """How often each row is in bag for a tree."""
         return np.bincount(self.draws[tree], minlength=len(self.codes))
+
+    def in_bag_weight(self, tree):
+        """What each row weighs in a tree, (n_samples,): how often drawn, times its balance."""
+        if getattr(self.forest, "class_weight", None) == "balanced_subsample":
+            return balance_subsample(self.counts(tree), self.draws[tree], self.codes)
+        return self.counts(tree).astype(np.float64)
 
     def out_of_bag(self, tree):
         """Rows out of bag for a tree, ascending."""

@@ -4,6 +4,7 @@ import numpy as np
 
 from cart.tree import impurity_decrease
 from importance.adopt import names_of, trees_of
+from importance.groups import parse_groups
 from importance.result import Importances, mean_and_error
 
 BIAS = (
@@ -12,32 +13,75 @@ BIAS = (
 )
 
 
-def mdi(forest):
-    """Mean decrease in impurity: equal to scikit-learn's `feature_importances_`.
+def mdi(forest, normalize=True, *, groups=None):
+    """Mean decrease in impurity.
 
-    Per tree, the weighted impurity decrease of all splits on a feature, divided by the sum over
-    features; the mean over the trees that split at all, divided by its sum (Breiman et al. 1984;
-    Louppe et al. 2013).
+    By default equal to scikit-learn's `feature_importances_`: per tree, the weighted impurity
+    decrease of all splits on a feature, divided by the sum over features; the mean over the trees
+    that split at all, divided by its sum (Breiman et al. 1984; Louppe et al. 2013).
 
     Parameters
     ----------
     forest : fitted random forest, ours or scikit-learn's
+    normalize : bool, default=True
+        False is the raw measure of R's ranger (importance="impurity") and randomForest
+        (MeanDecreaseGini, IncNodePurity): per tree the sum, over the splits on a feature, of
+        weight x impurity of the node less that of its children; the mean over all trees, those
+        that do not split counting 0. It is in units of rows x impurity: divided by the weight of
+        a root (the rows drawn for a tree) it is on the scale of `unbiased_mdi`.
+    groups : dict of str to list of columns, list of lists of columns, or None
+        Sets of columns that are judged together: the sum of their values.
 
     Returns
     -------
     Importances
-        Sums to 1, or is all 0 where no tree splits. `per_tree` is nan in trees that do not.
+        With `normalize` it sums to 1, or is all 0 where no tree splits, and `per_tree` is nan in
+        trees that do not.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the forest is not a fitted random forest, or the groups do not fit it.
     """
-    per_tree = np.array([impurity_decrease(tree, normalize=True) for tree in trees_of(forest)])
-    per_tree[~per_tree.any(axis=1)] = np.nan
+    trees = trees_of(forest)
+    groups = parse_groups(groups, names_of(forest))
+    per_tree = np.array([impurity_decrease(tree, normalize) for tree in trees])
+    if normalize:
+        per_tree[~per_tree.any(axis=1)] = np.nan
+    else:
+        per_tree *= np.array([tree.weighted_n_node_samples[0] for tree in trees])[:, np.newaxis]
+    per_tree = sum_by_group(per_tree, groups)
     if np.isnan(per_tree).all():
         values, error = np.zeros((2, per_tree.shape[1]))
     else:
         values, error = mean_and_error(per_tree)
-        values, error = values / values.sum(), error / values.sum()
+    total = values.sum()
+    if normalize and total > 0.0:
+        values, error = values / total, error / total
     return Importances(
-        "mdi", values, error, per_tree, names_of(forest),
-        unit="share of the weighted impurity decrease",
+        "mdi", values, error, per_tree, names_of_groups(groups),
+        unit="share of the weighted impurity decrease" if normalize
+        else "weighted impurity decrease of a tree (rows x impurity)",
         uncertainty="over trees",
         bias=BIAS,
     )  # fmt: skip
+
+
+def sum_by_group(per_feature, groups):
+    """Sums over the columns of each group, along the last axis.
+
+    Parameters
+    ----------
+    per_feature : ndarray of shape (..., n_features)
+    groups : list of importance.groups.Group
+
+    Returns
+    -------
+    ndarray of shape (..., n_groups)
+    """
+    return np.stack([per_feature[..., group.columns].sum(axis=-1) for group in groups], axis=-1)
+
+
+def names_of_groups(groups):
+    """(n_groups,) str."""
+    return np.array([group.name for group in groups], dtype=object)

@@ -33,6 +33,11 @@ class Importances:
         What each training row says (casewise); nan in rows that say nothing.
     per_class : ndarray of shape (n_classes, n_features), float64, or None
         The value over the rows of each class.
+    movable : ndarray of shape (n_features,), float64, or None
+        Share of the out-of-bag rows that could get another row's value, where not all could; nan
+        of features that no tree uses.
+    conditioned_on : list of ndarray of str, or None
+        Per feature the columns that it was permuted given.
 
     Notes
     -----
@@ -50,6 +55,8 @@ class Importances:
     other_errors: dict = field(default_factory=dict)
     per_row: np.ndarray | None = None
     per_class: np.ndarray | None = None
+    movable: np.ndarray | None = None
+    conditioned_on: list | None = None
 
     @property
     def errors(self):

@@ -1,0 +1,130 @@
+"""How closely each column goes with the others, whatever they hold."""
+
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+
+
+class Association:
+    """Measures between 0 and 1 of one column and all others.
+
+    - Two columns of numbers: absolute rank correlation (Spearman).
+    - Numbers and categories: the square root of the share of the variance of the ranks that lies
+      between the categories, less what as many would take by chance (Kelley's
+      epsilon squared).
+    - Two columns of categories: the same of the indicators of one, between the categories of the
+      other (Goodman and Kruskal's tau, less what chance would give).
+
+    A missing number counts as the mean rank, a missing category as one more category.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), or csr_matrix
+        Codes in columns of categories.
+    is_categorical : ndarray of shape (n_features,), bool
+    """
+
+    def __init__(self, X, is_categorical):
+        self.X = X
+        self.is_categorical = is_categorical
+
+    def with_all(self, column):
+        """Association of a column with every column.
+
+        Parameters
+        ----------
+        column : int
+
+        Returns
+        -------
+        ndarray of shape (n_features,), float64
+            1 at `column` itself.
+        """
+        if self.is_categorical[column]:
+            found = self._share_between_categories(column)
+        else:
+            found = self._share_of_ranks(column)
+        found = np.sqrt(np.clip(found, 0.0, 1.0))
+        found[column] = 1.0
+        return found
+
+    def _share_of_ranks(self, column):
+        """Share of the variance of a column's ranks that each column explains."""
+        ranks, mean, norm = self._ranks
+        x = ranks[:, [column]].toarray() if issparse(ranks) else ranks[:, [column]]
+        n = len(x)
+        product = (ranks.T @ x).ravel() - n * mean * mean[column]
+        explained = _ratio(product, norm * norm[column]) ** 2
+        for other in np.flatnonzero(self.is_categorical):
+            indicators, counts = self._indicators(other)
+            sums = indicators.T @ (x - mean[column])
+            share = _ratio((sums[:, 0] ** 2 / counts).sum(), norm[column] ** 2)
+            explained[other] = _less_chance(share, n, len(counts))
+        return explained
+
+    def _share_between_categories(self, column):
+        """Share of the variance of each column that lies between the categories of one."""
+        ranks, _, norm = self._ranks  # no table of categories is sparse: means are 0
+        indicators, counts = self._indicators(column)
+        n = len(ranks)
+        between = ((indicators.T @ ranks) ** 2 / counts[:, np.newaxis]).sum(axis=0)
+        explained = _ratio(between, norm**2)
+        for other in np.flatnonzero(self.is_categorical):
+            theirs, their_counts = self._indicators(other)
+            table = (indicators.T @ theirs).toarray()
+            by_chance = (their_counts**2).sum() / n
+            between = (table**2 / counts[:, np.newaxis]).sum() - by_chance
+            explained[other] = _ratio(between, n - by_chance)
+        return _less_chance(explained, n, len(counts))
+
+    @cached_property
+    def _ranks(self):
+        """Ranks, (n_samples, n_features), their means, and their norms around the means."""
+        return _rank_sparse(self.X) if issparse(self.X) else _rank_dense(self.X)
+
+    def _indicators(self, column):
+        """Which category each row holds, (n_samples, n_categories), and their counts."""
+        _, codes = np.unique(self.X[:, column], return_inverse=True)
+        n = len(codes)
+        return csr_matrix((np.ones(n), codes, np.arange(n + 1))), np.bincount(codes)
+
+
+def _ratio(a, b):
+    """a / b; 0 where b is 0."""
+    a, b = np.broadcast_arrays(a, b)
+    return np.divide(a, b, out=np.zeros(a.shape), where=b > 0.0)
+
+
+def _less_chance(share, n, n_categories):
+    """A share of variance between categories, less what noise would have there."""
+    return 1.0 - (1.0 - share) * (n - 1) / max(n - n_categories, 1)
+
+
+def _rank_dense(X):
+    from scipy.stats import rankdata  # slow to import
+
+    ranks = np.zeros(X.shape)
+    for out, x in zip(ranks.T, X.T, strict=True):
+        is_known = ~np.isnan(x)
+        known = rankdata(x[is_known])
+        out[is_known] = known - known.mean() if len(known) else known
+    return ranks, np.zeros(X.shape[1]), np.sqrt((ranks**2).sum(axis=0))
+
+
+def _rank_sparse(X):
+    """Ranks less the rank of 0, so that zeros stay out."""
+    from scipy.stats import rankdata
+
+    ranks = X.tocsc().astype(np.float64)
+    ranks.sum_duplicates()
+    ranks.eliminate_zeros()
+    n = X.shape[0]
+    for start, end in zip(ranks.indptr, ranks.indptr[1:], strict=False):
+        x = ranks.data[start:end].copy()
+        n_zero = n - len(x)
+        rank_of_zero = (x < 0.0).sum() + (n_zero + 1) / 2.0
+        ranks.data[start:end] = rankdata(x) + n_zero * (x > 0.0) - rank_of_zero
+    mean = np.asarray(ranks.mean(axis=0)).ravel()
+    squares = np.asarray(ranks.multiply(ranks).sum(axis=0)).ravel()
+    return ranks, mean, np.sqrt(np.maximum(squares - n * mean**2, 0.0))

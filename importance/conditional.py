@@ -1,0 +1,291 @@
+"""Permutation importance given the features that a feature goes with."""
+
+from functools import partial
+from warnings import warn
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from importance.adopt import adopt, is_classification, names_of
+from importance.association import Association
+from importance.donors import (
+    cut_by_tree,
+    exchange_with,
+    exchange_within,
+    find_levels,
+    nearest_rows,
+)
+from importance.exchange import increase_by, row_losses
+from importance.expectation import walk_tree
+from importance.groups import parse_groups
+from importance.impurity import names_of_groups
+from importance.losses import choose_loss
+from importance.result import Importances, mean_and_error
+
+METHODS = ("cells", "neighbours")
+BIAS = (
+    "Between permuting a feature and dropping it: cells are coarse, so some of what correlated "
+    "features carry is left in it, and rows that are alone in their cell count as no loss at all, "
+    "which pulls values to 0."
+)
+# Features whose neighbours are held at once.
+_FEATURES_AT_ONCE = 16
+
+
+def conditional_permutation(
+    forest, X, y, *, condition=None, threshold=0.2, method="cells", n_neighbors=20, loss=None,
+    groups=None, sample_weight=None, random_state=None, n_jobs=None,
+):  # fmt: skip
+    """How much worse each tree judges its out-of-bag rows when a feature is permuted among alikes.
+
+    As `oob_permutation`, but a row gets values of x_j only from rows that resemble it in the
+    features that x_j goes with, the conditioning set. So it measures what x_j says beyond them
+    (Strobl et al. 2008). The expectation over all permutations is taken exactly. A feature that
+    no tree uses has exactly 0; one with an empty conditioning set has its marginal value.
+
+    The conditioning set of j are the columns whose association with j (`importance.association`;
+    for numbers, the absolute Spearman correlation in the training table) is at least `threshold`.
+
+    - "cells": the out-of-bag rows of a tree are permuted within the cells of a grid. Its cuts are
+      all cut points of that tree on the conditioning set, wherever they stand in the tree, each
+      through the whole space (Strobl et al. 2008; R's party and permimp with asParty=TRUE). A
+      column that the tree does not split on is not cut. Discrete columns (at most 20 values, each
+      of ten rows on average) are cut between all their values, used or not, so that what is
+      exchangeable given them has an importance of 0. A missing value is a part of its own.
+    - "neighbours": the donors of a row are those of its `n_neighbors` nearest rows in the
+      conditioning set that are out of bag too, itself left out. The distance is Euclidean between
+      ranks scaled to run from 0 to 1; different categories lie 1 apart.
+
+    Parameters
+    ----------
+    forest : fitted random forest, ours or scikit-learn's
+        With bootstrap=True.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The table the forest was fitted on.
+    y : array-like of shape (n_samples,)
+    condition : dict of feature to list of columns, default=None
+        Conditioning sets, by name or position of the feature or by name of the group; an empty
+        list permutes it freely. For features that it does not name `threshold` decides.
+    threshold : float, default=0.2
+        Between 0 and 1; 0 conditions on all other columns.
+    method : {"cells", "neighbours"}, default="cells"
+    n_neighbors : int, default=20
+        For "neighbours": about a third of them are out of bag.
+    loss : str, default=None
+        Loss of a single tree, see `oob_permutation`.
+    groups : dict of str to list of columns, list of lists of columns, or None
+        Sets of columns that are permuted together, by one index. Their conditioning set is outside
+        the group and goes with any column of it.
+    sample_weight : array-like of shape (n_samples,), default=None
+        What a row counts in the loss. Donors are equally likely.
+    random_state : int, RandomState instance or None, default=None
+        For "neighbours": decides between rows equally far.
+    n_jobs : int, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    Importances
+        `movable` is the share of out-of-bag rows, in the trees that use the feature, that could get
+        another row's value; `conditioned_on` names the conditioning sets.
+
+    Warns
+    -----
+    UserWarning
+        If under half of the rows could move for some feature: its value is then close to 0 because
+        nothing was permuted.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the forest is not one with out-of-bag rows, (X, y) cannot be its training table, the
+        loss does not fit the task, or a parameter is not valid.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method={method!r} is not known; use one of {METHODS}.")
+    if not 0.0 <= threshold <= 1.0:
+        raise ValueError(f"threshold={threshold!r} must lie between 0 and 1.")
+    if n_neighbors < 1:
+        raise ValueError(f"n_neighbors={n_neighbors!r} must be at least 1.")
+    fitted = adopt(forest, X, y, sample_weight)
+    name, make_loss = choose_loss(loss, is_classification(forest))
+    groups = parse_groups(groups, names_of(forest))
+    is_categorical = getattr(forest, "is_categorical_", None)
+    if is_categorical is None:
+        is_categorical = np.zeros(fitted.X.shape[1], bool)
+    sets = find_conditions(
+        condition, threshold, groups, names_of(forest), Association(fitted.X, is_categorical)
+    )
+    if method == "cells":
+        levels = find_levels(fitted.X, np.unique(np.concatenate(sets)))
+        lend = partial(_lend_in_cells, levels, sets)
+        increase, n_movable, n_rows = _over_trees(
+            fitted, groups, np.arange(len(groups)), make_loss, lend, n_jobs
+        )
+    else:
+        random_state = check_random_state(random_state)
+        parts = []
+        for first in range(0, len(groups), _FEATURES_AT_ONCE):
+            part = np.arange(first, min(first + _FEATURES_AT_ONCE, len(groups)))
+            nearest = {
+                g: nearest_rows(fitted.X, sets[g], is_categorical, n_neighbors, random_state)
+                for g in part
+                if len(sets[g])
+            }
+            lend = partial(_lend_to_neighbours, fitted.X.shape[0], nearest)
+            parts.append(_over_trees(fitted, groups, part, make_loss, lend, n_jobs))
+        increase, n_movable, n_rows = (
+            np.concatenate(of_parts, axis=-1) for of_parts in zip(*parts, strict=True)
+        )
+    if np.isnan(increase).all():
+        raise ValueError(
+            "No row that counts is out of bag for any tree; draw fewer rows with max_samples."
+        )
+    movable = np.divide(
+        n_movable.sum(axis=0), n_rows.sum(axis=0),
+        out=np.full(len(groups), np.nan), where=n_rows.sum(axis=0) > 0,
+    )  # fmt: skip
+    _warn_of_few_movable(movable, names_of_groups(groups), method)
+    return Importances(
+        "conditional_permutation",
+        *mean_and_error(increase),
+        increase,
+        names_of_groups(groups),
+        unit=f"increase in out-of-bag {name.replace('_', '-')} loss of a tree",
+        uncertainty="over trees",
+        bias=BIAS,
+        movable=movable,
+        conditioned_on=[names_of(forest)[columns] for columns in sets],
+    )
+
+
+def find_conditions(condition, threshold, groups, names, association):
+    """Columns that each group is permuted given.
+
+    Parameters
+    ----------
+    condition : dict of feature to list of columns, or None
+    threshold : float
+    groups : list of importance.groups.Group
+    names : ndarray of shape (n_features,), str
+    association : importance.association.Association
+
+    Returns
+    -------
+    list of ndarray of int64, ascending
+
+    Raises
+    ------
+    ValueError
+        If a column is not known, or a group is conditioned on itself.
+    """
+    given = {}
+    for key, columns in (condition or {}).items():
+        known = [g for g, group in enumerate(groups) if key == group.name]
+        if not known:
+            (column,) = _columns([key], names)
+            known = [g for g, group in enumerate(groups) if column in group.columns]
+        given[known[0]] = _columns(columns, names)
+    sets = []
+    for g, group in enumerate(groups):
+        columns = given.get(g)
+        if columns is None:
+            closest = np.max([association.with_all(column) for column in group.columns], axis=0)
+            columns = np.setdiff1d(np.flatnonzero(closest >= threshold), group.columns)
+        elif np.isin(columns, group.columns).any():
+            raise ValueError(f"condition: {group.name!r} cannot be conditioned on itself.")
+        sets.append(columns)
+    return sets
+
+
+def _columns(columns, names):
+    columns = [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
+    return parse_groups([columns], names)[0].columns if columns else np.empty(0, np.int64)
+
+
+def _over_trees(fitted, groups, chosen, make_loss, lend, n_jobs):
+    """Increase of the loss, movable rows and rows asked, of the chosen groups in every tree.
+
+    Returns
+    -------
+    increase : ndarray of shape (n_trees, n_chosen), float64
+        nan in trees without out-of-bag rows.
+    n_movable, n_rows : ndarray of shape (n_trees, n_chosen), int64
+        0 where the tree does not use the group.
+    """
+    n_trees = len(fitted.trees)
+    batches = np.array_split(np.arange(n_trees), min(n_trees, 4 * effective_n_jobs(n_jobs)))
+    parts = Parallel(n_jobs=n_jobs, prefer="threads")(
+        delayed(_of_batch)(fitted, batch, groups, chosen, make_loss, lend) for batch in batches
+    )
+    return [np.concatenate(of_parts) for of_parts in zip(*parts, strict=True)]
+
+
+def _of_batch(fitted, batch, groups, chosen, make_loss, lend):
+    increase = np.zeros((len(batch), len(chosen)))
+    n_movable, n_rows = np.zeros((2, len(batch), len(chosen)), np.int64)
+    for i, t in enumerate(batch):
+        rows = fitted.out_of_bag(t)
+        weight = fitted.weight[rows]
+        if not weight.any():
+            increase[i] = np.nan
+            continue
+        walked, values = walk_tree(fitted.trees[t], fitted.X, rows)
+        loss = make_loss(values, fitted.codes[rows])
+        row_loss = row_losses(walked, loss, len(rows))
+        is_used = np.zeros(fitted.X.shape[1], bool)
+        is_used[walked.features] = True
+        cuts = {}  # of this tree, by column
+        for k, g in enumerate(chosen):
+            if not is_used[groups[g].columns].any():
+                continue
+            exchange = lend(g, fitted.trees[t], rows, walked, cuts)
+            n_rows[i, k] = len(rows)
+            n_movable[i, k] = len(exchange.rows)
+            total = increase_by(exchange, walked, loss, row_loss, weight, groups[g].columns)
+            increase[i, k] = total / weight.sum()
+    return increase, n_movable, n_rows
+
+
+def _lend_in_cells(levels, sets, g, tree, rows, walked, cuts):
+    """Who exchanges values of group g with whom in a tree: an Exchange."""
+    bins = []
+    for column in sets[g]:
+        slot = np.searchsorted(walked.features, column)
+        is_used = slot < len(walked.features) and walked.features[slot] == column
+        if column in levels:
+            bins.append(levels[column]._replace(number=levels[column].number[rows]))
+        elif is_used:
+            if column not in cuts:
+                cuts[column] = cut_by_tree(tree, column, walked.columns[slot])
+            bins.append(cuts[column])
+    return exchange_within(bins, len(rows))
+
+
+def _lend_to_neighbours(n_samples, nearest, g, tree, rows, walked, cuts):
+    if g not in nearest:
+        return exchange_within([], len(rows))
+    return exchange_with(nearest[g], rows, n_samples)
+
+
+def _warn_of_few_movable(movable, names, method):
+    few = np.flatnonzero(movable < 0.5)
+    if len(few) == 0:
+        return
+    few = few[np.argsort(movable[few], kind="stable")]
+    listed = ", ".join(f"{names[j]} {movable[j]:.0%}" for j in few[:5])
+    more = f" and {len(few) - 5} more" if len(few) > 5 else ""
+    remedy = (
+        "Fit shallower trees (a larger min_samples_leaf, a max_depth), raise threshold, name "
+        "fewer columns in condition, or use method='neighbours'."
+        if method == "cells"
+        else "Raise n_neighbors, or draw fewer rows for each tree with max_samples."
+    )
+    reason = "are alone in their cell" if method == "cells" else "have no neighbour out of bag"
+    warn(
+        f"Most out-of-bag rows {reason} and could not get another value (share that could: "
+        f"{listed}{more}); their importance is near 0 for want of a permutation. {remedy}",
+        stacklevel=3,
+    )

@@ -1,0 +1,301 @@
+"""The decrease in impurity judged on rows that the tree has not seen, and what of MDI is optimism.
+
+Labels are vectors here: one-hot classes, or a number. Of a node with in-bag mean m and out-of-bag
+mean m' the cross impurity of Zhou and Hooker (2021) is
+
+    H' = (mean |y|^2 in bag + mean |y|^2 out of bag) / 2 - m . m'
+
+which is 1 - sum_k p_k p'_k for classes, and (in-bag variance + mean out-of-bag (y - m)^2) / 2 for
+numbers. In bag alone it is the Gini impurity and the variance.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.parallel import Parallel, delayed
+
+from cart.nodes import LEAF
+from cart.packed import Rows, pack
+from cart.traverse import leaf_ids
+from importance.adopt import adopt, is_classification, names_of
+from importance.groups import parse_groups
+from importance.impurity import names_of_groups, sum_by_group
+from importance.narrow import narrow
+from importance.result import Importances, mean_and_error
+
+METHODS = ("ufi", "mdi_oob")
+BIAS = (
+    "0 on average for a feature that is independent of y in every node, so values can be negative. "
+    "It judges {impurity} whatever criterion grew the trees, and only the splits that were made: "
+    "correlated features share it."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Optimism:
+    """What MDI says beyond its debiased version; sums over depths are those over all splits.
+
+    Attributes
+    ----------
+    method : {"ufi", "mdi_oob"}
+    feature_names : ndarray of shape (n_features,), str
+    by_feature : ndarray of shape (n_features,), float64
+        MDI less its debiased version, the mean over trees.
+    standard_error : ndarray of shape (n_features,), float64
+        Of `by_feature`, over trees.
+    by_depth : ndarray of shape (n_depths, n_features), float64
+        The same from splits at each depth; the root has depth 0.
+    mdi_by_depth : ndarray of shape (n_depths, n_features), float64
+        MDI, not normalised, of Gini or squared error.
+    unjudged_by_depth : ndarray of shape (n_depths, n_features), float64
+        The part of `by_depth` from splits that no out-of-bag row judges: UFI skips them.
+    """
+
+    method: str
+    feature_names: np.ndarray
+    by_feature: np.ndarray
+    standard_error: np.ndarray
+    by_depth: np.ndarray
+    mdi_by_depth: np.ndarray
+    unjudged_by_depth: np.ndarray
+
+
+def unbiased_mdi(forest, X, y, *, method="ufi", sample_weight=None, groups=None, n_jobs=None):
+    """Mean decrease in impurity, judged on the out-of-bag rows too.
+
+    Per tree the sum over the splits on a feature; the mean over the trees that have out-of-bag
+    rows. The impurity is Gini in classification and squared error in regression, whatever
+    criterion grew the trees; node means are taken anew from the draws, so it does not matter what
+    the trees predict. Nothing is normalised.
+
+    - "ufi" (Zhou and Hooker 2021): (w_t H'_t - w_l H'_l - w_r H'_r) / w_root with the in-bag
+      weights w and the cross impurity H' of in-bag and out-of-bag labels: 1 - sum_k p_k p'_k, or
+      (in-bag variance + mean out-of-bag squared error of the in-bag mean) / 2, with the half that
+      the authors' code leaves out. A split is skipped if one of its sides has no out-of-bag row.
+    - "mdi_oob" (Li et al. 2019): the formula of the paper, the out-of-bag mean of f_j(x_i) . y_i,
+      where f_j(x) is the sum, over the splits on j that x passes, of the mean of the side reached
+      less the mean of the node. (The code published with the paper computes something else.) In
+      regression the values depend on where y has its zero: a constant added to y adds noise of
+      mean 0, as large as the constant.
+
+    Parameters
+    ----------
+    forest : fitted random forest, ours or scikit-learn's
+        With bootstrap=True.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The table the forest was fitted on.
+    y : array-like of shape (n_samples,)
+    method : {"ufi", "mdi_oob"}, default="ufi"
+    sample_weight : array-like of shape (n_samples,), default=None
+        What an out-of-bag row counts, 1 by default. In bag, rows count as in the tree.
+    groups : dict of str to list of columns, list of lists of columns, or None
+        Sets of columns that are judged together: the sum of their values.
+    n_jobs : int, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    Importances
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the forest is not one with out-of-bag rows, (X, y) cannot be its training table, or the
+        method or the groups are not known.
+    """
+    fitted = adopt(forest, X, y, sample_weight)
+    groups = parse_groups(groups, names_of(forest))
+    n_features = fitted.X.shape[1]
+    per_tree = np.full((len(fitted.trees), n_features), np.nan)
+    for t, splits in _judge_trees(fitted, method, n_jobs):
+        per_tree[t] = np.bincount(splits.feature, splits.debiased, n_features)
+    per_tree = sum_by_group(per_tree, groups)
+    impurity = "Gini impurity" if is_classification(forest) else "squared error"
+    return Importances(
+        f"unbiased_mdi ({method})",
+        *mean_and_error(per_tree),
+        per_tree,
+        names_of_groups(groups),
+        unit=f"weighted decrease of the {impurity} of a tree, judged out of bag ({method})",
+        uncertainty="over trees",
+        bias=BIAS.format(impurity=impurity),
+    )
+
+
+def optimism(forest, X, y, *, method="ufi", sample_weight=None, groups=None, n_jobs=None):
+    """How much of the MDI of each feature, at each depth, out-of-bag rows do not confirm.
+
+    Parameters
+    ----------
+    forest, X, y, method, sample_weight, groups, n_jobs : see `unbiased_mdi`
+
+    Returns
+    -------
+    Optimism
+
+    Raises
+    ------
+    TypeError, ValueError
+        See `unbiased_mdi`.
+    """
+    fitted = adopt(forest, X, y, sample_weight)
+    groups = parse_groups(groups, names_of(forest))
+    n_features = fitted.X.shape[1]
+    per_tree = np.full((len(fitted.trees), n_features), np.nan)
+    n_judged = 0
+    by_depth = np.zeros((3, 0, n_features))  # optimism, MDI, optimism that no row judges
+    for t, splits in _judge_trees(fitted, method, n_jobs):
+        n_judged += 1
+        excess = splits.plain - splits.debiased
+        per_tree[t] = np.bincount(splits.feature, excess, n_features)
+        n_depths = 1 + splits.depth.max(initial=-1)
+        n_deeper = max(0, n_depths - by_depth.shape[1])
+        by_depth = np.pad(by_depth, ((0, 0), (0, n_deeper), (0, 0)))
+        cell = splits.depth * n_features + splits.feature
+        for sums, part in zip(
+            by_depth, (excess, splits.plain, excess * ~splits.is_judged), strict=True
+        ):
+            sums[:n_depths] += np.bincount(cell, part, n_depths * n_features).reshape(
+                n_depths, n_features
+            )
+    return Optimism(
+        method,
+        names_of_groups(groups),
+        *mean_and_error(sum_by_group(per_tree, groups)),
+        *sum_by_group(by_depth / n_judged, groups),
+    )
+
+
+class Splits(NamedTuple):
+    """The splits of a tree, from the root down."""
+
+    feature: np.ndarray  # (n_splits,) int64
+    depth: np.ndarray  # (n_splits,) int64
+    plain: np.ndarray  # (n_splits,) float64: decrease in bag
+    debiased: np.ndarray  # (n_splits,) float64
+    is_judged: np.ndarray  # (n_splits,) bool: by out-of-bag rows
+
+
+def _judge_trees(fitted, method, n_jobs):
+    """Numbers and Splits, one after the other, of the trees that have out-of-bag rows.
+
+    Raises
+    ------
+    ValueError
+        If the method is not known, or there is no such tree.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method={method!r} is not known; use one of {METHODS}.")
+    trees = [t for t in range(len(fitted.trees)) if fitted.weight[fitted.out_of_bag(t)].sum() > 0.0]
+    if not trees:
+        raise ValueError(
+            "No row that counts is out of bag for any tree; draw fewer rows with max_samples."
+        )
+    if issparse(fitted.X):
+        packed, X = None, fitted.X
+    else:
+        packed = pack(fitted.trees, fitted.X.dtype)
+        X = Rows.of(packed, fitted.X)
+    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    splits = parallel(delayed(_judge_splits)(fitted, packed, X, t, method) for t in trees)
+    return zip(trees, splits, strict=True)
+
+
+def _judge_splits(fitted, packed, X, t, method):
+    """The Splits of one tree."""
+    tree = fitted.trees[t]
+    leaves = _leaves_of_sparse(tree, X) if packed is None else leaf_ids(packed, t, X)
+    levels = split_levels(tree)
+    # The zero of y changes no impurity; near the mean, sums lose no digits.
+    zero = 0.0 if is_classification(fitted.forest) else fitted.codes.mean()
+    out_weight = fitted.weight * (fitted.counts(t) == 0)
+    inside, outside = (
+        sum_labels(tree, levels, leaves, weight, fitted.codes - zero, fitted.n_classes)
+        for weight in (fitted.in_bag_weight(t), out_weight)
+    )
+    node = np.concatenate((np.empty(0, np.int64), *levels))
+    left, right = tree.children_left[node], tree.children_right[node]
+
+    def decrease(impurity):
+        burden = inside.weight / inside.weight[0] * impurity
+        return burden[node] - burden[left] - burden[right]
+
+    plain = decrease(inside.squares - _dot(inside.mean, inside.mean))
+    if method == "ufi":
+        is_judged = (outside.weight[left] > 0.0) & (outside.weight[right] > 0.0)
+        cross = (inside.squares + outside.squares) / 2.0 - _dot(inside.mean, outside.mean)
+        debiased = np.where(is_judged, decrease(cross), 0.0)
+    else:
+        is_judged = (outside.weight[left] > 0.0) | (outside.weight[right] > 0.0)
+        sums = (outside.mean + zero) * (outside.weight / outside.weight[0])[:, np.newaxis]
+        debiased = _dot(inside.mean[left] - inside.mean[node], sums[left])
+        debiased += _dot(inside.mean[right] - inside.mean[node], sums[right])
+    depth = np.repeat(np.arange(len(levels)), [len(level) for level in levels])
+    return Splits(tree.feature[node].astype(np.int64), depth, plain, debiased, is_judged)
+
+
+def _dot(a, b):
+    return np.einsum("ij,ij->i", a, b)
+
+
+def _leaves_of_sparse(tree, X):
+    """Leaf of every row, of the columns that the tree uses only."""
+    narrow_tree, features, _ = narrow(tree, X, np.empty(0, np.int64))
+    return leaf_ids(pack([narrow_tree], X.dtype), 0, X[:, features].tocsr())
+
+
+def split_levels(tree):
+    """The nodes that split, level by level from the root: a list of arrays."""
+    levels, level = [], np.zeros(1, np.int64)
+    while True:
+        level = level[tree.children_left[level] != LEAF]
+        if len(level) == 0:
+            return levels
+        levels.append(level)
+        level = np.concatenate((tree.children_left[level], tree.children_right[level]))
+
+
+class Labels(NamedTuple):
+    """What the rows of each node say of y; 0 where there are none."""
+
+    weight: np.ndarray  # (n_nodes,): of the rows
+    mean: np.ndarray  # (n_nodes, n_classes): class shares, or the mean (one column)
+    squares: np.ndarray  # (n_nodes,): mean |y|^2
+
+
+def sum_labels(tree, levels, leaves, weight, codes, n_classes):
+    """Sum up labels in the leaves, and the leaves up the tree.
+
+    Parameters
+    ----------
+    tree : object with scikit-learn's node arrays
+    levels : see `split_levels`
+    leaves : ndarray of shape (n_samples,), int64
+    weight : ndarray of shape (n_samples,), float64
+    codes : ndarray of shape (n_samples,), float64
+        Class codes, or numbers.
+    n_classes : int
+        1 for numbers.
+
+    Returns
+    -------
+    Labels
+    """
+    n_nodes = tree.node_count
+    if n_classes > 1:
+        cell = leaves * n_classes + codes.astype(np.int64)
+        sums = np.bincount(cell, weight, n_nodes * n_classes).reshape(n_nodes, n_classes)
+    else:
+        powers = (weight * codes, weight, weight * codes**2)
+        sums = np.stack([np.bincount(leaves, part, n_nodes) for part in powers], axis=1)
+    for level in reversed(levels):
+        sums[level] = sums[tree.children_left[level]] + sums[tree.children_right[level]]
+    if n_classes > 1:
+        total = sums.sum(axis=1)
+        squares = total
+    else:
+        sums, total, squares = sums[:, :1], sums[:, 1], sums[:, 2]
+    known = np.maximum(total, np.finfo(float).tiny)
+    return Labels(total, sums / known[:, np.newaxis], squares / known)

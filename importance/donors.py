@@ -1,0 +1,187 @@
+"""Whose values a row may get, so that they fit the rest of the row: cells and neighbours."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+
+from cart.nodes import LEAF
+from importance.exchange import Exchange
+
+# A column counts as discrete if it has so few values, each of so many rows on average.
+MOST_VALUES = 20
+ROWS_A_VALUE = 10
+# Categories that neighbours can be told apart by: one column each.
+MOST_CATEGORIES = 64
+
+
+class Bins(NamedTuple):
+    """A column cut into parts."""
+
+    number: np.ndarray  # (n_rows,) int64: of the part that a row lies in
+    n_bins: int
+
+
+def exchange_within(bins, n_rows):
+    """Rows in the same part of every column exchange values: a cell of the grid.
+
+    Parameters
+    ----------
+    bins : list of Bins
+    n_rows : int
+
+    Returns
+    -------
+    importance.exchange.Exchange
+        Of the cells with more than one row.
+    """
+    cell, n_cells = np.zeros(n_rows, np.int64), 1
+    for number, n_bins in bins:
+        if n_cells * n_bins > np.iinfo(np.int64).max // 2:
+            cell = np.unique(cell, return_inverse=True)[1]
+            n_cells = n_rows
+        cell = cell * n_bins + number
+        n_cells *= n_bins
+    order = np.argsort(cell, kind="stable")
+    _, sizes = np.unique(cell, return_counts=True)
+    rows = order[np.repeat(sizes > 1, sizes)].astype(np.int32)
+    start = np.concatenate(([0], np.cumsum(sizes[sizes > 1])))
+    return Exchange(rows, start, rows, start)
+
+
+def find_levels(X, columns):
+    """Bins of the discrete columns among some: their values, a missing one among them.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), or csr_matrix
+    columns : iterable of int
+
+    Returns
+    -------
+    dict of int to Bins
+    """
+    levels = {}
+    for column in columns:
+        values, number = np.unique(column_of(X, column), return_inverse=True)
+        if len(values) <= min(MOST_VALUES, X.shape[0] // ROWS_A_VALUE):
+            levels[column] = Bins(number, len(values))
+    return levels
+
+
+def column_of(X, column):
+    """A column of a dense or sparse table, (n_samples,)."""
+    return X[:, [column]].toarray()[:, 0] if issparse(X) else X[:, column]
+
+
+def cut_by_tree(tree, column, x):
+    """Bins of a column, as all splits of a tree on it cut it, wherever they stand in the tree.
+
+    Missing values are a part of their own. Categories are in one part if every split sends them
+    the same way.
+
+    Parameters
+    ----------
+    tree : object with scikit-learn's node arrays
+    column : int
+    x : ndarray of shape (n_rows,)
+
+    Returns
+    -------
+    Bins
+    """
+    nodes = np.flatnonzero((tree.feature == column) & (tree.children_left != LEAF))
+    is_missing = np.isnan(x)
+    if np.isnan(tree.threshold[nodes]).any():
+        codes = np.where(is_missing, 0, x).astype(np.int64)
+        part = np.zeros(codes.max(initial=0) + 1, np.int64)
+        for node in nodes:
+            listed, _ = tree.categories.of(node)
+            is_listed = np.isin(np.arange(len(part)), listed)
+            part = np.unique(2 * part + is_listed, return_inverse=True)[1]
+        number, n_parts = part[codes], part.max() + 1
+    else:
+        cuts = np.unique(tree.threshold[nodes])
+        number, n_parts = np.searchsorted(cuts, x), len(cuts) + 1  # x <= cut lies left of it
+    return Bins(np.where(is_missing, n_parts, number), n_parts + 1)
+
+
+def nearest_rows(X, columns, is_categorical, n_neighbors, random_state):
+    """The rows nearest to each row in some columns.
+
+    The distance is Euclidean, between ranks that run from 0 to 1; two categories lie 1 apart, a
+    missing number lies 1 above the highest rank. Of rows equally far, chance decides.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), or csr_matrix
+    columns : ndarray, int64
+    is_categorical : ndarray of shape (n_features,), bool
+    n_neighbors : int
+        At most as many are found as there are other rows.
+    random_state : numpy.random.RandomState
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_neighbors), int32
+        Without the row itself.
+    """
+    from scipy.stats import rankdata  # slow to import
+    from sklearn.neighbors import NearestNeighbors
+
+    n_samples = X.shape[0]
+    parts = []
+    for column in columns:
+        x = column_of(X, column)
+        is_missing = np.isnan(x)
+        if is_categorical[column]:
+            categories, codes = np.unique(x, return_inverse=True)
+            if len(categories) > MOST_CATEGORIES:
+                raise ValueError(
+                    f"Column {column} has {len(categories)} categories, more than the "
+                    f"{MOST_CATEGORIES} that neighbours are told apart by. Use method='cells', or "
+                    "leave it out with condition={...}."
+                )
+            parts.append(np.eye(len(categories))[codes] / np.sqrt(2.0))
+        else:
+            ranks = np.full((n_samples, 1), 2.0)
+            known = rankdata(x[~is_missing]) - 1.0
+            ranks[~is_missing, 0] = known / max(len(known) - 1, 1)
+            parts.append(ranks)
+    place = np.hstack(parts)
+    # Rows may be sorted by y: equally near ones must not be taken in their order.
+    order = random_state.permutation(n_samples)
+    place = place[order]
+    n_neighbors = min(n_neighbors, n_samples - 1)
+    found = NearestNeighbors(n_neighbors=n_neighbors).fit(place).kneighbors(return_distance=False)
+    nearest = np.empty((n_samples, n_neighbors), np.int32)
+    nearest[order] = order[found]
+    return nearest
+
+
+def exchange_with(nearest, rows, n_samples):
+    """Rows get the values of those of their nearest rows that are out of bag as well.
+
+    Parameters
+    ----------
+    nearest : ndarray of shape (n_samples, n_neighbors), int32
+    rows : ndarray of shape (n_rows,), int64
+        Out of bag, ascending.
+    n_samples : int
+
+    Returns
+    -------
+    importance.exchange.Exchange
+    """
+    position = np.full(n_samples, -1, np.int32)
+    position[rows] = np.arange(len(rows), dtype=np.int32)
+    donors = position[nearest[rows]]
+    is_donor = donors >= 0
+    sizes = is_donor.sum(axis=1)
+    moved = np.flatnonzero(sizes).astype(np.int32)
+    return Exchange(
+        moved,
+        np.arange(len(moved) + 1),
+        donors[is_donor],
+        np.concatenate(([0], np.cumsum(sizes[moved]))),
+    )
