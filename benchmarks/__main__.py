@@ -17,6 +17,7 @@ COMMANDS = {
     "categorical": "score splits on subsets of categories against ordinal codes",
     "voting": "score the voting rules, out of bag and on fresh rows",
     "intervals": "study the coverage of intervals, and race quantile forests",
+    "calibration": "check p-values and intervals of importances on generated tables",
     "startup": "time compilation and the start of a process",
     "identity": "count the trees that are scikit-learn's, node for node",
     "tables": "write docs/benchmarks.md from the results that were kept",
@@ -54,6 +55,15 @@ def _parser():
                 "--only", default="", metavar="TEXT",
                 help="the groups with this in their name; keeps no results",
             )  # fmt: skip
+        if name == "calibration":
+            command.add_argument(
+                "--only", default="", metavar="TEXT",
+                help="the studies with this in their name; the others keep their results",
+            )  # fmt: skip
+            command.add_argument(
+                "--sets", type=_positive, default=500, metavar="N", help="tables a study (500)"
+            )
+            command.add_argument("--n-jobs", type=int, default=1, metavar="N", help="processes (1)")
     return parser
 
 

@@ -10,6 +10,7 @@ BENCHMARKS = {
     "categorical": ["table", "generated_table"],
     "voting": ["table"],
     "intervals": ["table", "race_table"],
+    "calibration": ["table"],
     "startup": ["table"],
     "identity": ["table", "matrix_table"],
 }
