@@ -58,7 +58,7 @@ def _parser():
         if name == "calibration":
             command.add_argument(
                 "--only", default="", metavar="TEXT",
-                help="the studies with this in their name; the others keep their results",
+                help="studies with this in 'STUDY TARGET'; the others keep their results",
             )  # fmt: skip
             command.add_argument(
                 "--sets", type=_positive, default=500, metavar="N", help="tables a study (500)"

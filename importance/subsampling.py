@@ -16,19 +16,19 @@ def over_data(
     """Importances with their standard error over data, by refits on subsamples of the rows.
 
     The delete-d jackknife of Ishwaran and Lu (2019): of n rows, b are drawn without replacement,
-    again and again, and each time the forest is refitted and measured. Their values vary by the
-    rows and by the trees; with v the variance over subsamples and t the mean of the squared
-    standard errors over trees,
+    again and again, and each time the forest is refitted and measured. Their values differ from
+    that of the forest at hand, I, by the rows and by the trees of both. With m the mean of
+    (I_subsample - I)^2, and of the squared standard errors over trees t for the forest at hand
+    and u on average for the subsamples,
 
-        SE^2 = b / (n - b) (v - t) + SE_trees^2.
+        SE^2 = b / (n - b) max(m - t - u, 0) + t.
 
     So the trees count as those of the forest at hand, and more trees shrink only the last term.
-    (A measure without a standard error over trees has 0 for both: its SE holds b / (n - b) times
-    the tree variance of the subsamples.)
-    Deviations are taken from the mean over subsamples: a forest on fewer rows has smaller
-    importances on average, which is no uncertainty. Ishwaran and Lu draw b = sqrt(n) rows, on
-    which a forest is hardly one; half of the rows are nearest to a forest on all for which the
-    subsamples still differ as two samples do, b / (n - b) = 1.
+    (A measure without a standard error over trees has 0 for both: then m holds their variance.)
+    Deviations are taken from I and not from the mean over subsamples, as in the paper: on fewer
+    rows importances are smaller, and this makes up for the skewness of I, whose error is the
+    smaller the further I is below its mean. Unlike there b is n / 2 and not sqrt(n): on a few
+    rows a forest is hardly one. Coverage: `python -m benchmarks calibration --only "over data"`.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def over_data(
         `measure(forest, X, y)` returns Importances; exact `oob_permutation` with the Brier score
         or squared error by default. (Of `mdi`: `lambda forest, X, y: mdi(forest)`.)
     n_subsamples : int, default=50
-        Refits; at least 2.
+        Refits.
     subsample : float, default=0.5
         Share of the rows, b / n.
     random_state : int, RandomState instance or None, default=None
@@ -62,8 +62,8 @@ def over_data(
     TypeError, ValueError
         If the forest cannot be refitted (see `Refits.of`), or what `measure` raises.
     """
-    if n_subsamples < 2:
-        raise ValueError(f"n_subsamples={n_subsamples} must be at least 2, to have a variance.")
+    if n_subsamples < 1:
+        raise ValueError(f"n_subsamples={n_subsamples} must be at least 1.")
     refits = Refits.of(forest, X, y)
     n = refits.n_samples
     b = round(subsample * n)
@@ -82,8 +82,10 @@ def over_data(
 
     seeds = seeds_of(random_state, n_subsamples)
     values, of_trees = zip(*for_each(of_subsample, seeds, n_jobs, verbose, callback), strict=True)
-    of_rows = np.maximum(np.var(values, axis=0, ddof=1) - np.mean(of_trees, axis=0), 0.0)
-    error = np.sqrt(b / (n - b) * of_rows + _tree_variance(found))
+    at_hand = _tree_variance(found)
+    deviation = np.mean(np.square(np.array(values) - found.values), axis=0)
+    of_rows = np.maximum(deviation - at_hand - np.mean(of_trees, axis=0), 0.0)
+    error = np.sqrt(b / (n - b) * of_rows + at_hand)
     return replace(found, other_errors={**found.other_errors, OVER_DATA: error})
 
 
