@@ -18,6 +18,7 @@ COMMANDS = {
     "forest": "all of forests: voting, intervals, the out-of-bag curve, warm start, Dask",
     "voting": "score the voting rules, out of bag and on fresh rows",
     "intervals": "study the coverage of intervals, and race quantile forests",
+    "calibration": "check p-values and intervals of importances on generated tables",
     "startup": "time compilation and the start of a process",
     "identity": "count the trees that are scikit-learn's, node for node",
     "tables": "write docs/benchmarks.md from the results that were kept",
@@ -55,6 +56,15 @@ def _parser():
                 "--only", default="", metavar="TEXT",
                 help="the groups with this in their name; keeps no results",
             )  # fmt: skip
+        if name == "calibration":
+            command.add_argument(
+                "--only", default="", metavar="TEXT",
+                help="studies with this in 'STUDY TARGET'; the others keep their results",
+            )  # fmt: skip
+            command.add_argument(
+                "--sets", type=_positive, default=500, metavar="N", help="tables a study (500)"
+            )
+            command.add_argument("--n-jobs", type=int, default=1, metavar="N", help="processes (1)")
     return parser
 
 

@@ -1,0 +1,120 @@
+"""P-values from the importances that are not positive."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from importance.adopt import is_classification
+from importance.held_out import held_out_permutation
+from importance.refit import Refits, for_each, seeds_of
+from importance.result import mean_and_error
+from importance.significance import Significance, false_discovery_p_values, share_as_large
+
+# Importances that are not positive, which the null is made of, at least.
+MIN_NON_POSITIVE = 100
+
+
+def janitza(
+    forest, X, y, *, loss=None, random_state=None, n_jobs=None, verbose=0, callback=None
+):  # fmt: skip
+    """P-values from the importances that are not positive, mirrored.
+
+    For tables of many features, most of them without information (Janitza, Celik and Boulesteix
+    2018). The rows are halved; a forest is fitted on each half and measured on the other
+    (`held_out_permutation`), so that an importance without information is as likely positive as
+    negative. Those that are not positive and their mirror images, M together, are the null of
+    every feature: p_j = (1 + #{m >= I_j}) / (1 + |M|). (The paper has no 1 +, and p-values of 0.)
+
+    Parameters
+    ----------
+    forest : fitted random forest, ours or scikit-learn's
+        Refits are made by our trees.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The table the forest was fitted on.
+    y : array-like of shape (n_samples,)
+    loss : str, default=None
+        As in `oob_permutation`; the Brier score or squared error by default.
+    random_state : int, RandomState instance or None, default=None
+        Of the halves and the refits.
+    n_jobs : int, default=None
+        Threads; the result does not depend on it.
+    verbose, callback
+        See `forest.progress.Watch`; a step is a refit, of 2.
+
+    Returns
+    -------
+    Significance
+        Without `family_wise`: so many features leave no p-value small enough.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the forest cannot be refitted (see `Refits.of`), a class has a single row, fewer than
+        100 importances are not positive, or none is negative.
+    """
+    refits = Refits.of(forest, X, y)
+    has_classes = is_classification(forest)
+    loss = "brier" if loss is None and has_classes else loss
+    seeds = seeds_of(random_state, 3)
+    one, other = _halve(refits.y, has_classes, np.random.RandomState(seeds[0]))
+
+    def measure(task):
+        seed, fitted, held_out = task
+        refit, _, _ = refits.fit(seed, rows=fitted)
+        return held_out_permutation(refit, refits.take(held_out), refits.y[held_out], loss=loss)
+
+    tasks = [(seeds[1], one, other), (seeds[2], other, one)]
+    parts = for_each(measure, tasks, n_jobs, verbose, callback)
+    per_tree = np.concatenate([part.per_tree for part in parts])
+    values, error = mean_and_error(per_tree)
+    found = replace(parts[0], values=values, standard_error=error, per_tree=per_tree)
+    null = mirrored_null(values)
+    p_values = share_as_large(null[:, np.newaxis], values)
+    return Significance(
+        found,
+        p_values,
+        None,
+        false_discovery_p_values(p_values),
+        null,
+        f"mirrored null of {len(null)} values",
+    )
+
+
+def mirrored_null(values):
+    """The values that are not positive, and the mirror images of the negative ones.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_features,)
+
+    Returns
+    -------
+    ndarray of shape (n_null,), float64
+
+    Raises
+    ------
+    ValueError
+        If there are too few, or none is negative.
+    """
+    known = values[values <= 0.0]
+    negative = known[known < 0.0]
+    if len(known) < MIN_NON_POSITIVE or len(negative) == 0:
+        raise ValueError(
+            f"Of {len(values)} importances {len(known)} are not positive and {len(negative)} are "
+            f"negative; a mirrored null needs {MIN_NON_POSITIVE} that are not positive, and some "
+            "negative: a table of many features without information. Use permutation_test."
+        )
+    return np.concatenate((known, -negative))
+
+
+def _halve(y, has_classes, stream):
+    """Rows of two random halves, of each class alike."""
+    order = stream.permutation(len(y))
+    if has_classes:
+        classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+        if counts.min() < 2:
+            raise ValueError(
+                f"Class {classes[counts.argmin()]!r} has a single row, but both halves need one."
+            )
+        order = order[np.argsort(codes[order], kind="stable")]
+    return np.sort(order[::2]), np.sort(order[1::2])

@@ -1,0 +1,199 @@
+"""All-relevant selection: the features that are more important than the best of their shadows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import bdtr
+
+from importance.adopt import names_of
+from importance.shadow import play
+
+CONFIRMED, TENTATIVE, REJECTED = "confirmed", "tentative", "rejected"
+METHODS = {"maximum", "boruta"}
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Which features are relevant.
+
+    Attributes
+    ----------
+    feature_names : ndarray of shape (n_features,), str
+    decision : ndarray of shape (n_features,), str
+        "confirmed", "tentative" or "rejected".
+    p_values : ndarray of shape (n_features,), float64
+        Adjusted for the number of features; a feature is confirmed where it is alpha at most.
+    hits : ndarray of shape (n_features,), int64
+        Rounds in which the feature was more important than every shadow.
+    rounds : ndarray of shape (n_rounds, n_features), float64
+        Importances of the features.
+    best_shadow : ndarray of shape (n_rounds,), float64
+        The largest importance of a shadow.
+    method : str
+    alpha : float
+    """
+
+    feature_names: np.ndarray
+    decision: np.ndarray
+    p_values: np.ndarray
+    hits: np.ndarray
+    rounds: np.ndarray
+    best_shadow: np.ndarray
+    method: str
+    alpha: float
+
+    @property
+    def confirmed(self):
+        """Mask of the features that are relevant, (n_features,)."""
+        return self.decision == CONFIRMED
+
+    @property
+    def tentative(self):
+        """Mask of the features that are not decided, (n_features,)."""
+        return self.decision == TENTATIVE
+
+    def to_frame(self):
+        """A pandas.DataFrame, one row per feature, the most important first."""
+        import pandas as pd
+
+        frame = pd.DataFrame(
+            {
+                "decision": self.decision,
+                "p_value": self.p_values,
+                "hits": self.hits,
+                "importance": self.rounds.mean(axis=0),
+            },
+            index=pd.Index(self.feature_names, name="feature"),
+        )
+        return frame.sort_values("importance", ascending=False, kind="stable")
+
+    def __repr__(self):
+        order = np.argsort(-self.rounds.mean(axis=0), kind="stable")
+        names = {
+            decision: ", ".join(
+                str(self.feature_names[j]) for j in order if self.decision[j] == decision
+            )
+            for decision in (CONFIRMED, TENTATIVE)
+        }
+        n_rejected = np.count_nonzero(self.decision == REJECTED)
+        return (
+            f"<Selection by {self.method}, {len(self.rounds)} rounds: confirmed "
+            f"[{names[CONFIRMED]}], tentative [{names[TENTATIVE]}], {n_rejected} rejected>"
+        )
+
+
+def select_features(
+    forest, X, y, *, method="maximum", alpha=0.05, n_rounds=99, measure=None, random_state=None,
+    n_jobs=None, verbose=0, callback=None,
+):  # fmt: skip
+    """The features that are more important than noise, all of them, not the fewest that suffice.
+
+    In every round the forest is refitted beside permuted copies of all features, their shadows
+    (see `shadow`); a feature has a hit where it is more important than every shadow (Kursa and
+    Rudnicki 2010, Boruta). Unlike there the importance is measured out of bag, all features stay
+    to the last round, so that the best shadow remains the best of as many, and the tests are made
+    once, after it, so that no correction for looking at every round is needed.
+
+    Boruta tests hits against one half. But rounds share the data: a feature without information
+    that looks like some in this sample does so in every round, and more rounds make it the more
+    certain. The most important of the features without information beats the best of as many
+    shadows in most rounds with probability 1/2, so about half of all tables without any
+    information have features confirmed, however small alpha is (`python -m benchmarks
+    calibration`). The default method therefore asks how often the best shadow is as large.
+
+    Parameters
+    ----------
+    forest : fitted random forest, ours or scikit-learn's
+        Refits are made by our trees.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The table the forest was fitted on.
+    y : array-like of shape (n_samples,)
+    method : {"maximum", "boruta"}, default="maximum"
+        "maximum": p = (1 + misses) / (1 + n_rounds), a maxT p-value: the best shadow is drawn
+        from the maximum without information, so p is adjusted for the number of features. "boruta":
+        p is that of a two-sided binomial test of the hits against 1/2, adjusted for the number of
+        features by Holm's method.
+    alpha : float, default=0.05
+        A feature is confirmed where p <= alpha, and rejected where it is not and the binomial
+        test against 1/2 finds too few hits; else it is tentative.
+    n_rounds : int, default=99
+        Refits. "maximum" needs 1 / alpha - 1 at least.
+    measure : callable, default=None
+        `measure(forest, X, y)` returns Importances of every column; exact `oob_permutation` with
+        the Brier score or squared error by default.
+    random_state : int, RandomState instance or None, default=None
+        Of the permutations and the refits.
+    n_jobs : int, default=None
+        Threads; the result does not depend on it.
+    verbose, callback
+        See `forest.progress.Watch`; a step is a refit.
+
+    Returns
+    -------
+    Selection
+
+    Raises
+    ------
+    TypeError, ValueError
+        If too few rounds are asked for to confirm anything, the forest cannot be refitted (see
+        `Refits.of`), or what `measure` raises.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method={method!r} is not one of {sorted(METHODS)}.")
+    if not 0.0 < alpha < 1.0:
+        raise ValueError(f"alpha={alpha!r} must lie between 0 and 1.")
+    _require_rounds(method, alpha, n_rounds)
+    rounds, shadow_rounds, _ = play(
+        forest, X, y, measure, n_rounds, random_state, n_jobs, verbose, callback
+    )
+    best_shadow = shadow_rounds.max(axis=1)
+    hits = (rounds > best_shadow[:, np.newaxis]).sum(axis=0)
+    p_values, decision = decide(hits, n_rounds, alpha, method)
+    return Selection(names_of(forest), decision, p_values, hits, rounds, best_shadow, method, alpha)
+
+
+def decide(hits, n_rounds, alpha, method):
+    """P-values and decisions from the number of hits, see `select_features`.
+
+    Parameters
+    ----------
+    hits : ndarray of shape (n_features,), int64
+    n_rounds : int
+    alpha : float
+    method : {"maximum", "boruta"}
+
+    Returns
+    -------
+    p_values : ndarray of shape (n_features,), float64
+    decision : ndarray of shape (n_features,), str
+    """
+    too_few, too_many = bdtr(hits, n_rounds, 0.5), bdtr(n_rounds - hits, n_rounds, 0.5)
+    if method == "boruta":
+        p_values = holm(np.minimum(1.0, 2.0 * too_many))
+    else:
+        p_values = (1.0 + n_rounds - hits) / (1.0 + n_rounds)
+    is_rejected = holm(np.minimum(1.0, 2.0 * too_few)) <= alpha
+    decision = np.where(is_rejected, REJECTED, TENTATIVE)
+    return p_values, np.where(p_values <= alpha, CONFIRMED, decision)
+
+
+def holm(p_values):
+    """Adjusted by Holm (1979) for the number of tests.
+
+    Returns
+    -------
+    ndarray of shape (n_tests,), float64
+    """
+    n = len(p_values)
+    order = np.argsort(p_values, kind="stable")
+    adjusted = np.empty(n)
+    adjusted[order] = np.maximum.accumulate((n - np.arange(n)) * p_values[order])
+    return np.minimum(adjusted, 1.0)
+
+
+def _require_rounds(method, alpha, n_rounds):
+    least = int(np.ceil(1.0 / alpha - 1.0 - 1e-9)) if method == "maximum" else 1
+    if n_rounds < least:
+        raise ValueError(
+            f"n_rounds={n_rounds} cannot confirm anything at alpha={alpha}; play {least} at least."
+        )

@@ -1,0 +1,99 @@
+"""`select_features` as a transformer; a module of its own, since the mixin is slow to import."""
+
+from numbers import Integral, Real
+
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import get_tags
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from importance.selection import METHODS, select_features
+
+
+class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
+    """Keep the features that `select_features` confirms, in a pipeline.
+
+    Parameters
+    ----------
+    estimator : random forest, ours or scikit-learn's
+        With bootstrap=True, where `measure` is the default; fitted anew.
+    method, alpha, n_rounds, measure, random_state, n_jobs, verbose
+        As in `select_features`.
+    keep_tentative : bool, default=False
+        Keep the features that are not decided too.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The forest fitted on all features.
+    selection_ : Selection
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,), str
+        Column names of X, where all are strings.
+    """
+
+    _parameter_constraints = {
+        "estimator": [HasMethods(["fit", "predict"])],
+        "method": [StrOptions(METHODS)],
+        "alpha": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "n_rounds": [Interval(Integral, 1, None, closed="left")],
+        "measure": [callable, None],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+        "keep_tentative": ["boolean"],
+    }
+
+    def __init__(
+        self, estimator, *, method="maximum", alpha=0.05, n_rounds=99, measure=None,
+        random_state=None, n_jobs=None, verbose=0, keep_tentative=False,
+    ):  # fmt: skip
+        self.estimator = estimator
+        self.method = method
+        self.alpha = alpha
+        self.n_rounds = n_rounds
+        self.measure = measure
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.keep_tentative = keep_tentative
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y):
+        """Fit the forest, and play.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        self
+        """
+        estimator = clone(self.estimator).fit(X, y)
+        self.selection_ = select_features(
+            estimator, X, y, method=self.method, alpha=self.alpha, n_rounds=self.n_rounds,
+            measure=self.measure, random_state=self.random_state, n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )  # fmt: skip
+        self.estimator_ = estimator
+        self.n_features_in_ = estimator.n_features_in_
+        vars(self).pop("feature_names_in_", None)
+        if hasattr(estimator, "feature_names_in_"):
+            self.feature_names_in_ = estimator.feature_names_in_
+        return self
+
+    def _get_support_mask(self):
+        check_is_fitted(self)
+        chosen = self.selection_
+        return chosen.confirmed | chosen.tentative if self.keep_tentative else chosen.confirmed
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        theirs = get_tags(self.estimator)
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = theirs.input_tags.allow_nan
+        tags.input_tags.sparse = theirs.input_tags.sparse
+        return tags

@@ -1,0 +1,186 @@
+"""How large an importance noise reaches: a copy of every feature whose rows are permuted."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import hstack, issparse
+
+from cart.training import check_rows
+from importance.adopt import names_of
+from importance.refit import Refits, default_measure, for_each, seeds_of
+from importance.result import Importances
+
+BIAS = (
+    "Of forests with twice as many columns, in which every feature competes with the shadows: "
+    "values differ from those of the forest without them."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Shadows:
+    """Importance of every feature beside that of its shadow.
+
+    Attributes
+    ----------
+    importances, shadows : Importances
+        Of the features and of their shadows, means over rounds; standard errors over rounds.
+    rounds, shadow_rounds : ndarray of shape (n_rounds, n_features), float64
+        Round by round.
+    """
+
+    importances: Importances
+    shadows: Importances
+    rounds: np.ndarray
+    shadow_rounds: np.ndarray
+
+    def to_frame(self):
+        """A pandas.DataFrame, one row per feature, the most important first."""
+        frame = self.importances.to_frame()
+        order = np.argsort(-self.importances.values, kind="stable")
+        frame["shadow"] = self.shadows.values[order]
+        frame["shadow_standard_error"] = self.shadows.standard_error[order]
+        frame["largest_shadow"] = self.shadow_rounds.max(axis=0)[order]
+        return frame
+
+    def plot(self, ax=None, max_features=30):
+        """Bars of the features, and what their shadows reached: the mean, and all rounds.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+        max_features : int, default=30
+            Leave out all but so many of the most important; the title says so.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        ax = self.importances.plot(ax, max_features)
+        values = self.importances.values
+        shown = np.argsort(-values, kind="stable")[:max_features][::-1]
+        position = np.arange(len(shown))
+        low, high = (
+            self.shadow_rounds[:, shown].min(axis=0),
+            self.shadow_rounds[:, shown].max(axis=0),
+        )
+        ax.hlines(position, low, high, color="#d98032", linewidth=4, alpha=0.5, zorder=3)
+        ax.plot(
+            self.shadows.values[shown], position, "D", color="#a85510", markersize=4, zorder=4,
+            linestyle="none", label="its shadow: mean, and range over rounds",
+        )  # fmt: skip
+        ax.axvline(
+            self.shadow_rounds.max(axis=1).mean(), color="#a85510", linestyle="--", linewidth=1,
+            label="largest shadow of all features, mean over rounds",
+        )  # fmt: skip
+        ax.legend(loc="lower right", frameon=False, fontsize="small")
+        return ax
+
+    def __repr__(self):
+        order = np.argsort(-self.importances.values, kind="stable")
+        leaders = ", ".join(
+            f"{self.importances.feature_names[j]} {self.importances.values[j]:.4g} "
+            f"(shadow {self.shadows.values[j]:.2g})"
+            for j in order[:5]
+        )
+        more = ", ..." if len(order) > 5 else ""
+        return f"<Shadows of {self.importances.measure}: {leaders}{more}>"
+
+
+def shadow(
+    forest, X, y, *, measure=None, n_rounds=10, random_state=None, n_jobs=None, verbose=0,
+    callback=None,
+):  # fmt: skip
+    """Importance of every feature beside that of a noise copy of it.
+
+    In every round the rows of the whole table are permuted once and stand beside it as so many
+    further columns, its shadows: they have the distribution of the features and their
+    correlations among each other, and no information about y (Kursa and Rudnicki 2010, who permute
+    each column by itself). The forest is refitted on both and measured.
+
+    Parameters
+    ----------
+    forest : fitted random forest, ours or scikit-learn's
+        Refits are made by our trees.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The table the forest was fitted on.
+    y : array-like of shape (n_samples,)
+    measure : callable, default=None
+        `measure(forest, X, y)` returns Importances of every column; exact `oob_permutation` with
+        the Brier score or squared error by default. (Of `mdi`: `lambda forest, X, y: mdi(forest)`.)
+    n_rounds : int, default=10
+        Refits; at least 2.
+    random_state : int, RandomState instance or None, default=None
+        Of the permutations and the refits.
+    n_jobs : int, default=None
+        Threads; the result does not depend on it.
+    verbose, callback
+        See `forest.progress.Watch`; a step is a refit.
+
+    Returns
+    -------
+    Shadows
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the forest cannot be refitted (see `Refits.of`), or what `measure` raises.
+    """
+    if n_rounds < 2:
+        raise ValueError(f"n_rounds={n_rounds} must be at least 2, to have a standard error.")
+    rounds, shadow_rounds, example = play(
+        forest, X, y, measure, n_rounds, random_state, n_jobs, verbose, callback
+    )
+    names = names_of(forest)
+    return Shadows(
+        _mean_of(rounds, names, example),
+        _mean_of(shadow_rounds, np.array([f"{name} (shadow)" for name in names], object), example),
+        rounds,
+        shadow_rounds,
+    )
+
+
+def play(forest, X, y, measure, n_rounds, random_state, n_jobs, verbose, callback):
+    """Refit with shadows, and measure; the parameters are those of `shadow`.
+
+    Returns
+    -------
+    rounds, shadow_rounds : ndarray of shape (n_rounds, n_features), float64
+    example : Importances
+        Of the last refit.
+    """
+    refits = Refits.of(forest, X, y)
+    X = check_rows(forest, X)  # numbers: a DataFrame's categories as codes
+    model = refits.model
+    if getattr(model, "categorical_features", None) is not None:
+        model.set_params(categorical_features=np.tile(forest.is_categorical_, 2))
+    if model.monotonic_cst is not None:
+        model.set_params(monotonic_cst=np.tile(model.monotonic_cst, 2))
+    refits = Refits(model, X, refits.y, refits.weight)
+    measure = default_measure(forest) if measure is None else measure
+    n_samples, n_features = X.shape
+
+    def play_one(seed):
+        stream = np.random.RandomState(seed)
+        shadows = X[stream.permutation(n_samples)]
+        both = hstack((X, shadows)).tocsr() if issparse(X) else np.hstack((X, shadows))
+        found = measure(*refits.fit(stream.randint(np.iinfo(np.int32).max), X=both))
+        if found.values.shape != (2 * n_features,):
+            raise ValueError(
+                f"measure gave {len(found.values)} importances of {2 * n_features} columns; a "
+                "shadow is that of a single column: measure without groups."
+            )
+        return replace(found, per_tree=None, per_row=None)
+
+    seeds = seeds_of(random_state, n_rounds)
+    found = for_each(play_one, seeds, n_jobs, verbose, callback)
+    values = np.array([each.values for each in found])
+    return values[:, :n_features], values[:, n_features:], found[-1]
+
+
+def _mean_of(rounds, names, example):
+    return Importances(
+        example.measure, rounds.mean(axis=0), rounds.std(axis=0, ddof=1) / np.sqrt(len(rounds)),
+        None, names, unit=example.unit, uncertainty="over refits with shadows",
+        bias=f"{BIAS} {example.bias}",
+    )  # fmt: skip

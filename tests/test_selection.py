@@ -1,0 +1,194 @@
+"""Shadows and what is selected by them: against loops, by hand-made hits, as a transformer."""
+
+import matplotlib
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+from scipy.stats import binomtest
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier as PeerClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from forest import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+from importance import FeatureSelector, mdi, oob_permutation, select_features, shadow
+from importance.selection import decide, holm
+
+MAX = np.iinfo(np.int32).max
+
+
+def table(n=100, n_features=6, seed=0):
+    """Two features with information."""
+    rng = np.random.RandomState(seed)
+    X = rng.normal(size=(n, n_features)).astype(np.float32)
+    return X, 3 * X[:, 0] + 2 * X[:, 1] + rng.normal(size=n)
+
+
+# ----------------------------------------------------------------------------------- shadows
+
+
+def test_shadow_is_a_loop_of_refits_beside_permuted_rows():
+    X, y = table()
+    forest = RandomForestRegressor(6, random_state=0, monotonic_cst=[1, 0, 0, 0, 0, 0]).fit(X, y)
+    found = shadow(forest, X, y, n_rounds=3, random_state=4, n_jobs=2)
+    for i, seed in enumerate(np.random.RandomState(4).randint(MAX, size=3)):
+        stream = np.random.RandomState(seed)
+        both = np.hstack((X, X[stream.permutation(100)]))
+        refit = RandomForestRegressor(
+            6, random_state=stream.randint(MAX), monotonic_cst=[1, 0, 0, 0, 0, 0] * 2
+        ).fit(both, y)
+        values = oob_permutation(refit, both, y).values
+        np.testing.assert_array_equal(found.rounds[i], values[:6])
+        np.testing.assert_array_equal(found.shadow_rounds[i], values[6:])
+    np.testing.assert_allclose(found.importances.values, found.rounds.mean(axis=0))
+    np.testing.assert_allclose(
+        found.shadows.standard_error, found.shadow_rounds.std(axis=0, ddof=1) / np.sqrt(3)
+    )
+    assert found.importances.values[0] > 10 * np.abs(found.shadows.values).max()
+
+
+def test_shadow_of_categories_weights_and_sparse_tables():
+    pd = pytest.importorskip("pandas")
+    X, y = table()
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    frame["a"] = pd.qcut(frame["a"], 8, labels=list("stuvwxyz"))
+    forest = RandomForestRegressor(5, random_state=0, categorical_features=["a"])
+    forest.fit(frame, y, sample_weight=np.arange(1, 101))
+    found = shadow(forest, frame, y, n_rounds=3, random_state=0)
+    assert list(found.importances.feature_names) == list("abcdef")
+    assert found.shadows.feature_names[0] == "a (shadow)"
+    assert found.importances.values.argmax() == 0
+    X, y = np.where(np.abs(X) > 0.5, X, np.float32(0)), y > 0
+    dense, sparse = (
+        shadow(RandomForestClassifier(5, random_state=0).fit(t, y), t, y, random_state=0)
+        for t in (X, csr_matrix(X))
+    )
+    np.testing.assert_allclose(dense.rounds, sparse.rounds, rtol=1e-9)
+
+
+def test_shadow_shows_itself():
+    pytest.importorskip("pandas")
+    matplotlib.use("Agg")
+    X, y = table()
+    found = shadow(RandomForestRegressor(5, random_state=0).fit(X, y), X, y, random_state=0)
+    frame = found.to_frame()
+    assert list(frame.index[:2]) == ["x0", "x1"]
+    assert frame.loc["x3", "shadow"] == found.shadows.values[3]
+    assert frame.loc["x3", "largest_shadow"] == found.shadow_rounds[:, 3].max()
+    ax = found.plot(max_features=4)
+    order = np.argsort(-found.importances.values)[:4][::-1]
+    assert [t.get_text() for t in ax.get_yticklabels()] == [f"x{j}" for j in order]
+    marks = next(line for line in ax.lines if line.get_marker() == "D")
+    np.testing.assert_allclose(marks.get_xdata(), found.shadows.values[order])
+    assert "x0" in repr(found)
+    with pytest.raises(ValueError, match="n_rounds=1"):
+        shadow(RandomForestRegressor(5).fit(X, y), X, y, n_rounds=1)
+
+
+# --------------------------------------------------------------------------------- decisions
+
+
+@given(hits=st.lists(st.integers(0, 50), min_size=1, max_size=8), alpha=st.floats(0.01, 0.3))
+def test_decisions_by_the_binomial_distribution(hits, alpha):
+    """Against scipy's test of one half, corrected step by step."""
+    hits = np.array(hits)
+    p_values, decision = decide(hits, 50, alpha, "boruta")
+    doubled = {
+        side: [min(1.0, 2 * binomtest(int(h), 50, 0.5, alternative=side).pvalue) for h in hits]
+        for side in ("greater", "less")
+    }
+    expected = brute_holm(doubled["greater"])
+    np.testing.assert_allclose(p_values, expected, rtol=1e-9)
+    is_low = np.array(brute_holm(doubled["less"])) <= alpha
+    for j in range(len(hits)):
+        if p_values[j] <= alpha:
+            assert decision[j] == "confirmed"
+        else:
+            assert decision[j] == ("rejected" if is_low[j] else "tentative")
+    p_values, decision = decide(hits, 50, alpha, "maximum")
+    np.testing.assert_allclose(p_values, (1 + 50 - hits) / 51)
+    np.testing.assert_array_equal(decision == "confirmed", p_values <= alpha)
+
+
+def brute_holm(p):
+    """The smallest is multiplied by n, the next by n - 1, ...; none falls below the one before."""
+    adjusted, least = {}, 0.0
+    for place, j in enumerate(np.argsort(p, kind="stable")):
+        least = max(least, min(1.0, (len(p) - place) * p[j]))
+        adjusted[j] = least
+    return [adjusted[j] for j in range(len(p))]
+
+
+def test_holm_by_hand():
+    np.testing.assert_allclose(holm(np.array([0.04, 0.01, 0.03])), [0.06, 0.03, 0.06])
+
+
+@pytest.mark.parametrize("method", ["maximum", "boruta"])
+def test_all_relevant_features_are_found(method):
+    X, y = table()
+    X[:, 2] = X[:, 0]  # redundant, and relevant
+    forest = RandomForestRegressor(20, max_features=0.5, random_state=0).fit(X, y)
+    found = select_features(forest, X, y, method=method, n_rounds=25, random_state=0)
+    assert list(np.flatnonzero(found.confirmed)) == [0, 1, 2]
+    assert found.decision[3:].tolist().count("rejected") >= 2
+    expected = (found.rounds > found.best_shadow[:, np.newaxis]).sum(axis=0)
+    np.testing.assert_array_equal(found.hits, expected)
+    again = select_features(forest, X, y, method=method, n_rounds=25, random_state=0, n_jobs=2)
+    np.testing.assert_array_equal(found.rounds, again.rounds)
+    frame = found.to_frame()
+    assert frame.loc["x0", "decision"] == "confirmed"
+    assert frame["importance"].is_monotonic_decreasing
+    assert "x0" in repr(found)
+
+
+def test_any_measure_without_bootstrap():
+    X, y = table()
+    forest = ExtraTreesRegressor(10, random_state=0).fit(X, y)
+    found = select_features(
+        forest, X, y, measure=lambda forest, X, y: mdi(forest), n_rounds=19, random_state=0
+    )
+    assert found.confirmed[:2].all()
+
+
+def test_refusals():
+    X, y = table()
+    forest = RandomForestRegressor(3, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="play 19 at least"):
+        select_features(forest, X, y, n_rounds=18)
+    with pytest.raises(ValueError, match="method='minimum'"):
+        select_features(forest, X, y, method="minimum")
+    with pytest.raises(ValueError, match="alpha=1"):
+        select_features(forest, X, y, alpha=1.0)
+
+
+# ------------------------------------------------------------------------------- transformer
+
+
+@parametrize_with_checks(
+    [FeatureSelector(RandomForestClassifier(5, random_state=0), n_rounds=19, random_state=0)],
+    expected_failed_checks=lambda estimator: {
+        "check_fit2d_1sample": "of one row none is out of bag, and the error says that instead"
+    },
+)
+@pytest.mark.filterwarnings("ignore:No features were selected")
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_selector_in_a_pipeline():
+    pd = pytest.importorskip("pandas")
+    X, y = table()
+    X, y = pd.DataFrame(X, columns=list("abcdef")), np.where(y > 0, "yes", "no")
+    for kind in (RandomForestClassifier, PeerClassifier):
+        selector = FeatureSelector(kind(15, random_state=0), n_rounds=19, random_state=0)
+        model = make_pipeline(selector, RandomForestClassifier(5, random_state=0))
+        model.set_output(transform="pandas")
+        model.fit(X, y)
+        assert list(model[0].get_feature_names_out()) == ["a", "b"]
+        assert model[-1].n_features_in_ == 2
+        assert model.score(X, y) > 0.8
+        assert list(model[0].transform(X).columns) == ["a", "b"]
+    loose = clone(selector).set_params(keep_tentative=True).fit(X, y)
+    np.testing.assert_array_equal(loose.get_support(), loose.selection_.decision != "rejected")
