@@ -11,7 +11,6 @@ BENCHMARKS = {
     "voting": ["table"],
     "intervals": ["table", "pinball_table", "race_table"],
     "forest": ["table", "curve_table", "partition_table"],
-    "intervals": ["table", "race_table"],
     "calibration": ["table"],
     "startup": ["table"],
     "identity": ["table", "matrix_table"],

@@ -59,7 +59,7 @@ def correlation_groups(X, threshold=0.7, *, method="complete"):
     numbers, positions = _numbers(X)
     if len(positions) < 2:
         return {}
-    cluster = _cluster(np.abs(_rank_correlation(numbers)), threshold, method)
+    cluster = _cluster(np.abs(rank_correlation(numbers)), threshold, method)
     groups = {}
     for j, c in zip(positions, cluster, strict=True):
         groups.setdefault(c, []).append(labels[j])
@@ -147,7 +147,7 @@ def _numbers(X):
     return check_array(part, dtype=np.float64, ensure_all_finite="allow-nan"), positions
 
 
-def _rank_correlation(X):
+def rank_correlation(X):
     """Spearman's rank correlation of every pair of columns; 0 where one does not vary."""
     from scipy.stats import rankdata  # slow to import
 

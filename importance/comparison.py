@@ -1,0 +1,207 @@
+"""All measures of one forest side by side, and what their differences mean, in words."""
+
+from dataclasses import dataclass
+from textwrap import fill
+
+import numpy as np
+from scipy.sparse import issparse
+
+from importance.adopt import adopt
+from importance.advice import advise
+from importance.debiased import unbiased_mdi
+from importance.drop_column import drop_column
+from importance.find_groups import correlation_groups, rank_correlation
+from importance.groups import parse_groups
+from importance.impurity import mdi
+from importance.permutation import oob_permutation
+from importance.plots import (
+    HEADROOM,
+    ROW_HEIGHT,
+    draw_bars,
+    plot_clusters,
+    plot_ranks,
+    ranks_of,
+)
+from importance.shap import mean_absolute_shap
+
+MEASURES = {
+    "mdi": lambda fitted, table, options: mdi(fitted),
+    "unbiased_mdi": lambda fitted, table, options: unbiased_mdi(
+        fitted, *table, n_jobs=options["n_jobs"]
+    ),
+    "oob_permutation": lambda fitted, table, options: oob_permutation(fitted, *table, **options),
+    "drop_column": lambda fitted, table, options: drop_column(fitted, *table, **options),
+    "mean_absolute_shap": lambda fitted, table, options: mean_absolute_shap(fitted, table[0]),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What several measures say of the same forest.
+
+    Attributes
+    ----------
+    results : dict of str to Importances
+        By name of the measure.
+    groups : list of importance.groups.Group
+        Every feature in one, correlated ones together.
+    jointly : Importances or None
+        Out-of-bag permutation of the groups; None where no features are correlated, or permutation
+        was not asked for.
+    correlation : ndarray of shape (n_features, n_features), float64, or None
+        Rank correlations; None for sparse tables.
+    n_distinct : ndarray of shape (n_features,), int64
+        Distinct values of every feature.
+    warnings : list of str
+        What to mind.
+    """
+
+    results: dict
+    groups: list
+    jointly: object
+    correlation: np.ndarray | None
+    n_distinct: np.ndarray
+    warnings: list
+
+    @property
+    def feature_names(self):
+        """(n_features,) str"""
+        return next(iter(self.results.values())).feature_names
+
+    def to_frame(self):
+        """A pandas.DataFrame: a row per feature, and value, standard error and rank per measure.
+
+        Sorted by the out-of-bag permutation importance, or else by the first measure.
+        """
+        import pandas as pd
+
+        columns = {}
+        for name, result in self.results.items():
+            columns[name, "importance"] = result.values
+            columns[name, "standard_error"] = result.standard_error
+            columns[name, "rank"] = ranks_of(result.values)
+        frame = pd.DataFrame(columns, index=pd.Index(self.feature_names, name="feature"))
+        return frame.iloc[np.argsort(-self._leading.values, kind="stable")]
+
+    @property
+    def _leading(self):
+        return self.results.get("oob_permutation", next(iter(self.results.values())))
+
+    def plot(self, max_features=20):
+        """Bars of every measure beside each other, features in one order.
+
+        Parameters
+        ----------
+        max_features : int, default=20
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        import matplotlib.pyplot as plt
+
+        shown = np.argsort(-self._leading.values, kind="stable")[:max_features][::-1]
+        figure, axes = plt.subplots(
+            1, len(self.results), sharey=True, squeeze=False, layout="constrained",
+            figsize=(2.2 + 2.3 * len(self.results), HEADROOM + ROW_HEIGHT * len(shown)),
+        )  # fmt: skip
+        for ax, (name, result) in zip(axes[0], self.results.items(), strict=True):
+            draw_bars(ax, result, shown, result.standard_error[shown])
+            ax.set_title(name, fontsize=10)
+            ax.set_xlabel(fill(f"{result.unit} (± 1 standard error {result.uncertainty})", 30))
+            ax.xaxis.label.set_fontsize(7)
+        return figure
+
+    def plot_ranks(self, ax=None, max_features=25):
+        """The ranks by every measure, joined by lines; see `importance.plots.plot_ranks`."""
+        return plot_ranks(self.results, ax, max_features)
+
+    def plot_clusters(self, ax=None, max_features=60):
+        """Rank correlations of the features; see `importance.plots.plot_clusters`."""
+        if self.correlation is None:
+            raise ValueError("Rank correlations of sparse tables are not computed.")
+        return plot_clusters(self.correlation, self.feature_names, ax, max_features)
+
+    def __repr__(self):
+        order = np.argsort(-self._leading.values, kind="stable")[:10]
+        width = max(len(str(self.feature_names[j])) for j in order)
+        lines = [" " * width + "".join(f"  {name:>20}" for name in self.results)]
+        for j in order:
+            cells = (
+                f"  {result.values[j]:>11.4g} ± {result.standard_error[j]:<6.2g}"
+                for result in self.results.values()
+            )
+            lines.append(f"{self.feature_names[j]:<{width}}" + "".join(cells))
+        if len(self.feature_names) > len(order):
+            lines.append(f"... {len(self.feature_names) - len(order)} more")
+        return "\n".join([*lines, *(f"! {text}" for text in self.warnings)])
+
+
+def compare(forest, X, y, *, measures=None, loss=None, correlated=0.7, n_jobs=None):
+    """All measures of a forest in one table, with warnings in words.
+
+    Parameters
+    ----------
+    forest : fitted random forest, ours or scikit-learn's
+        With bootstrap=True.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The table the forest was fitted on.
+    y : array-like of shape (n_samples,)
+    measures : sequence of str, default=None
+        Of "mdi", "unbiased_mdi", "oob_permutation", "drop_column" (a refit per feature) and
+        "mean_absolute_shap"; the first four by default, and the last where shap is installed and
+        can explain the forest.
+    loss : str, default=None
+        Of "oob_permutation" and "drop_column".
+    correlated : float, default=0.7
+        Features whose rank correlation is that strong are also permuted together.
+    n_jobs : int, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    TypeError, ValueError
+        As the measures do; or if one is not known.
+    """
+    chosen = list(MEASURES)[:4] if measures is None else list(measures)
+    unknown = sorted(set(chosen) - set(MEASURES))
+    if unknown or not chosen:
+        raise ValueError(f"measures={unknown} are not known; choose of {list(MEASURES)}.")
+    fitted = adopt(forest, X, y)
+    options = {"loss": loss, "n_jobs": n_jobs}
+    results = {name: MEASURES[name](forest, (X, y), options) for name in chosen}
+    if measures is None and (shares := mean_absolute_shap(forest, X, missing_ok=True)) is not None:
+        results["mean_absolute_shap"] = shares
+    names = next(iter(results.values())).feature_names
+    correlation, groups, jointly = None, parse_groups(None, names), None
+    if not issparse(fitted.X):
+        correlation = rank_correlation(fitted.X)
+        is_category = getattr(forest, "is_categorical_", np.zeros(len(names), bool))
+        correlation[is_category] = correlation[:, is_category] = 0.0  # codes have no order
+        numbers = np.flatnonzero(~is_category)
+        found = correlation_groups(fitted.X[:, numbers], correlated).values()
+        found = [numbers[columns] for columns in found]
+        groups = parse_groups(found, names)
+        if len(groups) < len(names) and "oob_permutation" in results:
+            jointly = oob_permutation(forest, X, y, groups=found, **options)
+    n_distinct = _count_distinct(fitted.X)
+    comparison = Comparison(results, groups, jointly, correlation, n_distinct, [])
+    comparison.warnings.extend(advise(comparison, correlated))
+    return comparison
+
+
+def _count_distinct(X):
+    """Distinct values of every column; missing ones are one."""
+    columns = X.tocsc() if issparse(X) else X
+    found = np.empty(X.shape[1], np.int64)
+    for j in range(X.shape[1]):
+        if issparse(X):
+            values = columns.data[columns.indptr[j] : columns.indptr[j + 1]]
+            found[j] = len(np.unique(values)) + (len(values) < X.shape[0])
+        else:
+            found[j] = len(np.unique(columns[:, j]))
+    return found

@@ -1,0 +1,182 @@
+"""The comparison of measures: its table, its warnings, and that its pictures can be read."""
+
+from itertools import pairwise
+
+import matplotlib
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.ensemble import RandomForestClassifier as PeerClassifier
+
+from forest import RandomForestClassifier, RandomForestRegressor
+from importance import compare, drop_column, mdi, oob_permutation, unbiased_mdi
+from importance.plots import plot_clusters, plot_ranks
+
+matplotlib.use("Agg")
+BARE = ("mdi", "unbiased_mdi", "oob_permutation", "drop_column")
+
+
+@pytest.fixture(scope="module")
+def lessons():
+    """x decides; its copy says the same; an id says nothing and has a value per row."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.RandomState(0)
+    n = 600
+    x, other = rng.normal(size=n), rng.normal(size=n)
+    frame = pd.DataFrame(
+        {
+            "x": x,
+            "copy": x + 0.02 * rng.normal(size=n),
+            "other": np.round(other),
+            "user_id": rng.permutation(n).astype(float),
+            "coin": rng.randint(2, size=n),
+        }
+    )
+    y = (x + 0.5 * other + rng.normal(size=n) > 0).astype(int)
+    forest = RandomForestClassifier(60, random_state=0, max_features=2).fit(frame, y)
+    return forest, frame, y, compare(forest, frame, y, measures=BARE)
+
+
+def test_the_table_holds_every_measure(lessons):
+    forest, frame, y, comparison = lessons
+    table = comparison.to_frame()
+    assert next(iter(table.index)) in ("x", "copy")
+    measures = (
+        mdi(forest), unbiased_mdi(forest, frame, y), oob_permutation(forest, frame, y),
+        drop_column(forest, frame, y),
+    )  # fmt: skip
+    for name, result in zip(BARE, measures, strict=True):
+        found = table[name].loc[list(frame.columns)]
+        np.testing.assert_allclose(found["importance"], result.values, rtol=1e-12)
+        np.testing.assert_allclose(found["standard_error"], result.standard_error, rtol=1e-12)
+        order = np.argsort(-result.values, kind="stable")
+        assert list(found["rank"].iloc[order]) == [1, 2, 3, 4, 5]
+
+
+def test_warnings_in_words(lessons):
+    comparison = lessons[-1]
+    text = "\n".join(comparison.warnings)
+    assert "MDI ranks user_id" in text
+    assert "600 distinct values" in text
+    assert "x and copy share their importance: Spearman 1.00; as a group" in text
+    assert "coin" in text.partition("told from noise")[2]
+    for warning in comparison.warnings:
+        assert warning in repr(comparison)
+
+
+def test_no_warning_without_a_reason():
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(400, 2))
+    y = 3 * X[:, 0] + X[:, 1]
+    forest = RandomForestRegressor(60, random_state=0).fit(X, y)
+    assert compare(forest, X, y, measures=BARE).warnings == []
+
+
+def test_adopted_forests_and_choice_of_measures():
+    X, y = load_iris(return_X_y=True)
+    ours = RandomForestClassifier(10, random_state=0).fit(X, y)
+    theirs = PeerClassifier(10, random_state=0).fit(X, y)
+    a, b = (compare(f, X, y, measures=("oob_permutation", "mdi")) for f in (ours, theirs))
+    assert list(a.results) == ["oob_permutation", "mdi"]
+    for name in a.results:
+        np.testing.assert_allclose(a.results[name].values, b.results[name].values, atol=1e-12)
+    with pytest.raises(ValueError, match=r"'votes'.* not known"):
+        compare(ours, X, y, measures=["votes"])
+    with pytest.raises(ValueError, match="not the table"):
+        compare(ours, X[::-1], y[::-1])
+
+
+def test_shap_is_a_column_where_it_is_installed():
+    pytest.importorskip("shap", reason="shap is not installed (extra bridge)")
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, y)
+    comparison = compare(forest, X, y)
+    assert comparison.results["mean_absolute_shap"].values.argmax() in (2, 3)
+
+
+def heights_of_labels(figure, axis):
+    figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in axis.get_ticklabels() if label.get_text()]
+    boxes.sort(key=lambda box: box.y0)
+    return boxes
+
+
+def assert_readable(figure, axis):
+    """No label of a feature runs into the next."""
+    boxes = heights_of_labels(figure, axis)
+    assert len(boxes) > 1
+    for below, above in pairwise(boxes):
+        assert below.y1 <= above.y0 + 0.5
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """100 features with long names."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(200, 100))
+    X[:, 1] = X[:, 0] + 0.1 * rng.normal(size=200)
+    frame = pd.DataFrame(X, columns=[f"a rather long name of feature {j}" for j in range(100)])
+    y = X[:, 0] + X[:, 5] ** 2 + 0.5 * rng.normal(size=200)
+    forest = RandomForestRegressor(20, random_state=0, max_features=0.3).fit(frame, y)
+    return frame, oob_permutation(forest, frame, y, per_row=True), mdi(forest)
+
+
+@pytest.mark.parametrize("kind", ["bars", "trees", "rows"])
+def test_a_hundred_features_can_be_read(wide, kind):
+    frame, result, _ = wide
+    options = {"X": frame} if kind == "rows" else {}
+    ax = result.plot(kind, max_features=100, **options)
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    order = np.argsort(-result.values, kind="stable")
+    assert labels[::-1] == list(result.feature_names[order])
+    assert_readable(ax.figure, ax.yaxis)
+    matplotlib.pyplot.close(ax.figure)
+
+
+def test_intervals_are_drawn(wide):
+    _, result, _ = wide
+    ax = result.plot(max_features=3, level=0.9)
+    drawn = ax.containers[0].errorbar.lines[2][0].get_segments()
+    order = np.argsort(-result.values, kind="stable")[:3][::-1]
+    np.testing.assert_allclose(
+        [[segment[0, 0], segment[1, 0]] for segment in drawn], result.interval(0.9)[order]
+    )
+    matplotlib.pyplot.close(ax.figure)
+
+
+def test_ranks_and_clusters(wide):
+    frame, permutation, impurity = wide
+    ax = plot_ranks({"oob_permutation": permutation, "mdi": impurity}, max_features=10)
+    assert len(ax.lines) == 10
+    best = permutation.values.argmax()
+    assert {text.get_text() for text in ax.texts} >= {permutation.feature_names[best]}
+    matplotlib.pyplot.close(ax.figure)
+    correlation = np.corrcoef(frame.to_numpy().T)
+    ax = plot_clusters(correlation, frame.columns, max_features=60)
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    places = [labels.index(frame.columns[j]) for j in (0, 1)]
+    assert abs(places[0] - places[1]) == 1  # correlated features stand side by side
+    assert_readable(ax.figure, ax.yaxis)
+    matplotlib.pyplot.close(ax.figure)
+
+
+def test_a_figure_of_all_measures(lessons):
+    comparison = lessons[-1]
+    figure = comparison.plot()
+    assert [ax.get_title() for ax in figure.axes] == list(BARE)
+    assert_readable(figure, figure.axes[0].yaxis)
+    matplotlib.pyplot.close(figure)
+
+
+def test_pictures_that_cannot_be_drawn():
+    X, y = load_breast_cancer(return_X_y=True)
+    result = oob_permutation(RandomForestClassifier(3, random_state=0).fit(X, y), X, y)
+    with pytest.raises(ValueError, match="per_row=True"):
+        result.plot("rows")
+    with pytest.raises(ValueError, match="kind='pie'"):
+        result.plot("pie")
+    with pytest.raises(ValueError, match="standard errors"):
+        result.interval(over="the moon")
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        result.interval(95)
