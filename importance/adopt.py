@@ -11,6 +11,7 @@ from cart.packed import pack
 from cart.target import encode_known_labels
 from cart.training import check_rows, check_sample_weight, encode_columns
 from cart.traverse import leaf_ids
+from forest.grow import bytes_of
 from forest.training_rows import fingerprint
 from forest.weights import balance_subsample
 
@@ -35,6 +36,10 @@ class FittedForest:
     X: object
     codes: np.ndarray
     weight: np.ndarray
+
+    def __sizeof__(self):
+        # Dask ships objects that say they are large once, small ones with every task.
+        return bytes_of(self.X, self.codes)
 
     @cached_property
     def trees(self):
