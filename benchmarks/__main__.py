@@ -19,6 +19,7 @@ COMMANDS = {
     "voting": "score the voting rules, out of bag and on fresh rows",
     "intervals": "study the coverage of intervals, and race quantile forests",
     "calibration": "check p-values and intervals of importances on generated tables",
+    "importance": "check importances against their definitions, and time them",
     "lessons": "study and draw the five traps of docs/importance.md",
     "startup": "time compilation and the start of a process",
     "identity": "count the trees that are scikit-learn's, node for node",

@@ -11,6 +11,7 @@ BENCHMARKS = {
     "voting": ["table"],
     "intervals": ["table", "pinball_table", "race_table"],
     "forest": ["table", "curve_table", "partition_table"],
+    "importance": ["table", "speed_table"],
     "calibration": ["table"],
     "startup": ["table"],
     "identity": ["table", "matrix_table"],
