@@ -66,6 +66,8 @@ def test_predictions_are_the_same_there_and_back(model, case, there):
         "voting": "soft",
         "final_estimator": None,
         "callback": None,
+        "max_time": None,
+        "max_memory": None,
     }
     assert ours_only | other.get_params() == ours_only | fitted.get_params()
     for model in (other, back(other)):

@@ -163,8 +163,8 @@ def test_an_unused_feature_has_exactly_zero(seed):
     rng = np.random.RandomState(seed)
     X = rng.normal(size=(40, 4))
     X[:, 2] = 7.0
-    forest = RandomForestRegressor(5, random_state=seed).fit(X, X[:, 0] + rng.normal(size=40))
-    y = X[:, 0]
+    y = X[:, 0] + rng.normal(size=40)
+    forest = RandomForestRegressor(5, random_state=seed).fit(X, y)
     for n_repeats in (None, 2):
         result = oob_permutation(forest, X, y, n_repeats=n_repeats, random_state=0)
         assert result.values[2] == 0.0
