@@ -174,12 +174,21 @@ def _count_levels(left, right, waiting):
 
 
 @inline_kernel
-def _divide(walked, node, rows, start, end):
+def _test_of(walked, node):
+    """What a split asks of rows: their values, then what decides; see `_divide`."""
+    return (
+        walked.columns[walked.slot[node]],
+        walked.threshold[node],
+        walked.missing_left[node] != 0,
+        walked.list_start[node],
+        walked.lists,
+    )
+
+
+@inline_kernel
+def _divide(test, rows, start, end):
     """Bring rows[start:end] into the order left | right; return where the right side begins."""
-    values = walked.columns[walked.slot[node]]
-    threshold = walked.threshold[node]
-    missing_left = walked.missing_left[node] != 0
-    first = walked.list_start[node]
+    values, threshold, missing_left, first, lists = test
     # Places as unsigned numbers: numba asks of all others whether they count from the end.
     middle = np.uint64(start)
     if first >= 0:
@@ -191,7 +200,7 @@ def _divide(walked, node, rows, start, end):
             if np.isnan(x):
                 middle += np.uint64(missing_left)
             else:
-                middle += np.uint64(is_in_left_subset(walked.lists, first, x))
+                middle += np.uint64(is_in_left_subset(lists, first, x))
     elif missing_left:
         for i in range(np.uint64(start), np.uint64(end)):
             row = rows[i]
@@ -211,7 +220,7 @@ def _divide(walked, node, rows, start, end):
 def _divide_donors(walked, node, lists, owner, low, high):
     """The same of the donors that reach a node: behind those that go left."""
     if walked.listed[owner] >= 0:
-        return _divide(walked, node, lists[walked.listed[owner]], low, high)
+        return _divide(_test_of(walked, node), lists[walked.listed[owner]], low, high)
     donors = walked.donors[walked.slot[node]]
     threshold = walked.threshold[node]
     while low < high:
@@ -253,7 +262,7 @@ def _fill_losses(walked, loss, rows, stack, row_loss):
         start = stack.low[height]
         end = stack.high[height]
         while walked.left[node] != LEAF:
-            middle = _divide(walked, node, rows, start, end)
+            middle = _divide(_test_of(walked, node), rows, start, end)
             if start == middle:
                 node = np.int64(walked.right[node])
                 continue
@@ -278,6 +287,7 @@ def _divide_segments(
     here = segments.lines[line]
     left = segments.lines[below]
     right = segments.lines[below + 1]
+    test = _test_of(walked, node)
     n_left = 0
     n_right = 0
     for k in range(segments.count[line]):
@@ -292,7 +302,7 @@ def _divide_segments(
             n_left = _put(left, n_left, owner, start, end, goes_left)
             n_right = _put(right, n_right, owner, start, end, goes_right)
         if free != owner:
-            middle = _divide(walked, node, rows[free], start, end)
+            middle = _divide(test, rows[free], start, end)
             n_left = _put(left, n_left, free, start, middle, start < middle)
             n_right = _put(right, n_right, free, middle, end, middle < end)
     segments.count[below] = n_left
