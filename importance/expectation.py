@@ -17,34 +17,28 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit import entry_kernel, inline_kernel, kernel
-from cart.packed import breadth_first, is_in_left_subset
+from cart.nodes import LEAF
+from cart.packed import is_in_left_subset
 from importance import losses
 from importance.narrow import narrow
 
-# All that is asked of a node stands in one place.
-NODE = np.dtype(
-    [
-        ("threshold", np.float64),
-        ("left", np.int32),  # place of the left child, which the right one follows; a leaf's own
-        ("slot", np.int32),  # feature: its position among the features used
-        ("owner", np.int32),  # the feature's group: its position among the groups used
-        ("cut", np.int32),  # donors that go left, of those that are not missing
-        ("first", np.int32),  # where the subset begins in `lists`, see cart.packed.PackedWide; -1
-        ("missing_left", np.int32),  # 1 where missing values go left
-    ]
-)
-
 
 class WalkedTree(NamedTuple):
-    """A tree and its out-of-bag rows, prepared; nodes stand as in `cart.packed.breadth_first`."""
+    """A tree and its out-of-bag rows, prepared."""
 
-    nodes: np.ndarray  # (n_nodes,) NODE
-    lists: np.ndarray  # uint32: subsets of categories
+    left: np.ndarray  # (n_nodes,) int32: children_left
+    right: np.ndarray  # (n_nodes,) int32: children_right
+    slot: np.ndarray  # (n_nodes,) int32: feature, as its position among the features used
+    threshold: np.ndarray  # (n_nodes,) float64
+    missing_left: np.ndarray  # (n_nodes,) uint8: where missing values go
+    list_start: np.ndarray  # (n_nodes,) int64: of the subsets, as in cart.packed.PackedWide; -1
+    lists: np.ndarray  # uint32
     columns: np.ndarray  # (n_used, n_rows), of the dtype of X: values of the features used
+    donors: np.ndarray  # (n_used, n_rows): the same sorted, missing values last
+    owner: np.ndarray  # (n_used,) int64: a feature's group, as its position among the groups used
     groups: np.ndarray  # (n_owners,) int64: the groups used, ascending
     listed: np.ndarray  # (n_owners,) int64: which list of donors is the group's; -1: an interval
     reach: np.ndarray  # (n_owners, 3) int64: first donor, behind the last, how many are missing
-    n_levels: int
 
 
 class Stack(NamedTuple):
@@ -65,15 +59,15 @@ class Stack(NamedTuple):
 class Segments(NamedTuple):
     """The rows at a node, by what is free for them. A node and its sibling have a line each."""
 
-    count: np.ndarray  # (n_lines,) int64: segments in the line; the first `count` are set
-    owner: np.ndarray  # (n_lines, n_owners + 1) int64: free; the last one, n_owners, is none
-    start: np.ndarray  # (n_lines, n_owners + 1) int64: within row `owner` of the array of rows
-    end: np.ndarray
+    count: np.ndarray  # (n_lines,) int64: segments in the line
+    # (n_lines, n_owners + 2, 3) int64: the owner that is free, n_owners where none is, and where
+    # in its array of rows the segment starts and ends.
+    lines: np.ndarray
 
     @classmethod
     def create(cls, n_levels, n_owners):
-        shape = (2 * n_levels, n_owners + 1)
-        return cls(np.zeros(shape[0], np.int64), *(np.empty(shape, np.int64) for _ in range(3)))
+        n_lines = 2 * n_levels
+        return cls(np.zeros(n_lines, np.int64), np.empty((n_lines, n_owners + 2, 3), np.int64))
 
 
 def walk_tree(tree, X, rows, group_of):
@@ -91,29 +85,39 @@ def walk_tree(tree, X, rows, group_of):
     -------
     walked : WalkedTree
     values : ndarray of shape (n_nodes, n_values), float64
-        Values of the nodes, in the order of `walked`.
+        Values of the nodes.
     """
     tree, features, X = narrow(tree, X, rows)
-    order, left = breadth_first(tree)
     columns = np.ascontiguousarray(X.T)
     groups, owner = np.unique(group_of[features], return_inverse=True)
     is_listed = np.bincount(owner, minlength=len(groups)) > 1
-    list_start, lists = np.full(len(order), -1), np.empty(0, np.uint32)
+    list_start, lists = np.full(tree.node_count, -1), np.empty(0, np.uint32)
     if tree.categories is not None:
         list_start, lists = tree.categories.in_one(tree.is_subset)
         is_listed[owner[tree.feature[list_start >= 0]]] = True
-    n_present = len(rows) - np.isnan(columns).sum(axis=1)
+    donors = np.sort(columns, axis=1)
+    n_present = np.full(len(features), len(rows))
+    if len(rows) and np.isnan(donors[:, -1]).any():
+        n_present -= np.isnan(columns).sum(axis=1)
     reach = np.zeros((len(groups), 3), np.int64)
     reach[owner, 1] = np.where(is_listed[owner], len(rows), n_present)
     reach[:, 2] = len(rows) - reach[:, 1]
-    nodes = np.empty(len(order), NODE)
-    n_levels = _fill_nodes(
-        order, left, tree.feature, owner, tree.threshold, tree.missing_go_to_left, list_start,
-        np.sort(columns, axis=1), n_present, nodes,
-    )  # fmt: skip
-    listed = np.where(is_listed, np.cumsum(is_listed) - 1, -1)
-    values = tree.value.reshape(len(order), -1)[order]
-    return WalkedTree(nodes, lists, columns, groups, listed, reach, n_levels), values
+    walked = WalkedTree(
+        left=tree.children_left.astype(np.int32, copy=False),
+        right=tree.children_right.astype(np.int32, copy=False),
+        slot=tree.feature,
+        threshold=tree.threshold,
+        missing_left=tree.missing_go_to_left.astype(np.uint8, copy=False),
+        list_start=list_start,
+        lists=lists,
+        columns=columns,
+        donors=donors,
+        owner=owner,
+        groups=groups,
+        listed=np.where(is_listed, np.cumsum(is_listed) - 1, -1),
+        reach=reach,
+    )
+    return walked, tree.value.reshape(tree.node_count, -1)
 
 
 def expected_increase(walked, loss, by_row=False):
@@ -137,82 +141,95 @@ def expected_increase(walked, loss, by_row=False):
     if n_owners and n_rows:
         rows = np.empty((n_owners + 1, n_rows), np.uint32)
         rows[n_owners] = np.arange(n_rows)
-        donors = np.tile(rows[n_owners], (max(1, walked.listed.max() + 1), 1))
+        lists = np.tile(rows[n_owners], (max(1, walked.listed.max() + 1), 1))
+        waiting = np.empty((len(walked.left) // 2 + 2, 2), np.int64)
+        n_levels = _count_levels(walked.left, walked.right, waiting)
         _increase_of_all(
-            walked, loss, rows, donors, np.empty(n_rows), walked.reach.copy(),
-            np.zeros(n_owners, np.bool_), Stack.create(3 * walked.n_levels + 3),
-            Segments.create(walked.n_levels, n_owners), increase, of_rows,
+            walked, loss, rows, lists, np.empty(n_rows), walked.reach.copy(),
+            np.zeros(n_owners, np.bool_), Stack.create(3 * n_levels + 3),
+            Segments.create(n_levels, n_owners), increase, of_rows,
         )  # fmt: skip
     return (of_rows if by_row else increase) / max(1, n_rows)
 
 
 @entry_kernel
-def _fill_nodes(
-    order, left, slots, owners, thresholds, missing_left, list_start, donors, n_present, nodes
-):
-    """Write the nodes, count their levels; `donors` are the columns sorted, missing values last."""
+def _count_levels(left, right, waiting):
+    """Levels of a tree; `waiting` has room for every second node."""
     n_levels = 1
-    end_of_level = 1
-    n_placed = 1
-    for place in range(order.shape[0]):
-        if place == end_of_level:
-            n_levels += 1
-            end_of_level = n_placed
-        node = order[place]
-        here = nodes[place]
-        here["left"] = left[place]
-        if left[place] == place:
-            continue
-        n_placed = left[place] + 2
-        slot = slots[node]
-        threshold = thresholds[node]
-        here["threshold"] = threshold
-        here["slot"] = slot
-        here["owner"] = owners[slot]
-        here["first"] = list_start[node]
-        here["missing_left"] = missing_left[node]
-        cut = 0
-        n = n_present[slot]
-        while n > 0:
-            half = (n + 1) // 2
-            cut += half * (donors[slot, cut + half - 1] <= threshold)
-            n -= half
-        here["cut"] = cut
+    height = 1
+    waiting[0, 0] = 0
+    waiting[0, 1] = 1
+    while height > 0:
+        height -= 1
+        node = waiting[height, 0]
+        level = waiting[height, 1]
+        n_levels = max(n_levels, level)
+        if left[node] != LEAF:
+            waiting[height, 0] = right[node]
+            waiting[height, 1] = level + 1
+            waiting[height + 1, 0] = left[node]
+            waiting[height + 1, 1] = level + 1
+            height += 2
     return n_levels
 
 
 @inline_kernel
-def _divide(walked, here, rows, start, end):
+def _test_of(walked, node):
+    """What a split asks of rows: their values, then what decides; see `_divide`."""
+    return (
+        walked.columns[walked.slot[node]],
+        walked.threshold[node],
+        walked.missing_left[node] != 0,
+        walked.list_start[node],
+        walked.lists,
+    )
+
+
+@inline_kernel
+def _divide(test, rows, start, end):
     """Bring rows[start:end] into the order left | right; return where the right side begins."""
-    values = walked.columns[here["slot"]]
-    threshold = here["threshold"]
-    missing_left = here["missing_left"] != 0
-    first = here["first"]
-    middle = start
+    values, threshold, missing_left, first, lists = test
+    # Places as unsigned numbers: numba asks of all others whether they count from the end.
+    middle = np.uint64(start)
     if first >= 0:
-        for i in range(start, end):
+        for i in range(np.uint64(start), np.uint64(end)):
             row = rows[i]
             rows[i] = rows[middle]
             rows[middle] = row
             x = values[row]
-            middle += missing_left if np.isnan(x) else is_in_left_subset(walked.lists, first, x)
-        return middle
-    for i in range(start, end):
-        row = rows[i]
-        rows[i] = rows[middle]
-        rows[middle] = row
-        # A missing value is neither above nor below.
-        middle += not values[row] > threshold if missing_left else values[row] <= threshold
-    return middle
+            if np.isnan(x):
+                middle += np.uint64(missing_left)
+            else:
+                middle += np.uint64(is_in_left_subset(lists, first, x))
+    elif missing_left:
+        for i in range(np.uint64(start), np.uint64(end)):
+            row = rows[i]
+            rows[i] = rows[middle]
+            rows[middle] = row
+            middle += np.uint64(not values[row] > threshold)  # a missing value is not above
+    else:
+        for i in range(np.uint64(start), np.uint64(end)):
+            row = rows[i]
+            rows[i] = rows[middle]
+            rows[middle] = row
+            middle += np.uint64(values[row] <= threshold)
+    return np.int64(middle)
 
 
 @inline_kernel
-def _divide_donors(walked, here, donors, low, high):
+def _divide_donors(walked, node, lists, owner, low, high):
     """The same of the donors that reach a node: behind those that go left."""
-    line = walked.listed[here["owner"]]
-    if line >= 0:
-        return _divide(walked, here, donors[line], low, high)
-    return min(max(np.int64(here["cut"]), low), high)
+    if walked.listed[owner] >= 0:
+        return _divide(_test_of(walked, node), lists[walked.listed[owner]], low, high)
+    donors = walked.donors[walked.slot[node]]
+    threshold = walked.threshold[node]
+    while low < high:
+        middle = (low + high) // 2
+        if donors[middle] <= threshold:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @inline_kernel
@@ -227,12 +244,12 @@ def _push(stack, height, node, depth, line, low, high, missing):
 
 
 @inline_kernel
-def _add(segments, line, owner, start, end):
-    at = segments.count[line]
-    segments.owner[line, at] = owner
-    segments.start[line, at] = start
-    segments.end[line, at] = end
-    segments.count[line] = at + 1
+def _put(line, n, owner, start, end, is_kept):
+    """Write a segment behind the first n of a line; return how many there are with it."""
+    line[n, 0] = owner
+    line[n, 1] = start
+    line[n, 2] = end
+    return n + is_kept
 
 
 @kernel
@@ -244,51 +261,52 @@ def _fill_losses(walked, loss, rows, stack, row_loss):
         node = stack.node[height]
         start = stack.low[height]
         end = stack.high[height]
-        here = walked.nodes[node]
-        left = np.int64(here["left"])
-        while left != node:
-            middle = _divide(walked, here, rows, start, end)
-            node = left + 1
-            if start < middle:
-                if middle < end:
-                    height = _push(stack, height, node, 0, 0, middle, end, 0)
-                node = left
-                end = middle
-            here = walked.nodes[node]
-            left = np.int64(here["left"])
+        while walked.left[node] != LEAF:
+            middle = _divide(_test_of(walked, node), rows, start, end)
+            if start == middle:
+                node = np.int64(walked.right[node])
+                continue
+            if middle < end:
+                height = _push(stack, height, walked.right[node], 0, 0, middle, end, 0)
+            node = np.int64(walked.left[node])
+            end = middle
         for i in range(start, end):
             row_loss[rows[i]] = losses.at(loss, node, rows[i])
 
 
 @inline_kernel
-def _divide_segments(walked, here, rows, segments, line, below, is_met, goes_left, goes_right):
+def _divide_segments(
+    walked, node, rows, segments, line, owner, below, is_met, goes_left, goes_right
+):
     """Divide the segments of a node among its children, whose lines are `below` and the next.
 
     Those of the node's owner go to both sides, as far as donors do. An owner that was not met
     before begins with the rows that get to the node by their own values.
     """
     n_owners = rows.shape[0] - 1
-    owner = np.int64(here["owner"])
-    segments.count[below] = 0
-    segments.count[below + 1] = 0
+    here = segments.lines[line]
+    left = segments.lines[below]
+    right = segments.lines[below + 1]
+    test = _test_of(walked, node)
+    n_left = 0
+    n_right = 0
     for k in range(segments.count[line]):
-        free = segments.owner[line, k]
-        start = segments.start[line, k]
-        end = segments.end[line, k]
-        if free == n_owners and not is_met:
+        free = here[k, 0]
+        start = here[k, 1]
+        end = here[k, 2]
+        is_new = free == n_owners and not is_met
+        if is_new:
             for i in range(start, end):
                 rows[owner, i] = rows[n_owners, i]
-        if free == owner or (free == n_owners and not is_met):
-            if goes_left:
-                _add(segments, below, owner, start, end)
-            if goes_right:
-                _add(segments, below + 1, owner, start, end)
+        if is_new or free == owner:
+            n_left = _put(left, n_left, owner, start, end, goes_left)
+            n_right = _put(right, n_right, owner, start, end, goes_right)
         if free != owner:
-            middle = _divide(walked, here, rows[free], start, end)
-            if start < middle:
-                _add(segments, below, free, start, middle)
-            if middle < end:
-                _add(segments, below + 1, free, middle, end)
+            middle = _divide(test, rows[free], start, end)
+            n_left = _put(left, n_left, free, start, middle, start < middle)
+            n_right = _put(right, n_right, free, middle, end, middle < end)
+    segments.count[below] = n_left
+    segments.count[below + 1] = n_right
 
 
 @kernel
@@ -296,23 +314,23 @@ def _judge_leaf(walked, loss, leaf, rows, row_loss, reach, segments, line, incre
     """Add what the rows in a leaf lose beyond the loss of their own leaf, times the donors."""
     n_owners = reach.shape[0]
     for k in range(segments.count[line]):
-        owner = segments.owner[line, k]
+        owner = segments.lines[line, k, 0]
         if owner == n_owners:
             continue
         n_donors = reach[owner, 1] - reach[owner, 0] + reach[owner, 2]
+        mine = rows[owner, segments.lines[line, k, 1] : segments.lines[line, k, 2]]
         beyond = 0.0
-        for i in range(segments.start[line, k], segments.end[line, k]):
-            row = rows[owner, i]
-            difference = losses.at(loss, leaf, row) - row_loss[row]
-            beyond += difference
-            if of_rows.shape[0] > 0:
-                of_rows[owner, row] += n_donors * difference
+        for row in mine:
+            beyond += losses.at(loss, leaf, row) - row_loss[row]
+        if of_rows.shape[0] > 0:
+            for row in mine:
+                of_rows[owner, row] += n_donors * (losses.at(loss, leaf, row) - row_loss[row])
         increase[owner] += n_donors * beyond
 
 
 @entry_kernel
 def _increase_of_all(
-    walked, loss, rows, donors, row_loss, reach, is_met, stack, segments, increase, of_rows
+    walked, loss, rows, lists, row_loss, reach, is_met, stack, segments, increase, of_rows
 ):
     """Sums over rows and donors of the loss beyond that of the row's own leaf.
 
@@ -321,7 +339,7 @@ def _increase_of_all(
     """
     n_owners = reach.shape[0]
     _fill_losses(walked, loss, rows[n_owners], stack, row_loss)
-    _add(segments, 0, n_owners, 0, rows.shape[1])
+    segments.count[0] = _put(segments.lines[0], 0, n_owners, 0, rows.shape[1], True)
     height = _push(stack, 0, 0, 0, 0, 0, 0, 0)
     while height > 0:
         height -= 1
@@ -334,31 +352,29 @@ def _increase_of_all(
             reach[owner, 1] = stack.high[height]
             reach[owner, 2] = stack.missing[height]
             continue
-        here = walked.nodes[node]
-        left = np.int64(here["left"])
-        if left == node:
+        if walked.left[node] == LEAF:
             _judge_leaf(
                 walked, loss, node, rows, row_loss, reach, segments, line, increase, of_rows
             )
             continue
         depth = stack.depth[height] + 1
-        owner = np.int64(here["owner"])
+        owner = walked.owner[walked.slot[node]]
         low = reach[owner, 0]
         high = reach[owner, 1]
         missing = reach[owner, 2]
-        cut = _divide_donors(walked, here, donors, low, high)
-        missing_left = missing * here["missing_left"]
+        cut = _divide_donors(walked, node, lists, owner, low, high)
+        missing_left = missing if walked.missing_left[node] else 0
         missing_right = missing - missing_left
         _divide_segments(
-            walked, here, rows, segments, line, 2 * depth, is_met[owner],
+            walked, node, rows, segments, line, owner, 2 * depth, is_met[owner],
             cut - low + missing_left > 0, high - cut + missing_right > 0,
         )  # fmt: skip
         # What comes last is pushed first: left, right, and the donors as they were.
         change = -1 - owner
         height = _push(stack, height, change, 0, is_met[owner], low, high, missing)
         if segments.count[2 * depth + 1] > 0:
-            height = _push(stack, height, left + 1, depth, 2 * depth + 1, 0, 0, 0)
+            height = _push(stack, height, walked.right[node], depth, 2 * depth + 1, 0, 0, 0)
             height = _push(stack, height, change, 0, 1, cut, high, missing_right)
         if segments.count[2 * depth] > 0:
-            height = _push(stack, height, left, depth, 2 * depth, 0, 0, 0)
+            height = _push(stack, height, walked.left[node], depth, 2 * depth, 0, 0, 0)
             height = _push(stack, height, change, 0, 1, low, cut, missing_left)
