@@ -251,17 +251,21 @@ def _of_batch(fitted, batch, groups, chosen, make_loss, lend):
 
 def _lend_in_cells(levels, sets, g, tree, rows, walked, cuts):
     """Who exchanges values of group g with whom in a tree: an Exchange."""
-    bins = []
     for column in sets[g]:
-        slot = np.searchsorted(walked.features, column)
-        is_used = slot < len(walked.features) and walked.features[slot] == column
-        if column in levels:
-            bins.append(levels[column]._replace(number=levels[column].number[rows]))
-        elif is_used:
-            if column not in cuts:
-                cuts[column] = cut_by_tree(tree, column, walked.columns[slot])
-            bins.append(cuts[column])
-    return exchange_within(bins, len(rows))
+        if column not in cuts:
+            cuts[column] = _cut(levels, column, tree, rows, walked)
+    bins = [cuts[column] for column in sets[g]]
+    return exchange_within([cut for cut in bins if cut is not None], len(rows))
+
+
+def _cut(levels, column, tree, rows, walked):
+    """Bins of a column, None where it is neither discrete nor used by the tree."""
+    if column in levels:
+        return levels[column]._replace(number=levels[column].number[rows])
+    slot = np.searchsorted(walked.features, column)
+    if slot == len(walked.features) or walked.features[slot] != column:
+        return None
+    return cut_by_tree(tree, column, walked.columns[slot])
 
 
 def _lend_to_neighbours(n_samples, nearest, g, tree, rows, walked, cuts):

@@ -13,6 +13,7 @@ MOST_VALUES = 20
 ROWS_A_VALUE = 10
 # Categories that neighbours can be told apart by: one column each.
 MOST_CATEGORIES = 64
+_MOST_CELLS = np.iinfo(np.int64).max // 2
 
 
 class Bins(NamedTuple):
@@ -37,9 +38,8 @@ def exchange_within(bins, n_rows):
     """
     cell, n_cells = np.zeros(n_rows, np.int64), 1
     for number, n_bins in bins:
-        if n_cells * n_bins > np.iinfo(np.int64).max // 2:
-            cell = np.unique(cell, return_inverse=True)[1]
-            n_cells = n_rows
+        if n_cells * n_bins > _MOST_CELLS:
+            cell, n_cells = np.unique(cell, return_inverse=True)[1], n_rows  # those that occur
         cell = cell * n_bins + number
         n_cells *= n_bins
     order = np.argsort(cell, kind="stable")
