@@ -95,11 +95,11 @@ def select_features(
     once, after it, so that no correction for looking at every round is needed.
 
     Boruta tests hits against one half. But rounds share the data: a feature without information
-    that looks like some in this sample does so in every round, and more rounds make it the more
-    certain. The most important of the features without information beats the best of as many
-    shadows in most rounds with probability 1/2, so about half of all tables without any
-    information have features confirmed, however small alpha is (`python -m benchmarks
-    calibration`). The default method therefore asks how often the best shadow is as large.
+    that looks like some in this sample does so in every round, and more rounds, or more trees,
+    make it the more certain, however small alpha is (`python -m benchmarks calibration --only
+    selection` counts how often). The default method therefore asks in how many rounds the best
+    shadow is as large. It is the stricter of the two: a weak feature is tentative rather than
+    confirmed.
 
     Parameters
     ----------

@@ -182,18 +182,18 @@ def test_refits_have_the_weights_of_the_fit():
 
 
 def test_p_values_are_uniform_without_information():
-    """A small version of `python -m benchmarks calibration`: the mean of p over 60 tables."""
+    """A small version of `python -m benchmarks calibration`: the mean of p over 30 tables."""
     p, family_wise = [], []
-    for seed in range(60):
+    for seed in range(30):
         rng = np.random.RandomState(seed)
         X, y = rng.normal(size=(24, 3)).astype(np.float32), rng.normal(size=24)
         forest = RandomForestRegressor(4, random_state=seed).fit(X, y)
         found = permutation_test(forest, X, y, n_repeats=9, random_state=seed)
         p.append(found.p_values[seed % 3])
         family_wise.append(found.family_wise.min())
-    error = np.sqrt(1 / 12 / 60)
+    error = np.sqrt(1 / 12 / 30)
     assert abs(np.mean(p) - 0.55) < 3 * error  # of 0.1, 0.2, ..., 1
-    assert np.mean(np.array(family_wise) <= 0.1) <= 0.1 + 3 * np.sqrt(0.09 / 60)
+    assert np.mean(np.array(family_wise) <= 0.1) <= 0.1 + 3 * np.sqrt(0.09 / 30)
 
 
 # --------------------------------------------------------------------- held out, and janitza
@@ -246,6 +246,21 @@ def test_janitza_finds_a_needle():
     assert found.family_wise is None
     assert "family_wise" not in found.to_frame()
     assert f"mirrored null of {len(mirrored)}" in repr(found)
+
+
+def test_janitza_fits_each_half_and_asks_the_other():
+    X, y = classification(40, 200)
+    forest = RandomForestClassifier(4, max_depth=2, random_state=0).fit(X, y)
+    found = janitza(forest, X, y, random_state=3)
+    seeds = np.random.RandomState(3).randint(np.iinfo(np.int32).max, size=3)
+    order = np.random.RandomState(seeds[0]).permutation(40)
+    order = np.concatenate([order[y[order] == label] for label in ("no", "yes")])
+    halves = np.sort(order[::2]), np.sort(order[1::2])
+    for i, (one, other) in enumerate((halves, halves[::-1])):
+        refit = RandomForestClassifier(4, max_depth=2, random_state=seeds[1 + i])
+        refit.fit(X[one], y[one])
+        expected = held_out_permutation(refit, X[other], y[other], loss="brier").per_tree
+        np.testing.assert_array_equal(found.importances.per_tree[4 * i : 4 * i + 4], expected)
 
 
 def test_janitza_refuses_a_null_that_is_none():
