@@ -12,7 +12,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from forest import RandomForestRegressor
 from importance import correlation_groups, drop_column, one_hot_groups
-from importance.find_groups import _rank_correlation
+from importance.find_groups import rank_correlation
 from importance.groups import parse_groups
 
 NAMES = np.array(["a", "b", "c", "d"], dtype=object)
@@ -62,9 +62,9 @@ def test_groups_are_refused(groups, message):
 def test_rank_correlation_is_spearmans(seed):
     rng = np.random.RandomState(seed)
     X = np.round(rng.normal(size=(30, 4)) @ rng.normal(size=(4, 4)), 1)
-    np.testing.assert_allclose(_rank_correlation(X), spearmanr(X).statistic, atol=1e-12)
+    np.testing.assert_allclose(rank_correlation(X), spearmanr(X).statistic, atol=1e-12)
     X[rng.uniform(size=X.shape) < 0.3] = np.nan
-    found = _rank_correlation(X)
+    found = rank_correlation(X)
     for i in range(4):
         for j in range(4):
             both = ~np.isnan(X[:, i]) & ~np.isnan(X[:, j])
