@@ -19,7 +19,9 @@ bench: .venv/installed
 	.venv/bin/python -m benchmarks speed
 	.venv/bin/python -m benchmarks groups
 	.venv/bin/python -m benchmarks categorical
-	.venv/bin/python -m benchmarks intervals
+	.venv/bin/python -m benchmarks forest
+	.venv/bin/python -m benchmarks importance
+	.venv/bin/python -m benchmarks lessons
 	.venv/bin/python -m benchmarks startup
 	.venv/bin/python -m benchmarks identity
 	.venv/bin/python -m benchmarks tables
