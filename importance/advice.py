@@ -8,6 +8,8 @@ from importance.plots import ranks_of
 
 REACH = 2.0  # standard errors within which a value may be 0
 LEADERS = 10  # features by rank that a warning speaks of
+NOTABLE = 0.5  # of the mean importance: from there on a feature seems to count
+SURVIVING = 0.2  # of its share by MDI: a feature with less has next to nothing out of bag
 _MOST = 3  # warnings of one kind
 MANY_VALUES = 30  # from so many distinct values on, MDI is known to favour a feature
 
@@ -38,15 +40,19 @@ def on_optimism(comparison, correlated):
         return
     biased, unbiased = results["mdi"], results["unbiased_mdi"]
     ranks = ranks_of(biased.values)
-    n_leaders = min(LEADERS, -(-len(ranks) // 2))
+    of_whole = _shares(biased.values)
+    judged = _shares(unbiased.values)
     is_noise = unbiased.values <= REACH * unbiased.standard_error
-    for j in np.argsort(ranks)[:n_leaders]:
-        if is_noise[j] and biased.values[j] > 0.0:
+    for j in np.argsort(ranks)[:LEADERS]:
+        seems_to_count = of_whole[j] >= NOTABLE / len(ranks)
+        if seems_to_count and (is_noise[j] or judged[j] < SURVIVING * of_whole[j]):
             n_distinct = comparison.n_distinct[j]
             why = f": {n_distinct:,} distinct values" if n_distinct >= MANY_VALUES else ""
             yield (
-                f"MDI ranks {unbiased.feature_names[j]} {ordinal(ranks[j])}, its unbiased value is "
-                f"{_short(unbiased.values[j])} ± {_short(unbiased.standard_error[j])}{why}."
+                f"MDI ranks {unbiased.feature_names[j]} {ordinal(ranks[j])} with "
+                f"{of_whole[j]:.0%} of the whole, its unbiased value is "
+                f"{_short(unbiased.values[j])} ± {_short(unbiased.standard_error[j])}, "
+                f"{judged[j]:.0%}{why}."
             )
 
 
@@ -135,7 +141,15 @@ def _list(names):
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
+def _shares(values):
+    """Shares of the whole; what is below 0 has none."""
+    positive = np.maximum(values, 0.0)
+    return positive / (positive.sum() or 1.0)
+
+
 def _short(value):
+    if abs(value) < 1e-12:  # rounding
+        return "0"
     return f"{value:.2g}" if abs(value) < 1000 else f"{value:.3g}"
 
 

@@ -137,7 +137,8 @@ def test_a_hundred_features_can_be_read(wide, kind):
 def test_intervals_are_drawn(wide):
     _, result, _ = wide
     ax = result.plot(max_features=3, level=0.9)
-    drawn = ax.containers[0].errorbar.lines[2][0].get_segments()
+    bars = next(container for container in ax.containers if hasattr(container, "patches"))
+    drawn = bars.errorbar.lines[2][0].get_segments()
     order = np.argsort(-result.values, kind="stable")[:3][::-1]
     np.testing.assert_allclose(
         [[segment[0, 0], segment[1, 0]] for segment in drawn], result.interval(0.9)[order]
