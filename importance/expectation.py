@@ -103,11 +103,12 @@ def walk_tree(tree, X, rows, group_of):
     reach[owner, 1] = np.where(is_listed[owner], len(rows), n_present)
     reach[:, 2] = len(rows) - reach[:, 1]
     walked = WalkedTree(
-        left=tree.children_left.astype(np.int32, copy=False),
-        right=tree.children_right.astype(np.int32, copy=False),
+        # scikit-learn's are 64 bits wide, and views with gaps: kernels are compiled for one kind.
+        left=np.ascontiguousarray(tree.children_left, np.int32),
+        right=np.ascontiguousarray(tree.children_right, np.int32),
         slot=tree.feature,
-        threshold=tree.threshold,
-        missing_left=tree.missing_go_to_left.astype(np.uint8, copy=False),
+        threshold=np.ascontiguousarray(tree.threshold),
+        missing_left=np.ascontiguousarray(tree.missing_go_to_left, np.uint8),
         list_start=list_start,
         lists=lists,
         columns=columns,

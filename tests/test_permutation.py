@@ -263,6 +263,19 @@ def test_sparse_tables_say_what_dense_ones_say():
             np.testing.assert_allclose(a.per_row, b.per_row, atol=1e-12)
 
 
+def test_one_column_and_trees_of_one_node():
+    X = np.arange(30.0, dtype=np.float32).reshape(-1, 1)
+    y = np.sin(X[:, 0])
+    forest = RandomForestRegressor(3, random_state=0).fit(X, y)
+    result = oob_permutation(forest, X, y, per_row=True)
+    said = [said.mean(axis=1) for _, said in of_rows(forest, X, y, "squared_error", [[0]])]
+    np.testing.assert_allclose(result.per_tree, said, atol=1e-10)
+    alone = RandomForestRegressor(3, max_leaf_nodes=2, min_samples_leaf=20, random_state=0)
+    for options in ({"per_row": True}, {"n_repeats": 1}, {"level": "forest"}):
+        result = oob_permutation(alone.fit(X, y), X, y, **options)
+        assert not result.values.any()
+
+
 def test_double_precision():
     """Values that float32 cannot tell apart still divide rows and donors."""
     rng = np.random.RandomState(0)

@@ -120,6 +120,18 @@ def test_random_forest_divides_by_all_trees():
     )
 
 
+@pytest.mark.parametrize("name", ["randomForest", "ranger"])
+def test_scaling_leaves_alone_what_has_no_error(name):
+    """A feature that no tree uses has 0, not 0 / 0."""
+    forest, X, y, _ = fitted("numbers", False)
+    X[:, 3] = 1.0
+    forest = forest.fit(X, y)
+    plain = oob_permutation(forest, X, y, definition=name)
+    scaled = oob_permutation(forest, X, y, definition=name, scale=True)
+    assert scaled.values[3] == scaled.standard_error[3] == 0.0
+    np.testing.assert_allclose(scaled.values[:3], plain.z_score()[:3])
+
+
 @EACH_SIDE
 @pytest.mark.parametrize("loss", ["zero_one", "true_class", "squared_error"])
 @pytest.mark.parametrize("scale", [False, True])
