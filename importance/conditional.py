@@ -109,6 +109,8 @@ def conditional_permutation(
         raise ValueError(f"threshold={threshold!r} must lie between 0 and 1.")
     if n_neighbors < 1:
         raise ValueError(f"n_neighbors={n_neighbors!r} must be at least 1.")
+    if condition is not None and not isinstance(condition, dict):
+        raise TypeError(f"condition must map features to lists of columns, got {condition!r}.")
     fitted = adopt(forest, X, y, sample_weight)
     name, make_loss = choose_loss(loss, is_classification(forest))
     groups = parse_groups(groups, names_of(forest))
