@@ -113,12 +113,13 @@ def conditional_permutation(
         raise TypeError(f"condition must map features to lists of columns, got {condition!r}.")
     fitted = adopt(forest, X, y, sample_weight)
     name, make_loss = choose_loss(loss, is_classification(forest))
-    groups = parse_groups(groups, names_of(forest))
+    names = names_of(forest)
+    groups = parse_groups(groups, names)
     is_categorical = getattr(forest, "is_categorical_", None)
     if is_categorical is None:
         is_categorical = np.zeros(fitted.X.shape[1], bool)
     sets = find_conditions(
-        condition, threshold, groups, names_of(forest), Association(fitted.X, is_categorical)
+        condition, threshold, groups, names, Association(fitted.X, is_categorical)
     )
     if method == "cells":
         levels = find_levels(fitted.X, np.unique(np.concatenate(sets)))
@@ -159,7 +160,7 @@ def conditional_permutation(
         uncertainty="over trees",
         bias=BIAS,
         movable=movable,
-        conditioned_on=[names_of(forest)[columns] for columns in sets],
+        conditioned_on=[names[columns] for columns in sets],
     )
 
 
