@@ -129,19 +129,22 @@ def conditional_permutation(
         )
     else:
         random_state = check_random_state(random_state)
-        parts = []
-        for first in range(0, len(groups), _FEATURES_AT_ONCE):
-            part = np.arange(first, min(first + _FEATURES_AT_ONCE, len(groups)))
+        free = np.array([len(columns) == 0 for columns in sets])
+        filled = np.flatnonzero(~free)
+        n_parts = -(-len(filled) // _FEATURES_AT_ONCE)
+        increase = np.empty((len(fitted.trees), len(groups)))
+        n_movable, n_rows = np.empty((2, *increase.shape), np.int64)
+        for part in (np.flatnonzero(free), *np.array_split(filled, max(n_parts, 1))):
+            if len(part) == 0:
+                continue
             nearest = {
                 g: nearest_rows(fitted.X, sets[g], is_categorical, n_neighbors, random_state)
                 for g in part
-                if len(sets[g])
+                if not free[g]
             }
             lend = partial(_lend_to_neighbours, fitted.X.shape[0], nearest)
-            parts.append(_over_trees(fitted, groups, part, make_loss, lend, n_jobs))
-        increase, n_movable, n_rows = (
-            np.concatenate(of_parts, axis=-1) for of_parts in zip(*parts, strict=True)
-        )
+            found = _over_trees(fitted, groups, part, make_loss, lend, n_jobs)
+            increase[:, part], n_movable[:, part], n_rows[:, part] = found
     if np.isnan(increase).all():
         raise ValueError(
             "No row that counts is out of bag for any tree; draw fewer rows with max_samples."
