@@ -109,14 +109,17 @@ def conditional_permutation(
         raise ValueError(f"threshold={threshold!r} must lie between 0 and 1.")
     if n_neighbors < 1:
         raise ValueError(f"n_neighbors={n_neighbors!r} must be at least 1.")
+    if condition is not None and not isinstance(condition, dict):
+        raise TypeError(f"condition must map features to lists of columns, got {condition!r}.")
     fitted = adopt(forest, X, y, sample_weight)
     name, make_loss = choose_loss(loss, is_classification(forest))
-    groups = parse_groups(groups, names_of(forest))
+    names = names_of(forest)
+    groups = parse_groups(groups, names)
     is_categorical = getattr(forest, "is_categorical_", None)
     if is_categorical is None:
         is_categorical = np.zeros(fitted.X.shape[1], bool)
     sets = find_conditions(
-        condition, threshold, groups, names_of(forest), Association(fitted.X, is_categorical)
+        condition, threshold, groups, names, Association(fitted.X, is_categorical)
     )
     if method == "cells":
         levels = find_levels(fitted.X, np.unique(np.concatenate(sets)))
@@ -126,19 +129,22 @@ def conditional_permutation(
         )
     else:
         random_state = check_random_state(random_state)
-        parts = []
-        for first in range(0, len(groups), _FEATURES_AT_ONCE):
-            part = np.arange(first, min(first + _FEATURES_AT_ONCE, len(groups)))
+        free = np.array([len(columns) == 0 for columns in sets])
+        filled = np.flatnonzero(~free)
+        n_parts = -(-len(filled) // _FEATURES_AT_ONCE)
+        increase = np.empty((len(fitted.trees), len(groups)))
+        n_movable, n_rows = np.empty((2, *increase.shape), np.int64)
+        for part in (np.flatnonzero(free), *np.array_split(filled, max(n_parts, 1))):
+            if len(part) == 0:
+                continue
             nearest = {
                 g: nearest_rows(fitted.X, sets[g], is_categorical, n_neighbors, random_state)
                 for g in part
-                if len(sets[g])
+                if not free[g]
             }
             lend = partial(_lend_to_neighbours, fitted.X.shape[0], nearest)
-            parts.append(_over_trees(fitted, groups, part, make_loss, lend, n_jobs))
-        increase, n_movable, n_rows = (
-            np.concatenate(of_parts, axis=-1) for of_parts in zip(*parts, strict=True)
-        )
+            found = _over_trees(fitted, groups, part, make_loss, lend, n_jobs)
+            increase[:, part], n_movable[:, part], n_rows[:, part] = found
     if np.isnan(increase).all():
         raise ValueError(
             "No row that counts is out of bag for any tree; draw fewer rows with max_samples."
@@ -157,7 +163,7 @@ def conditional_permutation(
         uncertainty="over trees",
         bias=BIAS,
         movable=movable,
-        conditioned_on=[names_of(forest)[columns] for columns in sets],
+        conditioned_on=[names[columns] for columns in sets],
     )
 
 

@@ -43,7 +43,8 @@ def exchange_within(bins, n_rows):
         cell = cell * n_bins + number
         n_cells *= n_bins
     order = np.argsort(cell, kind="stable")
-    _, sizes = np.unique(cell, return_counts=True)
+    begins = np.flatnonzero(np.diff(cell[order], prepend=-1))
+    sizes = np.diff(begins, append=n_rows)
     rows = order[np.repeat(sizes > 1, sizes)].astype(np.int32)
     start = np.concatenate(([0], np.cumsum(sizes[sizes > 1])))
     return Exchange(rows, start, rows, start)

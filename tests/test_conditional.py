@@ -336,6 +336,8 @@ def test_refusals():
     ):
         with pytest.raises(ValueError, match=message):
             conditional_permutation(forest, X, y, **params)
+    with pytest.raises(TypeError, match="must map features to lists of columns"):
+        conditional_permutation(forest, X, y, condition=[0, 1])
     many = np.column_stack((np.arange(90), X[:, 1:]))
     forest = RandomForestClassifier(2, random_state=0, categorical_features=[0]).fit(many, y)
     with pytest.raises(ValueError, match="90 categories"):

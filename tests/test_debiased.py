@@ -72,13 +72,17 @@ def squared_cross(inside, outside):
     return (variance + error) / 2.0
 
 
-def ufi(tree, X, y, w_in, w_out, cross):
-    """Zhou and Hooker's measure of one tree; with w_out=w_in it is MDI."""
+def ufi(tree, X, y, w_in, w_out, cross, judged_by=None):
+    """Zhou and Hooker's measure of one tree; with w_out=w_in it is MDI.
+
+    Splits are skipped if a side has no row of weight in `judged_by`, `w_out` by default.
+    """
+    judged_by = w_out if judged_by is None else judged_by
     passes = rows_of_nodes(tree, X)
     values = np.zeros(tree.n_features)
     for node in range(tree.node_count):
         children = [tree.children_left[node], tree.children_right[node]]
-        if children[0] == -1 or any((w_out * passes[c]).sum() == 0 for c in children):
+        if children[0] == -1 or any((judged_by * passes[c]).sum() == 0 for c in children):
             continue
         burden = []
         for k in (node, *children):
@@ -127,7 +131,7 @@ def test_formulas_of_the_papers(kind, load, params, weighted):
         for method in ("ufi", "mdi_oob")
     }
     told = optimism(forest, X, y, sample_weight=row_weight)
-    plain = np.zeros(X.shape[1])
+    plain, unjudged = np.zeros((2, X.shape[1]))
     for t, (estimator, draws) in enumerate(
         zip(forest.estimators_, forest.estimators_samples_, strict=True)
     ):
@@ -141,8 +145,11 @@ def test_formulas_of_the_papers(kind, load, params, weighted):
             np.testing.assert_allclose(
                 results[method].per_tree[t] / unit, expected / unit, atol=1e-10
             )
-        plain += ufi(estimator.tree_, X, y, w_in, w_in, cross) / 4
+        mine = ufi(estimator.tree_, X, y, w_in, w_in, cross) / 4
+        plain += mine
+        unjudged += mine - ufi(estimator.tree_, X, y, w_in, w_in, cross, judged_by=w_out) / 4
     np.testing.assert_allclose(told.mdi_by_depth.sum(axis=0), plain, rtol=1e-9, atol=1e-9 * unit)
+    np.testing.assert_allclose(told.unjudged_by_depth.sum(axis=0), unjudged, atol=1e-9 * unit)
     np.testing.assert_allclose(told.by_depth.sum(axis=0), told.by_feature, atol=1e-9 * unit)
     np.testing.assert_allclose(told.by_feature, plain - results["ufi"].values, atol=1e-9 * unit)
     for result in results.values():
