@@ -49,12 +49,7 @@ class Training(NamedTuple):
             From `fitted.encode()`.
         """
         forest, weight = fitted.forest, row_weight_of(fitted.forest)
-        if hasattr(forest, "_plan"):
-            bootstrap = forest._plan.of_trees(seeds)
-        else:
-            plain = Bootstrap.plain(len(fitted.codes), forest._n_samples_bootstrap, weight)
-            bootstrap = plain.of_trees(seeds)
-        return cls(table, fitted.codes, bootstrap, weight)
+        return cls(table, fitted.codes, fitted.plan.of_trees(seeds), weight)
 
     @classmethod
     def of_rows(cls, fitted, seeds, rows):
@@ -119,33 +114,43 @@ class Refit:
         """Number of classes; 1 in regression."""
         return len(self.forest.classes_) if is_classification(self.forest) else 1
 
-    def rows_judged_by(self, i):
-        """Rows of `judged` that tree i has a say on, (n_rows,) int64."""
-        if self.out_of_bag:
-            return self.training.bootstrap.out_of_bag(i)
-        return np.arange(len(self.judged.codes))
-
     def grow_without(self, columns, numbers):
-        """Some trees of the forest, one after the other, numbered by the columns of the table."""
+        """Grow some trees without some columns, one after the other.
+
+        Yields
+        ------
+        tree : object with scikit-learn's node arrays
+            Its features are numbered as in the whole table.
+        rows : ndarray of shape (n_rows,), int64
+            Rows of `judged` that it has a say on.
+        """
+        drawn = {}
+
+        def weigh(i):
+            weight, drawn["rows"] = self._draw(i)
+            return weight
+
         if len(columns) == 0 and self.trees is not None:
-            yield from ((i, self.trees[i]) for i in numbers)
+            for i in numbers:
+                weigh(i)
+                yield self.trees[i], drawn["rows"]
             return
         training, n_features = self.training, self.judged.X.shape[1]
         kept = np.delete(np.arange(n_features), columns)
         job = Job(
             training.table.without(columns), training.codes, self._plan_without(columns),
-            training.bootstrap.seeds, self._weigh,
+            training.bootstrap.seeds, weigh,
         )  # fmt: skip
-        for i, tree in grow_each(job, numbers):
+        for _, tree in grow_each(job, numbers):
             is_split = tree.feature >= 0
             tree.feature[is_split] = kept[tree.feature[is_split]]
             tree.n_features = n_features
-            yield i, tree
+            yield tree, drawn["rows"]
 
     def _plan_without(self, columns):
         """How trees are grown on the other columns."""
         forest = self.forest
-        params = SimpleNamespace(**{"feature_draw": "sequence", **forest.get_params()})
+        params = SimpleNamespace(**self._params)
         if params.monotonic_cst is not None:
             params.monotonic_cst = np.delete(params.monotonic_cst, columns)
         names = getattr(forest, "feature_names_in_", np.arange(forest.n_features_in_))
@@ -156,26 +161,37 @@ class Refit:
             len(self.training.codes), len(params.feature_names_in_), 1, self.n_values,
         )  # fmt: skip
 
-    def _weigh(self, i):
-        """Weight of every training row in tree i."""
-        bootstrap, weight = self.training.bootstrap, self.training.row_weight
-        if not self.forest.bootstrap:
-            return 1.0 if weight is None else weight
-        counts = bootstrap.counts(i)
-        if getattr(self.forest, "class_weight", None) == "balanced_subsample":
-            return balance_subsample(counts, bootstrap.draws(i), self.training.codes)
-        return counts
+    @cached_property
+    def _params(self):
+        return {"feature_draw": "sequence", **self.forest.get_params()}
 
-    def leaf_values(self, tree, rows):
-        """What a tree gives some of the rows judged, (n_rows, n_values)."""
+    def _draw(self, i):
+        """Weight of every training row in tree i, and the rows of `judged` that it has a say on."""
+        training = self.training
+        if not self.forest.bootstrap:
+            return 1.0 if training.row_weight is None else training.row_weight, self._every_row
+        weight = counts = training.bootstrap.counts(i)
+        if self._params.get("class_weight") == "balanced_subsample":
+            weight = balance_subsample(counts, training.bootstrap.draws(i), training.codes)
+        return weight, np.flatnonzero(counts == 0) if self.out_of_bag else self._every_row
+
+    @cached_property
+    def _every_row(self):
+        return np.arange(len(self.judged.codes))
+
+    def leaf_values(self, trees, rows):
+        """What each of some trees gives its rows of those judged: (n_rows, n_values) each."""
         X = self.judged.X
-        if issparse(X):  # only the columns that the tree uses are made dense
-            tree, _, X = narrow(tree, X, rows)
-            leaves = leaf_ids(pack([tree], X.dtype), 0, X)
-        else:
-            packed = pack([tree], X.dtype)
-            leaves = leaf_ids(packed, 0, self._rows_for(packed), rows)
-        return tree.value.reshape(tree.node_count, -1)[leaves]
+        if issparse(X):  # only the columns that a tree uses are made dense
+            for tree, mine in zip(trees, rows, strict=True):
+                narrow_tree, _, X_used = narrow(tree, X, mine)
+                leaves = leaf_ids(pack([narrow_tree], X.dtype), 0, X_used)
+                yield tree.value.reshape(tree.node_count, -1)[leaves]
+            return
+        packed = pack(trees, X.dtype)
+        X = self._rows_for(packed)
+        for t, (tree, mine) in enumerate(zip(trees, rows, strict=True)):
+            yield tree.value.reshape(tree.node_count, -1)[leaf_ids(packed, t, X, mine)]
 
     def _rows_for(self, packed):
         """The rows judged as packed trees take them, prepared once for either kind."""
@@ -193,7 +209,7 @@ class Votes(NamedTuple):
     """What some trees say of the rows judged, summed."""
 
     total: np.ndarray  # (n_rows, n_values) float64
-    n_trees: np.ndarray  # (n_rows,) int64: how many have a say on the row
+    n_trees: np.ndarray  # (n_rows,) float64: how many have a say on the row
     tree_loss: np.ndarray  # (n_trees,) float64: of each tree alone; nan where it judges no row
 
 
@@ -236,23 +252,26 @@ def losses_without(refit, sets, make_loss, n_jobs=None, watch=None):
 
 def _vote(refit, columns, batch, make_loss, watch, is_over):
     """Grow a batch of trees without some columns, and take their votes."""
-    judged = refit.judged
-    is_hard = getattr(refit.forest, "voting", "soft") == "majority"
-    n_rows = len(judged.codes)
-    total, n_trees = np.zeros((n_rows, refit.n_values)), np.zeros(n_rows, np.int64)
-    tree_loss = np.full(len(batch), np.nan)
+    trees, rows = [], []
     numbers = takewhile(lambda _: is_over is None or not is_over.is_set(), batch)
-    for i, tree in refit.grow_without(columns, numbers):
-        rows = refit.rows_judged_by(i)
-        if len(rows):
-            said = refit.leaf_values(tree, rows)
-            total[rows] += ballots(said, is_hard)
-            n_trees[rows] += 1
-            tree_loss[i - batch[0]] = _weighted_mean(
-                _loss_of(make_loss, said, judged.codes[rows]), judged.weight[rows]
-            )
+    for tree, mine in refit.grow_without(columns, numbers):
+        trees.append(tree)
+        rows.append(mine)
         if watch is not None and (len(columns) or refit.trees is None):
             watch.step()
+    judged = refit.judged
+    is_hard = getattr(refit.forest, "voting", "soft") == "majority"
+    total, n_trees = np.zeros((len(judged.codes), refit.n_values)), np.zeros(len(judged.codes))
+    tree_loss = np.full(len(batch), np.nan)
+    all_said = refit.leaf_values(trees, rows) if trees else ()
+    for t, (mine, said) in enumerate(zip(rows, all_said, strict=True)):
+        total[mine] += ballots(said, is_hard)
+        n_trees[mine] += 1
+        weight = judged.weight[mine]
+        weight_of_tree = weight.sum()
+        if weight_of_tree > 0.0:
+            loss = _loss_of(make_loss, said, judged.codes[mine])
+            tree_loss[t] = (weight * loss).sum() / weight_of_tree
     return Votes(total, n_trees, tree_loss)
 
 
@@ -270,8 +289,3 @@ def _judge(refit, parts, make_loss):
 def _loss_of(make_loss, said, codes):
     """Loss of every row for what is said of it."""
     return make_loss(said, codes).of(np.arange(len(codes)))
-
-
-def _weighted_mean(values, weight):
-    """Mean over rows; nan where no row has a weight."""
-    return np.average(values, weights=weight) if weight.any() else np.nan

@@ -195,6 +195,7 @@ def test_blocks_that_scikit_learn_makes(kind):
 def test_what_is_not_a_block():
     for X in (
         [[1, 0], [0, 2]],  # not 0/1
+        [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, -1], [2, -1, 0]],  # nor here, but adds up to 1
         [[1, 0], [0, 1], [0, 0]],  # a row without
         [[1, 0], [1, 1], [0, 1]],  # a row with two
         [[1.0, 0.0], [0.0, np.nan]],
