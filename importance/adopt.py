@@ -11,6 +11,7 @@ from cart.packed import pack
 from cart.target import encode_known_labels
 from cart.training import check_rows, check_sample_weight, encode_columns
 from cart.traverse import leaf_ids
+from forest.bootstrap import Bootstrap
 from forest.grow import bytes_of
 from forest.training_rows import fingerprint
 from forest.weights import balance_subsample
@@ -23,7 +24,7 @@ class FittedForest:
     Parameters
     ----------
     forest : estimator
-        With `estimators_`, each holding a `tree_`, and `estimators_samples_`.
+        With `estimators_`, each holding a `tree_` and a `random_state`.
     X : ndarray of shape (n_samples, n_features), float32 or float64, C order, or csr_matrix
         In the forest's precision; nan where a value is missing.
     codes : ndarray of shape (n_samples,), float64
@@ -47,9 +48,18 @@ class FittedForest:
         return trees_of(self.forest)
 
     @cached_property
-    def draws(self):
-        """Rows drawn for each tree: a list of int arrays."""
-        return self.forest.estimators_samples_
+    def plan(self):
+        """How the forest draws its rows."""
+        if hasattr(self.forest, "_plan"):
+            return self.forest._plan
+        n_draws = self.forest._n_samples_bootstrap if self.forest.bootstrap else None
+        weight = row_weight_of(self.forest) if self.forest.bootstrap else None
+        return Bootstrap.plain(len(self.codes), n_draws, weight)
+
+    @cached_property
+    def bootstrap(self):
+        """Who is in bag for each tree, drawn anew from its seed when asked."""
+        return self.plan.of_trees(self.seeds)
 
     @property
     def seeds(self):
@@ -67,17 +77,17 @@ class FittedForest:
 
     def counts(self, tree):
         """How often each row is in bag for a tree."""
-        return np.bincount(self.draws[tree], minlength=len(self.codes))
+        return self.bootstrap.counts(tree)
 
     def in_bag_weight(self, tree):
         """What each row weighs in a tree, (n_samples,): how often drawn, times its balance."""
         if getattr(self.forest, "class_weight", None) == "balanced_subsample":
-            return balance_subsample(self.counts(tree), self.draws[tree], self.codes)
+            return balance_subsample(self.counts(tree), self.bootstrap.draws(tree), self.codes)
         return self.counts(tree).astype(np.float64)
 
     def out_of_bag(self, tree):
         """Rows out of bag for a tree, ascending."""
-        return np.flatnonzero(self.counts(tree) == 0)
+        return self.bootstrap.out_of_bag(tree)
 
 
 def adopt(forest, X, y, sample_weight=None, out_of_bag=True):

@@ -48,7 +48,7 @@ class Training(NamedTuple):
         table : cart.table.Table
             From `fitted.encode()`.
         """
-        forest, weight = fitted.forest, row_weight_of(fitted.forest)
+        weight = row_weight_of(fitted.forest)
         return cls(table, fitted.codes, fitted.plan.of_trees(seeds), weight)
 
     @classmethod

@@ -7,6 +7,7 @@ that mean is known from how they vary from forest to forest.
 """
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from sklearn.base import BaseEstimator
 
 from cart.nodes import LEAF, UNDEFINED, Nodes
 from cart.tree import Tree, impurity_decrease
+from forest.bootstrap import Bootstrap
 from importance import oob_permutation
 from importance.expectation import expected_increase, walk_tree
 from importance.losses import LabelLoss
@@ -45,6 +47,7 @@ class ForestOfR(BaseEstimator):
             self.classes_ = np.arange(n_classes)
         counts = [np.array(list(digits), dtype=int) for digits in stored["in_bag"]]
         self.estimators_samples_ = [np.repeat(np.arange(len(y)), c) for c in counts]
+        self._plan = replace(Bootstrap.plain(len(y), None), given=np.array(counts))
         self.estimators_ = [
             TreeOfR(rebuild(tree, c, X, y, n_classes))
             for tree, c in zip(stored["trees"], counts, strict=True)
@@ -53,6 +56,8 @@ class ForestOfR(BaseEstimator):
 
 
 class TreeOfR:
+    random_state = None
+
     def __init__(self, tree):
         self.tree_ = tree
 
