@@ -242,7 +242,7 @@ def _of_batch(fitted, batch, groups, chosen, make_loss, lend):
         loss = make_loss(values, fitted.codes[rows])
         row_loss = row_losses(walked, loss, len(rows))
         is_used = np.zeros(fitted.X.shape[1], bool)
-        is_used[walked.features] = True
+        is_used[walked.groups] = True
         cuts = {}  # of this tree, by column
         for k, g in enumerate(chosen):
             if not is_used[groups[g].columns].any():
@@ -268,8 +268,8 @@ def _cut(levels, column, tree, rows, walked):
     """Bins of a column, None where it is neither discrete nor used by the tree."""
     if column in levels:
         return levels[column]._replace(number=levels[column].number[rows])
-    slot = np.searchsorted(walked.features, column)
-    if slot == len(walked.features) or walked.features[slot] != column:
+    slot = np.searchsorted(walked.groups, column)
+    if slot == len(walked.groups) or walked.groups[slot] != column:
         return None
     return cut_by_tree(tree, column, walked.columns[slot])
 

@@ -1,6 +1,6 @@
 """The expected loss of one tree when rows get the values of given donors, without shuffling.
 
-`importance.expectation` has one set of donors for all rows, an interval of ranks. Here every
+`importance.expectation` has one set of donors for all rows. Here every
 segment of rows has its own donors, so these are segments too: rows are divided at splits on what
 they keep, donors at splits on what they give.
 """
@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit import entry_kernel, kernel
+from cart.jit import entry_kernel, inline_kernel, kernel
+from cart.nodes import LEAF
 from importance import losses
-from importance.expectation import Stack, _divide, _fill_losses, _push
+from importance.expectation import Stack as Waiting
+from importance.expectation import divide, fill_losses, test_of
 
 
 class Exchange(NamedTuple):
@@ -25,6 +27,21 @@ class Exchange(NamedTuple):
     row_start: np.ndarray  # (n_segments + 1,) int64
     donors: np.ndarray  # int32: of segment s, donors[donor_start[s]:donor_start[s + 1]]
     donor_start: np.ndarray  # (n_segments + 1,) int64
+
+
+class Stack(NamedTuple):
+    """Nodes that wait, each with its rows and its donors."""
+
+    node: np.ndarray  # int32
+    start: np.ndarray  # int32
+    end: np.ndarray  # int32
+    low: np.ndarray  # int32
+    high: np.ndarray  # int32
+
+    @classmethod
+    def create(cls, walked):
+        capacity = len(walked.left) // 2 + 2
+        return cls(*(np.empty(capacity, np.int32) for _ in cls._fields))
 
 
 def row_losses(walked, loss, n_rows):
@@ -41,8 +58,8 @@ def row_losses(walked, loss, n_rows):
     ndarray of shape (n_rows,), float64
     """
     out = np.empty(n_rows)
-    rows = np.arange(n_rows, dtype=np.int32)
-    _fill(walked, loss, rows, _create_stack(walked), out)
+    rows = np.arange(n_rows, dtype=np.uint32)
+    _fill(walked, loss, rows, Waiting.create(len(walked.left) // 2 + 2), out)
     return out
 
 
@@ -65,20 +82,16 @@ def increase_by(exchange, walked, loss, row_loss, weight, columns):
     float
         Weighted sum over the rows.
     """
-    is_given = np.isin(walked.features, columns)
+    is_given = np.isin(walked.groups, columns)
     return _increase(
         walked, loss, row_loss, weight, is_given, exchange.rows.copy(), exchange.row_start,
-        exchange.donors.copy(), exchange.donor_start, _create_stack(walked),
+        exchange.donors.copy(), exchange.donor_start, Stack.create(walked),
     )  # fmt: skip
-
-
-def _create_stack(walked):
-    return Stack.create(len(walked.left) // 2 + 2)
 
 
 @entry_kernel
 def _fill(walked, loss, rows, stack, out):
-    _fill_losses(walked, loss, rows, stack, out)
+    fill_losses(walked, loss, rows, stack, out)
 
 
 @entry_kernel
@@ -100,6 +113,16 @@ def _increase(
     return total
 
 
+@inline_kernel
+def _push(stack, height, node, start, end, low, high):
+    stack.node[height] = node
+    stack.start[height] = start
+    stack.end[height] = end
+    stack.low[height] = low
+    stack.high[height] = high
+    return height + 1
+
+
 @kernel
 def _expected_loss(
     walked, loss, weight, is_given, rows, start, end, donors, low, high, stack
@@ -107,7 +130,7 @@ def _expected_loss(
     """Weighted sum over rows[start:end] of the mean loss over donors[low:high]."""
     n_donors = high - low
     total = 0.0
-    height = _push(stack, 0, 0, start, end, low, high, 0)
+    height = _push(stack, 0, 0, start, end, low, high)
     while height > 0:
         height -= 1
         node = stack.node[height]
@@ -115,19 +138,19 @@ def _expected_loss(
         end = stack.end[height]
         low = stack.low[height]
         high = stack.high[height]
-        while walked.left[node] != node and start < end and low < high:
-            left = walked.left[node]
+        while walked.left[node] != LEAF and start < end and low < high:
+            right = walked.right[node]
             if is_given[walked.slot[node]]:
-                middle = _divide(walked, node, donors, low, high)
+                middle = divide(test_of(walked, node), donors, low, high)
                 if middle < high:
-                    height = _push(stack, height, left + 1, start, end, middle, high, 0)
+                    height = _push(stack, height, right, start, end, middle, high)
                 high = middle
             else:
-                middle = _divide(walked, node, rows, start, end)
+                middle = divide(test_of(walked, node), rows, start, end)
                 if middle < end:
-                    height = _push(stack, height, left + 1, middle, end, low, high, 0)
+                    height = _push(stack, height, right, middle, end, low, high)
                 end = middle
-            node = left
+            node = walked.left[node]
         if low < high:
             here = 0.0
             for i in range(start, end):

@@ -70,7 +70,7 @@ class Segments(NamedTuple):
         return cls(np.zeros(n_lines, np.int64), np.empty((n_lines, n_owners + 2, 3), np.int64))
 
 
-def walk_tree(tree, X, rows, group_of):
+def walk_tree(tree, X, rows, group_of=None):
     """Prepare a tree for its out-of-bag rows.
 
     Parameters
@@ -78,8 +78,9 @@ def walk_tree(tree, X, rows, group_of):
     tree : object with scikit-learn's node arrays
     X : ndarray of shape (n_samples, n_features), float32 or float64, or csr_matrix
     rows : ndarray of shape (n_rows,), int64
-    group_of : ndarray of shape (n_features,), int64
-        Features with the same number are permuted together.
+    group_of : ndarray of shape (n_features,), int64, optional
+        Features with the same number are permuted together; by default each is a group, and
+        `groups` are the features used.
 
     Returns
     -------
@@ -89,7 +90,8 @@ def walk_tree(tree, X, rows, group_of):
     """
     tree, features, X = narrow(tree, X, rows)
     columns = np.ascontiguousarray(X.T)
-    groups, owner = np.unique(group_of[features], return_inverse=True)
+    group_of = features if group_of is None else group_of[features]
+    groups, owner = np.unique(group_of, return_inverse=True)
     is_listed = np.bincount(owner, minlength=len(groups)) > 1
     list_start, lists = np.full(tree.node_count, -1), np.empty(0, np.uint32)
     if tree.categories is not None:
@@ -175,8 +177,8 @@ def _count_levels(left, right, waiting):
 
 
 @inline_kernel
-def _test_of(walked, node):
-    """What a split asks of rows: their values, then what decides; see `_divide`."""
+def test_of(walked, node):
+    """What a split asks of rows: their values, then what decides; see `divide`."""
     return (
         walked.columns[walked.slot[node]],
         walked.threshold[node],
@@ -187,7 +189,7 @@ def _test_of(walked, node):
 
 
 @inline_kernel
-def _divide(test, rows, start, end):
+def divide(test, rows, start, end):
     """Bring rows[start:end] into the order left | right; return where the right side begins."""
     values, threshold, missing_left, first, lists = test
     # Places as unsigned numbers: numba asks of all others whether they count from the end.
@@ -221,7 +223,7 @@ def _divide(test, rows, start, end):
 def _divide_donors(walked, node, lists, owner, low, high):
     """The same of the donors that reach a node: behind those that go left."""
     if walked.listed[owner] >= 0:
-        return _divide(_test_of(walked, node), lists[walked.listed[owner]], low, high)
+        return divide(test_of(walked, node), lists[walked.listed[owner]], low, high)
     donors = walked.donors[walked.slot[node]]
     threshold = walked.threshold[node]
     while low < high:
@@ -254,7 +256,7 @@ def _put(line, n, owner, start, end, is_kept):
 
 
 @kernel
-def _fill_losses(walked, loss, rows, stack, row_loss):
+def fill_losses(walked, loss, rows, stack, row_loss):
     """Loss of every row as it is; leaves `rows` in the order of the leaves."""
     height = _push(stack, 0, 0, 0, 0, 0, rows.shape[0], 0)
     while height > 0:
@@ -263,7 +265,7 @@ def _fill_losses(walked, loss, rows, stack, row_loss):
         start = stack.low[height]
         end = stack.high[height]
         while walked.left[node] != LEAF:
-            middle = _divide(_test_of(walked, node), rows, start, end)
+            middle = divide(test_of(walked, node), rows, start, end)
             if start == middle:
                 node = np.int64(walked.right[node])
                 continue
@@ -288,7 +290,7 @@ def _divide_segments(
     here = segments.lines[line]
     left = segments.lines[below]
     right = segments.lines[below + 1]
-    test = _test_of(walked, node)
+    test = test_of(walked, node)
     n_left = 0
     n_right = 0
     for k in range(segments.count[line]):
@@ -303,7 +305,7 @@ def _divide_segments(
             n_left = _put(left, n_left, owner, start, end, goes_left)
             n_right = _put(right, n_right, owner, start, end, goes_right)
         if free != owner:
-            middle = _divide(test, rows[free], start, end)
+            middle = divide(test, rows[free], start, end)
             n_left = _put(left, n_left, free, start, middle, start < middle)
             n_right = _put(right, n_right, free, middle, end, middle < end)
     segments.count[below] = n_left
@@ -339,7 +341,7 @@ def _increase_of_all(
     way there was the owner's.
     """
     n_owners = reach.shape[0]
-    _fill_losses(walked, loss, rows[n_owners], stack, row_loss)
+    fill_losses(walked, loss, rows[n_owners], stack, row_loss)
     segments.count[0] = _put(segments.lines[0], 0, n_owners, 0, rows.shape[1], True)
     height = _push(stack, 0, 0, 0, 0, 0, 0, 0)
     while height > 0:

@@ -62,7 +62,7 @@ def held_out_permutation(forest, X, y, *, loss=None, n_jobs=None):
         out = np.zeros((len(batch), X.shape[1]))
         for d, t in zip(out, batch, strict=True):
             walked, values = walk_tree(trees[t], X, rows)
-            d[walked.features] = expected_increase(walked, make_loss(values, codes)) / len(rows)
+            d[walked.groups] = expected_increase(walked, make_loss(values, codes)) / len(rows)
         return out
 
     n_trees = len(trees)

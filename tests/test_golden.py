@@ -182,7 +182,7 @@ def per_tree(forest, X, y, make_loss):
         rows = np.setdiff1d(np.arange(len(y)), drawn)
         walked, values = walk_tree(estimator.tree_, X, rows)
         loss = make_loss(values, y[rows])
-        d[walked.features] = expected_increase(walked, loss) / len(rows)
+        d[walked.groups] = expected_increase(walked, loss) / len(rows)
     return out
 
 
