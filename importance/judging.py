@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from importance.adopt import FittedForest, adopt, check_judged, is_classification
-from importance.without import Judged, Refit, Training
+from importance.without import JudgedRows, Refit, Training
 
 
 class Design(NamedTuple):
@@ -14,7 +14,7 @@ class Design(NamedTuple):
 
     where: str
     fitted: FittedForest
-    judged: Judged  # every row that is judged, in whatever fold
+    judged: JudgedRows  # every row that is judged, in whatever fold
     n_folds: int
     is_fitted: bool  # is the forest itself one of those that are judged?
     # `refits(seeds, is_first)` yields, fold by fold, a Refit and its rows among those of `judged`.
@@ -46,11 +46,11 @@ def choose_design(forest, X, y, on, sample_weight=None):
                 "cross-validation splitter."
             )
         fitted = adopt(forest, X, y, sample_weight)
-        judged = Judged(fitted.X, fitted.codes, fitted.weight)
+        judged = JudgedRows(fitted.X, fitted.codes, fitted.weight)
         return _on_the_whole_table("out-of-bag", fitted, judged, out_of_bag=True)
     if isinstance(on, tuple) and len(on) == 2:
         fitted = adopt(forest, X, y, out_of_bag=False)
-        judged = Judged(*check_judged(forest, *on, sample_weight))
+        judged = JudgedRows(*check_judged(forest, *on, sample_weight))
         return _on_the_whole_table("held-out", fitted, judged, out_of_bag=False)
     return _fold_by_fold(adopt(forest, X, y, sample_weight, out_of_bag=False), on)
 
@@ -79,7 +79,9 @@ def _fold_by_fold(fitted, on):
     def refits(seeds, is_first):
         for train, test in folds:
             training = Training.of_rows(fitted, seeds, train)
-            judged = Judged(X[test], codes[test], weight[test])
+            judged = JudgedRows(X[test], codes[test], weight[test])
             yield Refit(fitted.forest, training, judged, out_of_bag=False), test
 
-    return Design("cross-validated", fitted, Judged(X, codes, weight), len(folds), False, refits)
+    return Design(
+        "cross-validated", fitted, JudgedRows(X, codes, weight), len(folds), False, refits
+    )

@@ -68,6 +68,8 @@ def oob_permutation(
     Returns
     -------
     Importances
+        `other_errors["over permutations"]` is 0 for the expectation; with `n_repeats` what other
+        shuffles would change (nan for one per tree).
 
     Raises
     ------
@@ -110,6 +112,7 @@ def oob_permutation(
         unit=f"increase in out-of-bag {name.replace('_', '-')} loss of a tree",
         uncertainty="over trees",
         bias=BIAS,
+        other_errors={"over permutations": judged.error_over_permutations()},
         per_row=judged.row_mean() if per_row else None,
         per_class=judged.class_mean() if per_class else None,
     )

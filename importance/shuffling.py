@@ -78,14 +78,14 @@ class Exchange:
         return leaves
 
 
-def shuffled_increase(tree, X, rows, group_of, make_loss, codes, draw, n_repeats):
+def shuffled_increase(tree, X, rows, group_of, make_loss, codes, weight, draw, n_repeats):
     """Increase of the loss of a tree with each group permuted among the rows, mean over repeats.
 
     Parameters
     ----------
     tree, X, rows, group_of : see `Exchange`
     make_loss : see importance.losses
-    codes : ndarray of shape (n_rows,), float64
+    codes, weight : ndarray of shape (n_rows,), float64
     draw : callable
         `draw(group, n_rows)` gives the next permutation for a group.
     n_repeats : int
@@ -95,14 +95,23 @@ def shuffled_increase(tree, X, rows, group_of, make_loss, codes, draw, n_repeats
     groups : ndarray of shape (n_used,), int64
         Groups that the tree uses.
     increase : ndarray of shape (n_used, n_rows), float64
+    variance : ndarray of shape (n_used,), float64
+        Of the weighted mean over the rows, as the mean over repeats varies; nan for one repeat.
     """
     exchange = Exchange(tree, X, rows, group_of)
     loss = make_loss(tree.value.reshape(tree.node_count, -1), codes)
     base = loss.of(exchange.leaves())
     increase = np.zeros((len(exchange.groups), len(rows)))
-    for mine, group in zip(increase, exchange.groups, strict=True):
+    means = np.zeros((len(exchange.groups), n_repeats))
+    share = weight / (weight.sum() or 1.0)
+    for mine, mean, group in zip(increase, means, exchange.groups, strict=True):
         values = exchange.values(group)
-        for _ in range(n_repeats):
+        for repeat in range(n_repeats):
             order = draw(group, len(rows))
-            mine += loss.of(exchange.leaves_with(group, values[order])) - base
-    return exchange.groups, increase / n_repeats
+            one = loss.of(exchange.leaves_with(group, values[order])) - base
+            mine += one
+            mean[repeat] = (share * one).sum()
+    variance = np.full(len(means), np.nan)
+    if n_repeats > 1:
+        variance = means.var(axis=1, ddof=1) / n_repeats
+    return exchange.groups, increase / n_repeats, variance

@@ -14,11 +14,18 @@ class Judged(NamedTuple):
     """What the trees say, one by one: increases of the loss."""
 
     per_tree: np.ndarray  # (n_trees, n_groups) mean over its rows; nan where it has none
+    variance: np.ndarray  # (n_groups,) sum over trees, of their means over shuffles; nan: one each
     n_times: np.ndarray  # (n_samples,) int64: for how many trees a row is out of bag
     row_sum: np.ndarray | None  # (n_samples, n_groups) over the trees where the row is out of bag
     class_sum: np.ndarray | None  # (n_classes, n_groups) over trees, of the mean over its rows
     class_squares: np.ndarray | None  # (n_classes, n_groups) over trees, of that mean squared
     class_times: np.ndarray | None  # (n_classes,) int64: trees with a row of the class
+
+    def error_over_permutations(self):
+        """Standard error of the mean over trees, as other shuffles would change it, (n_groups,);
+        0 where the expectation was taken, nan where each tree shuffled once."""
+        n_trees = np.count_nonzero(~np.isnan(self.per_tree).any(axis=1))
+        return np.sqrt(self.variance) / n_trees
 
     def row_mean(self):
         """Means over the trees where a row is out of bag; nan where there are none."""
@@ -73,6 +80,7 @@ class _Said(NamedTuple):
     groups: np.ndarray  # (n_used,)
     has_weight: bool  # has any of the rows?
     increase: np.ndarray  # (n_used,)
+    variance: np.ndarray  # (n_used,) of `increase`, over shuffles; nan where there is but one
     rows: np.ndarray | None  # (n_rows,): out of bag
     of_rows: np.ndarray | None  # (n_used, n_rows)
     of_classes: np.ndarray | None  # (n_classes, n_used): 0 where no row is of the class
@@ -108,6 +116,7 @@ def judge_trees(fitted, make_loss, grouping, asked):
     )  # fmt: skip
     n_samples = len(fitted.codes)
     per_tree = np.full((len(fitted.trees), n_groups), np.nan)
+    variance = np.zeros(n_groups)
     n_times = np.zeros(n_samples, np.int64)
     row_sum = np.zeros((n_samples, n_groups)) if task.by_row else None
     class_sum = class_squares = class_times = None
@@ -123,13 +132,14 @@ def judge_trees(fitted, make_loss, grouping, asked):
                 continue
             per_tree[said.tree] = 0.0
             per_tree[said.tree, said.groups] = said.increase
+            variance[said.groups] += said.variance
             if task.by_class:
                 class_sum[:, said.groups] += said.of_classes
                 class_squares[:, said.groups] += np.square(said.of_classes)
                 class_times += said.has_class
     if np.isnan(per_tree).all():
         raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
-    return Judged(per_tree, n_times, row_sum, class_sum, class_squares, class_times)
+    return Judged(per_tree, variance, n_times, row_sum, class_sum, class_squares, class_times)
 
 
 def _ask(fitted, task, n_jobs):
@@ -164,14 +174,15 @@ def _ask_one(fitted, task, t, rows):
         groups, loss = walked.groups, task.make_loss(values, codes)
         if not (task.by_row or task.by_class or (weight != weight[:1]).any()):
             increase = expected_increase(walked, loss) / max(1, len(rows))
-            return _Said(t, groups, has_weight, increase, None, None, None, None)
-        of_rows = expected_increase(walked, loss, by_row=True)
+            none = np.zeros(len(groups))
+            return _Said(t, groups, has_weight, increase, none, None, None, None, None)
+        of_rows, variance = expected_increase(walked, loss, by_row=True), np.zeros(len(groups))
     else:
-        groups, of_rows = shuffled_increase(
-            tree, fitted.X, rows, task.group_of, task.make_loss, codes, task.shuffles(t),
+        groups, of_rows, variance = shuffled_increase(
+            tree, fitted.X, rows, task.group_of, task.make_loss, codes, weight, task.shuffles(t),
             task.n_repeats,
         )  # fmt: skip
-    said = _Said(t, groups, has_weight, _mean(of_rows, weight), None, None, None, None)
+    said = _Said(t, groups, has_weight, _mean(of_rows, weight), variance, None, None, None, None)
     if task.by_class:
         members = [codes == c for c in range(fitted.n_classes)]
         of_classes = [_mean(of_rows[:, mine], weight[mine]) for mine in members]

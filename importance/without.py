@@ -70,7 +70,7 @@ class Training(NamedTuple):
         return cls(table, codes, bootstrap.of_trees(seeds), weight)
 
 
-class Judged(NamedTuple):
+class JudgedRows(NamedTuple):
     """The rows that the forest is judged by."""
 
     X: object  # ndarray of shape (n_rows, n_features), C order, or csr_matrix
@@ -87,7 +87,7 @@ class Refit:
     forest : fitted random forest, ours or scikit-learn's
         Its parameters count, and its classes.
     training : Training
-    judged : Judged
+    judged : JudgedRows
     out_of_bag : bool
         The rows judged are the training rows, and a tree judges those that are out of bag for it;
         else every tree judges every row.
@@ -97,7 +97,7 @@ class Refit:
 
     forest: object
     training: Training
-    judged: Judged
+    judged: JudgedRows
     out_of_bag: bool
     trees: list | None = None
 

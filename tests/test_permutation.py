@@ -498,3 +498,19 @@ def test_refusals():
     weighed = RandomForestClassifier(3, random_state=0, voting="oob_weighted").fit(X, y)
     with pytest.raises(ValueError, match='"soft" or "majority"'):
         forest_permutation(weighed, X, y)
+
+
+def test_the_error_over_permutations_is_that_of_other_shuffles():
+    """0 for the expectation; else the spread over seeds, on average over features."""
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = RandomForestClassifier(8, max_depth=3, random_state=0).fit(X, y)
+    exact = oob_permutation(forest, X, y)
+    assert not exact.errors["over permutations"].any()
+    many = [oob_permutation(forest, X, y, n_repeats=4, random_state=seed) for seed in range(60)]
+    spread = np.std([result.values for result in many], axis=0, ddof=1)
+    said = np.sqrt(np.mean([result.errors["over permutations"] ** 2 for result in many], axis=0))
+    assert spread.max() > 0
+    np.testing.assert_allclose(np.sqrt((said**2).sum()), np.sqrt((spread**2).sum()), rtol=0.15)
+    np.testing.assert_array_equal(said == 0, spread == 0)
+    once = oob_permutation(forest, X, y, n_repeats=1, random_state=0)
+    assert np.isnan(once.errors["over permutations"][exact.values != 0]).all()
