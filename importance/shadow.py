@@ -7,6 +7,7 @@ from scipy.sparse import hstack, issparse
 
 from cart.training import check_rows
 from importance.adopt import names_of
+from importance.plots import leading, plot_bars
 from importance.refit import Refits, default_measure, for_each, seeds_of
 from importance.result import Importances
 
@@ -56,9 +57,8 @@ class Shadows:
         -------
         matplotlib.axes.Axes
         """
-        ax = self.importances.plot(ax, max_features)
-        values = self.importances.values
-        shown = np.argsort(-values, kind="stable")[:max_features][::-1]
+        ax = plot_bars(self.importances, ax, max_features)
+        shown = leading(self.importances.values, max_features)
         position = np.arange(len(shown))
         low, high = (
             self.shadow_rounds[:, shown].min(axis=0),
