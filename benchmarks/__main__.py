@@ -53,6 +53,8 @@ def _parser():
             command.add_argument(
                 "--quick", action="store_true", help="less of everything; keeps no results"
             )
+        if name == "forest":
+            command.add_argument("--rest", action="store_true", help="without voting and intervals")
         if name == "groups":
             command.add_argument(
                 "--only", default="", metavar="TEXT",

@@ -25,9 +25,10 @@ FIGURE = results.ROOT / "docs" / "figures" / "out_of_bag_curve.png"
 
 
 def run(args):
-    """Voting rules, intervals and quantiles, and then the rest."""
-    voting.run(args)
-    intervals.run(args)
+    """Voting rules, intervals and quantiles, and then the rest; or the rest only."""
+    if not args.rest:
+        voting.run(args)
+        intervals.run(args)
     quick = args.quick
     names = [name for name in CURVE_DATA if not quick or name != "california"]
     content = {"curves": [], "warm": [], "dask": [], "partitions": []}

@@ -41,8 +41,9 @@ def _add(packed, first_tree, end_tree, X, n_features, rows, block, may_miss, lan
     for begin in range(0, n_rows, block):
         for tree in range(first_tree, end_tree):
             first = np.uint64(packed.start[tree])
-            for i in range(begin, min(begin + block, n_rows), _LANES):
-                n = min(_LANES, n_rows - i)
+            end = min(begin + block, n_rows)
+            for i in range(begin, end, _LANES):
+                n = min(_LANES, end - i)
                 _walk(packed, first, X, n_features, rows, i, n, may_miss, row, place)
                 for j in range(n):
                     at = packed.value_at[first + np.uint64(place[j])]

@@ -244,3 +244,38 @@ def test_contradictions_are_refused():
             model(class_weight=dict.fromkeys(range(3), 0)).fit(X, y)
     with pytest.warns(UserWarning, match="draws only 1 rows"):
         RandomForestClassifier(2, max_samples=0.01).fit(X, y)
+
+
+@pytest.mark.parametrize("n_features", [3, 20])
+def test_many_rows_are_predicted_as_few_are(n_features):
+    """Rows are walked in blocks; where one ends, no row may count twice."""
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(1 << 18, n_features)).astype(np.float32)[
+        : 40_000 if n_features > 3 else None
+    ]
+    y = X[:, 0] + X[:, 1]
+    forest = RandomForestRegressor(3, max_depth=4, random_state=0).fit(X[:500], y[:500])
+    some = np.concatenate(
+        [forest.predict(X[first : first + 1000]) for first in range(0, len(X), 1000)]
+    )
+    for n_jobs in (1, 2, 4):
+        np.testing.assert_array_equal(forest.set_params(n_jobs=n_jobs).predict(X), some)
+    trees = [tree.predict(X) for tree in forest.estimators_]
+    np.testing.assert_allclose(some, np.mean(trees, axis=0), rtol=1e-12)
+
+
+def test_many_rows_out_of_bag():
+    """The same out of bag: against a plain sum over trees."""
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(60_000, 20)).astype(np.float32)
+    y = X[:, 0] + rng.normal(size=len(X))
+    forest = RandomForestRegressor(4, max_depth=4, random_state=0, oob_score=True, max_features=0.3)
+    with pytest.warns(UserWarning, match="never out of bag"):
+        forest.fit(X, y)
+    total, count = np.zeros(len(X)), np.zeros(len(X))
+    for tree, draws in zip(forest.estimators_, forest.estimators_samples_, strict=True):
+        out = np.setdiff1d(np.arange(len(X)), draws)
+        total[out] += tree.predict(X[out])
+        count[out] += 1
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(forest.oob_prediction_, total / count, rtol=1e-12)
