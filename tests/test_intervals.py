@@ -10,7 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.datasets import load_diabetes, load_iris
+from sklearn.ensemble import RandomForestRegressor as PeerForest
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import train_test_split
 
 from benchmarks.forest import JACKKNIFE_BAR, study_jackknife
 from benchmarks.intervals import coverage_of
@@ -22,6 +24,7 @@ from forest import (
 from forest.bridge import from_sklearn, to_sklearn
 from forest.quantiles import out_of_bag_quantiles
 from forest.training_rows import training_rows
+from tests.data import load
 from tests.oracles import leaves as oracle
 
 LEVELS = st.one_of(
@@ -450,3 +453,32 @@ def test_impossible_standard_errors(params, weighted, says):
     if not {"class_weight", "stratify", "voting"} & params.keys():  # of classifiers only
         with pytest.raises(ValueError, match=says):
             RandomForestRegressor(**params).fit(X, y, weight).predict(X, return_std=True)
+
+
+@pytest.mark.california
+@pytest.mark.parametrize("params", [{}, {"min_samples_leaf": 10}], ids=str)
+def test_quantiles_of_california_are_those_of_quantile_forest(params):
+    """On the same trees, in bag, leaves weighed as by Meinshausen. Its quantile q of a total weight
+    w is the first value whose cumulative weight is above (w - 1) q + 1 ("higher")."""
+    peer = pytest.importorskip("quantile_forest", reason="quantile-forest is not installed")
+    X, X_test, y, _ = train_test_split(*load("california"), test_size=200, random_state=0)
+    params = {"n_estimators": 30, "random_state": 0, **params}
+    theirs = peer.RandomForestQuantileRegressor(max_samples_leaf=None, **params).fit(X, y)
+    grown = PeerForest(**params).fit(X, y)  # the same trees
+    ours = from_sklearn(grown)
+    ours.keep_leaves(X, y)
+    leaves = grown.apply(X_test)
+    weight = sum(
+        tree.tree_.weighted_n_node_samples[leaves[:, t]] for t, tree in enumerate(grown.estimators_)
+    )
+    q = np.array([0.05, 0.5, 0.95])
+    expected = theirs.predict(X_test, list(q), weighted_leaves=True, interpolation="higher")
+    for i, row in enumerate(X_test):
+        place = ((weight[i] - 1) * q + 1) / weight[i]
+        # A cumulative weight that is the place itself may fall on either side of it.
+        low, high = (
+            ours.predict_quantiles(row[np.newaxis], place + slack, in_bag=True)[0]
+            for slack in (-1e-9, 1e-9)
+        )
+        is_same = (np.abs(expected[i] - low) <= 1e-6) | (np.abs(expected[i] - high) <= 1e-6)
+        assert is_same.all()
