@@ -41,7 +41,7 @@ from sklearn.utils.validation import (
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.draw import DRAW_SEED_MAX
-from cart.target import Target, encode_known_labels
+from cart.target import Target, encode_known_labels, encode_numbers
 from cart.training import restored_on_failure
 from forest.bootstrap import Patches, count_draws, restart_stream
 from forest.oob import OutOfBag, default_score, score_out_of_bag
@@ -665,7 +665,7 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         return y.astype(np.float64).reshape(len(y), -1)
 
     def _target(self, y):
-        return Target(np.asarray(y, dtype=np.float64).reshape(len(y), -1), None)
+        return encode_numbers(y)
 
     def _shape(self, said, n_outputs):
         return said.reshape(len(said), n_outputs, 1)

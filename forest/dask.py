@@ -6,7 +6,7 @@ from sklearn.utils import check_random_state
 
 from cart.draw import DRAW_SEED_MAX
 from cart.tree import Tree
-from forest.bootstrap import PartitionedBootstrap
+from forest.bootstrap import Bootstrap, PartitionedBootstrap
 
 
 def fit_partitions(forest, X, y):
@@ -148,7 +148,7 @@ def _join(forest, parts, n_rows, labels):
     bootstraps = []
     for part, n in zip(parts, n_rows, strict=True):
         if part is None:
-            bootstraps.append(type(first._plan).plain(int(n), None))
+            bootstraps.append(Bootstrap.plain(int(n), None))
         else:
             bootstraps.append(part._plan.of_trees([tree.random_state for tree in part.estimators_]))
     forest._plan = PartitionedBootstrap(bootstraps)

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from importance.plots import ranks_of
+from importance.result import ranks_of
 
 REACH = 2.0  # standard errors within which a value may be 0
 LEADERS = 10  # features by rank that a warning speaks of
@@ -14,14 +14,12 @@ _MOST = 3  # warnings of one kind
 MANY_VALUES = 30  # from so many distinct values on, MDI is known to favour a feature
 
 
-def advise(comparison, correlated):
+def advise(comparison):
     """All warnings.
 
     Parameters
     ----------
     comparison : importance.comparison.Comparison
-    correlated : float
-        Rank correlation from which on features share their importance.
 
     Returns
     -------
@@ -29,11 +27,11 @@ def advise(comparison, correlated):
     """
     found = []
     for warn in (on_optimism, on_shared_importance, on_replaceable, on_order, on_noise):
-        found += list(warn(comparison, correlated))[:_MOST]
+        found += list(warn(comparison))[:_MOST]
     return found
 
 
-def on_optimism(comparison, correlated):
+def on_optimism(comparison):
     """MDI ranks a feature high that is worth nothing on rows that were not seen."""
     results = comparison.results
     if not {"mdi", "unbiased_mdi"} <= results.keys():
@@ -56,7 +54,7 @@ def on_optimism(comparison, correlated):
             )
 
 
-def on_shared_importance(comparison, correlated):
+def on_shared_importance(comparison):
     """Features that say the same share what they are worth."""
     jointly = comparison.jointly
     if jointly is None:
@@ -76,7 +74,7 @@ def on_shared_importance(comparison, correlated):
         )
 
 
-def on_replaceable(comparison, correlated):
+def on_replaceable(comparison):
     """The trees use a feature that the forest would not miss."""
     results = comparison.results
     if not {"oob_permutation", "drop_column"} <= results.keys():
@@ -93,7 +91,7 @@ def on_replaceable(comparison, correlated):
             )
 
 
-def on_order(comparison, correlated):
+def on_order(comparison):
     """The order of the leaders is left to the chance of the trees."""
     result = comparison.results.get("oob_permutation")
     if result is None or result.per_tree is None:
@@ -112,7 +110,7 @@ def on_order(comparison, correlated):
             )
 
 
-def on_noise(comparison, correlated):
+def on_noise(comparison):
     """Features that cannot be told from noise."""
     result = comparison.results.get("oob_permutation")
     if result is None:

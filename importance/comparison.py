@@ -14,24 +14,18 @@ from importance.find_groups import correlation_groups, rank_correlation
 from importance.groups import parse_groups
 from importance.impurity import mdi
 from importance.permutation import oob_permutation
-from importance.plots import (
-    HEADROOM,
-    ROW_HEIGHT,
-    draw_bars,
-    plot_clusters,
-    plot_ranks,
-    ranks_of,
-)
+from importance.plots import HEADROOM, ROW_HEIGHT, draw_bars, plot_clusters, plot_ranks
+from importance.result import leading, ranks_of
 from importance.shap import mean_absolute_shap
 
 MEASURES = {
-    "mdi": lambda fitted, table, options: mdi(fitted),
-    "unbiased_mdi": lambda fitted, table, options: unbiased_mdi(
-        fitted, *table, n_jobs=options["n_jobs"]
+    "mdi": lambda forest, table, options: mdi(forest),
+    "unbiased_mdi": lambda forest, table, options: unbiased_mdi(
+        forest, *table, n_jobs=options["n_jobs"]
     ),
-    "oob_permutation": lambda fitted, table, options: oob_permutation(fitted, *table, **options),
-    "drop_column": lambda fitted, table, options: drop_column(fitted, *table, **options),
-    "mean_absolute_shap": lambda fitted, table, options: mean_absolute_shap(fitted, table[0]),
+    "oob_permutation": lambda forest, table, options: oob_permutation(forest, *table, **options),
+    "drop_column": lambda forest, table, options: drop_column(forest, *table, **options),
+    "mean_absolute_shap": lambda forest, table, options: mean_absolute_shap(forest, table[0]),
 }
 
 
@@ -100,7 +94,7 @@ class Comparison:
         """
         import matplotlib.pyplot as plt
 
-        shown = np.argsort(-self._leading.values, kind="stable")[:max_features][::-1]
+        shown = leading(self._leading.values, max_features)
         figure, axes = plt.subplots(
             1, len(self.results), sharey=True, squeeze=False, layout="constrained",
             figsize=(2.2 + 2.3 * len(self.results), HEADROOM + ROW_HEIGHT * len(shown)),
@@ -190,7 +184,7 @@ def compare(forest, X, y, *, measures=None, loss=None, correlated=0.7, n_jobs=No
             jointly = oob_permutation(forest, X, y, groups=found, **options)
     n_distinct = _count_distinct(fitted.X)
     comparison = Comparison(results, groups, jointly, correlation, n_distinct, [])
-    comparison.warnings.extend(advise(comparison, correlated))
+    comparison.warnings.extend(advise(comparison))
     return comparison
 
 

@@ -7,7 +7,9 @@ as its features need to be read.
 import numpy as np
 from scipy.special import ndtri
 
-COLOR, DARK, LIGHT = "#4878a8", "#333333", "#c9c9c9"
+from importance.result import leading, ranks_of
+
+COLOR, DARK = "#4878a8", "#333333"
 ROW_HEIGHT = 0.24  # inches of a feature
 HEADROOM = 1.3  # inches of title and axis
 
@@ -213,18 +215,6 @@ def plot_clusters(correlation, names, ax=None, max_features=60):
     if len(kept) < len(names):
         ax.set_title(f"the {len(kept)} most correlated of {len(names)} features", fontsize=9)
     return ax
-
-
-def leading(values, n):
-    """Positions of the n largest values, ascending: so the largest is drawn on top."""
-    return np.argsort(-values, kind="stable")[:n][::-1]
-
-
-def ranks_of(values):
-    """1 for the largest value, and so on; equal ones in their order."""
-    ranks = np.empty(len(values), np.int64)
-    ranks[np.argsort(-values, kind="stable")] = np.arange(1, len(values) + 1)
-    return ranks
 
 
 def _new_axes(size):

@@ -185,3 +185,15 @@ def mean_and_error(per_tree):
     """
     known = per_tree[~np.isnan(per_tree).any(axis=1)]
     return known.mean(axis=0), known.std(axis=0) / np.sqrt(len(known))
+
+
+def leading(values, n):
+    """Positions of the n largest values, the largest last: where pictures have it on top."""
+    return np.argsort(-values, kind="stable")[:n][::-1]
+
+
+def ranks_of(values):
+    """1 for the largest value, and so on; equal ones in their order."""
+    ranks = np.empty(len(values), np.int64)
+    ranks[np.argsort(-values, kind="stable")] = np.arange(1, len(values) + 1)
+    return ranks

@@ -7,9 +7,9 @@ from scipy.sparse import hstack, issparse
 
 from cart.training import check_rows
 from importance.adopt import names_of
-from importance.plots import leading, plot_bars
+from importance.plots import plot_bars
 from importance.refit import Refits, default_measure, for_each, seeds_of
-from importance.result import Importances
+from importance.result import Importances, leading
 
 BIAS = (
     "Of forests with twice as many columns, in which every feature competes with the shadows: "

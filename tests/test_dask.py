@@ -7,13 +7,12 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.model_selection import train_test_split
 
 from forest import BaggingClassifier, RandomForestClassifier, RandomForestRegressor
+from forest.dask import fit_partitions
 from forest.grow import Job
 from importance import drop_column, oob_permutation
 
 da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
 distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
-
-from forest.dask import fit_partitions  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +59,6 @@ def test_bagging_over_dask_is_the_local_one(client):
         spread = BaggingClassifier(n_estimators=6, random_state=0).fit(X, y)
         said = spread.predict_proba(X)
     np.testing.assert_array_equal(local.predict_proba(X), said)
-
-
-def count_shipped(dask_worker):
-    return sum(isinstance(value, Job) for value in dask_worker.data.values())
 
 
 def test_the_table_is_shipped_once_per_worker(client, monkeypatch):

@@ -305,6 +305,18 @@ def test_z_score_is_value_over_error():
     assert np.isnan(z[4])
 
 
+def test_v_score_is_value_over_the_deviation_of_trees():
+    X, y = load_iris(return_X_y=True)
+    X = np.column_stack((X, np.zeros(len(X))))
+    result = oob_permutation(RandomForestClassifier(20, random_state=0).fit(X, y), X, y)
+    deviation = np.std(result.per_tree, axis=0, ddof=1)
+    np.testing.assert_allclose(result.standard_deviation(), deviation)
+    np.testing.assert_allclose(result.v_score()[:4], result.values[:4] / deviation[:4])
+    assert np.isnan(result.v_score()[4])
+    whole = oob_permutation(RandomForestClassifier(5).fit(X, y), X, y, level="forest")
+    assert np.isnan(whole.v_score()).all()
+
+
 def test_refusals():
     X, y = load_iris(return_X_y=True)
     forest = RandomForestClassifier(3, random_state=0).fit(X, y)
