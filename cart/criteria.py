@@ -313,7 +313,7 @@ class Entropy(ClassCounts):
         entropy = 0.0
         for k in range(self.node.shape[0]):
             for c in range(self.node.shape[1]):
-                entropy -= _share_times_log(self.node[k, c], self.weight[0])
+                entropy -= share_times_log(self.node[k, c], self.weight[0])
         return entropy / self.node.shape[0]
 
     children_impurity = _children_of_side
@@ -327,8 +327,8 @@ class Entropy(ClassCounts):
         for k in range(self.node.shape[0]):
             for c in range(self.node.shape[1]):
                 left = _count_left(self, side, k, c)
-                entropy_left -= _share_times_log(left, weight_left)
-                entropy_right -= _share_times_log(self.node[k, c] - left, weight_right)
+                entropy_left -= share_times_log(left, weight_left)
+                entropy_right -= share_times_log(self.node[k, c] - left, weight_right)
         return _mean(entropy_left, self.node.shape[0]), _mean(entropy_right, self.node.shape[0])
 
 
@@ -338,7 +338,7 @@ def _log2(x):
 
 
 @inline_kernel
-def _share_times_log(count, weight):
+def share_times_log(count, weight):
     if count <= 0.0:
         return 0.0
     share = count / weight

@@ -22,6 +22,12 @@ N_KNOWN, N_DRAWN, N_FOUND, N_VISITED, END = range(5)
 
 
 @dispatch
+def restart(draw, seed):
+    """Begin a new tree with that seed."""
+    draw.restart(seed)
+
+
+@dispatch
 def root_key(draw):
     """The key of the root."""
     return draw.root_key()
@@ -102,9 +108,9 @@ class Draw(NamedTuple):
         return cls(features, features.copy(), np.zeros(5, np.int64), np.zeros(1, np.uint32))
 
     def restart(self, seed):
-        """Begin a new tree with the random stream `seed`."""
-        self.features[:] = np.arange(len(self.features))
-        self.state[0] = seed or 1
+        for feature in range(self.features.shape[0]):
+            self.features[feature] = feature
+        self.state[0] = max(seed, 1)
 
     def root_key(self):
         return np.uint64(0)
@@ -212,7 +218,6 @@ class KeyedDraw(NamedTuple):
         )
 
     def restart(self, seed):
-        """Begin a new tree with that seed."""
         self.state[0] = seed
 
     def root_key(self):

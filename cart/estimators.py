@@ -8,7 +8,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from cart.draw import DRAW_SEED_MAX
-from cart.grow import grow_tree
+from cart.grower import Grower
 from cart.outputs import ClassifierOutputs, RegressorOutputs
 from cart.parameters import (
     CLASSIFIER_CRITERION,
@@ -18,7 +18,6 @@ from cart.parameters import (
 )
 from cart.plan import make_plan
 from cart.prune import pruning_path
-from cart.target import make_records
 from cart.training import (
     check_criterion,
     check_sample_weight,
@@ -182,10 +181,10 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         if self.class_weight is not None:
             weight = weight * compute_sample_weight(self.class_weight, y)
         require_weight(weight)
-        records = make_records(target.codes, weight)
         self.max_features_ = plan.limits.max_features
         table = encode_table(self, given, X, self.splitter)
-        self.tree_ = grow_tree(table, records, plan, random_state.randint(DRAW_SEED_MAX))
+        grower = Grower(table, target.codes, plan)
+        (self.tree_,) = grower.grow([weight], [random_state.randint(DRAW_SEED_MAX)])
 
     def cost_complexity_pruning_path(self, X, y, sample_weight=None):
         """The subtrees that growing `ccp_alpha` prunes to, from the whole tree to its root.

@@ -5,9 +5,11 @@ import hashlib
 import inspect
 
 import numba
+from llvmlite import ir
+from numba import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.options import DefaultOptions
-from numba.extending import overload
+from numba.extending import intrinsic, overload
 
 # error_model="numpy" removes the ZeroDivisionError path, so that LLVM inlines the helpers
 # (ten times faster in the scan). No fastmath: the order of additions is part of the model.
@@ -77,3 +79,68 @@ def dispatch(function):
 
     overload(function, strict=False, jit_options={"forceinline": True, **_INNER})(method_of)
     return function
+
+
+def sorting_network(n, widths):
+    """Compile stages of Batcher's bitonic sort of n words, which stay in vector registers.
+
+    Parameters
+    ----------
+    n : int
+        A power of two.
+    widths : sequence of int
+        Runs of that many words, already sorted when they were bitonic, become sorted: ascending
+        and descending in turn, the last width ascending.
+
+    Returns
+    -------
+    callable
+        For kernels: `network(keys, first)` sorts keys[first:first + n], an array of uint32.
+    """
+    stages = []
+    for width in widths:
+        distance = width // 2
+        while distance >= 1:
+            stages.append((distance, width))
+            distance //= 2
+    if numba.config.DISABLE_JIT:
+        return functools.partial(_run_stages, n, stages)
+    words = ir.VectorType(ir.IntType(32), n)
+    indices = ir.VectorType(ir.IntType(32), n)
+
+    @intrinsic
+    def network(typing_context, keys, first):
+        def generate(context, builder, signature, arguments):
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            place = builder.bitcast(builder.gep(data, [arguments[1]]), words.as_pointer())
+            mine = builder.load(place, align=4)
+            for distance, width in stages:
+                partners = ir.Constant(indices, [i ^ distance for i in range(n)])
+                other = builder.shuffle_vector(mine, mine, partners)
+                is_less = builder.icmp_unsigned("<", mine, other)
+                low = builder.select(is_less, mine, other)
+                high = builder.select(is_less, other, mine)
+                chosen = [i if takes_low(i, distance, width) else n + i for i in range(n)]
+                mine = builder.shuffle_vector(low, high, ir.Constant(indices, chosen))
+            builder.store(mine, place, align=4)
+            return context.get_dummy_value()
+
+        return types.void(keys, first), generate
+
+    return network
+
+
+def takes_low(i, distance, width):
+    """Does place i take the lower of the words at i and i ^ distance?"""
+    return ((i & distance) == 0) == ((i & width) == 0)
+
+
+def _run_stages(n, stages, keys, first):
+    for distance, width in stages:
+        for i in range(n):
+            j = i ^ distance
+            if i < j:
+                low, high = sorted((keys[first + i], keys[first + j]))
+                if not takes_low(i, distance, width):
+                    low, high = high, low
+                keys[first + i], keys[first + j] = low, high

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.jit import inline_kernel
+
 LEAF = -1
 UNDEFINED = -2
 
@@ -34,6 +36,22 @@ class Nodes(NamedTuple):
             np.empty(capacity, np.uint8),
             np.empty((capacity, n_outputs, n_values)),
         )
+
+
+@inline_kernel
+def from_node(nodes, first):
+    """The node arrays from node `first` on."""
+    return Nodes(
+        nodes.children_left[first:],
+        nodes.children_right[first:],
+        nodes.feature[first:],
+        nodes.threshold[first:],
+        nodes.impurity[first:],
+        nodes.n_node_samples[first:],
+        nodes.weighted_n_node_samples[first:],
+        nodes.missing_go_to_left[first:],
+        nodes.value[first:],
+    )
 
 
 class Categories(NamedTuple):

@@ -1,7 +1,7 @@
 """Grow many trees from one table: whole trees over threads, a workspace for each batch."""
 
 from concurrent.futures import ThreadPoolExecutor
-from itertools import takewhile
+from itertools import islice, takewhile
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -9,8 +9,7 @@ from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
 from cart.draw import DRAW_SEED_MAX
-from cart.grow import create_workspace, grow_tree
-from cart.target import make_records
+from cart.grower import Grower
 from forest.bootstrap import restart_stream
 
 # Batches per worker: enough that none idles for long when trees differ in size.
@@ -167,8 +166,9 @@ def grow_each(job, numbers):
     number : int
     tree : cart.tree.Tree
     """
-    workspace = create_workspace(job.plan, len(job.codes), len(job.codes), job.table)
-    for i in numbers:
-        records = make_records(job.codes, job.weigh(i))
-        draw_seed = restart_stream(job.seeds[i]).randint(DRAW_SEED_MAX)
-        yield i, grow_tree(job.table, records, job.plan, draw_seed, workspace)
+    grower = Grower(job.table, job.codes, job.plan)
+    numbers = iter(numbers)
+    while some := list(islice(numbers, grower.n_at_once)):
+        weights = [job.weigh(i) for i in some]
+        seeds = [restart_stream(job.seeds[i]).randint(DRAW_SEED_MAX) for i in some]
+        yield from zip(some, grower.grow(weights, seeds), strict=True)

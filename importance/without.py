@@ -127,13 +127,13 @@ class Refit:
         drawn = {}
 
         def weigh(i):
-            weight, drawn["rows"] = self._draw(i)
+            weight, drawn[i] = self._draw(i)
             return weight
 
         if len(columns) == 0 and self.trees is not None:
             for i in numbers:
                 weigh(i)
-                yield self.trees[i], drawn["rows"]
+                yield self.trees[i], drawn.pop(i)
             return
         training, n_features = self.training, self.judged.X.shape[1]
         kept = np.delete(np.arange(n_features), columns)
@@ -141,11 +141,11 @@ class Refit:
             training.table.without(columns), training.codes, self._plan_without(columns),
             training.bootstrap.seeds, weigh,
         )  # fmt: skip
-        for _, tree in grow_each(job, numbers):
+        for i, tree in grow_each(job, numbers):
             is_split = tree.feature >= 0
             tree.feature[is_split] = kept[tree.feature[is_split]]
             tree.n_features = n_features
-            yield tree, drawn["rows"]
+            yield tree, drawn.pop(i)
 
     def _plan_without(self, columns):
         """How trees are grown on the other columns."""

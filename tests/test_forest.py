@@ -220,8 +220,7 @@ def test_an_interrupted_fit_leaves_the_old_model(model, failure, monkeypatch):
     def stop(*args, **kwargs):
         raise failure
 
-    monkeypatch.setattr("cart.estimators.grow_tree", stop)
-    monkeypatch.setattr("forest.grow.grow_tree", stop)
+    monkeypatch.setattr("cart.grower.Grower.grow", stop)
     with pytest.raises(failure):
         model.fit(X[:, :2], y == 1)
     monkeypatch.undo()

@@ -1,0 +1,458 @@
+"""Judge the cuts of a node's ordered keys: approximately all of them, exactly those that may win.
+
+A criterion sums up the entries of a node (keys, or the levels of a histogram) from the left and
+gives every cut a merit, in single precision and with vector instructions. Only cuts whose merit is
+so high that, within its error, they may be the best are scored as scikit-learn does, to the bit.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.criteria import share_times_log
+from cart.jit import dispatch, inline_kernel, kernel
+from cart.table import same_value
+from cart.words import class_of_word, code_of_key, weight_of_word
+
+NO_CUT = np.float32(-1.0)
+_BLOCK = 64
+_SCAN_MAX = 40  # up to so many keys, every cut of Gini is scored at once
+_UNIT = 2.0**-30  # of the table of x log2 x
+_ROUNDING = 6e-8  # of single precision, relative
+
+
+class Running(NamedTuple):
+    """What lies left of every cut of the entries at hand; entry i is left of cut i."""
+
+    weight: np.ndarray  # (n + 1,) int32
+    second: np.ndarray  # (n + 1,) int32: weight of the second class, where there are two
+    power_left: np.ndarray  # (n + 1,) float64: sum of `power` of the class counts, where more
+    power_right: np.ndarray  # (n + 1,) float64
+    merit: np.ndarray  # (n + 1,) float32; NO_CUT where both sides have one value
+    merit_bits: np.ndarray  # (n + 1,) int32: the same memory; ordered as the merits >= 0 are
+    tops: np.ndarray  # (n // _BLOCK + 1,) int32: the highest bits of every block
+    left: np.ndarray  # (n_classes,) int64: counts left of the cut at hand
+    histogram: np.ndarray  # (n + 1,) int64: see `add_up_histogram`
+    n_codes: np.ndarray  # (1,) int64: of the histogram at hand; 0 where the entries are keys
+    levels: np.ndarray  # (n + 1,) uint32: the entries of a histogram, like keys
+
+    @classmethod
+    def create(cls, n, n_classes):
+        n_powers = n + 1 if n_classes > 2 else 1
+        merit = np.empty(n + 1, np.float32)
+        return cls(
+            np.empty(n + 1, np.int32),
+            np.empty(n + 1, np.int32),
+            np.empty(n_powers),
+            np.empty(n_powers),
+            merit,
+            merit.view(np.int32),
+            np.empty(n // _BLOCK + 1, np.int32),
+            np.empty(n_classes, np.int64),
+            np.empty(n + 1, np.int64),
+            np.zeros(1, np.int64),
+            np.empty(n + 1, np.uint32),
+        )
+
+
+# ---------------------------------------------------------------------------- the protocol
+
+
+@dispatch
+def impurity_of(criterion, counts, weight):
+    """Impurity of weighted class counts, int64."""
+    return criterion.impurity_of(counts, weight)
+
+
+@dispatch
+def power(criterion, count):
+    """What is summed over classes, int64."""
+    return criterion.power(count)
+
+
+@dispatch
+def find_merits(criterion, running, entries, first, last, counts, weight, low_mask):
+    """Fill `merit` for the cuts from `first` to `last` (excluded).
+
+    It is not negative, but NO_CUT between two entries of one code.
+    """
+    criterion.find_merits(running, entries, first, last, counts, weight, low_mask)
+
+
+@dispatch
+def merit_to_beat(criterion, top, score, counts, weight):
+    """The lowest merit that a cut may have and be the best, if `top` is the highest.
+
+    Infinite if no cut scores more than `score`.
+    """
+    return criterion.merit_to_beat(top, score, counts, weight)
+
+
+@dispatch
+def scores_at_once(criterion, n):
+    """Is it cheaper to score all cuts of n entries than to find out which may be the best?"""
+    return criterion.scores_at_once(n)
+
+
+@dispatch
+def score_cut(criterion, running, entries, i, counts, weight, layout):
+    """Quality of cut i as scikit-learn calculates it; never positive."""
+    return criterion.score_cut(running, entries, i, counts, weight, layout)
+
+
+@dispatch
+def child_impurities(criterion, left, counts, left_weight, weight):
+    """Impurities left and right of a cut with these counts on its left."""
+    return criterion.child_impurities(left, counts, left_weight, weight)
+
+
+# ------------------------------------------------------------------------------- criteria
+
+
+class GiniCuts(NamedTuple):
+    """Gini impurity."""
+
+    name: int = 0  # numba wants a field
+
+    def impurity_of(self, counts, weight):
+        squares = 0.0
+        for c in range(counts.shape[0]):
+            squares += np.float64(counts[c]) * np.float64(counts[c])
+        return 1.0 - squares / (np.float64(weight) * np.float64(weight))
+
+    def power(self, count):
+        return count * count
+
+    def find_merits(self, running, entries, first, last, counts, weight, low_mask):
+        """Of two classes: (n1 - w p1)**2 / (w (W - w)), the squared difference of the shares by a
+        constant. Of more: the sums of squared counts over the weight of their side."""
+        total = np.float32(weight)
+        merit = running.merit[first:last]
+        weights = running.weight[first:last]
+        low = entries[first:last]
+        high = entries[first + 1 : last + 1]
+        if counts.shape[0] == 2:
+            share = np.float32(np.float64(counts[1]) / np.float64(weight))
+            second = running.second[first:last]
+            for i in range(last - first):
+                left = np.float32(weights[i])
+                excess = np.float32(second[i]) - left * share
+                found = excess * excess / (left * (total - left))
+                merit[i] = found if low[i] ^ high[i] > low_mask else NO_CUT
+        else:
+            squares_left = running.power_left[first:last]
+            squares_right = running.power_right[first:last]
+            for i in range(last - first):
+                left = np.float32(weights[i])
+                found = np.float32(squares_left[i]) / left
+                found += np.float32(squares_right[i]) / (total - left)
+                merit[i] = found if low[i] ^ high[i] > low_mask else NO_CUT
+
+    def merit_to_beat(self, top, score, counts, weight):
+        W = np.float64(weight)
+        if counts.shape[0] > 2:  # the score is the merit - W; a merit has about six roundings
+            error = 10.0 * _ROUNDING * W
+            return np.inf if top - W + error < score else top - 2.0 * error
+        # The excess is wrong by 4 roundings of the left weight w at most, its quotient by
+        # sqrt(w (W - w)) therefore by 4 sqrt(w / (W - w)) <= 4 sqrt(W) of them.
+        error = 8.0 * _ROUNDING * math.sqrt(W)
+        root = math.sqrt(top)
+        squares = 0.0
+        for c in range(2):
+            squares += np.float64(counts[c]) * np.float64(counts[c])
+        highest = root * (1.0 + 4.0 * _ROUNDING) + error
+        if squares / W - W + 2.0 * W * highest * highest + 1e-12 * W < score:
+            return np.inf
+        lowest = root * (1.0 - 8.0 * _ROUNDING) - 2.0 * error
+        return lowest * lowest * (1.0 - 8.0 * _ROUNDING) if lowest > 0.0 else 0.0
+
+    def scores_at_once(self, n):
+        return n <= _SCAN_MAX
+
+    def score_cut(self, running, entries, i, counts, weight, layout):
+        left = np.float64(running.weight[i])
+        right = np.float64(weight) - left
+        if counts.shape[0] == 2:
+            second_left = np.float64(running.second[i])
+            second_right = np.float64(counts[1]) - second_left
+            first_left = left - second_left
+            first_right = right - second_right
+            squares_left = first_left * first_left + second_left * second_left
+            squares_right = first_right * first_right + second_right * second_right
+        else:
+            squares_left = running.power_left[i]
+            squares_right = running.power_right[i]
+        gini_left = 1.0 - squares_left / (left * left)
+        gini_right = 1.0 - squares_right / (right * right)
+        return -right * gini_right - left * gini_left
+
+    def child_impurities(self, left, counts, left_weight, weight):
+        squares_left = 0.0
+        squares_right = 0.0
+        for c in range(counts.shape[0]):
+            squares_left += np.float64(left[c]) * np.float64(left[c])
+            squares_right += np.float64(counts[c] - left[c]) * np.float64(counts[c] - left[c])
+        left_weight = np.float64(left_weight)
+        right_weight = np.float64(weight) - left_weight
+        gini_left = 1.0 - squares_left / (left_weight * left_weight)
+        gini_right = 1.0 - squares_right / (right_weight * right_weight)
+        return gini_left, gini_right
+
+
+class EntropyCuts(NamedTuple):
+    """Entropy in bits. Its merit is the gain over the node, from a table of x log2 x."""
+
+    table: np.ndarray  # (at least weight + 1,) int64, in units of _UNIT
+
+    @classmethod
+    def create(cls, weight):
+        x = np.arange(weight + 1, dtype=np.float64)
+        return cls(np.rint(x * np.log2(np.maximum(x, 1.0)) / _UNIT).astype(np.int64))
+
+    def impurity_of(self, counts, weight):
+        entropy = 0.0
+        for c in range(counts.shape[0]):
+            entropy -= share_times_log(np.float64(counts[c]), np.float64(weight))
+        return entropy
+
+    def power(self, count):
+        return self.table[count]
+
+    def find_merits(self, running, entries, first, last, counts, weight, low_mask):
+        table = self.table
+        node = -table[weight]
+        for c in range(counts.shape[0]):
+            node += table[counts[c]]
+        for i in range(first, last):
+            running.merit[i] = NO_CUT
+            if entries[i] ^ entries[i + 1] <= low_mask:
+                continue
+            left = np.int64(running.weight[i])
+            gain = -table[left] - table[weight - left] - node
+            if counts.shape[0] == 2:
+                second = np.int64(running.second[i])
+                gain += table[second] + table[left - second]
+                gain += table[counts[1] - second] + table[counts[0] - (left - second)]
+            else:
+                gain += np.int64(running.power_left[i]) + np.int64(running.power_right[i])
+            running.merit[i] = np.float32(max(gain, 0) * _UNIT)
+
+    def merit_to_beat(self, top, score, counts, weight):
+        W = np.float64(weight)
+        error = 4.0 * (counts.shape[0] + 2) * _UNIT + 1e-13 * W + 2.0 * _ROUNDING * top
+        if top - W * impurity_of(self, counts, weight) + error < score:
+            return np.inf
+        return max(top - 2.0 * error, 0.0)
+
+    def scores_at_once(self, n):
+        return False
+
+    def score_cut(self, running, entries, i, counts, weight, layout):
+        left = running.left
+        left_weight = np.int64(running.weight[i])
+        if counts.shape[0] == 2:
+            left[1] = running.second[i]
+            left[0] = left_weight - left[1]
+        else:
+            count_left(running, entries, i, counts, layout)
+        entropy_left, entropy_right = child_impurities(self, left, counts, left_weight, weight)
+        left_weight = np.float64(left_weight)
+        return -(np.float64(weight) - left_weight) * entropy_right - left_weight * entropy_left
+
+    def child_impurities(self, left, counts, left_weight, weight):
+        weight_left = np.float64(left_weight)
+        weight_right = np.float64(weight) - weight_left
+        entropy_left = 0.0
+        entropy_right = 0.0
+        for c in range(counts.shape[0]):
+            entropy_left -= share_times_log(np.float64(left[c]), weight_left)
+            entropy_right -= share_times_log(np.float64(counts[c] - left[c]), weight_right)
+        return entropy_left, entropy_right
+
+
+# ------------------------------------------------------------------------------ adding up
+
+
+@inline_kernel
+def add_up(criterion, running, keys, n, counts, layout):
+    """Sum up the ordered keys from the left."""
+    running.n_codes[0] = 0
+    weight = np.int64(0)
+    if counts.shape[0] == 2:
+        second = np.int64(0)
+        for i in range(n):
+            w = weight_of_word(keys[i], layout)
+            weight += w
+            second += w * class_of_word(keys[i], layout)
+            running.weight[i] = weight
+            running.second[i] = second
+        return
+    left = running.left
+    power_left, power_right = _before_the_first(criterion, left, counts)
+    for i in range(n):
+        w = weight_of_word(keys[i], layout)
+        c = class_of_word(keys[i], layout)
+        before = left[c]
+        right = counts[c] - before
+        power_left += power(criterion, before + w) - power(criterion, before)
+        power_right += power(criterion, right - w) - power(criterion, right)
+        left[c] = before + w
+        weight += w
+        running.weight[i] = weight
+        running.power_left[i] = power_left
+        running.power_right[i] = power_right
+
+
+@inline_kernel
+def _before_the_first(criterion, left, counts):
+    power_right = np.int64(0)
+    for c in range(counts.shape[0]):
+        left[c] = 0
+        power_right += power(criterion, counts[c])
+    return np.int64(0), power_right
+
+
+@kernel
+def count_left(running, entries, i, counts, layout):
+    """Count the classes left of cut i again, of more than two classes."""
+    left = running.left
+    for c in range(counts.shape[0]):
+        left[c] = 0
+    if running.n_codes[0] == 0:
+        for entry in range(i + 1):
+            c = class_of_word(entries[entry], layout)
+            left[c] += weight_of_word(entries[entry], layout)
+        return
+    last = np.int64(code_of_key(entries[i], layout) - code_of_key(entries[0], layout))
+    for code in range(last + 1):
+        for c in range(counts.shape[0]):
+            left[c] += running.histogram[code * counts.shape[0] + c]
+
+
+@inline_kernel
+def add_up_histogram(criterion, running, keys, n, lowest, highest, counts, layout):
+    """Count the classes of every code, then sum them up; the entries are the codes that occur.
+
+    Two classes are counted in one number: the weight above that of the second class.
+
+    Returns how many entries there are.
+    """
+    histogram = running.histogram
+    n_codes = np.int64(highest - lowest) + 1
+    running.n_codes[0] = n_codes
+    n_classes = counts.shape[0]
+    width = 1 if n_classes == 2 else n_classes
+    for cell in range(n_codes * width):
+        histogram[cell] = 0
+    for i in range(n):
+        code = np.int64(code_of_key(keys[i], layout) - lowest)
+        w = weight_of_word(keys[i], layout)
+        c = class_of_word(keys[i], layout)
+        if width == 1:
+            histogram[code] += w << 32 | w * c
+        else:
+            histogram[code * width + c] += w
+    entry = 0
+    weight = np.int64(0)
+    left = running.left
+    power_left, power_right = _before_the_first(criterion, left, counts)
+    for code in range(n_codes):
+        before = weight
+        if width == 1:
+            weight += histogram[code]
+            running.weight[entry] = weight >> 32
+            running.second[entry] = weight & 0xFFFFFFFF
+        else:
+            for c in range(n_classes):
+                w = histogram[code * width + c]
+                if w > 0:
+                    power_left += power(criterion, left[c] + w) - power(criterion, left[c])
+                    right = counts[c] - left[c]
+                    power_right += power(criterion, right - w) - power(criterion, right)
+                    left[c] += w
+                    weight += w
+            running.weight[entry] = weight
+            running.power_left[entry] = power_left
+            running.power_right[entry] = power_right
+        running.levels[entry] = (np.uint32(code) + lowest) << layout.low_bits
+        entry += weight > before
+    return entry
+
+
+# ---------------------------------------------------------------------------------- choosing
+
+
+@inline_kernel
+def choose_cut(
+    criterion, running, entries, first, last, counts, weight, score, table, column, layout
+):
+    """The best of the cuts from `first` to `last` (excluded) that scores more than `score`.
+
+    Returns its score and its place; -1 where there is none.
+    """
+    best = -1
+    if scores_at_once(criterion, last):
+        for i in range(first, last):
+            if entries[i] ^ entries[i + 1] > layout.low_mask and _is_cut(
+                table, column, entries, i, layout
+            ):
+                found = score_cut(criterion, running, entries, i, counts, weight, layout)
+                if found > score:
+                    score = found
+                    best = i
+        return score, best
+    find_merits(criterion, running, entries, first, last, counts, weight, layout.low_mask)
+    while True:
+        top = _find_tops(running, first, last)
+        if top < 0.0:
+            return score, -1
+        least = merit_to_beat(criterion, top, score, counts, weight)
+        if least == np.inf:
+            return score, -1
+        running.merit[last] = least
+        least_bits = running.merit_bits[last]
+        best = -1
+        best_score = score
+        n_struck_out = 0
+        for block in range((last - first + _BLOCK - 1) // _BLOCK):
+            if running.tops[block] < least_bits:
+                continue
+            begin = first + block * _BLOCK
+            for i in range(begin, min(begin + _BLOCK, last)):
+                if running.merit_bits[i] < least_bits:
+                    continue
+                if not _is_cut(table, column, entries, i, layout):
+                    running.merit[i] = NO_CUT
+                    n_struck_out += 1
+                    continue
+                found = score_cut(criterion, running, entries, i, counts, weight, layout)
+                if found > best_score:
+                    best_score = found
+                    best = i
+        if n_struck_out == 0:  # else the highest merit may have been none
+            return best_score, best
+
+
+@inline_kernel
+def _is_cut(table, column, entries, i, layout):
+    """Are the two values on either side of cut i, of different codes, two for scikit-learn?"""
+    low = code_of_key(entries[i], layout)
+    high = code_of_key(entries[i + 1], layout)
+    return high - low > table.reach[column] or not same_value(table, column, low, high)
+
+
+@inline_kernel
+def _find_tops(running, first, last):
+    """The highest merit; those of the blocks stay in `tops`."""
+    bits = running.merit_bits[first:last]
+    top = np.int32(-1)
+    for block in range((last - first + _BLOCK - 1) // _BLOCK):
+        mine = bits[block * _BLOCK : block * _BLOCK + _BLOCK]
+        highest = np.int32(-1)
+        for i in range(mine.shape[0]):
+            highest = np.int32(max(highest, mine[i]))
+        running.tops[block] = highest
+        top = max(top, highest)
+    running.merit_bits[last] = top
+    return np.float64(running.merit[last])

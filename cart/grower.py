@@ -1,0 +1,74 @@
+"""Which way trees are grown: on a fast path where there is one for them, else in general."""
+
+import numpy as np
+
+from cart.grow import create_workspace, grow_tree
+from cart.prune import prune
+from cart.quick_classes import QuickClasses
+from cart.quick_means import QuickMeans
+from cart.target import make_records
+from cart.tree import Tree
+
+FAST_PATHS = (QuickClasses, QuickMeans)
+
+
+class Grower:
+    """Grows trees on one table, one after another, in one thread.
+
+    Parameters
+    ----------
+    table : Table, BitsTable, SparseTable or CategoricalTable
+    codes : ndarray of shape (n_rows,) or (n_rows, n_outputs), float64
+        See `cart.target.Target`.
+    plan : cart.plan.Plan
+    is_fast : bool, default=True
+        False takes the general path, whatever the table.
+    """
+
+    def __init__(self, table, codes, plan, is_fast=True):
+        self._table = table
+        self._codes = codes
+        self._plan = plan
+        paths = FAST_PATHS if is_fast else ()
+        fast = next((path for path in paths if path.fits(table, plan)), None)
+        self._fast = fast and fast(table, codes, plan)
+        self._workspace = None
+
+    @property
+    def n_at_once(self):
+        """How many trees are worth to be grown at once."""
+        return 1 if self._fast is None else self._fast.n_at_once
+
+    def grow(self, weights, seeds):
+        """Grow trees.
+
+        Parameters
+        ----------
+        weights : sequence of ndarray of shape (n_rows,), or scalars
+            Weight of every row, tree after tree; 0 is out of the tree.
+        seeds : sequence of int
+            Of the draws, in [0, 2**31 - 1).
+
+        Returns
+        -------
+        list of Tree
+        """
+        grown = None
+        if self._fast is not None:
+            stacked = np.empty((len(weights), len(self._codes)))
+            for i, weight in enumerate(weights):
+                stacked[i] = weight
+            grown = self._fast.grow(stacked, seeds)
+        if grown is None:
+            return [self._grow_in_general(*pair) for pair in zip(weights, seeds, strict=True)]
+        trees = [Tree(nodes, len(self._table.columns)) for nodes in grown]
+        if self._plan.ccp_alpha > 0.0:
+            trees = [prune(tree, self._plan.ccp_alpha) for tree in trees]
+        return trees
+
+    def _grow_in_general(self, weight, seed):
+        if self._workspace is None:
+            n_rows = len(self._codes)
+            self._workspace = create_workspace(self._plan, n_rows, n_rows, self._table)
+        records = make_records(self._codes, weight)
+        return grow_tree(self._table, records, self._plan, seed, self._workspace)

@@ -1,0 +1,162 @@
+"""Judge the cuts of a node's rows along a feature by squared error.
+
+Sums are taken from the left, row by row, as scikit-learn takes them, so that they agree to the
+bit. Scores are exact as well: what they are compared with is another rounding away.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.jit import inline_kernel, kernel
+from cart.table import same_value
+
+WEIGHT, SUM, SQUARE = range(3)  # columns of `targets`: weight, times y, times y squared
+_FEW = 24  # up to so many rows, sums and scores are found in one loop
+
+
+class Sums(NamedTuple):
+    """What lies left of every cut: cut i has the rows up to the i-th on its left."""
+
+    weight: np.ndarray  # (n,) float64
+    sum: np.ndarray  # (n,) float64
+    score: np.ndarray  # (n,) float64; -1 where there is no cut
+    score_bits: np.ndarray  # (n,) int64: the same memory; ordered as the scores >= 0 are
+
+    @classmethod
+    def create(cls, n):
+        score = np.empty(n)
+        return cls(np.empty(n), np.empty(n), score, score.view(np.int64))
+
+
+@inline_kernel
+def add_up_sums(sums, along, targets, n):
+    """Sum up the entries from the left."""
+    weight = 0.0
+    total = 0.0
+    for i in range(n):
+        row = along.rows[i]
+        weight += targets[row, WEIGHT]
+        total += targets[row, SUM]
+        sums.weight[i] = weight
+        sums.sum[i] = total
+
+
+@inline_kernel
+def may_sum_from_right(along, n, first, reach):
+    """May a cut take more entries to its left than it leaves on its right (see `mend_sums`)?
+
+    Then as many entries before it as are behind it, and one more, have values that count as one
+    with the next, so that their codes differ by no more than `reach` each.
+    """
+    codes = along.codes
+    reach = np.int64(reach)
+    middle = (n + 1) // 2
+    found = np.int64(codes[middle]) - np.int64(codes[first]) <= (middle - first) * reach
+    for i in range(middle, n - 1):
+        n_behind = n - 1 - i
+        step = np.int64(codes[i]) - np.int64(codes[i - n_behind])
+        found |= step <= n_behind * reach
+    return found
+
+
+@kernel
+def mend_sums(sums, along, targets, n, first, last, weight, total, table, column):
+    """Sum up from the right where scikit-learn does: where a cut takes more entries to its left
+    than it leaves on its right. (Reference: `RegressionCriterion.update` in `_criterion.pyx`.)"""
+    behind = 0  # entries left of the cut before
+    for i in range(first, last):
+        if not is_cut(along, i, table, column):
+            continue
+        if i + 1 - behind > n - i - 1:
+            left_weight = weight
+            left_sum = total
+            for k in range(n - 1, i, -1):
+                left_weight -= targets[along.rows[k], WEIGHT]
+                left_sum -= targets[along.rows[k], SUM]
+            sums.weight[i] = left_weight
+            sums.sum[i] = left_sum
+            for k in range(i + 1, n):
+                left_weight += targets[along.rows[k], WEIGHT]
+                left_sum += targets[along.rows[k], SUM]
+                sums.weight[k] = left_weight
+                sums.sum[k] = left_sum
+        behind = i + 1
+
+
+@inline_kernel
+def is_cut(along, i, table, column):
+    """Are the values on either side of cut i two for scikit-learn?"""
+    low, high = along.codes[i], along.codes[i + 1]
+    if low == high:
+        return False
+    return high - low > table.reach[column] or not same_value(table, column, low, high)
+
+
+@inline_kernel
+def choose_mean_cut(sums, along, targets, n, first, last, weight, total, score, table, column):
+    """The best of the cuts from `first` to `last` (excluded) that scores more than `score`.
+
+    Returns its score and its place; -1 where there is none.
+    """
+    if n <= _FEW:
+        return _choose_of_few(along, targets, n, first, last, weight, total, score, table, column)
+    add_up_sums(sums, along, targets, n)
+    if may_sum_from_right(along, n, first, table.reach[column]):
+        mend_sums(sums, along, targets, n, first, last, weight, total, table, column)
+    return _choose_of_many(sums, along, first, last, weight, total, score, table, column)
+
+
+@inline_kernel
+def _choose_of_few(along, targets, n, first, last, weight, total, score, table, column):
+    best = -1
+    left_weight = 0.0
+    left_sum = 0.0
+    behind = 0  # entries left of the cut before
+    for i in range(last):
+        row = along.rows[i]
+        left_weight += targets[row, WEIGHT]
+        left_sum += targets[row, SUM]
+        if i < first or not is_cut(along, i, table, column):
+            continue
+        if i + 1 - behind > n - i - 1:  # see `mend_sums`
+            left_weight = weight
+            left_sum = total
+            for k in range(n - 1, i, -1):
+                left_weight -= targets[along.rows[k], WEIGHT]
+                left_sum -= targets[along.rows[k], SUM]
+        behind = i + 1
+        right_sum = total - left_sum
+        found = left_sum * left_sum / left_weight + right_sum * right_sum / (weight - left_weight)
+        if found > score:
+            score = found
+            best = i
+    return score, best
+
+
+@inline_kernel
+def _choose_of_many(sums, along, first, last, weight, total, score, table, column):
+    n = last - first
+    low = along.codes[first:last]
+    high = along.codes[first + 1 : last + 1]
+    weights = sums.weight[first:last]
+    left_sums = sums.sum[first:last]
+    scores = sums.score[:n]
+    for i in range(n):
+        right = total - left_sums[i]
+        found = left_sums[i] * left_sums[i] / weights[i] + right * right / (weight - weights[i])
+        scores[i] = found if low[i] != high[i] else -1.0
+    bits = sums.score_bits[:n]
+    while True:
+        top = np.int64(-1)
+        for i in range(n):
+            top = np.int64(max(top, bits[i]))
+        sums.score_bits[n] = top
+        if not sums.score[n] > score:
+            return score, -1
+        i = 0
+        while bits[i] != top:
+            i += 1
+        if is_cut(along, first + i, table, column):
+            return sums.score[n], first + i
+        scores[i] = -1.0

@@ -1,0 +1,84 @@
+"""Sort up to a thousand words by sorting networks, without a branch that depends on them.
+
+Up to 64 words stay in vector registers from the first stage to the last. Longer stretches are
+sorted in parts of 64, which are merged two by two (Batcher 1968).
+"""
+
+import numpy as np
+
+from cart.jit import kernel, sorting_network
+
+NETWORK_MAX = 512  # words; a power of two
+_PAD = np.uint32(0xFFFFFFFF)  # sorts behind all keys
+_PART = 64
+
+_sort_8 = sorting_network(8, (2, 4, 8))
+_sort_16 = sorting_network(16, (2, 4, 8, 16))
+_sort_32 = sorting_network(32, (2, 4, 8, 16, 32))
+_sort_64 = sorting_network(64, (2, 4, 8, 16, 32, 64))
+_merge_64 = sorting_network(64, (64,))  # one bitonic run of 64
+
+
+@kernel
+def sort_by_network(keys, n):
+    """Sort keys[:n], uint32; what stands behind, up to a power of two and to 8, is overwritten.
+
+    Parameters
+    ----------
+    keys : ndarray of shape (at least NETWORK_MAX,), uint32
+    n : int
+        At most NETWORK_MAX.
+    """
+    size = 8
+    while size < n:
+        size *= 2
+    for i in range(n, size):
+        keys[i] = _PAD
+    if size == 8:
+        _sort_8(keys, 0)
+    elif size == 16:
+        _sort_16(keys, 0)
+    elif size == 32:
+        _sort_32(keys, 0)
+    else:
+        for first in range(0, size, _PART):
+            _sort_64(keys, first)
+        width = 2 * _PART
+        while width <= size:
+            for first in range(0, size, width):
+                _merge(keys, first, width)
+            width *= 2
+
+
+@kernel
+def _merge(keys, first, width):
+    """Make one sorted run of two, each of half the width."""
+    half = width // 2
+    low = keys[first : first + half]
+    high = keys[first + half : first + width]
+    for i in range(half // 2):  # high is read backwards: both together are bitonic then
+        j = half - 1 - i
+        a, b, c, d = low[i], high[j], low[j], high[i]
+        low[i] = min(a, b)
+        high[j] = max(a, b)
+        low[j] = min(c, d)
+        high[i] = max(c, d)
+    _settle(low, half)
+    _settle(high, half)
+
+
+@kernel
+def _settle(keys, width):
+    """Sort a bitonic run."""
+    distance = width // 2
+    while distance >= _PART:
+        for first in range(0, width, 2 * distance):
+            low = keys[first : first + distance]
+            high = keys[first + distance : first + 2 * distance]
+            for i in range(distance):
+                a, b = low[i], high[i]
+                low[i] = min(a, b)
+                high[i] = max(a, b)
+        distance //= 2
+    for first in range(0, width, _PART):
+        _merge_64(keys, first)

@@ -1,0 +1,195 @@
+"""What the fast paths share: nodes that wait, what is written of a node, how Python calls them.
+
+A fast path grows the trees of `cart.grow`, depth first, where a table is dense and complete, there
+is one output, and nothing but numbers of samples, depth and impurity limits a split.
+"""
+
+from abc import ABC, abstractmethod
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.criteria import EPSILON
+from cart.draw import Draw
+from cart.jit import inline_kernel
+from cart.nodes import LEAF, UNDEFINED, Nodes
+from cart.rank import MISSING
+from cart.split import BestSplitter
+from cart.table import Table, value_of
+
+_ROWS_AT_ONCE = 1 << 14  # trees on few rows are grown in one call of the kernel
+
+
+class Waiting(NamedTuple):
+    """A stack of nodes that wait to be grown."""
+
+    start: np.ndarray  # int64: first of the node's rows
+    end: np.ndarray  # int64: behind the last
+    level: np.ndarray  # int64: of the near copy that it lies in (see cart.quick_classes), or 0
+    depth: np.ndarray  # int64
+    parent: np.ndarray  # int64
+    is_left: np.ndarray  # bool: is it the left child?
+    n_constant: np.ndarray  # int64: features known to be constant
+    impurity: np.ndarray  # float64
+
+    @classmethod
+    def create(cls, capacity):
+        return cls(
+            *(np.empty(capacity, np.int64) for _ in range(5)),
+            np.empty(capacity, bool),
+            np.empty(capacity, np.int64),
+            np.empty(capacity),
+        )
+
+
+@inline_kernel
+def push(waiting, height, start, end, level, depth, parent, is_left, n_constant, impurity):
+    waiting.start[height] = start
+    waiting.end[height] = end
+    waiting.level[height] = level
+    waiting.depth[height] = depth
+    waiting.parent[height] = parent
+    waiting.is_left[height] = is_left
+    waiting.n_constant[height] = n_constant
+    waiting.impurity[height] = impurity
+
+
+class Cut(NamedTuple):
+    """The best cut of a node; `feature` is -1 where there is none."""
+
+    feature: int
+    left_code: int  # rows with a code up to this one go left
+    right_code: int  # the next code
+    score: float
+
+
+NO_CUT = Cut(-1, 0, 0, -np.inf)
+
+
+@inline_kernel
+def may_be_split(n, depth, impurity, limits):
+    return (
+        depth < limits.max_depth
+        and n >= limits.min_samples_split
+        and n >= 2 * limits.min_samples_leaf
+        and impurity > EPSILON
+    )
+
+
+@inline_kernel
+def write_leaf(nodes, this, waiting, height, impurity, n, weight):
+    """Write node `this`, just taken from the stack, as a leaf; all but its value."""
+    parent = waiting.parent[height]
+    if parent >= 0:
+        if waiting.is_left[height]:
+            nodes.children_left[parent] = this
+        else:
+            nodes.children_right[parent] = this
+    nodes.children_left[this] = LEAF
+    nodes.children_right[this] = LEAF
+    nodes.feature[this] = UNDEFINED
+    nodes.threshold[this] = UNDEFINED
+    nodes.impurity[this] = impurity
+    nodes.n_node_samples[this] = n
+    nodes.weighted_n_node_samples[this] = weight
+    nodes.missing_go_to_left[this] = 0
+
+
+@inline_kernel
+def write_split(nodes, this, cut, n_left, n_right, table):
+    """Make a leaf a split."""
+    column = table.columns[cut.feature]
+    low = value_of(table, column, cut.left_code)
+    high = value_of(table, column, cut.right_code)
+    threshold = low / 2.0 + high / 2.0
+    nodes.feature[this] = cut.feature
+    nodes.threshold[this] = threshold if threshold < high else low  # rounded up to it
+    # Where none was missing in training, missing values follow the majority.
+    nodes.missing_go_to_left[this] = n_left > n_right
+
+
+class Quick(ABC):
+    """Grows trees on one table, in one thread.
+
+    Parameters
+    ----------
+    table : cart.table.Table
+    codes : ndarray of shape (n_rows, 1), float64
+        See `cart.target.Target`.
+    plan : cart.plan.Plan
+        One that `fits`.
+    """
+
+    criteria = ()  # those of cart.criteria that it knows
+
+    def __init__(self, table, codes, plan):
+        self._table = table
+        self._y = np.ascontiguousarray(codes).reshape(-1)
+        self._plan = plan
+        self._capacity = 0  # trees
+        self._scratch = None
+
+    @classmethod
+    def fits(cls, table, plan):
+        """Can trees be grown on this table, to this plan?"""
+        limits = plan.limits
+        return (
+            type(table) is Table
+            and plan.criterion in cls.criteria
+            and type(plan.splitter) is BestSplitter
+            and plan.n_outputs == 1
+            and plan.feature_keys is None
+            and limits.max_leaf_nodes < 0
+            and not limits.is_monotonic
+            and plan.min_weight_fraction_leaf == 0.0
+            and table.codes.max() != MISSING
+        )
+
+    @property
+    def n_at_once(self):
+        """How many trees are worth to be grown at once."""
+        return max(1, _ROWS_AT_ONCE // len(self._y))
+
+    def grow(self, weights, seeds):
+        """Grow trees.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_trees, n_rows), float64
+        seeds : sequence of int
+
+        Returns
+        -------
+        list of cart.nodes.Nodes or None
+            None if the weights are none that it can deal with.
+        """
+        if not self._accepts(weights):
+            return None
+        if self._capacity < len(weights):
+            self._capacity = len(weights)
+            n_nodes = self._capacity * 2 * len(self._y)
+            self._nodes = Nodes.create(n_nodes, 1, self._plan.n_values)
+        if self._scratch is None:
+            self._scratch = (
+                Draw.create(len(self._table.columns)),
+                Waiting.create(len(self._y) + 2),
+                *self._create_scratch(),
+            )
+        first_node = np.zeros(len(weights) + 1, np.int64)
+        self._grow(weights, np.asarray(seeds, np.int64), first_node)
+        grown = [array[: first_node[-1]].copy() for array in self._nodes]
+        return [
+            Nodes(*(array[first:end] for array in grown)) for first, end in pairwise(first_node)
+        ]
+
+    def _accepts(self, weights):
+        return True
+
+    @abstractmethod
+    def _create_scratch(self):
+        """What the kernel writes to."""
+
+    @abstractmethod
+    def _grow(self, weights, seeds, first_node):
+        """Call the kernel: tree t gets the nodes first_node[t] to first_node[t + 1]."""

@@ -1,0 +1,277 @@
+"""Grow classification trees on whole class counts: the fast path of Gini and entropy.
+
+Rows are words (see `cart.words`). A node's class counts come from its parent, so a node that is
+not searched is never read.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.class_cuts import (
+    EntropyCuts,
+    GiniCuts,
+    Running,
+    add_up,
+    add_up_histogram,
+    child_impurities,
+    choose_cut,
+    impurity_of,
+)
+from cart.criteria import EPSILON, Entropy, Gini
+from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_feature, restart
+from cart.jit import entry_kernel, inline_kernel
+from cart.nodes import from_node
+from cart.quick import NO_CUT, Cut, Quick, may_be_split, push, write_leaf, write_split
+from cart.radix import N_DIGITS, ROOM, sort_short_keys
+from cart.table import same_value
+from cart.words import Layout, divide_words, gather_keys, write_words
+
+# Nodes of so many rows take a near copy of their codes along, for the caches to hold until the
+# subtree is grown: a level for the second cache, and one for the first.
+NEAR = (8192, 512)
+_NEAR_SHARE = 1 / 24  # of the columns that a node must look at for near copies to pay
+_PADDING = 16  # of the columns of a copy, so that they do not all begin at one place of the cache
+_HISTOGRAM_MIN = 64  # rows
+_CLASSES_MAX = 256
+_WEIGHT_MAX = 2**26  # whose square is exact in double precision
+
+
+class Rows(NamedTuple):
+    """Some rows: their words, those of a node side by side, and the codes that they point to."""
+
+    words: np.ndarray  # (n,) uint32
+    codes: np.ndarray  # (n_columns, at least n) uint32
+
+    @classmethod
+    def near(cls, n, n_columns):
+        return cls(np.empty(n, np.uint32), np.empty((n_columns, n + _PADDING), np.uint32))
+
+
+class Bench(NamedTuple):
+    """What a thread writes to while it searches a node."""
+
+    keys: np.ndarray  # (n + ROOM,) uint32
+    spare: np.ndarray  # (n + ROOM,) uint32
+    digits: np.ndarray  # (N_DIGITS,) int32
+    waiting_counts: np.ndarray  # (capacity, n_classes) int64: of the nodes that wait
+    counts: np.ndarray  # (n_classes,) int64: of the node at hand
+    left: np.ndarray  # (n_classes,) int64: of its left child
+
+    @classmethod
+    def create(cls, n, n_classes):
+        return cls(
+            np.empty(n + ROOM, np.uint32),
+            np.empty(n + ROOM, np.uint32),
+            np.empty(N_DIGITS, np.int32),
+            np.empty((n + 2, n_classes), np.int64),
+            np.empty(n_classes, np.int64),
+            np.empty(n_classes, np.int64),
+        )
+
+
+@inline_kernel
+def _search(
+    criterion, table, rows, draw, bench, running, start, n, n_constant, weight, limits, layout
+):
+    """Draw features and search each; return the best Cut and how many features are constant."""
+    best = NO_CUT
+    first = limits.min_samples_leaf - 1
+    begin_draw(draw, np.uint64(0), n_constant)
+    j = next_feature(draw, limits.max_features)
+    while j >= 0:
+        feature = draw.features[j]
+        column = table.columns[feature]
+        lowest, highest = gather_keys(rows.codes[column], rows.words, start, n, layout, bench.keys)
+        if same_value(table, column, lowest, highest):
+            mark_constant(draw, j)
+        else:
+            mark_searched(draw, j)
+            if best.score < 0.0:  # else no cut is better: both sides are pure
+                entries = bench.keys
+                n_entries = n
+                if (
+                    first == 0
+                    and n >= _HISTOGRAM_MIN
+                    and np.int64(highest - lowest) * bench.counts.shape[0] < n
+                ):
+                    n_entries = add_up_histogram(
+                        criterion, running, entries, n, lowest, highest, bench.counts, layout
+                    )
+                    entries = running.levels
+                else:
+                    if sort_short_keys(
+                        entries, n, layout.low_bits, lowest, highest, bench.spare, bench.digits
+                    ):
+                        entries = bench.spare
+                    add_up(criterion, running, entries, n, bench.counts, layout)
+                score, i = choose_cut(
+                    criterion, running, entries, first, n_entries - 1 - first, bench.counts,
+                    weight, best.score, table, column, layout,
+                )  # fmt: skip
+                if i >= 0:
+                    left_code = np.int64(entries[i] >> layout.low_bits)
+                    right_code = np.int64(entries[i + 1] >> layout.low_bits)
+                    best = Cut(feature, left_code, right_code, score)
+        j = next_feature(draw, limits.max_features)
+    return best, end_draw(draw)
+
+
+@inline_kernel
+def _take_near(rows, start, n, layout, near):
+    """Copy words[start:start + n] and their codes."""
+    for column in range(near.codes.shape[0]):
+        codes = rows.codes[column]
+        copied = near.codes[column]
+        for i in range(n):
+            copied[i] = codes[rows.words[start + i] >> layout.low_bits]
+    for i in range(n):
+        word = rows.words[start + i] & layout.low_mask
+        near.words[i] = np.uint32(i) << layout.low_bits | word
+
+
+@inline_kernel
+def _take_near(rows, start, n, layout, near):
+    """Copy words[start:start + n] and their codes."""
+    for column in range(near.codes.shape[0]):
+        codes = rows.codes[column]
+        copied = near.codes[column]
+        for i in range(n):
+            copied[i] = codes[rows.words[start + i] >> layout.low_bits]
+    for i in range(n):
+        word = rows.words[start + i] & layout.low_mask
+        near.words[i] = np.uint32(i) << layout.low_bits | word
+
+
+@entry_kernel
+def _grow_trees(
+    criterion, table, all_nodes, draw, waiting, far, near, nearest, bench, running, weights,
+    classes, seeds, limits, layout, first_node,
+):  # fmt: skip
+    """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
+    for t in range(weights.shape[0]):
+        restart(draw, seeds[t])
+        n_rows = write_words(weights[t], classes, layout, far.words, bench.counts)
+        n_nodes = _grow(
+            criterion, table, from_node(all_nodes, first_node[t]), draw, waiting, far, near,
+            nearest, bench, running, n_rows, limits, layout,
+        )  # fmt: skip
+        first_node[t + 1] = first_node[t] + n_nodes
+
+
+@inline_kernel
+def _grow(
+    criterion, table, nodes, draw, waiting, far, near, nearest, bench, running, n_rows, limits,
+    layout,
+):  # fmt: skip
+    """Grow one tree; return how many nodes it has."""
+    n_classes = bench.counts.shape[0]
+    total = np.int64(0)
+    for c in range(n_classes):
+        bench.waiting_counts[0, c] = bench.counts[c]
+        total += bench.counts[c]
+    impurity = impurity_of(criterion, bench.counts, total)
+    push(waiting, 0, 0, n_rows, 0, 0, -1, False, 0, impurity)
+    height = 1
+    n_nodes = 0
+    while height > 0:
+        height -= 1
+        start, end = waiting.start[height], waiting.end[height]
+        level, depth = waiting.level[height], waiting.depth[height]
+        impurity = waiting.impurity[height]
+        n = end - start
+        weight = np.int64(0)
+        for c in range(n_classes):
+            bench.counts[c] = bench.waiting_counts[height, c]
+            weight += bench.counts[c]
+        this = n_nodes
+        n_nodes += 1
+        write_leaf(nodes, this, waiting, height, impurity, n, weight)
+        for c in range(n_classes):
+            nodes.value[this, 0, c] = np.float64(bench.counts[c]) / np.float64(weight)
+        if not may_be_split(n, depth, impurity, limits):
+            continue
+        if level == 0 and n <= near.words.shape[0]:
+            _take_near(far, start, n, layout, near)
+            level, start, end = 1, 0, n
+        if level == 1 and n <= nearest.words.shape[0]:
+            _take_near(near, start, n, layout, nearest)
+            level, start, end = 2, 0, n
+        rows = far if level == 0 else near if level == 1 else nearest
+        cut, n_constant = _search(
+            criterion, table, rows, draw, bench, running, start, n, waiting.n_constant[height],
+            weight, limits, layout,
+        )  # fmt: skip
+        if cut.feature < 0:
+            continue
+        codes = rows.codes[table.columns[cut.feature]]
+        n_left = divide_words(
+            codes, cut.left_code, rows.words, start, n, layout, bench.spare, bench.left
+        )
+        left_weight = np.int64(0)
+        for c in range(n_classes):
+            left_weight += bench.left[c]
+        left, right = child_impurities(criterion, bench.left, bench.counts, left_weight, weight)
+        share_left = np.float64(left_weight) / np.float64(weight)
+        share_right = np.float64(weight - left_weight) / np.float64(weight)
+        decrease = (np.float64(weight) / np.float64(total)) * (
+            impurity - share_right * right - share_left * left
+        )
+        if decrease + EPSILON < limits.min_impurity_decrease:
+            continue
+        write_split(nodes, this, cut, n_left, n - n_left, table)
+        for c in range(n_classes):
+            bench.waiting_counts[height, c] = bench.counts[c] - bench.left[c]
+            bench.waiting_counts[height + 1, c] = bench.left[c]
+        middle = start + n_left
+        depth += 1
+        push(waiting, height, middle, end, level, depth, this, False, n_constant, right)
+        push(waiting, height + 1, start, middle, level, depth, this, True, n_constant, left)
+        height += 2
+    return n_nodes
+
+
+class QuickClasses(Quick):
+    """Grows classification trees whose weights are whole numbers."""
+
+    criteria = (Gini, Entropy)
+
+    def __init__(self, table, codes, plan):
+        super().__init__(table, codes, plan)
+        self._criterion = GiniCuts() if plan.criterion is Gini else EntropyCuts.create(0)
+
+    @classmethod
+    def fits(cls, table, plan):
+        return super().fits(table, plan) and plan.n_values <= _CLASSES_MAX
+
+    def _accepts(self, weights):
+        """Are the weights whole numbers that fit into words? Lays them out."""
+        top = int(weights.sum(axis=1).max())
+        if top > _WEIGHT_MAX or (weights != np.floor(weights)).any():
+            return False
+        if isinstance(self._criterion, EntropyCuts) and len(self._criterion.table) <= top:
+            self._criterion = EntropyCuts.create(top)
+        self._layout = Layout.of(len(self._y), self._plan.n_values, weights.max())
+        return self._layout is not None
+
+    @property
+    def _near_sizes(self):
+        """How many rows the near copies have."""
+        n_columns, n_rows = self._table.codes.shape
+        is_worth = self._plan.limits.max_features >= _NEAR_SHARE * n_columns
+        return tuple(min(n, n_rows - 1) if is_worth else 0 for n in NEAR)
+
+    def _create_scratch(self):
+        n_columns, n_rows = self._table.codes.shape
+        return (
+            Rows(np.empty(n_rows, np.uint32), self._table.codes),
+            *(Rows.near(n, n_columns) for n in self._near_sizes),
+            Bench.create(n_rows, self._plan.n_values),
+            Running.create(n_rows, self._plan.n_values),
+        )
+
+    def _grow(self, weights, seeds, first_node):
+        _grow_trees(
+            self._criterion, self._table, self._nodes, *self._scratch, weights, self._y, seeds,
+            self._plan.limits, self._layout, first_node,
+        )  # fmt: skip

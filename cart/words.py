@@ -1,0 +1,127 @@
+"""The in-bag rows of a tree as words of 32 bits, and what is done with a node's words.
+
+A word is `row | weight | class`: whatever depends on the class counts of a node needs no other
+memory. A key is the same word with the code of a feature in the place of the row, so ordinary
+comparisons of keys sort the node's rows along the feature. Words keep the order of the rows:
+partition is stable, and codes are gathered in the order in which they lie in memory.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.jit import inline_kernel, kernel
+
+
+class Layout(NamedTuple):
+    """Where in a word is what."""
+
+    class_bits: np.uint32
+    low_bits: np.uint32  # of weight and class together
+    low_mask: np.uint32
+    class_mask: np.uint32
+
+    @classmethod
+    def of(cls, n_rows, n_classes, top_weight):
+        """A layout for the rows of a table; None where 32 bits are too few."""
+        class_bits = max(1, int(n_classes - 1).bit_length())
+        low_bits = class_bits + int(top_weight).bit_length()
+        if low_bits + int(n_rows).bit_length() > 32:
+            return None
+        masks = (1 << low_bits) - 1, (1 << class_bits) - 1
+        return cls(*(np.uint32(part) for part in (class_bits, low_bits, *masks)))
+
+
+@inline_kernel
+def code_of_key(key, layout):
+    return key >> layout.low_bits
+
+
+@inline_kernel
+def weight_of_word(word, layout):
+    return np.int64((word & layout.low_mask) >> layout.class_bits)
+
+
+@inline_kernel
+def class_of_word(word, layout):
+    return np.int64(word & layout.class_mask)
+
+
+@kernel
+def write_words(weight, classes, layout, words, counts):
+    """Write the words of the rows with a weight, and the weighted class counts.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (n_rows,), whole numbers
+    classes : ndarray of shape (n_rows,), float64
+    layout : Layout
+    words : ndarray of shape (n_rows,), uint32
+    counts : ndarray of shape (n_classes,), int64
+
+    Returns
+    -------
+    int
+        How many words.
+    """
+    n = 0
+    for c in range(counts.shape[0]):
+        counts[c] = 0
+    for row in range(weight.shape[0]):
+        w = np.uint32(weight[row])
+        c = np.uint32(classes[row])
+        words[n] = np.uint32(row) << layout.low_bits | w << layout.class_bits | c
+        counts[c] += np.int64(w)
+        n += w > 0
+    return n
+
+
+@inline_kernel
+def gather_keys(codes, words, start, n, layout, keys):
+    """Write the keys of words[start:start + n]; return the lowest and the highest code."""
+    lowest = np.uint32(0xFFFFFFFF)
+    highest = np.uint32(0)
+    for i in range(n):
+        word = words[start + i]
+        code = codes[word >> layout.low_bits]
+        lowest = min(lowest, code)
+        highest = max(highest, code)
+        keys[i] = code << layout.low_bits | word & layout.low_mask
+    return lowest, highest
+
+
+@inline_kernel
+def divide_words(codes, left_code, words, start, n, layout, spare, counts):
+    """Words whose code is up to `left_code` first, each side in its order; count their classes.
+
+    Returns how many go left; `counts` gets the weighted class counts of the left.
+    """
+    n_left = 0
+    n_right = 0
+    if counts.shape[0] == 2:
+        both = np.int64(0)  # the weight above that of the second class
+        for i in range(n):
+            word = words[start + i]
+            left = np.int64(codes[word >> layout.low_bits] <= left_code)
+            w = weight_of_word(word, layout)
+            both += (w << 32 | w & -class_of_word(word, layout)) & -left
+            words[start + n_left] = word
+            spare[n_right] = word
+            n_left += left
+            n_right += 1 - left
+        counts[1] = both & 0xFFFFFFFF
+        counts[0] = (both >> 32) - counts[1]
+    else:
+        for c in range(counts.shape[0]):
+            counts[c] = 0
+        for i in range(n):
+            word = words[start + i]
+            left = np.int64(codes[word >> layout.low_bits] <= left_code)
+            counts[class_of_word(word, layout)] += left * weight_of_word(word, layout)
+            words[start + n_left] = word
+            spare[n_right] = word
+            n_left += left
+            n_right += 1 - left
+    for i in range(n_right):
+        words[start + n_left + i] = spare[i]
+    return n_left

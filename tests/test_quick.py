@@ -1,0 +1,387 @@
+"""The fast paths of growing, each part against a slow twin, and their trees against the general
+path's."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from cart import DecisionTreeClassifier, DecisionTreeRegressor, criteria
+from cart.along import Along
+from cart.class_cuts import (
+    EntropyCuts,
+    GiniCuts,
+    Running,
+    add_up,
+    add_up_histogram,
+    choose_cut,
+)
+from cart.grower import Grower
+from cart.jit import entry_kernel
+from cart.mean_cuts import Sums, choose_mean_cut
+from cart.network import NETWORK_MAX, sort_by_network
+from cart.nodes import Nodes
+from cart.plan import make_plan
+from cart.quick_classes import NEAR, QuickClasses
+from cart.quick_means import QuickMeans
+from cart.radix import N_DIGITS, ROOM, sort_short_keys
+from cart.table import encode
+from cart.words import Layout, divide_words, write_words
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+# ---------------------------------------------------------------------------------- sorting
+
+
+@entry_kernel
+def sort_network(keys, n):
+    sort_by_network(keys, n)
+
+
+@entry_kernel
+def sort_any(keys, n, shift, lowest, highest, spare, counts):
+    return sort_short_keys(keys, n, shift, lowest, highest, spare, counts)
+
+
+@pytest.mark.parametrize("n", [*range(1, 140), 255, 256, 257, NETWORK_MAX - 1, NETWORK_MAX])
+def test_networks_sort(n):
+    rng = np.random.default_rng(n)
+    keys = np.zeros(NETWORK_MAX, np.uint32)
+    for top in (2, 2**32):
+        keys[:n] = rng.integers(0, top, n)
+        expected = np.sort(keys[:n])
+        sort_network(keys, n)
+        np.testing.assert_array_equal(keys[:n], expected)
+
+
+@pytest.mark.parametrize("n", [3, NETWORK_MAX, NETWORK_MAX + 1, 5999, 6000, 9000])
+@pytest.mark.parametrize("top", [1, 700, 2**13, 2**20, 2**26])
+def test_short_keys_are_sorted(n, top):
+    rng = np.random.default_rng(n)
+    layout = Layout.of(2**26, 2, 15)
+    codes = (rng.integers(0, top, n) + 17).astype(np.uint32)
+    keys = np.empty(n + ROOM, np.uint32)
+    keys[:n] = codes << layout.low_bits | rng.integers(0, 32, n).astype(np.uint32)
+    given_keys, spare = keys[:n].copy(), np.empty_like(keys)
+    counts = np.empty(N_DIGITS, np.int32)
+    where = sort_any(keys, n, layout.low_bits, codes.min(), codes.max(), spare, counts)
+    found = (spare if where else keys)[:n]
+    np.testing.assert_array_equal(found >> layout.low_bits, np.sort(codes))
+    np.testing.assert_array_equal(np.sort(found), np.sort(given_keys))
+
+
+# ------------------------------------------------------------------------------------ words
+
+
+@entry_kernel
+def take_words(weight, classes, layout, words, counts):
+    return write_words(weight, classes, layout, words, counts)
+
+
+@entry_kernel
+def divide_any(codes, left_code, words, start, n, layout, spare, counts):
+    return divide_words(codes, left_code, words, start, n, layout, spare, counts)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_words_keep_rows_weights_and_classes(n_classes):
+    rng = np.random.default_rng(0)
+    n = 300
+    weight, classes = rng.integers(0, 4, n).astype(float), rng.integers(0, n_classes, n)
+    layout = Layout.of(n, n_classes, weight.max())
+    words, counts = np.empty(n, np.uint32), np.empty(n_classes, np.int64)
+    n_words = take_words(weight, classes.astype(float), layout, words, counts)
+    rows = words[:n_words] >> layout.low_bits
+    np.testing.assert_array_equal(rows, np.flatnonzero(weight))
+    np.testing.assert_array_equal(words[:n_words] & layout.class_mask, classes[rows])
+    np.testing.assert_array_equal(
+        (words[:n_words] & layout.low_mask) >> layout.class_bits, weight[rows]
+    )
+    np.testing.assert_array_equal(counts, np.bincount(classes, weight, n_classes))
+
+    codes, start, end = rng.integers(0, 9, n).astype(np.uint32), 20, n_words - 5
+    spare, before = np.empty(n, np.uint32), words.copy()
+    n_left = divide_any(codes, 4, words, start, end - start, layout, spare, counts)
+    mine, is_left = rows[start:end], codes[rows[start:end]] <= 4
+    expected = np.concatenate((mine[is_left], mine[~is_left]))
+    np.testing.assert_array_equal(words[start:end] >> layout.low_bits, expected)
+    np.testing.assert_array_equal(
+        np.delete(words, range(start, end)), np.delete(before, range(start, end))
+    )
+    left = mine[is_left]
+    assert n_left == len(left)
+    np.testing.assert_array_equal(counts, np.bincount(classes[left], weight[left], n_classes))
+
+
+# --------------------------------------------------------------------------------- class cuts
+
+
+@entry_kernel
+def choose_class_cut(
+    criterion, running, keys, n, first, counts, weight, table, layout, lowest, highest, is_counted
+):  # fmt: skip
+    entries = keys
+    if is_counted:
+        n = add_up_histogram(criterion, running, keys, n, lowest, highest, counts, layout)
+        entries = running.levels
+    else:
+        add_up(criterion, running, keys, n, counts, layout)
+    score, i = choose_cut(
+        criterion, running, entries, first, n - 1 - first, counts, weight, -np.inf, table, 0, layout
+    )
+    return score, np.int64(entries[i] >> layout.low_bits) if i >= 0 else -1
+
+
+def score_classes(criterion, left, right):
+    """scikit-learn's proxy of a cut with these weighted class counts on its sides."""
+    impurities = []
+    for counts in (left, right):
+        total, impurity = float(counts.sum()), 0.0
+        if criterion == "gini":
+            impurity = 1.0 - float((counts.astype(float) ** 2).sum()) / (total * total)
+        else:
+            for count in counts:
+                if count > 0:
+                    share = count / total
+                    impurity -= share * (np.log(share) / np.log(2.0))
+        impurities.append(impurity)
+    return -float(right.sum()) * impurities[1] - float(left.sum()) * impurities[0]
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    seed=seeds,
+    n=st.one_of(st.integers(2, 90), st.integers(200, 400)),
+    n_classes=st.integers(2, 5),
+    n_levels=st.sampled_from([2, 7, 40, 100_000]),
+    first=st.sampled_from([0, 0, 1, 5]),
+    step=st.sampled_from([1.0, 4e-8]),
+)
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+def test_the_best_class_cut(criterion, seed, n, n_classes, n_levels, first, step):
+    rng = np.random.default_rng(seed)
+    X = (rng.integers(0, n_levels, (n, 1)) * step).astype(np.float32)
+    table = encode(X)
+    weight = rng.integers(1, 6, n)
+    # Classes that depend on the feature, or not at all.
+    classes = rng.integers(0, n_classes, n)
+    if rng.random() < 0.5:
+        classes = np.where(X[:, 0] > np.median(X), classes, 0)
+    codes = table.codes[0]
+    if codes.max() == 0:
+        return
+    layout = Layout.of(n, n_classes, weight.max())
+    words = codes << layout.low_bits | (weight << int(layout.class_bits) | classes).astype(
+        np.uint32
+    )
+    keys = np.sort(words)
+    counts = np.bincount(classes, weight, n_classes).astype(np.int64)
+    cuts = GiniCuts() if criterion == "gini" else EntropyCuts.create(int(counts.sum()))
+    order = np.argsort(codes, kind="stable")
+    best, best_code = -np.inf, -1
+    levels = np.float32(np.unique(X))
+    for i in range(first, n - 1 - first):
+        low, high = codes[order[i]], codes[order[i + 1]]
+        if low == high or levels[high] <= levels[low] + np.float32(1e-7):
+            continue
+        rows = order[: i + 1]
+        left = np.bincount(classes[rows], weight[rows], n_classes).astype(np.int64)
+        score = score_classes(criterion, left, counts - left)
+        if score > best:
+            best, best_code = score, low
+    room = max(n, n_classes * (int(codes.max()) + 1))
+    for is_counted in (False, True) if first == 0 else (False,):
+        running = Running.create(room, n_classes)
+        found = choose_class_cut(
+            cuts, running, keys, n, first, counts, int(counts.sum()), table, layout, codes.min(),
+            codes.max(), is_counted,
+        )  # fmt: skip
+        if criterion == "gini" or best_code == -1:
+            assert found == (best, best_code)
+        else:  # numpy's logarithm may differ in the last bit
+            assert found[0] == pytest.approx(best, abs=1e-12 * counts.sum())
+
+
+# --------------------------------------------------------------------------------- mean cuts
+
+
+@entry_kernel
+def choose_mean(sums, along, targets, n, first, weight, total, table):
+    return choose_mean_cut(
+        sums, along, targets, n, first, n - 1 - first, weight, total, -np.inf, table, 0
+    )
+
+
+def best_mean_cut(values, weight, wy, first):
+    """scikit-learn's loop over cuts: sums go on from the cut before, or come from the right."""
+    n, total_weight, total = len(values), 0.0, 0.0
+    for i in range(n):
+        total_weight += weight[i]
+        total += wy[i]
+    best, best_cut, behind, left_weight, left = -np.inf, -1, 0, 0.0, 0.0
+    for p in range(first + 1, n - first):
+        if values[p] <= values[p - 1] + np.float32(1e-7):
+            continue
+        if p - behind <= n - p:
+            for i in range(behind, p):
+                left_weight += weight[i]
+                left += wy[i]
+        else:
+            left_weight, left = total_weight, total
+            for i in range(n - 1, p - 1, -1):
+                left_weight -= weight[i]
+                left -= wy[i]
+        behind = p
+        right = total - left
+        score = left * left / left_weight + right * right / (total_weight - left_weight)
+        if score > best:
+            best, best_cut = score, p - 1
+    return best, best_cut, total_weight, total
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    seed=seeds,
+    n=st.one_of(st.integers(2, 60), st.integers(100, 300)),
+    n_levels=st.sampled_from([2, 3, 10, 100_000]),
+    first=st.sampled_from([0, 0, 1, 5]),
+    step=st.sampled_from([1.0, 4e-8]),
+)
+@example(seed=0, n=60, n_levels=2, first=0, step=1.0)
+def test_the_best_mean_cut_to_the_bit(seed, n, n_levels, first, step):
+    rng = np.random.default_rng(seed)
+    values = np.sort((rng.integers(0, n_levels, n) * step).astype(np.float32))
+    if rng.random() < 0.3:
+        values[: n - n // 3] = values[0]  # a cut far to the right, with all of these on its left
+    table = encode(values[:, None])
+    weight, y = rng.integers(1, 4, n).astype(float), rng.normal(1e3, 1.0, n)
+    targets = np.column_stack((weight, weight * y, weight * y * y))
+    order = rng.permutation(n)  # rows stand anywhere
+    rows = np.empty(n, np.uint32)
+    rows[np.arange(n)] = order
+    scattered = np.empty_like(targets)
+    scattered[order] = targets
+    along = Along(np.ascontiguousarray(table.codes[0]), rows)
+    score, cut, total_weight, total = best_mean_cut(values, weight, targets[:, 1], first)
+    found = choose_mean(Sums.create(n), along, scattered, n, first, total_weight, total, table)
+    assert found == (score, cut)
+
+
+# -------------------------------------------------------------------------------------- trees
+
+
+def grow_both_ways(X, y, weights, params, expected_path):
+    """Trees of the fast path, and of the general one."""
+    is_regression = y.dtype.kind == "f"
+    model = (DecisionTreeRegressor if is_regression else DecisionTreeClassifier)(**params)
+    criterion = criteria.REGRESSION if is_regression else criteria.CLASSIFICATION
+    n_values = 1 if is_regression else int(y.max()) + 1
+    plan = make_plan(model, criterion[model.criterion], "best", *X.shape, 1, n_values)
+    table, codes = encode(X.astype(np.float32)), y.astype(float)[:, None]
+    fast, general = (Grower(table, codes, plan, is_fast) for is_fast in (True, False))
+    assert type(fast._fast) is expected_path
+    seeds = range(1, 1 + len(weights))
+    return fast.grow(weights, seeds), general.grow(weights, seeds)
+
+
+def assert_same_nodes(ours, theirs):
+    for name in Nodes._fields:
+        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), name)
+
+
+limits = st.fixed_dictionaries(
+    {"max_features": st.sampled_from([1, 2, 0.5, 1.0])},
+    optional={
+        "max_depth": st.integers(1, 6),
+        "min_samples_split": st.integers(2, 10),
+        "min_samples_leaf": st.integers(1, 8),
+        "min_impurity_decrease": st.sampled_from([0.013, 0.11]),
+        "ccp_alpha": st.sampled_from([0.01]),
+    },
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    seed=seeds,
+    params=limits,
+    n_classes=st.integers(1, 4),
+    criterion=st.sampled_from(["gini", "entropy"]),
+)
+def test_quick_class_trees_are_the_general_ones(seed, params, n_classes, criterion):
+    rng = np.random.default_rng(seed)
+    n = rng.integers(1, 300)
+    X = rng.integers(0, rng.choice([2, 10, 1000]), (n, rng.integers(1, 6)))
+    X = X * rng.choice([1.0, 3e-8])
+    y = rng.integers(0, n_classes, n)
+    weights = rng.integers(0, 4, (3, n)).astype(float)
+    weights[:, rng.integers(n)] = 1.0
+    params = {**params, "criterion": criterion}
+    for ours, theirs in zip(*grow_both_ways(X, y, weights, params, QuickClasses), strict=True):
+        assert_same_nodes(ours, theirs)
+
+
+@settings(deadline=None, max_examples=150)
+@given(seed=seeds, params=limits, has_ties=st.booleans())
+def test_quick_mean_trees_are_the_general_ones(seed, params, has_ties):
+    """To the bit: without ties for any numbers, with ties where sums are exact in every order."""
+    rng = np.random.default_rng(seed)
+    n, n_features = rng.integers(1, 300), rng.integers(1, 6)
+    if has_ties:
+        X = rng.integers(0, rng.choice([2, 10, 100]), (n, n_features)) * rng.choice([1.0, 3e-8])
+        y = rng.integers(0, 50, n).astype(float)
+    else:
+        X = np.argsort(rng.random((n, n_features)), axis=0)
+        y = rng.normal(size=n)
+    weights = rng.integers(0, 4, (3, n)).astype(float)
+    weights[:, rng.integers(n)] = 1.0
+    for ours, theirs in zip(*grow_both_ways(X, y, weights, params, QuickMeans), strict=True):
+        assert_same_nodes(ours, theirs)
+
+
+@pytest.mark.parametrize("max_features", ["sqrt", 1.0])
+@pytest.mark.parametrize("task", ["two classes", "five classes", "means"])
+def test_subtrees_on_near_copies(task, max_features):
+    rng = np.random.default_rng(0)
+    n = 3 * NEAR[0]
+    X = np.argsort(rng.random((n, 6)), axis=0)
+    signal = X[:, 0] + X[:, 1] > rng.normal(n, n / 2, n)
+    y, path = signal.astype(int), QuickClasses
+    if task == "five classes":
+        y = signal + rng.integers(0, 4, n)
+    elif task == "means":
+        y, path = signal + rng.normal(size=n), QuickMeans
+    weights = np.bincount(rng.integers(0, n, n), minlength=n)[None].astype(float)
+    params = {"max_features": max_features}
+    ((ours,), (theirs,)) = grow_both_ways(X, y, weights, params, path)
+    assert ours.node_count > 1000
+    assert_same_nodes(ours, theirs)
+
+
+@pytest.mark.parametrize("factor", [2.0**26, 2.0**22, 2.0**17, 0.5])
+def test_weights_that_fit_into_no_word(factor):
+    """Weights too large for a word, or no whole numbers: the general path grows the trees."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), rng.integers(0, 200, 200)
+    weights = rng.integers(0, 4, (2, 200)) * factor
+    weights[:, 50:] = np.minimum(weights[:, 50:], 1.0)
+    for ours, theirs in zip(*grow_both_ways(X, y, weights, {}, QuickClasses), strict=True):
+        assert ours.node_count > 10
+        assert_same_nodes(ours, theirs)
+
+
+def test_more_trees_than_before_and_fewer():
+    """One Grower grows any number of trees at once, and each is the same as alone."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60).astype(float)
+    weights = rng.integers(0, 3, (7, 60)).astype(float)
+    for kind, values, criterion in (
+        (DecisionTreeClassifier, 2, criteria.Gini),
+        (DecisionTreeRegressor, 1, criteria.SquaredError),
+    ):
+        plan = make_plan(kind(), criterion, "best", 60, 3, 1, values)
+        grower = Grower(encode(X.astype(np.float32)), y[:, None], plan)
+        some = [*grower.grow(weights[:2], [0, 1]), *grower.grow(weights[2:], range(2, 7))]
+        for i, tree in enumerate(some):
+            assert_same_nodes(grower.grow(weights[i : i + 1], [i])[0], tree)
