@@ -19,6 +19,9 @@ from cart.subsets import CategoricalTable
 from cart.table import encode
 
 
+_FEW_VALUES = 10_000  # so many are taken at a glance where there is nothing to check
+
+
 @contextmanager
 def restored_on_failure(estimator):
     """Give the estimator back its attributes when fitting fails or is interrupted."""
@@ -80,6 +83,9 @@ def check_rows(estimator, X):
     -------
     ndarray of shape (n_samples, n_features), float32 or float64, C order, or csr_matrix
     """
+    plain = _take_plain(estimator, X)
+    if plain is not None:
+        return plain
     options = {"dtype": precision_of(estimator), "accept_sparse": "csr", "order": "C"}
     options["ensure_all_finite"] = missing_values_rule(estimator)
     X = dates_as_seconds(X)
@@ -90,6 +96,24 @@ def check_rows(estimator, X):
         X = check_array(encode_categories(estimator, X, False), **options)
     refuse_sparse_gaps(X)
     return X
+
+
+def _take_plain(estimator, X):
+    """A few rows as the checks would return them, where these would find nothing; else None.
+
+    The checks take three times as long as a row takes to walk down a hundred trees.
+    """
+    if type(X) is not np.ndarray or X.dtype.kind != "f" or X.ndim != 2 or X.size > _FEW_VALUES:
+        return None
+    if X.shape[0] == 0 or X.shape[1] != getattr(estimator, "n_features_in_", None):
+        return None
+    if hasattr(estimator, "feature_names_in_"):  # a warning may be due
+        return None
+    if getattr(estimator, "categorical_features", None) is not None:
+        return None
+    with np.errstate(over="ignore"):
+        X = X.astype(precision_of(estimator), order="C", copy=False)
+    return X if np.isfinite(X).all() else None
 
 
 def encode_categories(estimator, X, reset):
