@@ -18,7 +18,7 @@ import numpy as np
 
 from cart.jit import entry_kernel, inline_kernel, kernel
 from cart.nodes import LEAF
-from cart.packed import is_in_left_subset
+from cart.packed import is_in_left_subset, round_down
 from importance import losses
 from importance.narrow import narrow
 
@@ -29,7 +29,7 @@ class WalkedTree(NamedTuple):
     left: np.ndarray  # (n_nodes,) int32: children_left
     right: np.ndarray  # (n_nodes,) int32: children_right
     slot: np.ndarray  # (n_nodes,) int32: feature, as its position among the features used
-    threshold: np.ndarray  # (n_nodes,) float64
+    threshold: np.ndarray  # (n_nodes,), of the dtype of X
     missing_left: np.ndarray  # (n_nodes,) uint8: where missing values go
     list_start: np.ndarray  # (n_nodes,) int64: of the subsets, as in cart.packed.PackedWide; -1
     lists: np.ndarray  # uint32
@@ -109,7 +109,7 @@ def walk_tree(tree, X, rows, group_of=None):
         left=np.ascontiguousarray(tree.children_left, np.int32),
         right=np.ascontiguousarray(tree.children_right, np.int32),
         slot=tree.feature,
-        threshold=np.ascontiguousarray(tree.threshold),
+        threshold=_as_precise_as(columns, tree.threshold),
         missing_left=np.ascontiguousarray(tree.missing_go_to_left, np.uint8),
         list_start=list_start,
         lists=lists,
@@ -121,6 +121,11 @@ def walk_tree(tree, X, rows, group_of=None):
         reach=reach,
     )
     return walked, tree.value.reshape(tree.node_count, -1)
+
+
+def _as_precise_as(columns, threshold):
+    """Thresholds that divide the values of `columns` as these do, of their type."""
+    return round_down(threshold) if columns.dtype == np.float32 else np.ascontiguousarray(threshold)
 
 
 def expected_increase(walked, loss, by_row=False):
