@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
+from cart.compact import expand, shrink
 from cart.nodes import LEAF, Nodes
 from cart.packed import pack
 from cart.traverse import leaf_ids
@@ -42,7 +43,13 @@ class Tree:
         return packs[dtype]
 
     def __getstate__(self):
-        return {name: value for name, value in vars(self).items() if name != "_packs"}
+        left_out = {"_packs", *Nodes._fields}
+        state = {name: value for name, value in vars(self).items() if name not in left_out}
+        return {**state, "_compact": shrink(self.nodes)}
+
+    def __setstate__(self, state):
+        state = dict(state)
+        vars(self).update(expand(state.pop("_compact"))._asdict(), **state)
 
     @property
     def nodes(self):
