@@ -5,7 +5,7 @@ from itertools import pairwise
 import matplotlib
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 
 from forest import RandomForestClassifier, RandomForestRegressor
@@ -51,6 +51,8 @@ def test_the_table_holds_every_measure(lessons):
         np.testing.assert_allclose(found["standard_error"], result.standard_error, rtol=1e-12)
         order = np.argsort(-result.values, kind="stable")
         assert list(found["rank"].iloc[order]) == [1, 2, 3, 4, 5]
+    assert list(comparison.seconds) == list(BARE)
+    assert min(comparison.seconds.values()) > 0.0
 
 
 def test_warnings_in_words(lessons):
@@ -167,6 +169,19 @@ def test_a_figure_of_all_measures(lessons):
     figure = comparison.plot()
     assert [ax.get_title() for ax in figure.axes] == list(BARE)
     assert_readable(figure, figure.axes[0].yaxis)
+    matplotlib.pyplot.close(figure)
+
+
+def test_long_numbers_stay_apart():
+    """Below narrow panels."""
+    X, y = load_diabetes(return_X_y=True)
+    forest = RandomForestRegressor(5, random_state=0).fit(X, y / 500)
+    figure = compare(forest, X, y / 500, measures=BARE).plot()
+    figure.canvas.draw()
+    for ax in figure.axes:
+        boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
+        for left, right in pairwise(boxes):
+            assert left.x1 < right.x0 - 5  # pixels
     matplotlib.pyplot.close(figure)
 
 
