@@ -108,7 +108,7 @@ class Comparison:
             ax.set_title(name, fontsize=10)
             ax.locator_params(axis="x", nbins=4)  # long numbers stay apart
             ax.set_xlabel(fill(f"{result.unit} (± 1 standard error {result.uncertainty})", 30))
-            ax.xaxis.label.set_fontsize(7)
+            ax.xaxis.label.set_fontsize(8)
         return figure
 
     def plot_ranks(self, ax=None, max_features=25):

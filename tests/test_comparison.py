@@ -11,6 +11,7 @@ from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import compare, drop_column, mdi, oob_permutation, unbiased_mdi
 from importance.plots import plot_clusters, plot_ranks
+from importance.result import Importances
 
 matplotlib.use("Agg")
 BARE = ("mdi", "unbiased_mdi", "oob_permutation", "drop_column")
@@ -162,6 +163,25 @@ def test_ranks_and_clusters(wide):
     assert abs(places[0] - places[1]) == 1  # correlated features stand side by side
     assert_readable(ax.figure, ax.yaxis)
     matplotlib.pyplot.close(ax.figure)
+
+
+def test_long_names_stay_in_the_picture():
+    names = np.array([f"{j} is the number of a column whose name is a sentence" for j in range(5)])
+    result = Importances("mdi", np.arange(5.0), np.zeros(5), None, names, "", "", "")
+    ranks = plot_ranks(dict.fromkeys(BARE, result))
+    for ax in (ranks, plot_clusters(np.eye(5), names), result.plot()):
+        ax.figure.canvas.draw()
+        labels = [*ax.texts, *ax.get_xticklabels(), *ax.get_yticklabels()]
+        drawn = [label for label in labels if label.get_text().startswith("4 is")]
+        assert drawn
+        for label in drawn:
+            box = label.get_window_extent()
+            assert box.x0 >= 0
+            assert box.y0 >= 0
+            assert box.x1 <= ax.figure.bbox.x1
+        matplotlib.pyplot.close(ax.figure)
+    boxes = [label.get_window_extent() for label in ranks.get_xticklabels()]
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
 def test_a_figure_of_all_measures(lessons):
