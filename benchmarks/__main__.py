@@ -10,7 +10,7 @@ from benchmarks.errors import DataError
 
 EXTRAS = ("matplotlib", "pandas", "polars", "rich")
 COMMANDS = {
-    "compare": "fit Cartwood and scikit-learn on a table and report",
+    "compare": "fit Cartwood and scikit-learn on a table and report, with every importance",
     "demo": "compare on breast_cancer, diabetes and, where it can be had, california",
     "speed": "time fit, predict and importance against scikit-learn",
     "groups": "time fits of every kind of tree, and the memory of a sparse one",

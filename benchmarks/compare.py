@@ -48,6 +48,7 @@ def compare(data, n_estimators, seed, n_jobs, repeats, step):
     Returns
     -------
     dict
+        Of plain values, but for "all_measures".
     """
     split = X, X_test, _, y_test = data.split(seed)
     score, score_of = SCORES[data.task]
@@ -57,7 +58,7 @@ def compare(data, n_estimators, seed, n_jobs, repeats, step):
     ]
     trees = [Tree(random_state=seed) for Tree in TREES[data.task]]
     seconds = _race_all(forests, trees, split, repeats, step)
-    importances, taken = measures.measure_all(data.task, *forests, split, step)
+    importances, found, taken = measures.measure_all(data, *forests, split, step)
     return {
         "data": {
             "name": data.name,
@@ -82,6 +83,7 @@ def compare(data, n_estimators, seed, n_jobs, repeats, step):
         },
         "seconds": seconds + _once(taken),
         "importances": [measure._asdict() for measure in importances],
+        "all_measures": found,
         "environment": results.environment(),
     }
 

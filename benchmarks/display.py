@@ -4,6 +4,7 @@ from contextlib import contextmanager
 from math import floor, log10
 from typing import NamedTuple
 
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
@@ -131,6 +132,29 @@ def significant(value, digits=3):
         return "0"
     decimals = max(0, digits - 1 - floor(log10(abs(value))))
     return f"{value:.{decimals}f}"
+
+
+def estimates(values, spread=None):
+    """Values with three digits of the largest, and two of the largest uncertainty.
+
+    Parameters
+    ----------
+    values, spread : array-like of shape (n,)
+
+    Returns
+    -------
+    list of str
+    """
+    decimals = _decimals(values, 3)
+    if spread is None:
+        return [f"{value:z.{decimals}f}" for value in values]
+    decimals = max(decimals, _decimals(spread, 2))
+    return [f"{v:z.{decimals}f} ±{s:.{decimals}f}" for v, s in zip(values, spread, strict=True)]
+
+
+def _decimals(values, digits):
+    largest = np.abs(values).max()
+    return max(0, digits - 1 - floor(log10(largest))) if largest > 0.0 else 0
 
 
 def ratio(value):

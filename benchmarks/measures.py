@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.inspection import permutation_importance
 
-from importance import drop_column, mdi, oob_permutation
+from benchmarks import all_measures
 
 N_REPEATS = 5
 LOSS = {"classification": "zero-one loss", "regression": "squared-error loss"}
@@ -30,15 +30,15 @@ class Measure(NamedTuple):
 
 def n_steps(n_features):
     """How often `measure_all` counts a step."""
-    return 5 + n_features
+    return 3 + n_features
 
 
-def measure_all(task, ours, peer, split, step):
+def measure_all(data, ours, peer, split, step):
     """All measures of both sides' forests.
 
     Parameters
     ----------
-    task : str
+    data : Dataset
     ours, peer : fitted forests, the peer with out-of-bag predictions
     split : X_train, X_test, y_train, y_test
     step : callable
@@ -47,20 +47,21 @@ def measure_all(task, ours, peer, split, step):
     Returns
     -------
     measures : list of Measure
+        Those that both sides have.
+    found : AllMeasures
+        Of our forest.
     seconds : dict
         Of each measure by its name, one run.
     """
     X, X_test, y, y_test = split
-    jobs = {"n_jobs": ours.n_jobs}
     permute = partial(
-        permutation_importance, scoring=SCORING[task], n_repeats=N_REPEATS,
-        random_state=0, **jobs,
+        permutation_importance, scoring=SCORING[data.task], n_repeats=N_REPEATS,
+        random_state=0, n_jobs=ours.n_jobs,
     )  # fmt: skip
     small, peer_small = (
         clone(side).set_params(n_estimators=2, oob_score=False).fit(X, y) for side in (ours, peer)
     )
-    for measure in (oob_permutation, drop_column):
-        measure(small, X, y)  # compiles its kernels
+    all_measures.measure(small, X, y, data.feature_names)  # compiles its kernels
     permute(peer_small.set_params(n_jobs=1), X_test, y_test)  # starts its workers
     taken = {}
 
@@ -72,10 +73,13 @@ def measure_all(task, ours, peer, split, step):
         step()
         return found
 
+    found = take("importance.compare", all_measures.measure, ours, X, y, data.feature_names)
+    results = found.comparison.results
+    taken |= found.comparison.seconds
     columns = [
-        _ours("MDI", take("mdi", mdi, ours)),
-        _ours("OOB permutation", take("oob_permutation", oob_permutation, ours, X, y, **jobs)),
-        _ours("drop column", take("drop_column", drop_column, ours, X, y, **jobs)),
+        _ours("MDI", results["mdi"]),
+        _ours("OOB permutation", results["oob_permutation"]),
+        _ours("drop column", results["drop_column"]),
     ]
     # One level of parallelism is faster than two.
     peer_alone = copy(peer).set_params(n_jobs=1)
@@ -85,13 +89,13 @@ def measure_all(task, ours, peer, split, step):
         Measure("scikit-learn", "feature_importances_", "MDI", columns[0].unit, "",
                 peer.feature_importances_, None),
         Measure("scikit-learn", "permutation_importance", "held-out permutation",
-                f"increase in {LOSS[task]} on the held-out rows",
+                f"increase in {LOSS[data.task]} on the held-out rows",
                 f"standard deviation over {N_REPEATS} permutations",
                 sampled.importances_mean, sampled.importances_std),
         Measure("scikit-learn", "drop-column loop", "drop column", columns[2].unit, "",
                 dropped, None),
     ]  # fmt: skip
-    return columns, taken
+    return columns, found, taken
 
 
 def _ours(title, found):

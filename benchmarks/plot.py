@@ -6,7 +6,10 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
+from importance.plots import short_names
+
 OURS, PEER = "#2f6f5e", "#c46a2b"
+RASTER_DPI = 150  # of what an SVG holds as pixels: swarms of dots
 # Panels: title, our measure, scikit-learn's.
 PANELS = (
     ("Mean decrease in impurity", "mdi", "feature_importances_"),
@@ -20,7 +23,9 @@ STYLE = {
     "axes.spines.left": False,
     "axes.spines.right": False,
     "axes.spines.top": False,
+    "ytick.major.size": 0,
     "svg.hashsalt": "cartwood",
+    "text.parse_math": False,  # a feature may be called "$a^$"
 }
 
 
@@ -50,10 +55,10 @@ def draw(importances, order, names, unit):
             _dots(ax, find(importances, peer), order, 0.14, PEER, "white")
             ax.set_title(title, fontweight="bold", fontsize=9, loc="left")
             ax.set_xlabel("share, sums to 1" if ours == "mdi" else unit)
+            ax.locator_params(axis="x", nbins=4)  # long numbers stay apart
             ax.axvline(0.0, color="#999999", linewidth=0.8, zorder=0)
             ax.grid(axis="y", color="#eeeeee", zorder=-1)
-            ax.tick_params(axis="y", length=0)
-        axes[0].set_yticks(np.arange(len(names)), [_label(name) for name in names])
+        axes[0].set_yticks(np.arange(len(names)), short_names(names))
         axes[0].set_ylim(len(names) - 0.4, -0.6)
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper right", ncols=2, frameon=False)
@@ -68,14 +73,10 @@ def find(importances, name):
 def svg(figure):
     """The figure as SVG text, to stand inside an HTML page."""
     text = StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None})
+    with matplotlib.rc_context(STYLE):
+        figure.savefig(text, format="svg", dpi=RASTER_DPI, metadata={"Date": None})
     drawing = text.getvalue()
     return drawing[drawing.index("<svg") :]
-
-
-def _label(name):
-    """A feature's name, cut where it is long, without matplotlib's formulas."""
-    return (name if len(name) <= 32 else f"{name[:31]}…").replace("$", r"\$")
 
 
 def _dots(ax, measure, order, shift, edge, face):

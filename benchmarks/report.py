@@ -2,13 +2,12 @@
 
 import html
 import re
-from math import floor, log10
 from pathlib import Path
 from string import Template
 
 import numpy as np
 
-from benchmarks import display, plot, results
+from benchmarks import all_measures, display, plot, results
 from benchmarks.display import Table
 
 SIDES = ("Cartwood", "scikit-learn")
@@ -21,11 +20,15 @@ def show(result):
     """Print a comparison."""
     display.heading(result["data"]["name"])
     display.say(headline(result), "")
-    for table in (models(result), times(result), importances(result, TOP)):
+    found = result["all_measures"]
+    tables = models(result), times(result), importances(result, TOP), all_measures.table(found, TOP)
+    for table in tables:
         display.show(table)
     hidden = len(result["data"]["features"]) - TOP
     if hidden > 0:
         display.say(f"{hidden} more features are in the report.", "")
+    if found.comparison.warnings:
+        display.say("What to mind:", *(f"- {text}" for text in found.comparison.warnings), "")
 
 
 def write(result, folder):
@@ -37,7 +40,8 @@ def write(result, folder):
     """
     stem = folder / f"compare-{re.sub('[^A-Za-z0-9_.-]+', '-', result['data']['name'])}"
     page, numbers = Path(f"{stem}.html"), Path(f"{stem}.json")
-    results.write_json(numbers, result)
+    found = all_measures.numbers(result["all_measures"])
+    results.write_json(numbers, {**result, "all_measures": found})
     page.write_text(_page(result))
     return [page, numbers]
 
@@ -109,13 +113,13 @@ def times(result):
 
 
 def importances(result, top=None):
-    """Table: all measures, sorted by OOB permutation."""
+    """Table: the measures of both sides, sorted by OOB permutation."""
     measures = result["importances"]
     order = ranking(result)[:top]
-    cells = [_cells(measure) for measure in measures]
+    cells = [display.estimates(measure["values"], measure["spread"]) for measure in measures]
     names = result["data"]["features"]
     return Table(
-        "Importance",
+        "Importance on both sides",
         ["feature", *(f"{SHORT[m['side']]}\n{m['title']}" for m in measures)],
         [[names[j], *(column[j] for column in cells)] for j in order],
         "\n".join(_describe(measure) for measure in measures),
@@ -137,6 +141,7 @@ def _describe(measure):
 
 
 def _page(result):
+    found = result["all_measures"]
     order = ranking(result)[:TOP]
     names = [result["data"]["features"][j] for j in order]
     figure = plot.draw(result["importances"], order, names, f"increase in {result['loss']}")
@@ -158,6 +163,9 @@ def _page(result):
         plot_note=f"{shown}, sorted by OOB permutation; lines are the ± of the table below. "
         "Permutation is out of bag in Cartwood, on the held-out rows in scikit-learn.",
         importances=_table(importances(result)),
+        all_measures=_table(all_measures.table(found)),
+        warnings=_list(found.comparison.warnings),
+        pictures="\n".join(_figure(*each) for each in all_measures.pictures(found)),
         environment=environment,
     )
 
@@ -185,16 +193,16 @@ def _table(table):
     )
 
 
-def _cells(measure):
-    """Values with three digits of the largest, and two of the largest uncertainty."""
-    values, spread = measure["values"], measure["spread"]
-    decimals = _decimals(values, 3)
-    if spread is None:
-        return [f"{value:z.{decimals}f}" for value in values]
-    decimals = max(decimals, _decimals(spread, 2))
-    return [f"{v:z.{decimals}f} ±{s:.{decimals}f}" for v, s in zip(values, spread, strict=True)]
+def _list(warnings):
+    """Warnings as a list, under a heading where there are any."""
+    if not warnings:
+        return ""
+    items = "\n".join(f"<li>{html.escape(text)}</li>" for text in warnings)
+    return f"<h2>What to mind</h2>\n<ul>\n{items}\n</ul>"
 
 
-def _decimals(values, digits):
-    largest = np.abs(values).max()
-    return max(0, digits - 1 - floor(log10(largest))) if largest > 0.0 else 0
+def _figure(caption, svg):
+    return (
+        f'<figure>\n<figcaption class="note">{html.escape(caption)}</figcaption>\n'
+        f'<div role="img" aria-label="{html.escape(caption)}">{svg}</div>\n</figure>'
+    )

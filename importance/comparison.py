@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from textwrap import fill
+from time import perf_counter
 
 import numpy as np
 from scipy.sparse import issparse
@@ -37,6 +38,8 @@ class Comparison:
     ----------
     results : dict of str to Importances
         By name of the measure.
+    seconds : dict of str to float
+        What each measure took.
     groups : list of importance.groups.Group
         Every feature in one, correlated ones together.
     jointly : Importances or None
@@ -51,6 +54,7 @@ class Comparison:
     """
 
     results: dict
+    seconds: dict
     groups: list
     jointly: object
     correlation: np.ndarray | None
@@ -102,8 +106,9 @@ class Comparison:
         for ax, (name, result) in zip(axes[0], self.results.items(), strict=True):
             draw_bars(ax, result, shown, result.standard_error[shown])
             ax.set_title(name, fontsize=10)
+            ax.locator_params(axis="x", nbins=4)  # long numbers stay apart
             ax.set_xlabel(fill(f"{result.unit} (± 1 standard error {result.uncertainty})", 30))
-            ax.xaxis.label.set_fontsize(7)
+            ax.xaxis.label.set_fontsize(8)
         return figure
 
     def plot_ranks(self, ax=None, max_features=25):
@@ -167,9 +172,13 @@ def compare(forest, X, y, *, measures=None, loss=None, correlated=0.7, n_jobs=No
         raise ValueError(f"measures={unknown} are not known; choose of {list(MEASURES)}.")
     fitted = adopt(forest, X, y)
     options = {"loss": loss, "n_jobs": n_jobs}
-    results = {name: MEASURES[name](forest, (X, y), options) for name in chosen}
-    if measures is None and (shares := mean_absolute_shap(forest, X, missing_ok=True)) is not None:
-        results["mean_absolute_shap"] = shares
+    results, seconds = {}, {}
+    for name in chosen:
+        results[name], seconds[name] = _timed(MEASURES[name], forest, (X, y), options)
+    if measures is None:
+        shares, taken = _timed(mean_absolute_shap, forest, X, missing_ok=True)
+        if shares is not None:
+            results["mean_absolute_shap"], seconds["mean_absolute_shap"] = shares, taken
     names = next(iter(results.values())).feature_names
     correlation, groups, jointly = None, parse_groups(None, names), None
     if not issparse(fitted.X):
@@ -183,9 +192,15 @@ def compare(forest, X, y, *, measures=None, loss=None, correlated=0.7, n_jobs=No
         if len(groups) < len(names) and "oob_permutation" in results:
             jointly = oob_permutation(forest, X, y, groups=found, **options)
     n_distinct = _count_distinct(fitted.X)
-    comparison = Comparison(results, groups, jointly, correlation, n_distinct, [])
+    comparison = Comparison(results, seconds, groups, jointly, correlation, n_distinct, [])
     comparison.warnings.extend(advise(comparison))
     return comparison
+
+
+def _timed(measure, *args, **kwargs):
+    """What a measure finds, and the seconds it took."""
+    start = perf_counter()
+    return measure(*args, **kwargs), perf_counter() - start
 
 
 def _count_distinct(X):

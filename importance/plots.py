@@ -1,7 +1,7 @@
 """Pictures of importances: bars, boxes over trees, rows, ranks, clusters of correlated features.
 
 Every function draws on an axes of matplotlib, which it imports when called; a new figure is as tall
-as its features need to be read.
+as its features need to be read. Names of features are cut where they are long.
 """
 
 import numpy as np
@@ -12,6 +12,8 @@ from importance.result import leading, ranks_of
 COLOR, DARK = "#4878a8", "#333333"
 ROW_HEIGHT = 0.24  # inches of a feature
 HEADROOM = 1.3  # inches of title and axis
+MOST_LETTERS = 32  # of a feature's name
+LETTER = 0.065  # inches
 
 
 def plot_bars(result, ax=None, max_features=30, level=None, over=None):
@@ -146,11 +148,12 @@ def plot_ranks(results, ax=None, max_features=25):
     """
     import matplotlib
 
-    names = next(iter(results.values())).feature_names
+    names = short_names(next(iter(results.values())).feature_names)
     ranks = np.array([ranks_of(result.values) for result in results.values()])
     shown = np.flatnonzero(ranks[0] <= max_features)
     if ax is None:
-        ax = _new_axes((2.2 + 1.5 * len(results), HEADROOM + ROW_HEIGHT * ranks[:, shown].max()))
+        width = 0.6 + 2 * _room(names) + 1.5 * len(results)
+        ax = _new_axes((width, HEADROOM + ROW_HEIGHT * ranks[:, shown].max()))
     colors = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, len(shown)))
     for color, j in zip(colors, shown[np.argsort(ranks[0, shown])], strict=True):
         ax.plot(ranks[:, j], "o-", color=color, markersize=4, linewidth=1.2)
@@ -194,7 +197,7 @@ def plot_clusters(correlation, names, ax=None, max_features=60):
     from scipy.cluster.hierarchy import average, leaves_list
     from scipy.spatial.distance import squareform
 
-    names = np.asarray(names, dtype=object)
+    names = short_names(names)
     strength = np.abs(np.nan_to_num(correlation))
     np.fill_diagonal(strength, 0.0)
     kept = np.sort(leading(strength.max(axis=0), max_features))
@@ -203,7 +206,7 @@ def plot_clusters(correlation, names, ax=None, max_features=60):
     order = [0]
     if len(kept) > 1:
         order = leaves_list(average(squareform(1.0 - strength, checks=False)))
-    side = 1.8 + 0.2 * len(kept)
+    side = 0.8 + _room(names) + 0.2 * len(kept)
     if ax is None:
         ax = _new_axes((side + 1.0, side))
     drawn = np.asarray(correlation)[np.ix_(kept, kept)][np.ix_(order, order)]
@@ -215,6 +218,23 @@ def plot_clusters(correlation, names, ax=None, max_features=60):
     if len(kept) < len(names):
         ax.set_title(f"the {len(kept)} most correlated of {len(names)} features", fontsize=9)
     return ax
+
+
+def short_names(names):
+    """Names as pictures show them, cut in the middle: many differ by their end.
+
+    Returns
+    -------
+    ndarray of str
+    """
+    names = [str(name) for name in names]
+    cut = [n if len(n) <= MOST_LETTERS else f"{n[: MOST_LETTERS - 12]}…{n[-11:]}" for n in names]
+    return np.array(cut, dtype=object)
+
+
+def _room(names):
+    """Inches of the longest name."""
+    return LETTER * max(map(len, names))
 
 
 def _new_axes(size):
@@ -229,7 +249,7 @@ def _axes(ax, n_features, height=ROW_HEIGHT):
 
 def _name_features(ax, result, shown):
     """Names of the features, and a line at 0."""
-    ax.set_yticks(np.arange(len(shown)), result.feature_names[shown], fontsize=9)
+    ax.set_yticks(np.arange(len(shown)), short_names(result.feature_names[shown]), fontsize=9)
     ax.set_ylim(-0.6, len(shown) - 0.4)
     ax.axvline(0.0, color=DARK, linewidth=0.8, zorder=0)
     ax.spines[["top", "right"]].set_visible(False)

@@ -5,12 +5,13 @@ from itertools import pairwise
 import matplotlib
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import compare, drop_column, mdi, oob_permutation, unbiased_mdi
 from importance.plots import plot_clusters, plot_ranks
+from importance.result import Importances
 
 matplotlib.use("Agg")
 BARE = ("mdi", "unbiased_mdi", "oob_permutation", "drop_column")
@@ -51,6 +52,8 @@ def test_the_table_holds_every_measure(lessons):
         np.testing.assert_allclose(found["standard_error"], result.standard_error, rtol=1e-12)
         order = np.argsort(-result.values, kind="stable")
         assert list(found["rank"].iloc[order]) == [1, 2, 3, 4, 5]
+    assert list(comparison.seconds) == list(BARE)
+    assert min(comparison.seconds.values()) > 0.0
 
 
 def test_warnings_in_words(lessons):
@@ -162,11 +165,43 @@ def test_ranks_and_clusters(wide):
     matplotlib.pyplot.close(ax.figure)
 
 
+def test_long_names_stay_in_the_picture():
+    names = np.array([f"{j} is the number of a column whose name is a sentence" for j in range(5)])
+    result = Importances("mdi", np.arange(5.0), np.zeros(5), None, names, "", "", "")
+    ranks = plot_ranks(dict.fromkeys(BARE, result))
+    for ax in (ranks, plot_clusters(np.eye(5), names), result.plot()):
+        ax.figure.canvas.draw()
+        labels = [*ax.texts, *ax.get_xticklabels(), *ax.get_yticklabels()]
+        drawn = [label for label in labels if label.get_text().startswith("4 is")]
+        assert drawn
+        for label in drawn:
+            box = label.get_window_extent()
+            assert box.x0 >= 0
+            assert box.y0 >= 0
+            assert box.x1 <= ax.figure.bbox.x1
+        matplotlib.pyplot.close(ax.figure)
+    boxes = [label.get_window_extent() for label in ranks.get_xticklabels()]
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+
+
 def test_a_figure_of_all_measures(lessons):
     comparison = lessons[-1]
     figure = comparison.plot()
     assert [ax.get_title() for ax in figure.axes] == list(BARE)
     assert_readable(figure, figure.axes[0].yaxis)
+    matplotlib.pyplot.close(figure)
+
+
+def test_long_numbers_stay_apart():
+    """Below narrow panels."""
+    X, y = load_diabetes(return_X_y=True)
+    forest = RandomForestRegressor(5, random_state=0).fit(X, y / 500)
+    figure = compare(forest, X, y / 500, measures=BARE).plot()
+    figure.canvas.draw()
+    for ax in figure.axes:
+        boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
+        for left, right in pairwise(boxes):
+            assert left.x1 < right.x0 - 5  # pixels
     matplotlib.pyplot.close(figure)
 
 
