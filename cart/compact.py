@@ -79,9 +79,10 @@ def _make(kept):
     if "counts" in kept:
         counts = _sum_up(kept["counts"], is_leaf, left, right).reshape(n, *shape)
         weight = counts[:, 0].sum(axis=1).astype(np.float64)
-        value = counts / weight[:, None, None]
         squares = (counts.astype(np.float64) ** 2).sum(axis=2)
-        impurity = (1.0 - squares / (weight * weight)[:, None]).sum(axis=1) / shape[0]
+        with np.errstate(divide="ignore", invalid="ignore"):  # fractions of a weight count as none
+            value = counts / weight[:, None, None]
+            impurity = (1.0 - squares / (weight * weight)[:, None]).sum(axis=1) / shape[0]
     else:
         weight = _sum_up(kept["weights"], is_leaf, left, right)[:, 0].astype(np.float64)
         value, impurity = np.zeros((n, *shape)), np.zeros(n)
@@ -95,7 +96,7 @@ def _make(kept):
 
 def _in_few_bytes(numbers):
     """The whole numbers nearest to some that are not negative, in few bytes."""
-    rounded = np.rint(np.minimum(numbers, np.iinfo(np.int64).max // 2)).astype(np.int64)
+    rounded = np.rint(np.minimum(numbers, 2.0**62)).astype(np.int64)
     return rounded.astype(np.min_scalar_type(rounded.max(initial=0)))
 
 

@@ -18,7 +18,6 @@ from cart.precision import (
 from cart.subsets import CategoricalTable
 from cart.table import encode
 
-
 _FEW_VALUES = 10_000  # so many are taken at a glance where there is nothing to check
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import sklearn.ensemble
 import sklearn.tree
+from sklearn.datasets import load_iris
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 import cart
@@ -271,3 +272,25 @@ def test_unfitted_is_not_fitted_error(pair):
 def test_column_vector_warns(pair):
     with pytest.warns(DataConversionWarning, match="column-vector"):
         pair[0]().fit(X, Y[:, None])
+
+
+@pytest.mark.parametrize("kind", [pair[0] for pair in FORESTS])
+def test_a_few_plain_rows_say_what_checked_rows_say(kind):
+    """Arrays that need no check skip the checks; lists never do, nor do rows with a fault."""
+    table, y = load_iris(return_X_y=True)
+    model = kind(5, random_state=0).fit(table, y)
+    plain = (table[:1], table[40:60], table[:9].astype(np.float32), np.asfortranarray(table[:9]))
+    for rows in (*plain, table[:9, ::-1]):
+        np.testing.assert_array_equal(model.predict(rows), model.predict(rows.tolist()))
+    for fault, words in (
+        (table[:1, :3], "features"),
+        (table[0], "2D array"),
+        (np.full((1, 4), np.inf), "infinity"),
+        (np.full((1, 4), 1e300), "infinity"),
+        (table[:0], "minimum of 1"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            model.predict(fault)
+    model.feature_names_in_ = np.array(["a", "b", "c", "d"], dtype=object)
+    with pytest.warns(UserWarning, match="valid feature names"):
+        model.predict(table[:1])
