@@ -274,6 +274,7 @@ def test_column_vector_warns(pair):
         pair[0]().fit(X, Y[:, None])
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")  # numpy, of 1e300
 @pytest.mark.parametrize("kind", [pair[0] for pair in FORESTS])
 def test_a_few_plain_rows_say_what_checked_rows_say(kind):
     """Arrays that need no check skip the checks; lists never do, nor do rows with a fault."""
