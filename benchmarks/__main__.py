@@ -21,6 +21,7 @@ COMMANDS = {
     "calibration": "check p-values and intervals of importances on generated tables",
     "importance": "check importances against their definitions, and time them",
     "lessons": "study and draw the five traps of docs/importance.md",
+    "phases": "nanoseconds that growth spends per row and feature, phase by phase",
     "startup": "time compilation and the start of a process",
     "identity": "count the trees that are scikit-learn's, node for node",
     "tables": "write docs/benchmarks.md from the results that were kept",

@@ -55,8 +55,11 @@ class KernelFiles(IndexDataCacheFile):
 
 
 def entry_kernel(function):
-    """Compile a kernel that Python calls, and keep it on disk."""
-    dispatcher = numba.njit(cache=True, **_OPTIONS)(function)
+    """Compile a kernel that Python calls, and keep it on disk where there is a place for it."""
+    try:
+        dispatcher = numba.njit(cache=True, **_OPTIONS)(function)
+    except RuntimeError:  # no folder can be written to: every process compiles anew
+        return numba.njit(**_OPTIONS)(function)
     # Like `_nrt`, the method that does the reading is private to numba, hence the check.
     if "_nrt" in _OPTIONS and hasattr(FunctionCache, "_load_overload"):
         cache = getattr(dispatcher, "_cache", None)  # none with NUMBA_DISABLE_JIT=1

@@ -54,6 +54,59 @@ def test_a_process_that_compiles_nothing():
     assert read == fresh
 
 
+# Every kernel of cart that a process has used, and for which types.
+LIST_KERNELS = """
+import sys
+from numba.core.dispatcher import Dispatcher
+modules = [m for name, m in sys.modules.items() if name.split(".")[0] == "cart"]
+for kernel in {k for m in modules for k in vars(m).values() if isinstance(k, Dispatcher)}:
+    for signature in kernel.stats.cache_hits | kernel.stats.cache_misses:
+        print("kernel", kernel.py_func.__qualname__, signature)
+"""
+WARM_UP = "import runpy; runpy.run_module('cart', run_name='__main__')"
+USE = """
+import numpy as np
+from sklearn.datasets import load_diabetes, load_iris
+from forest import RandomForestClassifier, RandomForestRegressor
+for table in (np.float32, np.float64):
+    X, y = load_iris(return_X_y=True)
+    for criterion in ("gini", "entropy"):
+        model = RandomForestClassifier(3, criterion=criterion, oob_score=True)
+        model.fit(X.astype(table), y).predict(X.astype(table))
+    X, y = load_diabetes(return_X_y=True)
+    for max_features in (1.0, 0.3):
+        model = RandomForestRegressor(3, max_features=max_features).fit(X.astype(table), y)
+        model.predict(X.astype(table))
+"""
+
+
+def kernels_of(program):
+    command = [sys.executable, "-W", "ignore", "-c", program + LIST_KERNELS]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return {line for line in said.splitlines() if line.startswith("kernel")}
+
+
+def test_the_warm_up_compiles_what_forests_need():
+    used = kernels_of(USE)
+    assert len(used) > 5
+    assert used <= kernels_of(WARM_UP)
+
+
+def test_without_a_folder_to_write_to():
+    """Kernels are compiled, and forgotten."""
+    program = """
+from numba.core.caching import _CacheLocator
+def refuse(self):
+    raise PermissionError(13, "read-only")
+_CacheLocator.ensure_cache_path = refuse
+import numpy as np
+from cart.table import encode
+print(encode(np.eye(3, dtype=np.float32)).codes.sum())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == "3", done.stderr
+
+
 def keep_at_the_same_time(kind, folder):
     """A process keeps its kernel while another, which has seen no other yet, keeps one too."""
     one, other, reader = (kind(str(folder), "kernel", "stamp") for _ in range(3))

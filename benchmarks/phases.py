@@ -1,0 +1,132 @@
+"""The phases benchmark: nanoseconds that the growth of class counts spends per visit, by phase.
+
+A visit is one row met by one candidate feature in one node. Nodes are random rows of a table of
+100,000 x 20, so that codes are gathered from where the caches do not hold them. The floor is the
+reading of as many codes at random.
+"""
+
+from functools import partial
+from time import perf_counter
+
+import numpy as np
+from sklearn.datasets import make_classification
+
+from benchmarks import display, results
+from cart.class_cuts import GiniCuts, Running, add_up, choose_cut
+from cart.jit import entry_kernel
+from cart.quick_classes import Bench
+from cart.radix import sort_short_keys
+from cart.table import encode
+from cart.words import Layout, divide_words, gather_keys
+
+SIZES = (4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16384, 62000)
+QUICK_SIZES = (8, 64, 512, 16384)
+VISITS = 2_000_000  # of a measurement
+REPEATS = 3
+FLOOR, GATHER, SORT, SUM, CHOOSE, DIVIDE = range(6)
+PHASES = ("floor", "gather", "sort", "sum", "choose", "divide")
+
+
+def run(args):
+    """Time every phase on nodes of every size."""
+    n_classes = 2
+    X, y = make_classification(100_000, 20, n_informative=10, random_state=0)
+    X = X.astype(np.float32)
+    start = perf_counter()
+    table = encode(X)
+    encoding = (perf_counter() - start) / X.size * 1e9
+    sizes = QUICK_SIZES if args.quick else SIZES
+    rows = []
+    with display.progress(len(sizes)) as step:
+        for n in sizes:
+            step(f"nodes of {n:,} rows")
+            rows.append({"rows": n, **_measure(table, y, n, n_classes)})
+            step()
+    content = {"encode": encoding, "rows": rows}
+    display.show(table_of(content))
+    if not args.quick:
+        display.say(f"wrote {results.save('phases', content)}")
+
+
+def table_of(content):
+    """The results as a table."""
+    return display.Table(
+        "Nanoseconds per visit",
+        ["rows of the node", *PHASES, "all but the floor"],
+        [
+            [
+                f"{row['rows']:,}",
+                *(f"{row[phase]:.1f}" for phase in PHASES),
+                f"{sum(row[phase] for phase in PHASES[1:]):.1f}",
+            ]
+            for row in content["rows"]
+        ],
+        "Gini of two classes, 100,000 x 20. The floor reads as many codes at random. Nodes are "
+        "divided once for all their features: here the time is that of one row, once. To encode "
+        f"the table took {content['encode']:.0f} ns a value.",
+    )
+
+
+def _measure(table, y, n, n_classes):
+    """Nanoseconds per visit of each phase, from the times of ever more of them."""
+    rng = np.random.default_rng(0)
+    counts = np.bincount(rng.integers(0, len(y), len(y)), minlength=len(y))
+    in_bag = np.flatnonzero(counts)
+    nodes = rng.permutation(in_bag)[: len(in_bag) // n * n].reshape(-1, n)
+    rows = np.sort(nodes, axis=1).ravel()
+    layout = Layout.of(len(y), n_classes, counts.max())
+    words = rows << int(layout.low_bits) | counts[rows] << int(layout.class_bits) | y[rows]
+    bench = Bench.create(len(y), n_classes)
+    bench.counts[:] = np.bincount(y[rows[:n]], counts[rows[:n]], n_classes)
+    call = partial(
+        _repeat, GiniCuts(), table, bench, Running.create(len(y), n_classes), layout, n,
+        int(bench.counts.sum()), max(REPEATS, VISITS // n),
+    )  # fmt: skip
+    times = []
+    for last in range(len(PHASES)):
+        taken = []
+        for _ in range(REPEATS + 1):  # the first may compile
+            mine = words.astype(np.uint32)
+            start = perf_counter()
+            call(mine, last)
+            taken.append(perf_counter() - start)
+        times.append(np.median(taken[1:]) / (max(REPEATS, VISITS // n) * n) * 1e9)
+    alone = {PHASES[k]: times[k] for k in (FLOOR, GATHER, DIVIDE)}
+    then = {PHASES[k]: max(0.0, times[k] - times[k - 1]) for k in (SORT, SUM, CHOOSE)}
+    return {phase: {**alone, **then}[phase] for phase in PHASES}
+
+
+@entry_kernel
+def _repeat(criterion, table, bench, running, layout, n, weight, repeats, words, last):
+    """Go through the phases up to `last` in one node and feature after the other."""
+    found = 0
+    n_nodes = words.shape[0] // n
+    for r in range(repeats):
+        start = r % n_nodes * n
+        column = r % table.codes.shape[0]
+        codes = table.codes[column]
+        if last == FLOOR:
+            for i in range(start, start + n):
+                found += np.int64(codes[words[i] >> layout.low_bits])
+            continue
+        if last == DIVIDE:
+            middle = codes.shape[0] // 2
+            found += divide_words(codes, middle, words, start, n, layout, bench.spare, bench.left)
+            continue
+        lowest, highest = gather_keys(codes, words, start, n, layout, bench.keys)
+        found += np.int64(lowest)
+        if last == GATHER:
+            continue
+        keys = bench.keys
+        if sort_short_keys(keys, n, layout.low_bits, lowest, highest, bench.spare, bench.digits):
+            keys = bench.spare
+        if last == SORT:
+            continue
+        add_up(criterion, running, keys, n, bench.counts, layout)
+        if last == CHOOSE:
+            _, i = choose_cut(
+                criterion, running, keys, 0, n - 1, bench.counts, weight, -np.inf, table, column,
+                layout,
+            )  # fmt: skip
+            found += i
+    return found
