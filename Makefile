@@ -22,6 +22,7 @@ bench: .venv/installed
 	.venv/bin/python -m benchmarks forest
 	.venv/bin/python -m benchmarks importance
 	.venv/bin/python -m benchmarks lessons
+	.venv/bin/python -m benchmarks phases
 	.venv/bin/python -m benchmarks startup
 	.venv/bin/python -m benchmarks identity
 	.venv/bin/python -m benchmarks tables

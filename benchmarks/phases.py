@@ -33,22 +33,22 @@ def run(args):
     X, y = make_classification(100_000, 20, n_informative=10, random_state=0)
     X = X.astype(np.float32)
     start = perf_counter()
-    table = encode(X)
+    encoded = encode(X)
     encoding = (perf_counter() - start) / X.size * 1e9
     sizes = QUICK_SIZES if args.quick else SIZES
     rows = []
     with display.progress(len(sizes)) as step:
         for n in sizes:
             step(f"nodes of {n:,} rows")
-            rows.append({"rows": n, **_measure(table, y, n, n_classes)})
+            rows.append({"rows": n, **_measure(encoded, y, n, n_classes)})
             step()
     content = {"encode": encoding, "rows": rows}
-    display.show(table_of(content))
+    display.show(table(content))
     if not args.quick:
         display.say(f"wrote {results.save('phases', content)}")
 
 
-def table_of(content):
+def table(content):
     """The results as a table."""
     return display.Table(
         "Nanoseconds per visit",
@@ -67,7 +67,7 @@ def table_of(content):
     )
 
 
-def _measure(table, y, n, n_classes):
+def _measure(encoded, y, n, n_classes):
     """Nanoseconds per visit of each phase, from the times of ever more of them."""
     rng = np.random.default_rng(0)
     counts = np.bincount(rng.integers(0, len(y), len(y)), minlength=len(y))
@@ -79,7 +79,7 @@ def _measure(table, y, n, n_classes):
     bench = Bench.create(len(y), n_classes)
     bench.counts[:] = np.bincount(y[rows[:n]], counts[rows[:n]], n_classes)
     call = partial(
-        _repeat, GiniCuts(), table, bench, Running.create(len(y), n_classes), layout, n,
+        _repeat, GiniCuts(), encoded, bench, Running.create(len(y), n_classes), layout, n,
         int(bench.counts.sum()), max(REPEATS, VISITS // n),
     )  # fmt: skip
     times = []

@@ -13,6 +13,7 @@ BENCHMARKS = {
     "forest": ["table", "curve_table", "partition_table"],
     "importance": ["table", "speed_table"],
     "calibration": ["table"],
+    "phases": ["table"],
     "startup": ["table"],
     "identity": ["table", "matrix_table"],
 }
