@@ -26,6 +26,7 @@ from cart.quick import NO_CUT, Cut, Quick, may_be_split, push, write_leaf, write
 from cart.table import same_value
 
 _LISTS_SHARE = 0.5  # of the features that a node must look at for sorted lists of all to pay
+_LISTS_MAX = 2**26  # values of a table, for which the lists of a thread take 0.8 GB
 
 
 @inline_kernel
@@ -194,7 +195,7 @@ class QuickMeans(Quick):
     def _create_scratch(self):
         n_rows = len(self._y)
         looks_at_most = self._plan.limits.max_features > _LISTS_SHARE * len(self._table.columns)
-        kind = Lists if looks_at_most else Sorter
+        kind = Lists if looks_at_most and self._table.codes.size <= _LISTS_MAX else Sorter
         return (
             kind.create(self._table),
             np.empty(n_rows, np.uint32),
