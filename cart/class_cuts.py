@@ -414,7 +414,7 @@ def choose_cut(
         least_bits = running.merit_bits[last]
         best = -1
         best_score = score
-        n_struck_out = 0
+        is_settled = True
         for block in range((last - first + _BLOCK - 1) // _BLOCK):
             if running.tops[block] < least_bits:
                 continue
@@ -423,15 +423,17 @@ def choose_cut(
                 if running.merit_bits[i] < least_bits:
                     continue
                 if not _is_cut(table, column, entries, i, layout):
-                    running.merit[i] = NO_CUT
-                    n_struck_out += 1
-                    continue
+                    is_settled = False
+                    break
                 found = score_cut(criterion, running, entries, i, counts, weight, layout)
                 if found > best_score:
                     best_score = found
                     best = i
-        if n_struck_out == 0:  # else the highest merit may have been none
+        if is_settled:
             return best_score, best
+        for i in range(first, last):  # the highest merit may have been none
+            if running.merit_bits[i] >= 0 and not _is_cut(table, column, entries, i, layout):
+                running.merit[i] = NO_CUT
 
 
 @inline_kernel

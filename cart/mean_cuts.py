@@ -159,4 +159,6 @@ def _choose_of_many(sums, along, first, last, weight, total, score, table, colum
             i += 1
         if is_cut(along, first + i, table, column):
             return sums.score[n], first + i
-        scores[i] = -1.0
+        for k in range(n):
+            if scores[k] >= 0.0 and not is_cut(along, first + k, table, column):
+                scores[k] = -1.0
