@@ -130,19 +130,6 @@ def _take_near(rows, start, n, layout, near):
         near.words[i] = np.uint32(i) << layout.low_bits | word
 
 
-@inline_kernel
-def _take_near(rows, start, n, layout, near):
-    """Copy words[start:start + n] and their codes."""
-    for column in range(near.codes.shape[0]):
-        codes = rows.codes[column]
-        copied = near.codes[column]
-        for i in range(n):
-            copied[i] = codes[rows.words[start + i] >> layout.low_bits]
-    for i in range(n):
-        word = rows.words[start + i] & layout.low_mask
-        near.words[i] = np.uint32(i) << layout.low_bits | word
-
-
 @entry_kernel
 def _grow_trees(
     criterion, table, all_nodes, draw, waiting, far, near, nearest, bench, running, weights,

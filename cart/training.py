@@ -100,7 +100,7 @@ def check_rows(estimator, X):
 def _take_plain(estimator, X):
     """A few rows as the checks would return them, where these would find nothing; else None.
 
-    The checks take three times as long as a row takes to walk down a hundred trees.
+    The checks take longer than a row takes to walk down a hundred trees.
     """
     if type(X) is not np.ndarray or X.dtype.kind != "f" or X.ndim != 2 or X.size > _FEW_VALUES:
         return None
