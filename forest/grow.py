@@ -1,6 +1,6 @@
 """Grow many trees from one table: whole trees over threads, a workspace for each batch."""
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import islice, takewhile
 
 import numpy as np
@@ -17,6 +17,8 @@ _BATCHES_PER_WORKER = 4
 # Trees on more rows may take so long that one thread, too, leaves the main one free to be
 # interrupted: Python hears of a signal between two kernels only.
 _QUICK_ROWS = 10_000
+# Seconds until Ctrl-C is heard where the system tells another thread of it.
+_WAKE_UP = 0.1
 
 
 class GrowthInterrupted(KeyboardInterrupt):
@@ -135,7 +137,10 @@ def _run_aside(function):
     """Run it in another thread, and wait."""
     aside = ThreadPoolExecutor(1)
     try:
-        aside.submit(function).result()
+        work = aside.submit(function)
+        while not wait((work,), timeout=_WAKE_UP).done:
+            pass
+        work.result()
     finally:
         aside.shutdown(wait=False)
 
