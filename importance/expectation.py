@@ -18,9 +18,12 @@ import numpy as np
 
 from cart.jit import entry_kernel, inline_kernel, kernel
 from cart.nodes import LEAF
-from cart.packed import is_in_left_subset, round_down
+from cart.packed import is_in_left_subset
 from importance import losses
 from importance.narrow import narrow
+
+
+NO_NODE = -1
 
 
 class WalkedTree(NamedTuple):
@@ -29,12 +32,12 @@ class WalkedTree(NamedTuple):
     left: np.ndarray  # (n_nodes,) int32: children_left
     right: np.ndarray  # (n_nodes,) int32: children_right
     slot: np.ndarray  # (n_nodes,) int32: feature, as its position among the features used
-    threshold: np.ndarray  # (n_nodes,), of the dtype of X
+    threshold: np.ndarray  # (n_nodes,), of the dtype of X: the largest donor that goes left
+    n_below: np.ndarray  # (n_nodes,) int64: how many donors do not exceed it
     missing_left: np.ndarray  # (n_nodes,) uint8: where missing values go
     list_start: np.ndarray  # (n_nodes,) int64: of the subsets, as in cart.packed.PackedWide; -1
     lists: np.ndarray  # uint32
     columns: np.ndarray  # (n_used, n_rows), of the dtype of X: values of the features used
-    donors: np.ndarray  # (n_used, n_rows): the same sorted, missing values last
     owner: np.ndarray  # (n_used,) int64: a feature's group, as its position among the groups used
     groups: np.ndarray  # (n_owners,) int64: the groups used, ascending
     listed: np.ndarray  # (n_owners,) int64: which list of donors is the group's; -1: an interval
@@ -42,18 +45,20 @@ class WalkedTree(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """What waits: nodes, and the donors that an owner had before a split."""
+    """What waits: the donors that an owner has from here on, and a node that is then reached."""
 
-    node: np.ndarray  # int64; below 0: not a node, but donors of owner -1 - node
+    node: np.ndarray  # int64; NO_NODE where donors are set back only
     depth: np.ndarray  # of the node
-    line: np.ndarray  # in `Segments`; of donors: was the owner met before?
+    line: np.ndarray  # of the node in `Segments`
+    owner: np.ndarray
+    is_met: np.ndarray  # did a split on the way here belong to the owner?
     low: np.ndarray  # first donor: a rank, or a place in the list
     high: np.ndarray  # behind the last
     missing: np.ndarray  # how many donors without a value
 
     @classmethod
     def create(cls, capacity):
-        return cls(*(np.empty(capacity, np.int64) for _ in cls._fields))
+        return cls(*np.empty((len(cls._fields), capacity), np.int64))
 
 
 class Segments(NamedTuple):
@@ -90,8 +95,11 @@ def walk_tree(tree, X, rows, group_of=None):
     """
     tree, features, X = narrow(tree, X, rows)
     columns = np.ascontiguousarray(X.T)
-    group_of = features if group_of is None else group_of[features]
-    groups, owner = np.unique(group_of, return_inverse=True)
+    groups, owner = features, np.arange(len(features))
+    if group_of is not None:
+        groups = group_of[features]
+        if (groups[1:] <= groups[:-1]).any():
+            groups, owner = np.unique(groups, return_inverse=True)
     is_listed = np.bincount(owner, minlength=len(groups)) > 1
     list_start, lists = np.full(tree.node_count, -1), np.empty(0, np.uint32)
     if tree.categories is not None:
@@ -104,17 +112,22 @@ def walk_tree(tree, X, rows, group_of=None):
     reach = np.zeros((len(groups), 3), np.int64)
     reach[owner, 1] = np.where(is_listed[owner], len(rows), n_present)
     reach[:, 2] = len(rows) - reach[:, 1]
+    left = np.ascontiguousarray(tree.children_left, np.int32)  # see `narrow`
+    threshold, n_below = np.empty(len(left), donors.dtype), np.empty(len(left), np.int64)
+    _place_thresholds(
+        left, tree.feature, np.ascontiguousarray(tree.threshold), donors.ravel(), len(rows),
+        np.empty((2, len(left)), np.uint64), threshold, n_below,
+    )  # fmt: skip
     walked = WalkedTree(
-        # scikit-learn's are 64 bits wide, and views with gaps: kernels are compiled for one kind.
-        left=np.ascontiguousarray(tree.children_left, np.int32),
+        left=left,
         right=np.ascontiguousarray(tree.children_right, np.int32),
         slot=tree.feature,
-        threshold=_as_precise_as(columns, tree.threshold),
+        threshold=threshold,
+        n_below=n_below,
         missing_left=np.ascontiguousarray(tree.missing_go_to_left, np.uint8),
         list_start=list_start,
         lists=lists,
         columns=columns,
-        donors=donors,
         owner=owner,
         groups=groups,
         listed=np.where(is_listed, np.cumsum(is_listed) - 1, -1),
@@ -123,9 +136,30 @@ def walk_tree(tree, X, rows, group_of=None):
     return walked, tree.value.reshape(tree.node_count, -1)
 
 
-def _as_precise_as(columns, threshold):
-    """Thresholds that divide the values of `columns` as these do, of their type."""
-    return round_down(threshold) if columns.dtype == np.float32 else np.ascontiguousarray(threshold)
+@entry_kernel
+def _place_thresholds(left, slot, threshold, donors, n_rows, found, largest, n_below):
+    """For every split, the largest donor that goes left, and how many do.
+
+    `donors` are those of one feature after another, ascending. All binary searches go on together:
+    alone, each would wait for its donors, one after another. `found` has room for 2 words a node.
+    """
+    n_splits = 0
+    for node in range(left.shape[0]):
+        found[0, n_splits] = node
+        found[1, n_splits] = slot[node] * n_rows
+        n_splits += left[node] != LEAF
+    n = n_rows
+    while n > 0:
+        half = np.uint64((n + 1) // 2)
+        for k in range(n_splits):
+            here = found[1, k]
+            above = here + half
+            found[1, k] = above if donors[above - 1] <= threshold[found[0, k]] else here
+        n -= np.int64(half)
+    for k in range(n_splits):
+        node = found[0, k]
+        n_below[node] = np.int64(found[1, k]) - slot[node] * n_rows
+        largest[node] = donors[found[1, k] - 1] if n_below[node] > 0 else -np.inf
 
 
 def expected_increase(walked, loss, by_row=False):
@@ -149,9 +183,9 @@ def expected_increase(walked, loss, by_row=False):
     if n_owners and n_rows:
         rows = np.empty((n_owners + 1, n_rows), np.uint32)
         rows[n_owners] = np.arange(n_rows)
-        lists = np.tile(rows[n_owners], (max(1, walked.listed.max() + 1), 1))
-        waiting = np.empty((len(walked.left) // 2 + 2, 2), np.int64)
-        n_levels = _count_levels(walked.left, walked.right, waiting)
+        lists = np.empty((max(1, walked.listed.max() + 1), n_rows), np.uint32)
+        lists[:] = rows[n_owners]
+        n_levels = _count_levels(walked.left, walked.right, np.empty_like(walked.left))
         _increase_of_all(
             walked, loss, rows, lists, np.empty(n_rows), walked.reach.copy(),
             np.zeros(n_owners, np.bool_), Stack.create(3 * n_levels + 3),
@@ -161,23 +195,15 @@ def expected_increase(walked, loss, by_row=False):
 
 
 @entry_kernel
-def _count_levels(left, right, waiting):
-    """Levels of a tree; `waiting` has room for every second node."""
-    n_levels = 1
-    height = 1
-    waiting[0, 0] = 0
-    waiting[0, 1] = 1
-    while height > 0:
-        height -= 1
-        node = waiting[height, 0]
-        level = waiting[height, 1]
-        n_levels = max(n_levels, level)
+def _count_levels(left, right, level):
+    """Levels of a tree; children stand behind their parents."""
+    n_levels = 0
+    level[0] = 1
+    for node in range(left.shape[0]):
+        n_levels = max(n_levels, level[node])
         if left[node] != LEAF:
-            waiting[height, 0] = right[node]
-            waiting[height, 1] = level + 1
-            waiting[height + 1, 0] = left[node]
-            waiting[height + 1, 1] = level + 1
-            height += 2
+            level[left[node]] = level[node] + 1
+            level[right[node]] = level[node] + 1
     return n_levels
 
 
@@ -229,22 +255,16 @@ def _divide_donors(walked, node, lists, owner, low, high):
     """The same of the donors that reach a node: behind those that go left."""
     if walked.listed[owner] >= 0:
         return divide(test_of(walked, node), lists[walked.listed[owner]], low, high)
-    donors = walked.donors[walked.slot[node]]
-    threshold = walked.threshold[node]
-    while low < high:
-        middle = (low + high) // 2
-        if donors[middle] <= threshold:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return min(max(low, walked.n_below[node]), high)
 
 
 @inline_kernel
-def _push(stack, height, node, depth, line, low, high, missing):
+def _push(stack, height, node, depth, line, owner, is_met, low, high, missing):
     stack.node[height] = node
     stack.depth[height] = depth
     stack.line[height] = line
+    stack.owner[height] = owner
+    stack.is_met[height] = is_met
     stack.low[height] = low
     stack.high[height] = high
     stack.missing[height] = missing
@@ -263,7 +283,10 @@ def _put(line, n, owner, start, end, is_kept):
 @kernel
 def fill_losses(walked, loss, rows, stack, row_loss):
     """Loss of every row as it is; leaves `rows` in the order of the leaves."""
-    height = _push(stack, 0, 0, 0, 0, 0, rows.shape[0], 0)
+    height = 1
+    stack.node[0] = 0
+    stack.low[0] = 0
+    stack.high[0] = rows.shape[0]
     while height > 0:
         height -= 1
         node = stack.node[height]
@@ -275,7 +298,10 @@ def fill_losses(walked, loss, rows, stack, row_loss):
                 node = np.int64(walked.right[node])
                 continue
             if middle < end:
-                height = _push(stack, height, walked.right[node], 0, 0, middle, end, 0)
+                stack.node[height] = walked.right[node]
+                stack.low[height] = middle
+                stack.high[height] = end
+                height += 1
             node = np.int64(walked.left[node])
             end = middle
         for i in range(start, end):
@@ -348,24 +374,21 @@ def _increase_of_all(
     n_owners = reach.shape[0]
     fill_losses(walked, loss, rows[n_owners], stack, row_loss)
     segments.count[0] = _put(segments.lines[0], 0, n_owners, 0, rows.shape[1], True)
-    height = _push(stack, 0, 0, 0, 0, 0, 0, 0)
+    if walked.left[0] == LEAF:
+        return  # whatever the values of a row are, it is there
+    height = _push(stack, 0, 0, 0, 0, 0, False, reach[0, 0], reach[0, 1], reach[0, 2])
     while height > 0:
         height -= 1
+        owner = stack.owner[height]
+        is_met[owner] = stack.is_met[height] != 0
+        reach[owner, 0] = stack.low[height]
+        reach[owner, 1] = stack.high[height]
+        reach[owner, 2] = stack.missing[height]
         node = stack.node[height]
+        if node == NO_NODE:
+            continue
         line = stack.line[height]
-        if node < 0:
-            owner = -1 - node
-            is_met[owner] = line != 0
-            reach[owner, 0] = stack.low[height]
-            reach[owner, 1] = stack.high[height]
-            reach[owner, 2] = stack.missing[height]
-            continue
-        if walked.left[node] == LEAF:
-            _judge_leaf(
-                walked, loss, node, rows, row_loss, reach, segments, line, increase, of_rows
-            )
-            continue
-        depth = stack.depth[height] + 1
+        below = 2 * (stack.depth[height] + 1)
         owner = walked.owner[walked.slot[node]]
         low = reach[owner, 0]
         high = reach[owner, 1]
@@ -374,15 +397,27 @@ def _increase_of_all(
         missing_left = missing if walked.missing_left[node] else 0
         missing_right = missing - missing_left
         _divide_segments(
-            walked, node, rows, segments, line, owner, 2 * depth, is_met[owner],
+            walked, node, rows, segments, line, owner, below, is_met[owner],
             cut - low + missing_left > 0, high - cut + missing_right > 0,
         )  # fmt: skip
         # What comes last is pushed first: left, right, and the donors as they were.
-        change = -1 - owner
-        height = _push(stack, height, change, 0, is_met[owner], low, high, missing)
-        if segments.count[2 * depth + 1] > 0:
-            height = _push(stack, height, walked.right[node], depth, 2 * depth + 1, 0, 0, 0)
-            height = _push(stack, height, change, 0, 1, cut, high, missing_right)
-        if segments.count[2 * depth] > 0:
-            height = _push(stack, height, walked.left[node], depth, 2 * depth, 0, 0, 0)
-            height = _push(stack, height, change, 0, 1, low, cut, missing_left)
+        height = _push(stack, height, NO_NODE, 0, 0, owner, is_met[owner], low, high, missing)
+        for side in range(2):
+            child = walked.left[node] if side else walked.right[node]
+            start = low if side else cut
+            end = cut if side else high
+            n_missing = missing_left if side else missing_right
+            mine = below + 1 - side
+            if segments.count[mine] == 0:
+                continue
+            if walked.left[child] == LEAF:
+                reach[owner, 0] = start
+                reach[owner, 1] = end
+                reach[owner, 2] = n_missing
+                _judge_leaf(
+                    walked, loss, child, rows, row_loss, reach, segments, mine, increase, of_rows
+                )
+                continue
+            height = _push(
+                stack, height, child, below // 2, mine, owner, True, start, end, n_missing
+            )

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 from scipy.sparse import issparse
 
+from cart.jit import entry_kernel
 from cart.nodes import LEAF, Nodes
 
 
@@ -27,14 +28,31 @@ def narrow(tree, X, rows):
     """
     kept = (*Nodes._fields, "node_count", "categories", "is_subset")
     narrow_tree = SimpleNamespace(**{name: getattr(tree, name, None) for name in kept})
-    is_split = narrow_tree.children_left != LEAF
-    is_used = np.zeros(X.shape[1], bool)
-    is_used[narrow_tree.feature[is_split]] = True
-    features = np.flatnonzero(is_used)
-    slot = (np.cumsum(is_used) - 1).astype(np.int32)
-    narrow_tree.feature = slot[np.where(is_split, narrow_tree.feature, 0)]
+    number = np.full(X.shape[1], -1, np.int32)
+    narrow_tree.feature = np.empty(tree.node_count, np.int32)
+    # scikit-learn's are 64 bits wide, and views with gaps: kernels are compiled for one kind.
+    _renumber(
+        np.ascontiguousarray(tree.children_left, np.int32),
+        np.ascontiguousarray(tree.feature, np.int32), number, narrow_tree.feature,
+    )  # fmt: skip
+    features = np.flatnonzero(number >= 0)
     narrow_tree.n_features = max(1, len(features))
     return narrow_tree, features, values_of(X, rows, features)
+
+
+@entry_kernel
+def _renumber(left, feature, number, renumbered):
+    """Number the features that splits use, ascending; 0 stands in the leaves."""
+    for node in range(left.shape[0]):
+        if left[node] != LEAF:
+            number[feature[node]] = 0
+    n_used = 0
+    for j in range(number.shape[0]):
+        if number[j] == 0:
+            number[j] = n_used
+            n_used += 1
+    for node in range(left.shape[0]):
+        renumbered[node] = 0 if left[node] == LEAF else number[feature[node]]
 
 
 def values_of(X, rows, columns):
