@@ -9,7 +9,9 @@ from benchmarks.cache import use_digest_cache
 from benchmarks.errors import DataError
 
 EXTRAS = ("matplotlib", "pandas", "polars", "rich")
+SUITE = "suite"  # what `python -m benchmarks` runs
 COMMANDS = {
+    "suite": "fit and predict against scikit-learn and other peers: what is run by default",
     "compare": "fit Cartwood and scikit-learn on a table and report, with every importance",
     "demo": "compare on breast_cancer, diabetes and, where it can be had, california",
     "speed": "time fit, predict and importance against scikit-learn",
@@ -29,7 +31,10 @@ COMMANDS = {
 
 
 def main():
-    args = _parser().parse_args()
+    words = sys.argv[1:]
+    if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help")):
+        words = [SUITE, *words]
+    args = _parser().parse_args(words)
     use_digest_cache()  # before numba is imported
     try:
         return import_module(f"benchmarks.{args.module}").run(args) or 0
@@ -54,6 +59,15 @@ def _parser():
             command.add_argument(
                 "--quick", action="store_true", help="less of everything; keeps no results"
             )
+        if name == SUITE:
+            command.add_argument(
+                "--only", default="", metavar="TEXT",
+                help="cases with this in their name; the others keep their results",
+            )  # fmt: skip
+            command.add_argument(
+                "--peers", default="", metavar="NAMES",
+                help="of these only, as cartwood,scikit-learn,lightgbm",
+            )  # fmt: skip
         if name == "forest":
             command.add_argument("--rest", action="store_true", help="without voting and intervals")
         if name == "groups":

@@ -1,10 +1,11 @@
-"""The tables of docs/benchmarks.md, from the results that were kept."""
+"""The tables of docs/benchmarks.md and README.md, from the results that were kept."""
 
 from importlib import import_module
 
 from benchmarks import display, results
 
 BENCHMARKS = {
+    "suite": ["table", "peer_table", "sizes_table", "scaling_table"],
     "speed": ["table"],
     "groups": ["table"],
     "categorical": ["table", "generated_table"],
@@ -18,6 +19,8 @@ BENCHMARKS = {
     "identity": ["table", "matrix_table"],
 }
 PAGE = results.ROOT / "docs" / "benchmarks.md"
+README = results.ROOT / "README.md"
+BEGIN, END = "<!-- figures, by python -m benchmarks tables -->\n", "<!-- end of figures -->\n"
 
 
 def run(args):
@@ -35,3 +38,29 @@ def run(args):
     PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text("\n".join(parts))
     display.say(f"wrote {PAGE}")
+    if (content := results.load("suite")) is not None:
+        README.write_text(with_figures(README.read_text(), content))
+        display.say(f"wrote {README}")
+
+
+def with_figures(text, content):
+    """README's text with the figures of the suite in their place.
+
+    Parameters
+    ----------
+    text : str
+    content : dict
+        Results of the suite.
+
+    Returns
+    -------
+    str
+    """
+    table = import_module("benchmarks.suite").table(content)
+    kept = [0, 1, 2, 3, 6]  # case, both fits, their ratio, that of predicting
+    small = display.Table(
+        "", [table.columns[i] for i in kept], [[row[i] for i in kept] for row in table.rows]
+    )
+    lines = display.markdown(small).split("\n", 2)[2]
+    before, rest = text.split(BEGIN)
+    return before + BEGIN + "\n" + lines + "\n" + END + rest.split(END)[1]

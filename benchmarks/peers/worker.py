@@ -1,0 +1,150 @@
+"""The process that measures one library on one table: python worker.py, a task as JSON on stdin.
+
+This file runs in the environments of the peers: it needs numpy and what `models.py` asks for.
+"""
+
+import json
+import pickle
+import resource
+import sys
+from pathlib import Path
+from time import perf_counter
+
+import models
+import numpy as np
+
+N_ROWS_TO_WARM = 2_000
+N_TREES_TO_WARM = 2
+AT_LEAST = 0.5  # seconds of a measurement
+MOST_RUNS = 30
+N_SINGLE_ROWS = 300
+NODE_ARRAYS = (
+    "children_left", "children_right", "feature", "threshold", "n_node_samples",
+    "missing_go_to_left", "impurity", "value",
+)  # fmt: skip
+
+
+def main():
+    task = json.load(sys.stdin)
+    json.dump(measure(**task), sys.stdout)
+
+
+def measure(library, task, params, n_jobs, data, keep_trees=0):
+    """Fit and predict.
+
+    Parameters
+    ----------
+    library, task, params, n_jobs : see `models.create`
+    data : str
+        Folder of X.npy, y.npy, X_test.npy and y_test.npy.
+    keep_trees : int
+        So many trees are written to the folder as LIBRARY.npz, to be compared.
+
+    Returns
+    -------
+    dict
+        Seconds, score, peak memory and sizes; or `unsupported`, the reason.
+    """
+    X, y, X_test, y_test = (
+        np.load(Path(data) / f"{name}.npy") for name in ("X", "y", "X_test", "y_test")
+    )
+
+    def create(**changed):
+        return models.create(library, task, {**params, **changed}, X.shape[1], n_jobs)
+
+    try:
+        model = create()
+    except models.Unsupported as reason:
+        return {"unsupported": str(reason)}
+    _warm(create(n_estimators=N_TREES_TO_WARM), task, X, y)
+    before = _resident()
+    start = perf_counter()
+    model.fit(X, y)
+    seconds = [perf_counter() - start]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    while sum(seconds) < AT_LEAST and len(seconds) < MOST_RUNS:
+        seconds.append(_time(model.fit, X, y))
+    found = {
+        "version": models.version_of(library),
+        "fit": float(np.median(seconds)),
+        "memory": max(0, peak - before),
+        "predict": _median_time(model.predict, X_test),
+        "score": _score(task, np.ravel(model.predict(X_test)), y_test),
+        "nodes": _count_nodes(model),
+        "pickle": _pickled_size(model),
+    }
+    if task == "classification" and hasattr(model, "predict_proba"):
+        singles = [X_test[i % len(X_test)][np.newaxis] for i in range(N_SINGLE_ROWS)]
+        found["one_row"] = float(np.median([_time(model.predict_proba, row) for row in singles]))
+    if keep_trees:
+        _keep(_trees_of(model)[:keep_trees], Path(data) / f"{library}.npz")
+    return found
+
+
+def _warm(model, task, X, y):
+    """Compile and start what is compiled and started once: not a part of any measurement."""
+    rows = np.random.RandomState(0).permutation(len(X))[:N_ROWS_TO_WARM]
+    if task == "classification":  # of every class one
+        rows = np.union1d(rows, np.unique(y, return_index=True)[1])
+    model.fit(X[rows], y[rows]).predict(X[rows])
+    if hasattr(model, "predict_proba"):
+        model.predict_proba(X[:1])
+
+
+def _time(work, *args):
+    start = perf_counter()
+    work(*args)
+    return perf_counter() - start
+
+
+def _median_time(work, *args):
+    seconds = [_time(work, *args) for _ in range(3)]
+    while sum(seconds) < AT_LEAST and len(seconds) < MOST_RUNS:
+        seconds.append(_time(work, *args))
+    return float(np.median(seconds))
+
+
+def _resident():
+    """Bytes of memory that the process holds now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
+def _score(task, predicted, y):
+    if task == "classification":
+        return float(np.mean(predicted == y))
+    return float(1.0 - np.mean((y - predicted) ** 2) / np.var(y))
+
+
+def _trees_of(model):
+    """Trees with scikit-learn's node arrays, where the model has them."""
+    estimators = getattr(model, "estimators_", None)
+    estimators = [model] if estimators is None else list(estimators)
+    return [each.tree_ for each in estimators if hasattr(each, "tree_")]
+
+
+def _count_nodes(model):
+    try:
+        return int(sum(tree.node_count for tree in _trees_of(model))) or None
+    except Exception:  # a peer that only looks like scikit-learn
+        return None
+
+
+def _pickled_size(model):
+    try:
+        return len(pickle.dumps(model))
+    except Exception:  # not every peer can be pickled
+        return None
+
+
+def _keep(trees, path):
+    arrays = {
+        f"{name}_{t}": np.asarray(getattr(tree, name))
+        for t, tree in enumerate(trees)
+        for name in NODE_ARRAYS
+    }
+    np.savez(path, n_trees=len(trees), **arrays)
+
+
+if __name__ == "__main__":
+    main()
