@@ -103,6 +103,7 @@ def test_figures_of_the_readme_are_those_of_the_results():
     text = f"before\n{tables.BEGIN}old\n{tables.END}after\n"
     found = tables.with_figures(text, {"rows": [row]})
     assert f"| {case.name} | 1.00 s | 10.0 s | 10.0x | 4.00x |" in found
-    assert found.startswith("before\n") and found.endswith("after\n")
+    assert found.startswith("before\n")
+    assert found.endswith("after\n")
     assert "old" not in found
     assert tables.with_figures(found, {"rows": [row]}) == found
