@@ -13,6 +13,8 @@ from cart.table import SparseTable
 # Kinds of dtypes whose values are whole: numbers, dates, durations.
 _WHOLE = "iumM"
 _DATES = "mM"
+# Whole numbers up to here are float32 numbers.
+_WHOLE_MAX = 2**24
 # More than this share of a column's distinct values has to merge before it is worth a warning.
 _SHARE = 0.01
 # How many columns a warning names.
@@ -86,7 +88,7 @@ def count_merged_values(X, table):
     n_merged, n_left = np.zeros((2, n_features), np.int64)
     sieve = Sieve.create(table.codes.shape[1]) if isinstance(table, BitsTable) else None
     for j, (values, codes) in enumerate(columns):
-        if values is None:
+        if values is None or _survive(values):
             continue
         if sieve is not None:
             n_merged[j], n_left[j] = _count_unranked(values, codes, sieve)
@@ -161,7 +163,12 @@ def _sparse_columns(X):
 
 
 def _survive(values):
-    return _fits(values.dtype) or (values.astype(np.float32) == values).all()
+    """Is every value a float32 number? Of whole numbers, small ones only are known to be."""
+    if _fits(values.dtype):
+        return True
+    if values.dtype.kind in "iu":  # as float64, two that differ may be equal
+        return -_WHOLE_MAX <= values.min(initial=0) and values.max(initial=0) <= _WHOLE_MAX
+    return (values.astype(np.float32) == values).all()
 
 
 def warn_of_merged_values(X, n_merged, n_levels, names, stacklevel):

@@ -186,6 +186,14 @@ def test_merged_values_are_counted(seed, missing, dtype):
         assert model.fit(X, rng.random(80)).n_merged_values_.tolist() == count(X)
 
 
+def test_large_whole_numbers_of_a_sparse_table_merge():
+    X = sp.csr_matrix(2**60 + np.arange(80).reshape(40, 2))
+    model = cart.DecisionTreeRegressor(max_depth=1)
+    with pytest.warns(UserWarning, match="distinct values of X become equal"):
+        model.fit(X, np.arange(40))
+    assert model.n_merged_values_.tolist() == count(X.toarray())
+
+
 @given(seeds)
 def test_merged_values_of_a_sparse_table_are_counted(seed):
     """Zeros count as a value, and doubles that underflow to zero merge into it."""
