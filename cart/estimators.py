@@ -66,6 +66,12 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         In which X is kept and compared. "float32" is scikit-learn's: values that agree in about 7
         digits, 2**24 and 2**24 + 1 say, become one, and so do neighbours within 1e-7. "float64"
         keeps all doubles apart: ids of 11 digits, timestamps in seconds.
+    max_bins : int, default=None
+        Sort the values of a column of numbers into at most so many bins, 2 to 255, by quantiles,
+        once for all trees, and cut between bins only: halfway between the largest training value
+        of one and the smallest of the next in the node. A column with no more distinct values has
+        a bin for each; None keeps all values apart. Not with splitter="random" (extra trees have
+        no such parameter), nor for sparse tables.
     feature_draw : {"sequence", "keyed"}, default="sequence"
         "sequence" is scikit-learn's random stream: the same table with its columns in another
         order may get another model. "keyed" draws by the name of a feature (its position, where
@@ -121,7 +127,7 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         self, *, criterion, splitter, max_depth, min_samples_split, min_samples_leaf,
         min_weight_fraction_leaf, max_features, random_state, max_leaf_nodes,
         min_impurity_decrease, ccp_alpha, monotonic_cst, precision, categorical_features,
-        min_category_ratio, feature_draw, class_weight=None,
+        min_category_ratio, feature_draw, class_weight=None, max_bins=None,
     ):  # fmt: skip
         self.criterion = criterion
         self.splitter = splitter
@@ -140,6 +146,7 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         self.categorical_features = categorical_features
         self.min_category_ratio = min_category_ratio
         self.feature_draw = feature_draw
+        self.max_bins = max_bins
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None, check_input=True):
@@ -286,6 +293,7 @@ class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
         max_leaf_nodes=None, min_impurity_decrease=0.0, class_weight=None, ccp_alpha=0.0,
         monotonic_cst=None, precision="float32",
         categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
+        max_bins=None,
     ):  # fmt: skip
         super().__init__(
             criterion=criterion, splitter=splitter, max_depth=max_depth,
@@ -296,7 +304,7 @@ class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
             ccp_alpha=ccp_alpha, monotonic_cst=monotonic_cst, precision=precision,
             categorical_features=categorical_features,
             min_category_ratio=min_category_ratio,
-            feature_draw=feature_draw,
+            feature_draw=feature_draw, max_bins=max_bins,
         )  # fmt: skip
 
 
@@ -313,6 +321,7 @@ class DecisionTreeRegressor(RegressorOutputs, BaseDecisionTree):
         max_leaf_nodes=None, min_impurity_decrease=0.0, ccp_alpha=0.0, monotonic_cst=None,
         precision="float32",
         categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
+        max_bins=None,
     ):  # fmt: skip
         super().__init__(
             criterion=without_deprecated(criterion), splitter=splitter, max_depth=max_depth,
@@ -323,7 +332,7 @@ class DecisionTreeRegressor(RegressorOutputs, BaseDecisionTree):
             monotonic_cst=monotonic_cst, precision=precision,
             categorical_features=categorical_features,
             min_category_ratio=min_category_ratio,
-            feature_draw=feature_draw,
+            feature_draw=feature_draw, max_bins=max_bins,
         )  # fmt: skip
 
 

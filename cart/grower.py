@@ -4,12 +4,13 @@ import numpy as np
 
 from cart.grow import create_workspace, grow_tree
 from cart.prune import prune
+from cart.quick_bins import QuickBins
 from cart.quick_classes import QuickClasses
 from cart.quick_means import QuickMeans
 from cart.target import make_records
 from cart.tree import Tree
 
-FAST_PATHS = (QuickClasses, QuickMeans)
+FAST_PATHS = (QuickClasses, QuickBins, QuickMeans)
 
 
 class Grower:

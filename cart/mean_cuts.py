@@ -94,6 +94,13 @@ def is_cut(along, i, table, column):
 
 
 @inline_kernel
+def mean_score(left_weight, left_sum, weight, total):
+    """Quality of a cut as scikit-learn calculates it, from what lies on its left and in all."""
+    right_sum = total - left_sum
+    return left_sum * left_sum / left_weight + right_sum * right_sum / (weight - left_weight)
+
+
+@inline_kernel
 def choose_mean_cut(sums, along, targets, n, first, last, weight, total, score, table, column):
     """The best of the cuts from `first` to `last` (excluded) that scores more than `score`.
 
@@ -126,8 +133,7 @@ def _choose_of_few(along, targets, n, first, last, weight, total, score, table, 
                 left_weight -= targets[along.rows[k], WEIGHT]
                 left_sum -= targets[along.rows[k], SUM]
         behind = i + 1
-        right_sum = total - left_sum
-        found = left_sum * left_sum / left_weight + right_sum * right_sum / (weight - left_weight)
+        found = mean_score(left_weight, left_sum, weight, total)
         if found > score:
             score = found
             best = i
@@ -143,8 +149,7 @@ def _choose_of_many(sums, along, first, last, weight, total, score, table, colum
     left_sums = sums.sum[first:last]
     scores = sums.score[:n]
     for i in range(n):
-        right = total - left_sums[i]
-        found = left_sums[i] * left_sums[i] / weights[i] + right * right / (weight - weights[i])
+        found = mean_score(weights[i], left_sums[i], weight, total)
         scores[i] = found if low[i] != high[i] else -1.0
     bits = sums.score_bits[:n]
     while True:

@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from cart import criteria
+from cart.bins import MAX_BINS
 
 TREE_CONSTRAINTS = {
     "max_depth": [Interval(Integral, 1, None, closed="left"), None],
@@ -33,6 +34,7 @@ TREE_CONSTRAINTS = {
     "min_category_ratio": [Interval(Real, 0.0, None, closed="left")],
     "feature_draw": [StrOptions({"sequence", "keyed"})],
     "precision": [StrOptions({"float32", "float64"})],
+    "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both"), None],
 }
 CLASSIFIER_CRITERION = [StrOptions(set(criteria.CLASSIFICATION))]
 REGRESSOR_CRITERION = [StrOptions(set(criteria.REGRESSION))]

@@ -16,7 +16,7 @@ from cart.jit import inline_kernel
 from cart.nodes import LEAF, UNDEFINED, Nodes
 from cart.rank import MISSING
 from cart.split import BestSplitter
-from cart.table import Table, value_of
+from cart.table import Table, top_of, value_of
 
 _ROWS_AT_ONCE = 1 << 14  # trees on few rows are grown in one call of the kernel
 
@@ -100,7 +100,7 @@ def write_leaf(nodes, this, waiting, height, impurity, n, weight):
 def write_split(nodes, this, cut, n_left, n_right, table):
     """Make a leaf a split."""
     column = table.columns[cut.feature]
-    low = value_of(table, column, cut.left_code)
+    low = top_of(table, column, cut.left_code)
     high = value_of(table, column, cut.right_code)
     threshold = low / 2.0 + high / 2.0
     nodes.feature[this] = cut.feature

@@ -49,6 +49,7 @@ from cart.table import (
     order_codes,
     remember,
     same_value,
+    top_of,
     value_of,
 )
 
@@ -327,7 +328,7 @@ def _cut_at(node, p, n_known, table, feature, lowest, n_missing, missing_left, s
     left_code = np.int64(lowest + code_of(node.keys[p - 1]))
     threshold = np.inf
     if missing_left or p < n_known:
-        low = value_of(table, column, left_code)
+        low = top_of(table, column, left_code)
         high = value_of(table, column, np.int64(lowest + code_of(node.keys[p])))
         threshold = low / 2.0 + high / 2.0
         if not threshold < high:  # rounded up to it

@@ -98,6 +98,7 @@ class CategoricalTable(NamedTuple):
 
     codes: np.ndarray  # as in Table; of a category itself
     levels: np.ndarray
+    tops: np.ndarray
     level_start: np.ndarray
     reach: np.ndarray
     columns: np.ndarray
@@ -120,6 +121,7 @@ class CategoricalTable(NamedTuple):
     order_codes = Table.order_codes
     divide_codes = Table.divide_codes
     value_of = Table.value_of
+    top_of = Table.top_of
     same_value = Table.same_value
     code_up_to = Table.code_up_to
     next_cut = Table.next_cut

@@ -38,13 +38,22 @@ def divide_codes(table, node, n, n_listed, column, left_code, missing_left, foll
 
 @dispatch
 def value_of(table, column, code):
-    """The value, float64, that a code of a column stands for."""
+    """The value, float64, that a code of a column stands for; of several the smallest."""
     return table.value_of(column, code)
 
 
 @dispatch
+def top_of(table, column, code):
+    """The largest value, float64, that a code of a column stands for."""
+    return table.top_of(column, code)
+
+
+@dispatch
 def same_value(table, column, low, high):
-    """Do two codes of a column, low <= high, count as one value?"""
+    """Do two codes of a column, low <= high, count as one value?
+
+    They do if no cut between them keeps scikit-learn's distance from the values on either side.
+    """
     return table.same_value(column, low, high)
 
 
@@ -82,13 +91,17 @@ def _level(self, column, code):
     return np.float64(self.levels[self.level_start[column] + code])
 
 
+def _top(self, column, code):
+    return np.float64(self.tops[self.level_start[column] + code])
+
+
 def _is_within_reach(self, column, low, high):
     if low == high:
         return True
     if high - low > self.reach[column]:
         return False
     first = self.level_start[column]
-    low_value = np.float32(self.levels[first + low])
+    low_value = np.float32(self.tops[first + low])
     return self.levels[first + high] <= np.float32(low_value + FEATURE_THRESHOLD)
 
 
@@ -140,6 +153,7 @@ class Table(NamedTuple):
 
     codes: np.ndarray  # (n_columns, n_samples) uint32: rank among the values, or MISSING
     levels: np.ndarray  # (n_levels,) float64: distinct values ascending, column after column
+    tops: np.ndarray  # `levels` again; of bins (see cart.bins) the largest values, not the smallest
     level_start: np.ndarray  # (n_columns + 1,) int64: column c owns levels[start[c]:start[c + 1]]
     reach: np.ndarray  # (n_columns,) uint32: how many ranks lie within FEATURE_THRESHOLD
     columns: np.ndarray  # (n_features,) int64: the column of each feature
@@ -176,6 +190,7 @@ class Table(NamedTuple):
         return divide_keys(node, n, left_code, missing_left, follow)
 
     value_of = _level
+    top_of = _top
     same_value = _is_within_reach
     code_up_to = _search_levels
 
@@ -203,6 +218,7 @@ class SparseTable(NamedTuple):
     codes: np.ndarray  # (n_entries,) uint32: rank among the column's distinct values
     zero: np.ndarray  # (n_columns,) uint32: rank of 0, where the column has zeros
     levels: np.ndarray  # as in Table, but of the type of X: they may be as many as the entries
+    tops: np.ndarray
     level_start: np.ndarray
     reach: np.ndarray
     columns: np.ndarray
@@ -263,6 +279,7 @@ class SparseTable(NamedTuple):
         return divide_keys(node, n, left_code, missing_left, follow)
 
     value_of = _level
+    top_of = _top
     same_value = _is_within_reach
     code_up_to = _search_levels
 
@@ -328,6 +345,7 @@ def _encode_sparse(X):
         codes,
         zero,
         levels,
+        levels,
         level_start,
         _reaches(levels, level_start),
         np.arange(X.shape[1]),
@@ -335,10 +353,12 @@ def _encode_sparse(X):
 
 
 def _join(levels):
-    """`levels`, `level_start` and `reach` of a table."""
+    """`levels`, `tops`, `level_start` and `reach` of a table."""
     start = np.concatenate(([0], np.cumsum([len(v) for v in levels]))).astype(np.int64)
     levels = np.concatenate(levels)
-    return levels.astype(np.float64), start, _reaches(levels, start)
+    reaches = _reaches(levels, start)
+    levels = levels.astype(np.float64)
+    return levels, levels, start, reaches
 
 
 def _reaches(levels, start):

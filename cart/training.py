@@ -7,6 +7,7 @@ from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite, check_array, check_X_y, get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from cart.bins import bin_table
 from cart.bits import BitsTable
 from cart.categories import CategoryEncoder, as_columns, find_categorical
 from cart.precision import (
@@ -171,19 +172,24 @@ def encode_table(estimator, given, X, splitter):
     -------
     Table, BitsTable, SparseTable or CategoricalTable
 
+    Raises
+    ------
+    ValueError
+        If the estimator asks for bins that such a table or splitter cannot have.
+
     Warns
     -----
     UserWarning
         If columns lose much.
     """
-    table = encode_columns(estimator, X, splitter)
+    table = _encode_values(estimator, X, splitter)
     if X.dtype == np.float64:
         estimator.n_merged_values_ = np.zeros(X.shape[1], np.int64)
-        return table
+        return _in_bins(estimator, table)
     estimator.n_merged_values_, n_left = count_merged_values(given, table)
     names = getattr(estimator, "feature_names_in_", range(X.shape[1]))
     warn_of_merged_values(given, estimator.n_merged_values_, n_left, names, stacklevel=5)
-    return table
+    return _in_bins(estimator, table)
 
 
 def encode_columns(estimator, X, splitter):
@@ -198,11 +204,38 @@ def encode_columns(estimator, X, splitter):
     -------
     Table, BitsTable, SparseTable or CategoricalTable
     """
+    return _in_bins(estimator, _encode_values(estimator, X, splitter))
+
+
+def _encode_values(estimator, X, splitter):
+    """The columns of X with a code for every distinct value."""
+    _refuse_impossible_bins(estimator, X, splitter)
     if np.any(getattr(estimator, "is_categorical_", False)):
         return CategoricalTable.encode(X, estimator._category_encoder.n_categories)
     if splitter == "random" and X.dtype == np.float32 and not issparse(X):
         return BitsTable.encode(X)
     return encode(X)
+
+
+def _in_bins(estimator, table):
+    """The table, just encoded, with as many codes as the estimator allows."""
+    max_bins = getattr(estimator, "max_bins", None)  # scikit-learn's have none
+    return table if max_bins is None else bin_table(table, max_bins)
+
+
+def _refuse_impossible_bins(estimator, X, splitter):
+    if getattr(estimator, "max_bins", None) is None:
+        return
+    if issparse(X):
+        raise ValueError(
+            f"max_bins={estimator.max_bins} needs a dense table, but X is sparse; use X.toarray() "
+            "or max_bins=None."
+        )
+    if splitter == "random":
+        raise ValueError(
+            f'splitter="random" draws thresholds between values, but max_bins={estimator.max_bins} '
+            'keeps bins only; use splitter="best" or max_bins=None.'
+        )
 
 
 def missing_values_rule(estimator):

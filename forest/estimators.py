@@ -58,7 +58,7 @@ from forest.voting import VOTING_CONSTRAINTS, VotingMixin
 from forest.weights import balance_subsample, combine_weights
 
 # Parameters that a forest hands to each of its trees.
-TREE_PARAMETERS = (
+TREE_PARAMETERS = {
     "criterion",
     "max_depth",
     "min_samples_split",
@@ -70,10 +70,11 @@ TREE_PARAMETERS = (
     "ccp_alpha",
     "monotonic_cst",
     "precision",
+    "max_bins",
     "categorical_features",
     "min_category_ratio",
     "feature_draw",
-)
+}
 
 # Packed trees of each forest, beside the estimators: predicting changes none of their attributes.
 _PACKED = WeakKeyDictionary()
@@ -89,7 +90,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         features would hardly change with more, see `forest.enough`, or one of the next two ends it.
     criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, \
     max_features, max_leaf_nodes, min_impurity_decrease, ccp_alpha, monotonic_cst, precision, \
-    categorical_features, min_category_ratio, feature_draw
+    max_bins, categorical_features, min_category_ratio, feature_draw
         As in `cart.DecisionTreeClassifier` and `cart.DecisionTreeRegressor`, for every tree;
         `max_features` is "sqrt" by default in classification and 1.0 in regression.
     bootstrap : bool
@@ -194,7 +195,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         bootstrap, oob_score, n_jobs, random_state, verbose, warm_start, ccp_alpha,
         max_samples, monotonic_cst, precision, categorical_features,
         min_category_ratio, feature_draw, replace, voting, final_estimator, callback,
-        max_time, max_memory, class_weight=None, stratify=False,
+        max_time, max_memory, class_weight=None, stratify=False, max_bins=None,
     ):  # fmt: skip
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -226,6 +227,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         self.max_time = max_time
         self.max_memory = max_memory
         self.stratify = stratify
+        self.max_bins = max_bins
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None, groups=None, in_bag=None):
@@ -437,7 +439,8 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
 
     def _empty_tree(self, target):
         """A tree estimator with all that the trees of this forest have in common."""
-        tree = self._tree_class(**{name: getattr(self, name) for name in TREE_PARAMETERS})
+        params = self.get_params(deep=False)  # not every forest has all of them
+        tree = self._tree_class(**{name: params[name] for name in TREE_PARAMETERS & params.keys()})
         tree.n_features_in_ = self.n_features_in_
         tree.n_outputs_ = self.n_outputs_
         tree.n_merged_values_ = self.n_merged_values_
@@ -767,7 +770,7 @@ class RandomForestClassifier(ForestClassifier):
         ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
         categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
         replace=True, stratify=False, voting="soft", final_estimator=None, callback=None,
-        max_time=None, max_memory=None,
+        max_time=None, max_memory=None, max_bins=None,
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=criterion, max_depth=max_depth,
@@ -780,7 +783,7 @@ class RandomForestClassifier(ForestClassifier):
             precision=precision, categorical_features=categorical_features,
             min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
             stratify=stratify, voting=voting, final_estimator=final_estimator, callback=callback,
-            max_time=max_time, max_memory=max_memory,
+            max_time=max_time, max_memory=max_memory, max_bins=max_bins,
         )  # fmt: skip
 
 
@@ -796,7 +799,7 @@ class RandomForestRegressor(ForestRegressor):
         ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
         categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
         replace=True, voting="soft", final_estimator=None, callback=None,
-        max_time=None, max_memory=None,
+        max_time=None, max_memory=None, max_bins=None,
     ):  # fmt: skip
         super().__init__(
             n_estimators=n_estimators, criterion=without_deprecated(criterion), max_depth=max_depth,
@@ -809,7 +812,7 @@ class RandomForestRegressor(ForestRegressor):
             precision=precision, categorical_features=categorical_features,
             min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
             voting=voting, final_estimator=final_estimator, callback=callback,
-            max_time=max_time, max_memory=max_memory,
+            max_time=max_time, max_memory=max_memory, max_bins=max_bins,
         )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import forest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("cart", "forest", "importance")  # each may import those before it
 KERNELS = (
-    *("bits", "criteria", "draw", "floats", "grow", "jit", "node", "nodes"),
+    *("bins", "bits", "criteria", "draw", "floats", "grow", "jit", "node", "nodes"),
     *("order", "packed", "rank", "sieve", "split", "subsets", "table", "traverse", "tree"),
 )
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))

@@ -58,6 +58,7 @@ def test_predictions_are_the_same_there_and_back(model, case, there):
     assert type(other) is getattr(target, name + task)
     ours_only = {
         "precision": "float32",
+        "max_bins": None,
         "feature_draw": "sequence",
         "categorical_features": None,
         "min_category_ratio": 5.0,
