@@ -167,7 +167,7 @@ def _survive(values):
     if _fits(values.dtype):
         return True
     if values.dtype.kind in "iu":  # as float64, two that differ may be equal
-        return -_WHOLE_MAX <= values.min(initial=0) and values.max(initial=0) <= _WHOLE_MAX
+        return values.min(initial=0) >= -_WHOLE_MAX and values.max(initial=0) <= _WHOLE_MAX
     return (values.astype(np.float32) == values).all()
 
 

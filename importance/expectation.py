@@ -22,7 +22,6 @@ from cart.packed import is_in_left_subset
 from importance import losses
 from importance.narrow import narrow
 
-
 NO_NODE = -1
 
 
