@@ -28,6 +28,7 @@ NO_NODE = -1
 class WalkedTree(NamedTuple):
     """A tree and its out-of-bag rows, prepared."""
 
+    n_levels: int
     left: np.ndarray  # (n_nodes,) int32: children_left
     right: np.ndarray  # (n_nodes,) int32: children_right
     slot: np.ndarray  # (n_nodes,) int32: feature, as its position among the features used
@@ -99,27 +100,34 @@ def walk_tree(tree, X, rows, group_of=None):
         groups = group_of[features]
         if (groups[1:] <= groups[:-1]).any():
             groups, owner = np.unique(groups, return_inverse=True)
-    is_listed = np.bincount(owner, minlength=len(groups)) > 1
     list_start, lists = np.full(tree.node_count, -1), np.empty(0, np.uint32)
-    if tree.categories is not None:
-        list_start, lists = tree.categories.in_one(tree.is_subset)
-        is_listed[owner[tree.feature[list_start >= 0]]] = True
+    listed = np.full(len(groups), -1)
+    if len(groups) < len(features) or tree.categories is not None:
+        is_listed = np.bincount(owner, minlength=len(groups)) > 1
+        if tree.categories is not None:
+            list_start, lists = tree.categories.in_one(tree.is_subset)
+            is_listed[owner[tree.feature[list_start >= 0]]] = True
+        listed[is_listed] = np.arange(np.count_nonzero(is_listed))
     donors = np.sort(columns, axis=1)
-    n_present = np.full(len(features), len(rows))
-    if len(rows) and np.isnan(donors[:, -1]).any():
-        n_present -= np.isnan(columns).sum(axis=1)
     reach = np.zeros((len(groups), 3), np.int64)
-    reach[owner, 1] = np.where(is_listed[owner], len(rows), n_present)
-    reach[:, 2] = len(rows) - reach[:, 1]
-    left = np.ascontiguousarray(tree.children_left, np.int32)  # see `narrow`
+    reach[:, 1] = len(rows)
+    if len(rows) and np.isnan(donors[:, -1]).any():
+        n_missing = np.isnan(columns).sum(axis=1)
+        reach[owner, 2] = np.where(listed[owner] >= 0, 0, n_missing)
+        reach[:, 1] -= reach[:, 2]
+    left, right = (  # see `narrow`
+        np.ascontiguousarray(children, np.int32)
+        for children in (tree.children_left, tree.children_right)
+    )
     threshold, n_below = np.empty(len(left), donors.dtype), np.empty(len(left), np.int64)
-    _place_thresholds(
-        left, tree.feature, np.ascontiguousarray(tree.threshold), donors.ravel(), len(rows),
+    n_levels = _place_thresholds(
+        left, right, tree.feature, np.ascontiguousarray(tree.threshold), donors.ravel(), len(rows),
         np.empty((2, len(left)), np.uint64), threshold, n_below,
     )  # fmt: skip
     walked = WalkedTree(
+        n_levels=n_levels,
         left=left,
-        right=np.ascontiguousarray(tree.children_right, np.int32),
+        right=right,
         slot=tree.feature,
         threshold=threshold,
         n_below=n_below,
@@ -129,21 +137,28 @@ def walk_tree(tree, X, rows, group_of=None):
         columns=columns,
         owner=owner,
         groups=groups,
-        listed=np.where(is_listed, np.cumsum(is_listed) - 1, -1),
+        listed=listed,
         reach=reach,
     )
     return walked, tree.value.reshape(tree.node_count, -1)
 
 
 @entry_kernel
-def _place_thresholds(left, slot, threshold, donors, n_rows, found, largest, n_below):
-    """For every split, the largest donor that goes left, and how many do.
+def _place_thresholds(left, right, slot, threshold, donors, n_rows, found, largest, n_below):
+    """For every split, the largest donor that goes left, and how many do; returns the levels.
 
     `donors` are those of one feature after another, ascending. All binary searches go on together:
     alone, each would wait for its donors, one after another. `found` has room for 2 words a node.
     """
+    n_levels = 0
+    level = n_below  # for a while; children stand behind their parents
+    level[0] = 1
     n_splits = 0
     for node in range(left.shape[0]):
+        n_levels = max(n_levels, level[node])
+        if left[node] != LEAF:
+            level[left[node]] = level[node] + 1
+            level[right[node]] = level[node] + 1
         found[0, n_splits] = node
         found[1, n_splits] = slot[node] * n_rows
         n_splits += left[node] != LEAF
@@ -159,6 +174,7 @@ def _place_thresholds(left, slot, threshold, donors, n_rows, found, largest, n_b
         node = found[0, k]
         n_below[node] = np.int64(found[1, k]) - slot[node] * n_rows
         largest[node] = donors[found[1, k] - 1] if n_below[node] > 0 else -np.inf
+    return n_levels
 
 
 def expected_increase(walked, loss, by_row=False):
@@ -184,26 +200,12 @@ def expected_increase(walked, loss, by_row=False):
         rows[n_owners] = np.arange(n_rows)
         lists = np.empty((max(1, walked.listed.max() + 1), n_rows), np.uint32)
         lists[:] = rows[n_owners]
-        n_levels = _count_levels(walked.left, walked.right, np.empty_like(walked.left))
         _increase_of_all(
             walked, loss, rows, lists, np.empty(n_rows), walked.reach.copy(),
-            np.zeros(n_owners, np.bool_), Stack.create(3 * n_levels + 3),
-            Segments.create(n_levels, n_owners), increase, of_rows,
+            np.zeros(n_owners, np.bool_), Stack.create(3 * walked.n_levels + 3),
+            Segments.create(walked.n_levels, n_owners), increase, of_rows,
         )  # fmt: skip
     return (of_rows if by_row else increase) / max(1, n_rows)
-
-
-@entry_kernel
-def _count_levels(left, right, level):
-    """Levels of a tree; children stand behind their parents."""
-    n_levels = 0
-    level[0] = 1
-    for node in range(left.shape[0]):
-        n_levels = max(n_levels, level[node])
-        if left[node] != LEAF:
-            level[left[node]] = level[node] + 1
-            level[right[node]] = level[node] + 1
-    return n_levels
 
 
 @inline_kernel

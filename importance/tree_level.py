@@ -65,6 +65,7 @@ class Asked(NamedTuple):
 class _Task(NamedTuple):
     """What is asked of every tree."""
 
+    is_weighted: bool  # do some rows count more than others?
     make_loss: object
     group_of: np.ndarray
     by_row: bool
@@ -111,8 +112,8 @@ def judge_trees(fitted, make_loss, grouping, asked):
     if shuffles is None and asked.n_repeats is not None:
         shuffles = seeded(asked.random_state, len(fitted.trees))
     task = _Task(
-        make_loss, grouping.group_of, asked.per_row, asked.per_class, shuffles,
-        asked.n_repeats or 1,
+        bool((fitted.weight != fitted.weight[0]).any()), make_loss, grouping.group_of,
+        asked.per_row, asked.per_class, shuffles, asked.n_repeats or 1,
     )  # fmt: skip
     n_samples = len(fitted.codes)
     per_tree = np.full((len(fitted.trees), n_groups), np.nan)
@@ -146,9 +147,9 @@ def _ask(fitted, task, n_jobs):
     """What batches of trees say, in their order; see `_ask_some`."""
     n_trees, n_threads = len(fitted.trees), effective_n_jobs(n_jobs)
     # By rows an answer is as large as the tree's share of the table: few are held at a time.
-    n_batches = n_trees if task.by_row else min(n_trees, 4 * n_threads)
+    n_batches = n_trees if task.by_row else min(n_trees, 8 * n_threads)
     batches = np.array_split(np.arange(n_trees), n_batches)
-    step = 4 * n_threads
+    step = 8 * n_threads
     with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
         for first in range(0, n_batches, step):
             yield from parallel(
@@ -172,7 +173,7 @@ def _ask_one(fitted, task, t, rows):
     if task.shuffles is None:
         walked, values = walk_tree(tree, fitted.X, rows, task.group_of)
         groups, loss = walked.groups, task.make_loss(values, codes)
-        if not (task.by_row or task.by_class or (weight != weight[:1]).any()):
+        if not (task.by_row or task.by_class or task.is_weighted):
             increase = expected_increase(walked, loss) / max(1, len(rows))
             none = np.zeros(len(groups))
             return _Said(t, groups, has_weight, increase, none, None, None, None, None)
