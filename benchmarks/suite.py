@@ -19,7 +19,6 @@ from benchmarks.peers import environment
 from benchmarks.peers.registry import BY_NAME, OURS, PEERS, REFERENCE
 from benchmarks.suite_cases import CASES, QUICK, SCALING, Case
 
-JOBS = (1, 2)
 ROUNDS = 3
 PATIENCE = 900  # seconds of one measurement
 N_COMPARED = 10  # trees of either side
@@ -202,8 +201,8 @@ def _measure(case, commands, n_rounds):
                 if name in failed or (number > 0 and not BY_NAME[name].repeats):
                     continue
                 jobs = [best[name]] if name in best else case.jobs
-                if BY_NAME[name].name == "randomForest":
-                    jobs = jobs[:1]  # it knows one thread only
+                if not BY_NAME[name].has_threads:
+                    jobs = [1]
                 tried = {}
                 for n_jobs in jobs:
                     try:
@@ -217,7 +216,8 @@ def _measure(case, commands, n_rounds):
         for name, rounds in found.items():
             if rounds:
                 sides[name] = _sum_up(rounds, best[name])
-        row = {"case": case.name, "sides": sides}
+        # Cases may be measured at different times.
+        row = {"case": case.name, "sides": sides, "commit": results.environment()["commit"]}
         if case.is_exact and OURS in sides and REFERENCE in sides:
             row |= _compare(case, Path(folder))
     return row

@@ -3,6 +3,7 @@
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from benchmarks.peers.registry import OURS, PEERS, REFERENCE
 from benchmarks.plot import STYLE
@@ -107,7 +108,7 @@ def _scores(rows):
     for ax in axes[len(rows) :]:
         ax.set_axis_off()
     names = [peer.name for peer in PEERS if peer.name in shown]
-    figure.legend([shown[name] for name in names], names, loc="outside lower center", ncols=5,
+    figure.legend([shown[name] for name in names], names, loc="outside upper center", ncols=5,
                   frameon=False)  # fmt: skip
     figure.supxlabel("seconds of a fit (left is faster)", fontsize=9)
     figure.supylabel("accuracy or R2 on held-out rows", fontsize=9)
@@ -144,7 +145,7 @@ def _scaling(rows):
         axes[2].invert_yaxis()
         axes[2].axvline(2.0, color="#999999", linewidth=0.8)
         axes[2].set_xlabel(f"two threads against one, {row['case'].partition(': ')[2]}")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5,
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=5,
                   frameon=False)  # fmt: skip
     return figure
 
@@ -154,5 +155,6 @@ def _number(name):
 
 
 def _plain_numbers(axis):
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter(lambda value, _: f"{value:g}")
     axis.set_minor_formatter(lambda value, _: "")

@@ -33,6 +33,8 @@ def run(args):
             continue
         module = import_module(f"benchmarks.{name}")
         parts += [display.markdown(getattr(module, kind)(content)) for kind in kinds]
+        for figure in sorted((PAGE.parent / "figures").glob(f"{name}_*.png")):
+            parts.append(f"![{figure.stem.replace('_', ' ')}](figures/{figure.name})\n")
         where = ", ".join(f"{key} {value}" for key, value in content["environment"].items())
         parts.append(f"Measured with: {where}.\n")
     PAGE.parent.mkdir(exist_ok=True)

@@ -10,23 +10,20 @@ class Peer(NamedTuple):
     language: str  # "Python" or "R"
     installs: bool  # from environments/NAME.txt; otherwise it is in this environment, or in R
     repeats: bool  # measured in every round, not only in the first
+    has_threads: bool
     note: str  # in what its forests differ from scikit-learn's
-
-    @property
-    def is_ours(self):
-        return self.name == "cartwood"
 
 
 PEERS = (
-    Peer("cartwood", "Python", False, True, "scikit-learn's trees, node for node"),
-    Peer("scikit-learn", "Python", False, True, "the reference"),
-    Peer("scikit-learn-intelex", "Python", True, True, "bins of at most 256 values"),
-    Peer("lightgbm", "Python", True, False, "255 bins, at most 131,072 leaves, subsamples"),
-    Peer("xgboost", "Python", True, False, "256 bins, subsamples"),
-    Peer("ydf", "Python", True, False, "exact, of its own kind"),
-    Peer("wildwood", "Python", True, False, "256 bins"),
-    Peer("ranger", "R", False, False, "exact, thresholds as it draws them"),
-    Peer("randomForest", "R", False, False, "exact, Breiman's own code"),
+    Peer("cartwood", "Python", False, True, True, "scikit-learn's trees, node for node"),
+    Peer("scikit-learn", "Python", False, True, True, "the reference"),
+    Peer("scikit-learn-intelex", "Python", True, True, True, "bins of at most 256 values"),
+    Peer("lightgbm", "Python", True, False, True, "255 bins, at most 131,072 leaves, subsamples"),
+    Peer("xgboost", "Python", True, False, True, "256 bins, subsamples"),
+    Peer("ydf", "Python", True, False, True, "exact, of its own kind"),
+    Peer("wildwood", "Python", True, False, True, "256 bins"),
+    Peer("ranger", "R", False, False, True, "exact, thresholds as it draws them"),
+    Peer("randomForest", "R", False, False, False, "exact, Breiman's own code"),
 )
 BY_NAME = {peer.name: peer for peer in PEERS}
 OURS, REFERENCE = "cartwood", "scikit-learn"
