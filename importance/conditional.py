@@ -18,11 +18,11 @@ from importance.donors import (
     nearest_rows,
 )
 from importance.exchange import increase_by, row_losses
-from importance.expectation import walk_tree
 from importance.groups import parse_groups
 from importance.impurity import names_of_groups
 from importance.losses import choose_loss
 from importance.result import Importances, mean_and_error
+from importance.walked import walk_tree
 
 METHODS = ("cells", "neighbours")
 BIAS = (

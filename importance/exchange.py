@@ -12,8 +12,7 @@ import numpy as np
 from cart.jit import entry_kernel, inline_kernel, kernel
 from cart.nodes import LEAF
 from importance import losses
-from importance.expectation import Stack as Waiting
-from importance.expectation import divide, fill_losses, test_of
+from importance.walked import divide, fill_losses, test_of
 
 
 class Exchange(NamedTuple):
@@ -49,7 +48,7 @@ def row_losses(walked, loss, n_rows):
 
     Parameters
     ----------
-    walked : importance.expectation.WalkedTree
+    walked : importance.walked.WalkedTree
     loss : see importance.losses
     n_rows : int
 
@@ -59,7 +58,7 @@ def row_losses(walked, loss, n_rows):
     """
     out = np.empty(n_rows)
     rows = np.arange(n_rows, dtype=np.uint32)
-    _fill(walked, loss, rows, Waiting.create(len(walked.left) // 2 + 2), out)
+    _fill(walked, loss, rows, np.zeros((len(walked.left), 2), np.int32), out)
     return out
 
 
@@ -69,7 +68,7 @@ def increase_by(exchange, walked, loss, row_loss, weight, columns):
     Parameters
     ----------
     exchange : Exchange
-    walked : importance.expectation.WalkedTree
+    walked : importance.walked.WalkedTree
     loss : see importance.losses
         Of `walked`'s nodes and rows.
     row_loss : ndarray of shape (n_rows,), float64
@@ -90,8 +89,8 @@ def increase_by(exchange, walked, loss, row_loss, weight, columns):
 
 
 @entry_kernel
-def _fill(walked, loss, rows, stack, out):
-    fill_losses(walked, loss, rows, stack, out)
+def _fill(walked, loss, rows, reached, out):
+    fill_losses(walked, loss, rows, reached, out)
 
 
 @entry_kernel

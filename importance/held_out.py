@@ -8,10 +8,11 @@ from cart.target import encode_known_labels
 from cart.training import check_rows
 from forest.training_rows import fingerprint
 from importance.adopt import is_classification, names_of, trees_of
-from importance.expectation import expected_increase, walk_tree
+from importance.expectation import expected_increase
 from importance.losses import choose_loss
 from importance.permutation import BIAS
 from importance.result import Importances, mean_and_error
+from importance.walked import walk_tree
 
 
 def held_out_permutation(forest, X, y, *, loss=None, n_jobs=None):

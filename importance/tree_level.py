@@ -6,8 +6,9 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
-from importance.expectation import expected_increase, walk_tree
+from importance.expectation import expected_increase
 from importance.shuffling import seeded, shuffled_increase
+from importance.walked import walk_tree
 
 
 class Judged(NamedTuple):

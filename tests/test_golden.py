@@ -20,8 +20,9 @@ from cart.nodes import LEAF, UNDEFINED, Nodes
 from cart.tree import Tree, impurity_decrease
 from forest.bootstrap import Bootstrap
 from importance import oob_permutation
-from importance.expectation import expected_increase, walk_tree
+from importance.expectation import expected_increase
 from importance.losses import LabelLoss
+from importance.walked import walk_tree
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 RANDOM_FOREST = ("randomForest_classification", "randomForest_regression")

@@ -1,0 +1,213 @@
+"""A tree made ready for its out-of-bag rows, and how splits divide them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.jit import entry_kernel, inline_kernel, kernel
+from cart.nodes import LEAF
+from cart.packed import is_in_left_subset
+from importance import losses
+from importance.narrow import narrow
+
+
+class WalkedTree(NamedTuple):
+    """A tree and its out-of-bag rows, prepared."""
+
+    n_levels: int
+    n_samples: np.ndarray  # (n_nodes,) int32: n_node_samples
+    left: np.ndarray  # (n_nodes,) int32: children_left
+    right: np.ndarray  # (n_nodes,) int32: children_right
+    slot: np.ndarray  # (n_nodes,) int32: feature, as its position among the features used
+    threshold: np.ndarray  # (n_nodes,), of the dtype of X: the largest donor that goes left
+    n_below: np.ndarray  # (n_nodes,) int64: how many donors do not exceed it
+    missing_left: np.ndarray  # (n_nodes,) uint8: where missing values go
+    list_start: np.ndarray  # (n_nodes,) int64: of the subsets, as in cart.packed.PackedWide; -1
+    lists: np.ndarray  # uint32
+    columns: np.ndarray  # (n_used, n_rows), of the dtype of X: values of the features used
+    owner: np.ndarray  # (n_used,) int64: a feature's group, as its position among the groups used
+    groups: np.ndarray  # (n_owners,) int64: the groups used, ascending
+    listed: np.ndarray  # (n_owners,) int64: which list of donors is the group's; -1: an interval
+    reach: np.ndarray  # (n_owners, 3) int64: first donor, behind the last, how many are missing
+
+
+def walk_tree(tree, X, rows, group_of=None):
+    """Prepare a tree for its out-of-bag rows.
+
+    Parameters
+    ----------
+    tree : object with scikit-learn's node arrays
+    X : ndarray of shape (n_samples, n_features), float32 or float64, or csr_matrix
+    rows : ndarray of shape (n_rows,), int64
+    group_of : ndarray of shape (n_features,), int64, optional
+        Features with the same number are permuted together; by default each is a group, and
+        `groups` are the features used.
+
+    Returns
+    -------
+    walked : WalkedTree
+    values : ndarray of shape (n_nodes, n_values), float64
+        Values of the nodes.
+    """
+    tree, features, X = narrow(tree, X, rows)
+    columns = np.ascontiguousarray(X.T)
+    groups, owner = features, np.arange(len(features))
+    if group_of is not None:
+        groups = group_of[features]
+        if (groups[1:] <= groups[:-1]).any():
+            groups, owner = np.unique(groups, return_inverse=True)
+    list_start, lists = np.full(tree.node_count, -1), np.empty(0, np.uint32)
+    listed = np.full(len(groups), -1)
+    if len(groups) < len(features) or tree.categories is not None:
+        is_listed = np.bincount(owner, minlength=len(groups)) > 1
+        if tree.categories is not None:
+            list_start, lists = tree.categories.in_one(tree.is_subset)
+            is_listed[owner[tree.feature[list_start >= 0]]] = True
+        listed[is_listed] = np.arange(np.count_nonzero(is_listed))
+    missing_left = np.zeros(len(tree.feature), np.uint8)
+    donors = np.sort(columns, axis=1)
+    reach = np.zeros((len(groups), 3), np.int64)
+    reach[:, 1] = len(rows)
+    if len(rows) and np.isnan(donors[:, -1]).any():
+        missing_left[:] = tree.missing_go_to_left
+        n_missing = np.isnan(columns).sum(axis=1)
+        reach[owner, 2] = np.where(listed[owner] >= 0, 0, n_missing)
+        reach[:, 1] -= reach[:, 2]
+    left, right = (  # see `narrow`
+        np.ascontiguousarray(children, np.int32)
+        for children in (tree.children_left, tree.children_right)
+    )
+    threshold, n_below = np.empty(len(left), donors.dtype), np.empty(len(left), np.int64)
+    n_levels = _place_thresholds(
+        left, right, tree.feature, np.ascontiguousarray(tree.threshold), donors.ravel(), len(rows),
+        np.empty((2, len(left)), np.uint64), threshold, n_below,
+    )  # fmt: skip
+    walked = WalkedTree(
+        n_levels=n_levels,
+        n_samples=np.ascontiguousarray(tree.n_node_samples, np.int32),
+        left=left,
+        right=right,
+        slot=tree.feature,
+        threshold=threshold,
+        n_below=n_below,
+        missing_left=missing_left,
+        list_start=list_start,
+        lists=lists,
+        columns=columns,
+        owner=owner,
+        groups=groups,
+        listed=listed,
+        reach=reach,
+    )
+    return walked, tree.value.reshape(tree.node_count, -1)
+
+
+@entry_kernel
+def _place_thresholds(left, right, slot, threshold, donors, n_rows, found, largest, n_below):
+    """For every split, the largest donor that goes left, and how many do; returns the levels.
+
+    `donors` are those of one feature after another, ascending. All binary searches go on together:
+    alone, each would wait for its donors, one after another. `found` has room for 2 words a node.
+    """
+    n_levels = 0
+    level = n_below  # for a while; children stand behind their parents
+    level[0] = 1
+    n_splits = 0
+    for node in range(left.shape[0]):
+        n_levels = max(n_levels, level[node])
+        if left[node] != LEAF:
+            level[left[node]] = level[node] + 1
+            level[right[node]] = level[node] + 1
+        found[0, n_splits] = node
+        found[1, n_splits] = slot[node] * n_rows
+        n_splits += left[node] != LEAF
+    n = n_rows
+    while n > 0:
+        half = np.uint64((n + 1) // 2)
+        for k in range(n_splits):
+            here = found[1, k]
+            above = here + half
+            found[1, k] = above if donors[above - 1] <= threshold[found[0, k]] else here
+        n -= np.int64(half)
+    for k in range(n_splits):
+        node = found[0, k]
+        n_below[node] = np.int64(found[1, k]) - slot[node] * n_rows
+        largest[node] = donors[found[1, k] - 1] if n_below[node] > 0 else -np.inf
+    return n_levels
+
+
+@inline_kernel
+def test_of(walked, node):
+    """What a split asks of rows: their values, then what decides; see `divide`."""
+    return (
+        walked.columns[walked.slot[node]],
+        walked.threshold[node],
+        walked.missing_left[node] != 0,
+        walked.list_start[node],
+        walked.lists,
+    )
+
+
+@inline_kernel
+def goes_left(test, row):
+    """Does a row go left?"""
+    values, threshold, missing_left, first, lists = test
+    x = values[row]
+    if np.isnan(x):
+        return missing_left
+    return is_in_left_subset(lists, first, x) if first >= 0 else x <= threshold
+
+
+@inline_kernel
+def divide(test, rows, start, end):
+    """Bring rows[start:end] into the order left | right; return where the right side begins."""
+    values, threshold, missing_left, first, lists = test
+    # Places as unsigned numbers: numba asks of all others whether they count from the end.
+    middle = np.uint64(start)
+    if first >= 0:
+        for i in range(np.uint64(start), np.uint64(end)):
+            row = rows[i]
+            rows[i] = rows[middle]
+            rows[middle] = row
+            x = values[row]
+            if np.isnan(x):
+                middle += np.uint64(missing_left)
+            else:
+                middle += np.uint64(is_in_left_subset(lists, first, x))
+    elif missing_left:
+        for i in range(np.uint64(start), np.uint64(end)):
+            row = rows[i]
+            rows[i] = rows[middle]
+            rows[middle] = row
+            middle += np.uint64(not values[row] > threshold)  # a missing value is not above
+    else:
+        for i in range(np.uint64(start), np.uint64(end)):
+            row = rows[i]
+            rows[i] = rows[middle]
+            rows[middle] = row
+            middle += np.uint64(values[row] <= threshold)
+    return np.int64(middle)
+
+
+@kernel
+def fill_losses(walked, loss, rows, reached, row_loss):
+    """Loss of every row as it is; brings `rows` into the order of the leaves.
+
+    Behind it, rows[reached[node, 0]:reached[node, 1]] are those at a node. `reached` starts as 0.
+    """
+    reached[0, 1] = rows.shape[0]
+    for node in range(walked.left.shape[0]):  # children stand behind their parents
+        start = np.int64(reached[node, 0])
+        end = np.int64(reached[node, 1])
+        if start == end:
+            continue
+        left = walked.left[node]
+        if left == LEAF:
+            for i in range(start, end):
+                row_loss[rows[i]] = losses.at(loss, node, rows[i])
+            continue
+        middle = divide(test_of(walked, node), rows, start, end)
+        reached[left, 0] = start
+        reached[left, 1] = middle
+        reached[walked.right[node], 0] = middle
+        reached[walked.right[node], 1] = end
