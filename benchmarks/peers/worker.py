@@ -17,7 +17,7 @@ N_ROWS_TO_WARM = 2_000
 N_TREES_TO_WARM = 2
 AT_LEAST = 0.5  # seconds of a measurement
 MOST_RUNS = 30
-N_SINGLE_ROWS = 300
+MOST_SINGLE_ROWS = 300
 NODE_ARRAYS = (
     "children_left", "children_right", "feature", "threshold", "n_node_samples",
     "missing_go_to_left", "impurity", "value",
@@ -74,8 +74,11 @@ def measure(library, task, params, n_jobs, data, keep_trees=0):
         "pickle": _pickled_size(model),
     }
     if task == "classification" and hasattr(model, "predict_proba"):
-        singles = [X_test[i % len(X_test)][np.newaxis] for i in range(N_SINGLE_ROWS)]
-        found["one_row"] = float(np.median([_time(model.predict_proba, row) for row in singles]))
+        singles = []
+        while sum(singles) < AT_LEAST and len(singles) < MOST_SINGLE_ROWS:
+            row = X_test[len(singles) % len(X_test)]
+            singles.append(_time(model.predict_proba, row[np.newaxis]))
+        found["one_row"] = float(np.median(singles))
     if keep_trees:
         _keep(_trees_of(model)[:keep_trees], Path(data) / f"{library}.npz")
     return found
