@@ -224,7 +224,7 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _values(self, X, check_input):
         X = self._check_X(X, check_input)
-        return self.tree_.value[self.tree_.apply(X)]
+        return self.tree_.predict_all(X)
 
     def apply(self, X, check_input=True):
         """Number of the leaf of `tree_` that each row reaches.

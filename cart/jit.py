@@ -84,6 +84,32 @@ def dispatch(function):
     return function
 
 
+@intrinsic
+def _prefetch(typing_context, values, at):
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        number, byte = ir.IntType(32), ir.IntType(8).as_pointer()
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
+        builder.call(function, [place, number(0), number(3), number(1)])  # to read, keep, data
+        return context.get_dummy_value()
+
+    return types.void(values, at), generate
+
+
+@inline_kernel
+def prefetch(values, at):
+    """Have the line of `values` in which its item number `at` lies brought into the cache."""
+    _prefetch(values, at)
+
+
+if numba.config.DISABLE_JIT:
+
+    def prefetch(values, at):
+        """Nothing: there is no telling where Python looks."""
+
+
 def sorting_network(n, widths):
     """Compile stages of Batcher's bitonic sort of n words, which stay in vector registers.
 

@@ -17,7 +17,8 @@ from cart.training import check_rows
 class _Outputs:
     def _check_X(self, X, check_input=True):
         """X as the kernels take it; with `check_input=False` it is already so."""
-        check_is_fitted(self)
+        if not hasattr(self, "n_features_in_"):  # to ask otherwise takes as long as a row
+            check_is_fitted(self)
         if check_input:
             return check_rows(self, X)
         _check_n_features(self, X, reset=False)

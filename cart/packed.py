@@ -1,80 +1,103 @@
 """Trees packed for walking: few bytes per node, children side by side, leaves that loop.
 
-Places of nodes are those of `breadth_first`: the right child follows the left one, and a leaf is
-its own left child that every value goes to, so a row that has arrived stays there and needs no
-test. There are two forms of nodes: `Packed`, eight bytes that answer most trees, and `PackedWide`
-for what does not fit into them.
+Trees stand one behind the other, each in the order of `breadth_first`: the right child follows the
+left one, which is so many places further on; of a leaf it is the leaf itself, and every value goes
+there, so a row that has arrived stays and needs no test. There are two forms of nodes: `Packed`,
+eight bytes that answer most trees, and `PackedWide` for what does not fit into them.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from cart.floats import TOP, ordinal_of
-from cart.jit import dispatch, entry_kernel, inline_kernel
+from cart.floats import ordinal_of
+from cart.jit import dispatch, entry_kernel, inline_kernel, prefetch
 from cart.nodes import LEAF
 
 SINGLE = np.dtype(np.float32)
 MISSING_LEFT = np.uint32(1 << 31)
-_LOW = np.uint64(0xFFFFFFFF)
+# The key of a missing value; above all others.
+MISSING = np.uint32(0xFFFFFFFF)
+_LINE = 64  # bytes of a cache line
+_ONE, _LOW, _UPPER = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 class Packed(NamedTuple):
     """Trees for rows in single precision; tree t owns nodes start[t]:start[t + 1].
 
-    Values and thresholds are compared as integers, their keys: see `cart.floats.ordinal_of`.
-    Thresholds are rounded down to float32, which decides as the thresholds themselves do.
+    Values and thresholds are compared as unsigned integers, their keys: see `key_of`. Thresholds
+    are rounded down to float32, which decides as the thresholds themselves do. Behind its features
+    a row has a zero, which is what leaves look at: there the key is free for another number.
     """
 
-    # (n_nodes,) int64: key of the threshold in the upper half; below it the place of the left
-    # child within the tree, then the feature in `feature_bits`.
+    # (2 * n_nodes,) uint32: of each node how many places further on its left child is, above the
+    # feature in `feature_bits`; then the key of the threshold, in leaves the row of `value`.
     words: np.ndarray
     feature_bits: np.uint64
     number: np.ndarray  # (n_nodes,) uint32: of the node in its Tree, MISSING_LEFT added where set
     start: np.ndarray  # (n_trees + 1,) int64
-    value_at: np.ndarray  # (n_nodes,) uint32: row of the leaf in `value`
     value: np.ndarray  # (n_distinct, n_values) float64: of the leaves; pure ones share theirs
+    value_start: np.ndarray  # (n_trees + 1,) int64: where the rows of `value` of a tree begin
 
-    def step(self, first, place, X, row, may_miss):
-        word = self.words[first + np.uint64(place)]
-        low = np.uint64(word) & _LOW
-        left = np.uint32(low >> self.feature_bits)
-        x = X[row + (low & ((np.uint64(1) << self.feature_bits) - np.uint64(1)))]
-        if may_miss and x == TOP:
-            return left + missing_goes_right(self, first, place, left)
-        return left + np.uint32(np.int64(x) > (word >> 32))
+    def step(self, place, X, row, may_miss):
+        way = np.uint64(self.words[place + place])
+        left = place + (way >> self.feature_bits)
+        x = X[row + (way & ((_ONE << self.feature_bits) - _ONE))]
+        if may_miss and x == MISSING:
+            return left + missing_goes_right(self, place)
+        return left + np.uint64(x > self.words[place + place + _ONE])
+
+    def has_arrived(self, place):
+        return np.uint64(self.words[place + place]) >> self.feature_bits == 0
+
+    def value_at(self, place):
+        return np.uint64(self.words[place + place + _ONE])
+
+    def fetch(self, tree, part, n_parts):
+        _fetch(self.words, 2 * self.start[tree], 2 * self.start[tree + 1], part, n_parts)
+        fetch_values(self, tree, part, n_parts)
 
 
 class PackedWide(NamedTuple):
     """Trees of any size, for rows in either precision, with subsets of categories or without."""
 
-    words: np.ndarray  # (n_nodes,) uint64: feature in the upper half, place of the left child
+    words: np.ndarray  # (n_nodes,) uint64: feature in the upper half, way to the left child below
     threshold: np.ndarray  # (n_nodes,) float64; nan where the node splits on a subset
     number: np.ndarray
     start: np.ndarray
-    value_at: np.ndarray
+    row_of_value: np.ndarray  # (n_nodes,) uint32: of a leaf
     value: np.ndarray
+    value_start: np.ndarray
     list_start: np.ndarray  # (n_nodes,) int64: where in `lists` a subset begins; or empty
     lists: np.ndarray  # uint32: twice the length, plus 1 if they go left; then the categories
 
-    def step(self, first, place, X, row, may_miss):
-        at = first + np.uint64(place)
-        word = self.words[at]
-        left = np.uint32(word & _LOW)
-        x = X[row + (word >> np.uint64(32))]
-        threshold = self.threshold[at]
+    def step(self, place, X, row, may_miss):
+        word = self.words[place]
+        left = place + (word & _LOW)
+        x = X[row + (word >> _UPPER)]
+        threshold = self.threshold[place]
         if may_miss and np.isnan(x):
-            return left + missing_goes_right(self, first, place, left)
+            return left + missing_goes_right(self, place) * np.uint64(left != place)
         if np.isnan(threshold):
-            return left + np.uint32(not is_in_left_subset(self.lists, self.list_start[at], x))
-        return left + np.uint32(x > threshold)
+            return left + np.uint64(not is_in_left_subset(self.lists, self.list_start[place], x))
+        return left + np.uint64(x > threshold)
+
+    def has_arrived(self, place):
+        return self.words[place] & _LOW == 0
+
+    def value_at(self, place):
+        return np.uint64(self.row_of_value[place])
+
+    def fetch(self, tree, part, n_parts):
+        _fetch(self.words, self.start[tree], self.start[tree + 1], part, n_parts)
+        _fetch(self.threshold, self.start[tree], self.start[tree + 1], part, n_parts)
+        fetch_values(self, tree, part, n_parts)
 
 
 @inline_kernel
-def missing_goes_right(packed, first, place, left):
-    """1 where a missing value goes right; 0 in a leaf."""
-    right = packed.number[first + np.uint64(place)] < MISSING_LEFT
-    return np.uint32(right and left != place)
+def missing_goes_right(packed, place):
+    """1 where a missing value goes right at a node that is no leaf."""
+    return np.uint64(packed.number[place] < MISSING_LEFT)
 
 
 @inline_kernel
@@ -93,25 +116,60 @@ def is_in_left_subset(lists, first, category):
     return is_listed == (lists[first] & 1 == 1)
 
 
-@dispatch
-def step(packed, first, place, X, row, may_miss):
-    """The place to which a row goes on from `place` in the tree whose nodes begin at `first`.
+@inline_kernel
+def fetch_values(packed, tree, part, n_parts):
+    """Have a part of the values of a tree's leaves brought into the cache."""
+    k = packed.value.shape[1]
+    first, end = packed.value_start[tree], packed.value_start[tree + 1]
+    _fetch(packed.value, k * first, k * end, part, n_parts)
 
-    The values of the row begin at X[row]; a leaf is never left.
+
+@inline_kernel
+def _fetch(items, first, end, part, n_parts):
+    n = end - first
+    for at in range(
+        first + n * part // n_parts, first + n * (part + 1) // n_parts, _LINE // items.itemsize
+    ):
+        prefetch(items, at)
+
+
+@dispatch
+def step(packed, place, X, row, may_miss):
+    """The place to which a row goes on from `place`; a leaf is never left.
+
+    The values of the row begin at X[row].
     """
-    return packed.step(first, place, X, row, may_miss)
+    return packed.step(place, X, row, may_miss)
+
+
+@dispatch
+def has_arrived(packed, place):
+    """Is there a leaf?"""
+    return packed.has_arrived(place)
+
+
+@dispatch
+def value_at(packed, place):
+    """The row of `value` that belongs to a leaf."""
+    return packed.value_at(place)
+
+
+@dispatch
+def fetch(packed, tree, part, n_parts):
+    """Have a part of a tree, one of `n_parts`, brought into the cache."""
+    return packed.fetch(tree, part, n_parts)
 
 
 class Rows(NamedTuple):
     """Rows as the trees of one pack take them."""
 
-    values: np.ndarray  # (n_rows * n_features,): int32 keys for `Packed`, else float32 or float64
-    n_features: int
+    values: np.ndarray  # (n_rows * width,): uint32 keys for `Packed`, else float32 or float64
+    width: int  # the number of features, with keys one more
     may_miss: bool
 
     @property
     def n_samples(self):
-        return len(self.values) // self.n_features
+        return len(self.values) // self.width
 
     @classmethod
     def of(cls, packed, X):
@@ -126,9 +184,10 @@ class Rows(NamedTuple):
             return cls(X.ravel(), X.shape[1], has_missing(X))
         if X.dtype != SINGLE:
             raise ValueError(f"The trees were packed for rows in float32, but X is {X.dtype}.")
-        keys = np.empty(X.size, np.int32)
-        may_miss = _fill_keys(X.ravel().view(np.int32), keys)
-        return cls(keys, X.shape[1], may_miss)
+        width = X.shape[1] + 1
+        keys = np.empty(len(X) * width, np.uint32)
+        may_miss = _fill_keys(X.ravel().view(np.int32), width, keys)
+        return cls(keys, width, may_miss)
 
 
 def has_missing(X):
@@ -137,13 +196,24 @@ def has_missing(X):
         return bool(np.isnan(X.sum(dtype=np.float64)))
 
 
+@inline_kernel
+def key_of(bits):
+    """Place of a float32 value among all, see `cart.floats.ordinal_of`, counted from 0, uint32."""
+    return np.uint32(np.int64(ordinal_of(bits)) + (np.int64(1) << 31))
+
+
 @entry_kernel
-def _fill_keys(bits, keys):
-    """Keys of float32 values, given as their bits; returns whether any is missing."""
+def _fill_keys(bits, width, keys):
+    """Keys of float32 values, given as their bits, a zero behind each row; is any missing?"""
     may_miss = False
-    for i in range(bits.shape[0]):
-        keys[i] = ordinal_of(bits[i])
-        may_miss |= keys[i] == TOP
+    at = np.uint64(0)
+    for i in range(0, keys.shape[0], width):
+        for j in range(width - 1):
+            key = key_of(bits[at])
+            at += _ONE
+            keys[np.uint64(i + j)] = key
+            may_miss |= key == MISSING
+        keys[np.uint64(i + width - 1)] = 0
     return may_miss
 
 
@@ -211,34 +281,38 @@ def pack(trees, dtype):
     value = np.zeros((n_shared + (start[-1] + len(trees)) // 2, n_values))
     value[:n_shared, :n_shared] = np.eye(n_shared)
     number = np.empty(start[-1], np.uint32)
-    value_at = np.zeros(start[-1], np.uint32)
-    feature_bits = int(max(tree.n_features for tree in trees) - 1).bit_length()
+    row_of_value = np.zeros(start[-1], np.uint32)
+    feature_bits = int(max(tree.n_features for tree in trees)).bit_length()
     has_subsets = any(getattr(tree, "categories", None) is not None for tree in trees)
     fits = feature_bits + (max(counts) - 1).bit_length() <= 32
     is_wide = has_subsets or np.dtype(dtype) != SINGLE or not fits
-    words = np.empty(start[-1], np.uint64 if is_wide else np.int64)
+    words = np.empty(start[-1], np.uint64) if is_wide else np.empty(2 * start[-1], np.uint32)
     threshold = np.empty(start[-1] if is_wide else 0)
-    n_rows = n_shared
-    for tree, first, end in zip(trees, start, start[1:], strict=False):
+    value_start = np.full(len(start), n_shared)
+    for t, (tree, first, end) in enumerate(zip(trees, start, start[1:], strict=False)):
         order, left = breadth_first(tree)
-        mine = words[first:end]
+        value_start[t + 1] = _number(
+            tree.missing_go_to_left, tree.value.reshape(tree.node_count, -1), order, left,
+            number[first:end], row_of_value[first:end], value, n_shared, value_start[t],
+        )  # fmt: skip
         if is_wide:
-            _write_wide(tree.feature, tree.threshold, order, left, mine, threshold[first:end])
+            mine = words[first:end], threshold[first:end]
+            _write_wide(tree.feature, tree.threshold, order, left, *mine)
         else:
             bits = round_down(tree.threshold).view(np.int32)
-            _write_narrow(tree.feature, bits, order, left, feature_bits, mine)
-        n_rows = _number(
-            tree.missing_go_to_left, tree.value.reshape(tree.node_count, -1), order, left,
-            number[first:end], value_at[first:end], value, n_shared, n_rows,
-        )  # fmt: skip
-    rest = number, start, value_at, value[:n_rows].copy()
+            _write_narrow(
+                tree.feature, bits, order, left, row_of_value[first:end], tree.n_features,
+                feature_bits, words[2 * first : 2 * end],
+            )  # fmt: skip
+    values = value[: value_start[-1]].copy(), value_start
     if not is_wide:
-        return Packed(words, np.uint64(feature_bits), *rest)
-    return PackedWide(words, threshold, *rest, *_lists(trees, start, number, has_subsets))
+        return Packed(words, np.uint64(feature_bits), number, start, *values)
+    lists = _lists(trees, start, number, has_subsets)
+    return PackedWide(words, threshold, number, start, row_of_value, *values, *lists)
 
 
 @entry_kernel
-def _number(missing_left, values, order, left, number, value_at, value, n_shared, n_rows):
+def _number(missing_left, values, order, left, number, row_of_value, value, n_shared, n_rows):
     """Number the nodes, and keep the values of the leaves; returns how many rows are in use."""
     for place in range(order.shape[0]):
         node = order[place]
@@ -254,9 +328,9 @@ def _number(missing_left, values, order, left, number, value_at, value, n_shared
             else:
                 pure = k
         if n_shared > 0 and n_zeros == n_shared - 1 and values[node, pure] == 1.0:
-            value_at[place] = pure
+            row_of_value[place] = pure
         else:
-            value_at[place] = n_rows
+            row_of_value[place] = n_rows
             for k in range(values.shape[1]):
                 value[n_rows, k] = values[node, k]
             n_rows += 1
@@ -264,24 +338,25 @@ def _number(missing_left, values, order, left, number, value_at, value, n_shared
 
 
 @entry_kernel
-def _write_narrow(feature, bits, order, left, feature_bits, words):
+def _write_narrow(feature, bits, order, left, row_of_value, n_features, feature_bits, words):
     for place in range(order.shape[0]):
         node = order[place]
-        word = np.int64(left[place]) << feature_bits
         if left[place] == place:
-            words[place] = word | (np.int64(TOP) << 32)  # nothing exceeds it
+            words[2 * place] = n_features
+            words[2 * place + 1] = row_of_value[place]
         else:
-            words[place] = word | feature[node] | (np.int64(ordinal_of(bits[node])) << 32)
+            words[2 * place] = (left[place] - place) << feature_bits | feature[node]
+            words[2 * place + 1] = key_of(bits[node])
 
 
 @entry_kernel
 def _write_wide(feature, exact, order, left, words, threshold):
     for place in range(order.shape[0]):
         node = order[place]
-        words[place] = left[place]
+        words[place] = left[place] - place
         threshold[place] = np.inf
         if left[place] != place:
-            words[place] |= np.uint64(feature[node]) << np.uint64(32)
+            words[place] |= np.uint64(feature[node]) << _UPPER
             threshold[place] = exact[node]
 
 

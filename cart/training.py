@@ -19,8 +19,6 @@ from cart.precision import (
 from cart.subsets import CategoricalTable
 from cart.table import encode
 
-_FEW_VALUES = 10_000  # so many are taken at a glance where there is nothing to check
-
 
 @contextmanager
 def restored_on_failure(estimator):
@@ -99,11 +97,11 @@ def check_rows(estimator, X):
 
 
 def _take_plain(estimator, X):
-    """A few rows as the checks would return them, where these would find nothing; else None.
+    """Rows as the checks would return them, where these would find nothing; else None.
 
-    The checks take longer than a row takes to walk down a hundred trees.
+    The checks take longer than a row takes to walk down a hundred trees, or many down one tree.
     """
-    if type(X) is not np.ndarray or X.dtype.kind != "f" or X.ndim != 2 or X.size > _FEW_VALUES:
+    if type(X) is not np.ndarray or X.dtype.kind != "f" or X.ndim != 2:
         return None
     if X.shape[0] == 0 or X.shape[1] != getattr(estimator, "n_features_in_", None):
         return None
@@ -111,9 +109,9 @@ def _take_plain(estimator, X):
         return None
     if getattr(estimator, "categorical_features", None) is not None:
         return None
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         X = X.astype(precision_of(estimator), order="C", copy=False)
-    return X if np.isfinite(X).all() else None
+        return X if np.isfinite(X.sum()) else None
 
 
 def encode_categories(estimator, X, reset):

@@ -1,88 +1,167 @@
 """Send rows down packed trees, many rows in flight at once."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.sparse import issparse
 
 from cart.jit import entry_kernel, inline_kernel
-from cart.packed import MISSING_LEFT, Rows, step
+from cart.packed import MISSING_LEFT, Rows, fetch, has_arrived, step, value_at
 
-# Rows walked at once: their cache misses overlap (one at a time was 4x slower).
-_LANES = 16
-# Values of the rows that visit a tree before the next one is fetched: rows and tree stay in the
-# cache. With fewer, trees are fetched more often.
-_BLOCK_VALUES = 1 << 18
-_MIN_BLOCK = 1 << 10
+# Walkers on their way at once: what is known of them stays in the cache.
+_WALKERS = 512
+# Walkers that take their steps in turn: their cache misses overlap (one at a time was 4x slower),
+# and their places fit into registers.
+_LANES = 8
+# Steps between two looks at who has arrived, after the first.
+_STEPS = 4
+# Values of the rows that visit a tree before the next one: with fewer, trees are fetched more
+# often.
+_BLOCK_VALUES = 1 << 20
+# Nodes of a tree that a row may have fetched for it: they are not many more than it passes.
+_NODES_PER_ROW = 8
 # Values of a sparse table that are made dense at a time.
 _DENSE_VALUES = 4_000_000
 
 
-@inline_kernel
-def _walk(packed, first, X, n_features, rows, i, n, may_miss, row, place):
-    """Send rows[i:i + n], n <= _LANES, down one tree: place[:n] are their leaves."""
-    for j in range(_LANES):  # idle lanes repeat the last row
-        row[j] = np.uint64(rows[i + min(j, n - 1)] * n_features)
-        place[j] = 0
-    moved = np.uint32(1)
-    while moved != 0:
-        for _ in range(3):
-            for j in range(_LANES):
-                place[j] = step(packed, first, place[j], X, row[j], may_miss)
-        moved = np.uint32(0)
-        for j in range(_LANES):
-            to = step(packed, first, place[j], X, row[j], may_miss)
-            moved |= to ^ place[j]
-            place[j] = to
+class Walkers(NamedTuple):
+    """Rows on their way down trees; a walker is a row and a tree."""
+
+    row: np.ndarray  # (_WALKERS + 1,) uint64: where the values of its row begin
+    place: np.ndarray  # (_WALKERS + 1,) uint64: where it stands
+    todo: np.ndarray  # (_WALKERS + _LANES,) uint64: those who have not arrived
+
+    @classmethod
+    def create(cls):
+        sizes = _WALKERS + 1, _WALKERS + 1, _WALKERS + _LANES
+        return cls(*(np.zeros(size, np.uint64) for size in sizes))
 
 
 @inline_kernel
-def _add(packed, first_tree, end_tree, X, n_features, rows, block, may_miss, lanes, out):
-    row, place = lanes
+def _pick(values, at):
+    return (
+        values[at[0]], values[at[1]], values[at[2]], values[at[3]],
+        values[at[4]], values[at[5]], values[at[6]], values[at[7]],
+    )  # fmt: skip
+
+
+@inline_kernel
+def _step_all(packed, place, X, row, may_miss):
+    return (
+        step(packed, place[0], X, row[0], may_miss),
+        step(packed, place[1], X, row[1], may_miss),
+        step(packed, place[2], X, row[2], may_miss),
+        step(packed, place[3], X, row[3], may_miss),
+        step(packed, place[4], X, row[4], may_miss),
+        step(packed, place[5], X, row[5], may_miss),
+        step(packed, place[6], X, row[6], may_miss),
+        step(packed, place[7], X, row[7], may_miss),
+    )
+
+
+@inline_kernel
+def _note(packed, walkers, walker, place, n_todo):
+    """Note where a walker stands, and that it has to go on unless it has arrived."""
+    walkers.place[walker] = place
+    walkers.todo[n_todo] = walker
+    return n_todo + np.uint64(not has_arrived(packed, place))
+
+
+@inline_kernel
+def _note_all(packed, walkers, walker, place, n_todo):
+    n_todo = _note(packed, walkers, walker[0], place[0], n_todo)
+    n_todo = _note(packed, walkers, walker[1], place[1], n_todo)
+    n_todo = _note(packed, walkers, walker[2], place[2], n_todo)
+    n_todo = _note(packed, walkers, walker[3], place[3], n_todo)
+    n_todo = _note(packed, walkers, walker[4], place[4], n_todo)
+    n_todo = _note(packed, walkers, walker[5], place[5], n_todo)
+    n_todo = _note(packed, walkers, walker[6], place[6], n_todo)
+    return _note(packed, walkers, walker[7], place[7], n_todo)
+
+
+@inline_kernel
+def _walk(packed, first_tree, end_tree, X, width, rows, may_miss, walkers):
+    """Send rows down some trees to their leaves: walkers tree by tree, _WALKERS at most."""
+    row, place, todo = walkers
+    n = 0
+    for tree in range(first_tree, end_tree):
+        for i in range(rows.shape[0]):
+            row[n] = rows[i] * width
+            place[n] = packed.start[tree]
+            todo[n] = n
+            n += 1
+    # Walker n fills up the lanes. It waits in the last place of the first tree, which is a leaf.
+    row[n], place[n] = row[0], packed.start[1] - 1
+    n_todo = np.uint64(n)
+    # Few leaves lie above the level on which as many nodes would have room as there are.
+    n_steps = int(np.log2(packed.start[first_tree + 1] - packed.start[first_tree] + 1))
+    while n_todo > 0:
+        for k in range(n_todo, n_todo + np.uint64(_LANES)):
+            todo[k] = n
+        n_before, n_todo = n_todo, np.uint64(0)
+        for k in range(np.uint64(0), n_before, np.uint64(_LANES)):
+            walker = _pick(todo[k : k + np.uint64(_LANES)], (0, 1, 2, 3, 4, 5, 6, 7))
+            its_row, at = _pick(row, walker), _pick(place, walker)
+            for _ in range(n_steps):
+                at = _step_all(packed, at, X, its_row, may_miss)
+            n_todo = _note_all(packed, walkers, walker, at, n_todo)
+        n_steps = _STEPS
+
+
+@inline_kernel
+def _add(packed, first_tree, end_tree, X, width, rows, block, may_miss, walkers, out):
     n_rows = rows.shape[0]
+    # Few rows walk down several trees at once.
+    n_together = max(1, _WALKERS // max(1, min(n_rows, block)))
     for begin in range(0, n_rows, block):
-        for tree in range(first_tree, end_tree):
-            first = np.uint64(packed.start[tree])
-            end = min(begin + block, n_rows)
-            for i in range(begin, end, _LANES):
-                n = min(_LANES, end - i)
-                _walk(packed, first, X, n_features, rows, i, n, may_miss, row, place)
-                for j in range(n):
-                    at = packed.value_at[first + np.uint64(place[j])]
-                    for k in range(out.shape[1]):
-                        out[rows[i + j], k] += packed.value[at, k]
+        end = min(begin + block, n_rows)
+        n_parts = (end - begin + _WALKERS - 1) // _WALKERS
+        for tree in range(first_tree, end_tree, n_together):
+            following = min(tree + n_together, end_tree)
+            fetches = False
+            if n_together == 1 and following < end_tree:
+                n_nodes = packed.start[following + 1] - packed.start[following]
+                fetches = n_nodes <= _NODES_PER_ROW * (end - begin)
+            for part in range(n_parts):
+                if fetches:
+                    fetch(packed, following, part, n_parts)
+                first = begin + part * _WALKERS
+                here = rows[first : min(first + _WALKERS, end)]
+                _walk(packed, tree, following, X, width, here, may_miss, walkers)
+                walker = 0
+                for _ in range(tree, following):
+                    for i in range(here.shape[0]):
+                        at = value_at(packed, walkers.place[walker])
+                        for k in range(out.shape[1]):
+                            out[here[i], k] += packed.value[at, k]
+                        walker += 1
 
 
 @entry_kernel
-def _add_values(packed, first_tree, end_tree, X, n_features, rows, block, may_miss, lanes, out):
+def _add_values(packed, first_tree, end_tree, X, width, rows, block, may_miss, walkers, out):
     """Add the leaf values of trees first_tree..end_tree to out[rows], in tree order."""
     if may_miss:  # known to the compiler
-        _add(packed, first_tree, end_tree, X, n_features, rows, block, True, lanes, out)
+        _add(packed, first_tree, end_tree, X, width, rows, block, True, walkers, out)
     else:
-        _add(packed, first_tree, end_tree, X, n_features, rows, block, False, lanes, out)
+        _add(packed, first_tree, end_tree, X, width, rows, block, False, walkers, out)
 
 
 @inline_kernel
-def _find(packed, tree, X, n_features, rows, may_miss, lanes, out):
-    row, place = lanes
-    first = np.uint64(packed.start[tree])
-    for i in range(0, rows.shape[0], _LANES):
-        n = min(_LANES, rows.shape[0] - i)
-        _walk(packed, first, X, n_features, rows, i, n, may_miss, row, place)
-        for j in range(n):
-            out[i + j] = packed.number[first + np.uint64(place[j])] & ~MISSING_LEFT
+def _find(packed, tree, X, width, rows, may_miss, walkers, out):
+    for first in range(0, rows.shape[0], _WALKERS):
+        here = rows[first : first + _WALKERS]
+        _walk(packed, tree, tree + 1, X, width, here, may_miss, walkers)
+        for i in range(here.shape[0]):
+            out[first + i] = packed.number[walkers.place[i]] & ~MISSING_LEFT
 
 
 @entry_kernel
-def _find_leaves(packed, tree, X, n_features, rows, may_miss, lanes, out):
+def _find_leaves(packed, tree, X, width, rows, may_miss, walkers, out):
     """Numbers, in their Tree, of the leaves that `rows` reach."""
     if may_miss:
-        _find(packed, tree, X, n_features, rows, True, lanes, out)
+        _find(packed, tree, X, width, rows, True, walkers, out)
     else:
-        _find(packed, tree, X, n_features, rows, False, lanes, out)
-
-
-def _create_lanes():
-    """Where the values of the rows in flight begin, and the places that they have reached."""
-    return np.zeros(_LANES, np.uint64), np.zeros(_LANES, np.uint32)
+        _find(packed, tree, X, width, rows, False, walkers, out)
 
 
 def _dense_parts(X, rows):
@@ -117,7 +196,7 @@ def leaf_ids(packed, tree, X, rows=None):
     rows = np.arange(X.n_samples) if rows is None else rows
     out = np.empty(len(rows), np.int64)
     _find_leaves(
-        packed, tree, X.values, X.n_features, rows, X.may_miss, _create_lanes(), out,
+        packed, tree, X.values, X.width, rows, X.may_miss, Walkers.create(), out,
     )  # fmt: skip
     return out
 
@@ -147,9 +226,9 @@ def sum_of_values(packed, X, first_tree=0, end_tree=None, rows=None, out=None):
     X = X if isinstance(X, Rows) else Rows.of(packed, X)
     rows = np.arange(X.n_samples) if rows is None else rows
     out = np.zeros((X.n_samples, packed.value.shape[1])) if out is None else out
-    block = max(_MIN_BLOCK, _BLOCK_VALUES // X.n_features)
+    block = max(_WALKERS, _BLOCK_VALUES // X.width)
     _add_values(
-        packed, first_tree, end_tree, X.values, X.n_features, rows, block, X.may_miss,
-        _create_lanes(), out,
+        packed, first_tree, end_tree, X.values, X.width, rows, block, X.may_miss,
+        Walkers.create(), out,
     )  # fmt: skip
     return out

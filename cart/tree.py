@@ -6,7 +6,7 @@ from scipy.sparse import csr_matrix, issparse
 from cart.compact import expand, shrink
 from cart.nodes import LEAF, Nodes
 from cart.packed import pack
-from cart.traverse import leaf_ids
+from cart.traverse import leaf_ids, sum_of_values
 
 
 class Tree:
@@ -124,7 +124,7 @@ class Tree:
         -------
         ndarray of shape (n_samples,), int64
         """
-        X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
+        X = _as_rows(X)
         return leaf_ids(self._packed(X.dtype), 0, X)
 
     def predict(self, X):
@@ -139,8 +139,14 @@ class Tree:
         ndarray of shape (n_samples, n_outputs, max_n_classes), float64
             Without the second axis where there is one output.
         """
-        values = self.value[self.apply(X)]
+        values = self.predict_all(X)
         return values[:, 0] if self.n_outputs == 1 else values
+
+    def predict_all(self, X):
+        """`predict` with the axis of outputs, also where there is one."""
+        X = _as_rows(X)
+        values = sum_of_values(self._packed(X.dtype), X)
+        return values.reshape(-1, *self.value.shape[1:])
 
     def decision_path(self, X):
         """Which nodes each row of X passes.
@@ -162,6 +168,10 @@ class Tree:
         indices = np.concatenate(indices)
         shape = (len(indptr) - 1, self.node_count)
         return csr_matrix((np.ones(len(indices), np.int64), indices, indptr), shape=shape)
+
+
+def _as_rows(X):
+    return X.tocsr() if issparse(X) else np.ascontiguousarray(X)
 
 
 def impurity_decrease(tree, normalize):

@@ -5,6 +5,7 @@ from abc import ABCMeta, abstractmethod
 from functools import partial
 from itertools import islice
 from numbers import Integral, Real
+from operator import attrgetter
 from warnings import warn
 from weakref import WeakKeyDictionary
 
@@ -508,7 +509,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
 
     def _packed(self):
         """The trees of `estimators_`, packed for walking when first asked for."""
-        trees = [estimator.tree_ for estimator in self.estimators_]
+        trees = list(map(attrgetter("tree_"), self.estimators_))
         known, packed = _PACKED.get(self, (None, None))
         if known != trees:
             packed = pack(trees, precision_of(self))

@@ -20,7 +20,8 @@ def in_parts(work, n, n_jobs=None, min_part=1):
     min_part : int, default=1
         Least length of a part, where there are several.
     """
-    n_parts = min(effective_n_jobs(n_jobs), n // min_part)
+    # Where there is one part anyway, joblib is not asked: it takes as long as a row.
+    n_parts = min(effective_n_jobs(n_jobs), n // min_part) if n >= 2 * min_part else 1
     if n_parts < 2:
         work(0, n)
         return

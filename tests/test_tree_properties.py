@@ -275,16 +275,17 @@ def test_draw(n_features, max_features, seed):
     visit(rng.random(n_features) < 0.1, 0, 4)
 
 
-@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 31, 33, 4095, 4096, 4097, 8200])
-def test_rows_in_flight(n):
-    """As many rows as lanes or as a block, and one more or less."""
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 170, 171, 511, 512, 513, 1025, 16131, 16132])
+def test_rows_in_flight(n, dtype):
+    """As many rows as lanes, as walkers or as a block, and one more or less."""
     X, y = load("digits")
     models = [
         DecisionTreeClassifier(max_features=8, max_depth=depth, random_state=depth).fit(X, y)
         for depth in (1, 3, 9)
     ]
+    X = np.resize(X, (n, 64)).astype(dtype)
     packed = pack([model.tree_ for model in models], X.dtype)
-    X = np.float32(np.resize(X, (n, 64)))
     values = np.zeros((n, 10))
     for t, model in enumerate(models):
         leaves = [forests.leaf(model.tree_, row) for row in X[:50]]
@@ -294,6 +295,19 @@ def test_rows_in_flight(n):
     np.testing.assert_array_equal(sum_of_values(packed, X), values)
     rows = np.random.default_rng(0).permutation(n)[: n // 2 + 1]
     np.testing.assert_array_equal(sum_of_values(packed, X, rows=rows)[rows], values[rows])
+
+
+def test_more_trees_than_walkers():
+    """One row, or three, down 600 trees: the sums are taken in the order of the trees."""
+    X, y = load("iris")
+    X = np.float32(X)
+    models = [DecisionTreeRegressor(max_depth=t % 7 + 1).fit(X, y + t / 7) for t in range(600)]
+    packed = pack([model.tree_ for model in models], X.dtype)
+    values = np.zeros((len(X), 1))
+    for model in models:
+        values += model.tree_.predict(X)
+    for n in (1, 3):
+        np.testing.assert_array_equal(sum_of_values(packed, X[-n:]), values[-n:])
 
 
 @pytest.mark.parametrize("with_missing", [False, True])
@@ -323,7 +337,10 @@ def test_order_of_keys():
     rows = Rows.of(packed, values[:, None])
     assert rows.may_miss
     assert not Rows.of(packed, values[:8, None]).may_miss
-    np.testing.assert_array_equal(np.sign(np.diff(rows.values)), [1, 1, 1, 0, 1, 1, 1, 1, 0])
+    keys, behind = np.int64(rows.values).reshape(-1, 2).T
+    np.testing.assert_array_equal(np.sign(np.diff(keys)), [1, 1, 1, 0, 1, 1, 1, 1, 0])
+    np.testing.assert_array_equal(behind, 0)
+    assert keys.min() > 0
 
 
 def test_thresholds_between_two_float32_values():
