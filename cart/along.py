@@ -1,10 +1,11 @@
 """The rows of a tree, ready to be brought into the order of a feature in every node.
 
 `Lists` are sorted once, along every feature, and divided with the nodes: for trees whose nodes
-look at most features. `Sorter` sorts a node's rows along each feature that is looked at. Rows of
+look at many features. `Sorter` sorts a node's rows along each feature that is looked at. Rows of
 equal codes stand in the order of the table.
 
-Either holds the rows of a node side by side, from `start` on, in an order of its own.
+Along a feature a row is an entry: its code above its number, 32 bits each. Either kind has a
+node's entries side by side in its array `entries`, and says from where on.
 """
 
 from typing import NamedTuple
@@ -12,19 +13,20 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit import dispatch, entry_kernel, inline_kernel
-from cart.order import N_COUNTS, sort_by_radix
+from cart.order import CODE_SHIFT, N_COUNTS, sort_by_radix
 from cart.radix import N_DIGITS, ROOM, n_bits_of, sort_short_keys
 
+_PADDING = 16  # of the lists, so that they do not all begin at one place of the cache
 
-class Along(NamedTuple):
-    """A node's rows along the feature at hand."""
 
-    codes: np.ndarray  # (n,) uint32, ascending
-    rows: np.ndarray  # (n,) uint32
+@inline_kernel
+def row_at(entries, i):
+    return np.uint32(entries[i])
 
-    @classmethod
-    def create(cls, n):
-        return cls(np.empty(n, np.uint32), np.empty(n, np.uint32))
+
+@inline_kernel
+def code_at(entries, i):
+    return np.uint32(entries[i] >> CODE_SHIFT)
 
 
 # ---------------------------------------------------------------------------- the protocol
@@ -37,47 +39,59 @@ def begin_tree(rows, table, in_bag, n, is_in_bag):
 
 
 @dispatch
-def code_range(rows, table, column, start, n):
-    """The lowest and the highest code of a feature in the node."""
-    return rows.code_range(table, column, start, n)
+def bring_along(rows, table, column, start, n, depth):
+    """Bring the node's rows into the order of a feature.
+
+    Returns where in `rows.entries` they are, and the lowest and the highest code. If these are one
+    the entries of the feature before are left as they are.
+    """
+    return rows.bring_along(table, column, start, n, depth)
 
 
 @dispatch
-def bring_along(rows, along, column, start, n, lowest, highest):
-    """Bring the node's rows into the order of the feature whose range was asked for last."""
-    rows.bring_along(along, column, start, n, lowest, highest)
+def find_along(rows, column, start, n, depth):
+    """Where in `rows.entries` are those of the last feature in whose order they were brought?"""
+    return rows.find_along(column, start, n, depth)
 
 
 @dispatch
-def mark_left(rows, table, column, left_code, start, n, is_left):
+def mark_left(rows, table, column, left_code, start, n, depth, is_left):
     """Mark the node's rows in `is_left`: codes up to `left_code` go left."""
-    rows.mark_left(table, column, left_code, start, n, is_left)
+    rows.mark_left(table, column, left_code, start, n, depth, is_left)
 
 
 @dispatch
-def divide_rows(rows, table, column, start, n, is_left):
-    """Divide the node's rows as `mark_left` has marked them along that column."""
-    rows.divide_rows(table, column, start, n, is_left)
+def divide_rows(rows, table, features, start, n, n_left, depth, is_left):
+    """Divide the node's rows as `mark_left` has marked them, for nodes that may look at `features`
+    only."""
+    rows.divide_rows(table, features, start, n, n_left, depth, is_left)
 
 
 # ----------------------------------------------------------------------------------- lists
 
 
 class Lists(NamedTuple):
-    """The rows of the tree along every feature, sorted once and divided with the nodes."""
+    """The rows of the tree along every feature, sorted once and divided with the nodes.
+
+    There are two lists of a feature: nodes of even depth have their entries in the first, and
+    leave them to their children in the second.
+    """
 
     sorted_rows: np.ndarray  # (n_columns, n_rows) uint32: of the table
-    entries: np.ndarray  # (n_columns, n_rows) uint64: code above row
-    spare: np.ndarray  # (n_rows,) uint64
+    entries: np.ndarray  # (2 * n_columns * stride,) uint64: the lists, one behind the other
+    stride: int
 
     @classmethod
     def create(cls, table):
-        shape = table.codes.shape
+        n_columns, n_rows = table.codes.shape
+        stride = n_rows + _PADDING
         lists = cls(
-            np.empty(shape, np.uint32), np.empty(shape, np.uint64), np.empty(shape[1], np.uint64)
+            np.empty((n_columns, n_rows), np.uint32),
+            np.empty(2 * n_columns * stride, np.uint64),
+            stride,
         )
         counts = np.empty(N_COUNTS, np.int64)
-        _sort_rows(table.codes, lists.sorted_rows, lists.entries[0], lists.spare, counts)
+        _sort_rows(table.codes, lists.sorted_rows, *np.empty((2, n_rows), np.uint64), counts)
         return lists
 
     def begin_tree(self, table, in_bag, n, is_in_bag):
@@ -85,48 +99,47 @@ class Lists(NamedTuple):
             column = table.columns[feature]
             sorted_rows = self.sorted_rows[column]
             codes = table.codes[column]
-            entries = self.entries[column]
+            entries = self.entries[column * self.stride :]
             at = 0
             for i in range(sorted_rows.shape[0]):
                 row = sorted_rows[i]
-                entries[at] = np.uint64(codes[row]) << np.uint64(32) | np.uint64(row)
+                entries[at] = np.uint64(codes[row]) << CODE_SHIFT | np.uint64(row)
                 at += is_in_bag[row]
 
-    def code_range(self, table, column, start, n):
-        entries = self.entries[column]
-        lowest = np.uint32(entries[start] >> np.uint64(32))
-        return lowest, np.uint32(entries[start + n - 1] >> np.uint64(32))
+    def bring_along(self, table, column, start, n, depth):
+        first = _first_of(self, column, start, depth)
+        return first, code_at(self.entries, first), code_at(self.entries, first + n - 1)
 
-    def bring_along(self, along, column, start, n, lowest, highest):
-        entries = self.entries[column, start : start + n]
+    def find_along(self, column, start, n, depth):
+        return _first_of(self, column, start, depth)
+
+    def mark_left(self, table, column, left_code, start, n, depth, is_left):
+        first = _first_of(self, column, start, depth)
+        entries = self.entries[first : first + n]
         for i in range(n):
-            along.codes[i] = np.uint32(entries[i] >> np.uint64(32))
-            along.rows[i] = np.uint32(entries[i])
+            is_left[row_at(entries, i)] = code_at(entries, i) <= left_code
 
-    def mark_left(self, table, column, left_code, start, n, is_left):
-        entries = self.entries[column]
-        for i in range(start, start + n):
-            is_left[np.uint32(entries[i])] = np.uint32(entries[i] >> np.uint64(32)) <= left_code
-
-    def divide_rows(self, table, column, start, n, is_left):
-        for feature in range(table.columns.shape[0]):
-            if table.columns[feature] != column:  # which is divided already
-                _divide_list(self.entries[table.columns[feature]], self.spare, is_left, start, n)
+    def divide_rows(self, table, features, start, n, n_left, depth, is_left):
+        for j in range(features.shape[0]):
+            column = table.columns[features[j]]
+            first = _first_of(self, column, start, depth)
+            entries = self.entries[first : first + n]
+            first = _first_of(self, column, start, depth + 1)
+            divided = self.entries[first : first + n]
+            left = np.uint64(0)
+            right = np.uint64(n_left)
+            for i in range(n):
+                entry = entries[i]
+                goes_left = np.uint64(is_left[np.uint32(entry)])
+                divided[left if goes_left else right] = entry
+                left += goes_left
+                right += np.uint64(1) - goes_left
 
 
 @inline_kernel
-def _divide_list(entries, spare, is_left, start, n):
-    n_left = 0
-    n_right = 0
-    for i in range(start, start + n):
-        entry = entries[i]
-        left = np.int64(is_left[np.uint32(entry)])
-        entries[start + n_left] = entry
-        spare[n_right] = entry
-        n_left += left
-        n_right += 1 - left
-    for i in range(n_right):
-        entries[start + n_left + i] = spare[i]
+def _first_of(lists, column, start, depth):
+    """Where the entries of a node begin."""
+    return ((depth & 1) * lists.sorted_rows.shape[0] + column) * lists.stride + start
 
 
 @entry_kernel
@@ -136,7 +149,7 @@ def _sort_rows(codes, sorted_rows, keys, spare, counts):
         highest = np.uint32(0)
         for i in range(n):
             highest = max(highest, codes[column, i])
-            keys[i] = np.uint64(codes[column, i]) << np.uint64(32) | np.uint64(i)
+            keys[i] = np.uint64(codes[column, i]) << CODE_SHIFT | np.uint64(i)
         sort_by_radix(keys, n, n_bits_of(highest), counts, spare)
         for i in range(n):
             sorted_rows[column, i] = np.uint32(keys[i])
@@ -151,31 +164,29 @@ class Sorter(NamedTuple):
     rows: np.ndarray  # (n_rows,) uint32, ascending in a node
     spare_rows: np.ndarray  # (n_rows,) uint32
     codes: np.ndarray  # (n_rows,) uint32: of the feature at hand
-    keys: np.ndarray  # (n_rows + ROOM,) uint32
+    entries: np.ndarray  # (n_rows,) uint64
+    spare_entries: np.ndarray  # (n_rows,) uint64
+    counts: np.ndarray  # (N_COUNTS,) int64
+    keys: np.ndarray  # (n_rows + ROOM,) uint32: code above place, where 32 bits are enough
     spare_keys: np.ndarray  # (n_rows + ROOM,) uint32
     digits: np.ndarray  # (N_DIGITS,) int32
-    wide_keys: np.ndarray  # (n_rows,) uint64: where 32 bits are too few
-    spare_wide_keys: np.ndarray  # (n_rows,) uint64
-    counts: np.ndarray  # (N_COUNTS,) int64
 
     @classmethod
     def create(cls, table):
         n = table.codes.shape[1]
         return cls(
             *(np.empty(n, np.uint32) for _ in range(3)),
-            np.empty(n + ROOM, np.uint32),
-            np.empty(n + ROOM, np.uint32),
-            np.empty(N_DIGITS, np.int32),
-            np.empty(n, np.uint64),
-            np.empty(n, np.uint64),
+            *(np.empty(n, np.uint64) for _ in range(2)),
             np.empty(N_COUNTS, np.int64),
+            *(np.empty(n + ROOM, np.uint32) for _ in range(2)),
+            np.empty(N_DIGITS, np.int32),
         )
 
     def begin_tree(self, table, in_bag, n, is_in_bag):
         for i in range(n):
             self.rows[i] = in_bag[i]
 
-    def code_range(self, table, column, start, n):
+    def bring_along(self, table, column, start, n, depth):
         codes = table.codes[column]
         lowest = np.uint32(0xFFFFFFFF)
         highest = np.uint32(0)
@@ -184,46 +195,50 @@ class Sorter(NamedTuple):
             lowest = min(lowest, code)
             highest = max(highest, code)
             self.codes[i] = code
-        return lowest, highest
+        if lowest < highest:
+            _sort_entries(self, start, n, lowest, highest)
+        return 0, lowest, highest
 
-    def bring_along(self, along, column, start, n, lowest, highest):
-        top = highest - lowest
-        place_bits = np.uint32(n_bits_of(np.uint32(n - 1)))
-        if n_bits_of(top) + place_bits < 32:
-            for i in range(n):
-                self.keys[i] = (self.codes[i] - lowest) << place_bits | np.uint32(i)
-            keys = self.keys
-            if sort_short_keys(
-                keys, n, place_bits, np.uint32(0), top, self.spare_keys, self.digits
-            ):
-                keys = self.spare_keys
-            mask = (np.uint32(1) << place_bits) - np.uint32(1)
-            for i in range(n):
-                along.codes[i] = (keys[i] >> place_bits) + lowest
-                along.rows[i] = self.rows[start + np.int64(keys[i] & mask)]
-            return
-        for i in range(n):
-            code = np.uint64(self.codes[i] - lowest)
-            self.wide_keys[i] = code << np.uint64(32) | np.uint64(self.rows[start + i])
-        sort_by_radix(self.wide_keys, n, n_bits_of(top), self.counts, self.spare_wide_keys)
-        for i in range(n):
-            along.codes[i] = np.uint32(self.wide_keys[i] >> np.uint64(32)) + lowest
-            along.rows[i] = np.uint32(self.wide_keys[i])
+    def find_along(self, column, start, n, depth):
+        return 0
 
-    def mark_left(self, table, column, left_code, start, n, is_left):
+    def mark_left(self, table, column, left_code, start, n, depth, is_left):
         codes = table.codes[column]
         for i in range(start, start + n):
             is_left[self.rows[i]] = codes[self.rows[i]] <= left_code
 
-    def divide_rows(self, table, column, start, n, is_left):
-        n_left = 0
-        n_right = 0
+    def divide_rows(self, table, features, start, n, n_left, depth, is_left):
+        left = 0
+        right = 0
         for i in range(start, start + n):
             row = self.rows[i]
-            left = np.int64(is_left[row])
-            self.rows[start + n_left] = row
-            self.spare_rows[n_right] = row
-            n_left += left
-            n_right += 1 - left
-        for i in range(n_right):
-            self.rows[start + n_left + i] = self.spare_rows[i]
+            goes_left = np.int64(is_left[row])
+            self.rows[start + left] = row
+            self.spare_rows[right] = row
+            left += goes_left
+            right += 1 - goes_left
+        for i in range(right):
+            self.rows[start + left + i] = self.spare_rows[i]
+
+
+@inline_kernel
+def _sort_entries(sorter, start, n, lowest, highest):
+    """Sort the node's rows by the codes at hand."""
+    top = highest - lowest
+    place_bits = np.uint32(n_bits_of(np.uint32(n - 1)))
+    if n_bits_of(top) + place_bits >= 32:
+        for i in range(n):
+            row = np.uint64(sorter.rows[start + i])
+            sorter.entries[i] = np.uint64(sorter.codes[i]) << CODE_SHIFT | row
+        sort_by_radix(sorter.entries, n, n_bits_of(highest), sorter.counts, sorter.spare_entries)
+        return
+    keys = sorter.keys
+    for i in range(n):
+        keys[i] = (sorter.codes[i] - lowest) << place_bits | np.uint32(i)
+    if sort_short_keys(keys, n, place_bits, np.uint32(0), top, sorter.spare_keys, sorter.digits):
+        keys = sorter.spare_keys
+    mask = (np.uint32(1) << place_bits) - np.uint32(1)
+    for i in range(n):
+        row = np.uint64(sorter.rows[start + np.int64(keys[i] & mask)])
+        code = np.uint64((keys[i] >> place_bits) + lowest)
+        sorter.entries[i] = code << CODE_SHIFT | row

@@ -13,12 +13,13 @@ from cart.bins import MAX_BINS
 from cart.criteria import EPSILON, SquaredError
 from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_feature, restart
 from cart.jit import entry_kernel, inline_kernel
-from cart.mean_cuts import SQUARE, SUM, WEIGHT, mean_score
+from cart.mean_cuts import mean_score
 from cart.nodes import from_node
 from cart.quick import NO_CUT, Cut, Quick, may_be_split, push, write_leaf, write_split
 from cart.radix import N_DIGITS, ROOM, n_bits_of, sort_short_keys
 from cart.table import same_value
 
+WEIGHT, SUM, SQUARE = range(3)  # columns of `targets`
 NEAR = 1024  # nodes of so many rows take a near copy along, for the caches to hold
 _ROWS_PER_BIN = 1  # from so many on, the rows of a node are added up per bin, not sorted
 _ROWS_MAX = 2**24  # whose number fits into a key beside a code

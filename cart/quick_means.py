@@ -8,56 +8,61 @@ them (see `cart.along`).
 import numpy as np
 
 from cart.along import (
-    Along,
     Lists,
     Sorter,
     begin_tree,
     bring_along,
-    code_range,
+    code_at,
     divide_rows,
+    find_along,
     mark_left,
+    row_at,
 )
 from cart.criteria import EPSILON, SquaredError
 from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_feature, restart
 from cart.jit import entry_kernel, inline_kernel
-from cart.mean_cuts import SQUARE, SUM, WEIGHT, Sums, choose_mean_cut
+from cart.mean_cuts import WEIGHT, Sums, Y, choose_mean_cut
 from cart.nodes import from_node
 from cart.quick import NO_CUT, Cut, Quick, may_be_split, push, write_leaf, write_split
 from cart.table import same_value
 
-_LISTS_SHARE = 0.5  # of the features that a node must look at for sorted lists of all to pay
-_LISTS_MAX = 2**26  # values of a table, for which the lists of a thread take 0.8 GB
+_LISTS_SHARE = 1 / 8  # of the features that a node must look at for lists of all to pay
+_LISTS_MAX = 2**25  # values of a table, for which the lists of a thread take 0.7 GB
+
+TOTAL, SQUARES = 1, 2  # of a node that waits, beside its WEIGHT
 
 
 @inline_kernel
-def _search(rows, table, targets, draw, along, sums, start, n, n_constant, weight, total, limits):
-    """Draw features and search each; return the best Cut and how many are constant.
+def _search(rows, table, targets, draw, sums, start, n, depth, n_constant, weight, total, limits):
+    """Draw features and search each.
 
-    `along` has the rows in the order of the last feature that is not constant.
+    Returns the best Cut, how many features are constant, and the column of the last that is not.
     """
     best = NO_CUT
+    last = -1
     first = limits.min_samples_leaf - 1
     begin_draw(draw, np.uint64(0), n_constant)
     j = next_feature(draw, limits.max_features)
     while j >= 0:
         feature = draw.features[j]
         column = table.columns[feature]
-        lowest, highest = code_range(rows, table, column, start, n)
+        at, lowest, highest = bring_along(rows, table, column, start, n, depth)
         if lowest < highest:
-            bring_along(rows, along, column, start, n, lowest, highest)
+            last = column
         if same_value(table, column, lowest, highest):
             mark_constant(draw, j)
         else:
             mark_searched(draw, j)
+            entries = rows.entries[at : at + n]
             score, i = choose_mean_cut(
-                sums, along, targets, n, first, n - 1 - first, weight, total, best.score,
+                sums, entries, targets, n, first, n - 1 - first, weight, total, best.score,
                 table, column,
             )  # fmt: skip
             if i >= 0:
-                left_code = np.int64(along.codes[i])
-                best = Cut(feature, left_code, np.int64(along.codes[i + 1]), score)
+                left_code = np.int64(code_at(entries, i))
+                best = Cut(feature, left_code, np.int64(code_at(entries, i + 1)), score)
         j = next_feature(draw, limits.max_features)
-    return best, end_draw(draw)
+    return best, end_draw(draw), last
 
 
 @inline_kernel
@@ -76,8 +81,8 @@ def _divide_samples(samples, start, end, is_left):
 
 @entry_kernel
 def _grow_trees(
-    table, all_nodes, draw, waiting, rows, samples, targets, is_left, along, sums, weights, y,
-    seeds, limits, first_node,
+    table, all_nodes, draw, waiting, rows, samples, targets, is_left, sums, waiting_sums,
+    weights, y, seeds, limits, first_node,
 ):  # fmt: skip
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
     for t in range(weights.shape[0]):
@@ -86,65 +91,71 @@ def _grow_trees(
         for row in range(y.shape[0]):
             weight = weights[t, row]
             targets[row, WEIGHT] = weight
-            targets[row, SUM] = weight * y[row]
-            targets[row, SQUARE] = weight * y[row] * y[row]
+            targets[row, Y] = y[row]
             is_left[row] = weight > 0.0  # before there is a node: is it in bag?
             samples[n] = row
             n += weight > 0.0
         begin_tree(rows, table, samples, n, is_left)
         n_nodes = _grow(
             table, from_node(all_nodes, first_node[t]), draw, waiting, rows, samples, targets,
-            is_left, along, sums, n, limits,
+            is_left, sums, waiting_sums, n, limits,
         )  # fmt: skip
         first_node[t + 1] = first_node[t] + n_nodes
 
 
 @inline_kernel
 def _grow(
-    table, nodes, draw, waiting, rows, samples, targets, is_left, along, sums, n_rows, limits
-):
+    table, nodes, draw, waiting, rows, samples, targets, is_left, sums, waiting_sums,
+    n_rows, limits,
+):  # fmt: skip
     """Grow one tree; return how many nodes it has."""
-    push(waiting, 0, 0, n_rows, 0, 0, -1, False, 0, 0.0)
+    _add_up(samples, targets, 0, n_rows, waiting_sums, 0)
+    total_weight = waiting_sums[0, WEIGHT]
+    mean = waiting_sums[0, TOTAL] / total_weight
+    impurity = waiting_sums[0, SQUARES] / total_weight - mean * mean
+    push(waiting, 0, 0, n_rows, 0, 0, -1, False, 0, impurity)
     height = 1
     n_nodes = 0
-    total_weight = 0.0
     while height > 0:
         height -= 1
         start, end, depth = waiting.start[height], waiting.end[height], waiting.depth[height]
         impurity = waiting.impurity[height]
+        weight = waiting_sums[height, WEIGHT]
+        total = waiting_sums[height, TOTAL]
+        squares = waiting_sums[height, SQUARES]
         n = end - start
-        weight = 0.0
-        total = 0.0
-        squares = 0.0
-        for i in range(start, end):
-            row = samples[i]
-            weight += targets[row, WEIGHT]
-            total += targets[row, SUM]
-            squares += targets[row, SQUARE]
         this = n_nodes
         n_nodes += 1
-        if this == 0:
-            total_weight = weight
-            impurity = squares / weight - (total / weight) * (total / weight)
         write_leaf(nodes, this, waiting, height, impurity, n, weight)
         nodes.value[this, 0, 0] = total / weight
         if not may_be_split(n, depth, impurity, limits):
             continue
-        cut, n_constant = _search(
-            rows, table, targets, draw, along, sums, start, n, waiting.n_constant[height], weight,
+        cut, n_constant, last = _search(
+            rows, table, targets, draw, sums, start, n, depth, waiting.n_constant[height], weight,
             total, limits,
         )  # fmt: skip
         if cut.feature < 0:
             continue
+        first = find_along(rows, last, start, n, depth)
+        entries = rows.entries[first : first + n]
         for i in range(n):
-            samples[start + i] = along.rows[i]
+            samples[start + i] = row_at(entries, i)
         column = table.columns[cut.feature]
-        mark_left(rows, table, column, cut.left_code, start, n, is_left)
+        mark_left(rows, table, column, cut.left_code, start, n, depth, is_left)
         middle = _divide_samples(samples, start, end, is_left)
         n_left = middle - start
-        left_weight, left_sum, left_squares = _sum_up_left(
-            samples, targets, start, middle, end, weight, total
-        )
+        _add_up(samples, targets, middle, end, waiting_sums, height)
+        _add_up(samples, targets, start, middle, waiting_sums, height + 1)
+        left_weight = waiting_sums[height + 1, WEIGHT]
+        left_sum = waiting_sums[height + 1, TOTAL]
+        left_squares = waiting_sums[height + 1, SQUARES]
+        if n_left > n - n_left:  # scikit-learn takes the shorter way
+            left_weight = weight
+            left_sum = total
+            for i in range(end - 1, middle - 1, -1):
+                row = samples[i]
+                left_weight -= targets[row, WEIGHT]
+                left_sum -= targets[row, WEIGHT] * targets[row, Y]
         right_weight = weight - left_weight
         mean_left = left_sum / left_weight
         mean_right = (total - left_sum) / right_weight
@@ -156,11 +167,12 @@ def _grow(
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue
         write_split(nodes, this, cut, n_left, n - n_left, table)
-        depth += 1
-        if may_be_split(n_left, depth, left, limits) or may_be_split(
-            n - n_left, depth, right, limits
+        if may_be_split(n_left, depth + 1, left, limits) or may_be_split(
+            n - n_left, depth + 1, right, limits
         ):
-            divide_rows(rows, table, column, start, n, is_left)
+            features = draw.features[n_constant:]
+            divide_rows(rows, table, features, start, n, n_left, depth, is_left)
+        depth += 1
         push(waiting, height, middle, end, 0, depth, this, False, n_constant, right)
         push(waiting, height + 1, start, middle, 0, depth, this, True, n_constant, left)
         height += 2
@@ -168,23 +180,21 @@ def _grow(
 
 
 @inline_kernel
-def _sum_up_left(samples, targets, start, middle, end, weight, total):
-    """Weight, sum and squares of samples[start:middle], the first two over the shorter way."""
-    left_weight = 0.0
-    left_sum = 0.0
-    left_squares = 0.0
-    for i in range(start, middle):
+def _add_up(samples, targets, start, end, waiting_sums, height):
+    """Weight, sum and squares of samples[start:end], of a node that is to wait."""
+    weight = 0.0
+    total = 0.0
+    squares = 0.0
+    for i in range(start, end):
         row = samples[i]
-        left_weight += targets[row, WEIGHT]
-        left_sum += targets[row, SUM]
-        left_squares += targets[row, SQUARE]
-    if middle - start > end - middle:
-        left_weight = weight
-        left_sum = total
-        for i in range(end - 1, middle - 1, -1):
-            left_weight -= targets[samples[i], WEIGHT]
-            left_sum -= targets[samples[i], SUM]
-    return left_weight, left_sum, left_squares
+        here = targets[row, WEIGHT]
+        y = targets[row, Y]
+        weight += here
+        total += here * y
+        squares += here * y * y
+    waiting_sums[height, WEIGHT] = weight
+    waiting_sums[height, TOTAL] = total
+    waiting_sums[height, SQUARES] = squares
 
 
 class QuickMeans(Quick):
@@ -194,15 +204,15 @@ class QuickMeans(Quick):
 
     def _create_scratch(self):
         n_rows = len(self._y)
-        looks_at_most = self._plan.limits.max_features > _LISTS_SHARE * len(self._table.columns)
-        kind = Lists if looks_at_most and self._table.codes.size <= _LISTS_MAX else Sorter
+        looks_at_many = self._plan.limits.max_features >= _LISTS_SHARE * len(self._table.columns)
+        kind = Lists if looks_at_many and self._table.codes.size <= _LISTS_MAX else Sorter
         return (
             kind.create(self._table),
             np.empty(n_rows, np.uint32),
-            np.empty((n_rows, 3)),
+            np.empty((n_rows, 2)),
             np.empty(n_rows, np.uint8),
-            Along.create(n_rows),
             Sums.create(n_rows),
+            np.empty((n_rows + 2, 3)),
         )
 
     def _grow(self, weights, seeds, first_node):
