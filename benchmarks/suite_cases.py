@@ -132,16 +132,17 @@ SCALING = tuple(
     ]
 )  # fmt: skip
 
+# In three minutes there is no time to choose the better number of threads.
 QUICK = (
-    Case("iris", "iris", "classification", _params("gini"), 18, 6),
-    Case("breast_cancer", "breast_cancer", "classification", _params("gini"), 9, 6),
-    Case("digits", "digits", "classification", _params("gini"), 5.5, 5),
+    Case("iris", "iris", "classification", _params("gini"), 18, 6, jobs=(1,)),
+    Case("breast_cancer", "breast_cancer", "classification", _params("gini"), 9, 6, jobs=(1,)),
+    Case("digits", "digits", "classification", _params("gini"), 5.5, 5, jobs=(1,)),
     Case(
         "quick: binary 10,000 x 20, gini", f"classification:{_rows(10_000)}x20", "classification",
-        _params("gini", 20),
+        _params("gini", 20), jobs=TWO,
     ),
     Case(
         "quick: friedman1 10,000 x 20, all features", f"regression:{_rows(10_000)}x20",
-        "regression", _params("squared_error", 20, None),
+        "regression", _params("squared_error", 20, None), jobs=TWO,
     ),
 )  # fmt: skip

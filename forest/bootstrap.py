@@ -9,6 +9,8 @@ from warnings import warn
 import numpy as np
 from sklearn.utils.random import sample_without_replacement
 
+from forest.stream import counts_below
+
 # Share of the rows that are drawn without replacement where nothing is said.
 WITHOUT_REPLACEMENT = 0.632
 
@@ -89,15 +91,26 @@ class Bootstrap(Draws):
         return replace(self, seeds=np.asarray(seeds), given=given)
 
     @property
+    def is_uniform(self):
+        """Is every draw of any row of the table, all equally likely?"""
+        is_whole = self.probabilities is self.strata is self.groups is self.given is None
+        return self.n_draws is not None and self.replace and is_whole
+
+    @property
     def is_plain(self):
         """Is it as many uniform draws with replacement as there are rows?"""
-        is_uniform = self.probabilities is self.strata is self.groups is self.given is None
-        return self.n_draws == self.n_samples and self.replace and is_uniform
+        return self.is_uniform and self.n_draws == self.n_samples
 
     @property
     def is_scikit_learns(self):
         """Can scikit-learn make the draws anew from the seeds?"""
         return self.replace and self.strata is self.groups is self.given is None
+
+    def counts(self, i):
+        """How often each row is in bag for tree i; see `Draws.counts`."""
+        if self.is_uniform:
+            return counts_below(self.seeds[i], self.n_samples, self.n_draws)
+        return super().counts(i)
 
     def draws(self, tree):
         """Rows drawn for a tree, in the order of the draws.

@@ -10,7 +10,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from cart.draw import DRAW_SEED_MAX
 from cart.grower import Grower
-from forest.bootstrap import restart_stream
+from forest.stream import first_draws
 
 # Batches per worker: enough that none idles for long when trees differ in size.
 _BATCHES_PER_WORKER = 4
@@ -175,5 +175,5 @@ def grow_each(job, numbers):
     numbers = iter(numbers)
     while some := list(islice(numbers, grower.n_at_once)):
         weights = [job.weigh(i) for i in some]
-        seeds = [restart_stream(job.seeds[i]).randint(DRAW_SEED_MAX) for i in some]
+        seeds = first_draws(np.asarray([job.seeds[i] for i in some]), DRAW_SEED_MAX)
         yield from zip(some, grower.grow(weights, seeds), strict=True)
