@@ -7,7 +7,9 @@ import inspect
 import numba
 from llvmlite import ir
 from numba import types
+from numba.core import codegen
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.compiler import Compiler
 from numba.core.options import DefaultOptions
 from numba.extending import intrinsic, overload
 
@@ -23,6 +25,53 @@ if hasattr(DefaultOptions, "_nrt") or "_nrt" in inspect.getsource(DefaultOptions
 # Kernels are called by kernels; only entry kernels by Python. Doing without the wrappers for
 # Python, which unpack dozens of arrays, saves a fifth of the time of compilation.
 _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
+
+
+class _Part(codegen.JITCodeLibrary):
+    """The code of an inner kernel: written down, and left to the entry kernel that it becomes a
+    part of. numba would optimise it and turn it into machine code, then do so again with everything
+    that calls it. Without that, compilation takes about half as long."""
+
+    def _optimize_final_module(self):
+        pass
+
+    def _finalize_final_module(self):
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name):
+        return 0  # nobody calls it but by name
+
+    @property
+    def codegen(self):
+        return _PartsCodegen(self._codegen)
+
+
+class _PartsCodegen:
+    """numba's code generator, which has no machine code of a part to tell of its environment."""
+
+    def __init__(self, whole):
+        self._whole = whole
+
+    def __getattr__(self, name):
+        return getattr(self._whole, name)
+
+    def set_env(self, env_name, env):
+        pass
+
+
+class _PartCompiler(Compiler):
+    def define_pipelines(self):
+        whole = self.state.targetctx.codegen()
+        self.state.library = _Part(whole, self.state.func_id.func_qualname)
+        return super().define_pipelines()
+
+
+# These too are private to numba, hence the check.
+_HOOKS = ("_optimize_final_module", "_finalize_final_module", "_finalize_dynamic_globals")
+if all(hasattr(codegen.JITCodeLibrary, name) for name in _HOOKS):
+    _INNER["pipeline_class"] = _PartCompiler
+
 kernel = numba.njit(**_INNER)
 inline_kernel = numba.njit(forceinline=True, **_INNER)
 
