@@ -122,6 +122,21 @@ def test_exact_permutation_is_the_mean_over_all_donors(
     )
 
 
+def test_exact_permutation_down_a_chain():
+    """Trees nearly as deep as they have leaves: at every split another row strays."""
+    X = np.repeat(np.arange(60.0)[:, np.newaxis], 3, axis=1)
+    y = 1.5 ** np.arange(60)
+    forest = RandomForestRegressor(4, max_features=1, random_state=0).fit(X, y)
+    result = oob_permutation(forest, X, y)
+    for tree, draws, values in zip(
+        trees(forest), forest.estimators_samples_, result.per_tree, strict=True
+    ):
+        assert tree.max_depth > 15
+        rows = oracle.out_of_bag(draws, len(X))
+        expected = oracle.permutation_of_every_donor(tree, X[rows], y[rows], "squared_error")
+        np.testing.assert_allclose(values, expected, rtol=1e-10)
+
+
 @EACH_CASE
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_shuffles_agree_with_the_expectation(ours, peer, load, loss, missing):
