@@ -78,9 +78,9 @@ def table(content):
         ["case", "Cartwood\nfit", "scikit-learn\nfit", "ratio", "bar", "reached", "predict\nratio",
          "bar", "reached", "identical\ntrees"],
         rows,
-        "Medians over processes of their own, sides in turn, each at its better of one thread and "
-        "two; kernels compiled, tables encoded anew in every fit. A quarter of the rows is held "
-        "out and predicted.",
+        "Medians over processes of their own, sides in turn, each at the best of the numbers of "
+        "threads that the case tries (large tables: two); kernels compiled, tables encoded anew in "
+        "every fit. A quarter of the rows is held out and predicted.",
     )  # fmt: skip
 
 
