@@ -30,7 +30,7 @@ _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
 class _Part(codegen.JITCodeLibrary):
     """The code of an inner kernel: written down, and left to the entry kernel that it becomes a
     part of. numba would optimise it and turn it into machine code, then do so again with everything
-    that calls it. Without that, compilation takes about half as long."""
+    that calls it, which is much of the time of compilation."""
 
     def _optimize_final_module(self):
         pass
