@@ -40,7 +40,8 @@ def bin_table(table, max_bins):
         if is_cut and end - start > max_bins:
             last = find_last_ranks(codes, max_bins)
             first = np.concatenate(([0], last[:-1] + 1))
-            _replace(codes, np.searchsorted(last, np.arange(end - start)).astype(np.uint32))
+            n_ranks = np.diff(last, prepend=-1)  # of every bin
+            _replace(codes, np.repeat(np.arange(len(last), dtype=np.uint32), n_ranks))
         firsts.append(start + first)
         lasts.append(start + last)
     level_start = np.cumsum([0, *map(len, lasts)])

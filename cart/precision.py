@@ -76,7 +76,7 @@ def count_merged_values(X, table):
     -------
     n_merged : ndarray of shape (n_features,), int64
     n_left : ndarray of shape (n_features,), int64
-        Distinct values that are left, of columns where any could merge.
+        Distinct values that are left, of columns whose ranks were looked at.
     """
     n_features = len(table.columns)
     if isinstance(table, SparseTable):
@@ -88,14 +88,12 @@ def count_merged_values(X, table):
     n_merged, n_left = np.zeros((2, n_features), np.int64)
     sieve = Sieve.create(table.codes.shape[1]) if isinstance(table, BitsTable) else None
     for j, (values, codes) in enumerate(columns):
-        if values is None or _survive(values):
+        if values is None:
             continue
-        if sieve is not None:
+        if sieve is None:
+            n_merged[j], n_left[j] = _count_ranked(values, codes)
+        elif not _survive(values):
             n_merged[j], n_left[j] = _count_unranked(values, codes, sieve)
-            continue
-        known = codes != MISSING
-        n_left[j] = codes.max(initial=0, where=known) + known.any()
-        n_merged[j] = _count_merged(values, codes)
     return n_merged, n_left
 
 
@@ -110,14 +108,23 @@ def _count_unranked(values, codes, sieve):
     return 1 + np.count_nonzero(values[1:] != values[:-1]) - n_single, n_others + n_single
 
 
-def _count_merged(values, codes):
-    """Distinct values beyond one per code: no sort of those that have a code for themselves."""
+def _count_ranked(values, codes):
+    """How many distinct values merge, and how many are left, where the codes are ranks."""
     if codes.max(initial=0) == MISSING:
         known = codes != MISSING
         values, codes = values[known], codes[known]
-    one_of = np.empty(codes.max(initial=0) + np.int64(1), values.dtype)
+    if len(codes) == 0:
+        return 0, 0
+    n_left = int(codes.max()) + 1
+    # Values that have a rank for themselves are not looked at, nor all sorted.
+    if 2 * n_left > len(codes):
+        shared = np.flatnonzero(np.bincount(codes)[codes] > 1) if n_left < len(codes) else []
+        values, codes = values[shared], codes[shared]
+    if len(codes) == 0 or _survive(values):
+        return 0, n_left
+    one_of = np.empty(n_left, values.dtype)
     one_of[codes] = values
-    return len(np.unique(values[one_of[codes] != values]))
+    return len(np.unique(values[one_of[codes] != values])), n_left
 
 
 def _dense_columns(X, is_categorical):

@@ -371,7 +371,23 @@ def _reaches(levels, start):
     is_close[border - 1] = False
     columns = np.searchsorted(start, np.flatnonzero(is_close), side="right") - 1
     for column in np.unique(columns):
-        mine = levels[start[column] : start[column + 1]]
-        last_within = np.searchsorted(mine, mine + FEATURE_THRESHOLD, side="right") - 1
-        reaches[column] = np.max(last_within - np.arange(len(mine)))
+        reaches[column] = _reach(levels[start[column] : start[column + 1]])
     return reaches
+
+
+def _reach(levels):
+    """The largest distance in ranks between two levels that count as one value, at least 1."""
+    farthest = levels + FEATURE_THRESHOLD
+
+    def is_within(distance):
+        return (levels[distance:] <= farthest[:-distance]).any()
+
+    # Most columns end here after a look or two.
+    within, beyond = 1, 2
+    while beyond < len(levels) and is_within(beyond):
+        within, beyond = beyond, 2 * beyond
+    beyond = min(beyond, len(levels))
+    while beyond - within > 1:
+        middle = (within + beyond) // 2
+        within, beyond = (middle, beyond) if is_within(middle) else (within, middle)
+    return within

@@ -172,14 +172,16 @@ def count(X):
     return [len(np.unique(c[c == c])) - len(np.unique(np.float32(c[c == c]))) for c in X.T]
 
 
-@given(seeds, st.booleans(), st.sampled_from([np.float64, np.int64, np.uint64]))
-def test_merged_values_are_counted(seed, missing, dtype):
+@given(seeds, st.booleans(), st.booleans(), st.sampled_from([np.float64, np.int64, np.uint64]))
+def test_merged_values_are_counted(seed, missing, mostly_alone, dtype):
     rng = np.random.default_rng(seed)
     if dtype == np.float64:
         X = rng.choice(CLOSE[:-4], (80, 3)) + rng.choice([0.0, 1e-9, 1.0], (80, 3))
+        X = np.where(rng.random(X.shape) < 0.9 * mostly_alone, rng.normal(size=X.shape), X)
         X[rng.random(X.shape) < 0.2 * missing] = np.nan
     else:
-        X = rng.integers(0, 60, (80, 3), dtype) + dtype(2**24 if missing else 2**60)
+        X = rng.integers(0, 400 if mostly_alone else 60, (80, 3), dtype)
+        X += dtype(2**24 if missing else 2**60)
     model = cart.DecisionTreeRegressor(max_depth=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -253,7 +255,7 @@ def test_columns_without_names_are_numbered():
 
 def test_what_fits_costs_nothing(monkeypatch):
     """No look at the values of a table that comes in single precision, or in less."""
-    monkeypatch.delattr("cart.precision._count_merged")
+    monkeypatch.delattr("cart.precision._count_ranked")
     for dtype in (np.float32, np.int16, np.uint8, bool):
         X = np.arange(20).reshape(10, 2).astype(dtype)
         assert warnings_of(cart.DecisionTreeRegressor(), X, np.arange(10)) == []

@@ -8,7 +8,7 @@ from cart.floats import ordered
 from cart.jit import entry_kernel
 from cart.rank import MISSING, Scratch, rank
 from cart.sieve import Sieve
-from cart.table import code_up_to, value_of
+from cart.table import FEATURE_THRESHOLD, code_up_to, encode, value_of
 
 SPECIAL = (0.0, -0.0, np.nan, 1e38, -1e38, np.inf, -np.inf, 1e-45, -1e-45, 2.0**53, 2.0**53 - 1)
 COLUMNS = {
@@ -89,3 +89,15 @@ def test_a_sieve_misses_no_repetition(n_levels):
     assert (codes[positions] != MISSING).all()
     assert len(positions) + n_others == (codes != MISSING).sum()
     assert len(positions) - repeated.sum() < 50
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e-7, 1e-6, 1e-5, 1.0])
+def test_reach_is_that_of_the_farthest_level_within_the_threshold(scale):
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 3, 20, 300):
+        X = (rng.uniform(size=(n, 5)) * scale).astype(np.float32)
+        table = encode(X)
+        for column, reach in enumerate(table.reach):
+            levels = np.unique(X[:, column])
+            within = levels <= (levels + FEATURE_THRESHOLD)[:, None]
+            assert reach == (within.sum(axis=1) - 1 - np.arange(len(levels))).max()
