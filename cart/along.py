@@ -16,6 +16,7 @@ from cart.jit import dispatch, entry_kernel, inline_kernel
 from cart.order import CODE_SHIFT, N_COUNTS, sort_by_radix
 from cart.radix import N_DIGITS, ROOM, n_bits_of, sort_short_keys
 
+N_PLACES = 8  # for features whose entries are in order at the same time
 _PADDING = 16  # of the lists, so that they do not all begin at one place of the cache
 
 
@@ -39,19 +40,13 @@ def begin_tree(rows, table, in_bag, n, is_in_bag):
 
 
 @dispatch
-def bring_along(rows, table, column, start, n, depth):
-    """Bring the node's rows into the order of a feature.
+def bring_along(rows, table, column, place, start, n, depth):
+    """Bring the node's rows into the order of a feature; `place`, below N_PLACES, is free for it.
 
     Returns where in `rows.entries` they are, and the lowest and the highest code. If these are one
-    the entries of the feature before are left as they are.
+    the place stays free.
     """
-    return rows.bring_along(table, column, start, n, depth)
-
-
-@dispatch
-def find_along(rows, column, start, n, depth):
-    """Where in `rows.entries` are those of the last feature in whose order they were brought?"""
-    return rows.find_along(column, start, n, depth)
+    return rows.bring_along(table, column, place, start, n, depth)
 
 
 @dispatch
@@ -106,12 +101,9 @@ class Lists(NamedTuple):
                 entries[at] = np.uint64(codes[row]) << CODE_SHIFT | np.uint64(row)
                 at += is_in_bag[row]
 
-    def bring_along(self, table, column, start, n, depth):
+    def bring_along(self, table, column, place, start, n, depth):
         first = _first_of(self, column, start, depth)
         return first, code_at(self.entries, first), code_at(self.entries, first + n - 1)
-
-    def find_along(self, column, start, n, depth):
-        return _first_of(self, column, start, depth)
 
     def mark_left(self, table, column, left_code, start, n, depth, is_left):
         first = _first_of(self, column, start, depth)
@@ -164,7 +156,8 @@ class Sorter(NamedTuple):
     rows: np.ndarray  # (n_rows,) uint32, ascending in a node
     spare_rows: np.ndarray  # (n_rows,) uint32
     codes: np.ndarray  # (n_rows,) uint32: of the feature at hand
-    entries: np.ndarray  # (n_rows,) uint64
+    entries: np.ndarray  # (N_PLACES * stride,) uint64
+    stride: int
     spare_entries: np.ndarray  # (n_rows,) uint64
     counts: np.ndarray  # (N_COUNTS,) int64
     keys: np.ndarray  # (n_rows + ROOM,) uint32: code above place, where 32 bits are enough
@@ -176,7 +169,9 @@ class Sorter(NamedTuple):
         n = table.codes.shape[1]
         return cls(
             *(np.empty(n, np.uint32) for _ in range(3)),
-            *(np.empty(n, np.uint64) for _ in range(2)),
+            np.empty(N_PLACES * (n + _PADDING), np.uint64),
+            n + _PADDING,
+            np.empty(n, np.uint64),
             np.empty(N_COUNTS, np.int64),
             *(np.empty(n + ROOM, np.uint32) for _ in range(2)),
             np.empty(N_DIGITS, np.int32),
@@ -186,7 +181,7 @@ class Sorter(NamedTuple):
         for i in range(n):
             self.rows[i] = in_bag[i]
 
-    def bring_along(self, table, column, start, n, depth):
+    def bring_along(self, table, column, place, start, n, depth):
         codes = table.codes[column]
         lowest = np.uint32(0xFFFFFFFF)
         highest = np.uint32(0)
@@ -195,12 +190,10 @@ class Sorter(NamedTuple):
             lowest = min(lowest, code)
             highest = max(highest, code)
             self.codes[i] = code
+        first = place * self.stride
         if lowest < highest:
-            _sort_entries(self, start, n, lowest, highest)
-        return 0, lowest, highest
-
-    def find_along(self, column, start, n, depth):
-        return 0
+            _sort_entries(self, self.entries[first : first + n], start, n, lowest, highest)
+        return first, lowest, highest
 
     def mark_left(self, table, column, left_code, start, n, depth, is_left):
         codes = table.codes[column]
@@ -222,15 +215,15 @@ class Sorter(NamedTuple):
 
 
 @inline_kernel
-def _sort_entries(sorter, start, n, lowest, highest):
-    """Sort the node's rows by the codes at hand."""
+def _sort_entries(sorter, entries, start, n, lowest, highest):
+    """Sort the node's rows by the codes at hand into `entries`."""
     top = highest - lowest
     place_bits = np.uint32(n_bits_of(np.uint32(n - 1)))
     if n_bits_of(top) + place_bits >= 32:
         for i in range(n):
             row = np.uint64(sorter.rows[start + i])
-            sorter.entries[i] = np.uint64(sorter.codes[i]) << CODE_SHIFT | row
-        sort_by_radix(sorter.entries, n, n_bits_of(highest), sorter.counts, sorter.spare_entries)
+            entries[i] = np.uint64(sorter.codes[i]) << CODE_SHIFT | row
+        sort_by_radix(entries, n, n_bits_of(highest), sorter.counts, sorter.spare_entries)
         return
     keys = sorter.keys
     for i in range(n):
@@ -241,4 +234,4 @@ def _sort_entries(sorter, start, n, lowest, highest):
     for i in range(n):
         row = np.uint64(sorter.rows[start + np.int64(keys[i] & mask)])
         code = np.uint64((keys[i] >> place_bits) + lowest)
-        sorter.entries[i] = code << CODE_SHIFT | row
+        entries[i] = code << CODE_SHIFT | row

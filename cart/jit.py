@@ -5,9 +5,10 @@ import hashlib
 import inspect
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import codegen
+from numba.core import cgutils, codegen
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.compiler import Compiler
 from numba.core.options import DefaultOptions
@@ -157,6 +158,160 @@ if numba.config.DISABLE_JIT:
 
     def prefetch(values, at):
         """Nothing: there is no telling where Python looks."""
+
+
+class Lanes:
+    """What a function decorated with `on_lanes` may do, in plain NumPy.
+
+    Its values are vectors of `n` float64 or int64, or numbers; they know the operators of arrays.
+    """
+
+    def __init__(self, n):
+        self.n = n
+
+    def load(self, array):
+        """The first n items of an array."""
+        return array[: self.n].copy()
+
+    def store(self, array, values):
+        """Make them its first n items."""
+        array[: self.n] = values
+
+    def gather(self, array, places):
+        """The items at these places of an array, which counts as flat."""
+        return array.ravel()[places]
+
+    def where(self, condition, values, others):
+        return np.where(condition, values, others)
+
+    def any(self, condition):
+        return bool(np.any(condition))
+
+
+class _LanesWritten(Lanes):
+    """The same as LLVM's instructions on vectors."""
+
+    def __init__(self, n, context, builder):
+        super().__init__(n)
+        self.builder = builder
+        self._context = context
+
+    def argument(self, kind, value):
+        """An argument of the function: the data of an array, or a number."""
+        if isinstance(kind, types.Array):
+            return self._context.make_array(kind)(self._context, self.builder, value).data
+        number = types.float64 if isinstance(kind, types.Float) else types.int64
+        return self.spread(self._context.cast(self.builder, value, kind, number))
+
+    def spread(self, number):
+        """A vector of one number."""
+        vector = ir.Constant(ir.VectorType(number.type, self.n), ir.Undefined)
+        for k in range(self.n):
+            vector = self.builder.insert_element(vector, number, ir.IntType(32)(k))
+        return _Vector(self, vector)
+
+    def load(self, array):
+        return _Vector(self, self.builder.load(self._vector_at(array), align=8))
+
+    def store(self, array, values):
+        self.builder.store(values.value, self._vector_at(array), align=8)
+
+    def _vector_at(self, array):
+        kind = ir.VectorType(array.type.pointee, self.n)
+        return self.builder.bitcast(array, kind.as_pointer())
+
+    def gather(self, array, places):
+        vector = ir.Constant(ir.VectorType(array.type.pointee, self.n), ir.Undefined)
+        for k in range(self.n):
+            number = ir.IntType(32)(k)
+            place = self.builder.gep(array, [self.builder.extract_element(places.value, number)])
+            vector = self.builder.insert_element(vector, self.builder.load(place), number)
+        return _Vector(self, vector)
+
+    def where(self, condition, values, others):
+        chosen = self.builder.select(condition.value, values.value, others.value)
+        return _Vector(self, chosen)
+
+    def any(self, condition):
+        bits = self.builder.bitcast(condition.value, ir.IntType(self.n))
+        return self.builder.icmp_unsigned("!=", bits, bits.type(0))
+
+
+class _Vector:
+    """A vector of numbers, of which every operation is an instruction of LLVM."""
+
+    def __init__(self, lanes, value):
+        self.lanes = lanes
+        self.value = value
+
+    def _with(self, other, of_reals, of_numbers, *how):
+        kind = self.value.type
+        if not isinstance(other, _Vector):
+            other = _Vector(self.lanes, ir.Constant(kind, [kind.element(other)] * kind.count))
+        write = of_reals if isinstance(kind.element, ir.DoubleType) else of_numbers
+        write = getattr(self.lanes.builder, write)
+        return _Vector(self.lanes, write(*how, self.value, other.value))
+
+    def __add__(self, other):
+        return self._with(other, "fadd", "add")
+
+    def __sub__(self, other):
+        return self._with(other, "fsub", "sub")
+
+    def __mul__(self, other):
+        return self._with(other, "fmul", "mul")
+
+    def __truediv__(self, other):
+        return self._with(other, "fdiv", "sdiv")
+
+    def __rshift__(self, other):
+        return self._with(other, None, "lshr")
+
+    def __and__(self, other):
+        return self._with(other, None, "and_")
+
+    def __gt__(self, other):
+        return self._with(other, "fcmp_ordered", "icmp_signed", ">")
+
+    def __le__(self, other):
+        return self._with(other, "fcmp_ordered", "icmp_signed", "<=")
+
+
+def on_lanes(n):
+    """Compile a function of kernels as instructions on vectors, lane beside lane.
+
+    The compiler makes vectors of loops only where it can prove that nothing overlaps, and where
+    nothing is looked up.
+
+    Parameters
+    ----------
+    n : int
+        Width of the vectors.
+
+    Returns
+    -------
+    decorator
+        Of a `function(lanes, *arguments)` without branches that does its work by `lanes`, which is
+        a `Lanes`; arguments are arrays, which are contiguous, and numbers, which arrive as vectors.
+        It returns `lanes.any(condition)`. Kernels call it as `function(*arguments)`.
+    """
+
+    def decorate(function):
+        if numba.config.DISABLE_JIT:
+            return functools.partial(function, Lanes(n))
+
+        @intrinsic
+        def compiled(typing_context, *arguments):
+            def generate(context, builder, signature, values):
+                lanes = _LanesWritten(n, context, builder)
+                kinds, values = signature.args[0].types, cgutils.unpack_tuple(builder, values[0])
+                return function(lanes, *map(lanes.argument, kinds, values))
+
+            return types.boolean(types.StarArgTuple(arguments)), generate
+
+        return compiled
+
+    return decorate
 
 
 def sorting_network(n, widths):

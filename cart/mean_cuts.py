@@ -1,8 +1,8 @@
-"""Judge the cuts of a node's rows along a feature by squared error.
+"""Judge the cuts of a node's rows along several features at once by squared error.
 
 Sums are taken from the left, row by row, as scikit-learn takes them, so that they agree to the
-bit. Every cut is judged in double precision; of few rows, a cut is divided only where it may be the
-best.
+bit. Each addition waits for the one before it; of several features side by side, one in a lane
+each, additions and divisions are done at the same time.
 """
 
 from typing import NamedTuple
@@ -10,89 +10,206 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.along import code_at, row_at
-from cart.jit import inline_kernel, kernel
-from cart.order import CODE_SHIFT
+from cart.jit import inline_kernel, kernel, on_lanes
+from cart.order import CODE_SHIFT, RECORD
 from cart.table import same_value
 
 WEIGHT, Y = range(2)  # columns of `targets`
-_FEW = 24  # up to so many rows, sums and scores are found in one loop
-# What rounding leaves of a number at least, and may take from one so small that it has fewer bits.
-_ROUNDED, _UNDERFLOW = 1.0 - 2.0**-48, 1e-280
+N_LANES = 8
+_NARROW = 2  # of few features
 
 
-class Sums(NamedTuple):
-    """What lies left of every cut: cut i has the rows up to the i-th on its left."""
+class Lanes(NamedTuple):
+    """The features that are searched together, and how far the search has come in each.
 
-    weight: np.ndarray  # (n,) float64
-    sum: np.ndarray  # (n,) float64
-    score: np.ndarray  # (n,) float64; -1 where there is no cut
-    score_bits: np.ndarray  # (n,) int64: the same memory; ordered as the scores >= 0 are
+    All are arrays of N_LANES.
+    """
+
+    feature: np.ndarray  # int64
+    column: np.ndarray  # int64: of the table
+    first: np.ndarray  # int64: where its entries begin
+    reach: np.ndarray  # int64: of the column; between codes further apart there is always a cut
+    entry: np.ndarray  # uint64: the one at hand, the last on the left
+    step: np.ndarray  # int64: from its code to the next; 0 where these count as one value
+    behind: np.ndarray  # int64: entries left of the last cut that is certain
+    left_weight: np.ndarray  # float64
+    left_sum: np.ndarray  # float64
+    score: np.ndarray  # float64: of the cut at hand
+    best: np.ndarray  # float64: score
+    place: np.ndarray  # int64: of the best, the last entry on its left; -1 where there is none
 
     @classmethod
-    def create(cls, n):
-        score = np.empty(n)
-        return cls(np.empty(n), np.empty(n), score, score.view(np.int64))
+    def create(cls):
+        dtypes = [np.int64] * 4 + [np.uint64] + [np.int64] * 2 + [np.float64] * 4 + [np.int64]
+        return cls(*(np.zeros(N_LANES, dtype) for dtype in dtypes))
+
+
+def _score(left_weight, left_sum, weight, total):
+    """Quality of a cut as scikit-learn calculates it, from what lies on its left and in all."""
+    right_sum = total - left_sum
+    return left_sum * left_sum / left_weight + right_sum * right_sum / (weight - left_weight)
+
+
+mean_score = inline_kernel(_score)
 
 
 @inline_kernel
-def add_up_sums(sums, entries, targets, n):
-    """Sum up the entries from the left."""
-    weight = 0.0
-    total = 0.0
-    for i in range(n):
-        row = row_at(entries, i)
-        w = targets[row, WEIGHT]
-        weight += w
-        total += w * targets[row, Y]
-        sums.weight[i] = weight
-        sums.sum[i] = total
+def choose_mean_cut(lanes, n_lanes, entries, targets, n, first, weight, total, score, table):
+    """The best of the cuts that leave more than `first` entries on both sides.
 
+    Among equals that of the first lane, then the leftmost.
 
-@inline_kernel
-def may_sum_from_right(entries, n, reach):
-    """May a cut take more entries to its left than it leaves on its right (see `mend_sums`)?
+    Parameters
+    ----------
+    lanes : Lanes
+        With feature, column and first entry of `n_lanes` lanes.
+    n_lanes : int
+    entries : ndarray of uint64
+        See `cart.along`.
+    targets : ndarray of shape (n_rows, 2), float64
+    n, first : int
+    weight, total : float
+        Of the node: of its rows, and of their weighted targets.
+    score : float
+        The cut has to score more.
+    table : Table
 
-    If it leaves r, the r + 1 before it have values that count as one with the next, so that their
-    codes differ by no more than `reach` each. Places 1, 2, 3, 4, 6, 8, 12, 16, ... from the end
-    are looked at: two neighbours of these lie among those r + 1, whatever r is.
+    Returns
+    -------
+    score : float
+    lane : int
+        -1 where there is none.
+    place : int
+        Of the last entry that goes left.
     """
-    near, far = 1, 2
-    while far < n:
-        step = np.int64(code_at(entries, n - 1 - near)) - np.int64(code_at(entries, n - 1 - far))
-        if step <= (far - near) * np.int64(reach):
-            return True
-        near, far = far, near + max(near, 2)
-    return False
+    if n_lanes <= _NARROW:
+        _begin(lanes, n_lanes, _NARROW, entries, score, table)
+        _search_few(lanes, entries, targets, n, first, weight, total, table)
+    else:
+        _begin(lanes, n_lanes, N_LANES, entries, score, table)
+        _search_many(lanes, entries, targets, n, first, weight, total, table)
+    lane = -1
+    for k in range(n_lanes):
+        if lanes.best[k] > score:
+            score = lanes.best[k]
+            lane = k
+    return score, lane, lanes.place[lane]
+
+
+@inline_kernel
+def _begin(lanes, n_lanes, width, entries, score, table):
+    for k in range(n_lanes, width):  # lanes without a feature do as the first
+        lanes.first[k] = lanes.first[0]
+        lanes.column[k] = lanes.column[0]
+    for k in range(width):
+        lanes.reach[k] = table.reach[lanes.column[k]]
+        lanes.entry[k] = entries[lanes.first[k]]
+        lanes.behind[k] = 0
+        lanes.left_weight[k] = 0.0
+        lanes.left_sum[k] = 0.0
+        lanes.best[k] = score
+        lanes.place[k] = -1
+
+
+def _searching(width):
+    """A kernel that finds the best cut of every lane."""
+    take, judge, keep = (on_lanes(width)(step) for step in (_take, _judge, _keep))
+
+    @kernel
+    def search(lanes, entries, targets, n, first, weight, total, table):
+        first_entry, entry, step, behind = lanes.first, lanes.entry, lanes.step, lanes.behind
+        left_weight, left_sum = lanes.left_weight, lanes.left_sum
+        reach, score, best, place = lanes.reach, lanes.score, lanes.best, lanes.place
+        for i in range(n - 1 - first):
+            n_left = i + 1
+            n_right = n - n_left
+            may_sum_from_right = take(
+                entries, targets, n_left, n_right, first_entry, entry, step, behind, left_weight,
+                left_sum,
+            )  # fmt: skip
+            if i < first:
+                continue
+            if may_sum_from_right:
+                _mend_sums(lanes, width, entries, targets, n, i, first, weight, total, table)
+            if judge(weight, total, step, reach, left_weight, left_sum, score, best):
+                _rule_out_equals(lanes, width, entries, i, table)
+            keep(i, n_left, step, reach, behind, score, best, place)
+
+    return search
+
+
+def _take(
+    lanes, entries, targets, n_left, n_right, first, entry, step, behind, left_weight, left_sum
+):
+    """Take the entry at hand to the left; may a cut here have more entries on its left, behind
+    the cut before, than on its right?"""
+    mine = lanes.load(entry)
+    following = lanes.gather(entries, lanes.load(first) + n_left)
+    lanes.store(entry, following)
+    to_next = (following >> int(CODE_SHIFT)) - (mine >> int(CODE_SHIFT))
+    lanes.store(step, to_next)
+    at = (mine & int(RECORD)) * 2
+    weight = lanes.gather(targets, at + WEIGHT)
+    lanes.store(left_weight, lanes.load(left_weight) + weight)
+    lanes.store(left_sum, lanes.load(left_sum) + weight * lanes.gather(targets, at + Y))
+    return lanes.any((n_left - lanes.load(behind) > n_right) & (to_next > 0))
+
+
+def _judge(lanes, weight, total, step, reach, left_weight, left_sum, score, best):
+    """Score the cuts; may one that scores best be none, its values counting as one?"""
+    found = _score(lanes.load(left_weight), lanes.load(left_sum), weight, total)
+    lanes.store(score, found)
+    to_next = lanes.load(step)
+    is_near = (to_next > 0) & (to_next <= lanes.load(reach))
+    return lanes.any((found > lanes.load(best)) & is_near)
+
+
+def _keep(lanes, i, n_left, step, reach, behind, score, best, place):
+    """Keep the cuts that score best."""
+    to_next, found, before = lanes.load(step), lanes.load(score), lanes.load(best)
+    is_best = (to_next > 0) & (found > before)
+    lanes.store(best, lanes.where(is_best, found, before))
+    lanes.store(place, lanes.where(is_best, i, lanes.load(place)))
+    lanes.store(behind, lanes.where(to_next > lanes.load(reach), n_left, lanes.load(behind)))
+    return lanes.any(is_best)
 
 
 @kernel
-def mend_sums(sums, entries, targets, n, first, last, weight, total, table, column):
+def _mend_sums(lanes, width, entries, targets, n, i, first, weight, total, table):
     """Sum up from the right where scikit-learn does: where a cut takes more entries to its left
     than it leaves on its right. (Reference: `RegressionCriterion.update` in `_criterion.pyx`.)"""
-    behind = 0  # entries left of the cut before
-    for i in range(first, last):
-        if not is_cut(entries, i, table, column):
+    for k in range(width):
+        column = lanes.column[k]
+        mine = entries[lanes.first[k] : lanes.first[k] + n]
+        if i + 1 - lanes.behind[k] <= n - i - 1 or not _is_cut(mine, i, table, column):
             continue
+        behind = i  # entries left of the cut before
+        while behind > first and not _is_cut(mine, behind - 1, table, column):
+            behind -= 1
+        if behind <= first:  # there is none
+            behind = 0
         if i + 1 - behind > n - i - 1:
             left_weight = weight
             left_sum = total
-            for k in range(n - 1, i, -1):
-                row = row_at(entries, k)
+            for j in range(n - 1, i, -1):
+                row = row_at(mine, j)
                 left_weight -= targets[row, WEIGHT]
                 left_sum -= targets[row, WEIGHT] * targets[row, Y]
-            sums.weight[i] = left_weight
-            sums.sum[i] = left_sum
-            for k in range(i + 1, n):
-                row = row_at(entries, k)
-                left_weight += targets[row, WEIGHT]
-                left_sum += targets[row, WEIGHT] * targets[row, Y]
-                sums.weight[k] = left_weight
-                sums.sum[k] = left_sum
-        behind = i + 1
+            lanes.left_weight[k] = left_weight
+            lanes.left_sum[k] = left_sum
+        lanes.behind[k] = i + 1
+
+
+@kernel
+def _rule_out_equals(lanes, width, entries, i, table):
+    for k in range(width):
+        mine = entries[lanes.first[k] + i : lanes.first[k] + i + 2]
+        if not _is_cut(mine, 0, table, lanes.column[k]):
+            lanes.step[k] = 0
 
 
 @inline_kernel
-def is_cut(entries, i, table, column):
+def _is_cut(entries, i, table, column):
     """Are the values on either side of cut i two for scikit-learn?"""
     low, high = code_at(entries, i), code_at(entries, i + 1)
     if low == high:
@@ -100,84 +217,4 @@ def is_cut(entries, i, table, column):
     return high - low > table.reach[column] or not same_value(table, column, low, high)
 
 
-@inline_kernel
-def mean_score(left_weight, left_sum, weight, total):
-    """Quality of a cut as scikit-learn calculates it, from what lies on its left and in all."""
-    right_sum = total - left_sum
-    return left_sum * left_sum / left_weight + right_sum * right_sum / (weight - left_weight)
-
-
-@inline_kernel
-def choose_mean_cut(sums, entries, targets, n, first, last, weight, total, score, table, column):
-    """The best of the cuts from `first` to `last` (excluded) that scores more than `score`.
-
-    Returns its score and its place; -1 where there is none.
-    """
-    if n <= _FEW:
-        return _choose_of_few(entries, targets, n, first, last, weight, total, score, table, column)
-    add_up_sums(sums, entries, targets, n)
-    if may_sum_from_right(entries, n, table.reach[column]):
-        mend_sums(sums, entries, targets, n, first, last, weight, total, table, column)
-    return _choose_of_many(sums, entries, first, last, weight, total, score, table, column)
-
-
-@inline_kernel
-def _choose_of_few(entries, targets, n, first, last, weight, total, score, table, column):
-    best = -1
-    left_weight = 0.0
-    left_sum = 0.0
-    behind = 0  # entries left of the cut before
-    for i in range(last):
-        row = row_at(entries, i)
-        w = targets[row, WEIGHT]
-        left_weight += w
-        left_sum += w * targets[row, Y]
-        if i < first or not is_cut(entries, i, table, column):
-            continue
-        if i + 1 - behind > n - i - 1:  # see `mend_sums`
-            left_weight = weight
-            left_sum = total
-            for k in range(n - 1, i, -1):
-                row = row_at(entries, k)
-                left_weight -= targets[row, WEIGHT]
-                left_sum -= targets[row, WEIGHT] * targets[row, Y]
-        behind = i + 1
-        right_sum = total - left_sum
-        right_weight = weight - left_weight
-        merit = left_sum * left_sum * right_weight + right_sum * right_sum * left_weight
-        if merit < score * (left_weight * right_weight) * _ROUNDED - _UNDERFLOW:
-            continue
-        found = mean_score(left_weight, left_sum, weight, total)
-        if found > score:
-            score = found
-            best = i
-    return score, best
-
-
-@inline_kernel
-def _choose_of_many(sums, entries, first, last, weight, total, score, table, column):
-    n = last - first
-    low = entries[first:last]
-    high = entries[first + 1 : last + 1]
-    weights = sums.weight[first:last]
-    left_sums = sums.sum[first:last]
-    scores = sums.score[:n]
-    for i in range(n):
-        found = mean_score(weights[i], left_sums[i], weight, total)
-        scores[i] = found if (low[i] ^ high[i]) >> CODE_SHIFT != 0 else -1.0
-    bits = sums.score_bits[:n]
-    while True:
-        top = np.int64(-1)
-        for i in range(n):
-            top = np.int64(max(top, bits[i]))
-        sums.score_bits[n] = top
-        if not sums.score[n] > score:
-            return score, -1
-        i = 0
-        while bits[i] != top:
-            i += 1
-        if is_cut(entries, first + i, table, column):
-            return sums.score[n], first + i
-        for k in range(n):
-            if scores[k] >= 0.0 and not is_cut(entries, first + k, table, column):
-                scores[k] = -1.0
+_search_few, _search_many = _searching(_NARROW), _searching(N_LANES)

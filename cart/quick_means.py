@@ -14,14 +14,13 @@ from cart.along import (
     bring_along,
     code_at,
     divide_rows,
-    find_along,
     mark_left,
     row_at,
 )
 from cart.criteria import EPSILON, SquaredError
 from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_feature, restart
 from cart.jit import entry_kernel, inline_kernel
-from cart.mean_cuts import WEIGHT, Sums, Y, choose_mean_cut
+from cart.mean_cuts import N_LANES, WEIGHT, Lanes, Y, choose_mean_cut
 from cart.nodes import from_node
 from cart.quick import NO_CUT, Cut, Quick, may_be_split, push, write_leaf, write_split
 from cart.table import same_value
@@ -33,36 +32,51 @@ TOTAL, SQUARES = 1, 2  # of a node that waits, beside its WEIGHT
 
 
 @inline_kernel
-def _search(rows, table, targets, draw, sums, start, n, depth, n_constant, weight, total, limits):
-    """Draw features and search each.
+def _search(rows, table, targets, draw, lanes, start, n, depth, n_constant, weight, total, limits):
+    """Draw features and search them, several at a time.
 
-    Returns the best Cut, how many features are constant, and the column of the last that is not.
+    Returns the best Cut, how many features are constant, and where the entries begin of the last
+    that is not.
     """
     best = NO_CUT
     last = -1
-    first = limits.min_samples_leaf - 1
+    n_lanes = 0
     begin_draw(draw, np.uint64(0), n_constant)
     j = next_feature(draw, limits.max_features)
     while j >= 0:
         feature = draw.features[j]
         column = table.columns[feature]
-        at, lowest, highest = bring_along(rows, table, column, start, n, depth)
+        at, lowest, highest = bring_along(rows, table, column, n_lanes, start, n, depth)
         if lowest < highest:
-            last = column
+            last = at
         if same_value(table, column, lowest, highest):
             mark_constant(draw, j)
         else:
             mark_searched(draw, j)
-            entries = rows.entries[at : at + n]
-            score, i = choose_mean_cut(
-                sums, entries, targets, n, first, n - 1 - first, weight, total, best.score,
-                table, column,
-            )  # fmt: skip
-            if i >= 0:
-                left_code = np.int64(code_at(entries, i))
-                best = Cut(feature, left_code, np.int64(code_at(entries, i + 1)), score)
+            lanes.feature[n_lanes] = feature
+            lanes.column[n_lanes] = column
+            lanes.first[n_lanes] = at
+            n_lanes += 1
         j = next_feature(draw, limits.max_features)
+        if n_lanes == N_LANES or (j < 0 and n_lanes > 0):
+            best = _search_lanes(
+                lanes, n_lanes, rows.entries, targets, n, weight, total, best, table, limits
+            )
+            n_lanes = 0
     return best, end_draw(draw), last
+
+
+@inline_kernel
+def _search_lanes(lanes, n_lanes, entries, targets, n, weight, total, best, table, limits):
+    score, lane, i = choose_mean_cut(
+        lanes, n_lanes, entries, targets, n, limits.min_samples_leaf - 1, weight, total,
+        best.score, table,
+    )  # fmt: skip
+    if lane < 0:
+        return best
+    at = lanes.first[lane] + i
+    left, right = np.int64(code_at(entries, at)), np.int64(code_at(entries, at + 1))
+    return Cut(lanes.feature[lane], left, right, score)
 
 
 @inline_kernel
@@ -81,7 +95,7 @@ def _divide_samples(samples, start, end, is_left):
 
 @entry_kernel
 def _grow_trees(
-    table, all_nodes, draw, waiting, rows, samples, targets, is_left, sums, waiting_sums,
+    table, all_nodes, draw, waiting, rows, samples, targets, is_left, lanes, waiting_sums,
     weights, y, seeds, limits, first_node,
 ):  # fmt: skip
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
@@ -98,14 +112,14 @@ def _grow_trees(
         begin_tree(rows, table, samples, n, is_left)
         n_nodes = _grow(
             table, from_node(all_nodes, first_node[t]), draw, waiting, rows, samples, targets,
-            is_left, sums, waiting_sums, n, limits,
+            is_left, lanes, waiting_sums, n, limits,
         )  # fmt: skip
         first_node[t + 1] = first_node[t] + n_nodes
 
 
 @inline_kernel
 def _grow(
-    table, nodes, draw, waiting, rows, samples, targets, is_left, sums, waiting_sums,
+    table, nodes, draw, waiting, rows, samples, targets, is_left, lanes, waiting_sums,
     n_rows, limits,
 ):  # fmt: skip
     """Grow one tree; return how many nodes it has."""
@@ -131,13 +145,12 @@ def _grow(
         if not may_be_split(n, depth, impurity, limits):
             continue
         cut, n_constant, last = _search(
-            rows, table, targets, draw, sums, start, n, depth, waiting.n_constant[height], weight,
+            rows, table, targets, draw, lanes, start, n, depth, waiting.n_constant[height], weight,
             total, limits,
         )  # fmt: skip
         if cut.feature < 0:
             continue
-        first = find_along(rows, last, start, n, depth)
-        entries = rows.entries[first : first + n]
+        entries = rows.entries[last : last + n]
         for i in range(n):
             samples[start + i] = row_at(entries, i)
         column = table.columns[cut.feature]
@@ -211,7 +224,7 @@ class QuickMeans(Quick):
             np.empty(n_rows, np.uint32),
             np.empty((n_rows, 2)),
             np.empty(n_rows, np.uint8),
-            Sums.create(n_rows),
+            Lanes.create(),
             np.empty((n_rows + 2, 3)),
         )
 

@@ -17,7 +17,7 @@ from cart.class_cuts import (
 )
 from cart.grower import Grower
 from cart.jit import entry_kernel
-from cart.mean_cuts import Sums, choose_mean_cut
+from cart.mean_cuts import N_LANES, Lanes, choose_mean_cut
 from cart.network import NETWORK_MAX, sort_by_network
 from cart.nodes import Nodes
 from cart.plan import make_plan
@@ -206,18 +206,15 @@ def test_the_best_class_cut(criterion, seed, n, n_classes, n_levels, first, step
 
 
 @entry_kernel
-def choose_mean(sums, entries, targets, n, first, weight, total, table):
+def choose_mean(lanes, n_lanes, entries, targets, n, first, weight, total, score, table):
     return choose_mean_cut(
-        sums, entries, targets, n, first, n - 1 - first, weight, total, -np.inf, table, 0
+        lanes, n_lanes, entries, targets, n, first, weight, total, score, table
     )
 
 
-def best_mean_cut(values, weight, wy, first):
+def best_mean_cut(values, weight, wy, first, totals):
     """scikit-learn's loop over cuts: sums go on from the cut before, or come from the right."""
-    n, total_weight, total = len(values), 0.0, 0.0
-    for i in range(n):
-        total_weight += weight[i]
-        total += wy[i]
+    n, (total_weight, total) = len(values), totals
     best, best_cut, behind, left_weight, left = -np.inf, -1, 0, 0.0, 0.0
     for p in range(first + 1, n - first):
         if values[p] <= values[p - 1] + np.float32(1e-7):
@@ -236,32 +233,49 @@ def best_mean_cut(values, weight, wy, first):
         score = left * left / left_weight + right * right / (total_weight - left_weight)
         if score > best:
             best, best_cut = score, p - 1
-    return best, best_cut, total_weight, total
+    return best, best_cut
 
 
 @settings(deadline=None, max_examples=200)
 @given(
     seed=seeds,
     n=st.one_of(st.integers(2, 60), st.integers(100, 300)),
+    n_lanes=st.integers(1, N_LANES),
     n_levels=st.sampled_from([2, 3, 10, 100_000]),
     first=st.sampled_from([0, 0, 1, 5]),
-    step=st.sampled_from([1.0, 4e-8]),
+    step=st.sampled_from([1.0, 4e-8, 1e-10]),
+    bar=st.sampled_from([-np.inf, 0.999, 1.0]),
 )
-@example(seed=0, n=60, n_levels=2, first=0, step=1.0)
-def test_the_best_mean_cut_to_the_bit(seed, n, n_levels, first, step):
+def test_the_best_mean_cut_to_the_bit(seed, n, n_lanes, n_levels, first, step, bar):
     rng = np.random.default_rng(seed)
-    values = np.sort((rng.integers(0, n_levels, n) * step).astype(np.float32))
-    if rng.random() < 0.3:
-        values[: n - n // 3] = values[0]  # a cut far to the right, with all of these on its left
-    table = encode(values[:, None])
+    values = (rng.integers(0, n_levels, (n, n_lanes)) * step).astype(np.float32)
+    values[:, rng.integers(n_lanes)] = values[:, 0]  # the same cuts again
+    for column in range(n_lanes):
+        if rng.random() < 0.3:  # a cut far to the right, with all of these on its left
+            values[: n - n // 3, column] = values[:, column].min()
+    table = encode(values)
     weight, y = rng.integers(1, 4, n).astype(float), rng.normal(1e3, 1.0, n)
-    rows = rng.permutation(n)  # rows stand anywhere
-    targets = np.empty((n, 2))
-    targets[rows] = np.column_stack((weight, y))
-    entries = table.codes[0].astype(np.uint64) << np.uint64(32) | rows.astype(np.uint64)
-    score, cut, total_weight, total = best_mean_cut(values, weight, weight * y, first)
-    found = choose_mean(Sums.create(n), entries, targets, n, first, total_weight, total, table)
-    assert found == (score, cut)
+    lanes, stride = Lanes.create(), n + 3
+    entries = np.empty(n_lanes * stride, np.uint64)
+    totals = weight.sum(), 0.0
+    for row in range(n):
+        totals = totals[0], totals[1] + weight[row] * y[row]
+    best = -np.inf, -1, -1
+    bar_score = bar * totals[1] ** 2 / totals[0] * (1.0 + 1e-7)
+    best = bar_score, -1
+    for column in range(n_lanes):
+        codes = table.codes[column].astype(np.uint64)
+        rows = np.argsort(codes, kind="stable")
+        mine = slice(column * stride, column * stride + n)
+        entries[mine] = codes[rows] << np.uint64(32) | rows.astype(np.uint64)
+        lanes.first[column], lanes.column[column] = mine.start, column
+        score, cut = best_mean_cut(values[rows, column], weight[rows], (weight * y)[rows], first, totals)
+        if score > best[0]:
+            best = score, column, cut
+    found = choose_mean(
+        lanes, n_lanes, entries, np.column_stack((weight, y)), n, first, *totals, bar_score, table
+    )
+    assert found[: len(best)] == best
 
 
 # -------------------------------------------------------------------------------------- trees
