@@ -221,12 +221,19 @@ class _LanesWritten(Lanes):
         return self.builder.bitcast(array, kind.as_pointer())
 
     def gather(self, array, places):
-        vector = ir.Constant(ir.VectorType(array.type.pointee, self.n), ir.Undefined)
-        for k in range(self.n):
-            number = ir.IntType(32)(k)
-            place = self.builder.gep(array, [self.builder.extract_element(places.value, number)])
-            vector = self.builder.insert_element(vector, self.builder.load(place), number)
-        return _Vector(self, vector)
+        builder, kind = self.builder, ir.VectorType(array.type.pointee, self.n)
+        n_bytes = self._context.get_abi_sizeof(kind.element)
+        start = self.spread(builder.ptrtoint(array, ir.IntType(64)))
+        pointers = ir.VectorType(array.type, self.n)
+        addresses = builder.inttoptr((start + places * n_bytes).value, pointers)
+        mask = ir.VectorType(ir.IntType(1), self.n)
+        letter = "f" if isinstance(kind.element, ir.DoubleType) else "i"
+        name = f"llvm.masked.gather.v{self.n}{letter}64.v{self.n}p0"
+        how = ir.FunctionType(kind, [pointers, ir.IntType(32), mask, kind])
+        function = cgutils.get_or_insert_function(builder.module, how, name)
+        everywhere, nothing = ir.Constant(mask, [True] * self.n), ir.Constant(kind, ir.Undefined)
+        found = builder.call(function, [addresses, ir.IntType(32)(8), everywhere, nothing])
+        return _Vector(self, found)
 
     def where(self, condition, values, others):
         chosen = self.builder.select(condition.value, values.value, others.value)
