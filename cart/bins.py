@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from cart.rank import MISSING
+from cart.table import find_reach
 
 MAX_BINS = 255
 
@@ -28,8 +29,7 @@ def bin_table(table, max_bins):
     Returns
     -------
     Table or CategoricalTable
-        `levels` are the smallest values of the bins, `tops` the largest. `reach` is as it was: two
-        bins that count as one value are no further apart than their ranks.
+        `levels` are the smallest values of the bins, `tops` the largest.
     """
     is_number = getattr(table, "n_categories", np.zeros(len(table.codes))) == 0
     firsts, lasts = [], []  # levels, column after column
@@ -45,11 +45,13 @@ def bin_table(table, max_bins):
         firsts.append(start + first)
         lasts.append(start + last)
     level_start = np.cumsum([0, *map(len, lasts)])
-    return table._replace(
-        levels=table.levels[np.concatenate(firsts)],
-        tops=table.levels[np.concatenate(lasts)],
-        level_start=level_start,
-    )
+    levels = table.levels[np.concatenate(firsts)]
+    tops = table.levels[np.concatenate(lasts)]
+    reach = table.reach.copy()
+    for column in np.flatnonzero(reach):  # none of double precision
+        mine = slice(*level_start[column : column + 2])
+        reach[column] = find_reach(levels[mine].astype(np.float32), tops[mine].astype(np.float32))
+    return table._replace(levels=levels, tops=tops, level_start=level_start, reach=reach)
 
 
 def find_last_ranks(codes, max_bins):

@@ -371,19 +371,30 @@ def _reaches(levels, start):
     is_close[border - 1] = False
     columns = np.searchsorted(start, np.flatnonzero(is_close), side="right") - 1
     for column in np.unique(columns):
-        reaches[column] = _reach(levels[start[column] : start[column + 1]])
+        mine = levels[start[column] : start[column + 1]]
+        reaches[column] = find_reach(mine, mine)
     return reaches
 
 
-def _reach(levels):
-    """The largest distance in ranks between two levels that count as one value, at least 1."""
-    farthest = levels + FEATURE_THRESHOLD
+def find_reach(levels, tops):
+    """The largest distance between two codes of a column that count as one value.
+
+    Parameters
+    ----------
+    levels, tops : ndarray of shape (n_codes,), float32
+        The smallest and the largest value of every code.
+
+    Returns
+    -------
+    int
+    """
+    farthest = tops + FEATURE_THRESHOLD
 
     def is_within(distance):
         return (levels[distance:] <= farthest[:-distance]).any()
 
     # Most columns end here after a look or two.
-    within, beyond = 1, 2
+    within, beyond = 0, 1
     while beyond < len(levels) and is_within(beyond):
         within, beyond = beyond, 2 * beyond
     beyond = min(beyond, len(levels))
