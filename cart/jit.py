@@ -160,10 +160,10 @@ if numba.config.DISABLE_JIT:
         """Nothing: there is no telling where Python looks."""
 
 
-class Lanes:
+class PlainLanes:
     """What a function decorated with `on_lanes` may do, in plain NumPy.
 
-    Its values are vectors of `n` float64 or int64, or numbers; they know the operators of arrays.
+    Its values are vectors of `n` items, or numbers; they know the operators of arrays.
     """
 
     def __init__(self, n):
@@ -188,7 +188,7 @@ class Lanes:
         return bool(np.any(condition))
 
 
-class _LanesWritten(Lanes):
+class _CompiledLanes(PlainLanes):
     """The same as LLVM's instructions on vectors."""
 
     def __init__(self, n, context, builder):
@@ -298,19 +298,19 @@ def on_lanes(n):
     Returns
     -------
     decorator
-        Of a `function(lanes, *arguments)` without branches that does its work by `lanes`, which is
-        a `Lanes`; arguments are arrays, which are contiguous, and numbers, which arrive as vectors.
-        It returns `lanes.any(condition)`. Kernels call it as `function(*arguments)`.
+        Of a `function(lanes, *arguments)` without branches that does its work by `lanes`, a
+        `PlainLanes`. Arguments are contiguous arrays of 64-bit items, and numbers, which arrive as
+        vectors. It returns `lanes.any(condition)`. Kernels call it as `function(*arguments)`.
     """
 
     def decorate(function):
         if numba.config.DISABLE_JIT:
-            return functools.partial(function, Lanes(n))
+            return functools.partial(function, PlainLanes(n))
 
         @intrinsic
         def compiled(typing_context, *arguments):
             def generate(context, builder, signature, values):
-                lanes = _LanesWritten(n, context, builder)
+                lanes = _CompiledLanes(n, context, builder)
                 kinds, values = signature.args[0].types, cgutils.unpack_tuple(builder, values[0])
                 return function(lanes, *map(lanes.argument, kinds, values))
 

@@ -3,10 +3,10 @@ path's."""
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cart import DecisionTreeClassifier, DecisionTreeRegressor, criteria
+from cart import DecisionTreeClassifier, DecisionTreeRegressor, criteria, jit
 from cart.class_cuts import (
     EntropyCuts,
     GiniCuts,
@@ -16,7 +16,7 @@ from cart.class_cuts import (
     choose_cut,
 )
 from cart.grower import Grower
-from cart.jit import entry_kernel
+from cart.jit import entry_kernel, on_lanes
 from cart.mean_cuts import N_LANES, Lanes, choose_mean_cut
 from cart.network import NETWORK_MAX, sort_by_network
 from cart.nodes import Nodes
@@ -207,14 +207,12 @@ def test_the_best_class_cut(criterion, seed, n, n_classes, n_levels, first, step
 
 @entry_kernel
 def choose_mean(lanes, n_lanes, entries, targets, n, first, weight, total, score, table):
-    return choose_mean_cut(
-        lanes, n_lanes, entries, targets, n, first, weight, total, score, table
-    )
+    return choose_mean_cut(lanes, n_lanes, entries, targets, n, first, weight, total, score, table)
 
 
-def best_mean_cut(values, weight, wy, first, totals):
+def best_mean_cut(values, weight, wy, first, total_weight, total):
     """scikit-learn's loop over cuts: sums go on from the cut before, or come from the right."""
-    n, (total_weight, total) = len(values), totals
+    n = len(values)
     best, best_cut, behind, left_weight, left = -np.inf, -1, 0, 0.0, 0.0
     for p in range(first + 1, n - first):
         if values[p] <= values[p - 1] + np.float32(1e-7):
@@ -255,27 +253,54 @@ def test_the_best_mean_cut_to_the_bit(seed, n, n_lanes, n_levels, first, step, b
             values[: n - n // 3, column] = values[:, column].min()
     table = encode(values)
     weight, y = rng.integers(1, 4, n).astype(float), rng.normal(1e3, 1.0, n)
-    lanes, stride = Lanes.create(), n + 3
-    entries = np.empty(n_lanes * stride, np.uint64)
-    totals = weight.sum(), 0.0
-    for row in range(n):
-        totals = totals[0], totals[1] + weight[row] * y[row]
-    best = -np.inf, -1, -1
-    bar_score = bar * totals[1] ** 2 / totals[0] * (1.0 + 1e-7)
-    best = bar_score, -1
-    for column in range(n_lanes):
-        codes = table.codes[column].astype(np.uint64)
+    totals = weight.sum(), sum((weight * y).tolist())
+    bar *= totals[1] ** 2 / totals[0]  # that of a cut that explains nothing
+    lanes, entries, best = Lanes.create(), np.empty((n_lanes, n), np.uint64), (bar, -1, -1)
+    for lane, codes in enumerate(table.codes.astype(np.uint64)):
         rows = np.argsort(codes, kind="stable")
-        mine = slice(column * stride, column * stride + n)
-        entries[mine] = codes[rows] << np.uint64(32) | rows.astype(np.uint64)
-        lanes.first[column], lanes.column[column] = mine.start, column
-        score, cut = best_mean_cut(values[rows, column], weight[rows], (weight * y)[rows], first, totals)
+        entries[lane] = codes[rows] << np.uint64(32) | rows.astype(np.uint64)
+        lanes.column[lane], lanes.first[lane] = lane, lane * n
+        score, place = best_mean_cut(
+            values[rows, lane], weight[rows], (weight * y)[rows], first, *totals
+        )
         if score > best[0]:
-            best = score, column, cut
+            best = score, lane, place
+    targets = np.column_stack((weight, y))
     found = choose_mean(
-        lanes, n_lanes, entries, np.column_stack((weight, y)), n, first, *totals, bar_score, table
-    )
-    assert found[: len(best)] == best
+        lanes, n_lanes, entries.ravel(), targets, n, first, *totals, bar, table
+    )  # fmt: skip
+    assert found[:2] == best[:2]
+    assert found[1] == -1 or found[2] == best[2]
+
+
+def test_lanes_do_as_numpy_does():
+    def work(lanes, reals, numbers, words, matrix, half, two):
+        found = lanes.gather(matrix, (lanes.load(numbers) & 3) * 2 + 1)
+        mine = lanes.load(reals)
+        is_more = (found > mine) & (lanes.load(numbers) - two > 0) & (lanes.load(words) >> 60 <= 14)
+        lanes.store(reals, lanes.where(is_more, mine * found - half, (mine + 1.0) / found))
+        lanes.store(numbers, lanes.where(is_more, two, lanes.load(numbers) + two))
+        return lanes.any(is_more)
+
+    rng = np.random.default_rng(0)
+    for width in (1, 2, 8):
+        compiled, answers = on_lanes(width)(work), []
+
+        @entry_kernel
+        def kernel(*arguments):
+            return compiled(*arguments)  # noqa: B023
+
+        for _ in range(20):
+            arguments = [
+                rng.random(9), rng.integers(-9, 9, 9), rng.integers(0, 2**64, 9, np.uint64),
+                rng.random((4, 2)), 0.5, 2,
+            ]  # fmt: skip
+            expected = [np.copy(argument) for argument in arguments[:2]]
+            answers.append(work(jit.PlainLanes(width), *expected, *arguments[2:]))
+            assert kernel(*arguments) == answers[-1]
+            for found, array in zip(arguments, expected, strict=False):
+                np.testing.assert_array_equal(found, array)
+        assert len(set(answers)) == 2
 
 
 # -------------------------------------------------------------------------------------- trees
