@@ -1,6 +1,7 @@
 """How this library compiles: the only module that knows numba beyond these decorators."""
 
 import functools
+import gc
 import hashlib
 import inspect
 
@@ -25,6 +26,22 @@ if hasattr(DefaultOptions, "_nrt") or "_nrt" in inspect.getsource(DefaultOptions
 # Kernels are called by kernels; only entry kernels by Python. Doing without the wrappers for
 # Python, which unpack dozens of arrays, saves a fifth of the time of compilation.
 _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
+
+
+class _Compiler(Compiler):
+    """numba's compiler, without Python's search for garbage among all that it has to keep."""
+
+    def compile_extra(self, function):
+        is_on = gc.isenabled()
+        gc.disable()
+        try:
+            return super().compile_extra(function)
+        finally:
+            if is_on:
+                gc.enable()
+
+
+_ENTRY = {"no_cfunc_wrapper": True, "pipeline_class": _Compiler, **_OPTIONS}
 
 
 class _Part(codegen.JITCodeLibrary):
@@ -72,8 +89,25 @@ _HOOKS = ("_optimize_final_module", "_finalize_final_module", "_finalize_dynamic
 if all(hasattr(codegen.JITCodeLibrary, name) for name in _HOOKS):
     _INNER["pipeline_class"] = _PartCompiler
 
-kernel = numba.njit(**_INNER)
-inline_kernel = numba.njit(forceinline=True, **_INNER)
+
+def kernel(function, **options):
+    """Compile a kernel that kernels call.
+
+    numba would compile it anew for every constant that it is given, also for the 0 that a variable
+    begins with. So constants are passed like all other values.
+    """
+    dispatcher = numba.njit(**_INNER, **options)(function)
+    find_code = getattr(dispatcher, "get_call_template", None)  # none with NUMBA_DISABLE_JIT=1
+    if find_code is not None:
+        dispatcher.get_call_template = lambda arguments, named: find_code(
+            [types.unliteral(argument) for argument in arguments], named
+        )
+    return dispatcher
+
+
+def inline_kernel(function):
+    """Compile a kernel that becomes a part of each that calls it."""
+    return kernel(function, forceinline=True)
 
 
 class _Loader(FunctionCache):
@@ -106,9 +140,9 @@ class KernelFiles(IndexDataCacheFile):
 def entry_kernel(function):
     """Compile a kernel that Python calls, and keep it on disk where there is a place for it."""
     try:
-        dispatcher = numba.njit(cache=True, **_OPTIONS)(function)
+        dispatcher = numba.njit(cache=True, **_ENTRY)(function)
     except RuntimeError:  # no folder can be written to: every process compiles anew
-        return numba.njit(**_OPTIONS)(function)
+        return numba.njit(**_ENTRY)(function)
     # Like `_nrt`, the method that does the reading is private to numba, hence the check.
     if "_nrt" in _OPTIONS and hasattr(FunctionCache, "_load_overload"):
         cache = getattr(dispatcher, "_cache", None)  # none with NUMBA_DISABLE_JIT=1
