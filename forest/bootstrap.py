@@ -9,7 +9,7 @@ from warnings import warn
 import numpy as np
 from sklearn.utils.random import sample_without_replacement
 
-from forest.stream import counts_below
+from cart.stream import counts_below
 
 # Share of the rows that are drawn without replacement where nothing is said.
 WITHOUT_REPLACEMENT = 0.632
@@ -109,7 +109,7 @@ class Bootstrap(Draws):
     def counts(self, i):
         """How often each row is in bag for tree i; see `Draws.counts`."""
         if self.is_uniform:
-            return counts_below(self.seeds[i], self.n_samples, self.n_draws)
+            return counts_below(self.seeds[i : i + 1], self.n_samples, self.n_draws)[0]
         return super().counts(i)
 
     def draws(self, tree):

@@ -10,7 +10,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from cart.draw import DRAW_SEED_MAX
 from cart.grower import Grower
-from forest.stream import first_draws
+from cart.stream import first_draws
 
 # Batches per worker: enough that none idles for long when trees differ in size.
 _BATCHES_PER_WORKER = 4
