@@ -11,6 +11,7 @@ import numpy as np
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.packed import pack
+from cart.stream import first_draws
 from cart.traverse import sum_of_values
 
 MODELS = {
@@ -26,6 +27,7 @@ def main():
     begin = perf_counter()
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 4)).astype(np.float32), rng.integers(0, 2, 30)
+    first_draws(y, 2)
     for name, model in MODELS.items():
         start = perf_counter()
         tree = model.fit(X, y).tree_

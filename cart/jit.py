@@ -1,15 +1,24 @@
 """How this library compiles: the only module that knows numba beyond these decorators."""
 
 import functools
+import gc
 import hashlib
 import inspect
+import os
+from contextlib import suppress
 
 import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils, codegen
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+    InTreeCacheLocator,
+    UserProvidedCacheLocator,
+)
 from numba.core.compiler import Compiler
 from numba.core.options import DefaultOptions
 from numba.extending import intrinsic, overload
@@ -26,6 +35,22 @@ if hasattr(DefaultOptions, "_nrt") or "_nrt" in inspect.getsource(DefaultOptions
 # Kernels are called by kernels; only entry kernels by Python. Doing without the wrappers for
 # Python, which unpack dozens of arrays, saves a fifth of the time of compilation.
 _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
+
+
+class _Compiler(Compiler):
+    """numba's compiler, without Python's search for garbage among all that it has to keep."""
+
+    def compile_extra(self, function):
+        is_on = gc.isenabled()
+        gc.disable()
+        try:
+            return super().compile_extra(function)
+        finally:
+            if is_on:
+                gc.enable()
+
+
+_ENTRY = {"no_cfunc_wrapper": True, "pipeline_class": _Compiler, **_OPTIONS}
 
 
 class _Part(codegen.JITCodeLibrary):
@@ -73,21 +98,39 @@ _HOOKS = ("_optimize_final_module", "_finalize_final_module", "_finalize_dynamic
 if all(hasattr(codegen.JITCodeLibrary, name) for name in _HOOKS):
     _INNER["pipeline_class"] = _PartCompiler
 
-kernel = numba.njit(**_INNER)
-inline_kernel = numba.njit(forceinline=True, **_INNER)
 
+def kernel(function, **options):
+    """Compile a kernel that kernels call.
 
-class _Loader(FunctionCache):
-    """numba's cache, which reads a kernel without preparing to compile.
-
-    To read one, numba first installs all that it knows about compiling, in every process. Kernels
-    without reference counting need none of it, and where one has to be compiled after all, the
-    compiler installs it itself.
+    numba would compile it anew for every constant that it is given, also for the 0 that a variable
+    begins with. So constants are passed like all other values.
     """
+    dispatcher = numba.njit(**_INNER, **options)(function)
+    find_code = getattr(dispatcher, "get_call_template", None)  # none with NUMBA_DISABLE_JIT=1
+    if find_code is not None:
+        dispatcher.get_call_template = lambda arguments, named: find_code(
+            [types.unliteral(argument) for argument in arguments], named
+        )
+    return dispatcher
 
-    def load_overload(self, sig, target_context):
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
+
+def inline_kernel(function):
+    """Compile a kernel that becomes a part of each that calls it."""
+    return kernel(function, forceinline=True)
+
+
+class _ReadOnly(InTreeCacheLocator):
+    """The folder beside the sources, where there is none that can be written to."""
+
+    @classmethod
+    def from_function(cls, py_func, py_file):
+        return cls(py_func, py_file) if os.path.exists(py_file) else None
+
+
+class _Place(CompileResultCacheImpl):
+    """Where numba keeps a kernel, or would keep it."""
+
+    _locator_classes = [*getattr(CompileResultCacheImpl, "_locator_classes", ()), _ReadOnly]
 
 
 class KernelFiles(IndexDataCacheFile):
@@ -95,7 +138,26 @@ class KernelFiles(IndexDataCacheFile):
 
     numba numbers them: two processes that compile at the same time may give one number to two
     files, and then one of them is read in the place of the other.
+
+    Parameters
+    ----------
+    folder, name, stamp : str, str, object
+        numba's.
+    also : sequence of str
+        Folders to read from as well, which cannot be written to.
     """
+
+    def __init__(self, folder, name, stamp, also=()):
+        super().__init__(folder, name, stamp)
+        self._also = [IndexDataCacheFile(other, name, stamp) for other in also]
+
+    def load(self, key):
+        found = super().load(key)
+        for files in self._also:
+            if found is None:
+                with suppress(OSError):
+                    found = files.load(key)
+        return found
 
     def save(self, key, data):
         name = hashlib.sha256(repr((key, self._source_stamp)).encode()).hexdigest()[:16]
@@ -104,18 +166,50 @@ class KernelFiles(IndexDataCacheFile):
         self._save_index({**self._load_index(), key: name})
 
 
+class _Cache(FunctionCache):
+    """numba's cache, which reads a kernel without preparing to compile, and from folders, too, that
+    it cannot write to: of an image, or of an installed package.
+
+    To read one, numba first installs all that it knows about compiling, in every process. Kernels
+    without reference counting need none of it, and where one has to be compiled after all, the
+    compiler installs it itself.
+    """
+
+    _impl_class = _Place
+
+    def __init__(self, function):
+        super().__init__(function)
+        file = inspect.getfile(function)
+        kinds = [UserProvidedCacheLocator] if numba.config.CACHE_DIR else []
+        folders = [kind(function, file).get_cache_path() for kind in (*kinds, InTreeCacheLocator)]
+        if self.cache_path in folders:  # those before it were refused
+            folders = folders[: folders.index(self.cache_path)]
+        name, stamp = self._impl.filename_base, self._impl.locator.get_source_stamp()
+        self._cache_file = KernelFiles(self.cache_path, name, stamp, folders)
+
+    def load_overload(self, sig, target_context):
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+    def save_overload(self, sig, data):
+        with suppress(OSError):  # what cannot be kept is compiled anew by the next process
+            super().save_overload(sig, data)
+
+
+# Like `_nrt`, what these build on is private to numba, hence the check.
+_READING = ("_load_overload", "_guard_against_spurious_io_errors")
+_OWN_CACHE = "_nrt" in _OPTIONS and all(hasattr(FunctionCache, name) for name in _READING)
+
+
 def entry_kernel(function):
     """Compile a kernel that Python calls, and keep it on disk where there is a place for it."""
-    try:
-        dispatcher = numba.njit(cache=True, **_OPTIONS)(function)
-    except RuntimeError:  # no folder can be written to: every process compiles anew
-        return numba.njit(**_OPTIONS)(function)
-    # Like `_nrt`, the method that does the reading is private to numba, hence the check.
-    if "_nrt" in _OPTIONS and hasattr(FunctionCache, "_load_overload"):
-        cache = getattr(dispatcher, "_cache", None)  # none with NUMBA_DISABLE_JIT=1
-        if isinstance(cache, FunctionCache):
-            cache.__class__ = _Loader
-            cache._cache_file.__class__ = KernelFiles
+    dispatcher = numba.njit(**_ENTRY)(function)
+    if not numba.config.DISABLE_JIT:
+        with suppress(RuntimeError):  # no place at all: every process compiles anew
+            if _OWN_CACHE and hasattr(dispatcher, "_cache"):
+                dispatcher._cache = _Cache(function)
+            else:
+                dispatcher.enable_caching()
     return dispatcher
 
 

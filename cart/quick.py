@@ -5,7 +5,7 @@ is one output, and nothing but numbers of samples, depth and impurity limits a s
 """
 
 from abc import ABC, abstractmethod
-from itertools import pairwise
+from itertools import pairwise, starmap
 from typing import NamedTuple
 
 import numpy as np
@@ -179,9 +179,8 @@ class Quick(ABC):
         first_node = np.zeros(len(weights) + 1, np.int64)
         self._grow(weights, np.asarray(seeds, np.int64), first_node)
         grown = [array[: first_node[-1]].copy() for array in self._nodes]
-        return [
-            Nodes(*(array[first:end] for array in grown)) for first, end in pairwise(first_node)
-        ]
+        parts = starmap(slice, pairwise(first_node.tolist()))
+        return [Nodes._make([array[part] for array in grown]) for part in parts]
 
     def _accepts(self, weights):
         return True

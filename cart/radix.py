@@ -48,7 +48,7 @@ def _sort_by_radix(keys, n, shift, lowest, highest, spare, counts):
     source, target = keys, spare
     digit = 0
     while digit < n_digits:  # two digits are counted at once
-        next_shift = min(shift + bits, np.uint32(31))
+        next_shift = np.uint32(min(shift + bits, 31))
         for d in range(size):
             lower[d] = 0
             upper[d] = 0
@@ -61,7 +61,7 @@ def _sort_by_radix(keys, n, shift, lowest, highest, spare, counts):
         if digit + 1 < n_digits:
             _sort_by_digit(source, n, base, next_shift, mask, upper, target)
             source, target = target, source
-        shift = next_shift + bits
+        shift = np.uint32(next_shift + bits)
         digit += 2
     return n_digits % 2
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from cart.floats import ordered
 from cart.jit import entry_kernel, kernel
-from cart.order import CODE_SHIFT, N_COUNTS, record_of, sort_keys
+from cart.order import CODE_SHIFT, N_COUNTS, record_of, sort_by_radix
 
 # The code of a missing value.
 MISSING = np.uint32(0xFFFFFFFF)
@@ -125,7 +125,7 @@ def _rank_values(values, bits, codes, levels, keys, spare, counts):
             i = record_of(keys[j])
             code = ordered(np.uint64(bits[i]), 8 * bits.itemsize) >> np.uint64(32 * half)
             keys[j] = code << CODE_SHIFT | np.uint64(i)
-        sort_keys(keys, n, 32, counts, spare)
+        sort_by_radix(keys, n, 32, counts, spare)
     n_levels = 0
     for j in range(n):
         i = record_of(keys[j])

@@ -35,13 +35,17 @@ def encode_labels(y):
     ValueError
         If y holds continuous numbers.
     """
-    check_classification_targets(y)
+    is_plain = y.ndim == 1 and y.dtype.kind in "biu"
+    if not is_plain:
+        check_classification_targets(y)
     columns = y.reshape(len(y), -1)
     codes = np.empty(columns.shape)
     labels = []
     for k in range(columns.shape[1]):
         labels_k, codes[:, k] = np.unique(columns[:, k], return_inverse=True)
         labels.append(labels_k)
+    if is_plain and 2 * len(labels[0]) > len(y):  # it warns of that; to ask takes as long as trees
+        check_classification_targets(y)
     return Target(codes, labels)
 
 

@@ -34,7 +34,7 @@ class Layout(NamedTuple):
 
 @inline_kernel
 def code_of_key(key, layout):
-    return key >> layout.low_bits
+    return np.uint32(key >> layout.low_bits)
 
 
 @inline_kernel

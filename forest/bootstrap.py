@@ -9,7 +9,7 @@ from warnings import warn
 import numpy as np
 from sklearn.utils.random import sample_without_replacement
 
-from forest.stream import counts_below
+from cart.stream import counts_below
 
 # Share of the rows that are drawn without replacement where nothing is said.
 WITHOUT_REPLACEMENT = 0.632
@@ -108,9 +108,13 @@ class Bootstrap(Draws):
 
     def counts(self, i):
         """How often each row is in bag for tree i; see `Draws.counts`."""
+        return self.counts_of([i])[0]
+
+    def counts_of(self, trees):
+        """`counts` of each of some trees."""
         if self.is_uniform:
-            return counts_below(self.seeds[i], self.n_samples, self.n_draws)
-        return super().counts(i)
+            return counts_below(self.seeds[trees], self.n_samples, self.n_draws)
+        return [super(Bootstrap, self).counts(i) for i in trees]
 
     def draws(self, tree):
         """Rows drawn for a tree, in the order of the draws.

@@ -358,22 +358,22 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
             *(example.holding(tree, s) for tree, s in zip(trees, seeds, strict=True) if tree),
         ]
 
-    def _new_seeds(self, old_trees):
+    def _new_seeds(self, old_trees, n_at_once):
         """Seeds of further trees: those that one fit of all trees would have, in its order. First
-        come those that an interrupt has left out."""
+        come those that an interrupt has left out. They are drawn `n_at_once`."""
         random_state = check_random_state(self.random_state)
         known = {tree.random_state for tree in old_trees}
-        first = [random_state.randint(DRAW_SEED_MAX) for _ in old_trees]
+        first = random_state.randint(DRAW_SEED_MAX, size=len(old_trees)).tolist()
         if not known.isdisjoint(first):
             yield from (seed for seed in first if seed not in known)
         while True:
-            seed = random_state.randint(DRAW_SEED_MAX)
-            if seed not in known:
-                yield seed
+            drawn = random_state.randint(DRAW_SEED_MAX, size=n_at_once).tolist()
+            yield from (seed for seed in drawn if seed not in known)
 
     def _grow_as_many(self, grow, old_trees):
         """As many new trees as `n_estimators` says, None for those an interrupt left out."""
-        seeds = list(islice(self._new_seeds(old_trees), self.n_estimators - len(old_trees)))
+        n_new = self.n_estimators - len(old_trees)
+        seeds = list(islice(self._new_seeds(old_trees, n_new), n_new))
         try:
             with Watch(len(seeds), "tree", self.verbose, self.callback) as watch:
                 return grow(seeds, watch), seeds
@@ -398,7 +398,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         budget = Budget(self.max_time, self.max_memory, kept)
         with Watch(None, "tree", self.verbose, self.callback) as watch:
             trees, seeds, self.stability_ = grow_enough(
-                partial(grow, watch=watch), ask, self._new_seeds(old_trees), judge, budget
+                partial(grow, watch=watch), ask, self._new_seeds(old_trees, 1), judge, budget
             )
         if not self.stability_.is_stable:
             what = "loss" if not self.stability_.is_loss_settled else "order of the importances"
@@ -429,14 +429,16 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         return trees
 
     def _weigh(self, seeds, codes):
-        """The function that gives the weight of every row in the i-th new tree."""
+        """The function that gives the weight of every row in new trees, by their numbers."""
         if not self.bootstrap:
             weight = 1.0 if self._row_weight is None else self._row_weight
-            return lambda i: weight
+            return lambda numbers: [weight] * len(numbers)
         bootstrap = self._plan.of_trees(seeds)
         if self.class_weight == "balanced_subsample":
-            return lambda i: balance_subsample(bootstrap.counts(i), bootstrap.draws(i), codes)
-        return bootstrap.counts
+            return lambda numbers: [
+                balance_subsample(bootstrap.counts(i), bootstrap.draws(i), codes) for i in numbers
+            ]
+        return bootstrap.counts_of
 
     def _empty_tree(self, target):
         """A tree estimator with all that the trees of this forest have in common."""

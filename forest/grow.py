@@ -10,9 +10,10 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from cart.draw import DRAW_SEED_MAX
 from cart.grower import Grower
-from forest.stream import first_draws
+from cart.stream import first_draws
 
-# Batches per worker: enough that none idles for long when trees differ in size.
+# Batches per worker, where there are several: enough that none idles for long when trees differ
+# in size.
 _BATCHES_PER_WORKER = 4
 # Trees on more rows may take so long that one thread, too, leaves the main one free to be
 # interrupted: Python hears of a signal between two kernels only.
@@ -87,7 +88,7 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None):
     seeds : sequence of int
         A tree's `random_state`.
     weigh : callable
-        `weigh(i)` is the weight of every row in tree i, (n_samples,) or a scalar.
+        `weigh(numbers)`: the weight of every row in each of these trees, (n_samples,) or a scalar.
     n_jobs : int or None
         joblib's.
     watch : forest.progress.Watch, optional
@@ -103,9 +104,8 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None):
         By Ctrl-C. Threads finish the trees that they are at, and stop.
     """
     n_workers = effective_n_jobs(n_jobs)
-    batches = np.array_split(
-        np.arange(len(seeds)), min(len(seeds), _BATCHES_PER_WORKER * n_workers)
-    )
+    n_batches = _BATCHES_PER_WORKER * n_workers if n_workers > 1 else 1
+    batches = np.array_split(np.arange(len(seeds)), min(len(seeds), n_batches))
     job, shop = Job(table, codes, plan, seeds, weigh), _Shop(len(seeds), watch)
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
     is_shared = shares_memory()
@@ -174,6 +174,5 @@ def grow_each(job, numbers):
     grower = Grower(job.table, job.codes, job.plan)
     numbers = iter(numbers)
     while some := list(islice(numbers, grower.n_at_once)):
-        weights = [job.weigh(i) for i in some]
-        seeds = first_draws(np.asarray([job.seeds[i] for i in some]), DRAW_SEED_MAX)
-        yield from zip(some, grower.grow(weights, seeds), strict=True)
+        seeds = first_draws([job.seeds[i] for i in some], DRAW_SEED_MAX)
+        yield from zip(some, grower.grow(job.weigh(some), seeds), strict=True)

@@ -126,13 +126,16 @@ class Refit:
         """
         drawn = {}
 
-        def weigh(i):
-            weight, drawn[i] = self._draw(i)
-            return weight
+        def weigh(some):
+            weights = []
+            for i in some:
+                weight, drawn[i] = self._draw(i)
+                weights.append(weight)
+            return weights
 
         if len(columns) == 0 and self.trees is not None:
             for i in numbers:
-                weigh(i)
+                weigh([i])
                 yield self.trees[i], drawn.pop(i)
             return
         training, n_features = self.training, self.judged.X.shape[1]

@@ -1,5 +1,6 @@
 """Kernels that are read from the disk do what freshly compiled ones do."""
 
+import os
 import subprocess
 import sys
 
@@ -55,12 +56,12 @@ def test_a_process_that_compiles_nothing():
     assert read == fresh
 
 
-# Every kernel of cart that a process has used, and for which types.
+# Every kernel of cart and forest that a process has used, and for which types.
 LIST_KERNELS = """
 import sys
 from numba.core.caching import FunctionCache
 from numba.core.dispatcher import Dispatcher
-modules = [m for name, m in sys.modules.items() if name.split(".")[0] == "cart"]
+modules = [m for name, m in sys.modules.items() if name.split(".")[0] in ("cart", "forest")]
 kernels = {k for m in modules for k in vars(m).values() if isinstance(k, Dispatcher)}
 for kernel in {k for k in kernels if isinstance(k._cache, FunctionCache)}:  # not parts of others
     for signature in kernel.stats.cache_hits | kernel.stats.cache_misses:
@@ -108,6 +109,42 @@ print(encode(np.eye(3, dtype=np.float32)).codes.sum())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "3", done.stderr
+
+
+# Whatever opens a file to write to it finds that it cannot, whoever runs the tests.
+READ_ONLY = """
+import errno, os, sys
+def refuse(event, args):
+    if event == "os.mkdir" or event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR):
+        raise OSError(errno.EROFS, "Read-only file system")
+sys.addaudithook(refuse)
+"""
+RANK = """
+import warnings
+warnings.simplefilter("error")
+import numpy as np
+from cart import rank
+from cart.table import encode
+for kind in {kinds}:
+    print(encode(np.eye(3, dtype=kind)).codes.sum())
+    print(sum(rank._rank_one.stats.cache_misses.values()))
+"""
+
+
+def test_a_filled_folder_that_cannot_be_written_to(tmp_path):
+    """What is there is read; what is not is compiled, and forgotten."""
+
+    def run(program):
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", program], capture_output=True, text=True,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        )  # fmt: skip
+        return done.stdout.split(), done.stderr
+
+    assert run(RANK.format(kinds="('f4',)")) == (["3", "1"], "")
+    kept = sorted(tmp_path.rglob("*"))
+    assert run(READ_ONLY + RANK.format(kinds="('f4', 'f8')")) == (["3", "0", "3", "1"], "")
+    assert sorted(tmp_path.rglob("*")) == kept
 
 
 def keep_at_the_same_time(kind, folder):

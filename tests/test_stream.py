@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from forest.stream import counts_below, first_draws
+from cart.stream import counts_below, first_draws
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -16,9 +16,15 @@ seeds = st.integers(0, 2**32 - 1)
 @example(7, 2**11 + 1, 2000)  # half of them are: the state is made anew several times
 def test_counts(seed, high, n_draws):
     drawn = np.random.RandomState(seed).randint(0, high, n_draws)
-    counts = counts_below(seed, high, n_draws)
+    (counts,) = counts_below(np.array([seed]), high, n_draws)
     np.testing.assert_array_equal(counts, np.bincount(drawn, minlength=high))
     assert counts.dtype == np.int64
+
+
+def test_counts_of_many():
+    seeds = np.arange(5)
+    each = [counts_below(seeds[i : i + 1], 100, 90)[0] for i in seeds]
+    np.testing.assert_array_equal(counts_below(seeds, 100, 90), each)
 
 
 @pytest.mark.parametrize("high", [1, 2, 3, 1000, 2**31 - 1, 2**31, 2**32 - 1, 2**32])

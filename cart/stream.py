@@ -17,33 +17,35 @@ def first_draws(seeds, high):
 
     Parameters
     ----------
-    seeds : ndarray of shape (n_seeds,), int64, from 0 to 2**32 - 1
+    seeds : array-like of shape (n_seeds,), int, from 0 to 2**32 - 1
     high : int, from 1 to 2**32
 
     Returns
     -------
     ndarray of shape (n_seeds,), int64
     """
-    drawn = np.empty(len(seeds), np.int64)
-    _draw_first(seeds, high, np.empty(_LENGTH, np.uint32), drawn)
+    seeds = np.array(seeds, np.int64)
+    drawn = np.empty_like(seeds)
+    _draw(seeds, high, 1, np.empty(_LENGTH, np.uint32), drawn, np.empty((len(seeds), 0), np.int64))
     return drawn
 
 
-def counts_below(seed, high, n_draws):
-    """How often each number is among `RandomState(seed).randint(0, high, n_draws)`.
+def counts_below(seeds, high, n_draws):
+    """How often each number is among `RandomState(seed).randint(0, high, n_draws)`, for each seed.
 
     Parameters
     ----------
-    seed : int, from 0 to 2**32 - 1
+    seeds : array-like of shape (n_seeds,), int, from 0 to 2**32 - 1
     high : int, from 1 to 2**32
     n_draws : int
 
     Returns
     -------
-    ndarray of shape (high,), int64
+    ndarray of shape (n_seeds, high), int64
     """
-    counts = np.zeros(high, np.int64)
-    _count(int(seed), n_draws, np.empty(_LENGTH, np.uint32), counts)
+    seeds = np.array(seeds, np.int64)
+    counts = np.zeros((len(seeds), high), np.int64)
+    _draw(seeds, high, n_draws, np.empty(_LENGTH, np.uint32), np.empty_like(seeds), counts)
     return counts
 
 
@@ -91,17 +93,14 @@ def _mask_of(last):
 
 
 @entry_kernel
-def _draw_first(seeds, high, state, drawn):
+def _draw(seeds, high, n_draws, state, drawn, counts):
+    """Draw from each stream: `drawn` gets the last number, `counts` all if it has room for them."""
     last = np.uint64(high - 1)
-    for i in range(seeds.shape[0]):
-        drawn[i] = _next_below(state, _begin(state, seeds[i]), last, _mask_of(last))[0]
-
-
-@entry_kernel
-def _count(seed, n_draws, state, counts):
-    last = np.uint64(counts.shape[0] - 1)
     mask = _mask_of(last)
-    at = _begin(state, seed)
-    for _ in range(n_draws):
-        drawn, at = _next_below(state, at, last, mask)
-        counts[drawn] += 1
+    for i in range(seeds.shape[0]):
+        at = _begin(state, seeds[i])
+        for _ in range(n_draws):
+            number, at = _next_below(state, at, last, mask)
+            drawn[i] = number
+            if counts.shape[1] > 0:
+                counts[i, number] += 1
