@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.along import code_at, row_at
+from cart.along import N_PLACES, code_at, row_at
 from cart.jit import inline_kernel, kernel, on_lanes
 from cart.order import CODE_SHIFT, RECORD
 from cart.table import same_value
 
 WEIGHT, Y = range(2)  # columns of `targets`
-N_LANES = 8
+N_LANES = N_PLACES
 _NARROW = 2  # of few features
 
 
@@ -117,14 +117,14 @@ def _searching(width):
 
     @kernel
     def search(lanes, entries, targets, n, first, weight, total, table):
-        first_entry, entry, step, behind = lanes.first, lanes.entry, lanes.step, lanes.behind
+        first_at, entry, step, behind = lanes.first, lanes.entry, lanes.step, lanes.behind
         left_weight, left_sum = lanes.left_weight, lanes.left_sum
         reach, score, best, place = lanes.reach, lanes.score, lanes.best, lanes.place
         for i in range(n - 1 - first):
             n_left = i + 1
             n_right = n - n_left
             may_sum_from_right = take(
-                entries, targets, n_left, n_right, first_entry, entry, step, behind, left_weight,
+                entries, targets, n_left, n_right, first_at, entry, step, behind, left_weight,
                 left_sum,
             )  # fmt: skip
             if i < first:
