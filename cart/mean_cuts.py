@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.along import N_PLACES, code_at, row_at
-from cart.jit import inline_kernel, kernel, on_lanes
+from cart.jit import inline_kernel, kernel
 from cart.order import CODE_SHIFT, RECORD
 from cart.table import same_value
+from cart.vectors import on_lanes
 
 WEIGHT, Y = range(2)  # columns of `targets`
 N_LANES = N_PLACES

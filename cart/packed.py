@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.floats import ordinal_of
-from cart.jit import dispatch, entry_kernel, inline_kernel, prefetch
+from cart.jit import dispatch, entry_kernel, inline_kernel
 from cart.nodes import LEAF
+from cart.vectors import prefetch
 
 SINGLE = np.dtype(np.float32)
 MISSING_LEFT = np.uint32(1 << 31)

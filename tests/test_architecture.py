@@ -68,9 +68,16 @@ def test_trees_and_forests_are_our_own(path):
 
 
 @EACH_SOURCE
-def test_only_jit_knows_numba(path):
-    if path.relative_to(ROOT).as_posix() != "cart/jit.py":
-        assert not any(starts_with(name, "numba") for name in imported(path))
+def test_three_modules_know_numba(path):
+    """How kernels are compiled, where they are kept, and what instructions they may ask for."""
+    if path.relative_to(ROOT).as_posix() not in (
+        "cart/jit.py",
+        "cart/kernel_cache.py",
+        "cart/vectors.py",
+    ):
+        for name in imported(path):
+            assert not starts_with(name, "numba"), name
+            assert not starts_with(name, "llvmlite"), name
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import sys
 
 from numba.core.caching import IndexDataCacheFile
 
-from cart.jit import KernelFiles
+from cart.kernel_cache import KernelFiles
 
 PROGRAM = """
 import numpy as np, scipy.sparse

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cart import DecisionTreeClassifier, DecisionTreeRegressor, criteria, jit
+from cart import DecisionTreeClassifier, DecisionTreeRegressor, criteria
 from cart.class_cuts import (
     EntropyCuts,
     GiniCuts,
@@ -16,7 +16,7 @@ from cart.class_cuts import (
     choose_cut,
 )
 from cart.grower import Grower
-from cart.jit import entry_kernel, on_lanes
+from cart.jit import entry_kernel
 from cart.mean_cuts import N_LANES, Lanes, choose_mean_cut
 from cart.network import NETWORK_MAX, sort_by_network
 from cart.nodes import Nodes
@@ -25,6 +25,7 @@ from cart.quick_classes import NEAR, QuickClasses
 from cart.quick_means import QuickMeans
 from cart.radix import N_DIGITS, ROOM, sort_short_keys
 from cart.table import encode
+from cart.vectors import PlainLanes, on_lanes
 from cart.words import Layout, divide_words, write_words
 
 seeds = st.integers(0, 2**32 - 1)
@@ -296,7 +297,7 @@ def test_lanes_do_as_numpy_does():
                 rng.random((4, 2)), 0.5, 2,
             ]  # fmt: skip
             expected = [np.copy(argument) for argument in arguments[:2]]
-            answers.append(work(jit.PlainLanes(width), *expected, *arguments[2:]))
+            answers.append(work(PlainLanes(width), *expected, *arguments[2:]))
             assert kernel(*arguments) == answers[-1]
             for found, array in zip(arguments, expected, strict=False):
                 np.testing.assert_array_equal(found, array)

@@ -1,0 +1,264 @@
+"""What loops do not become by themselves: instructions on vectors, and prefetching."""
+
+import functools
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from cart.jit import inline_kernel
+
+
+@intrinsic
+def _prefetch(typing_context, values, at):
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        number, byte = ir.IntType(32), ir.IntType(8).as_pointer()
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
+        builder.call(function, [place, number(0), number(3), number(1)])  # to read, keep, data
+        return context.get_dummy_value()
+
+    return types.void(values, at), generate
+
+
+@inline_kernel
+def prefetch(values, at):
+    """Have the line of `values` in which its item number `at` lies brought into the cache."""
+    _prefetch(values, at)
+
+
+if numba.config.DISABLE_JIT:
+
+    def prefetch(values, at):
+        """Nothing: there is no telling where Python looks."""
+
+
+class PlainLanes:
+    """What a function decorated with `on_lanes` may do, in plain NumPy.
+
+    Its values are vectors of `n` items, or numbers; they know the operators of arrays.
+    """
+
+    def __init__(self, n):
+        self.n = n
+
+    def load(self, array):
+        """The first n items of an array."""
+        return array[: self.n].copy()
+
+    def store(self, array, values):
+        """Make them its first n items."""
+        array[: self.n] = values
+
+    def gather(self, array, places):
+        """The items at these places of an array, which counts as flat."""
+        return array.ravel()[places]
+
+    def where(self, condition, values, others):
+        return np.where(condition, values, others)
+
+    def any(self, condition):
+        return bool(np.any(condition))
+
+
+class _CompiledLanes(PlainLanes):
+    """The same as LLVM's instructions on vectors."""
+
+    def __init__(self, n, context, builder):
+        super().__init__(n)
+        self.builder = builder
+        self._context = context
+
+    def argument(self, kind, value):
+        """An argument of the function: the data of an array, or a number."""
+        if isinstance(kind, types.Array):
+            return self._context.make_array(kind)(self._context, self.builder, value).data
+        number = types.float64 if isinstance(kind, types.Float) else types.int64
+        return self.spread(self._context.cast(self.builder, value, kind, number))
+
+    def spread(self, number):
+        """A vector of one number."""
+        vector = ir.Constant(ir.VectorType(number.type, self.n), ir.Undefined)
+        for k in range(self.n):
+            vector = self.builder.insert_element(vector, number, ir.IntType(32)(k))
+        return _Vector(self, vector)
+
+    def load(self, array):
+        return _Vector(self, self.builder.load(self._vector_at(array), align=8))
+
+    def store(self, array, values):
+        self.builder.store(values.value, self._vector_at(array), align=8)
+
+    def _vector_at(self, array):
+        kind = ir.VectorType(array.type.pointee, self.n)
+        return self.builder.bitcast(array, kind.as_pointer())
+
+    def gather(self, array, places):
+        builder, kind = self.builder, ir.VectorType(array.type.pointee, self.n)
+        n_bytes = self._context.get_abi_sizeof(kind.element)
+        start = self.spread(builder.ptrtoint(array, ir.IntType(64)))
+        pointers = ir.VectorType(array.type, self.n)
+        addresses = builder.inttoptr((start + places * n_bytes).value, pointers)
+        mask = ir.VectorType(ir.IntType(1), self.n)
+        letter = "f" if isinstance(kind.element, ir.DoubleType) else "i"
+        name = f"llvm.masked.gather.v{self.n}{letter}64.v{self.n}p0"
+        how = ir.FunctionType(kind, [pointers, ir.IntType(32), mask, kind])
+        function = cgutils.get_or_insert_function(builder.module, how, name)
+        everywhere, nothing = ir.Constant(mask, [True] * self.n), ir.Constant(kind, ir.Undefined)
+        found = builder.call(function, [addresses, ir.IntType(32)(8), everywhere, nothing])
+        return _Vector(self, found)
+
+    def where(self, condition, values, others):
+        chosen = self.builder.select(condition.value, values.value, others.value)
+        return _Vector(self, chosen)
+
+    def any(self, condition):
+        bits = self.builder.bitcast(condition.value, ir.IntType(self.n))
+        return self.builder.icmp_unsigned("!=", bits, bits.type(0))
+
+
+class _Vector:
+    """A vector of numbers, of which every operation is an instruction of LLVM."""
+
+    def __init__(self, lanes, value):
+        self.lanes = lanes
+        self.value = value
+
+    def _with(self, other, of_reals, of_numbers, *how):
+        kind = self.value.type
+        if not isinstance(other, _Vector):
+            other = _Vector(self.lanes, ir.Constant(kind, [kind.element(other)] * kind.count))
+        write = of_reals if isinstance(kind.element, ir.DoubleType) else of_numbers
+        write = getattr(self.lanes.builder, write)
+        return _Vector(self.lanes, write(*how, self.value, other.value))
+
+    def __add__(self, other):
+        return self._with(other, "fadd", "add")
+
+    def __sub__(self, other):
+        return self._with(other, "fsub", "sub")
+
+    def __mul__(self, other):
+        return self._with(other, "fmul", "mul")
+
+    def __truediv__(self, other):
+        return self._with(other, "fdiv", "sdiv")
+
+    def __rshift__(self, other):
+        return self._with(other, None, "lshr")
+
+    def __and__(self, other):
+        return self._with(other, None, "and_")
+
+    def __gt__(self, other):
+        return self._with(other, "fcmp_ordered", "icmp_signed", ">")
+
+    def __le__(self, other):
+        return self._with(other, "fcmp_ordered", "icmp_signed", "<=")
+
+
+def on_lanes(n):
+    """Compile a function of kernels as instructions on vectors, lane beside lane.
+
+    The compiler makes vectors of loops only where it can prove that nothing overlaps, and where
+    nothing is looked up.
+
+    Parameters
+    ----------
+    n : int
+        Width of the vectors.
+
+    Returns
+    -------
+    decorator
+        Of a `function(lanes, *arguments)` without branches that does its work by `lanes`, a
+        `PlainLanes`. Arguments are contiguous arrays of 64-bit items, and numbers, which arrive as
+        vectors. It returns `lanes.any(condition)`. Kernels call it as `function(*arguments)`.
+    """
+
+    def decorate(function):
+        if numba.config.DISABLE_JIT:
+            return functools.partial(function, PlainLanes(n))
+
+        @intrinsic
+        def compiled(typing_context, *arguments):
+            def generate(context, builder, signature, values):
+                lanes = _CompiledLanes(n, context, builder)
+                kinds, values = signature.args[0].types, cgutils.unpack_tuple(builder, values[0])
+                return function(lanes, *map(lanes.argument, kinds, values))
+
+            return types.boolean(types.StarArgTuple(arguments)), generate
+
+        return compiled
+
+    return decorate
+
+
+def sorting_network(n, widths):
+    """Compile stages of Batcher's bitonic sort of n words, which stay in vector registers.
+
+    Parameters
+    ----------
+    n : int
+        A power of two.
+    widths : sequence of int
+        Runs of that many words, already sorted when they were bitonic, become sorted: ascending
+        and descending in turn, the last width ascending.
+
+    Returns
+    -------
+    callable
+        For kernels: `network(keys, first)` sorts keys[first:first + n], an array of uint32.
+    """
+    stages = []
+    for width in widths:
+        distance = width // 2
+        while distance >= 1:
+            stages.append((distance, width))
+            distance //= 2
+    if numba.config.DISABLE_JIT:
+        return functools.partial(_run_stages, n, stages)
+    words = ir.VectorType(ir.IntType(32), n)
+    indices = ir.VectorType(ir.IntType(32), n)
+
+    @intrinsic
+    def network(typing_context, keys, first):
+        def generate(context, builder, signature, arguments):
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            place = builder.bitcast(builder.gep(data, [arguments[1]]), words.as_pointer())
+            mine = builder.load(place, align=4)
+            for distance, width in stages:
+                partners = ir.Constant(indices, [i ^ distance for i in range(n)])
+                other = builder.shuffle_vector(mine, mine, partners)
+                is_less = builder.icmp_unsigned("<", mine, other)
+                low = builder.select(is_less, mine, other)
+                high = builder.select(is_less, other, mine)
+                chosen = [i if takes_low(i, distance, width) else n + i for i in range(n)]
+                mine = builder.shuffle_vector(low, high, ir.Constant(indices, chosen))
+            builder.store(mine, place, align=4)
+            return context.get_dummy_value()
+
+        return types.void(keys, first), generate
+
+    return network
+
+
+def takes_low(i, distance, width):
+    """Does place i take the lower of the words at i and i ^ distance?"""
+    return ((i & distance) == 0) == ((i & width) == 0)
+
+
+def _run_stages(n, stages, keys, first):
+    for distance, width in stages:
+        for i in range(n):
+            j = i ^ distance
+            if i < j:
+                low, high = sorted((keys[first + i], keys[first + j]))
+                if not takes_low(i, distance, width):
+                    low, high = high, low
+                keys[first + i], keys[first + j] = low, high
