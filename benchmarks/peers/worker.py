@@ -5,7 +5,6 @@ This file runs in the environments of the peers: it needs numpy and what `models
 
 import json
 import pickle
-import resource
 import sys
 from pathlib import Path
 from time import perf_counter
@@ -57,11 +56,13 @@ def measure(library, task, params, n_jobs, data, keep_trees=0):
     except models.Unsupported as reason:
         return {"unsupported": str(reason)}
     _warm(create(n_estimators=N_TREES_TO_WARM), task, X, y)
-    before = _resident()
+    # Forget the highest memory: it is the parent's where that is higher.
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _memory("VmRSS")
     start = perf_counter()
     model.fit(X, y)
     seconds = [perf_counter() - start]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = _memory("VmHWM")
     while sum(seconds) < AT_LEAST and len(seconds) < MOST_RUNS:
         seconds.append(_time(model.fit, X, y))
     found = {
@@ -107,10 +108,11 @@ def _median_time(work, *args):
     return float(np.median(seconds))
 
 
-def _resident():
-    """Bytes of memory that the process holds now."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize()
+def _memory(name):
+    """Bytes of memory that the process holds (VmRSS), or held at most (VmHWM)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (kilobytes,) = (line.split()[1] for line in lines if line.startswith(f"{name}:"))
+    return 1024 * int(kilobytes)
 
 
 def _score(task, predicted, y):
