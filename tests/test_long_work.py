@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 import warnings
+from time import sleep
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ class Interrupt:
     """A callback that sends Ctrl-C when so many trees are grown.
 
     It comes in the thread that grows, as a system may choose: the main one is not woken by it.
+    Later trees take their time, or all could be grown before the main thread has its turn.
     """
 
     def __init__(self, after):
@@ -27,6 +29,8 @@ class Interrupt:
     def __call__(self, progress):
         if progress.n_done == self.after:
             signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        elif progress.n_done > self.after:
+            sleep(0.1)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
