@@ -17,7 +17,7 @@ from cart.words import class_of_word, code_of_key, weight_of_word
 
 NO_CUT = np.float32(-1.0)
 _BLOCK = 64
-_SCAN_MAX = 40  # up to so many keys, every cut of Gini is scored at once
+_SCAN_MAX = 12  # up to so many keys, every cut of Gini is scored at once
 _UNIT = 2.0**-30  # of the table of x log2 x
 _ROUNDING = 6e-8  # of single precision, relative
 
@@ -392,9 +392,11 @@ def choose_cut(
     Returns its score and its place; -1 where there is none.
     """
     best = -1
+    if last <= first:
+        return score, best
     if scores_at_once(criterion, last):
         for i in range(first, last):
-            if entries[i] ^ entries[i + 1] > layout.low_mask and _is_cut(
+            if entries[i] ^ entries[i + 1] > layout.low_mask and _is_cut_of(
                 table, column, entries, i, layout
             ):
                 found = score_cut(criterion, running, entries, i, counts, weight, layout)
@@ -422,7 +424,7 @@ def choose_cut(
             for i in range(begin, min(begin + _BLOCK, last)):
                 if running.merit_bits[i] < least_bits:
                     continue
-                if not _is_cut(table, column, entries, i, layout):
+                if not _is_cut_of(table, column, entries, i, layout):
                     is_settled = False
                     break
                 found = score_cut(criterion, running, entries, i, counts, weight, layout)
@@ -432,15 +434,20 @@ def choose_cut(
         if is_settled:
             return best_score, best
         for i in range(first, last):  # the highest merit may have been none
-            if running.merit_bits[i] >= 0 and not _is_cut(table, column, entries, i, layout):
+            if running.merit_bits[i] >= 0 and not _is_cut_of(table, column, entries, i, layout):
                 running.merit[i] = NO_CUT
 
 
 @inline_kernel
-def _is_cut(table, column, entries, i, layout):
-    """Are the two values on either side of cut i, of different codes, two for scikit-learn?"""
+def _is_cut_of(table, column, entries, i, layout):
     low = code_of_key(entries[i], layout)
     high = code_of_key(entries[i + 1], layout)
+    return is_cut(table, column, low, high)
+
+
+@inline_kernel
+def is_cut(table, column, low, high):
+    """Are the values of two neighbouring codes two for scikit-learn?"""
     return high - low > table.reach[column] or not same_value(table, column, low, high)
 
 

@@ -24,6 +24,7 @@ from cart.jit import entry_kernel, inline_kernel
 from cart.nodes import from_node
 from cart.quick import NO_CUT, Cut, Quick, may_be_split, push, write_leaf, write_split
 from cart.radix import N_DIGITS, ROOM, sort_short_keys
+from cart.screen import SCREEN_MIN, add_up_kept, screen
 from cart.table import same_value
 from cart.words import Layout, divide_words, gather_keys, write_words
 
@@ -88,23 +89,10 @@ def _search(
         else:
             mark_searched(draw, j)
             if best.score < 0.0:  # else no cut is better: both sides are pure
-                entries = bench.keys
-                n_entries = n
-                if (
-                    first == 0
-                    and n >= _HISTOGRAM_MIN
-                    and np.int64(highest - lowest) * bench.counts.shape[0] < n
-                ):
-                    n_entries = add_up_histogram(
-                        criterion, running, entries, n, lowest, highest, bench.counts, layout
-                    )
-                    entries = running.levels
-                else:
-                    if sort_short_keys(
-                        entries, n, layout.low_bits, lowest, highest, bench.spare, bench.digits
-                    ):
-                        entries = bench.spare
-                    add_up(criterion, running, entries, n, bench.counts, layout)
+                entries, n_entries = _put_in_order(
+                    criterion, running, bench, n, lowest, highest, weight, best.score, first,
+                    table, column, layout,
+                )  # fmt: skip
                 score, i = choose_cut(
                     criterion, running, entries, first, n_entries - 1 - first, bench.counts,
                     weight, best.score, table, column, layout,
@@ -115,6 +103,33 @@ def _search(
                     best = Cut(feature, left_code, right_code, score)
         j = next_feature(draw, limits.max_features)
     return best, end_draw(draw)
+
+
+@inline_kernel
+def _put_in_order(
+    criterion, running, bench, n, lowest, highest, weight, score, first, table, column, layout
+):
+    """Order what the best cut may lie among, and sum it up; return the entries and how many."""
+    keys, spare, counts = bench.keys, bench.spare, bench.counts
+    if first == 0 and n >= _HISTOGRAM_MIN and np.int64(highest - lowest) * counts.shape[0] < n:
+        n_levels = add_up_histogram(
+            criterion, running, keys, n, lowest, highest, counts, layout
+        )
+        return running.levels, n_levels
+    if first == 0 and n >= SCREEN_MIN and counts.shape[0] == 2:
+        n_kept, shift = screen(
+            criterion, running, keys, n, lowest, highest, counts, weight, score, table, column,
+            layout, spare,
+        )  # fmt: skip
+        kept = spare
+        if sort_short_keys(kept, n_kept, layout.low_bits, lowest, highest, keys, bench.digits):
+            kept = keys
+        add_up_kept(running, kept, n_kept, lowest, shift, layout)
+        return kept, n_kept
+    if sort_short_keys(keys, n, layout.low_bits, lowest, highest, spare, bench.digits):
+        keys = spare
+    add_up(criterion, running, keys, n, counts, layout)
+    return keys, n
 
 
 @inline_kernel
