@@ -17,7 +17,7 @@ from cart.vectors import on_lanes
 
 WEIGHT, Y = range(2)  # columns of `targets`
 N_LANES = N_PLACES
-_NARROW = 2  # of few features
+_FEW, _SOME = 2, 4  # features, which have kernels of their own
 
 
 class Lanes(NamedTuple):
@@ -83,9 +83,12 @@ def choose_mean_cut(lanes, n_lanes, entries, targets, n, first, weight, total, s
     place : int
         Of the last entry that goes left.
     """
-    if n_lanes <= _NARROW:
-        _begin(lanes, n_lanes, _NARROW, entries, score, table)
+    if n_lanes <= _FEW:
+        _begin(lanes, n_lanes, _FEW, entries, score, table)
         _search_few(lanes, entries, targets, n, first, weight, total, table)
+    elif n_lanes <= _SOME:
+        _begin(lanes, n_lanes, _SOME, entries, score, table)
+        _search_some(lanes, entries, targets, n, first, weight, total, table)
     else:
         _begin(lanes, n_lanes, N_LANES, entries, score, table)
         _search_many(lanes, entries, targets, n, first, weight, total, table)
@@ -218,4 +221,4 @@ def _is_cut(entries, i, table, column):
     return high - low > table.reach[column] or not same_value(table, column, low, high)
 
 
-_search_few, _search_many = _searching(_NARROW), _searching(N_LANES)
+_search_few, _search_some, _search_many = (_searching(width) for width in (_FEW, _SOME, N_LANES))
