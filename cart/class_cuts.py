@@ -29,6 +29,7 @@ class Running(NamedTuple):
     second: np.ndarray  # (n + 1,) int32: weight of the second class, where there are two
     power_left: np.ndarray  # (n + 1,) float64: sum of `power` of the class counts, where more
     power_right: np.ndarray  # (n + 1,) float64
+    bound: np.ndarray  # (n + 1,) float64: see `cart.screen`, where there are more than two classes
     merit: np.ndarray  # (n + 1,) float32; NO_CUT where both sides have one value
     merit_bits: np.ndarray  # (n + 1,) int32: the same memory; ordered as the merits >= 0 are
     tops: np.ndarray  # (n // _BLOCK + 1,) int32: the highest bits of every block
@@ -44,6 +45,7 @@ class Running(NamedTuple):
         return cls(
             np.empty(n + 1, np.int32),
             np.empty(n + 1, np.int32),
+            np.empty(n_powers),
             np.empty(n_powers),
             np.empty(n_powers),
             merit,
@@ -93,6 +95,12 @@ def merit_to_beat(criterion, top, score, counts, weight):
 def scores_at_once(criterion, n):
     """Is it cheaper to score all cuts of n entries than to find out which may be the best?"""
     return criterion.scores_at_once(n)
+
+
+@dispatch
+def bounds_more_classes(criterion):
+    """Does the bound of `cart.screen` for more than two classes hold?"""
+    return criterion.bounds_more_classes()
 
 
 @dispatch
@@ -170,6 +178,9 @@ class GiniCuts(NamedTuple):
     def scores_at_once(self, n):
         return n <= _SCAN_MAX
 
+    def bounds_more_classes(self):
+        return True
+
     def score_cut(self, running, entries, i, counts, weight, layout):
         left = np.float64(running.weight[i])
         right = np.float64(weight) - left
@@ -246,6 +257,9 @@ class EntropyCuts(NamedTuple):
         return max(top - 2.0 * error, 0.0)
 
     def scores_at_once(self, n):
+        return False
+
+    def bounds_more_classes(self):
         return False
 
     def score_cut(self, running, entries, i, counts, weight, layout):

@@ -24,7 +24,7 @@ from cart.jit import entry_kernel, inline_kernel
 from cart.nodes import from_node
 from cart.quick import NO_CUT, Cut, Quick, may_be_split, push, write_leaf, write_split
 from cart.radix import N_DIGITS, ROOM, sort_short_keys
-from cart.screen import SCREEN_MIN, add_up_kept, screen
+from cart.screen import add_up_kept, is_worth_screening, screen
 from cart.table import same_value
 from cart.words import Layout, divide_words, gather_keys, write_words
 
@@ -112,11 +112,9 @@ def _put_in_order(
     """Order what the best cut may lie among, and sum it up; return the entries and how many."""
     keys, spare, counts = bench.keys, bench.spare, bench.counts
     if first == 0 and n >= _HISTOGRAM_MIN and np.int64(highest - lowest) * counts.shape[0] < n:
-        n_levels = add_up_histogram(
-            criterion, running, keys, n, lowest, highest, counts, layout
-        )
+        n_levels = add_up_histogram(criterion, running, keys, n, lowest, highest, counts, layout)
         return running.levels, n_levels
-    if first == 0 and n >= SCREEN_MIN and counts.shape[0] == 2:
+    if first == 0 and is_worth_screening(criterion, n, counts.shape[0]):
         n_kept, shift = screen(
             criterion, running, keys, n, lowest, highest, counts, weight, score, table, column,
             layout, spare,
@@ -124,7 +122,7 @@ def _put_in_order(
         kept = spare
         if sort_short_keys(kept, n_kept, layout.low_bits, lowest, highest, keys, bench.digits):
             kept = keys
-        add_up_kept(running, kept, n_kept, lowest, shift, layout)
+        add_up_kept(criterion, running, kept, n_kept, lowest, shift, counts, layout)
         return kept, n_kept
     if sort_short_keys(keys, n, layout.low_bits, lowest, highest, spare, bench.digits):
         keys = spare

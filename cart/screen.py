@@ -1,28 +1,36 @@
 """Screen a node's keys: only those among which the best cut may lie are worth sorting.
 
-The keys are counted in buckets of neighbouring codes. The counts left of a cut inside a bucket are
-at least those left of the bucket, and at most those and its own: a box. The weighted impurity
-decrease is convex in them, as impurity is concave, and so is highest at a corner of the box. A
-bucket whose corners all stay below the best border between two buckets does not hold the best cut.
+The keys are counted in buckets of neighbouring codes. What lies left of a cut inside a bucket is at
+least what lies left of the bucket, and at most that and the bucket; this bounds its merit. A bucket
+whose bound stays below the best border between two buckets does not hold the best cut.
 """
+
+import math
 
 import numpy as np
 
-from cart.class_cuts import find_merits, is_cut, merit_to_beat
+from cart.class_cuts import bounds_more_classes, find_merits, is_cut, merit_to_beat, power
 from cart.jit import inline_kernel
 from cart.radix import n_bits_of
 from cart.words import class_of_word, code_of_key, weight_of_word
 
-SCREEN_MIN = 128  # rows
-_ROWS_PER_BUCKET = 8
+_ROWS_MIN, _ROWS_MIN_MORE = 128, 2048  # for two classes, and for more, whose bounds are wider
+_ROWS_PER_BUCKET = 8  # at least; with more classes, twice as many as classes
 _BITS_MAX = 12  # of the number of buckets
+
+
+@inline_kernel
+def is_worth_screening(criterion, n, n_classes):
+    if n_classes == 2:
+        return n >= _ROWS_MIN
+    return n >= _ROWS_MIN_MORE and bounds_more_classes(criterion)
 
 
 @inline_kernel
 def screen(
     criterion, running, keys, n, lowest, highest, counts, weight, score, table, column, layout, kept
 ):
-    """Write the keys of two classes that may lie beside the best cut to `kept`, in any order.
+    """Write the keys that may lie beside the best cut to `kept`, in any order.
 
     A cut must score more than `score`. What lies left of every bucket is left in
     `running.histogram`.
@@ -33,28 +41,36 @@ def screen(
     shift : uint32
         Of a key above the lowest code: its bucket.
     """
-    n_bits = min(n_bits_of(np.uint32(n // _ROWS_PER_BUCKET)) - 1, _BITS_MAX)
+    n_classes = counts.shape[0]
+    n_rows = _ROWS_PER_BUCKET if n_classes == 2 else max(_ROWS_PER_BUCKET, 2 * n_classes)
+    n_bits = max(min(n_bits_of(np.uint32(n // n_rows)) - 1, _BITS_MAX), 0)
     shift = layout.low_bits + np.uint32(max(n_bits_of(highest - lowest) - n_bits, 0))
     base = lowest << layout.low_bits
     n_buckets = np.int64(((highest << layout.low_bits) - base) >> shift) + 1
-    _count(running.histogram, keys, n, base, shift, n_buckets, layout)
-    n_cuts = _list_corners(running, n_buckets, counts, weight, layout)
-    find_merits(criterion, running, running.levels, 0, n_cuts, counts, weight, layout.low_mask)
+    for i in range(3 * n_buckets + 1):
+        running.levels[i] = np.uint32(i) << layout.low_bits
+    if n_classes == 2:
+        _count_two(running.histogram, keys, n, base, shift, n_buckets, layout)
+        _bound_two(criterion, running, n_buckets, counts, weight, layout)
+    else:
+        _count_more(running.histogram, keys, n, base, shift, n_buckets, n_classes, layout)
+        _bound_more(criterion, running, n_buckets, counts, weight, layout)
     bits = running.merit_bits
     border = np.int64(0)
-    top_bits = np.int32(0)
     for b in range(n_buckets):
         if bits[b] > bits[border]:
             border = b
-    for i in range(n_cuts):
+    top_bits = np.int32(0)
+    for i in range(2 * n_buckets):
         top_bits = max(top_bits, bits[i])
     best = np.float64(running.merit[border])
-    bits[n_cuts] = top_bits
-    top = np.float64(running.merit[n_cuts])
+    spare = 2 * n_buckets
+    bits[spare] = top_bits
+    top = np.float64(running.merit[spare])
     if merit_to_beat(criterion, top, score, counts, weight) == np.inf:
         return 0, shift
-    running.merit[n_cuts] = merit_to_beat(criterion, best, -np.inf, counts, weight)
-    _mark(bits, n_buckets, bits[n_cuts])
+    running.merit[spare] = merit_to_beat(criterion, best, -np.inf, counts, weight)
+    _mark(bits, n_buckets, bits[spare])
     n_kept = 0
     for i in range(n):
         kept[n_kept] = keys[i]
@@ -67,8 +83,11 @@ def screen(
     return n_kept, shift
 
 
+# ------------------------------------------------------------------------------- two classes
+
+
 @inline_kernel
-def _count(buckets, keys, n, base, shift, n_buckets, layout):
+def _count_two(buckets, keys, n, base, shift, n_buckets, layout):
     """Count every bucket: its weight above that of the second class."""
     for b in range(n_buckets):
         buckets[b] = 0
@@ -78,11 +97,12 @@ def _count(buckets, keys, n, base, shift, n_buckets, layout):
 
 
 @inline_kernel
-def _list_corners(running, n_buckets, counts, weight, layout):
-    """List what may lie left of a cut, as if each were one; turn `histogram` into sums.
+def _bound_two(criterion, running, n_buckets, counts, weight, layout):
+    """Merits of the borders behind the buckets, then bounds of those inside the buckets.
 
-    Cut b is the border behind bucket b. Behind these come the corners of the buckets where one
-    class is left of the cut and the other right of it, and then the other way round.
+    The weighted impurity decrease is convex in the counts left of the cut, as impurity is concave.
+    They lie in a box, so it is highest at a corner: at the borders, or where one class of the
+    bucket is left of the cut and the other right of it.
     """
     buckets = running.histogram
     left = np.int64(0)
@@ -93,9 +113,11 @@ def _list_corners(running, n_buckets, counts, weight, layout):
         _list(running, n_buckets + b, left + (first << 32), weight, counts)
         _list(running, 2 * n_buckets + b, left + (second << 32 | second), weight, counts)
         buckets[b], left = left, left + buckets[b]
-    for i in range(3 * n_buckets + 1):
-        running.levels[i] = np.uint32(i) << layout.low_bits
-    return 3 * n_buckets
+    n_cuts = 3 * n_buckets
+    find_merits(criterion, running, running.levels, 0, n_cuts, counts, weight, layout.low_mask)
+    corners = running.merit_bits[n_buckets:n_cuts]
+    for b in range(n_buckets):
+        corners[b] = max(corners[b], corners[n_buckets + b])
 
 
 @inline_kernel
@@ -105,6 +127,89 @@ def _list(running, i, left, weight, counts):
     is_empty = w == 0 or w == weight
     running.weight[i] = weight >> 1 if is_empty else w
     running.second[i] = counts[1] >> 1 if is_empty else left & 0xFFFFFFFF
+
+
+# ------------------------------------------------------------------------------ more classes
+
+
+@inline_kernel
+def _count_more(buckets, keys, n, base, shift, n_buckets, n_classes, layout):
+    """Count the classes of every bucket."""
+    for cell in range(n_buckets * n_classes):
+        buckets[cell] = 0
+    for i in range(n):
+        bucket = np.int64((keys[i] - base) >> shift)
+        cell = bucket * n_classes + class_of_word(keys[i], layout)
+        buckets[cell] += weight_of_word(keys[i], layout)
+
+
+@inline_kernel
+def _bound_more(criterion, running, n_buckets, counts, weight, layout):
+    """Merits of the borders behind the buckets, then bounds of those inside, for Gini impurity.
+
+    With counts L of weight w on the left, T of weight W in the node, the merit is
+    sum T**2 / W + |d|**2 W / (w (W - w)), where d = L - (w / W) T. Inside a bucket of counts b,
+    d lies on the line between its values at the borders but for e, with e = a - s b, 0 <= a <= b,
+    sum e = 0; then |e| is at most half of |b| and |b - mean b| together. The factor is convex in
+    w, so highest at a border. Before the first border and behind the last, where it is infinite,
+    |d| is at most sqrt(2) times the weight of the smaller side.
+    """
+    buckets = running.histogram
+    left = running.left
+    n_classes = counts.shape[0]
+    W = np.float64(weight)
+    squares = 0.0
+    for c in range(n_classes):
+        squares += np.float64(counts[c]) * np.float64(counts[c])
+        left[c] = 0
+    node = squares / W
+    before = np.int64(0)
+    length_before = 0.0
+    for b in range(n_buckets):
+        squares_left = np.int64(0)
+        squares_right = np.int64(0)
+        squares_here = np.int64(0)
+        here = np.int64(0)
+        for c in range(n_classes):
+            cell = b * n_classes + c
+            count = buckets[cell]
+            buckets[cell] = left[c]
+            left[c] += count
+            right = counts[c] - left[c]
+            here += count
+            squares_here += count * count
+            squares_left += left[c] * left[c]
+            squares_right += right * right
+        after = before + here
+        is_last = after == weight
+        running.weight[b] = weight >> 1 if is_last else after
+        running.power_left[b] = 0.0 if is_last else np.float64(squares_left)
+        running.power_right[b] = 0.0 if is_last else np.float64(squares_right)
+        w = np.float64(after)
+        if is_last:
+            length = 0.0
+        else:
+            merit = np.float64(squares_left) / w + np.float64(squares_right) / (W - w)
+            length = math.sqrt(max(merit - node, 0.0) * w * (W - w) / W)
+        if before == 0 or is_last:
+            bound = 2.0 * np.float64(here) * W / max(W - np.float64(here), 1.0)
+        else:
+            size = np.float64(squares_here)
+            spread = size - np.float64(here * here) / np.float64(n_classes)
+            stray = 0.5 * (math.sqrt(size) + math.sqrt(max(spread, 0.0)))
+            w_before = np.float64(before)
+            product = min(w * (W - w), w_before * (W - w_before))
+            farthest = max(length_before, length) + stray
+            bound = farthest * farthest * W / product
+        running.bound[b] = min(node + bound, W)  # W: both sides are pure
+        before = after
+        length_before = length
+    find_merits(criterion, running, running.levels, 0, n_buckets, counts, weight, layout.low_mask)
+    for b in range(n_buckets):
+        running.merit[n_buckets + b] = np.float32(running.bound[b])
+
+
+# ---------------------------------------------------------------------------------- keeping
 
 
 @inline_kernel
@@ -122,28 +227,64 @@ def _is_border(keys, n, behind, table, column, layout):
 
 @inline_kernel
 def _mark(bits, n_buckets, least):
-    """Write 1 for the buckets with a corner of at least this merit, else 0."""
+    """Write 1 for the buckets that reach this merit at a border or inside, else 0."""
     before = np.int32(-1)
     for b in range(n_buckets):
         behind = bits[b]
-        top = max(max(before, behind), max(bits[n_buckets + b], bits[2 * n_buckets + b]))
-        bits[b] = top >= least
+        bits[b] = max(max(before, behind), bits[n_buckets + b]) >= least
         before = behind
 
 
 @inline_kernel
-def add_up_kept(running, keys, n, lowest, shift, layout):
+def add_up_kept(criterion, running, keys, n, lowest, shift, counts, layout):
     """Sum up the ordered keys that were kept, and those before them that were not."""
     running.n_codes[0] = 0
     base = lowest << layout.low_bits
     bucket = np.int64(-1)
-    left = np.int64(0)
+    if counts.shape[0] == 2:
+        left = np.int64(0)
+        for i in range(n):
+            own = np.int64((keys[i] - base) >> shift)
+            if own != bucket:
+                bucket = own
+                left = running.histogram[bucket]
+            w = weight_of_word(keys[i], layout)
+            left += w << 32 | w * class_of_word(keys[i], layout)
+            running.weight[i] = left >> 32
+            running.second[i] = left & 0xFFFFFFFF
+        return
+    weight = np.int64(0)
+    power_left = np.int64(0)
+    power_right = np.int64(0)
     for i in range(n):
         own = np.int64((keys[i] - base) >> shift)
         if own != bucket:
             bucket = own
-            left = running.histogram[bucket]
+            weight, power_left, power_right = _before(criterion, running, bucket, counts)
         w = weight_of_word(keys[i], layout)
-        left += w << 32 | w * class_of_word(keys[i], layout)
-        running.weight[i] = left >> 32
-        running.second[i] = left & 0xFFFFFFFF
+        c = class_of_word(keys[i], layout)
+        before = running.left[c]
+        right = counts[c] - before
+        power_left += power(criterion, before + w) - power(criterion, before)
+        power_right += power(criterion, right - w) - power(criterion, right)
+        running.left[c] = before + w
+        weight += w
+        running.weight[i] = weight
+        running.power_left[i] = power_left
+        running.power_right[i] = power_right
+
+
+@inline_kernel
+def _before(criterion, running, bucket, counts):
+    """Weight and sums of powers left of a bucket; its counts in `left`."""
+    n_classes = counts.shape[0]
+    weight = np.int64(0)
+    power_left = np.int64(0)
+    power_right = np.int64(0)
+    for c in range(n_classes):
+        count = running.histogram[bucket * n_classes + c]
+        running.left[c] = count
+        weight += count
+        power_left += power(criterion, count)
+        power_right += power(criterion, counts[c] - count)
+    return weight, power_left, power_right

@@ -24,6 +24,7 @@ from cart.plan import make_plan
 from cart.quick_classes import NEAR, QuickClasses
 from cart.quick_means import QuickMeans
 from cart.radix import N_DIGITS, ROOM, sort_short_keys
+from cart.screen import add_up_kept, screen
 from cart.table import encode
 from cart.vectors import PlainLanes, on_lanes
 from cart.words import Layout, divide_words, write_words
@@ -201,6 +202,87 @@ def test_the_best_class_cut(criterion, seed, n, n_classes, n_levels, first, step
             assert found == (best, best_code)
         else:  # numpy's logarithm may differ in the last bit
             assert found[0] == pytest.approx(best, abs=1e-12 * counts.sum())
+
+
+@entry_kernel
+def choose_screened(
+    criterion, running, keys, scratch, n, counts, weight, score, table, layout, lowest, highest
+):
+    mine, spare, digits = scratch
+    n_kept, shift = screen(
+        criterion, running, keys, n, lowest, highest, counts, weight, score, table, 0, layout, mine
+    )
+    if sort_short_keys(mine, n_kept, layout.low_bits, lowest, highest, spare, digits):
+        mine = spare
+    add_up_kept(criterion, running, mine, n_kept, lowest, shift, counts, layout)
+    score, i = choose_cut(
+        criterion, running, mine, 0, n_kept - 1, counts, weight, score, table, 0, layout
+    )
+    return score, np.int64(mine[i] >> layout.low_bits) if i >= 0 else -1, n_kept
+
+
+def create_scratch(n):
+    return *np.empty((2, n + ROOM), np.uint32), np.empty(N_DIGITS, np.int32)
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    seed=seeds,
+    n=st.integers(16, 3000),
+    n_classes=st.integers(2, 5),
+    n_levels=st.sampled_from([7, 60, 100_000]),
+    near=st.sampled_from([0.0, 0.5]),
+    noise=st.sampled_from([0.0, 0.3, 1.0]),
+    bar=st.sampled_from([None, -1e-3, 0.0, 1e-3]),
+)
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+def test_screening_keeps_the_best_class_cut(
+    criterion, seed, n, n_classes, n_levels, near, noise, bar
+):
+    """`near`: share of the levels too near to the one before for a cut; `bar`: how far the score to
+    beat lies below the best, relative to it."""
+    cuts = EntropyCuts.create(6 * n) if criterion == "entropy" else GiniCuts()
+    if criterion == "entropy":
+        n_classes = 2  # of more, its decrease has no bound here
+    rng = np.random.default_rng(seed)
+    levels = np.cumsum(np.where(rng.random(n_levels) < near, 4e-8, 2e-7))
+    table = encode(levels[rng.integers(0, n_levels, (n, 1))].astype(np.float32))
+    codes = table.codes[0]
+    if codes.max() == 0:
+        return
+    weight = rng.integers(1, 6, n)
+    place = (codes * (n_classes / (codes.max() + 1))).astype(int)
+    classes = np.where(rng.random(n) < noise, rng.integers(0, n_classes, n), place)
+    layout = Layout.of(n, n_classes, weight.max())
+    words = codes << layout.low_bits | (weight << int(layout.class_bits) | classes).astype(
+        np.uint32
+    )
+    counts = np.bincount(classes, weight, n_classes).astype(np.int64)
+    total = int(counts.sum())
+    running = Running.create(n, n_classes)
+    span = table, layout, codes.min(), codes.max()
+    best, code = choose_class_cut(cuts, running, np.sort(words), n, 0, counts, total, *span, False)
+    score = -np.inf if bar is None or best == -np.inf else best - bar * abs(best)
+    scratch = create_scratch(n)
+    found = choose_screened(cuts, running, words, scratch, n, counts, total, score, *span)
+    assert found[:2] == ((best, code) if best > score else (score, -1))
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_screening_leaves_most_keys_out(n_classes):
+    rng = np.random.default_rng(0)
+    n = 20_000
+    codes = rng.permutation(n).astype(np.uint32)
+    classes = np.where(rng.random(n) < 0.5, codes > n // 3, rng.integers(0, n_classes, n))
+    table, layout = encode(codes[:, None].astype(np.float32)), Layout.of(n, n_classes, 1)
+    words = codes << layout.low_bits | (1 << int(layout.class_bits) | classes).astype(np.uint32)
+    counts = np.bincount(classes, minlength=n_classes)
+    arguments = GiniCuts(), Running.create(n, n_classes), words, create_scratch(n), n, counts, n
+    span = table, layout, codes.min(), codes.max()
+    score, code, n_kept = choose_screened(*arguments, -np.inf, *span)
+    assert code >= 0
+    assert 0 < n_kept < n / 20
+    assert choose_screened(*arguments, 0.99 * score, *span) == (0.99 * score, -1, 0)
 
 
 # --------------------------------------------------------------------------------- mean cuts
