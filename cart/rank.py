@@ -24,25 +24,33 @@ class Scratch(NamedTuple):
         return cls(np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(N_COUNTS, np.int64))
 
 
-def rank(values, codes, scratch):
-    """Rank the values of a column.
+def rank(values, n_categories, codes, scratch):
+    """Rank the values of columns.
 
     Parameters
     ----------
-    values : ndarray of shape (n,), float32 or float64, contiguous
-    codes : ndarray of shape (n,), uint32
+    values : ndarray of shape (n_columns, n), float32 or float64, C order
+        nan is a missing value.
+    n_categories : ndarray of shape (n_columns,), int64
+        Of columns of categories 0, 1, ... (less than 0: missing), which are their own ranks; 0 of
+        columns of numbers.
+    codes : ndarray of shape (n_columns, n), uint32, C order
         Is filled with the rank of each value among the distinct ones; MISSING for nan.
     scratch : Scratch
-        For so many values at least.
+        For n values at least.
 
     Returns
     -------
-    ndarray of shape (n_levels,), of the type of `values`
-        Distinct values, ascending.
+    levels : ndarray of shape (n_levels,), of the type of `values`
+        Distinct values, ascending, column after column.
+    level_start : ndarray of shape (n_columns + 1,), int64
+        Column c owns levels[level_start[c]:level_start[c + 1]].
     """
-    levels = np.empty_like(values)
-    n_levels = _rank_one(values, _bits(values), codes, levels, *scratch)
-    return levels[:n_levels].copy()
+    n_columns, n = values.shape
+    start = n * np.arange(n_columns + 1)
+    zero = np.empty(n_columns, np.uint32)  # no column has zeros beside its values
+    values, codes = values.reshape(-1), codes.reshape(-1)
+    return _rank(values, start, n, n_categories, codes, zero, scratch)
 
 
 def rank_sparse(X):
@@ -59,45 +67,46 @@ def rank_sparse(X):
         Rank of each entry among the distinct values of its column, 0 included where it has any.
     zero : ndarray of shape (n_columns,), uint32
         Rank of 0, where the column has zeros.
-    levels : ndarray of shape (n_levels,), of the type of X
-        Distinct values, ascending, column after column.
-    level_start : ndarray of shape (n_columns + 1,), int64
-        Column c owns levels[level_start[c]:level_start[c + 1]].
+    levels, level_start
+        See `rank`.
     """
     n_samples, n_columns = X.shape
+    start = X.indptr.astype(np.int64, copy=False)
     codes = np.empty(X.nnz, np.uint32)
     zero = np.empty(n_columns, np.uint32)
-    levels = np.empty(X.nnz + n_columns, X.dtype)
-    level_start = np.zeros(n_columns + 1, np.int64)
-    scratch = Scratch.create(int(np.diff(X.indptr).max(initial=0)))
+    scratch = Scratch.create(int(np.diff(start).max(initial=0)))
+    no_categories = np.zeros(n_columns, np.int64)
+    return codes, zero, *_rank(X.data, start, n_samples, no_categories, codes, zero, scratch)
+
+
+def _rank(values, start, n_samples, n_categories, codes, zero, scratch):
+    levels = np.empty(len(values) + len(zero) + n_categories.sum(), values.dtype)
+    level_start = np.zeros(len(start), np.int64)
+    bits = values.view(f"u{values.itemsize}")
     _rank_columns(
-        X.data, _bits(X.data), X.indptr, n_samples, codes, zero, levels, level_start, *scratch
+        values, bits, start, n_samples, n_categories, codes, zero, levels, level_start, *scratch
     )
     levels.resize(level_start[-1], refcheck=False)  # in place
-    return codes, zero, levels, level_start
-
-
-def _bits(values):
-    return values.view(f"u{values.itemsize}")
-
-
-@entry_kernel
-def _rank_one(values, bits, codes, levels, keys, spare, counts):
-    return _rank_values(values, bits, codes, levels, keys, spare, counts)
+    return levels, level_start
 
 
 @entry_kernel
 def _rank_columns(
-    values, bits, start, n_samples, codes, zero, levels, level_start, keys, spare, counts
-):
+    values, bits, start, n_samples, n_categories,
+    codes, zero, levels, level_start, keys, spare, counts,
+):  # fmt: skip
     for column in range(zero.shape[0]):
         first, end = start[column], start[column + 1]
         mine = codes[first:end]
         ranked = levels[level_start[column] :]
-        n_levels = _rank_values(
-            values[first:end], bits[first:end], mine, ranked, keys, spare, counts
-        )
+        n_levels = n_categories[column]
         place = 0
+        if n_levels > 0:
+            _take_categories(values[first:end], mine, ranked, n_levels)
+        else:
+            n_levels = _rank_values(
+                values[first:end], bits[first:end], mine, ranked, keys, spare, counts
+            )
         if end - first < n_samples:
             while place < n_levels and ranked[place] < 0.0:
                 place += 1
@@ -109,6 +118,14 @@ def _rank_columns(
                 mine[i] += mine[i] >= place
         zero[column] = place
         level_start[column + 1] = level_start[column] + n_levels
+
+
+@kernel
+def _take_categories(values, codes, levels, n_categories):
+    for i in range(values.shape[0]):
+        codes[i] = np.uint32(values[i]) if values[i] >= 0.0 else MISSING
+    for category in range(n_categories):
+        levels[category] = category
 
 
 @kernel

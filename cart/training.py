@@ -208,11 +208,12 @@ def encode_columns(estimator, X, splitter):
 def _encode_values(estimator, X, splitter):
     """The columns of X with a code for every distinct value."""
     _refuse_impossible_bins(estimator, X, splitter)
+    n_jobs = getattr(estimator, "n_jobs", None)  # a tree takes one thread
     if np.any(getattr(estimator, "is_categorical_", False)):
-        return CategoricalTable.encode(X, estimator._category_encoder.n_categories)
+        return CategoricalTable.encode(X, estimator._category_encoder.n_categories, n_jobs)
     if splitter == "random" and X.dtype == np.float32 and not issparse(X):
-        return BitsTable.encode(X)
-    return encode(X)
+        return BitsTable.encode(X, n_jobs)
+    return encode(X, n_jobs=n_jobs)
 
 
 def _in_bins(estimator, table):
