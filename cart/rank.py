@@ -5,11 +5,14 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.floats import ordered
-from cart.jit import entry_kernel, kernel
-from cart.order import CODE_SHIFT, N_COUNTS, record_of, sort_by_radix
+from cart.jit import entry_kernel, inline_kernel, kernel
+from cart.order import CODE_SHIFT, record_of
 
 # The code of a missing value.
 MISSING = np.uint32(0xFFFFFFFF)
+
+# Of the codes that keys are sorted by, the whole of 32 bits.
+_DIGIT_BITS, _N_DIGITS = 8, 4
 
 
 class Scratch(NamedTuple):
@@ -17,11 +20,12 @@ class Scratch(NamedTuple):
 
     keys: np.ndarray  # (n,) uint64, see cart.order
     spare: np.ndarray  # (n,) uint64
-    counts: np.ndarray  # (N_COUNTS,) int64
+    counts: np.ndarray  # (_N_DIGITS, 2**_DIGIT_BITS) int64
 
     @classmethod
     def create(cls, n):
-        return cls(np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(N_COUNTS, np.int64))
+        counts = np.empty((_N_DIGITS, 1 << _DIGIT_BITS), np.int64)
+        return cls(np.empty(n, np.uint64), np.empty(n, np.uint64), counts)
 
 
 def rank(values, n_categories, codes, scratch):
@@ -133,16 +137,16 @@ def _rank_values(values, bits, codes, levels, keys, spare, counts):
     n = 0  # how many are not missing
     for i in range(values.shape[0]):
         codes[i] = MISSING
-        if not np.isnan(values[i]):
-            keys[n] = i
-            n += 1
+        keys[n] = i
+        n += not np.isnan(values[i])
     # The lower half of a double first: sorting is stable.
     for half in range(bits.itemsize // 4):
         for j in range(n):
             i = record_of(keys[j])
             code = ordered(np.uint64(bits[i]), 8 * bits.itemsize) >> np.uint64(32 * half)
             keys[j] = code << CODE_SHIFT | np.uint64(i)
-        sort_by_radix(keys, n, 32, counts, spare)
+        if _sort(keys, n, counts, spare) == 1:
+            keys, spare = spare, keys
     n_levels = 0
     for j in range(n):
         i = record_of(keys[j])
@@ -151,3 +155,37 @@ def _rank_values(values, bits, codes, levels, keys, spare, counts):
             n_levels += 1
         codes[i] = n_levels - 1
     return n_levels
+
+
+@kernel
+def _sort(keys, n, counts, spare):
+    """Sort keys[:n] by code, digit by digit; passes over digits that are the same in all.
+
+    Returns where they are: 0 for `keys`, 1 for `spare`.
+    """
+    counts[:] = 0
+    for j in range(n):
+        for digit in range(_N_DIGITS):
+            counts[digit, _digit_of(keys[j], digit)] += 1
+    place = 0
+    for digit in range(_N_DIGITS):
+        if n == 0 or counts[digit, _digit_of(keys[0], digit)] == n:
+            continue
+        before = 0
+        for d in range(1 << _DIGIT_BITS):
+            here = counts[digit, d]
+            counts[digit, d] = before
+            before += here
+        for j in range(n):
+            d = _digit_of(keys[j], digit)
+            spare[counts[digit, d]] = keys[j]
+            counts[digit, d] += 1
+        keys, spare = spare, keys
+        place = 1 - place
+    return place
+
+
+@inline_kernel
+def _digit_of(key, digit):
+    shift = CODE_SHIFT + np.uint64(digit * _DIGIT_BITS)
+    return np.int64((key >> shift) & np.uint64((1 << _DIGIT_BITS) - 1))
