@@ -10,7 +10,10 @@ import numpy as np
 from cart.floats import bits_of, ordinal_of
 from cart.jit import entry_kernel
 from cart.table import FEATURE_THRESHOLD, Table, value_of
+from cart.threads import in_parts
 
+# Values that are worth a thread.
+_MIN_VALUES = 1 << 17
 _SIGN = np.uint32(1 << 31)
 
 
@@ -21,10 +24,16 @@ class BitsTable(NamedTuple):
     columns: np.ndarray  # (n_features,) int64: the column of each feature
 
     @classmethod
-    def encode(cls, X):
+    def encode(cls, X, n_jobs=None):
         """Take the values of X, (n_samples, n_features), float32; nan where one is missing."""
-        codes = np.array(X.T, order="C").view(np.uint32)
-        _fill_codes(codes.ravel().view(np.int32), codes.ravel())
+        codes = np.empty(X.shape[::-1], np.uint32)
+
+        def fill(first, end):
+            part = codes[first:end]
+            part.view(np.float32)[:] = X[:, first:end].T
+            _fill_codes(part.ravel().view(np.int32), part.ravel())
+
+        in_parts(fill, X.shape[1], n_jobs, -(-_MIN_VALUES // X.shape[0]))
         return cls(codes, np.arange(X.shape[1]))
 
     def value_of(self, column, code):

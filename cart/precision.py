@@ -9,12 +9,15 @@ from cart.bits import BitsTable
 from cart.rank import MISSING
 from cart.sieve import Sieve
 from cart.table import SparseTable
+from cart.threads import in_parts
 
 # Kinds of dtypes whose values are whole: numbers, dates, durations.
 _WHOLE = "iumM"
 _DATES = "mM"
 # Whole numbers up to here are float32 numbers.
 _WHOLE_MAX = 2**24
+# Threads that look at shorter columns wait for the interpreter longer than they work.
+_MIN_ROWS = 1 << 16
 # More than this share of a column's distinct values has to merge before it is worth a warning.
 _SHARE = 0.01
 # How many columns a warning names.
@@ -62,7 +65,7 @@ def _seconds(dates):
     return np.where(np.isnat(dates), np.nan, microseconds.astype(np.int64) / 1e6)
 
 
-def count_merged_values(X, table):
+def count_merged_values(X, table, n_jobs=None):
     """How many distinct values of each column the cast to float32 merges into others.
 
     Parameters
@@ -71,29 +74,40 @@ def count_merged_values(X, table):
         As the user gave it.
     table : Table, BitsTable, SparseTable or CategoricalTable
         Of the same cast to float32.
+    n_jobs : int or None
+        joblib's: threads that long dense columns are shared among.
 
     Returns
     -------
     n_merged : ndarray of shape (n_features,), int64
     n_left : ndarray of shape (n_features,), int64
-        Distinct values that are left, of columns whose ranks were looked at.
+        Distinct values that are left, of columns where any merge.
     """
     n_features = len(table.columns)
-    if isinstance(table, SparseTable):
-        columns = _sparse_columns(X)
-    else:
-        is_categorical = getattr(table, "n_categories", np.zeros(n_features)) > 0
-        values = _dense_columns(dates_as_seconds(X), is_categorical)
-        columns = zip(values, table.codes, strict=True)
     n_merged, n_left = np.zeros((2, n_features), np.int64)
-    sieve = Sieve.create(table.codes.shape[1]) if isinstance(table, BitsTable) else None
-    for j, (values, codes) in enumerate(columns):
-        if values is None:
-            continue
-        if sieve is None:
-            n_merged[j], n_left[j] = _count_ranked(values, codes)
-        elif not _survive(values):
-            n_merged[j], n_left[j] = _count_unranked(values, codes, sieve)
+    if isinstance(table, SparseTable):
+        for j, values, codes in _sparse_columns(X):
+            n_left[j] = codes.max() + 1
+            n_merged[j] = _count_ranked(values, codes, n_left[j])
+        return n_merged, n_left
+    n_samples = table.codes.shape[1]
+    may_merge = getattr(table, "n_categories", np.zeros(n_features)) == 0
+    is_ranked = not isinstance(table, BitsTable)
+    if is_ranked:
+        n_left = np.diff(table.level_start)
+        may_merge &= n_left < n_samples
+    columns = list(_dense_columns(dates_as_seconds(X), may_merge))
+
+    def count(first, end):
+        sieve = None if is_ranked else Sieve.create(n_samples)
+        for j, column in columns[first:end]:
+            values, codes = _as_numbers(column), table.codes[j]
+            if is_ranked:
+                n_merged[j] = _count_ranked(values, codes, n_left[j])
+            elif not _survive(values):
+                n_merged[j], n_left[j] = _count_unranked(values, codes, sieve)
+
+    in_parts(count, len(columns), n_jobs if n_samples >= _MIN_ROWS else 1)
     return n_merged, n_left
 
 
@@ -108,34 +122,35 @@ def _count_unranked(values, codes, sieve):
     return 1 + np.count_nonzero(values[1:] != values[:-1]) - n_single, n_others + n_single
 
 
-def _count_ranked(values, codes):
-    """How many distinct values merge, and how many are left, where the codes are ranks."""
-    if codes.max(initial=0) == MISSING:
+def _count_ranked(values, codes, n_left):
+    """How many distinct values merge into those that are left, whose ranks the codes are."""
+    if codes.max() == MISSING:
         known = codes != MISSING
         values, codes = values[known], codes[known]
-    if len(codes) == 0:
-        return 0, 0
-    n_left = int(codes.max()) + 1
+    if n_left == len(codes):
+        return 0
     # Values that have a rank for themselves are not looked at, nor all sorted.
     if 2 * n_left > len(codes):
-        shared = np.flatnonzero(np.bincount(codes)[codes] > 1) if n_left < len(codes) else []
+        shared = np.flatnonzero((np.bincount(codes) > 1).take(codes))
         values, codes = values[shared], codes[shared]
-    if len(codes) == 0 or _survive(values):
-        return 0, n_left
+    if _survive(values):
+        return 0
     one_of = np.empty(n_left, values.dtype)
     one_of[codes] = values
-    return len(np.unique(values[one_of[codes] != values])), n_left
+    return len(np.unique(values[one_of[codes] != values]))
 
 
-def _dense_columns(X, is_categorical):
-    """Each column as it was given; None where no value can merge."""
+def _dense_columns(X, may_merge):
+    """The number of each column in which values may merge, and it as it was given."""
     if hasattr(X, "iloc"):
         for j, dtype in enumerate(X.dtypes):
-            yield None if is_categorical[j] or _fits(dtype) else _as_numbers(X.iloc[:, j])
+            if may_merge[j] and not _fits(dtype):
+                yield j, X.iloc[:, j]
         return
     X = np.asarray(X)
-    for j, column in enumerate(X.T):
-        yield None if is_categorical[j] or _fits(X.dtype) else _as_numbers(column)
+    if not _fits(X.dtype):
+        for j in np.flatnonzero(may_merge):
+            yield j, X[:, j]
 
 
 def _as_numbers(column):
@@ -152,7 +167,8 @@ def _fits(dtype):
 
 
 def _sparse_columns(X):
-    """The values of each column, with a zero where it has one, and their ranks as float32."""
+    """The number of each column in which values may merge, its values, with a zero where it has
+    one, and their ranks as float32."""
     X = csc_matrix(X if issparse(X) else X.sparse.to_coo())
     if _survive(X.data):
         return
@@ -161,12 +177,11 @@ def _sparse_columns(X):
     for j in range(X.shape[1]):
         values = X.data[X.indptr[j] : X.indptr[j + 1]]
         if _survive(values):
-            yield None, None
             continue
         single = values.astype(np.float32)
         if len(values) < X.shape[0]:
             values, single = np.append(values, values.dtype.type(0)), np.append(single, 0)
-        yield values, np.unique(single, return_inverse=True)[1]
+        yield j, values, np.unique(single, return_inverse=True)[1]
 
 
 def _survive(values):

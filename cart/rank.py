@@ -5,11 +5,14 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.floats import ordered
-from cart.jit import entry_kernel, kernel
-from cart.order import CODE_SHIFT, N_COUNTS, record_of, sort_by_radix
+from cart.jit import entry_kernel, inline_kernel, kernel
+from cart.order import CODE_SHIFT, record_of
 
 # The code of a missing value.
 MISSING = np.uint32(0xFFFFFFFF)
+
+# Of the codes that keys are sorted by, the whole of 32 bits.
+_DIGIT_BITS, _N_DIGITS = 8, 4
 
 
 class Scratch(NamedTuple):
@@ -17,32 +20,41 @@ class Scratch(NamedTuple):
 
     keys: np.ndarray  # (n,) uint64, see cart.order
     spare: np.ndarray  # (n,) uint64
-    counts: np.ndarray  # (N_COUNTS,) int64
+    counts: np.ndarray  # (_N_DIGITS, 2**_DIGIT_BITS) int64
 
     @classmethod
     def create(cls, n):
-        return cls(np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(N_COUNTS, np.int64))
+        counts = np.empty((_N_DIGITS, 1 << _DIGIT_BITS), np.int64)
+        return cls(np.empty(n, np.uint64), np.empty(n, np.uint64), counts)
 
 
-def rank(values, codes, scratch):
-    """Rank the values of a column.
+def rank(values, n_categories, codes, scratch):
+    """Rank the values of columns.
 
     Parameters
     ----------
-    values : ndarray of shape (n,), float32 or float64, contiguous
-    codes : ndarray of shape (n,), uint32
+    values : ndarray of shape (n_columns, n), float32 or float64, C order
+        nan is a missing value.
+    n_categories : ndarray of shape (n_columns,), int64
+        Of columns of categories 0, 1, ... (less than 0: missing), which are their own ranks; 0 of
+        columns of numbers.
+    codes : ndarray of shape (n_columns, n), uint32, C order
         Is filled with the rank of each value among the distinct ones; MISSING for nan.
     scratch : Scratch
-        For so many values at least.
+        For n values at least.
 
     Returns
     -------
-    ndarray of shape (n_levels,), of the type of `values`
-        Distinct values, ascending.
+    levels : ndarray of shape (n_levels,), of the type of `values`
+        Distinct values, ascending, column after column.
+    level_start : ndarray of shape (n_columns + 1,), int64
+        Column c owns levels[level_start[c]:level_start[c + 1]].
     """
-    levels = np.empty_like(values)
-    n_levels = _rank_one(values, _bits(values), codes, levels, *scratch)
-    return levels[:n_levels].copy()
+    n_columns, n = values.shape
+    start = n * np.arange(n_columns + 1)
+    zero = np.empty(n_columns, np.uint32)  # no column has zeros beside its values
+    values, codes = values.reshape(-1), codes.reshape(-1)
+    return _rank(values, start, n, n_categories, codes, zero, scratch)
 
 
 def rank_sparse(X):
@@ -59,45 +71,46 @@ def rank_sparse(X):
         Rank of each entry among the distinct values of its column, 0 included where it has any.
     zero : ndarray of shape (n_columns,), uint32
         Rank of 0, where the column has zeros.
-    levels : ndarray of shape (n_levels,), of the type of X
-        Distinct values, ascending, column after column.
-    level_start : ndarray of shape (n_columns + 1,), int64
-        Column c owns levels[level_start[c]:level_start[c + 1]].
+    levels, level_start
+        See `rank`.
     """
     n_samples, n_columns = X.shape
+    start = X.indptr.astype(np.int64, copy=False)
     codes = np.empty(X.nnz, np.uint32)
     zero = np.empty(n_columns, np.uint32)
-    levels = np.empty(X.nnz + n_columns, X.dtype)
-    level_start = np.zeros(n_columns + 1, np.int64)
-    scratch = Scratch.create(int(np.diff(X.indptr).max(initial=0)))
+    scratch = Scratch.create(int(np.diff(start).max(initial=0)))
+    no_categories = np.zeros(n_columns, np.int64)
+    return codes, zero, *_rank(X.data, start, n_samples, no_categories, codes, zero, scratch)
+
+
+def _rank(values, start, n_samples, n_categories, codes, zero, scratch):
+    levels = np.empty(len(values) + len(zero) + n_categories.sum(), values.dtype)
+    level_start = np.zeros(len(start), np.int64)
+    bits = values.view(f"u{values.itemsize}")
     _rank_columns(
-        X.data, _bits(X.data), X.indptr, n_samples, codes, zero, levels, level_start, *scratch
+        values, bits, start, n_samples, n_categories, codes, zero, levels, level_start, *scratch
     )
     levels.resize(level_start[-1], refcheck=False)  # in place
-    return codes, zero, levels, level_start
-
-
-def _bits(values):
-    return values.view(f"u{values.itemsize}")
-
-
-@entry_kernel
-def _rank_one(values, bits, codes, levels, keys, spare, counts):
-    return _rank_values(values, bits, codes, levels, keys, spare, counts)
+    return levels, level_start
 
 
 @entry_kernel
 def _rank_columns(
-    values, bits, start, n_samples, codes, zero, levels, level_start, keys, spare, counts
-):
+    values, bits, start, n_samples, n_categories,
+    codes, zero, levels, level_start, keys, spare, counts,
+):  # fmt: skip
     for column in range(zero.shape[0]):
         first, end = start[column], start[column + 1]
         mine = codes[first:end]
         ranked = levels[level_start[column] :]
-        n_levels = _rank_values(
-            values[first:end], bits[first:end], mine, ranked, keys, spare, counts
-        )
+        n_levels = n_categories[column]
         place = 0
+        if n_levels > 0:
+            _take_categories(values[first:end], mine, ranked, n_levels)
+        else:
+            n_levels = _rank_values(
+                values[first:end], bits[first:end], mine, ranked, keys, spare, counts
+            )
         if end - first < n_samples:
             while place < n_levels and ranked[place] < 0.0:
                 place += 1
@@ -112,20 +125,28 @@ def _rank_columns(
 
 
 @kernel
+def _take_categories(values, codes, levels, n_categories):
+    for i in range(values.shape[0]):
+        codes[i] = np.uint32(values[i]) if values[i] >= 0.0 else MISSING
+    for category in range(n_categories):
+        levels[category] = category
+
+
+@kernel
 def _rank_values(values, bits, codes, levels, keys, spare, counts):
     n = 0  # how many are not missing
     for i in range(values.shape[0]):
         codes[i] = MISSING
-        if not np.isnan(values[i]):
-            keys[n] = i
-            n += 1
+        keys[n] = i
+        n += not np.isnan(values[i])
     # The lower half of a double first: sorting is stable.
     for half in range(bits.itemsize // 4):
         for j in range(n):
             i = record_of(keys[j])
             code = ordered(np.uint64(bits[i]), 8 * bits.itemsize) >> np.uint64(32 * half)
             keys[j] = code << CODE_SHIFT | np.uint64(i)
-        sort_by_radix(keys, n, 32, counts, spare)
+        if _sort(keys, n, counts, spare) == 1:
+            keys, spare = spare, keys
     n_levels = 0
     for j in range(n):
         i = record_of(keys[j])
@@ -134,3 +155,37 @@ def _rank_values(values, bits, codes, levels, keys, spare, counts):
             n_levels += 1
         codes[i] = n_levels - 1
     return n_levels
+
+
+@kernel
+def _sort(keys, n, counts, spare):
+    """Sort keys[:n] by code, digit by digit; passes over digits that are the same in all.
+
+    Returns where they are: 0 for `keys`, 1 for `spare`.
+    """
+    counts[:] = 0
+    for j in range(n):
+        for digit in range(_N_DIGITS):
+            counts[digit, _digit_of(keys[j], digit)] += 1
+    place = 0
+    for digit in range(_N_DIGITS):
+        if n == 0 or counts[digit, _digit_of(keys[0], digit)] == n:
+            continue
+        before = 0
+        for d in range(1 << _DIGIT_BITS):
+            here = counts[digit, d]
+            counts[digit, d] = before
+            before += here
+        for j in range(n):
+            d = _digit_of(keys[j], digit)
+            spare[counts[digit, d]] = keys[j]
+            counts[digit, d] += 1
+        keys, spare = spare, keys
+        place = 1 - place
+    return place
+
+
+@inline_kernel
+def _digit_of(key, digit):
+    shift = CODE_SHIFT + np.uint64(digit * _DIGIT_BITS)
+    return np.int64((key >> shift) & np.uint64((1 << _DIGIT_BITS) - 1))

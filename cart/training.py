@@ -184,7 +184,7 @@ def encode_table(estimator, given, X, splitter):
     if X.dtype == np.float64:
         estimator.n_merged_values_ = np.zeros(X.shape[1], np.int64)
         return _in_bins(estimator, table)
-    estimator.n_merged_values_, n_left = count_merged_values(given, table)
+    estimator.n_merged_values_, n_left = count_merged_values(given, table, _n_jobs_of(estimator))
     names = getattr(estimator, "feature_names_in_", range(X.shape[1]))
     warn_of_merged_values(given, estimator.n_merged_values_, n_left, names, stacklevel=5)
     return _in_bins(estimator, table)
@@ -208,11 +208,17 @@ def encode_columns(estimator, X, splitter):
 def _encode_values(estimator, X, splitter):
     """The columns of X with a code for every distinct value."""
     _refuse_impossible_bins(estimator, X, splitter)
+    n_jobs = _n_jobs_of(estimator)
     if np.any(getattr(estimator, "is_categorical_", False)):
-        return CategoricalTable.encode(X, estimator._category_encoder.n_categories)
+        return CategoricalTable.encode(X, estimator._category_encoder.n_categories, n_jobs)
     if splitter == "random" and X.dtype == np.float32 and not issparse(X):
-        return BitsTable.encode(X)
-    return encode(X)
+        return BitsTable.encode(X, n_jobs)
+    return encode(X, n_jobs=n_jobs)
+
+
+def _n_jobs_of(estimator):
+    """Threads that the estimator may take; a tree has no such parameter and takes one."""
+    return getattr(estimator, "n_jobs", None)
 
 
 def _in_bins(estimator, table):

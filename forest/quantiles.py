@@ -4,6 +4,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from cart.packed import Rows
+from cart.threads import in_parts
 from cart.traverse import leaf_ids
 from forest.leaves import (
     create_scratch,
@@ -12,7 +13,6 @@ from forest.leaves import (
     leaf_quantiles,
     list_draws,
 )
-from forest.threads import in_parts
 from forest.training_rows import bootstrap_of, training_rows
 
 # Starts of leaves that are held at a time: 16 MB per thread.

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from cart.packed import Rows
 from cart.target import encode_numbers
+from cart.threads import in_parts
 from cart.traverse import leaf_ids
 from forest.leaves import group_by_leaf
-from forest.threads import in_parts
 
 # The training table of each forest, beside the estimators: no pickle holds it.
 _TABLES = WeakKeyDictionary()

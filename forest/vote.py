@@ -11,8 +11,8 @@ import numpy as np
 from scipy.sparse import issparse
 
 from cart.packed import Rows
+from cart.threads import in_parts
 from cart.traverse import sum_of_values
-from forest.threads import in_parts
 
 # Fewer rows per thread are sent faster by one.
 MIN_ROWS_PER_WORKER = 1024

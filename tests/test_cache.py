@@ -127,7 +127,7 @@ from cart import rank
 from cart.table import encode
 for kind in {kinds}:
     print(encode(np.eye(3, dtype=kind)).codes.sum())
-    print(sum(rank._rank_one.stats.cache_misses.values()))
+    print(sum(rank._rank_columns.stats.cache_misses.values()))
 """
 
 

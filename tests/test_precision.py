@@ -188,6 +188,26 @@ def test_merged_values_are_counted(seed, missing, mostly_alone, dtype):
         assert model.fit(X, rng.random(80)).n_merged_values_.tolist() == count(X)
 
 
+@pytest.mark.parametrize("kind", [forest.RandomForestRegressor, forest.ExtraTreesRegressor])
+@pytest.mark.parametrize("frame", [False, True])
+def test_merged_values_are_the_same_for_every_number_of_threads(kind, frame, monkeypatch):
+    """Columns of many values and of few, with gaps, and one that loses nothing."""
+    rng = np.random.default_rng(0)
+    X = np.c_[
+        12_345_678_901 + np.arange(100.0), draw_table(rng, 100, 3, missing=True).clip(-1e38, 1e38),
+        1.0 + rng.integers(0, 4, 100) * 1e-9, np.arange(100), rng.random(100),
+    ]  # fmt: skip
+    table = pytest.importorskip("pandas").DataFrame(X, columns=list("abcdefg")) if frame else X
+    monkeypatch.setattr("cart.precision._MIN_ROWS", 1)
+    told = []
+    for n_jobs in (1, 2, 4):
+        model = kind(n_estimators=1, random_state=0, n_jobs=n_jobs)
+        told.append(warnings_of(model, table, X[:, -1]))
+        assert model.n_merged_values_.tolist() == count(X)
+    assert told[0] == told[1] == told[2]
+    assert len(told[0]) == 1
+
+
 def test_large_whole_numbers_of_a_sparse_table_merge():
     X = sp.csr_matrix(2**60 + np.arange(80).reshape(40, 2))
     model = cart.DecisionTreeRegressor(max_depth=1)

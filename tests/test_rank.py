@@ -28,10 +28,59 @@ def test_ranks_are_numpys(column, dtype):
         values = COLUMNS[column](rng, n).astype(dtype)
         known = ~np.isnan(values)
         levels, expected = np.unique(values[known], return_inverse=True)
-        codes = np.empty(n, np.uint32)
-        np.testing.assert_array_equal(rank(values, codes, Scratch.create(n)), levels)
-        np.testing.assert_array_equal(codes[known], expected)
-        assert (codes[~known] == MISSING).all()
+        codes = np.empty((1, n), np.uint32)
+        found, _ = rank(values[np.newaxis], np.zeros(1, np.int64), codes, Scratch.create(n))
+        np.testing.assert_array_equal(found, levels)
+        np.testing.assert_array_equal(codes[0, known], expected)
+        assert (codes[0, ~known] == MISSING).all()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+def test_a_table_is_its_columns_whatever_the_threads(n_jobs, dtype, order, monkeypatch):
+    """Blocks of one column and of several, missing values, categories, values that count as one."""
+    rng = np.random.default_rng(0)
+    n = 200
+    drawn = [draw(rng, n) for draw in COLUMNS.values()] * 2
+    near = [scale * rng.random(n) for scale in (1e-8, 1e-6, 1e-5)]
+    X = np.array([*drawn, *near], dtype, order="F").T.copy(order)
+    X[~np.isfinite(X)] = np.nan
+    n_categories = np.where(np.arange(X.shape[1]) % 5 == 1, 7, 0)
+    categories = np.flatnonzero(n_categories)
+    X[:, categories] = rng.integers(-1, 7, (n, len(categories)))
+    alone = [encode(X[:, [j]], n_categories[[j]]) for j in range(X.shape[1])]
+    levels = np.concatenate([one.levels for one in alone])
+    assert any(one.reach[0] > 0 for one in alone) == (dtype == np.float32)
+    for block in (1, 2 * n, 5 * n):
+        monkeypatch.setattr("cart.table._BLOCK", block)
+        table = encode(X, n_categories, n_jobs)
+        np.testing.assert_array_equal(table.codes, np.concatenate([one.codes for one in alone]))
+        np.testing.assert_array_equal(table.levels, levels)
+        np.testing.assert_array_equal(table.tops, levels)
+        np.testing.assert_array_equal(np.diff(table.level_start), [len(t.levels) for t in alone])
+        np.testing.assert_array_equal(table.reach, [one.reach[0] for one in alone])
+        np.testing.assert_array_equal(table.columns, np.arange(X.shape[1]))
+    np.testing.assert_array_equal(table.codes[categories] == MISSING, X[:, categories].T < 0)
+    if dtype == np.float32:
+        expected = BitsTable.encode(X)
+        monkeypatch.setattr("cart.bits._MIN_VALUES", 1)
+        np.testing.assert_array_equal(BitsTable.encode(X, n_jobs).codes, expected.codes)
+
+
+def test_threads_write_to_memory_of_their_own():
+    """Columns long enough for threads to meet while they rank them."""
+    X = np.random.default_rng(0).random((100_000, 8))
+    expected = encode(X)
+    for n_jobs in (2, 4):
+        for found, wanted in zip(encode(X, n_jobs=n_jobs), expected, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
+def test_small_tables_start_no_threads(monkeypatch):
+    monkeypatch.delattr("cart.threads.ThreadPoolExecutor")
+    X = np.random.default_rng(0).random((1800, 64)).astype(np.float32)
+    assert encode(X, n_jobs=2).codes.shape == BitsTable.encode(X, n_jobs=2).codes.shape
 
 
 def test_bits_are_in_the_order_of_the_values():
