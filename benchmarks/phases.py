@@ -1,8 +1,9 @@
 """The phases benchmark: nanoseconds that the growth of class counts spends per visit, by phase.
 
 A visit is one row met by one candidate feature in one node. Nodes are random rows of a table of
-100,000 x 20, so that codes are gathered from where the caches do not hold them. The floor is the
-reading of as many codes at random.
+100,000 x 20, so that codes are gathered from where the caches do not hold them; every feature is
+screened as the first of its node is, with no cut to beat. The floor is the reading of as many codes
+at random.
 """
 
 from functools import partial
@@ -16,6 +17,7 @@ from cart.class_cuts import GiniCuts, Running, add_up, choose_cut
 from cart.jit import entry_kernel
 from cart.quick_classes import Bench
 from cart.radix import sort_short_keys
+from cart.screen import add_up_kept, is_worth_screening, screen
 from cart.table import encode
 from cart.words import Layout, divide_words, gather_keys
 
@@ -23,8 +25,8 @@ SIZES = (4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16384, 62000)
 QUICK_SIZES = (8, 64, 512, 16384)
 VISITS = 2_000_000  # of a measurement
 REPEATS = 3
-FLOOR, GATHER, SORT, SUM, CHOOSE, DIVIDE = range(6)
-PHASES = ("floor", "gather", "sort", "sum", "choose", "divide")
+FLOOR, GATHER, SCREEN, SORT, SUM, CHOOSE, DIVIDE = range(7)
+PHASES = ("floor", "gather", "screen", "sort", "sum", "choose", "divide")
 
 
 def run(args):
@@ -78,10 +80,13 @@ def _measure(encoded, y, n, n_classes):
     layout = Layout.of(len(y), n_classes, counts.max())
     words = rows << int(layout.low_bits) | counts[rows] << int(layout.class_bits) | y[rows]
     bench = Bench.create(len(y), n_classes)
-    bench.counts[:] = np.bincount(y[rows[:n]], counts[rows[:n]], n_classes)
+    class_counts = [
+        np.bincount(y[rows[i : i + n]], counts[rows[i : i + n]], n_classes)
+        for i in range(0, len(rows), n)
+    ]
     call = partial(
         _repeat, GiniCuts(), encoded, bench, Running.create(len(y), n_classes), layout, n,
-        int(bench.counts.sum()), max(REPEATS, VISITS // n),
+        np.array(class_counts, np.int64), max(REPEATS, VISITS // n),
     )  # fmt: skip
     times = []
     for last in range(len(PHASES)):
@@ -93,12 +98,12 @@ def _measure(encoded, y, n, n_classes):
             taken.append(perf_counter() - start)
         times.append(np.median(taken[1:]) / (max(REPEATS, VISITS // n) * n) * 1e9)
     alone = {PHASES[k]: times[k] for k in (FLOOR, GATHER, DIVIDE)}
-    then = {PHASES[k]: max(0.0, times[k] - times[k - 1]) for k in (SORT, SUM, CHOOSE)}
+    then = {PHASES[k]: max(0.0, times[k] - times[k - 1]) for k in (SCREEN, SORT, SUM, CHOOSE)}
     return {phase: {**alone, **then}[phase] for phase in PHASES}
 
 
 @entry_kernel
-def _repeat(criterion, table, bench, running, layout, n, weight, repeats, words, last):
+def _repeat(criterion, table, bench, running, layout, n, class_counts, repeats, words, last):
     """Go through the phases up to `last` in one node and feature after the other."""
     found = 0
     n_nodes = words.shape[0] // n
@@ -118,16 +123,33 @@ def _repeat(criterion, table, bench, running, layout, n, weight, repeats, words,
         found += np.int64(lowest)
         if last == GATHER:
             continue
-        keys = bench.keys
-        if sort_short_keys(keys, n, layout.low_bits, lowest, highest, bench.spare, bench.digits):
-            keys = bench.spare
+        node = r % n_nodes
+        weight = np.int64(0)
+        for c in range(bench.counts.shape[0]):
+            bench.counts[c] = class_counts[node, c]
+            weight += class_counts[node, c]
+        is_screened = is_worth_screening(criterion, n, bench.counts.shape[0])
+        keys, spare, n_keys, shift = bench.keys, bench.spare, n, layout.low_bits
+        if is_screened:
+            n_keys, shift = screen(
+                criterion, running, keys, n, lowest, highest, bench.counts, weight, -np.inf, table,
+                column, layout, spare,
+            )  # fmt: skip
+            keys, spare = spare, keys
+        if last == SCREEN:
+            continue
+        if sort_short_keys(keys, n_keys, layout.low_bits, lowest, highest, spare, bench.digits):
+            keys = spare
         if last == SORT:
             continue
-        add_up(criterion, running, keys, n, bench.counts, layout)
+        if is_screened:
+            add_up_kept(criterion, running, keys, n_keys, lowest, shift, bench.counts, layout)
+        else:
+            add_up(criterion, running, keys, n_keys, bench.counts, layout)
         if last == CHOOSE:
             _, i = choose_cut(
-                criterion, running, keys, 0, n - 1, bench.counts, weight, -np.inf, table, column,
-                layout,
+                criterion, running, keys, 0, n_keys - 1, bench.counts, weight, -np.inf, table,
+                column, layout,
             )  # fmt: skip
             found += i
     return found

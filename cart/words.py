@@ -98,30 +98,30 @@ def divide_words(codes, left_code, words, start, n, layout, spare, counts):
     """
     n_left = 0
     n_right = 0
-    if counts.shape[0] == 2:
-        both = np.int64(0)  # the weight above that of the second class
-        for i in range(n):
-            word = words[start + i]
-            left = np.int64(codes[word >> layout.low_bits] <= left_code)
-            w = weight_of_word(word, layout)
-            both += (w << 32 | w & -class_of_word(word, layout)) & -left
-            words[start + n_left] = word
-            spare[n_right] = word
-            n_left += left
-            n_right += 1 - left
-        counts[1] = both & 0xFFFFFFFF
-        counts[0] = (both >> 32) - counts[1]
-    else:
-        for c in range(counts.shape[0]):
-            counts[c] = 0
-        for i in range(n):
-            word = words[start + i]
-            left = np.int64(codes[word >> layout.low_bits] <= left_code)
-            counts[class_of_word(word, layout)] += left * weight_of_word(word, layout)
-            words[start + n_left] = word
-            spare[n_right] = word
-            n_left += left
-            n_right += 1 - left
+    for i in range(n):
+        word = words[start + i]
+        left = np.int64(codes[word >> layout.low_bits] <= left_code)
+        words[start + n_left] = word
+        spare[n_right] = word
+        n_left += left
+        n_right += 1 - left
     for i in range(n_right):
         words[start + n_left + i] = spare[i]
+    _count_classes(words, start, n_left, layout, counts)
     return n_left
+
+
+@inline_kernel
+def _count_classes(words, start, n, layout, counts):
+    if counts.shape[0] == 2:
+        both = np.int64(0)  # the weight above that of the second class
+        for i in range(start, start + n):
+            w = weight_of_word(words[i], layout)
+            both += w << 32 | w & -class_of_word(words[i], layout)
+        counts[1] = both & 0xFFFFFFFF
+        counts[0] = (both >> 32) - counts[1]
+        return
+    for c in range(counts.shape[0]):
+        counts[c] = 0
+    for i in range(start, start + n):
+        counts[class_of_word(words[i], layout)] += weight_of_word(words[i], layout)
