@@ -17,7 +17,7 @@ from cart.words import class_of_word, code_of_key, weight_of_word
 
 NO_CUT = np.float32(-1.0)
 _BLOCK = 64
-_SCAN_MAX = 12  # up to so many keys, every cut of Gini is scored at once
+_SCAN_MAX = 20  # up to so many keys, every cut of Gini is scored at once
 _UNIT = 2.0**-30  # of the table of x log2 x
 _ROUNDING = 6e-8  # of single precision, relative
 
@@ -409,15 +409,14 @@ def choose_cut(
     if last <= first:
         return score, best
     if scores_at_once(criterion, last):
-        for i in range(first, last):
-            if entries[i] ^ entries[i + 1] > layout.low_mask and _is_cut_of(
-                table, column, entries, i, layout
-            ):
-                found = score_cut(criterion, running, entries, i, counts, weight, layout)
-                if found > score:
-                    score = found
-                    best = i
-        return score, best
+        top = score
+        for i in range(first, last):  # without a branch that is hard to foretell
+            found = score_cut(criterion, running, entries, i, counts, weight, layout)
+            is_best = (found > top) & (entries[i] ^ entries[i + 1] > layout.low_mask)
+            top = found if is_best else top
+            best = i if is_best else best
+        if best < 0 or _is_cut_of(table, column, entries, best, layout):
+            return top, best
     find_merits(criterion, running, entries, first, last, counts, weight, layout.low_mask)
     while True:
         top = _find_tops(running, first, last)
