@@ -47,7 +47,7 @@ def screen(
     shift = layout.low_bits + np.uint32(max(n_bits_of(highest - lowest) - n_bits, 0))
     base = lowest << layout.low_bits
     n_buckets = np.int64(((highest << layout.low_bits) - base) >> shift) + 1
-    for i in range(3 * n_buckets + 1):
+    for i in range(3 * n_buckets + 1):  # entries of different codes, for `find_merits`
         running.levels[i] = np.uint32(i) << layout.low_bits
     if n_classes == 2:
         _count_two(running.histogram, keys, n, base, shift, n_buckets, layout)
