@@ -115,6 +115,7 @@ def _bound_two(criterion, running, n_buckets, counts, weight, layout):
         buckets[b], left = left, left + buckets[b]
     n_cuts = 3 * n_buckets
     find_merits(criterion, running, running.levels, 0, n_cuts, counts, weight, layout.low_mask)
+    running.merit[n_buckets - 1] = 0.0  # behind all there is no cut
     corners = running.merit_bits[n_buckets:n_cuts]
     for b in range(n_buckets):
         corners[b] = max(corners[b], corners[n_buckets + b])
@@ -122,7 +123,8 @@ def _bound_two(criterion, running, n_buckets, counts, weight, layout):
 
 @inline_kernel
 def _list(running, i, left, weight, counts):
-    """Cut i has so much on its left; where that is nothing or all, one of no merit instead."""
+    """Cut i has so much on its left; half of all where that is nothing or all, for a merit that is
+    not below that, 0."""
     w = left >> 32
     is_empty = w == 0 or w == weight
     running.weight[i] = weight >> 1 if is_empty else w

@@ -218,7 +218,8 @@ def choose_screened(
     score, i = choose_cut(
         criterion, running, mine, 0, n_kept - 1, counts, weight, score, table, 0, layout
     )
-    return score, np.int64(mine[i] >> layout.low_bits) if i >= 0 else -1, n_kept
+    low, high = (mine[i] >> layout.low_bits, mine[i + 1] >> layout.low_bits) if i >= 0 else (0, 0)
+    return score, np.int64(low) if i >= 0 else -1, np.int64(high), n_kept
 
 
 def create_scratch(n):
@@ -233,14 +234,16 @@ def create_scratch(n):
     n_levels=st.sampled_from([7, 60, 100_000]),
     near=st.sampled_from([0.0, 0.5]),
     noise=st.sampled_from([0.0, 0.3, 1.0]),
+    rare=st.sampled_from([0.0, 0.99]),
     bar=st.sampled_from([None, -1e-3, 0.0, 1e-3]),
 )
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
 def test_screening_keeps_the_best_class_cut(
-    criterion, seed, n, n_classes, n_levels, near, noise, bar
+    criterion, seed, n, n_classes, n_levels, near, noise, rare, bar
 ):
-    """`near`: share of the levels too near to the one before for a cut; `bar`: how far the score to
-    beat lies below the best, relative to it."""
+    """`near`: share of the levels too near to the one before for a cut; `rare`: how many of the
+    other classes belong to the first; `bar`: how far the score to beat lies below the best,
+    relative to it."""
     cuts = EntropyCuts.create(6 * n) if criterion == "entropy" else GiniCuts()
     if criterion == "entropy":
         n_classes = 2  # of more, its decrease has no bound here
@@ -253,6 +256,7 @@ def test_screening_keeps_the_best_class_cut(
     weight = rng.integers(1, 6, n)
     place = (codes * (n_classes / (codes.max() + 1))).astype(int)
     classes = np.where(rng.random(n) < noise, rng.integers(0, n_classes, n), place)
+    classes[rng.random(n) < rare] = 0
     layout = Layout.of(n, n_classes, weight.max())
     words = codes << layout.low_bits | (weight << int(layout.class_bits) | classes).astype(
         np.uint32
@@ -265,7 +269,27 @@ def test_screening_keeps_the_best_class_cut(
     score = -np.inf if bar is None or best == -np.inf else best - bar * abs(best)
     scratch = create_scratch(n)
     found = choose_screened(cuts, running, words, scratch, n, counts, total, score, *span)
-    assert found[:2] == ((best, code) if best > score else (score, -1))
+    if best > score:
+        assert found[:3] == (best, code, codes[codes > code].min())
+    else:
+        assert found[:2] == (score, -1)
+
+
+@pytest.mark.parametrize("n", range(129, 400, 2))
+def test_screening_keeps_the_cut_beside_the_only_row_of_a_class(n):
+    """Among equals in the middle, so that no cut has as much merit as half of the rows without it
+    would have."""
+    values = np.arange(n)
+    values[n // 2 - 4 : n // 2 + 5] = n // 2
+    table = encode(values[:, None].astype(np.float32))
+    codes, classes = table.codes[0], (np.arange(n) == n // 2).astype(int)
+    layout = Layout.of(n, 2, 1)
+    words = codes << layout.low_bits | (1 << int(layout.class_bits) | classes).astype(np.uint32)
+    _, low, high, _ = choose_screened(
+        GiniCuts(), Running.create(n, 2), words, create_scratch(n), n, np.bincount(classes), n,
+        -np.inf, table, layout, codes.min(), codes.max(),
+    )  # fmt: skip
+    assert (low, high) == (n // 2 - 5, n // 2 - 4)
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
@@ -279,10 +303,10 @@ def test_screening_leaves_most_keys_out(n_classes):
     counts = np.bincount(classes, minlength=n_classes)
     arguments = GiniCuts(), Running.create(n, n_classes), words, create_scratch(n), n, counts, n
     span = table, layout, codes.min(), codes.max()
-    score, code, n_kept = choose_screened(*arguments, -np.inf, *span)
+    score, code, _, n_kept = choose_screened(*arguments, -np.inf, *span)
     assert code >= 0
     assert 0 < n_kept < n / 20
-    assert choose_screened(*arguments, 0.99 * score, *span) == (0.99 * score, -1, 0)
+    assert choose_screened(*arguments, 0.99 * score, *span) == (0.99 * score, -1, 0, 0)
 
 
 # --------------------------------------------------------------------------------- mean cuts
