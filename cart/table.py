@@ -335,7 +335,7 @@ def encode(X, n_categories=None, n_jobs=None):
     def rank_blocks(first, end):
         scratch = Scratch.create(n_samples)
         for b, block in enumerate(blocks[first:end], first):
-            # Out of the long rows first: to turn them at once takes twice as long.
+            # Out of the long rows first: to turn them at once takes longer.
             values = np.ascontiguousarray(X[:, block].copy("K").T)
             levels, start = rank(values, n_categories[block], codes[block], scratch)
             found[b] = levels, np.diff(start), _reaches(levels, start)
