@@ -14,10 +14,10 @@ from sklearn.datasets import make_classification
 
 from benchmarks import display, results
 from cart.class_cuts import GiniCuts, Running, add_up, choose_cut
+from cart.class_screen import add_up_kept, is_worth_screening, screen
 from cart.jit import entry_kernel
 from cart.quick_classes import Bench
 from cart.radix import sort_short_keys
-from cart.screen import add_up_kept, is_worth_screening, screen
 from cart.table import encode
 from cart.words import Layout, divide_words, gather_keys
 

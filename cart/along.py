@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.few import number_rows, restore_rows, write_rank
 from cart.jit import dispatch, entry_kernel, inline_kernel
 from cart.order import CODE_SHIFT, N_COUNTS, sort_by_radix
 from cart.radix import N_DIGITS, ROOM, n_bits_of, sort_short_keys
+from cart.table import same_value
 
 N_PLACES = 8  # for features whose entries are in order at the same time
 _PADDING = 16  # of the lists, so that they do not all begin at one place of the cache
@@ -60,6 +62,21 @@ def divide_rows(rows, table, features, start, n, n_left, depth, is_left):
     """Divide the node's rows as `mark_left` has marked them, for nodes that may look at `features`
     only."""
     rows.divide_rows(table, features, start, n, n_left, depth, is_left)
+
+
+@dispatch
+def keeps_all_in_order(rows):
+    """Are the entries of all features there at the same time?"""
+    return rows.keeps_all_in_order()
+
+
+@dispatch
+def hand_to_few(rows, few, table, features, samples, start, n, depth, targets, mean):
+    """Hand the node's rows over to `few`, along the features that it and nodes below may look at.
+
+    `samples` then has their numbers. Returns False, and leaves it as it was, if it cannot be done.
+    """
+    return rows.hand_to_few(few, table, features, samples, start, n, depth, targets, mean)
 
 
 # ----------------------------------------------------------------------------------- lists
@@ -126,6 +143,29 @@ class Lists(NamedTuple):
                 divided[left if goes_left else right] = entry
                 left += goes_left
                 right += np.uint64(1) - goes_left
+
+    def keeps_all_in_order(self):
+        return True
+
+    def hand_to_few(self, few, table, features, samples, start, n, depth, targets, mean):
+        if not number_rows(few, samples, start, n, targets, mean):
+            return False
+        for j in range(features.shape[0]):
+            column = table.columns[features[j]]
+            first = _first_of(self, column, start, depth)
+            entries = self.entries[first : first + n]
+            before = code_at(entries, 0)
+            rank = 0
+            for i in range(n):
+                code = code_at(entries, i)
+                step = code - before
+                if 0 < step <= table.reach[column] and same_value(table, column, before, code):
+                    restore_rows(few, samples, start, n)  # if there is a cut depends on the node
+                    return False
+                rank += step > 0
+                before = code
+                write_rank(few, np.int64(few.number[row_at(entries, i)]), column, rank, code)
+        return True
 
 
 @inline_kernel
@@ -212,6 +252,12 @@ class Sorter(NamedTuple):
             right += 1 - goes_left
         for i in range(right):
             self.rows[start + left + i] = self.spare_rows[i]
+
+    def keeps_all_in_order(self):
+        return False
+
+    def hand_to_few(self, few, table, features, samples, start, n, depth, targets, mean):
+        return False  # to sort along all features costs more than along those that are looked at
 
 
 @inline_kernel

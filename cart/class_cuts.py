@@ -29,7 +29,9 @@ class Running(NamedTuple):
     second: np.ndarray  # (n + 1,) int32: weight of the second class, where there are two
     power_left: np.ndarray  # (n + 1,) float64: sum of `power` of the class counts, where more
     power_right: np.ndarray  # (n + 1,) float64
-    bound: np.ndarray  # (n + 1,) float64: see `cart.screen`, where there are more than two classes
+    bound: (
+        np.ndarray
+    )  # (n + 1,) float64: see `cart.class_screen`, where there are more than two classes
     merit: np.ndarray  # (n + 1,) float32; NO_CUT where both sides have one value
     merit_bits: np.ndarray  # (n + 1,) int32: the same memory; ordered as the merits >= 0 are
     tops: np.ndarray  # (n // _BLOCK + 1,) int32: the highest bits of every block
@@ -99,7 +101,7 @@ def scores_at_once(criterion, n):
 
 @dispatch
 def bounds_more_classes(criterion):
-    """Does the bound of `cart.screen` for more than two classes hold?"""
+    """Does the bound of `cart.class_screen` for more than two classes hold?"""
     return criterion.bounds_more_classes()
 
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from cart.along import N_PLACES, code_at, row_at
 from cart.jit import inline_kernel, kernel
+from cart.mean_score import WEIGHT, Y, score_of
 from cart.order import CODE_SHIFT, RECORD
 from cart.table import same_value
 from cart.vectors import on_lanes
 
-WEIGHT, Y = range(2)  # columns of `targets`
 N_LANES = N_PLACES
 _FEW, _SOME = 2, 4  # features, which have kernels of their own
 
@@ -26,7 +26,6 @@ class Lanes(NamedTuple):
     All are arrays of N_LANES.
     """
 
-    feature: np.ndarray  # int64
     column: np.ndarray  # int64: of the table
     first: np.ndarray  # int64: where its entries begin
     reach: np.ndarray  # int64: of the column; between codes further apart there is always a cut
@@ -41,17 +40,8 @@ class Lanes(NamedTuple):
 
     @classmethod
     def create(cls):
-        dtypes = [np.int64] * 4 + [np.uint64] + [np.int64] * 2 + [np.float64] * 4 + [np.int64]
+        dtypes = [np.int64] * 3 + [np.uint64] + [np.int64] * 2 + [np.float64] * 4 + [np.int64]
         return cls(*(np.zeros(N_LANES, dtype) for dtype in dtypes))
-
-
-def _score(left_weight, left_sum, weight, total):
-    """Quality of a cut as scikit-learn calculates it, from what lies on its left and in all."""
-    right_sum = total - left_sum
-    return left_sum * left_sum / left_weight + right_sum * right_sum / (weight - left_weight)
-
-
-mean_score = inline_kernel(_score)
 
 
 @inline_kernel
@@ -63,7 +53,7 @@ def choose_mean_cut(lanes, n_lanes, entries, targets, n, first, weight, total, s
     Parameters
     ----------
     lanes : Lanes
-        With feature, column and first entry of `n_lanes` lanes.
+        With column and first entry of `n_lanes` lanes.
     n_lanes : int
     entries : ndarray of uint64
         See `cart.along`.
@@ -161,7 +151,7 @@ def _take(
 
 def _judge(lanes, weight, total, step, reach, left_weight, left_sum, score, best):
     """Score the cuts; may one that scores best be none, its values counting as one?"""
-    found = _score(lanes.load(left_weight), lanes.load(left_sum), weight, total)
+    found = score_of(lanes.load(left_weight), lanes.load(left_sum), weight, total)
     lanes.store(score, found)
     to_next = lanes.load(step)
     is_near = (to_next > 0) & (to_next <= lanes.load(reach))
@@ -185,10 +175,10 @@ def _mend_sums(lanes, width, entries, targets, n, i, first, weight, total, table
     for k in range(width):
         column = lanes.column[k]
         mine = entries[lanes.first[k] : lanes.first[k] + n]
-        if i + 1 - lanes.behind[k] <= n - i - 1 or not _is_cut(mine, i, table, column):
+        if i + 1 - lanes.behind[k] <= n - i - 1 or not is_cut(mine, i, table, column):
             continue
         behind = i  # entries left of the cut before
-        while behind > first and not _is_cut(mine, behind - 1, table, column):
+        while behind > first and not is_cut(mine, behind - 1, table, column):
             behind -= 1
         if behind <= first:  # there is none
             behind = 0
@@ -208,12 +198,12 @@ def _mend_sums(lanes, width, entries, targets, n, i, first, weight, total, table
 def _rule_out_equals(lanes, width, entries, i, table):
     for k in range(width):
         mine = entries[lanes.first[k] + i : lanes.first[k] + i + 2]
-        if not _is_cut(mine, 0, table, lanes.column[k]):
+        if not is_cut(mine, 0, table, lanes.column[k]):
             lanes.step[k] = 0
 
 
 @inline_kernel
-def _is_cut(entries, i, table, column):
+def is_cut(entries, i, table, column):
     """Are the values on either side of cut i two for scikit-learn?"""
     low, high = code_at(entries, i), code_at(entries, i + 1)
     if low == high:

@@ -83,3 +83,21 @@ def _settle(keys, width):
         distance //= 2
     for first in range(0, width, _PART):
         _merge_64(keys, first)
+
+
+def merge_exchanges(n):
+    """Batcher's merge exchange for n numbers, a power of two: pairs of places, low and high.
+
+    (Knuth, The Art of Computer Programming 3, algorithm 5.2.2M.)
+    """
+    p = n // 2
+    while p > 0:
+        q, r, d = n // 2, 0, p
+        while True:
+            for i in range(n - d):
+                if i & p == r:
+                    yield i, i + d
+            if q == p:
+                break
+            q, r, d = q // 2, p, q - p
+        p //= 2

@@ -14,6 +14,7 @@ from cart.criteria import EPSILON
 from cart.draw import Draw
 from cart.jit import inline_kernel
 from cart.nodes import LEAF, UNDEFINED, Nodes
+from cart.order import CODE_SHIFT, RECORD
 from cart.rank import MISSING
 from cart.split import BestSplitter
 from cart.table import Table, top_of, value_of
@@ -97,16 +98,29 @@ def write_leaf(nodes, this, waiting, height, impurity, n, weight):
 
 
 @inline_kernel
-def write_split(nodes, this, cut, n_left, n_right, table):
-    """Make a leaf a split."""
-    column = table.columns[cut.feature]
-    low = top_of(table, column, cut.left_code)
-    high = value_of(table, column, cut.right_code)
-    threshold = low / 2.0 + high / 2.0
+def write_split(nodes, this, cut, n_left, n_right, cuts):
+    """Make a leaf a split; its threshold is to follow, from the codes in `cuts`."""
     nodes.feature[this] = cut.feature
-    nodes.threshold[this] = threshold if threshold < high else low  # rounded up to it
+    cuts[this] = np.uint64(cut.left_code) << CODE_SHIFT | np.uint64(cut.right_code)
     # Where none was missing in training, missing values follow the majority.
     nodes.missing_go_to_left[this] = n_left > n_right
+
+
+@inline_kernel
+def write_thresholds(nodes, n_nodes, cuts, table):
+    """Write the thresholds of a grown tree.
+
+    Values of codes are seldom in the cache. Looked up one after the other they do not wait for
+    each other, as they would in the midst of growth.
+    """
+    for i in range(n_nodes):
+        if nodes.feature[i] < 0:
+            continue
+        column = table.columns[nodes.feature[i]]
+        low = top_of(table, column, np.int64(cuts[i] >> CODE_SHIFT))
+        high = value_of(table, column, np.int64(cuts[i] & RECORD))
+        threshold = low / 2.0 + high / 2.0
+        nodes.threshold[i] = threshold if threshold < high else low  # rounded up to it
 
 
 class Quick(ABC):
@@ -174,6 +188,7 @@ class Quick(ABC):
             self._scratch = (
                 Draw.create(len(self._table.columns)),
                 Waiting.create(len(self._y) + 2),
+                np.empty(2 * len(self._y), np.uint64),
                 *self._create_scratch(),
             )
         first_node = np.zeros(len(weights) + 1, np.int64)

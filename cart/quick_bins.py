@@ -13,9 +13,18 @@ from cart.bins import MAX_BINS
 from cart.criteria import EPSILON, SquaredError
 from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_feature, restart
 from cart.jit import entry_kernel, inline_kernel
-from cart.mean_cuts import mean_score
+from cart.mean_score import mean_score
 from cart.nodes import from_node
-from cart.quick import NO_CUT, Cut, Quick, may_be_split, push, write_leaf, write_split
+from cart.quick import (
+    NO_CUT,
+    Cut,
+    Quick,
+    may_be_split,
+    push,
+    write_leaf,
+    write_split,
+    write_thresholds,
+)
 from cart.radix import N_DIGITS, ROOM, n_bits_of, sort_short_keys
 from cart.table import same_value
 
@@ -209,7 +218,7 @@ def _impurity(sums):
 
 @entry_kernel
 def _grow_trees(
-    table, all_nodes, draw, waiting, far, near, bench, weights, y, seeds, limits, first_node
+    table, all_nodes, draw, waiting, cuts, far, near, bench, weights, y, seeds, limits, first_node
 ):
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
     for t in range(weights.shape[0]):
@@ -226,12 +235,12 @@ def _grow_trees(
             far.rows[n] = row
             n += weight > 0.0
         nodes = from_node(all_nodes, first_node[t])
-        n_nodes = _grow(table, nodes, draw, waiting, far, near, bench, n, limits)
+        n_nodes = _grow(table, nodes, draw, waiting, cuts, far, near, bench, n, limits)
         first_node[t + 1] = first_node[t] + n_nodes
 
 
 @inline_kernel
-def _grow(table, nodes, draw, waiting, far, near, bench, n_rows, limits):
+def _grow(table, nodes, draw, waiting, cuts, far, near, bench, n_rows, limits):
     """Grow one tree, whose sums wait in bench.sums[0]; return how many nodes it has."""
     push(waiting, 0, 0, n_rows, 0, 0, -1, False, 0, _impurity(bench.sums[0]))
     total_weight = bench.sums[0, WEIGHT]
@@ -270,12 +279,13 @@ def _grow(table, nodes, draw, waiting, far, near, bench, n_rows, limits):
         )
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue
-        write_split(nodes, this, cut, n_left, n - n_left, table)
+        write_split(nodes, this, cut, n_left, n - n_left, cuts)
         middle = start + n_left
         depth += 1
         push(waiting, height, middle, end, level, depth, this, False, n_constant, right)
         push(waiting, height + 1, start, middle, level, depth, this, True, n_constant, left)
         height += 2
+    write_thresholds(nodes, n_nodes, cuts, table)
     return n_nodes
 
 

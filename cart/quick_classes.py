@@ -18,13 +18,22 @@ from cart.class_cuts import (
     choose_cut,
     impurity_of,
 )
+from cart.class_screen import add_up_kept, is_worth_screening, screen
 from cart.criteria import EPSILON, Entropy, Gini
 from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_feature, restart
 from cart.jit import entry_kernel, inline_kernel
 from cart.nodes import from_node
-from cart.quick import NO_CUT, Cut, Quick, may_be_split, push, write_leaf, write_split
+from cart.quick import (
+    NO_CUT,
+    Cut,
+    Quick,
+    may_be_split,
+    push,
+    write_leaf,
+    write_split,
+    write_thresholds,
+)
 from cart.radix import N_DIGITS, ROOM, sort_short_keys
-from cart.screen import add_up_kept, is_worth_screening, screen
 from cart.table import same_value
 from cart.words import Layout, divide_words, gather_keys, write_words
 
@@ -145,7 +154,7 @@ def _take_near(rows, start, n, layout, near):
 
 @entry_kernel
 def _grow_trees(
-    criterion, table, all_nodes, draw, waiting, far, near, nearest, bench, running, weights,
+    criterion, table, all_nodes, draw, waiting, cuts, far, near, nearest, bench, running, weights,
     classes, seeds, limits, layout, first_node,
 ):  # fmt: skip
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
@@ -153,7 +162,7 @@ def _grow_trees(
         restart(draw, seeds[t])
         n_rows = write_words(weights[t], classes, layout, far.words, bench.counts)
         n_nodes = _grow(
-            criterion, table, from_node(all_nodes, first_node[t]), draw, waiting, far, near,
+            criterion, table, from_node(all_nodes, first_node[t]), draw, waiting, cuts, far, near,
             nearest, bench, running, n_rows, limits, layout,
         )  # fmt: skip
         first_node[t + 1] = first_node[t] + n_nodes
@@ -161,8 +170,8 @@ def _grow_trees(
 
 @inline_kernel
 def _grow(
-    criterion, table, nodes, draw, waiting, far, near, nearest, bench, running, n_rows, limits,
-    layout,
+    criterion, table, nodes, draw, waiting, cuts, far, near, nearest, bench, running, n_rows,
+    limits, layout,
 ):  # fmt: skip
     """Grow one tree; return how many nodes it has."""
     n_classes = bench.counts.shape[0]
@@ -219,7 +228,7 @@ def _grow(
         )
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue
-        write_split(nodes, this, cut, n_left, n - n_left, table)
+        write_split(nodes, this, cut, n_left, n - n_left, cuts)
         for c in range(n_classes):
             bench.waiting_counts[height, c] = bench.counts[c] - bench.left[c]
             bench.waiting_counts[height + 1, c] = bench.left[c]
@@ -228,6 +237,7 @@ def _grow(
         push(waiting, height, middle, end, level, depth, this, False, n_constant, right)
         push(waiting, height + 1, start, middle, level, depth, this, True, n_constant, left)
         height += 2
+    write_thresholds(nodes, n_nodes, cuts, table)
     return n_nodes
 
 

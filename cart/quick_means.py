@@ -5,6 +5,8 @@ feature looked at, then exchanged from both ends. What makes features quick to s
 them (see `cart.along`).
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from cart.along import (
@@ -14,15 +16,44 @@ from cart.along import (
     bring_along,
     code_at,
     divide_rows,
+    hand_to_few,
+    keeps_all_in_order,
     mark_left,
     row_at,
 )
 from cart.criteria import EPSILON, SquaredError
 from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_feature, restart
+from cart.few import (
+    FEW,
+    Few,
+    choose_few_cut,
+    mark_few,
+    number_at,
+    order_few,
+    rank_at,
+)
 from cart.jit import entry_kernel, inline_kernel
-from cart.mean_cuts import N_LANES, WEIGHT, Lanes, Y, choose_mean_cut
+from cart.mean_cuts import N_LANES, Lanes, choose_mean_cut
+from cart.mean_score import WEIGHT, Y
+from cart.mean_screen import (
+    Screen,
+    begin_screening,
+    is_certain,
+    is_worth_screening,
+    screen_feature,
+    slack_of,
+)
 from cart.nodes import from_node
-from cart.quick import NO_CUT, Cut, Quick, may_be_split, push, write_leaf, write_split
+from cart.quick import (
+    NO_CUT,
+    Cut,
+    Quick,
+    may_be_split,
+    push,
+    write_leaf,
+    write_split,
+    write_thresholds,
+)
 from cart.table import same_value
 
 _LISTS_SHARE = 1 / 8  # of the features that a node must look at for lists of all to pay
@@ -31,52 +62,122 @@ _LISTS_MAX = 2**25  # values of a table, for which the lists of a thread take 0.
 TOTAL, SQUARES = 1, 2  # of a node that waits, beside its WEIGHT
 
 
+class Drawn(NamedTuple):
+    """The features of the node at hand that are to be searched, in the order of the draw."""
+
+    feature: np.ndarray  # (n_features,) int64
+    column: np.ndarray  # (n_features,) int64: of the table
+    first: np.ndarray  # (n_features,) int64: where its entries begin
+
+    @classmethod
+    def create(cls, n_features):
+        return cls(*np.empty((3, n_features), np.int64))
+
+
 @inline_kernel
-def _search(rows, table, targets, draw, lanes, start, n, depth, n_constant, weight, total, limits):
-    """Draw features and search them, several at a time.
+def _search(
+    rows, table, targets, draw, drawn, screen, lanes, start, n, depth, n_constant, weight, total,
+    slack, screens, limits,
+):  # fmt: skip
+    """Draw features and search them.
 
     Returns the best Cut, how many features are constant, and where the entries begin of the last
     that is not.
     """
     best = NO_CUT
     last = -1
-    n_lanes = 0
+    n_drawn = 0
+    mean = total / weight
+    begin_screening(screen)
     begin_draw(draw, np.uint64(0), n_constant)
     j = next_feature(draw, limits.max_features)
     while j >= 0:
         feature = draw.features[j]
         column = table.columns[feature]
-        at, lowest, highest = bring_along(rows, table, column, n_lanes, start, n, depth)
+        at, lowest, highest = bring_along(rows, table, column, n_drawn, start, n, depth)
         if lowest < highest:
             last = at
         if same_value(table, column, lowest, highest):
             mark_constant(draw, j)
         else:
             mark_searched(draw, j)
-            lanes.feature[n_lanes] = feature
-            lanes.column[n_lanes] = column
-            lanes.first[n_lanes] = at
-            n_lanes += 1
+            drawn.feature[n_drawn] = feature
+            drawn.column[n_drawn] = column
+            drawn.first[n_drawn] = at
+            n_drawn += 1
+            if screens:
+                entries = rows.entries[at : at + n]
+                screen_feature(
+                    screen, entries, targets, n, weight, mean, slack, table, feature, column
+                )
+            elif n_drawn == N_LANES:
+                best = _search_lanes(
+                    lanes, drawn, 0, n_drawn, rows.entries, targets, n, weight, total, best, table,
+                    limits,
+                )  # fmt: skip
+                n_drawn = 0
         j = next_feature(draw, limits.max_features)
-        if n_lanes == N_LANES or (j < 0 and n_lanes > 0):
+    if screens and is_certain(screen, slack):
+        best = Cut(screen.best[0], screen.best[1], screen.best[2], 0.0)
+    else:
+        for k in range(0, n_drawn, N_LANES):
             best = _search_lanes(
-                lanes, n_lanes, rows.entries, targets, n, weight, total, best, table, limits
-            )
-            n_lanes = 0
+                lanes, drawn, k, min(k + N_LANES, n_drawn), rows.entries, targets, n, weight,
+                total, best, table, limits,
+            )  # fmt: skip
     return best, end_draw(draw), last
 
 
 @inline_kernel
-def _search_lanes(lanes, n_lanes, entries, targets, n, weight, total, best, table, limits):
+def _search_lanes(
+    lanes, drawn, begin, end, entries, targets, n, weight, total, best, table, limits
+):
+    """Search the features drawn from `begin` to `end` (excluded) side by side."""
+    for k in range(begin, end):
+        lanes.column[k - begin] = drawn.column[k]
+        lanes.first[k - begin] = drawn.first[k]
     score, lane, i = choose_mean_cut(
-        lanes, n_lanes, entries, targets, n, limits.min_samples_leaf - 1, weight, total,
+        lanes, end - begin, entries, targets, n, limits.min_samples_leaf - 1, weight, total,
         best.score, table,
     )  # fmt: skip
     if lane < 0:
         return best
     at = lanes.first[lane] + i
     left, right = np.int64(code_at(entries, at)), np.int64(code_at(entries, at + 1))
-    return Cut(lanes.feature[lane], left, right, score)
+    return Cut(drawn.feature[begin + lane], left, right, score)
+
+
+@inline_kernel
+def _search_few(
+    few, table, draw, drawn, samples, start, n, n_constant, weight, total, slack, limits
+):
+    """The same among few rows, with ranks for codes, and the column of the last feature."""
+    order_few(few, samples, start, n)
+    last = np.int64(-1)
+    n_drawn = 0
+    begin_draw(draw, np.uint64(0), n_constant)
+    j = next_feature(draw, limits.max_features)
+    while j >= 0:
+        feature = draw.features[j]
+        column = np.int64(table.columns[feature])
+        if rank_at(few, 0, column) == rank_at(few, n - 1, column):
+            mark_constant(draw, j)
+        else:
+            mark_searched(draw, j)
+            drawn.feature[n_drawn] = feature
+            drawn.column[n_drawn] = column
+            n_drawn += 1
+            last = column
+        j = next_feature(draw, limits.max_features)
+    best = NO_CUT
+    if n_drawn > 0:
+        score, k, i = choose_few_cut(
+            few, drawn.column, n_drawn, n, limits.min_samples_leaf - 1, weight, total, slack
+        )
+        if k >= 0:
+            left, right = rank_at(few, i, drawn.column[k]), rank_at(few, i + 1, drawn.column[k])
+            best = Cut(drawn.feature[k], left, right, score)
+    return best, end_draw(draw), last
 
 
 @inline_kernel
@@ -95,10 +196,13 @@ def _divide_samples(samples, start, end, is_left):
 
 @entry_kernel
 def _grow_trees(
-    table, all_nodes, draw, waiting, rows, samples, targets, is_left, lanes, waiting_sums,
-    weights, y, seeds, limits, first_node,
+    table, all_nodes, draw, waiting, cuts, rows, few, samples, targets, is_left, drawn, screen,
+    lanes, waiting_sums, weights, y, seeds, limits, first_node,
 ):  # fmt: skip
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
+    farthest = 0.0
+    for row in range(y.shape[0]):
+        farthest = max(farthest, abs(y[row]))
     for t in range(weights.shape[0]):
         restart(draw, seeds[t])
         n = 0
@@ -111,19 +215,19 @@ def _grow_trees(
             n += weight > 0.0
         begin_tree(rows, table, samples, n, is_left)
         n_nodes = _grow(
-            table, from_node(all_nodes, first_node[t]), draw, waiting, rows, samples, targets,
-            is_left, lanes, waiting_sums, n, limits,
+            table, from_node(all_nodes, first_node[t]), draw, waiting, cuts, rows, few, samples,
+            targets, is_left, drawn, screen, lanes, waiting_sums, n, farthest, limits,
         )  # fmt: skip
         first_node[t + 1] = first_node[t] + n_nodes
 
 
 @inline_kernel
 def _grow(
-    table, nodes, draw, waiting, rows, samples, targets, is_left, lanes, waiting_sums,
-    n_rows, limits,
+    table, nodes, draw, waiting, cuts, rows, few, samples, all_targets, all_is_left, drawn, screen,
+    lanes, waiting_sums, n_rows, farthest, limits,
 ):  # fmt: skip
     """Grow one tree; return how many nodes it has."""
-    _add_up(samples, targets, 0, n_rows, waiting_sums, 0)
+    _add_up(samples, all_targets, 0, n_rows, waiting_sums, 0)
     total_weight = waiting_sums[0, WEIGHT]
     mean = waiting_sums[0, TOTAL] / total_weight
     impurity = waiting_sums[0, SQUARES] / total_weight - mean * mean
@@ -144,17 +248,46 @@ def _grow(
         nodes.value[this, 0, 0] = total / weight
         if not may_be_split(n, depth, impurity, limits):
             continue
-        cut, n_constant, last = _search(
-            rows, table, targets, draw, lanes, start, n, depth, waiting.n_constant[height], weight,
-            total, limits,
-        )  # fmt: skip
-        if cut.feature < 0:
-            continue
-        entries = rows.entries[last : last + n]
-        for i in range(n):
-            samples[start + i] = row_at(entries, i)
-        column = table.columns[cut.feature]
-        mark_left(rows, table, column, cut.left_code, start, n, depth, is_left)
+        level = waiting.level[height]
+        if level == 0 and n <= FEW:
+            features = draw.features[waiting.n_constant[height] :]
+            level += hand_to_few(
+                rows, few, table, features, samples, start, n, depth, all_targets, total / weight
+            )
+        targets = all_targets if level == 0 else few.targets
+        is_left = all_is_left if level == 0 else few.is_left
+        slack = slack_of(n, farthest)
+        n_constant = waiting.n_constant[height]
+        if level == 0:
+            screens = (
+                limits.min_samples_leaf == 1
+                and keeps_all_in_order(rows)
+                and is_worth_screening(n, slack, impurity)
+            )
+            cut, n_constant, last = _search(
+                rows, table, targets, draw, drawn, screen, lanes, start, n, depth, n_constant,
+                weight, total, slack, screens, limits,
+            )  # fmt: skip
+            if cut.feature < 0:
+                continue
+            entries = rows.entries[last : last + n]
+            for i in range(n):
+                samples[start + i] = row_at(entries, i)
+            column = table.columns[cut.feature]
+            mark_left(rows, table, column, cut.left_code, start, n, depth, is_left)
+        else:
+            cut, n_constant, last = _search_few(
+                few, table, draw, drawn, samples, start, n, n_constant, weight, total, slack, limits
+            )
+            if cut.feature < 0:
+                continue
+            for i in range(n):
+                samples[start + i] = number_at(few, i, last)
+            column = table.columns[cut.feature]
+            mark_few(few, column, cut.left_code, n)
+            left_code = np.int64(few.codes[column, cut.left_code])
+            right_code = np.int64(few.codes[column, cut.right_code])
+            cut = Cut(cut.feature, left_code, right_code, cut.score)
         middle = _divide_samples(samples, start, end, is_left)
         n_left = middle - start
         _add_up(samples, targets, middle, end, waiting_sums, height)
@@ -179,16 +312,18 @@ def _grow(
         )
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue
-        write_split(nodes, this, cut, n_left, n - n_left, table)
-        if may_be_split(n_left, depth + 1, left, limits) or may_be_split(
-            n - n_left, depth + 1, right, limits
+        write_split(nodes, this, cut, n_left, n - n_left, cuts)
+        if level == 0 and (
+            may_be_split(n_left, depth + 1, left, limits)
+            or may_be_split(n - n_left, depth + 1, right, limits)
         ):
             features = draw.features[n_constant:]
             divide_rows(rows, table, features, start, n, n_left, depth, is_left)
         depth += 1
-        push(waiting, height, middle, end, 0, depth, this, False, n_constant, right)
-        push(waiting, height + 1, start, middle, 0, depth, this, True, n_constant, left)
+        push(waiting, height, middle, end, level, depth, this, False, n_constant, right)
+        push(waiting, height + 1, start, middle, level, depth, this, True, n_constant, left)
         height += 2
+    write_thresholds(nodes, n_nodes, cuts, table)
     return n_nodes
 
 
@@ -216,14 +351,17 @@ class QuickMeans(Quick):
     criteria = (SquaredError,)
 
     def _create_scratch(self):
-        n_rows = len(self._y)
-        looks_at_many = self._plan.limits.max_features >= _LISTS_SHARE * len(self._table.columns)
+        n_rows, n_features = len(self._y), len(self._table.columns)
+        looks_at_many = self._plan.limits.max_features >= _LISTS_SHARE * n_features
         kind = Lists if looks_at_many and self._table.codes.size <= _LISTS_MAX else Sorter
         return (
             kind.create(self._table),
+            Few.create(n_rows, len(self._table.codes), n_features),
             np.empty(n_rows, np.uint32),
             np.empty((n_rows, 2)),
             np.empty(n_rows, np.uint8),
+            Drawn.create(n_features),
+            Screen.create(n_rows),
             Lanes.create(),
             np.empty((n_rows + 2, 3)),
         )

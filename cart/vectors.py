@@ -47,17 +47,25 @@ class PlainLanes:
     def __init__(self, n):
         self.n = n
 
-    def load(self, array):
-        """The first n items of an array."""
-        return array[: self.n].copy()
+    def load(self, array, row=0):
+        """The n items of an array that follow row * n others."""
+        return array.ravel()[row * self.n : (row + 1) * self.n].copy()
 
-    def store(self, array, values):
-        """Make them its first n items."""
-        array[: self.n] = values
+    def store(self, array, values, row=0):
+        """Make them these items."""
+        array.reshape(-1)[row * self.n : (row + 1) * self.n] = values
+
+    def item(self, array, i):
+        """One item, as a number of a row."""
+        return array[i]
 
     def gather(self, array, places):
         """The items at these places of an array, which counts as flat."""
         return array.ravel()[places]
+
+    def real(self, values):
+        """Whole numbers as single-precision ones."""
+        return values.astype(np.float32)
 
     def where(self, condition, values, others):
         return np.where(condition, values, others)
@@ -78,8 +86,7 @@ class _CompiledLanes(PlainLanes):
         """An argument of the function: the data of an array, or a number."""
         if isinstance(kind, types.Array):
             return self._context.make_array(kind)(self._context, self.builder, value).data
-        number = types.float64 if isinstance(kind, types.Float) else types.int64
-        return self.spread(self._context.cast(self.builder, value, kind, number))
+        return self.spread(value)
 
     def spread(self, number):
         """A vector of one number."""
@@ -88,15 +95,23 @@ class _CompiledLanes(PlainLanes):
             vector = self.builder.insert_element(vector, number, ir.IntType(32)(k))
         return _Vector(self, vector)
 
-    def load(self, array):
-        return _Vector(self, self.builder.load(self._vector_at(array), align=8))
+    def load(self, array, row=0):
+        return _Vector(self, self.builder.load(self._vector_at(array, row), align=4))
 
-    def store(self, array, values):
-        self.builder.store(values.value, self._vector_at(array), align=8)
+    def store(self, array, values, row=0):
+        self.builder.store(values.value, self._vector_at(array, row), align=4)
 
-    def _vector_at(self, array):
+    def item(self, array, i):
+        return self.builder.load(self.builder.gep(array, [ir.IntType(64)(i)]))
+
+    def real(self, values):
+        kind = ir.VectorType(ir.FloatType(), self.n)
+        return _Vector(self, self.builder.sitofp(values.value, kind))
+
+    def _vector_at(self, array, row):
         kind = ir.VectorType(array.type.pointee, self.n)
-        return self.builder.bitcast(array, kind.as_pointer())
+        row = row if isinstance(row, ir.Value) else ir.IntType(64)(row)
+        return self.builder.gep(self.builder.bitcast(array, kind.as_pointer()), [row])
 
     def gather(self, array, places):
         builder, kind = self.builder, ir.VectorType(array.type.pointee, self.n)
@@ -114,6 +129,9 @@ class _CompiledLanes(PlainLanes):
         return _Vector(self, found)
 
     def where(self, condition, values, others):
+        if not isinstance(values, _Vector):
+            kind = others.value.type
+            values = _Vector(self, ir.Constant(kind, [kind.element(values)] * kind.count))
         chosen = self.builder.select(condition.value, values.value, others.value)
         return _Vector(self, chosen)
 
@@ -133,7 +151,7 @@ class _Vector:
         kind = self.value.type
         if not isinstance(other, _Vector):
             other = _Vector(self.lanes, ir.Constant(kind, [kind.element(other)] * kind.count))
-        write = of_reals if isinstance(kind.element, ir.DoubleType) else of_numbers
+        write = of_reals if isinstance(kind.element, (ir.DoubleType, ir.FloatType)) else of_numbers
         write = getattr(self.lanes.builder, write)
         return _Vector(self.lanes, write(*how, self.value, other.value))
 
@@ -151,6 +169,9 @@ class _Vector:
 
     def __rshift__(self, other):
         return self._with(other, None, "lshr")
+
+    def __xor__(self, other):
+        return self._with(other, None, "xor")
 
     def __and__(self, other):
         return self._with(other, None, "and_")
@@ -177,8 +198,9 @@ def on_lanes(n):
     -------
     decorator
         Of a `function(lanes, *arguments)` without branches that does its work by `lanes`, a
-        `PlainLanes`. Arguments are contiguous arrays of 64-bit items, and numbers, which arrive as
-        vectors. It returns `lanes.any(condition)`. Kernels call it as `function(*arguments)`.
+        `PlainLanes`. Arguments are contiguous arrays of items of 32 or 64 bits, and numbers, which
+        arrive as vectors. It returns `lanes.any(condition)`. Kernels call it as
+        `function(*arguments)`.
     """
 
     def decorate(function):

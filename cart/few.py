@@ -1,0 +1,322 @@
+"""Few rows, ordered along all features at once: a feature in each lane of a vector.
+
+Growth ends in very many small nodes. When a node has few rows, these get numbers of their own, and
+their codes become ranks among them. Rank, number, weight and deviation from the mean fit into one
+word, so a sorting network that exchanges vectors of words orders the rows of the node, and of all
+nodes below it, along as many features as a vector has lanes. Cuts are judged in single precision
+first; only those that may be the best are scored in scikit-learn's order of sums.
+"""
+
+import functools
+import math
+import operator
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.jit import inline_kernel
+from cart.mean_score import WEIGHT, Y, mean_score
+from cart.network import NETWORK_MAX, merge_exchanges, sort_by_network
+from cart.vectors import on_lanes
+
+FEW = 15  # rows
+N_LANES = 8
+# A word, from the top: rank, number, weight, and the weighted deviation above the lowest that fits.
+_RANK, _NUMBER, _WEIGHT = 27, 23, 17
+_NUMBERS, _WEIGHTS, _DEVIATIONS = 15, 63, (1 << _WEIGHT) - 1
+_ZERO = 1 << (_WEIGHT - 1)  # no deviation
+_NUMBERS_ALL = (1 << _RANK) - 1
+_BEHIND = FEW << _RANK | _ZERO  # a word of no weight behind all others
+
+
+class Few(NamedTuple):
+    """A few rows, and those of the node at hand in order; columns come in blocks of lanes."""
+
+    rows: np.ndarray  # (NETWORK_MAX,) uint32: of the table, ascending
+    number: np.ndarray  # (n_rows,) uint8: of a row among the few
+    codes: np.ndarray  # (n_columns, FEW) uint32: of the table, of every rank
+    words: np.ndarray  # (n_blocks, FEW + 1, N_LANES) int32: of every row, and one behind all
+    places: np.ndarray  # (FEW + 1,) int64: which rows of `words` the node has
+    ordered: np.ndarray  # (n_blocks, FEW + 1, N_LANES) int32: the node's words
+    merit: np.ndarray  # (n_blocks, FEW + 1, N_LANES) float32: of every cut; -1 where there is none
+    top: np.ndarray  # (n_blocks, N_LANES) float32: the highest of a column
+    second: np.ndarray  # (n_blocks, N_LANES) float32: the highest but one
+    place: np.ndarray  # (n_blocks, N_LANES) int32: of the highest
+    targets: np.ndarray  # (FEW, 2) float64
+    is_left: np.ndarray  # (FEW,) uint8
+    unit: np.ndarray  # (1,) float64: of deviations
+    candidates: np.ndarray  # (n_features,) int64: which columns may have the best cut
+
+    @classmethod
+    def create(cls, n_rows, n_columns, n_features):
+        n_blocks = -(-n_columns // N_LANES)
+        return cls(
+            np.empty(NETWORK_MAX, np.uint32),
+            np.empty(n_rows, np.uint8),
+            np.empty((n_columns, FEW), np.uint32),
+            np.full((n_blocks, FEW + 1, N_LANES), _BEHIND, np.int32),
+            np.empty(FEW + 1, np.int64),
+            np.zeros((n_blocks, FEW + 1, N_LANES), np.int32),
+            np.empty((n_blocks, FEW + 1, N_LANES), np.float32),
+            *(np.empty((n_blocks, N_LANES), np.float32) for _ in range(2)),
+            np.empty((n_blocks, N_LANES), np.int32),
+            np.empty((FEW, 2)),
+            np.empty(FEW, np.uint8),
+            np.empty(1),
+            np.empty(n_features, np.int64),
+        )
+
+
+# ------------------------------------------------------------------------------- taking up
+
+
+@inline_kernel
+def number_rows(few, samples, start, n, targets, mean):
+    """Give samples[start:start + n] numbers in the order of the table, and replace them by these.
+
+    Returns False, and does nothing, if weights do not fit into words.
+    """
+    for i in range(start, start + n):
+        weight = targets[samples[i], WEIGHT]
+        if weight > _WEIGHTS or weight != np.floor(weight):
+            return False
+    farthest = 0.0
+    for i in range(n):
+        few.rows[i] = samples[start + i]
+    sort_by_network(few.rows, n)
+    for i in range(n):
+        row = few.rows[i]
+        few.number[row] = i
+        few.targets[i, WEIGHT] = targets[row, WEIGHT]
+        few.targets[i, Y] = targets[row, Y]
+        farthest = max(farthest, abs(targets[row, WEIGHT] * (targets[row, Y] - mean)))
+    for i in range(start, start + n):
+        samples[i] = few.number[samples[i]]
+    few.unit[0] = farthest / (_ZERO - 1)
+    for i in range(n):
+        deviation = few.targets[i, WEIGHT] * (few.targets[i, Y] - mean)
+        above = np.int64(math.floor(deviation / few.unit[0] + 0.5)) + _ZERO
+        few.places[i] = i << _NUMBER | np.int64(few.targets[i, WEIGHT]) << _WEIGHT | above
+    return True
+
+
+@inline_kernel
+def restore_rows(few, samples, start, n):
+    """Replace numbers by the rows of the table again."""
+    for i in range(start, start + n):
+        samples[i] = few.rows[samples[i]]
+
+
+@inline_kernel
+def write_rank(few, number, column, rank, code):
+    """Write the word of a row along a column, after `number_rows`; the rank stands for a code."""
+    few.codes[column, rank] = code
+    word = few.places[number] | rank << _RANK
+    few.words[column // N_LANES, number, column % N_LANES] = word
+
+
+# -------------------------------------------------------------------------------- ordering
+
+
+def _ordering(size):
+    """Compile the ordering of up to `size` words in each lane, and the merits of the cuts.
+
+    The merit of a cut is s**2 / (w (W - w)), where s is the sum of the deviations from the node's
+    mean on its left, w their weight and W that of the node.
+    """
+
+    def order(lanes, words, places, ordered, merits, tops, seconds, best):
+        rows = [lanes.load(words, lanes.item(places, i)) for i in range(size)]
+        for low, high in merge_exchanges(size):
+            one, other = rows[low], rows[high]
+            is_less = one <= other
+            rows[low] = lanes.where(is_less, one, other)
+            rows[high] = lanes.where(is_less, other, one)
+        weights = [(row >> _WEIGHT) & _WEIGHTS for row in rows]
+        deviations = [(row & _DEVIATIONS) - _ZERO for row in rows]
+        node = lanes.real(functools.reduce(operator.add, weights))
+        share = lanes.real(functools.reduce(operator.add, deviations)) / node
+        weight, total = rows[0] - rows[0], rows[0] - rows[0]
+        top = second = lanes.real(weight) - 1.0
+        place = weight
+        for i in range(size):
+            lanes.store(ordered, rows[i], i)
+            if i == size - 1:
+                break
+            weight = weight + weights[i]
+            total = total + deviations[i]
+            left = lanes.real(weight)
+            excess = lanes.real(total) - left * share
+            merit = excess * excess / (left * (node - left))
+            is_cut = ((rows[i] ^ rows[i + 1]) > _NUMBERS_ALL) & (rows[i + 1] <= _BEHIND - 1)
+            merit = lanes.where(is_cut, merit, lanes.real(weight - weight) - 1.0)
+            lanes.store(merits, merit, i)
+            is_best = merit > top
+            second = lanes.where(is_best, top, lanes.where(merit > second, merit, second))
+            top = lanes.where(is_best, merit, top)
+            place = lanes.where(is_best, i, place)
+        lanes.store(tops, top)
+        lanes.store(seconds, second)
+        lanes.store(best, place)
+        return lanes.any(top > 0.0)
+
+    return on_lanes(N_LANES)(order)
+
+
+_order_4, _order_8, _order_16 = map(_ordering, (4, 8, 16))
+
+
+@inline_kernel
+def order_few(few, samples, start, n):
+    """Bring the node's rows into the order of every column, and judge the cuts."""
+    for i in range(n):
+        few.places[i] = samples[start + i]
+    size = 4
+    while size < n:
+        size *= 2
+    for i in range(n, size):
+        few.places[i] = FEW
+    for block in range(few.words.shape[0]):
+        words, ordered = few.words[block], few.ordered[block]
+        merit, top = few.merit[block], few.top[block]
+        second, place = few.second[block], few.place[block]
+        if size == 4:
+            _order_4(words, few.places, ordered, merit, top, second, place)
+        elif size == 8:
+            _order_8(words, few.places, ordered, merit, top, second, place)
+        else:
+            _order_16(words, few.places, ordered, merit, top, second, place)
+
+
+@inline_kernel
+def _word(few, i, column):
+    return few.ordered[column // N_LANES, i, column % N_LANES]
+
+
+@inline_kernel
+def rank_at(few, i, column):
+    """Rank of the node's row in place i along a column."""
+    return np.int64(_word(few, i, column) >> _RANK)
+
+
+@inline_kernel
+def number_at(few, i, column):
+    """Number of the node's row in place i along a column."""
+    return np.int64(_word(few, i, column) >> _NUMBER & _NUMBERS)
+
+
+@inline_kernel
+def mark_few(few, column, left_rank, n):
+    """Mark the node's rows in `is_left`: ranks up to `left_rank` go left."""
+    for i in range(n):
+        few.is_left[number_at(few, i, column)] = rank_at(few, i, column) <= left_rank
+
+
+# ------------------------------------------------------------------------------- searching
+
+
+@inline_kernel
+def choose_few_cut(few, columns, n_drawn, n, first, weight, total, slack):
+    """The best of the cuts along the first `n_drawn` of `few.drawn`.
+
+    Among equals that of the feature drawn first, then the leftmost. As `choose_mean_cut`, with the
+    place in `few.drawn` for the lane.
+    """
+    if n == 2:
+        return _choose_of_two(few, columns, n_drawn, weight, total)
+    least = _least_merit(few, columns, n_drawn, n, first, slack)
+    n_candidates = 0
+    for k in range(n_drawn):
+        column = columns[k]
+        few.candidates[n_candidates] = k
+        n_candidates += few.top[column // N_LANES, column % N_LANES] >= least
+    best = -np.inf
+    best_k = -1
+    place = -1
+    seen = 0  # rows that were alone on the left of a cut: their score is known
+    for k in few.candidates[:n_candidates]:
+        column = columns[k]
+        lane = column % N_LANES
+        block = column // N_LANES
+        begin, end = np.int64(first), n - 1 - first
+        if first == 0 and few.second[block, lane] < least:
+            begin = np.int64(few.place[block, lane])
+            end = begin + 1
+            if begin == 0:
+                alone = 1 << number_at(few, 0, column)
+                if seen & alone:
+                    continue
+                seen |= alone
+        for i in range(begin, end):
+            if few.merit[block, i, lane] >= least:
+                score = _score_cut(few, column, i, n, first, weight, total)
+                if score > best:
+                    best = score
+                    best_k = k
+                    place = i
+    return best, best_k, place
+
+
+@inline_kernel
+def _choose_of_two(few, columns, n_drawn, weight, total):
+    """There are two cuts only: either row may be on the left."""
+    column = columns[0]
+    row = number_at(few, 0, column)
+    best = _score_of_one(few, row, weight, total)
+    other = _score_of_one(few, number_at(few, 1, column), weight, total)
+    best_k = 0
+    if other > best:
+        for k in range(1, n_drawn):
+            if number_at(few, 0, columns[k]) != row:
+                best = other
+                best_k = k
+                break
+    return best, best_k, 0
+
+
+@inline_kernel
+def _score_of_one(few, row, weight, total):
+    left_sum = few.targets[row, WEIGHT] * few.targets[row, Y]
+    return mean_score(few.targets[row, WEIGHT], left_sum, weight, total)
+
+
+@inline_kernel
+def _least_merit(few, columns, n_drawn, n, first, slack):
+    """The least merit that the best cut may have."""
+    top = np.float32(0.0)
+    for k in range(n_drawn):
+        column = columns[k]
+        lane = column % N_LANES
+        block = column // N_LANES
+        if first > 0:
+            few.top[block, lane] = -1.0
+            for i in range(first, n - 1 - first):
+                few.top[block, lane] = max(few.top[block, lane], few.merit[block, i, lane])
+        top = max(top, few.top[block, lane])
+    lowest = math.sqrt(np.float64(top)) * (1.0 - 2e-6) - 1.5
+    least = max(lowest, 0.0) ** 2 - slack / (few.unit[0] * few.unit[0])
+    return np.float32(max(least, 0.0))  # where there is no cut merits are negative
+
+
+@inline_kernel
+def _score_cut(few, column, last, n, first, weight, total):
+    """Quality of a cut as scikit-learn calculates it: from the cut before, or, if that is farther,
+    from the right. (Reference: `RegressionCriterion.update` in `_criterion.pyx`.)"""
+    left_weight = 0.0
+    left_sum = 0.0
+    behind = 0
+    for i in range(last + 1):
+        row = number_at(few, i, column)
+        left_weight += few.targets[row, WEIGHT]
+        left_sum += few.targets[row, WEIGHT] * few.targets[row, Y]
+        if i < first or rank_at(few, i, column) == rank_at(few, i + 1, column):
+            continue
+        if i + 1 - behind > n - i - 1:
+            left_weight = weight
+            left_sum = total
+            for j in range(n - 1, i, -1):
+                row = number_at(few, j, column)
+                left_weight -= few.targets[row, WEIGHT]
+                left_sum -= few.targets[row, WEIGHT] * few.targets[row, Y]
+        behind = i + 1
+    return mean_score(left_weight, left_sum, weight, total)
