@@ -40,6 +40,7 @@ from cart.words import Layout, divide_words, gather_keys, write_words
 # Nodes of so many rows take a near copy of their codes along, for the caches to hold until the
 # subtree is grown: a level for the second cache, and one for the first.
 NEAR = (8192, 512)
+_NEAR_BYTES = 2**20  # of a table's codes, which the second cache holds anyway
 _NEAR_SHARE = 1 / 24  # of the columns that a node must look at for near copies to pay
 _PADDING = 16  # of the columns of a copy, so that they do not all begin at one place of the cache
 _HISTOGRAM_MIN = 64  # rows
@@ -267,9 +268,10 @@ class QuickClasses(Quick):
     @property
     def _near_sizes(self):
         """How many rows the near copies have."""
-        n_columns, n_rows = self._table.codes.shape
-        is_worth = self._plan.limits.max_features >= _NEAR_SHARE * n_columns
-        return tuple(min(n, n_rows - 1) if is_worth else 0 for n in NEAR)
+        codes = self._table.codes
+        looks_at_many = self._plan.limits.max_features >= _NEAR_SHARE * len(codes)
+        is_worth = looks_at_many and codes.nbytes > _NEAR_BYTES
+        return tuple(min(n, codes.shape[1] - 1) if is_worth else 0 for n in NEAR)
 
     def _create_scratch(self):
         n_columns, n_rows = self._table.codes.shape

@@ -665,7 +665,7 @@ def test_large_trees(task, max_features):
     """On near copies of the codes, and on rows that lists, or none, bring along."""
     rng = np.random.default_rng(0)
     n = 3 * NEAR[0]
-    X = np.argsort(rng.random((n, 9)), axis=0)
+    X = np.argsort(rng.random((n, 12)), axis=0)
     signal = X[:, 0] + X[:, 1] > rng.normal(n, n / 2, n)
     y, path = signal.astype(int), QuickClasses
     if task == "five classes":
