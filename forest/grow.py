@@ -1,7 +1,8 @@
 """Grow many trees from one table: whole trees over threads, a workspace for each batch."""
 
 from concurrent.futures import ThreadPoolExecutor, wait
-from itertools import islice, takewhile
+from itertools import islice
+from threading import Lock
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -12,9 +13,12 @@ from cart.draw import DRAW_SEED_MAX
 from cart.grower import Grower
 from cart.stream import first_draws
 
-# Batches per worker, where there are several: enough that none idles for long when trees differ
-# in size.
+# Batches per worker of another backend, where there are several: enough that none idles for long
+# when trees differ in size.
 _BATCHES_PER_WORKER = 4
+# Rows times features that the roots of all trees look at, for which another thread is worth its
+# start.
+_WORK_PER_THREAD = 400_000
 # Trees on more rows may take so long that one thread, too, leaves the main one free to be
 # interrupted: Python hears of a signal between two kernels only.
 _QUICK_ROWS = 10_000
@@ -63,12 +67,29 @@ def bytes_of(*fields):
 
 
 class _Shop:
-    """Where threads leave their trees, and learn that they are to stop."""
+    """Where workers are told which trees to grow, and leave them."""
 
-    def __init__(self, n_trees, watch):
+    def __init__(self, n_trees, n_workers, watch):
         self.trees = [None] * n_trees
         self.is_closed = False
+        self._n_workers = n_workers
         self._watch = watch
+        self._n_taken = 0
+        self._lock = Lock()
+
+    def take(self, n):
+        """Numbers of the next trees to grow, n at most; none if all are taken or it is closed.
+
+        Of several workers none takes more than half of its share of what is left, so that none
+        idles for long at the end.
+        """
+        with self._lock:
+            first = self._n_taken
+            n_left = 0 if self.is_closed else len(self.trees) - first
+            if self._n_workers > 1:
+                n = min(n, -(-n_left // (2 * self._n_workers)))
+            self._n_taken += min(n, n_left)
+            return list(range(first, self._n_taken))
 
     def leave(self, i, tree):
         self.trees[i] = tree
@@ -103,25 +124,16 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None):
     GrowthInterrupted
         By Ctrl-C. Threads finish the trees that they are at, and stop.
     """
-    n_workers = effective_n_jobs(n_jobs)
-    n_batches = _BATCHES_PER_WORKER * n_workers if n_workers > 1 else 1
-    batches = np.array_split(np.arange(len(seeds)), min(len(seeds), n_batches))
-    job, shop = Job(table, codes, plan, seeds, weigh), _Shop(len(seeds), watch)
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
-    is_shared = shares_memory()
-
-    def grow():
-        tasks = (delayed(_grow_batch)(job, batch, shop if is_shared else None) for batch in batches)
-        for batch, trees in parallel(tasks):
-            if not is_shared:
-                for i, tree in zip(batch, trees, strict=True):
-                    shop.leave(i, tree)
-
+    work = len(seeds) * len(codes) * plan.limits.max_features
+    n_workers = min(effective_n_jobs(n_jobs), 1 + work // _WORK_PER_THREAD)
+    job, shop = Job(table, codes, plan, seeds, weigh), _Shop(len(seeds), n_workers, watch)
     try:
-        if n_workers == 1 and len(codes) > _QUICK_ROWS:
-            _run_aside(grow)
+        if not shares_memory():
+            _grow_elsewhere(job, shop, n_jobs)
+        elif n_workers > 1 or len(codes) > _QUICK_ROWS:
+            _grow_aside(job, shop, n_workers)
         else:
-            grow()
+            _grow_some(job, shop)
     except KeyboardInterrupt:
         shop.is_closed = True
         raise GrowthInterrupted(list(shop.trees)) from None
@@ -133,28 +145,48 @@ def shares_memory():
     return getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False)
 
 
-def _run_aside(function):
-    """Run it in another thread, and wait."""
-    aside = ThreadPoolExecutor(1)
+def _grow_elsewhere(job, shop, n_jobs):
+    """Grow the trees of the shop through joblib's backend at hand."""
+    n_workers = effective_n_jobs(n_jobs)
+    n_batches = _BATCHES_PER_WORKER * n_workers if n_workers > 1 else 1
+    batches = np.array_split(np.arange(len(job.seeds)), min(len(job.seeds), n_batches))
+    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
+    for grown in parallel(delayed(_grow_batch)(job, batch) for batch in batches):
+        for i, tree in grown:
+            shop.leave(i, tree)
+
+
+def _grow_batch(job, batch):
+    return list(grow_each(job, batch))
+
+
+def _grow_aside(job, shop, n_workers):
+    """Grow the trees of the shop in threads of their own, and wait.
+
+    They are not joblib's, which looks a hundred times a second whether a tree is grown: a small
+    forest is grown in less.
+    """
+    aside = ThreadPoolExecutor(n_workers)
     try:
-        work = aside.submit(function)
-        while not wait((work,), timeout=_WAKE_UP).done:
+        work = [aside.submit(_grow_some, job, shop) for _ in range(n_workers)]
+        while wait(work, timeout=_WAKE_UP).not_done:
             pass
-        work.result()
+        for part in work:
+            part.result()
     finally:
         aside.shutdown(wait=False)
 
 
-def _grow_batch(job, batch, shop):
-    """Grow some trees; return their numbers and, where there is no shop to leave them, them."""
-    trees = []
-    to_grow = batch if shop is None else takewhile(lambda i: not shop.is_closed, batch)
-    for i, tree in grow_each(job, to_grow):
-        if shop is None:
-            trees.append(tree)
-        else:
-            shop.leave(i, tree)
-    return batch, trees
+def _grow_some(job, shop):
+    """Grow trees of the shop until none is left."""
+    try:
+        grower = Grower(job.table, job.codes, job.plan)
+        while numbers := shop.take(grower.n_at_once):
+            for i, tree in zip(numbers, _grow_numbers(job, grower, numbers), strict=True):
+                shop.leave(i, tree)
+    except BaseException:
+        shop.is_closed = True
+        raise
 
 
 def grow_each(job, numbers):
@@ -174,5 +206,10 @@ def grow_each(job, numbers):
     grower = Grower(job.table, job.codes, job.plan)
     numbers = iter(numbers)
     while some := list(islice(numbers, grower.n_at_once)):
-        seeds = first_draws([job.seeds[i] for i in some], DRAW_SEED_MAX)
-        yield from zip(some, grower.grow(job.weigh(some), seeds), strict=True)
+        yield from zip(some, _grow_numbers(job, grower, some), strict=True)
+
+
+def _grow_numbers(job, grower, numbers):
+    """The trees of these numbers."""
+    seeds = first_draws([job.seeds[i] for i in numbers], DRAW_SEED_MAX)
+    return grower.grow(job.weigh(numbers), seeds)
