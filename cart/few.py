@@ -25,6 +25,7 @@ N_LANES = 8
 _RANK, _NUMBER, _WEIGHT = 27, 23, 17
 _NUMBERS, _WEIGHTS, _DEVIATIONS = 15, 63, (1 << _WEIGHT) - 1
 _ZERO = 1 << (_WEIGHT - 1)  # no deviation
+_LEAST = 1e-100
 _NUMBERS_ALL = (1 << _RANK) - 1
 _BEHIND = FEW << _RANK | _ZERO  # a word of no weight behind all others
 
@@ -74,13 +75,17 @@ class Few(NamedTuple):
 def number_rows(few, samples, start, n, targets, mean):
     """Give samples[start:start + n] numbers in the order of the table, and replace them by these.
 
-    Returns False, and does nothing, if weights do not fit into words.
+    Returns False, and does nothing, if weights do not fit into words or deviations are too
+    small or large to be squared.
     """
+    farthest = 0.0
     for i in range(start, start + n):
-        weight = targets[samples[i], WEIGHT]
+        weight, y = targets[samples[i], WEIGHT], targets[samples[i], Y]
         if weight > _WEIGHTS or weight != np.floor(weight):
             return False
-    farthest = 0.0
+        farthest = max(farthest, abs(weight * (y - mean)))
+    if not _LEAST < farthest < 1.0 / _LEAST:  # rounding alone may make a node look impure
+        return False
     for i in range(n):
         few.rows[i] = samples[start + i]
     sort_by_network(few.rows, n)
@@ -89,7 +94,6 @@ def number_rows(few, samples, start, n, targets, mean):
         few.number[row] = i
         few.targets[i, WEIGHT] = targets[row, WEIGHT]
         few.targets[i, Y] = targets[row, Y]
-        farthest = max(farthest, abs(targets[row, WEIGHT] * (targets[row, Y] - mean)))
     for i in range(start, start + n):
         samples[i] = few.number[samples[i]]
     few.unit[0] = farthest / (_ZERO - 1)

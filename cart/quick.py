@@ -74,7 +74,7 @@ def may_be_split(n, depth, impurity, limits):
         depth < limits.max_depth
         and n >= limits.min_samples_split
         and n >= 2 * limits.min_samples_leaf
-        and impurity > EPSILON
+        and not impurity <= EPSILON  # nan where squares of targets overflow
     )
 
 

@@ -538,13 +538,17 @@ def test_the_best_cut_of_few_rows_to_the_bit(seed, n, n_columns, n_levels, first
     assert found == best
 
 
-def test_weights_that_fit_into_no_word_of_a_few_rows():
+def test_weights_and_targets_that_fit_into_no_word_of_a_few_rows():
     samples, targets = np.arange(4, dtype=np.uint32), np.ones((4, 2))
     for weight in (0.5, 64.0):
         targets[2, 0] = weight
         few = Few.create(4, 1, 1)
         assert not order_rows(few, samples, 0, 4, 4, targets, 0.0, np.zeros((1, 4), np.int64))
         np.testing.assert_array_equal(samples, range(4))
+    ranks = np.zeros((1, 4), np.int64)
+    for y in (0.0, 1e-120, 1e120):  # deviations from the mean that cannot be squared
+        targets = np.column_stack((np.ones(4), [-y, y, -y, y]))
+        assert not order_rows(few, samples, 0, 4, 4, targets, 0.0, ranks)
 
 
 @pytest.mark.parametrize("width", [1, 2, 8])
@@ -657,6 +661,20 @@ def test_quick_mean_trees_are_the_general_ones(seed, params, has_ties, offset, f
     weights[:, rng.integers(n)] = 1.0
     for ours, theirs in zip(*grow_both_ways(X, y, weights, params, QuickMeans), strict=True):
         assert_same_nodes(ours, theirs)
+
+
+@pytest.mark.parametrize("y", [1e9 / 3, 0.1, 1e-170, 1e120, 1e170])
+def test_targets_that_differ_by_rounding_only_or_hardly_fit(y):
+    """Where all targets are one, rounding may make a node look impure, and squares overflow."""
+    rng = np.random.default_rng(0)
+    X = np.argsort(rng.random((300, 4)), axis=0)
+    weights = rng.integers(0, 4, (3, 300)).astype(float)
+    for scale in (0.0, 1.0):
+        target = y * (1.0 + scale * rng.random(300))
+        with np.errstate(all="ignore"):
+            both = grow_both_ways(X, target, weights, {}, QuickMeans)
+        for ours, theirs in zip(*both, strict=True):
+            assert_same_nodes(ours, theirs)
 
 
 @pytest.mark.parametrize("max_features", [1, 1.0])
