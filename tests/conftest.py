@@ -34,6 +34,14 @@ def pytest_runtest_setup(item):
         pytest.skip(data.why_no_california())
 
 
+@pytest.fixture(autouse=True, scope="session")
+def threads():
+    """Small forests, too, are grown by as many threads as are asked for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("forest.grow._WORK_PER_THREAD", 1)
+        yield
+
+
 @pytest.fixture
 def california():
     """X and y of the California housing table."""

@@ -15,7 +15,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import balanced_accuracy_score, mean_absolute_error
 
 from cart import DecisionTreeClassifier
-from forest import RandomForestClassifier, RandomForestRegressor
+from forest import RandomForestClassifier, RandomForestRegressor, grow
+from forest.grow import _Shop
 from forest.training_rows import bootstrap_of
 from tests.oracles import forests as oracle
 
@@ -133,6 +134,31 @@ def test_share_of_out_of_bag_rows():
     forest.fit(rng.normal(size=(n, 1)), rng.normal(size=n))
     share = np.mean([n - len(np.unique(draws)) for draws in forest.estimators_samples_]) / n
     assert share == pytest.approx((1 - 1 / n) ** n, abs=0.004)
+
+
+@pytest.mark.parametrize(("n_trees", "n_workers"), [(1, 2), (10, 1), (100, 3), (101, 8)])
+def test_every_tree_is_handed_out_once(n_trees, n_workers):
+    """And to none of several workers more than half of its share of what is left."""
+    shop, taken = _Shop(n_trees, n_workers, None), []
+    while numbers := shop.take(12):
+        share = np.ceil((n_trees - len(taken)) / (2 * n_workers)) if n_workers > 1 else 12
+        assert len(numbers) <= min(share, 12)
+        taken += numbers
+    assert taken == list(range(n_trees))
+    shop = _Shop(n_trees, n_workers, None)
+    shop.is_closed = True
+    assert shop.take(12) == []
+
+
+def test_a_small_forest_starts_no_thread(monkeypatch):
+    started, start = [], grow._grow_aside
+    monkeypatch.setattr(grow, "_grow_aside", lambda *job: started.append(job[2]) or start(*job))
+    forest, rows = RandomForestClassifier(10, n_jobs=2), load_iris(return_X_y=True)
+    forest.fit(*rows)
+    assert started == [2]
+    monkeypatch.setattr(grow, "_WORK_PER_THREAD", 400_000)
+    forest.fit(*rows)
+    assert started == [2]
 
 
 @EACH_FOREST
