@@ -1,0 +1,253 @@
+"""The parts of the fast path of regression, each against a slow twin."""
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from cart.few import (
+    FEW,
+    Few,
+    choose_few_cut,
+    number_at,
+    number_rows,
+    order_few,
+    rank_at,
+    write_rank,
+)
+from cart.jit import entry_kernel
+from cart.mean_cuts import N_LANES, Lanes, choose_mean_cut
+from cart.mean_screen import Screen, begin_screening, is_certain, screen_feature, slack_of
+from cart.table import encode
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+# --------------------------------------------------------------------------------- mean cuts
+
+
+@entry_kernel
+def choose_mean(lanes, n_lanes, entries, targets, n, first, weight, total, score, table):
+    return choose_mean_cut(lanes, n_lanes, entries, targets, n, first, weight, total, score, table)
+
+
+def best_mean_cut(values, weight, wy, first, total_weight, total):
+    """scikit-learn's loop over cuts: sums go on from the cut before, or come from the right."""
+    n = len(values)
+    best, best_cut, behind, left_weight, left = -np.inf, -1, 0, 0.0, 0.0
+    for p in range(first + 1, n - first):
+        if values[p] <= values[p - 1] + np.float32(1e-7):
+            continue
+        if p - behind <= n - p:
+            for i in range(behind, p):
+                left_weight += weight[i]
+                left += wy[i]
+        else:
+            left_weight, left = total_weight, total
+            for i in range(n - 1, p - 1, -1):
+                left_weight -= weight[i]
+                left -= wy[i]
+        behind = p
+        right = total - left
+        score = left * left / left_weight + right * right / (total_weight - left_weight)
+        if score > best:
+            best, best_cut = score, p - 1
+    return best, best_cut
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    seed=seeds,
+    n=st.one_of(st.integers(2, 60), st.integers(100, 300)),
+    n_lanes=st.integers(1, N_LANES),
+    n_levels=st.sampled_from([2, 3, 10, 100_000]),
+    first=st.sampled_from([0, 0, 1, 5]),
+    step=st.sampled_from([1.0, 4e-8, 1e-10]),
+    bar=st.sampled_from([-np.inf, 0.999, 1.0]),
+)
+def test_the_best_mean_cut_to_the_bit(seed, n, n_lanes, n_levels, first, step, bar):
+    rng = np.random.default_rng(seed)
+    values = (rng.integers(0, n_levels, (n, n_lanes)) * step).astype(np.float32)
+    values[:, rng.integers(n_lanes)] = values[:, 0]  # the same cuts again
+    for column in range(n_lanes):
+        if rng.random() < 0.3:  # a cut far to the right, with all of these on its left
+            values[: n - n // 3, column] = values[:, column].min()
+    table = encode(values)
+    weight, y = rng.integers(1, 4, n).astype(float), rng.normal(1e3, 1.0, n)
+    totals = weight.sum(), sum((weight * y).tolist())
+    bar *= totals[1] ** 2 / totals[0]  # that of a cut that explains nothing
+    lanes, entries, best = Lanes.create(), np.empty((n_lanes, n), np.uint64), (bar, -1, -1)
+    for lane, codes in enumerate(table.codes.astype(np.uint64)):
+        rows = np.argsort(codes, kind="stable")
+        entries[lane] = codes[rows] << np.uint64(32) | rows.astype(np.uint64)
+        lanes.column[lane], lanes.first[lane] = lane, lane * n
+        score, place = best_mean_cut(
+            values[rows, lane], weight[rows], (weight * y)[rows], first, *totals
+        )
+        if score > best[0]:
+            best = score, lane, place
+    targets = np.column_stack((weight, y))
+    found = choose_mean(
+        lanes, n_lanes, entries.ravel(), targets, n, first, *totals, bar, table
+    )  # fmt: skip
+    assert found[:2] == best[:2]
+    assert found[1] == -1 or found[2] == best[2]
+
+
+@entry_kernel
+def screen_mean(screen, entries, targets, n, weight, mean, farthest, table):
+    slack = slack_of(n, farthest)
+    begin_screening(screen)
+    screen_feature(screen, entries, targets, n, weight, mean, slack, table, 7, 0)
+    return is_certain(screen, slack)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    seed=seeds,
+    n=st.integers(16, 400),
+    n_levels=st.sampled_from([2, 3, 10, 100_000]),
+    step=st.sampled_from([1.0, 4e-8]),
+    offset=st.sampled_from([0.0, 1e3, 1e9]),
+)
+def test_screening_is_certain_of_the_best_mean_cut_only(seed, n, n_levels, step, offset):
+    """Certain, it is right; where no two cuts come near each other and the mean is not far from 0,
+    it is certain. No cut has more merit than its block's bound."""
+    rng = np.random.default_rng(seed)
+    values = (rng.integers(0, n_levels, n) * step).astype(np.float32)
+    weight, y = rng.integers(1, 4, n).astype(float), rng.normal(offset, 1.0, n)
+    table = encode(values[:, None])
+    rows = np.argsort(table.codes[0], kind="stable")
+    entries = table.codes[0, rows].astype(np.uint64) << np.uint64(32) | rows.astype(np.uint64)
+    total_weight, total = weight.sum(), sum((weight * y).tolist())
+    screened, mean = Screen.create(n), total / total_weight
+    targets, farthest = np.column_stack((weight, y)), np.abs(y).max()
+    certain = screen_mean(screened, entries, targets, n, total_weight, mean, farthest, table)
+    weight, values, y = weight[rows], values[rows], y[rows]
+    _, place = best_mean_cut(values, weight, weight * y, 0, total_weight, total)
+    if certain:
+        assert screened.best[0] == 7
+        np.testing.assert_array_equal(screened.best[1:], table.codes[0, rows[place : place + 2]])
+    left = np.cumsum(weight)[:-1]
+    merit = np.cumsum(weight * (y - mean))[:-1] ** 2 / (left * (total_weight - left))
+    is_cut = np.diff(values) > np.float32(1e-7)
+    bound = np.repeat(screened.bound[: n // 8], 8)[: n - 1]
+    rounding = 1e-13 * n * farthest**2
+    assert (merit[: len(bound)] <= bound * (1 + 1e-6) + rounding).all()
+    highest = np.sort(np.where(is_cut, merit, 0.0))[::-1]
+    if offset < 1e9 and highest[0] > highest[1] + 1e-5:
+        assert certain
+
+
+# --------------------------------------------------------------------------------- few rows
+
+
+@entry_kernel
+def order_rows(few, samples, start, n, n_all, targets, mean, ranks):
+    if not number_rows(few, samples, 0, n_all, targets, mean):
+        return False
+    for column in range(ranks.shape[0]):
+        for i in range(n_all):
+            write_rank(few, i, column, ranks[column, i], ranks[column, i])
+    order_few(few, samples, start, n)
+    return True
+
+
+@entry_kernel
+def read_few(few, n, ranks, numbers):
+    for column in range(ranks.shape[0]):
+        for i in range(n):
+            ranks[column, i] = rank_at(few, i, column)
+            numbers[column, i] = number_at(few, i, column)
+
+
+@settings(deadline=None, max_examples=200)
+@given(seed=seeds, n_all=st.integers(2, FEW), n_columns=st.integers(1, 20), data=st.data())
+def test_few_rows_are_ordered_and_their_cuts_judged(seed, n_all, n_columns, data):
+    """In every lane as NumPy would: rows by rank and number, merits, the highest, their place."""
+    rng = np.random.default_rng(seed)
+    start = data.draw(st.integers(0, n_all - 2))
+    n = data.draw(st.integers(2, n_all - start))
+    rows = rng.permutation(40)[:n_all].astype(np.uint32)
+    targets = np.column_stack((rng.integers(1, 64, 40), rng.normal(3.0, 5.0, 40)))
+    weight, y = targets[np.sort(rows)].T
+    few, samples = Few.create(40, n_columns, n_columns), rows.copy()
+    ranks = np.sort(rng.integers(0, n_all, (n_columns, n_all)), axis=1)
+    ranks = rng.permuted(np.array([np.unique(r, return_inverse=True)[1] for r in ranks]), axis=1)
+    mean = np.average(y, weights=weight)
+    assert order_rows(few, samples, start, n, n_all, targets, mean, ranks)
+    np.testing.assert_array_equal(np.sort(rows)[samples], rows)
+    found = np.empty((2, n_columns, n), np.int64)
+    read_few(few, n, *found)
+    node = np.sort(samples[start : start + n]).astype(int)
+    unit = np.abs(weight * (y - mean)).max() / (2**16 - 1)
+    for column in range(n_columns):
+        mine = node[np.argsort(ranks[column, node], kind="stable")]
+        np.testing.assert_array_equal(found[1, column], mine)
+        np.testing.assert_array_equal(found[0, column], ranks[column, mine])
+        W = weight[mine].sum()
+        deviation = weight[mine] * (y[mine] - np.average(y[mine], weights=weight[mine]))
+        left = weight[mine].cumsum()[:-1]
+        root = np.abs(deviation.cumsum()[:-1]) / np.sqrt(left * (W - left)) / unit
+        is_cut = np.diff(ranks[column, mine]) > 0
+        block, lane = divmod(column, few.top.shape[1])
+        merit = few.merit[block, : n - 1, lane]
+        np.testing.assert_array_equal(merit >= 0.0, is_cut)
+        np.testing.assert_allclose(np.sqrt(merit[is_cut]), root[is_cut], rtol=2e-6, atol=0.75)
+        highest = np.sort(np.append(merit, [-1.0, -1.0]))[::-1]
+        assert (few.top[block, lane], few.second[block, lane]) == tuple(highest[:2])
+        if is_cut.any():
+            assert few.place[block, lane] == merit.argmax()
+
+
+@entry_kernel
+def choose_few(few, columns, n, first, weight, total, farthest):
+    slack = slack_of(n, farthest)
+    return choose_few_cut(few, columns, columns.shape[0], n, first, weight, total, slack)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    seed=seeds,
+    n=st.integers(2, FEW),
+    n_columns=st.integers(1, 20),
+    n_levels=st.sampled_from([2, 3, 100]),
+    first=st.sampled_from([0, 0, 1, 2]),
+    spread=st.sampled_from([1.0, 1e-3, 1e-7]),
+)
+def test_the_best_cut_of_few_rows_to_the_bit(seed, n, n_columns, n_levels, first, spread):
+    """Also where targets are so near each other that rounding decides."""
+    rng = np.random.default_rng(seed)
+    values = np.ceil(rng.random((n, n_columns)) ** 3 * n_levels)
+    weight, y = rng.integers(1, 4, n).astype(float), rng.normal(5.0, spread, n)
+    if rng.random() < 0.3:
+        y = np.where(rng.random(n) < 0.2, 5.0, 5.0 + spread)
+    targets, ranks = np.column_stack((weight, y)), encode(values.astype(np.float32)).codes
+    ranks = np.array([np.unique(codes, return_inverse=True)[1] for codes in ranks])
+    totals, samples = (weight.sum(), sum((weight * y).tolist())), np.arange(n, dtype=np.uint32)
+    few, columns = Few.create(n, n_columns, n_columns), rng.permutation(n_columns)
+    columns = columns[ranks[columns].max(axis=1) > 0]  # others are not searched
+    assume(len(columns) > 0 and (y != y[0]).any() and n >= 2 * (first + 1))
+    assert order_rows(few, samples, 0, n, n, targets, totals[1] / totals[0], ranks)
+    found = choose_few(few, columns, n, first, *totals, np.abs(y).max())
+    best = -np.inf, -1, -1
+    for k, column in enumerate(columns):
+        rows = np.argsort(ranks[column], kind="stable")
+        score, place = best_mean_cut(
+            values[rows, column], weight[rows], (weight * y)[rows], first, *totals
+        )
+        if score > best[0]:
+            best = score, k, place
+    assert found == best
+
+
+def test_weights_and_targets_that_fit_into_no_word_of_a_few_rows():
+    samples, targets = np.arange(4, dtype=np.uint32), np.ones((4, 2))
+    for weight in (0.5, 64.0):
+        targets[2, 0] = weight
+        few = Few.create(4, 1, 1)
+        assert not order_rows(few, samples, 0, 4, 4, targets, 0.0, np.zeros((1, 4), np.int64))
+        np.testing.assert_array_equal(samples, range(4))
+    ranks = np.zeros((1, 4), np.int64)
+    for y in (0.0, 1e-120, 1e120):  # deviations from the mean that cannot be squared
+        targets = np.column_stack((np.ones(4), [-y, y, -y, y]))
+        assert not order_rows(few, samples, 0, 4, 4, targets, 0.0, ranks)
