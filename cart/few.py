@@ -25,9 +25,9 @@ N_LANES = 8
 _RANK, _NUMBER, _WEIGHT = 27, 23, 17
 _NUMBERS, _WEIGHTS, _DEVIATIONS = 15, 63, (1 << _WEIGHT) - 1
 _ZERO = 1 << (_WEIGHT - 1)  # no deviation
-_LEAST = 1e-100
-_NUMBERS_ALL = (1 << _RANK) - 1
+_NUMBERS_ALL = (1 << _RANK) - 1  # all of a word but its rank
 _BEHIND = FEW << _RANK | _ZERO  # a word of no weight behind all others
+_LEAST = 1e-100  # of deviations, for their squares to be numbers; 1 / _LEAST is the largest
 
 
 class Few(NamedTuple):
@@ -46,7 +46,7 @@ class Few(NamedTuple):
     targets: np.ndarray  # (FEW, 2) float64
     is_left: np.ndarray  # (FEW,) uint8
     unit: np.ndarray  # (1,) float64: of deviations
-    candidates: np.ndarray  # (n_features,) int64: which columns may have the best cut
+    candidates: np.ndarray  # (n_features,) int64: which of the drawn may have the best cut
 
     @classmethod
     def create(cls, n_rows, n_columns, n_features):
@@ -221,10 +221,10 @@ def mark_few(few, column, left_rank, n):
 
 @inline_kernel
 def choose_few_cut(few, columns, n_drawn, n, first, weight, total, slack):
-    """The best of the cuts along the first `n_drawn` of `few.drawn`.
+    """The best of the cuts along columns[:n_drawn], none of which is constant, after `order_few`.
 
-    Among equals that of the feature drawn first, then the leftmost. As `choose_mean_cut`, with the
-    place in `few.drawn` for the lane.
+    Among equals that of the first column, then the leftmost. Returns its score, its column's place
+    in `columns`, and the place of the last row that goes left; -1 for both where there is none.
     """
     if n == 2:
         return _choose_of_two(few, columns, n_drawn, weight, total)
