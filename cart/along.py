@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.few import number_rows, restore_rows, write_rank
+from cart.few import number_rows, rank_codes, restore_rows, write_code
 from cart.jit import dispatch, entry_kernel, inline_kernel
 from cart.order import CODE_SHIFT, N_COUNTS, sort_by_radix
 from cart.radix import N_DIGITS, ROOM, n_bits_of, sort_short_keys
@@ -155,16 +155,15 @@ class Lists(NamedTuple):
             first = _first_of(self, column, start, depth)
             entries = self.entries[first : first + n]
             before = code_at(entries, 0)
-            rank = 0
             for i in range(n):
                 code = code_at(entries, i)
                 step = code - before
                 if 0 < step <= table.reach[column] and same_value(table, column, before, code):
                     restore_rows(few, samples, start, n)  # if there is a cut depends on the node
                     return False
-                rank += step > 0
                 before = code
-                write_rank(few, np.int64(few.number[row_at(entries, i)]), column, rank, code)
+                write_code(few, np.int64(few.number[row_at(entries, i)]), column, code)
+        rank_codes(few, n)
         return True
 
 

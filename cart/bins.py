@@ -5,7 +5,6 @@ from itertools import pairwise
 import numpy as np
 
 from cart.rank import MISSING
-from cart.table import find_reach
 
 MAX_BINS = 255
 
@@ -17,7 +16,8 @@ def bin_table(table, max_bins):
     quantiles, as scikit-learn's histogram gradient boosting cuts them: bin i = 1, ..., max_bins
     ends with the value of the row that is ceil(i * n / max_bins)-th in order, of n that are not
     missing (all of them count, whatever they weigh). A value is never divided, so there are fewer
-    bins where one value has more rows than a bin. Missing values and categories keep their codes.
+    bins where one value has more rows than a bin. Between two such bins there is always a cut,
+    however near their values. Missing values and categories keep their codes.
 
     Parameters
     ----------
@@ -32,12 +32,13 @@ def bin_table(table, max_bins):
         `levels` are the smallest values of the bins, `tops` the largest.
     """
     is_number = getattr(table, "n_categories", np.zeros(len(table.codes))) == 0
+    reach = table.reach.copy()
     firsts, lasts = [], []  # levels, column after column
-    for codes, (start, end), is_cut in zip(
-        table.codes, pairwise(table.level_start), is_number, strict=True
-    ):
+    for column, (start, end) in enumerate(pairwise(table.level_start)):
+        codes = table.codes[column]
         first = last = np.arange(end - start)
-        if is_cut and end - start > max_bins:
+        if is_number[column] and end - start > max_bins:
+            reach[column] = 0
             last = find_last_ranks(codes, max_bins)
             first = np.concatenate(([0], last[:-1] + 1))
             n_ranks = np.diff(last, prepend=-1)  # of every bin
@@ -47,10 +48,6 @@ def bin_table(table, max_bins):
     level_start = np.cumsum([0, *map(len, lasts)])
     levels = table.levels[np.concatenate(firsts)]
     tops = table.levels[np.concatenate(lasts)]
-    reach = table.reach.copy()
-    for column in np.flatnonzero(reach):  # none of double precision
-        mine = slice(*level_start[column : column + 2])
-        reach[column] = find_reach(levels[mine].astype(np.float32), tops[mine].astype(np.float32))
     return table._replace(levels=levels, tops=tops, level_start=level_start, reach=reach)
 
 

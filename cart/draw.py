@@ -15,8 +15,16 @@ from cart.jit import dispatch, inline_kernel, kernel
 # A tree starts its stream from a seed in [0, DRAW_SEED_MAX) (RAND_R_MAX in `_splitter.pyx`).
 DRAW_SEED_MAX = np.iinfo(np.int32).max
 
-# slots of Draw.count and KeyedDraw.count
-N_KNOWN, N_DRAWN, N_FOUND, N_VISITED, END = range(5)
+
+class Drawing(NamedTuple):
+    """How far the draws of a node have come. Kernels keep it in registers; see `Draw`."""
+
+    n_known: int  # constant features that an ancestor found
+    n_drawn: int  # of these
+    n_found: int  # constant features that this node found
+    n_visited: int
+    end: int  # of the features that are not searched yet
+
 
 # ---------------------------------------------------------------------------- the protocol
 
@@ -41,29 +49,32 @@ def child_key(draw, key, is_left):
 
 @dispatch
 def begin_draw(draw, key, n_known):
-    """Begin the draws of a node, of which an ancestor knows `n_known` constant features."""
-    draw.begin_draw(key, n_known)
+    """Begin the draws of a node, of which an ancestor knows `n_known` constant features.
+
+    Returns a Drawing.
+    """
+    return draw.begin_draw(key, n_known)
 
 
 @dispatch
-def next_feature(draw, max_features):
-    """Position in `draw.features` of the next feature to look at; -1 when the draw is over.
+def next_feature(draw, drawing, max_features):
+    """Position in `draw.features` of the next feature to look at, or -1, and the Drawing then.
 
     It goes on past `max_features` until one feature that is not constant was seen.
     """
-    return draw.next_feature(max_features)
+    return draw.next_feature(drawing, max_features)
 
 
 @dispatch
-def mark_constant(draw, j):
-    """The feature at position j turned out to be constant in this node."""
-    draw.mark_constant(j)
+def mark_constant(draw, drawing, j):
+    """The feature at position j turned out to be constant in this node; return the Drawing then."""
+    return draw.mark_constant(drawing, j)
 
 
 @dispatch
-def mark_searched(draw, j):
-    """The feature at position j varies in this node and is searched."""
-    draw.mark_searched(j)
+def mark_searched(draw, drawing, j):
+    """The feature at position j varies in this node and is searched; return the Drawing then."""
+    return draw.mark_searched(drawing, j)
 
 
 @dispatch
@@ -79,9 +90,9 @@ def random_side(draw, feature, i):
 
 
 @dispatch
-def end_draw(draw):
+def end_draw(draw, drawing):
     """End the draws of the node; return how many features its children know to be constant."""
-    return draw.end_draw()
+    return draw.end_draw(drawing)
 
 
 # ---------------------------------------------------------------------- scikit-learn's stream
@@ -91,7 +102,7 @@ class Draw(NamedTuple):
     """scikit-learn's draw. `features` is a permutation of the features, kept arranged as
 
         [ drawn constants | known constants | found constants | not drawn yet | drawn, searched ]
-          0 .. n_drawn      .. n_known        .. n_total        .. end           .. n_features
+          0 .. n_drawn      .. n_known        .. + n_found      .. end           .. n_features
 
     Known constants were found constant by an ancestor and are not looked at again.
     (Reference: `node_split_best` in scikit-learn's `_splitter.pyx`; xorshift: Marsaglia 2003.)
@@ -99,13 +110,12 @@ class Draw(NamedTuple):
 
     features: np.ndarray  # (n_features,) int64: permutation, see above
     constants: np.ndarray  # (n_features,) int64: constant features in the order they were found
-    count: np.ndarray  # (5,) int64: the borders above, and how many features were visited
     state: np.ndarray  # (1,) uint32: of the random stream
 
     @classmethod
     def create(cls, n_features):
         features = np.arange(n_features)
-        return cls(features, features.copy(), np.zeros(5, np.int64), np.zeros(1, np.uint32))
+        return cls(features, features.copy(), np.zeros(1, np.uint32))
 
     def restart(self, seed):
         for feature in range(self.features.shape[0]):
@@ -119,34 +129,32 @@ class Draw(NamedTuple):
         return key
 
     def begin_draw(self, key, n_known):
-        self.count[N_KNOWN] = n_known
-        self.count[N_DRAWN] = 0
-        self.count[N_FOUND] = 0
-        self.count[N_VISITED] = 0
-        self.count[END] = self.features.shape[0]
+        zero = np.int64(0)
+        return Drawing(np.int64(n_known), zero, zero, zero, np.int64(self.features.shape[0]))
 
-    def next_feature(self, max_features):
-        count = self.count
-        features = self.features
-        while count[END] > count[N_KNOWN] + count[N_FOUND] and (
-            count[N_VISITED] < max_features or count[N_VISITED] <= count[N_FOUND] + count[N_DRAWN]
+    def next_feature(self, drawing, max_features):
+        n_known, n_drawn, n_found, n_visited, end = drawing
+        while end > n_known + n_found and (
+            n_visited < max_features or n_visited <= n_found + n_drawn
         ):
-            count[N_VISITED] += 1
-            drawn = count[N_DRAWN]
-            j = drawn + _next_number(self.state) % (count[END] - count[N_FOUND] - drawn)
-            if j >= count[N_KNOWN]:
-                return j + count[N_FOUND]
-            _exchange(features, j, drawn)
-            count[N_DRAWN] += 1
-        return -1
+            n_visited += 1
+            left = np.uint64(end - n_found - n_drawn)
+            j = n_drawn + np.int64(np.uint64(_next_number(self.state)) % left)
+            if j >= n_known:
+                return j + n_found, Drawing(n_known, n_drawn, n_found, n_visited, end)
+            _exchange(self.features, j, n_drawn)
+            n_drawn += 1
+        return np.int64(-1), Drawing(n_known, n_drawn, n_found, n_visited, end)
 
-    def mark_constant(self, j):
-        _exchange(self.features, j, self.count[N_KNOWN] + self.count[N_FOUND])
-        self.count[N_FOUND] += 1
+    def mark_constant(self, drawing, j):
+        n_known, n_drawn, n_found, n_visited, end = drawing
+        _exchange(self.features, j, n_known + n_found)
+        return Drawing(n_known, n_drawn, n_found + 1, n_visited, end)
 
-    def mark_searched(self, j):
-        self.count[END] -= 1
-        _exchange(self.features, j, self.count[END])
+    def mark_searched(self, drawing, j):
+        n_known, n_drawn, n_found, n_visited, end = drawing
+        _exchange(self.features, j, end - 1)
+        return Drawing(n_known, n_drawn, n_found, n_visited, end - 1)
 
     def random_between(self, feature, low, high):
         share = np.float64(_next_number(self.state))
@@ -155,10 +163,10 @@ class Draw(NamedTuple):
     def random_side(self, feature, i):
         return _next_number(self.state) % 2 == 1
 
-    def end_draw(self):
+    def end_draw(self, drawing):
         """Restore the order of the known constants."""
-        n_known = self.count[N_KNOWN]
-        n_total = n_known + self.count[N_FOUND]
+        n_known = drawing.n_known
+        n_total = n_known + drawing.n_found
         for i in range(n_known):
             self.features[i] = self.constants[i]
         for i in range(n_known, n_total):
@@ -207,15 +215,12 @@ class KeyedDraw(NamedTuple):
     features: np.ndarray  # (n_features,) int64: permutation, see above
     names: np.ndarray  # (n_features,) uint64: hashes of the names
     place: np.ndarray  # (n_features,) uint64: of each feature in the order of the node
-    count: np.ndarray  # (5,) int64: as in Draw
     state: np.ndarray  # (1,) uint64: the tree's seed
 
     @classmethod
     def create(cls, names):
         place = np.empty(len(names), np.uint64)
-        return cls(
-            np.arange(len(names)), names, place, np.zeros(5, np.int64), np.zeros(1, np.uint64)
-        )
+        return cls(np.arange(len(names)), names, place, np.zeros(1, np.uint64))
 
     def restart(self, seed):
         self.state[0] = seed
@@ -232,25 +237,24 @@ class KeyedDraw(NamedTuple):
             self.place[feature] = _mix(key ^ self.names[feature])
         for i in range(n_features // 2 - 1, -1, -1):
             _sink(self.features, self.place, i, n_features)
-        self.count[N_FOUND] = 0
-        self.count[N_VISITED] = 0
-        self.count[END] = n_features
+        zero = np.int64(0)
+        return Drawing(zero, zero, zero, zero, np.int64(n_features))
 
-    def next_feature(self, max_features):
-        count = self.count
-        if count[END] == 0 or count[N_VISITED] >= max(max_features, count[N_FOUND] + 1):
-            return -1
-        count[N_VISITED] += 1
-        count[END] -= 1
-        _exchange(self.features, 0, count[END])
-        _sink(self.features, self.place, 0, count[END])
-        return count[END]
+    def next_feature(self, drawing, max_features):
+        n_known, n_drawn, n_found, n_visited, end = drawing
+        if end == 0 or n_visited >= max(max_features, n_found + 1):
+            return np.int64(-1), drawing
+        end -= 1
+        _exchange(self.features, 0, end)
+        _sink(self.features, self.place, 0, end)
+        return end, Drawing(n_known, n_drawn, n_found, n_visited + 1, end)
 
-    def mark_constant(self, j):
-        self.count[N_FOUND] += 1
+    def mark_constant(self, drawing, j):
+        n_known, n_drawn, n_found, n_visited, end = drawing
+        return Drawing(n_known, n_drawn, n_found + 1, n_visited, end)
 
-    def mark_searched(self, j):
-        pass
+    def mark_searched(self, drawing, j):
+        return drawing
 
     def random_between(self, feature, low, high):
         share = np.float64(_mix(self.place[feature] ^ _FOR_THRESHOLD) >> np.uint64(11)) * 2.0**-53
@@ -259,8 +263,8 @@ class KeyedDraw(NamedTuple):
     def random_side(self, feature, i):
         return _mix(_mix(self.place[feature] ^ _FOR_SIDE) + np.uint64(i)) >> np.uint64(63) == 1
 
-    def end_draw(self):
-        return 0
+    def end_draw(self, drawing):
+        return np.int64(0)
 
 
 @inline_kernel

@@ -15,18 +15,20 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit import inline_kernel
-from cart.mean_score import WEIGHT, Y, mean_score
+from cart.mean_score import mean_score, weight_at, write_target, y_at
 from cart.network import NETWORK_MAX, merge_exchanges, sort_by_network
 from cart.vectors import on_lanes
 
-FEW = 15  # rows
-N_LANES = 8
+FEW = 31  # rows
+N_LANES, _LANE_BITS = 8, 3
+BLOCK = (FEW + 1) * N_LANES  # words of as many columns
 # A word, from the top: rank, number, weight, and the weighted deviation above the lowest that fits.
-_RANK, _NUMBER, _WEIGHT = 27, 23, 17
-_NUMBERS, _WEIGHTS, _DEVIATIONS = 15, 63, (1 << _WEIGHT) - 1
+_RANK, _NUMBER, _WEIGHT = 26, 21, 15
+_NUMBERS, _WEIGHTS, _DEVIATIONS = 31, 63, (1 << _WEIGHT) - 1
 _ZERO = 1 << (_WEIGHT - 1)  # no deviation
 _NUMBERS_ALL = (1 << _RANK) - 1  # all of a word but its rank
 _BEHIND = FEW << _RANK | _ZERO  # a word of no weight behind all others
+_CODE_MAX = 2**31 - 1
 _LEAST = 1e-100  # of deviations, for their squares to be numbers; 1 / _LEAST is the largest
 
 
@@ -35,16 +37,17 @@ class Few(NamedTuple):
 
     rows: np.ndarray  # (NETWORK_MAX,) uint32: of the table, ascending
     number: np.ndarray  # (n_rows,) uint8: of a row among the few
-    codes: np.ndarray  # (n_columns, FEW) uint32: of the table, of every rank
-    words: np.ndarray  # (n_blocks, FEW + 1, N_LANES) int32: of every row, and one behind all
+    codes: np.ndarray  # (n_blocks * BLOCK,) int32: of every row, from the table; see `_place_of`
+    words: np.ndarray  # (n_blocks * BLOCK,) int32: of every row, and one behind all
     places: np.ndarray  # (FEW + 1,) int64: which rows of `words` the node has
-    ordered: np.ndarray  # (n_blocks, FEW + 1, N_LANES) int32: the node's words
-    merit: np.ndarray  # (n_blocks, FEW + 1, N_LANES) float32: of every cut; -1 where there is none
-    top: np.ndarray  # (n_blocks, N_LANES) float32: the highest of a column
-    second: np.ndarray  # (n_blocks, N_LANES) float32: the highest but one
-    place: np.ndarray  # (n_blocks, N_LANES) int32: of the highest
-    targets: np.ndarray  # (FEW, 2) float64
+    ordered: np.ndarray  # (n_blocks * BLOCK,) int32: the node's words
+    merit: np.ndarray  # (n_blocks * BLOCK,) float32: of every cut; -1 where there is none
+    top: np.ndarray  # (n_blocks * N_LANES,) float32: the highest of a column
+    second: np.ndarray  # (n_blocks * N_LANES,) float32: the highest but one
+    place: np.ndarray  # (n_blocks * N_LANES,) int32: of the highest
+    targets: np.ndarray  # (2 * FEW,) float64
     is_left: np.ndarray  # (FEW,) uint8
+    row: np.ndarray  # (1,) int64: the one that is ranked
     unit: np.ndarray  # (1,) float64: of deviations
     candidates: np.ndarray  # (n_features,) int64: which of the drawn may have the best cut
 
@@ -54,15 +57,16 @@ class Few(NamedTuple):
         return cls(
             np.empty(NETWORK_MAX, np.uint32),
             np.empty(n_rows, np.uint8),
-            np.empty((n_columns, FEW), np.uint32),
-            np.full((n_blocks, FEW + 1, N_LANES), _BEHIND, np.int32),
+            np.empty(n_blocks * BLOCK, np.int32),
+            np.full(n_blocks * BLOCK, _BEHIND, np.int32),
             np.empty(FEW + 1, np.int64),
-            np.zeros((n_blocks, FEW + 1, N_LANES), np.int32),
-            np.empty((n_blocks, FEW + 1, N_LANES), np.float32),
-            *(np.empty((n_blocks, N_LANES), np.float32) for _ in range(2)),
-            np.empty((n_blocks, N_LANES), np.int32),
-            np.empty((FEW, 2)),
+            np.zeros(n_blocks * BLOCK, np.int32),
+            np.empty(n_blocks * BLOCK, np.float32),
+            *(np.empty(n_blocks * N_LANES, np.float32) for _ in range(2)),
+            np.empty(n_blocks * N_LANES, np.int32),
+            np.empty(2 * FEW),
             np.empty(FEW, np.uint8),
+            np.empty(1, np.int64),
             np.empty(1),
             np.empty(n_features, np.int64),
         )
@@ -75,12 +79,12 @@ class Few(NamedTuple):
 def number_rows(few, samples, start, n, targets, mean):
     """Give samples[start:start + n] numbers in the order of the table, and replace them by these.
 
-    Returns False, and does nothing, if weights do not fit into words or deviations are too
+    Their codes are to follow, by `write_code`, then `rank_codes`. Returns False, and does nothing, if weights do not fit into words or deviations are too
     small or large to be squared.
     """
     farthest = 0.0
     for i in range(start, start + n):
-        weight, y = targets[samples[i], WEIGHT], targets[samples[i], Y]
+        weight, y = weight_at(targets, samples[i]), y_at(targets, samples[i])
         if weight > _WEIGHTS or weight != np.floor(weight):
             return False
         farthest = max(farthest, abs(weight * (y - mean)))
@@ -92,15 +96,14 @@ def number_rows(few, samples, start, n, targets, mean):
     for i in range(n):
         row = few.rows[i]
         few.number[row] = i
-        few.targets[i, WEIGHT] = targets[row, WEIGHT]
-        few.targets[i, Y] = targets[row, Y]
+        write_target(few.targets, i, weight_at(targets, row), y_at(targets, row))
     for i in range(start, start + n):
         samples[i] = few.number[samples[i]]
     few.unit[0] = farthest / (_ZERO - 1)
     for i in range(n):
-        deviation = few.targets[i, WEIGHT] * (few.targets[i, Y] - mean)
+        deviation = weight_at(few.targets, i) * (y_at(few.targets, i) - mean)
         above = np.int64(math.floor(deviation / few.unit[0] + 0.5)) + _ZERO
-        few.places[i] = i << _NUMBER | np.int64(few.targets[i, WEIGHT]) << _WEIGHT | above
+        few.places[i] = i << _NUMBER | np.int64(weight_at(few.targets, i)) << _WEIGHT | above
     return True
 
 
@@ -112,11 +115,56 @@ def restore_rows(few, samples, start, n):
 
 
 @inline_kernel
-def write_rank(few, number, column, rank, code):
-    """Write the word of a row along a column, after `number_rows`; the rank stands for a code."""
-    few.codes[column, rank] = code
-    word = few.places[number] | rank << _RANK
-    few.words[column // N_LANES, number, column % N_LANES] = word
+def _place_of(i, column):
+    """Where the i-th row of a column stands: columns lie in blocks, side by side."""
+    column = np.uint64(column)
+    block, lane = column >> np.uint64(_LANE_BITS), column & np.uint64(N_LANES - 1)
+    return block * np.uint64(BLOCK) + np.uint64(i) * np.uint64(N_LANES) + lane
+
+
+@inline_kernel
+def write_code(few, number, column, code):
+    few.codes[_place_of(number, column)] = code
+
+
+@inline_kernel
+def read_code(few, number, column):
+    return np.int64(few.codes[_place_of(number, column)])
+
+
+def _ranking(size):
+    """Compile the ranking of one row among `size` in each lane: how many have lower codes."""
+
+    def rank(lanes, codes, words, number, word):
+        mine = lanes.load(codes, lanes.item(number, 0))
+        below = mine ^ mine
+        for i in range(size):
+            below = below + lanes.where(mine > lanes.load(codes, i), 1, below ^ below)
+        lanes.store(words, below << _RANK | word, lanes.item(number, 0))
+        return lanes.any(below > 0)
+
+    return on_lanes(N_LANES)(rank)
+
+
+_rank_8, _rank_16, _rank_32 = map(_ranking, (8, 16, 32))
+
+
+@inline_kernel
+def rank_codes(few, n):
+    """Write the words of all rows along all columns."""
+    size = 8 if n <= 8 else 16 if n <= 16 else 32
+    for at in range(0, few.codes.shape[0], BLOCK):
+        codes, words = few.codes[at : at + BLOCK], few.words[at : at + BLOCK]
+        for i in range(n * N_LANES, size * N_LANES):
+            codes[i] = _CODE_MAX
+        for i in range(n):
+            few.row[0] = i
+            if size == 8:
+                _rank_8(codes, words, few.row, np.int32(few.places[i]))
+            elif size == 32:
+                _rank_32(codes, words, few.row, np.int32(few.places[i]))
+            else:
+                _rank_16(codes, words, few.row, np.int32(few.places[i]))
 
 
 # -------------------------------------------------------------------------------- ordering
@@ -167,7 +215,7 @@ def _ordering(size):
     return on_lanes(N_LANES)(order)
 
 
-_order_4, _order_8, _order_16 = map(_ordering, (4, 8, 16))
+_order_4, _order_8, _order_16, _order_32 = map(_ordering, (4, 8, 16, 32))
 
 
 @inline_kernel
@@ -180,21 +228,25 @@ def order_few(few, samples, start, n):
         size *= 2
     for i in range(n, size):
         few.places[i] = FEW
-    for block in range(few.words.shape[0]):
-        words, ordered = few.words[block], few.ordered[block]
-        merit, top = few.merit[block], few.top[block]
-        second, place = few.second[block], few.place[block]
+    for block in range(few.top.shape[0] // N_LANES):
+        begin, end = block * BLOCK, (block + 1) * BLOCK
+        words, ordered = few.words[begin:end], few.ordered[begin:end]
+        merit = few.merit[begin:end]
+        begin, end = block * N_LANES, (block + 1) * N_LANES
+        top, second, place = few.top[begin:end], few.second[begin:end], few.place[begin:end]
         if size == 4:
             _order_4(words, few.places, ordered, merit, top, second, place)
         elif size == 8:
             _order_8(words, few.places, ordered, merit, top, second, place)
-        else:
+        elif size == 16:
             _order_16(words, few.places, ordered, merit, top, second, place)
+        else:
+            _order_32(words, few.places, ordered, merit, top, second, place)
 
 
 @inline_kernel
 def _word(few, i, column):
-    return few.ordered[column // N_LANES, i, column % N_LANES]
+    return few.ordered[_place_of(i, column)]
 
 
 @inline_kernel
@@ -210,10 +262,11 @@ def number_at(few, i, column):
 
 
 @inline_kernel
-def mark_few(few, column, left_rank, n):
-    """Mark the node's rows in `is_left`: ranks up to `left_rank` go left."""
+def mark_few(few, column, left_code, n):
+    """Mark the node's rows in `is_left`: codes up to `left_code` go left."""
     for i in range(n):
-        few.is_left[number_at(few, i, column)] = rank_at(few, i, column) <= left_rank
+        number = number_at(few, i, column)
+        few.is_left[number] = read_code(few, number, column) <= left_code
 
 
 # ------------------------------------------------------------------------------- searching
@@ -233,18 +286,16 @@ def choose_few_cut(few, columns, n_drawn, n, first, weight, total, slack):
     for k in range(n_drawn):
         column = columns[k]
         few.candidates[n_candidates] = k
-        n_candidates += few.top[column // N_LANES, column % N_LANES] >= least
+        n_candidates += few.top[column] >= least
     best = -np.inf
     best_k = -1
     place = -1
     seen = 0  # rows that were alone on the left of a cut: their score is known
     for k in few.candidates[:n_candidates]:
         column = columns[k]
-        lane = column % N_LANES
-        block = column // N_LANES
         begin, end = np.int64(first), n - 1 - first
-        if first == 0 and few.second[block, lane] < least:
-            begin = np.int64(few.place[block, lane])
+        if first == 0 and few.second[column] < least:
+            begin = np.int64(few.place[column])
             end = begin + 1
             if begin == 0:
                 alone = 1 << number_at(few, 0, column)
@@ -252,7 +303,7 @@ def choose_few_cut(few, columns, n_drawn, n, first, weight, total, slack):
                     continue
                 seen |= alone
         for i in range(begin, end):
-            if few.merit[block, i, lane] >= least:
+            if few.merit[_place_of(i, column)] >= least:
                 score = _score_cut(few, column, i, n, first, weight, total)
                 if score > best:
                     best = score
@@ -280,8 +331,8 @@ def _choose_of_two(few, columns, n_drawn, weight, total):
 
 @inline_kernel
 def _score_of_one(few, row, weight, total):
-    left_sum = few.targets[row, WEIGHT] * few.targets[row, Y]
-    return mean_score(few.targets[row, WEIGHT], left_sum, weight, total)
+    left_sum = weight_at(few.targets, row) * y_at(few.targets, row)
+    return mean_score(weight_at(few.targets, row), left_sum, weight, total)
 
 
 @inline_kernel
@@ -290,13 +341,11 @@ def _least_merit(few, columns, n_drawn, n, first, slack):
     top = np.float32(0.0)
     for k in range(n_drawn):
         column = columns[k]
-        lane = column % N_LANES
-        block = column // N_LANES
         if first > 0:
-            few.top[block, lane] = -1.0
+            few.top[column] = -1.0
             for i in range(first, n - 1 - first):
-                few.top[block, lane] = max(few.top[block, lane], few.merit[block, i, lane])
-        top = max(top, few.top[block, lane])
+                few.top[column] = max(few.top[column], few.merit[_place_of(i, column)])
+        top = max(top, few.top[column])
     lowest = math.sqrt(np.float64(top)) * (1.0 - 2e-6) - 1.5
     least = max(lowest, 0.0) ** 2 - slack / (few.unit[0] * few.unit[0])
     return np.float32(max(least, 0.0))  # where there is no cut merits are negative
@@ -311,8 +360,8 @@ def _score_cut(few, column, last, n, first, weight, total):
     behind = 0
     for i in range(last + 1):
         row = number_at(few, i, column)
-        left_weight += few.targets[row, WEIGHT]
-        left_sum += few.targets[row, WEIGHT] * few.targets[row, Y]
+        left_weight += weight_at(few.targets, row)
+        left_sum += weight_at(few.targets, row) * y_at(few.targets, row)
         if i < first or rank_at(few, i, column) == rank_at(few, i + 1, column):
             continue
         if i + 1 - behind > n - i - 1:
@@ -320,7 +369,7 @@ def _score_cut(few, column, last, n, first, weight, total):
             left_sum = total
             for j in range(n - 1, i, -1):
                 row = number_at(few, j, column)
-                left_weight -= few.targets[row, WEIGHT]
-                left_sum -= few.targets[row, WEIGHT] * few.targets[row, Y]
+                left_weight -= weight_at(few.targets, row)
+                left_sum -= weight_at(few.targets, row) * y_at(few.targets, row)
         behind = i + 1
     return mean_score(left_weight, left_sum, weight, total)

@@ -4,13 +4,13 @@ import numpy as np
 
 from cart.grow import create_workspace, grow_tree
 from cart.prune import prune
-from cart.quick_bins import QuickBins
 from cart.quick_classes import QuickClasses
 from cart.quick_means import QuickMeans
+from cart.quick_sums import QuickSums
 from cart.target import make_records
 from cart.tree import Tree
 
-FAST_PATHS = (QuickClasses, QuickBins, QuickMeans)
+FAST_PATHS = (QuickClasses, QuickSums, QuickMeans)
 
 
 class Grower:
@@ -31,14 +31,13 @@ class Grower:
         self._codes = codes
         self._plan = plan
         paths = FAST_PATHS if is_fast else ()
-        fast = next((path for path in paths if path.fits(table, plan)), None)
-        self._fast = fast and fast(table, codes, plan)
+        self._fast = [path(table, codes, plan) for path in paths if path.fits(table, plan)]
         self._workspace = None
 
     @property
     def n_at_once(self):
         """How many trees are worth to be grown at once."""
-        return 1 if self._fast is None else self._fast.n_at_once
+        return max((fast.n_at_once for fast in self._fast), default=1)
 
     def grow(self, weights, seeds):
         """Grow trees.
@@ -54,18 +53,21 @@ class Grower:
         -------
         list of Tree
         """
-        grown = None
-        if self._fast is not None:
-            stacked = np.empty((len(weights), len(self._codes)))
-            for i, weight in enumerate(weights):
-                stacked[i] = weight
-            grown = self._fast.grow(stacked, seeds)
+        grown = self._grow_fast(weights, seeds) if self._fast else None
         if grown is None:
             return [self._grow_in_general(*pair) for pair in zip(weights, seeds, strict=True)]
         trees = [Tree(nodes, len(self._table.columns)) for nodes in grown]
         if self._plan.ccp_alpha > 0.0:
             trees = [prune(tree, self._plan.ccp_alpha) for tree in trees]
         return trees
+
+    def _grow_fast(self, weights, seeds):
+        """Nodes of the trees, from the first path that can deal with the weights, or None."""
+        stacked = np.empty((len(weights), len(self._codes)))
+        for i, weight in enumerate(weights):
+            stacked[i] = weight
+        attempts = (fast.grow(stacked, seeds) for fast in self._fast)
+        return next((grown for grown in attempts if grown is not None), None)
 
     def _grow_in_general(self, weight, seed):
         if self._workspace is None:

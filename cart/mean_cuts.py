@@ -11,7 +11,7 @@ import numpy as np
 
 from cart.along import N_PLACES, code_at, row_at
 from cart.jit import inline_kernel, kernel
-from cart.mean_score import WEIGHT, Y, score_of
+from cart.mean_score import WEIGHT, Y, score_of, weight_at, y_at
 from cart.order import CODE_SHIFT, RECORD
 from cart.table import same_value
 from cart.vectors import on_lanes
@@ -187,8 +187,8 @@ def _mend_sums(lanes, width, entries, targets, n, i, first, weight, total, table
             left_sum = total
             for j in range(n - 1, i, -1):
                 row = row_at(mine, j)
-                left_weight -= targets[row, WEIGHT]
-                left_sum -= targets[row, WEIGHT] * targets[row, Y]
+                left_weight -= weight_at(targets, row)
+                left_sum -= weight_at(targets, row) * y_at(targets, row)
             lanes.left_weight[k] = left_weight
             lanes.left_sum[k] = left_sum
         lanes.behind[k] = i + 1

@@ -1,8 +1,26 @@
 """What a cut scores by squared error, to the bit as in scikit-learn."""
 
+import numpy as np
+
 from cart.jit import inline_kernel
 
-WEIGHT, Y = range(2)  # columns of `targets`: of every row
+WEIGHT, Y = range(2)  # of every row, one behind the other in `targets`
+
+
+@inline_kernel
+def weight_at(targets, row):
+    return targets[np.uint64(2) * np.uint64(row)]
+
+
+@inline_kernel
+def y_at(targets, row):
+    return targets[np.uint64(2) * np.uint64(row) + np.uint64(Y)]
+
+
+@inline_kernel
+def write_target(targets, row, weight, y):
+    targets[np.uint64(2) * np.uint64(row)] = weight
+    targets[np.uint64(2) * np.uint64(row) + np.uint64(Y)] = y
 
 
 def score_of(left_weight, left_sum, weight, total):

@@ -13,7 +13,7 @@ import numpy as np
 from cart.along import code_at, row_at
 from cart.jit import inline_kernel
 from cart.mean_cuts import is_cut
-from cart.mean_score import WEIGHT, Y
+from cart.mean_score import weight_at, y_at
 
 _ROWS_MIN = 128
 _BLOCK = 8  # rows
@@ -80,8 +80,8 @@ def screen_feature(screen, entries, targets, n, weight, mean, slack, table, feat
         own_weight = 0.0
         for i in range(start, start + _BLOCK):
             row = row_at(entries, i)
-            here = targets[row, WEIGHT]
-            deviation = here * (targets[row, Y] - mean)
+            here = weight_at(targets, row)
+            deviation = here * (y_at(targets, row) - mean)
             own_weight += here
             own += deviation
             above += max(deviation, 0.0)
@@ -120,8 +120,8 @@ def _search_block(screen, entries, targets, b, last, weight, mean, table, featur
     total = screen.total[b]
     for i in range(b * _BLOCK, last):
         row = row_at(entries, i)
-        left += targets[row, WEIGHT]
-        total += targets[row, WEIGHT] * (targets[row, Y] - mean)
+        left += weight_at(targets, row)
+        total += weight_at(targets, row) * (y_at(targets, row) - mean)
         merit = total * total / (left * (weight - left))
         if merit > screen.merit[1] and is_cut(entries, i, table, column):
             if merit > screen.merit[0]:

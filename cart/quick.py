@@ -79,11 +79,10 @@ def may_be_split(n, depth, impurity, limits):
 
 
 @inline_kernel
-def write_leaf(nodes, this, waiting, height, impurity, n, weight):
-    """Write node `this`, just taken from the stack, as a leaf; all but its value."""
-    parent = waiting.parent[height]
+def write_leaf(nodes, this, parent, is_left, impurity, n, weight):
+    """Write node `this` as a leaf, and its number to its parent; all but its value."""
     if parent >= 0:
-        if waiting.is_left[height]:
+        if is_left:
             nodes.children_left[parent] = this
         else:
             nodes.children_right[parent] = this

@@ -88,16 +88,16 @@ def _search(
     """Draw features and search each; return the best Cut and how many features are constant."""
     best = NO_CUT
     first = limits.min_samples_leaf - 1
-    begin_draw(draw, np.uint64(0), n_constant)
-    j = next_feature(draw, limits.max_features)
+    drawing = begin_draw(draw, np.uint64(0), n_constant)
+    j, drawing = next_feature(draw, drawing, limits.max_features)
     while j >= 0:
         feature = draw.features[j]
         column = table.columns[feature]
         lowest, highest = gather_keys(rows.codes[column], rows.words, start, n, layout, bench.keys)
         if same_value(table, column, lowest, highest):
-            mark_constant(draw, j)
+            drawing = mark_constant(draw, drawing, j)
         else:
-            mark_searched(draw, j)
+            drawing = mark_searched(draw, drawing, j)
             if best.score < 0.0:  # else no cut is better: both sides are pure
                 entries, n_entries = _put_in_order(
                     criterion, running, bench, n, lowest, highest, weight, best.score, first,
@@ -111,8 +111,8 @@ def _search(
                     left_code = np.int64(entries[i] >> layout.low_bits)
                     right_code = np.int64(entries[i + 1] >> layout.low_bits)
                     best = Cut(feature, left_code, right_code, score)
-        j = next_feature(draw, limits.max_features)
-    return best, end_draw(draw)
+        j, drawing = next_feature(draw, drawing, limits.max_features)
+    return best, end_draw(draw, drawing)
 
 
 @inline_kernel
@@ -196,7 +196,9 @@ def _grow(
             weight += bench.counts[c]
         this = n_nodes
         n_nodes += 1
-        write_leaf(nodes, this, waiting, height, impurity, n, weight)
+        write_leaf(
+            nodes, this, waiting.parent[height], waiting.is_left[height], impurity, n, weight
+        )
         for c in range(n_classes):
             nodes.value[this, 0, c] = np.float64(bench.counts[c]) / np.float64(weight)
         if not may_be_split(n, depth, impurity, limits):

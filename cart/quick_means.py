@@ -5,8 +5,6 @@ feature looked at, then exchanged from both ends. What makes features quick to s
 them (see `cart.along`).
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from cart.along import (
@@ -23,18 +21,23 @@ from cart.along import (
 )
 from cart.criteria import EPSILON, SquaredError
 from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_feature, restart
-from cart.few import (
-    FEW,
-    Few,
-    choose_few_cut,
-    mark_few,
-    number_at,
-    order_few,
-    rank_at,
-)
+from cart.few import FEW, Few
+from cart.few_means import grow_few
 from cart.jit import entry_kernel, inline_kernel
 from cart.mean_cuts import N_LANES, Lanes, choose_mean_cut
-from cart.mean_score import WEIGHT, Y
+from cart.mean_node import (
+    SQUARES,
+    TOTAL,
+    Drawn,
+    add_up_children,
+    add_up_node,
+    decrease_of,
+    exchange_samples,
+    impurity_of,
+    place_children,
+    write_mean,
+)
+from cart.mean_score import WEIGHT, write_target
 from cart.mean_screen import (
     Screen,
     begin_screening,
@@ -50,7 +53,6 @@ from cart.quick import (
     Quick,
     may_be_split,
     push,
-    write_leaf,
     write_split,
     write_thresholds,
 )
@@ -58,20 +60,6 @@ from cart.table import same_value
 
 _LISTS_SHARE = 1 / 8  # of the features that a node must look at for lists of all to pay
 _LISTS_MAX = 2**25  # values of a table, for which the lists of a thread take 0.7 GB
-
-TOTAL, SQUARES = 1, 2  # of a node that waits, beside its WEIGHT
-
-
-class Drawn(NamedTuple):
-    """The features of the node at hand that are to be searched, in the order of the draw."""
-
-    feature: np.ndarray  # (n_features,) int64
-    column: np.ndarray  # (n_features,) int64: of the table
-    first: np.ndarray  # (n_features,) int64: where its entries begin
-
-    @classmethod
-    def create(cls, n_features):
-        return cls(*np.empty((3, n_features), np.int64))
 
 
 @inline_kernel
@@ -89,8 +77,8 @@ def _search(
     n_drawn = 0
     mean = total / weight
     begin_screening(screen)
-    begin_draw(draw, np.uint64(0), n_constant)
-    j = next_feature(draw, limits.max_features)
+    drawing = begin_draw(draw, np.uint64(0), n_constant)
+    j, drawing = next_feature(draw, drawing, limits.max_features)
     while j >= 0:
         feature = draw.features[j]
         column = table.columns[feature]
@@ -98,9 +86,9 @@ def _search(
         if lowest < highest:
             last = at
         if same_value(table, column, lowest, highest):
-            mark_constant(draw, j)
+            drawing = mark_constant(draw, drawing, j)
         else:
-            mark_searched(draw, j)
+            drawing = mark_searched(draw, drawing, j)
             drawn.feature[n_drawn] = feature
             drawn.column[n_drawn] = column
             drawn.first[n_drawn] = at
@@ -116,7 +104,7 @@ def _search(
                     limits,
                 )  # fmt: skip
                 n_drawn = 0
-        j = next_feature(draw, limits.max_features)
+        j, drawing = next_feature(draw, drawing, limits.max_features)
     if screens and is_certain(screen, slack):
         best = Cut(screen.best[0], screen.best[1], screen.best[2], 0.0)
     else:
@@ -125,7 +113,7 @@ def _search(
                 lanes, drawn, k, min(k + N_LANES, n_drawn), rows.entries, targets, n, weight,
                 total, best, table, limits,
             )  # fmt: skip
-    return best, end_draw(draw), last
+    return best, end_draw(draw, drawing), last
 
 
 @inline_kernel
@@ -147,57 +135,10 @@ def _search_lanes(
     return Cut(drawn.feature[begin + lane], left, right, score)
 
 
-@inline_kernel
-def _search_few(
-    few, table, draw, drawn, samples, start, n, n_constant, weight, total, slack, limits
-):
-    """The same among few rows, with ranks for codes, and the column of the last feature."""
-    order_few(few, samples, start, n)
-    last = np.int64(-1)
-    n_drawn = 0
-    begin_draw(draw, np.uint64(0), n_constant)
-    j = next_feature(draw, limits.max_features)
-    while j >= 0:
-        feature = draw.features[j]
-        column = np.int64(table.columns[feature])
-        if rank_at(few, 0, column) == rank_at(few, n - 1, column):
-            mark_constant(draw, j)
-        else:
-            mark_searched(draw, j)
-            drawn.feature[n_drawn] = feature
-            drawn.column[n_drawn] = column
-            n_drawn += 1
-            last = column
-        j = next_feature(draw, limits.max_features)
-    best = NO_CUT
-    if n_drawn > 0:
-        score, k, i = choose_few_cut(
-            few, drawn.column, n_drawn, n, limits.min_samples_leaf - 1, weight, total, slack
-        )
-        if k >= 0:
-            left, right = rank_at(few, i, drawn.column[k]), rank_at(few, i + 1, drawn.column[k])
-            best = Cut(drawn.feature[k], left, right, score)
-    return best, end_draw(draw), last
-
-
-@inline_kernel
-def _divide_samples(samples, start, end, is_left):
-    """scikit-learn's exchange from both ends; return the first that goes right."""
-    while start < end:
-        row = samples[start]
-        if is_left[row]:
-            start += 1
-        else:
-            end -= 1
-            samples[start] = samples[end]
-            samples[end] = row
-    return start
-
-
 @entry_kernel
 def _grow_trees(
     table, all_nodes, draw, waiting, cuts, rows, few, samples, targets, is_left, drawn, screen,
-    lanes, waiting_sums, weights, y, seeds, limits, first_node,
+    lanes, sums, weights, y, seeds, limits, first_node,
 ):  # fmt: skip
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
     farthest = 0.0
@@ -208,29 +149,27 @@ def _grow_trees(
         n = 0
         for row in range(y.shape[0]):
             weight = weights[t, row]
-            targets[row, WEIGHT] = weight
-            targets[row, Y] = y[row]
+            write_target(targets, row, weight, y[row])
             is_left[row] = weight > 0.0  # before there is a node: is it in bag?
             samples[n] = row
             n += weight > 0.0
         begin_tree(rows, table, samples, n, is_left)
         n_nodes = _grow(
             table, from_node(all_nodes, first_node[t]), draw, waiting, cuts, rows, few, samples,
-            targets, is_left, drawn, screen, lanes, waiting_sums, n, farthest, limits,
+            targets, is_left, drawn, screen, lanes, sums, n, farthest, limits,
         )  # fmt: skip
         first_node[t + 1] = first_node[t] + n_nodes
 
 
 @inline_kernel
 def _grow(
-    table, nodes, draw, waiting, cuts, rows, few, samples, all_targets, all_is_left, drawn, screen,
-    lanes, waiting_sums, n_rows, farthest, limits,
+    table, nodes, draw, waiting, cuts, rows, few, samples, targets, is_left, drawn, screen, lanes,
+    sums, n_rows, farthest, limits,
 ):  # fmt: skip
     """Grow one tree; return how many nodes it has."""
-    _add_up(samples, all_targets, 0, n_rows, waiting_sums, 0)
-    total_weight = waiting_sums[0, WEIGHT]
-    mean = waiting_sums[0, TOTAL] / total_weight
-    impurity = waiting_sums[0, SQUARES] / total_weight - mean * mean
+    add_up_node(samples, targets, 0, n_rows, sums[0])
+    total_weight = sums[0, WEIGHT]
+    impurity = impurity_of(total_weight, sums[0, TOTAL], sums[0, SQUARES])
     push(waiting, 0, 0, n_rows, 0, 0, -1, False, 0, impurity)
     height = 1
     n_nodes = 0
@@ -238,111 +177,63 @@ def _grow(
         height -= 1
         start, end, depth = waiting.start[height], waiting.end[height], waiting.depth[height]
         impurity = waiting.impurity[height]
-        weight = waiting_sums[height, WEIGHT]
-        total = waiting_sums[height, TOTAL]
-        squares = waiting_sums[height, SQUARES]
+        weight, total = sums[height, WEIGHT], sums[height, TOTAL]
         n = end - start
+        splits = may_be_split(n, depth, impurity, limits)
+        n_constant = waiting.n_constant[height]
+        if splits and n <= FEW:
+            features = draw.features[n_constant:]
+            if hand_to_few(
+                rows, few, table, features, samples, start, n, depth, targets, total / weight
+            ):
+                n_nodes = grow_few(
+                    few, table, nodes, draw, drawn, waiting, sums, cuts, samples, height + 1,
+                    n_nodes, total_weight, farthest, limits,
+                )  # fmt: skip
+                continue
         this = n_nodes
         n_nodes += 1
-        write_leaf(nodes, this, waiting, height, impurity, n, weight)
-        nodes.value[this, 0, 0] = total / weight
-        if not may_be_split(n, depth, impurity, limits):
-            continue
-        level = waiting.level[height]
-        if level == 0 and n <= FEW:
-            features = draw.features[waiting.n_constant[height] :]
-            level += hand_to_few(
-                rows, few, table, features, samples, start, n, depth, all_targets, total / weight
-            )
-        targets = all_targets if level == 0 else few.targets
-        is_left = all_is_left if level == 0 else few.is_left
-        slack = slack_of(n, farthest)
-        n_constant = waiting.n_constant[height]
-        if level == 0:
-            screens = (
-                limits.min_samples_leaf == 1
-                and keeps_all_in_order(rows)
-                and is_worth_screening(n, slack, impurity)
-            )
-            cut, n_constant, last = _search(
-                rows, table, targets, draw, drawn, screen, lanes, start, n, depth, n_constant,
-                weight, total, slack, screens, limits,
-            )  # fmt: skip
-            if cut.feature < 0:
-                continue
-            entries = rows.entries[last : last + n]
-            for i in range(n):
-                samples[start + i] = row_at(entries, i)
-            column = table.columns[cut.feature]
-            mark_left(rows, table, column, cut.left_code, start, n, depth, is_left)
-        else:
-            cut, n_constant, last = _search_few(
-                few, table, draw, drawn, samples, start, n, n_constant, weight, total, slack, limits
-            )
-            if cut.feature < 0:
-                continue
-            for i in range(n):
-                samples[start + i] = number_at(few, i, last)
-            column = table.columns[cut.feature]
-            mark_few(few, column, cut.left_code, n)
-            left_code = np.int64(few.codes[column, cut.left_code])
-            right_code = np.int64(few.codes[column, cut.right_code])
-            cut = Cut(cut.feature, left_code, right_code, cut.score)
-        middle = _divide_samples(samples, start, end, is_left)
-        n_left = middle - start
-        _add_up(samples, targets, middle, end, waiting_sums, height)
-        _add_up(samples, targets, start, middle, waiting_sums, height + 1)
-        left_weight = waiting_sums[height + 1, WEIGHT]
-        left_sum = waiting_sums[height + 1, TOTAL]
-        left_squares = waiting_sums[height + 1, SQUARES]
-        if n_left > n - n_left:  # scikit-learn takes the shorter way
-            left_weight = weight
-            left_sum = total
-            for i in range(end - 1, middle - 1, -1):
-                row = samples[i]
-                left_weight -= targets[row, WEIGHT]
-                left_sum -= targets[row, WEIGHT] * targets[row, Y]
-        right_weight = weight - left_weight
-        mean_left = left_sum / left_weight
-        mean_right = (total - left_sum) / right_weight
-        left = left_squares / left_weight - mean_left * mean_left
-        right = (squares - left_squares) / right_weight - mean_right * mean_right
-        decrease = (weight / total_weight) * (
-            impurity - (right_weight / weight * right) - (left_weight / weight * left)
+        write_mean(
+            nodes, this, waiting.parent[height], waiting.is_left[height], impurity, n, sums[height]
         )
+        if not splits:
+            continue
+        slack = slack_of(n, farthest)
+        screens = (
+            limits.min_samples_leaf == 1
+            and keeps_all_in_order(rows)
+            and is_worth_screening(n, slack, impurity)
+        )
+        cut, n_constant, last = _search(
+            rows, table, targets, draw, drawn, screen, lanes, start, n, depth, n_constant, weight,
+            total, slack, screens, limits,
+        )  # fmt: skip
+        if cut.feature < 0:
+            continue
+        entries = rows.entries[last : last + n]
+        for i in range(n):
+            samples[start + i] = row_at(entries, i)
+        column = table.columns[cut.feature]
+        mark_left(rows, table, column, cut.left_code, start, n, depth, is_left)
+        middle = exchange_samples(samples, start, end, is_left)
+        left, right, left_weight = add_up_children(
+            samples, targets, start, middle, end, sums[height], sums[height + 1], sums[height]
+        )
+        decrease = decrease_of(weight, left_weight, impurity, left, right, total_weight)
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue
-        write_split(nodes, this, cut, n_left, n - n_left, cuts)
-        if level == 0 and (
-            may_be_split(n_left, depth + 1, left, limits)
-            or may_be_split(n - n_left, depth + 1, right, limits)
+        write_split(nodes, this, cut, middle - start, end - middle, cuts)
+        if may_be_split(middle - start, depth + 1, left, limits) or may_be_split(
+            end - middle, depth + 1, right, limits
         ):
             features = draw.features[n_constant:]
-            divide_rows(rows, table, features, start, n, n_left, depth, is_left)
-        depth += 1
-        push(waiting, height, middle, end, level, depth, this, False, n_constant, right)
-        push(waiting, height + 1, start, middle, level, depth, this, True, n_constant, left)
-        height += 2
+            divide_rows(rows, table, features, start, n, middle - start, depth, is_left)
+        height, n_nodes = place_children(
+            nodes, waiting, sums, this, height, n_nodes, start, middle, end, 0, depth + 1,
+            n_constant, left, right, limits,
+        )  # fmt: skip
     write_thresholds(nodes, n_nodes, cuts, table)
     return n_nodes
-
-
-@inline_kernel
-def _add_up(samples, targets, start, end, waiting_sums, height):
-    """Weight, sum and squares of samples[start:end], of a node that is to wait."""
-    weight = 0.0
-    total = 0.0
-    squares = 0.0
-    for i in range(start, end):
-        row = samples[i]
-        here = targets[row, WEIGHT]
-        y = targets[row, Y]
-        weight += here
-        total += here * y
-        squares += here * y * y
-    waiting_sums[height, WEIGHT] = weight
-    waiting_sums[height, TOTAL] = total
-    waiting_sums[height, SQUARES] = squares
 
 
 class QuickMeans(Quick):
@@ -358,7 +249,7 @@ class QuickMeans(Quick):
             kind.create(self._table),
             Few.create(n_rows, len(self._table.codes), n_features),
             np.empty(n_rows, np.uint32),
-            np.empty((n_rows, 2)),
+            np.empty(2 * n_rows),
             np.empty(n_rows, np.uint8),
             Drawn.create(n_features),
             Screen.create(n_rows),

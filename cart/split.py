@@ -100,8 +100,8 @@ def best_split(
     follow = follow and keeps_order(table)
     best = NO_SPLIT
     last_feature = -1
-    begin_draw(draw, key, n_constant)
-    j = next_feature(draw, limits.max_features)
+    drawing = begin_draw(draw, key, n_constant)
+    j, drawing = next_feature(draw, drawing, limits.max_features)
     while j >= 0:
         feature = draw.features[j]
         last_feature = feature
@@ -116,9 +116,9 @@ def best_split(
         if n_missing < n and (lowest < highest or n_missing > 0):
             order(splitter, node, n, n_listed, table, column, lowest, highest, n_missing, follow)
         if n_missing == n or (n_missing == 0 and same_value(table, column, lowest, highest)):
-            mark_constant(draw, j)
+            drawing = mark_constant(draw, drawing, j)
         else:
-            mark_searched(draw, j)
+            drawing = mark_searched(draw, drawing, j)
             found = search(
                 splitter, criterion, node, n, n_listed, draw, table, feature, lowest, highest,
                 n_missing, limits, bounds, best, follow,
@@ -129,8 +129,8 @@ def best_split(
                     feature, column, 0, np.nan, found.has_missing, found.missing_left, found.score
                 )
             best = found
-        j = next_feature(draw, limits.max_features)
-    return best, last_feature, end_draw(draw)
+        j, drawing = next_feature(draw, drawing, limits.max_features)
+    return best, last_feature, end_draw(draw, drawing)
 
 
 # -------------------------------------------------------------------------------- splitters

@@ -38,6 +38,27 @@ if numba.config.DISABLE_JIT:
         """Nothing: there is no telling where Python looks."""
 
 
+@intrinsic
+def _lowest_bit(typing_context, word):
+    def generate(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.IntType(1)(1))
+
+    return types.int64(word), generate
+
+
+@inline_kernel
+def lowest_bit(word):
+    """Place of the lowest bit that a uint64, not 0, has set."""
+    return _lowest_bit(word)
+
+
+if numba.config.DISABLE_JIT:
+
+    def lowest_bit(word):
+        """The same of any whole number."""
+        return (int(word) & -int(word)).bit_length() - 1
+
+
 class PlainLanes:
     """What a function decorated with `on_lanes` may do, in plain NumPy.
 
@@ -169,6 +190,12 @@ class _Vector:
 
     def __rshift__(self, other):
         return self._with(other, None, "lshr")
+
+    def __lshift__(self, other):
+        return self._with(other, None, "shl")
+
+    def __or__(self, other):
+        return self._with(other, None, "or_")
 
     def __xor__(self, other):
         return self._with(other, None, "xor")

@@ -197,18 +197,18 @@ def _draw_node(draw, path, is_constant, max_features, out):
     for is_left in path:
         key = child_key(draw, key, is_left)
     n = 0
-    begin_draw(draw, key, 0)
-    j = next_feature(draw, max_features)
+    drawing = begin_draw(draw, key, 0)
+    j, drawing = next_feature(draw, drawing, max_features)
     while j >= 0:
         feature = draw.features[j]
         if is_constant[feature]:
-            mark_constant(draw, j)
+            drawing = mark_constant(draw, drawing, j)
         else:
-            mark_searched(draw, j)
+            drawing = mark_searched(draw, drawing, j)
         out[n] = feature
         n += 1
-        j = next_feature(draw, max_features)
-    return n, end_draw(draw)
+        j, drawing = next_feature(draw, drawing, max_features)
+    return n, end_draw(draw, drawing)
 
 
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 2**31 - 2), seeds)

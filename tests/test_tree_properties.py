@@ -241,18 +241,18 @@ def test_one_digit():
 @entry_kernel
 def _draw_node(draw, is_constant, n_known, max_features, out):
     n = 0
-    begin_draw(draw, np.uint64(0), n_known)
-    j = next_feature(draw, max_features)
+    drawing = begin_draw(draw, np.uint64(0), n_known)
+    j, drawing = next_feature(draw, drawing, max_features)
     while j >= 0:
         feature = draw.features[j]
         if is_constant[feature]:
-            mark_constant(draw, j)
+            drawing = mark_constant(draw, drawing, j)
         else:
-            mark_searched(draw, j)
+            drawing = mark_searched(draw, drawing, j)
             out[n] = feature
             n += 1
-        j = next_feature(draw, max_features)
-    return n, end_draw(draw)
+        j, drawing = next_feature(draw, drawing, max_features)
+    return n, end_draw(draw, drawing)
 
 
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 2**31 - 2))

@@ -1,0 +1,211 @@
+"""Grow what lies below a node of few rows by squared error: all nodes in the words of `cart.few`.
+
+The rows have their numbers and words when this begins. Samples are kept in scikit-learn's order, as
+in large nodes.
+"""
+
+import numpy as np
+
+from cart.criteria import EPSILON
+from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_feature
+from cart.few import choose_few_cut, mark_few, number_at, order_few, rank_at, read_code
+from cart.jit import inline_kernel
+from cart.mean_node import (
+    SQUARES,
+    TOTAL,
+    add_up_children,
+    decrease_of,
+    exchange_samples,
+    impurity_of,
+    place_children,
+    write_mean,
+)
+from cart.mean_score import WEIGHT, mean_score, weight_at, y_at
+from cart.mean_screen import slack_of
+from cart.quick import NO_CUT, Cut, may_be_split, write_split
+
+
+@inline_kernel
+def grow_few(
+    few, table, nodes, draw, drawn, waiting, sums, cuts, samples, height, n_nodes, total_weight,
+    farthest, limits,
+):  # fmt: skip
+    """Grow the subtree of the node that waits on top of the stack; return how many nodes there are.
+
+    Parameters
+    ----------
+    few : cart.few.Few
+        With the words of the node's rows.
+    table : Table
+    nodes : Nodes
+    draw : Draw
+    drawn : cart.mean_node.Drawn
+    waiting : cart.quick.Waiting
+    sums : ndarray of shape (n_waiting, 3), float64
+        Weight, sum and squares of the nodes that wait.
+    cuts : ndarray of uint64
+        See `cart.quick.write_split`.
+    samples : ndarray of int
+        The node's have numbers of `few` for rows.
+    height : int
+        Of the stack.
+    n_nodes : int
+        That are grown already.
+    total_weight, farthest : float
+        Of the tree; and how far from 0 its targets are at most.
+    limits : Limits
+    """
+    base = height - 1
+    targets, is_left = few.targets, few.is_left
+    while height > base:
+        height -= 1
+        start, end, depth = waiting.start[height], waiting.end[height], waiting.depth[height]
+        impurity = waiting.impurity[height]
+        weight, total = sums[height, WEIGHT], sums[height, TOTAL]
+        n = end - start
+        this = n_nodes
+        n_nodes += 1
+        write_mean(
+            nodes, this, waiting.parent[height], waiting.is_left[height], impurity, n, sums[height]
+        )
+        if not may_be_split(n, depth, impurity, limits):
+            continue
+        if n == 2:
+            n_nodes = _split_two(
+                few, table, nodes, draw, samples, start, waiting.n_constant[height], this, impurity,
+                cuts, sums, height, total_weight, limits,
+            )  # fmt: skip
+            continue
+        cut, n_constant, last = _search(
+            few, table, draw, drawn, samples, start, n, waiting.n_constant[height], weight, total,
+            slack_of(n, farthest), limits,
+        )  # fmt: skip
+        if cut.feature < 0:
+            continue
+        for i in range(n):
+            samples[start + i] = number_at(few, i, last)
+        mark_few(few, table.columns[cut.feature], cut.left_code, n)
+        middle = exchange_samples(samples, start, end, is_left)
+        left, right, left_weight = add_up_children(
+            samples, targets, start, middle, end, sums[height], sums[height + 1], sums[height]
+        )
+        decrease = decrease_of(weight, left_weight, impurity, left, right, total_weight)
+        if decrease + EPSILON < limits.min_impurity_decrease:
+            continue
+        write_split(nodes, this, cut, middle - start, end - middle, cuts)
+        height, n_nodes = place_children(
+            nodes, waiting, sums, this, height, n_nodes, start, middle, end, 0, depth + 1,
+            n_constant, left, right, limits,
+        )  # fmt: skip
+    return n_nodes
+
+
+@inline_kernel
+def _split_two(
+    few, table, nodes, draw, samples, start, n_constant, this, impurity, cuts, sums, height,
+    total_weight, limits,
+):  # fmt: skip
+    """Split a node of two rows, just written, into leaves; return how many nodes there are.
+
+    There are two cuts only: either row may be on the left.
+    """
+    one, other = np.int64(samples[start]), np.int64(samples[start + 1])
+    one_left = np.int64(-1)  # the first feature to have the one on the left
+    other_left = np.int64(-1)
+    first = np.int64(-1)
+    drawing = begin_draw(draw, np.uint64(0), n_constant)
+    j, drawing = next_feature(draw, drawing, limits.max_features)
+    while j >= 0:
+        feature = draw.features[j]
+        column = np.int64(table.columns[feature])
+        step = read_code(few, one, column) - read_code(few, other, column)
+        if step == 0:
+            drawing = mark_constant(draw, drawing, j)
+        else:
+            drawing = mark_searched(draw, drawing, j)
+            if step < 0 and one_left < 0:
+                one_left = feature
+            if step > 0 and other_left < 0:
+                other_left = feature
+            if first < 0:
+                first = feature
+        j, drawing = next_feature(draw, drawing, limits.max_features)
+    end_draw(draw, drawing)
+    if first < 0:
+        return this + 1
+    weight, total, squares = sums[height, WEIGHT], sums[height, TOTAL], sums[height, SQUARES]
+    feature = first
+    if one_left >= 0 and other_left >= 0:
+        score = _score_of_one(few, one, weight, total)
+        other_score = _score_of_one(few, other, weight, total)
+        if first == one_left and other_score > score:
+            feature = other_left
+        elif first == other_left and score > other_score:
+            feature = one_left
+    if feature == other_left:
+        one, other = other, one
+    left_sums, right_sums = sums[height + 1], sums[height]
+    _sum_of_one(few, one, left_sums)
+    _sum_of_one(few, other, right_sums)
+    left_weight, left_sum, left_squares = left_sums[WEIGHT], left_sums[TOTAL], left_sums[SQUARES]
+    left = impurity_of(left_weight, left_sum, left_squares)
+    right = impurity_of(weight - left_weight, total - left_sum, squares - left_squares)
+    decrease = decrease_of(weight, left_weight, impurity, left, right, total_weight)
+    if decrease + EPSILON < limits.min_impurity_decrease:
+        return this + 1
+    column = np.int64(table.columns[feature])
+    cut = Cut(feature, read_code(few, one, column), read_code(few, other, column), 0.0)
+    write_split(nodes, this, cut, 1, 1, cuts)
+    write_mean(nodes, this + 1, this, True, left, 1, left_sums)
+    write_mean(nodes, this + 2, this, False, right, 1, right_sums)
+    return this + 3
+
+
+@inline_kernel
+def _score_of_one(few, row, weight, total):
+    left_sum = weight_at(few.targets, row) * y_at(few.targets, row)
+    return mean_score(weight_at(few.targets, row), left_sum, weight, total)
+
+
+@inline_kernel
+def _sum_of_one(few, row, sums):
+    weight, y = weight_at(few.targets, row), y_at(few.targets, row)
+    sums[WEIGHT] = weight
+    sums[TOTAL] = weight * y
+    sums[SQUARES] = weight * y * y
+
+
+@inline_kernel
+def _search(few, table, draw, drawn, samples, start, n, n_constant, weight, total, slack, limits):
+    """Draw features and search them.
+
+    Returns the best Cut, how many features are constant, and the column of the last that is not.
+    """
+    order_few(few, samples, start, n)
+    last = np.int64(-1)
+    n_drawn = 0
+    drawing = begin_draw(draw, np.uint64(0), n_constant)
+    j, drawing = next_feature(draw, drawing, limits.max_features)
+    while j >= 0:
+        feature = draw.features[j]
+        column = np.int64(table.columns[feature])
+        if rank_at(few, 0, column) == rank_at(few, n - 1, column):
+            drawing = mark_constant(draw, drawing, j)
+        else:
+            drawing = mark_searched(draw, drawing, j)
+            drawn.feature[n_drawn] = feature
+            drawn.column[n_drawn] = column
+            n_drawn += 1
+            last = column
+        j, drawing = next_feature(draw, drawing, limits.max_features)
+    best = NO_CUT
+    if n_drawn > 0:
+        score, k, i = choose_few_cut(
+            few, drawn.column, n_drawn, n, limits.min_samples_leaf - 1, weight, total, slack
+        )
+        if k >= 0:
+            column = drawn.column[k]
+            left = read_code(few, number_at(few, i, column), column)
+            right = read_code(few, number_at(few, i + 1, column), column)
+            best = Cut(drawn.feature[k], left, right, score)
+    return best, end_draw(draw, drawing), last

@@ -1,0 +1,123 @@
+"""Divide a node's samples and sum up its children by squared error, to the bit as scikit-learn."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.jit import inline_kernel
+from cart.mean_score import WEIGHT, weight_at, y_at
+from cart.quick import may_be_split, push, write_leaf
+
+TOTAL, SQUARES = 1, 2  # of a node that waits, beside its WEIGHT
+
+
+class Drawn(NamedTuple):
+    """The features of the node at hand that are to be searched, in the order of the draw."""
+
+    feature: np.ndarray  # (n_features,) int64
+    column: np.ndarray  # (n_features,) int64: of the table
+    first: np.ndarray  # (n_features,) int64: where its entries begin
+
+    @classmethod
+    def create(cls, n_features):
+        return cls(*np.empty((3, n_features), np.int64))
+
+
+@inline_kernel
+def exchange_samples(samples, start, end, is_left):
+    """scikit-learn's exchange from both ends; return the first that goes right."""
+    while start < end:
+        row = samples[start]
+        if is_left[row]:
+            start += 1
+        else:
+            end -= 1
+            samples[start] = samples[end]
+            samples[end] = row
+    return start
+
+
+@inline_kernel
+def add_up_node(samples, targets, start, end, sums):
+    """Weight, sum and squares of samples[start:end], written to `sums`."""
+    weight = 0.0
+    total = 0.0
+    squares = 0.0
+    for i in range(start, end):
+        row = samples[i]
+        here = weight_at(targets, row)
+        y = y_at(targets, row)
+        weight += here
+        total += here * y
+        squares += here * y * y
+    sums[WEIGHT] = weight
+    sums[TOTAL] = total
+    sums[SQUARES] = squares
+
+
+@inline_kernel
+def impurity_of(weight, total, squares):
+    mean = total / weight
+    return squares / weight - mean * mean
+
+
+@inline_kernel
+def add_up_children(samples, targets, start, middle, end, sums, left_sums, right_sums):
+    """Add up either side of a node that is divided; return the impurities, left and right.
+
+    Those are scikit-learn's: from the left child's sums, which it takes from the right where that
+    is shorter, and the node's less these. `sums` are the node's; they may be the memory of
+    `right_sums`.
+    """
+    weight, total, squares = sums[WEIGHT], sums[TOTAL], sums[SQUARES]
+    add_up_node(samples, targets, middle, end, right_sums)
+    add_up_node(samples, targets, start, middle, left_sums)
+    left_weight, left_sum = left_sums[WEIGHT], left_sums[TOTAL]
+    if middle - start > end - middle:
+        left_weight = weight
+        left_sum = total
+        for i in range(end - 1, middle - 1, -1):
+            row = samples[i]
+            left_weight -= weight_at(targets, row)
+            left_sum -= weight_at(targets, row) * y_at(targets, row)
+    left = impurity_of(left_weight, left_sum, left_sums[SQUARES])
+    right = impurity_of(weight - left_weight, total - left_sum, squares - left_sums[SQUARES])
+    return left, right, left_weight
+
+
+@inline_kernel
+def write_mean(nodes, this, parent, is_left, impurity, n, sums):
+    """Write node `this` as a leaf, its mean included."""
+    write_leaf(nodes, this, parent, is_left, impurity, n, sums[WEIGHT])
+    nodes.value[this, 0, 0] = sums[TOTAL] / sums[WEIGHT]
+
+
+@inline_kernel
+def place_children(
+    nodes, waiting, sums, this, height, n_nodes, start, middle, end, level, depth, n_constant, left,
+    right, limits,
+):  # fmt: skip
+    """Write the children of a split that are leaves, where their turn has come; the others wait.
+
+    The left child has its sums in sums[height + 1], the right one in sums[height].
+    Returns how many nodes wait and how many are written.
+    """
+    if may_be_split(middle - start, depth, left, limits):
+        push(waiting, height, middle, end, level, depth, this, False, n_constant, right)
+        push(waiting, height + 1, start, middle, level, depth, this, True, n_constant, left)
+        return height + 2, n_nodes
+    write_mean(nodes, n_nodes, this, True, left, middle - start, sums[height + 1])
+    if may_be_split(end - middle, depth, right, limits):
+        push(waiting, height, middle, end, level, depth, this, False, n_constant, right)
+        return height + 1, n_nodes + 1
+    write_mean(nodes, n_nodes + 1, this, False, right, end - middle, sums[height])
+    return height, n_nodes + 2
+
+
+@inline_kernel
+def decrease_of(weight, left_weight, impurity, left, right, total_weight):
+    """How much a split lessens the impurity of the whole tree."""
+    right_weight = weight - left_weight
+    return (weight / total_weight) * (
+        impurity - (right_weight / weight * right) - (left_weight / weight * left)
+    )

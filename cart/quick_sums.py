@@ -1,0 +1,426 @@
+"""Grow regression trees by squared error: the fast path of sums per code.
+
+Where sums are exact in any order, as those of whole numbers are, nothing need be sorted: the rows of
+a node are added up per code, and the codes that occur are met in order. That pays where columns have
+few codes. On bins it is done with any targets; there the last bits of sums may differ from those
+of scikit-learn, which takes them in the order of its sort.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.criteria import EPSILON, SquaredError
+from cart.draw import (
+    begin_draw,
+    end_draw,
+    mark_constant,
+    mark_searched,
+    next_feature,
+    restart,
+)
+from cart.few import FEW, Few, number_rows, rank_codes, read_code, restore_rows, write_code
+from cart.few_means import grow_few
+from cart.jit import entry_kernel, inline_kernel
+from cart.mean_node import (
+    SQUARES,
+    TOTAL,
+    Drawn,
+    add_up_children,
+    add_up_node,
+    decrease_of,
+    impurity_of,
+    place_children,
+    write_mean,
+)
+from cart.mean_score import WEIGHT, mean_score, weight_at, write_target, y_at
+from cart.mean_screen import slack_of
+from cart.nodes import from_node
+from cart.quick import (
+    NO_CUT,
+    Cut,
+    Quick,
+    may_be_split,
+    push,
+    write_split,
+    write_thresholds,
+)
+from cart.table import same_value
+from cart.vectors import lowest_bit
+
+CODES_MAX = 2**12  # of a column
+NEAR = 4096  # nodes of so many rows take a near copy along, for the caches to hold
+_PER_WORD = 6  # bits that number those of a word
+_IN_WORD = (1 << _PER_WORD) - 1
+_EXACT = 2.0**53  # whole numbers up to it have no rounded sums
+_FARTHEST = 1e100  # of targets, for products of their squares to be numbers
+
+
+class Rows(NamedTuple):
+    """Some rows: those of a node side by side, and what their numbers point to."""
+
+    rows: np.ndarray  # (n,) uint32, ascending in a node
+    codes: np.ndarray  # (n_columns, n) uint16
+    targets: np.ndarray  # (2 n,) float64: weight and y
+
+    @classmethod
+    def create(cls, n, n_columns):
+        return cls(np.empty(n, np.uint32), np.empty((n_columns, n), np.uint16), np.empty(2 * n))
+
+
+class Bench(NamedTuple):
+    """What a node is searched on."""
+
+    own: np.ndarray  # (2 n,) float64: weight, and times y, of the node's rows
+    bins: np.ndarray  # (2 n_codes,) float64: the same of its rows of a code; 0 between searches
+    words: np.ndarray  # (n_words,) uint64: a bit for every code that occurs; 0 between searches
+    counts: np.ndarray  # (n_codes,) int64: rows of a code; 0 between searches
+    spare: np.ndarray  # (n,) uint32
+
+    @classmethod
+    def create(cls, n, n_codes):
+        return cls(
+            np.empty(2 * n),
+            np.zeros(2 * n_codes),
+            np.zeros((n_codes >> _PER_WORD) + 1, np.uint64),
+            np.zeros(n_codes, np.int64),
+            np.empty(n, np.uint32),
+        )
+
+
+@inline_kernel
+def _search(table, rows, draw, bench, start, n, n_constant, weight, total, slack, limits):
+    """Draw features and search each; return the best Cut and how many features are constant."""
+    for i in range(n):
+        row = rows.rows[start + i]
+        weight_here = weight_at(rows.targets, row)
+        write_target(bench.own, i, weight_here, weight_here * y_at(rows.targets, row))
+    best = NO_CUT
+    least = -1.0
+    drawing = begin_draw(draw, np.uint64(0), n_constant)
+    j, drawing = next_feature(draw, drawing, limits.max_features)
+    while j >= 0:
+        feature = draw.features[j]
+        column = table.columns[feature]
+        mine, codes = rows.rows[start : start + n], rows.codes[column]
+        n_codes = table.level_start[column + 1] - table.level_start[column]
+        if n < n_codes:
+            touched = _add_up_few(bench, mine, codes, n)
+        else:
+            touched = _add_up_many(bench, mine, codes, n, n_codes)
+        first, last = np.int64(0), np.int64(CODES_MAX)
+        if limits.min_samples_leaf > 1:
+            first, last = _range_of(bench, touched, mine, codes, n, limits.min_samples_leaf)
+        is_constant, best, least = _choose_cut(
+            table, bench, touched, feature, column, first, last, weight, total, slack, best, least
+        )
+        if is_constant:
+            drawing = mark_constant(draw, drawing, j)
+        else:
+            drawing = mark_searched(draw, drawing, j)
+        j, drawing = next_feature(draw, drawing, limits.max_features)
+    return best, end_draw(draw, drawing)
+
+
+@inline_kernel
+def _add_up_few(bench, rows, codes, n):
+    """Add up the rows of every code, and mark the codes that occur.
+
+    Returns a word that has a bit for each of bench.words that is not 0.
+    """
+    own, bins, words = bench.own, bench.bins, bench.words
+    touched = np.uint64(0)
+    for i in range(n):
+        code = codes[rows[i]]
+        weight = weight_at(bins, code) + weight_at(own, i)
+        write_target(bins, code, weight, y_at(bins, code) + y_at(own, i))
+        w = np.uint64(code >> _PER_WORD)
+        words[w] |= np.uint64(1) << np.uint64(code & _IN_WORD)
+        touched |= np.uint64(1) << w
+    return touched
+
+
+@inline_kernel
+def _add_up_many(bench, rows, codes, n, n_codes):
+    """The same of so many rows that most codes occur: they are marked afterwards."""
+    own, bins, words = bench.own, bench.bins, bench.words
+    for i in range(n):
+        code = codes[rows[i]]
+        weight = weight_at(bins, code) + weight_at(own, i)
+        write_target(bins, code, weight, y_at(bins, code) + y_at(own, i))
+    touched = np.uint64(0)
+    for begin in range(0, n_codes, _IN_WORD + 1):
+        word = np.uint64(0)
+        for code in range(begin, min(begin + _IN_WORD + 1, n_codes)):
+            word |= np.uint64(weight_at(bins, code) != 0.0) << np.uint64(code - begin)
+        words[begin >> _PER_WORD] = word
+        touched |= np.uint64(word != 0) << np.uint64(begin >> _PER_WORD)
+    return touched
+
+
+@inline_kernel
+def _range_of(bench, touched, rows, codes, n, min_samples_leaf):
+    """The first and the last code that may be the first right of a cut."""
+    for i in range(n):
+        bench.counts[codes[rows[i]]] += 1
+    first, last = np.int64(CODES_MAX), np.int64(0)
+    n_left = 0
+    while touched > 0:
+        w = lowest_bit(touched)
+        touched &= touched - np.uint64(1)
+        word = bench.words[w]
+        while word > 0:
+            code = (w << _PER_WORD) + lowest_bit(word)
+            word &= word - np.uint64(1)
+            if n_left >= min_samples_leaf:
+                first = min(first, code)
+            if n - n_left >= min_samples_leaf:
+                last = code
+            n_left += bench.counts[code]
+            bench.counts[code] = 0
+    return first, last
+
+
+@inline_kernel
+def _choose_cut(
+    table, bench, touched, feature, column, first, last, weight, total, slack, best, least
+):
+    """Judge the cuts between codes, and leave the bench empty.
+
+    The merit of a cut with weight w and sum s on its left is (s - w mean)**2 / (w (W - w)), W
+    being the weight of the node. Cuts with more than `least` are scored as scikit-learn does it.
+    Returns whether the feature is constant in the node, the better of `best` and its best Cut, and
+    the least merit of a cut that may be better.
+    """
+    mean = total / weight
+    left_weight = 0.0
+    left_sum = 0.0
+    lowest = np.int64(-1)
+    low = np.int64(-1)
+    while touched > 0:
+        w = lowest_bit(touched)
+        touched &= touched - np.uint64(1)
+        word = bench.words[w]
+        bench.words[w] = 0
+        while word > 0:
+            code = (w << _PER_WORD) + lowest_bit(word)
+            word &= word - np.uint64(1)
+            excess = left_sum - left_weight * mean
+            scale = left_weight * (weight - left_weight)
+            if excess * excess > least * scale and first <= code <= last and low >= 0:
+                if _is_cut(table, column, low, code):
+                    found = mean_score(left_weight, left_sum, weight, total)
+                    if found > best.score:
+                        best = Cut(feature, low, code, found)
+                    least = max(least, excess * excess / scale * (1.0 - 1e-9) - slack)
+            left_weight += weight_at(bench.bins, code)
+            left_sum += y_at(bench.bins, code)
+            write_target(bench.bins, code, 0.0, 0.0)
+            if low < 0:
+                lowest = code
+            low = code
+    return same_value(table, column, lowest, low), best, least
+
+
+@inline_kernel
+def _is_cut(table, column, low, high):
+    """Are two codes, low < high, two values for scikit-learn?"""
+    return high - low > np.int64(table.reach[column]) or not same_value(table, column, low, high)
+
+
+@inline_kernel
+def _take_near(far, start, n, near):
+    """Copy n rows from `start` on."""
+    for column in range(near.codes.shape[0]):
+        codes = far.codes[column]
+        copied = near.codes[column]
+        for i in range(n):
+            copied[i] = codes[far.rows[start + i]]
+    for i in range(n):
+        row = far.rows[start + i]
+        write_target(near.targets, i, weight_at(far.targets, row), y_at(far.targets, row))
+        near.rows[i] = i
+
+
+@inline_kernel
+def _divide(rows, column, left_code, start, n, spare):
+    """Divide the rows of a node; return the first that goes right."""
+    codes = rows.codes[column]
+    left = start
+    right = 0
+    for i in range(start, start + n):
+        row = rows.rows[i]
+        goes_left = np.int64(codes[row] <= left_code)
+        rows.rows[left] = row
+        spare[right] = row
+        left += goes_left
+        right += 1 - goes_left
+    for i in range(right):
+        rows.rows[left + i] = spare[i]
+    return left
+
+
+@inline_kernel
+def _hand_to_few(rows, few, table, features, start, n, mean):
+    """Give the node's rows numbers and words; False, and nothing done, if that is impossible."""
+    if not number_rows(few, rows.rows, start, n, rows.targets, mean):
+        return False
+    for j in range(features.shape[0]):
+        column = table.columns[features[j]]
+        codes = rows.codes[column]
+        for i in range(n):
+            write_code(few, i, column, codes[few.rows[i]])
+        if table.reach[column] > 0 and _may_be_equal(few, table, column, n):
+            restore_rows(few, rows.rows, start, n)  # if there is a cut depends on the node
+            return False
+    rank_codes(few, n)
+    return True
+
+
+@inline_kernel
+def _may_be_equal(few, table, column, n):
+    """Do two codes of the rows count as one value?"""
+    for i in range(n):
+        for j in range(n):
+            low, high = read_code(few, i, column), read_code(few, j, column)
+            if 0 < high - low <= np.int64(table.reach[column]) and same_value(
+                table, column, low, high
+            ):
+                return True
+    return False
+
+
+@entry_kernel
+def _grow_trees(
+    table, all_nodes, draw, waiting, cuts, far, near, bench, few, drawn, sums, weights, y,
+    seeds, limits, n_few, first_node,
+):  # fmt: skip
+    """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
+    farthest = 0.0
+    for row in range(y.shape[0]):
+        farthest = max(farthest, abs(y[row]))
+    for t in range(weights.shape[0]):
+        restart(draw, seeds[t])
+        n = 0
+        for row in range(y.shape[0]):
+            write_target(far.targets, row, weights[t, row], y[row])
+            far.rows[n] = row
+            n += weights[t, row] > 0.0
+        nodes = from_node(all_nodes, first_node[t])
+        n_nodes = _grow(
+            table, nodes, draw, waiting, cuts, far, near, bench, few, drawn, sums, n,
+            farthest, limits, n_few,
+        )  # fmt: skip
+        first_node[t + 1] = first_node[t] + n_nodes
+
+
+@inline_kernel
+def _grow(
+    table, nodes, draw, waiting, cuts, far, near, bench, few, drawn, sums, n_rows, farthest,
+    limits, n_few,
+):  # fmt: skip
+    """Grow one tree; return how many nodes it has."""
+    add_up_node(far.rows, far.targets, 0, n_rows, sums[0])
+    total_weight = sums[0, WEIGHT]
+    impurity = impurity_of(total_weight, sums[0, TOTAL], sums[0, SQUARES])
+    push(waiting, 0, 0, n_rows, 0, 0, -1, False, 0, impurity)
+    height = 1
+    n_nodes = 0
+    while height > 0:
+        height -= 1
+        start, end = waiting.start[height], waiting.end[height]
+        level, depth = waiting.level[height], waiting.depth[height]
+        impurity = waiting.impurity[height]
+        weight, total = sums[height, WEIGHT], sums[height, TOTAL]
+        n = end - start
+        splits = may_be_split(n, depth, impurity, limits)
+        n_constant = waiting.n_constant[height]
+        if splits and level == 0 and n <= near.rows.shape[0]:
+            _take_near(far, start, n, near)
+            level, start, end = 1, 0, n
+            waiting.start[height], waiting.end[height] = start, end
+        rows = near if level == 1 else far
+        if splits and n <= n_few:
+            features = draw.features[n_constant:]
+            if _hand_to_few(rows, few, table, features, start, n, total / weight):
+                n_nodes = grow_few(
+                    few, table, nodes, draw, drawn, waiting, sums, cuts, rows.rows, height + 1,
+                    n_nodes, total_weight, farthest, limits,
+                )  # fmt: skip
+                continue
+        this = n_nodes
+        n_nodes += 1
+        write_mean(
+            nodes, this, waiting.parent[height], waiting.is_left[height], impurity, n, sums[height]
+        )
+        if not splits:
+            continue
+        cut, n_constant = _search(
+            table, rows, draw, bench, start, n, n_constant, weight, total, slack_of(n, farthest),
+            limits,
+        )  # fmt: skip
+        if cut.feature < 0:
+            continue
+        column = table.columns[cut.feature]
+        middle = _divide(rows, column, cut.left_code, start, n, bench.spare)
+        left, right, left_weight = add_up_children(
+            rows.rows, rows.targets, start, middle, end, sums[height], sums[height + 1],
+            sums[height],
+        )  # fmt: skip
+        decrease = decrease_of(weight, left_weight, impurity, left, right, total_weight)
+        if decrease + EPSILON < limits.min_impurity_decrease:
+            continue
+        write_split(nodes, this, cut, middle - start, end - middle, cuts)
+        height, n_nodes = place_children(
+            nodes, waiting, sums, this, height, n_nodes, start, middle, end, level, depth + 1,
+            n_constant, left, right, limits,
+        )  # fmt: skip
+    write_thresholds(nodes, n_nodes, cuts, table)
+    return n_nodes
+
+
+class QuickSums(Quick):
+    """Grows regression trees by squared error where columns have few codes."""
+
+    criteria = (SquaredError,)
+
+    def __init__(self, table, codes, plan):
+        super().__init__(table, codes, plan)
+        self._farthest = np.abs(self._y).max()
+        self._is_whole = bool(np.all(self._y == np.rint(self._y)))
+
+    @classmethod
+    def fits(cls, table, plan):
+        return super().fits(table, plan) and table.codes.max() < CODES_MAX
+
+    @property
+    def _n_few(self):
+        """Rows of nodes whose rows are ordered along all features at once."""
+        looks_at_many = 2 * self._plan.limits.max_features >= len(self._table.columns)
+        return FEW if looks_at_many else FEW // 2
+
+    def _accepts(self, weights):
+        if self._plan.is_binned:
+            return self._farthest < _FARTHEST
+        if not self._is_whole or np.any(weights != np.rint(weights)):
+            return False
+        return weights.sum(axis=1).max() * self._farthest**2 < _EXACT
+
+    def _create_scratch(self):
+        n_columns, n_rows = self._table.codes.shape
+        n_codes = int(self._table.codes.max()) + 1
+        n_features = len(self._table.columns)
+        return (
+            Rows.create(n_rows, n_columns)._replace(codes=self._table.codes.astype(np.uint16)),
+            Rows.create(min(NEAR, n_rows), n_columns),
+            Bench.create(n_rows, n_codes),
+            Few.create(n_rows, n_columns, n_features),
+            Drawn.create(n_features),
+            np.empty((n_rows + 2, 3)),
+        )
+
+    def _grow(self, weights, seeds, first_node):
+        _grow_trees(
+            self._table, self._nodes, *self._scratch, weights, self._y, seeds, self._plan.limits,
+            self._n_few, first_node,
+        )  # fmt: skip
