@@ -19,12 +19,12 @@ from cart.mean_score import mean_score, weight_at, write_target, y_at
 from cart.network import NETWORK_MAX, merge_exchanges, sort_by_network
 from cart.vectors import on_lanes
 
-FEW = 31  # rows
+FEW = 63  # rows
 N_LANES, _LANE_BITS = 8, 3
 BLOCK = (FEW + 1) * N_LANES  # words of as many columns
 # A word, from the top: rank, number, weight, and the weighted deviation above the lowest that fits.
-_RANK, _NUMBER, _WEIGHT = 26, 21, 15
-_NUMBERS, _WEIGHTS, _DEVIATIONS = 31, 63, (1 << _WEIGHT) - 1
+_RANK, _NUMBER, _WEIGHT = 25, 19, 14
+_NUMBERS, _WEIGHTS, _DEVIATIONS = 63, 31, (1 << _WEIGHT) - 1
 _ZERO = 1 << (_WEIGHT - 1)  # no deviation
 _NUMBERS_ALL = (1 << _RANK) - 1  # all of a word but its rank
 _BEHIND = FEW << _RANK | _ZERO  # a word of no weight behind all others
@@ -107,6 +107,14 @@ def number_rows(few, samples, start, n, targets, mean):
     return True
 
 
+def rows_of_few(max_features, n_features):
+    """How many rows a node must have, at most, for them to be ordered along all features.
+
+    Where nodes look at few of these, most of it is for nothing.
+    """
+    return FEW if 2 * max_features >= n_features else FEW // 4
+
+
 @inline_kernel
 def restore_rows(few, samples, start, n):
     """Replace numbers by the rows of the table again."""
@@ -146,13 +154,13 @@ def _ranking(size):
     return on_lanes(N_LANES)(rank)
 
 
-_rank_8, _rank_16, _rank_32 = map(_ranking, (8, 16, 32))
+_rank_8, _rank_16, _rank_32, _rank_64 = map(_ranking, (8, 16, 32, 64))
 
 
 @inline_kernel
 def rank_codes(few, n):
     """Write the words of all rows along all columns."""
-    size = 8 if n <= 8 else 16 if n <= 16 else 32
+    size = 8 if n <= 8 else 16 if n <= 16 else 32 if n <= 32 else 64
     for at in range(0, few.codes.shape[0], BLOCK):
         codes, words = few.codes[at : at + BLOCK], few.words[at : at + BLOCK]
         for i in range(n * N_LANES, size * N_LANES):
@@ -161,6 +169,8 @@ def rank_codes(few, n):
             few.row[0] = i
             if size == 8:
                 _rank_8(codes, words, few.row, np.int32(few.places[i]))
+            elif size == 64:
+                _rank_64(codes, words, few.row, np.int32(few.places[i]))
             elif size == 32:
                 _rank_32(codes, words, few.row, np.int32(few.places[i]))
             else:
@@ -215,7 +225,7 @@ def _ordering(size):
     return on_lanes(N_LANES)(order)
 
 
-_order_4, _order_8, _order_16, _order_32 = map(_ordering, (4, 8, 16, 32))
+_order_4, _order_8, _order_16, _order_32, _order_64 = map(_ordering, (4, 8, 16, 32, 64))
 
 
 @inline_kernel
@@ -240,8 +250,10 @@ def order_few(few, samples, start, n):
             _order_8(words, few.places, ordered, merit, top, second, place)
         elif size == 16:
             _order_16(words, few.places, ordered, merit, top, second, place)
-        else:
+        elif size == 32:
             _order_32(words, few.places, ordered, merit, top, second, place)
+        else:
+            _order_64(words, few.places, ordered, merit, top, second, place)
 
 
 @inline_kernel

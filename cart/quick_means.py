@@ -21,7 +21,7 @@ from cart.along import (
 )
 from cart.criteria import EPSILON, SquaredError
 from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_feature, restart
-from cart.few import FEW, Few
+from cart.few import Few, rows_of_few
 from cart.few_means import grow_few
 from cart.jit import entry_kernel, inline_kernel
 from cart.mean_cuts import N_LANES, Lanes, choose_mean_cut
@@ -138,7 +138,7 @@ def _search_lanes(
 @entry_kernel
 def _grow_trees(
     table, all_nodes, draw, waiting, cuts, rows, few, samples, targets, is_left, drawn, screen,
-    lanes, sums, weights, y, seeds, limits, first_node,
+    lanes, sums, weights, y, seeds, limits, n_few, first_node,
 ):  # fmt: skip
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
     farthest = 0.0
@@ -156,7 +156,7 @@ def _grow_trees(
         begin_tree(rows, table, samples, n, is_left)
         n_nodes = _grow(
             table, from_node(all_nodes, first_node[t]), draw, waiting, cuts, rows, few, samples,
-            targets, is_left, drawn, screen, lanes, sums, n, farthest, limits,
+            targets, is_left, drawn, screen, lanes, sums, n, farthest, limits, n_few,
         )  # fmt: skip
         first_node[t + 1] = first_node[t] + n_nodes
 
@@ -164,7 +164,7 @@ def _grow_trees(
 @inline_kernel
 def _grow(
     table, nodes, draw, waiting, cuts, rows, few, samples, targets, is_left, drawn, screen, lanes,
-    sums, n_rows, farthest, limits,
+    sums, n_rows, farthest, limits, n_few,
 ):  # fmt: skip
     """Grow one tree; return how many nodes it has."""
     add_up_node(samples, targets, 0, n_rows, sums[0])
@@ -181,7 +181,7 @@ def _grow(
         n = end - start
         splits = may_be_split(n, depth, impurity, limits)
         n_constant = waiting.n_constant[height]
-        if splits and n <= FEW:
+        if splits and n <= n_few:
             features = draw.features[n_constant:]
             if hand_to_few(
                 rows, few, table, features, samples, start, n, depth, targets, total / weight
@@ -260,5 +260,5 @@ class QuickMeans(Quick):
     def _grow(self, weights, seeds, first_node):
         _grow_trees(
             self._table, self._nodes, *self._scratch, weights, self._y, seeds, self._plan.limits,
-            first_node,
+            rows_of_few(self._plan.limits.max_features, len(self._table.columns)), first_node,
         )  # fmt: skip

@@ -19,7 +19,7 @@ from cart.draw import (
     next_feature,
     restart,
 )
-from cart.few import FEW, Few, number_rows, rank_codes, read_code, restore_rows, write_code
+from cart.few import Few, number_rows, rank_codes, read_code, restore_rows, rows_of_few, write_code
 from cart.few_means import grow_few
 from cart.jit import entry_kernel, inline_kernel
 from cart.mean_node import (
@@ -49,7 +49,7 @@ from cart.table import same_value
 from cart.vectors import lowest_bit
 
 CODES_MAX = 2**12  # of a column
-NEAR = 4096  # nodes of so many rows take a near copy along, for the caches to hold
+NEAR = 16384  # nodes of so many rows take a near copy along, for the caches to hold
 _PER_WORD = 6  # bits that number those of a word
 _IN_WORD = (1 << _PER_WORD) - 1
 _EXACT = 2.0**53  # whole numbers up to it have no rounded sums
@@ -393,12 +393,6 @@ class QuickSums(Quick):
     def fits(cls, table, plan):
         return super().fits(table, plan) and table.codes.max() < CODES_MAX
 
-    @property
-    def _n_few(self):
-        """Rows of nodes whose rows are ordered along all features at once."""
-        looks_at_many = 2 * self._plan.limits.max_features >= len(self._table.columns)
-        return FEW if looks_at_many else FEW // 2
-
     def _accepts(self, weights):
         if self._plan.is_binned:
             return self._farthest < _FARTHEST
@@ -422,5 +416,5 @@ class QuickSums(Quick):
     def _grow(self, weights, seeds, first_node):
         _grow_trees(
             self._table, self._nodes, *self._scratch, weights, self._y, seeds, self._plan.limits,
-            self._n_few, first_node,
+            rows_of_few(self._plan.limits.max_features, len(self._table.columns)), first_node,
         )  # fmt: skip
