@@ -79,8 +79,8 @@ class Few(NamedTuple):
 def number_rows(few, samples, start, n, targets, mean):
     """Give samples[start:start + n] numbers in the order of the table, and replace them by these.
 
-    Their codes are to follow, by `write_code`, then `rank_codes`. Returns False, and does nothing, if weights do not fit into words or deviations are too
-    small or large to be squared.
+    Their codes are to follow, by `write_code`, then `rank_codes`. Returns False, and does nothing,
+    if weights do not fit into words or deviations are too small or large to be squared.
     """
     farthest = 0.0
     for i in range(start, start + n):
@@ -291,8 +291,6 @@ def choose_few_cut(few, columns, n_drawn, n, first, weight, total, slack):
     Among equals that of the first column, then the leftmost. Returns its score, its column's place
     in `columns`, and the place of the last row that goes left; -1 for both where there is none.
     """
-    if n == 2:
-        return _choose_of_two(few, columns, n_drawn, weight, total)
     least = _least_merit(few, columns, n_drawn, n, first, slack)
     n_candidates = 0
     for k in range(n_drawn):
@@ -322,29 +320,6 @@ def choose_few_cut(few, columns, n_drawn, n, first, weight, total, slack):
                     best_k = k
                     place = i
     return best, best_k, place
-
-
-@inline_kernel
-def _choose_of_two(few, columns, n_drawn, weight, total):
-    """There are two cuts only: either row may be on the left."""
-    column = columns[0]
-    row = number_at(few, 0, column)
-    best = _score_of_one(few, row, weight, total)
-    other = _score_of_one(few, number_at(few, 1, column), weight, total)
-    best_k = 0
-    if other > best:
-        for k in range(1, n_drawn):
-            if number_at(few, 0, columns[k]) != row:
-                best = other
-                best_k = k
-                break
-    return best, best_k, 0
-
-
-@inline_kernel
-def _score_of_one(few, row, weight, total):
-    left_sum = weight_at(few.targets, row) * y_at(few.targets, row)
-    return mean_score(weight_at(few.targets, row), left_sum, weight, total)
 
 
 @inline_kernel

@@ -1,9 +1,9 @@
 """Grow regression trees by squared error: the fast path of sums per code.
 
-Where sums are exact in any order, as those of whole numbers are, nothing need be sorted: the rows of
-a node are added up per code, and the codes that occur are met in order. That pays where columns have
-few codes. On bins it is done with any targets; there the last bits of sums may differ from those
-of scikit-learn, which takes them in the order of its sort.
+Where sums are exact in any order, as those of whole numbers are, nothing need be sorted: the rows
+of a node are added up per code, and the codes that occur are met in order. That pays where columns
+have few codes. On bins it is done with any targets; there the last bits of sums may differ from
+those of scikit-learn, which takes them in the order of its sort.
 """
 
 from typing import NamedTuple

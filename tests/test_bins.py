@@ -16,12 +16,6 @@ import cart
 import forest
 from cart.bins import bin_table
 from cart.bridge import counterpart
-from cart.criteria import SquaredError
-from cart.grower import Grower
-from cart.nodes import Nodes
-from cart.plan import make_plan
-from cart.quick_bins import QuickBins
-from cart.quick_means import QuickMeans
 from cart.table import encode
 from forest.bridge import from_sklearn, to_sklearn
 from importance import drop_column
@@ -123,67 +117,6 @@ def test_trees_on_binned_data_are_scikit_learns(kind, missing, params):
         assert_same_tree(a.tree_, b.tree_)
 
 
-# ------------------------------------------------------------------------ the fast path
-
-
-@settings(deadline=None, max_examples=100)
-@given(
-    seed=seeds, n=st.one_of(st.integers(1, 60), st.integers(60, 3000)),
-    max_bins=st.sampled_from([2, 10, 255]), is_exact=st.booleans(),
-    params=st.fixed_dictionaries(
-        {"max_features": st.sampled_from([1, 2, 1.0])},
-        optional={
-            "max_depth": st.integers(1, 6), "min_samples_split": st.integers(2, 10),
-            "min_samples_leaf": st.integers(1, 8), "ccp_alpha": st.just(0.01),
-            "min_impurity_decrease": st.sampled_from([0.013, 0.11]),
-        },
-    ),
-)  # fmt: skip
-def test_sums_per_bin_grow_the_general_trees(seed, n, max_bins, is_exact, params):
-    """To the bit where sums are exact in every order; else as good in the first split."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 4)) * rng.choice([1.0, 1e-7])
-    X[:, 3] = rng.integers(0, 3, n)
-    y = np.rint(9 * X[:, 0] / X[:, 0].std() + rng.normal(size=n)) if n > 1 else np.ones(1)
-    y += 0.0 if is_exact else rng.normal(size=n)
-    weights = rng.integers(0, 4, (3, n)).astype(float)
-    weights[:, rng.integers(n)] = 1.0
-    model = cart.DecisionTreeRegressor(max_bins=max_bins, **params)
-    plan = make_plan(model, SquaredError, "best", n, 4, 1, 1)
-    table = bin_table(encode(X.astype(np.float32)), max_bins)
-    fast, general = (Grower(table, y[:, None], plan, is_fast) for is_fast in (True, False))
-    assert type(fast._fast) is QuickBins
-    pairs = zip(fast.grow(weights, range(3)), general.grow(weights, range(3)), strict=True)
-    for ours, theirs in pairs:
-        if is_exact:
-            for name in Nodes._fields:
-                a, b = getattr(ours, name), getattr(theirs, name)
-                np.testing.assert_array_equal(a, b, name)
-            continue
-        for name in ("impurity", "value"):
-            a, b = getattr(ours, name)[0], getattr(theirs, name)[0]
-            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
-        decreases = [decrease_of_root(tree) for tree in (ours, theirs)]
-        assert decreases[0] == pytest.approx(decreases[1], rel=1e-9, abs=1e-9)
-
-
-def decrease_of_root(tree):
-    if tree.node_count == 1:
-        return 0.0
-    sides = [tree.children_left[0], tree.children_right[0]]
-    weights = tree.weighted_n_node_samples[sides]
-    return tree.impurity[0] - np.average(tree.impurity[sides], weights=weights)
-
-
-def test_only_binned_trees_take_sums_per_bin():
-    """Exact ones keep scikit-learn's order of sums, however few values their columns have."""
-    X, y = np.zeros((9, 2), np.float32), np.zeros((9, 1))
-    for max_bins, path in ((None, QuickMeans), (4, QuickBins)):
-        model = cart.DecisionTreeRegressor(max_bins=max_bins)
-        plan = make_plan(model, SquaredError, "best", 9, 2, 1, 1)
-        assert type(Grower(encode(X), y, plan)._fast) is path
-
-
 # ------------------------------------------------------------------------------ any table
 
 
@@ -235,15 +168,20 @@ def test_a_threshold_is_halfway_between_two_bins():
     assert sorted(three.tree_.threshold[three.tree_.feature >= 0]) == [1.5, 10.5]
 
 
-def test_neighbouring_bins_within_scikit_learns_threshold_are_not_cut():
-    """Of three bins of two values each, the first two are 6e-8 apart."""
+def test_neighbouring_bins_are_cut_however_near_their_values():
+    """Of three bins of two values each, the first two are 6e-8 apart. scikit-learn's threshold is
+    kept where every value has a bin of its own."""
     values = np.float32([0.0, 0.5, 0.5 + 2.0**-24, 2.0, 9.0, 9.5])
     X, y = values[:, None], [0, 0, 1, 1, 2, 2]
     nodes = cart.DecisionTreeClassifier(max_bins=3).fit(X, y).tree_
-    assert nodes.node_count == 3
-    assert nodes.threshold[0] == 5.5
-    wider = cart.DecisionTreeClassifier(max_bins=3, precision="float64").fit(X, y).tree_
-    assert wider.node_count == 5
+    assert nodes.node_count == 5
+    assert values[1] <= nodes.threshold.min(where=nodes.feature == 0, initial=9) < values[2]
+    y = [0, 0, 1, 0, 2, 2]
+    ours, theirs = (
+        kind.fit(X, y).tree_
+        for kind in (cart.DecisionTreeClassifier(max_bins=6), sklearn.tree.DecisionTreeClassifier())
+    )
+    assert_same_tree(ours, theirs)
 
 
 @pytest.mark.parametrize("kind", FORESTS)

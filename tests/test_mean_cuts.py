@@ -1,9 +1,11 @@
 """The parts of the fast path of regression, each against a slow twin."""
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from cart import few as few_rows
 from cart.few import (
     FEW,
     Few,
@@ -12,7 +14,8 @@ from cart.few import (
     number_rows,
     order_few,
     rank_at,
-    write_rank,
+    rank_codes,
+    write_code,
 )
 from cart.jit import entry_kernel
 from cart.mean_cuts import N_LANES, Lanes, choose_mean_cut
@@ -20,6 +23,7 @@ from cart.mean_screen import Screen, begin_screening, is_certain, screen_feature
 from cart.table import encode
 
 seeds = st.integers(0, 2**32 - 1)
+N = 80  # rows of a table
 
 
 # --------------------------------------------------------------------------------- mean cuts
@@ -85,7 +89,7 @@ def test_the_best_mean_cut_to_the_bit(seed, n, n_lanes, n_levels, first, step, b
         )
         if score > best[0]:
             best = score, lane, place
-    targets = np.column_stack((weight, y))
+    targets = np.column_stack((weight, y)).ravel()
     found = choose_mean(
         lanes, n_lanes, entries.ravel(), targets, n, first, *totals, bar, table
     )  # fmt: skip
@@ -120,7 +124,7 @@ def test_screening_is_certain_of_the_best_mean_cut_only(seed, n, n_levels, step,
     entries = table.codes[0, rows].astype(np.uint64) << np.uint64(32) | rows.astype(np.uint64)
     total_weight, total = weight.sum(), sum((weight * y).tolist())
     screened, mean = Screen.create(n), total / total_weight
-    targets, farthest = np.column_stack((weight, y)), np.abs(y).max()
+    targets, farthest = np.column_stack((weight, y)).ravel(), np.abs(y).max()
     certain = screen_mean(screened, entries, targets, n, total_weight, mean, farthest, table)
     weight, values, y = weight[rows], values[rows], y[rows]
     _, place = best_mean_cut(values, weight, weight * y, 0, total_weight, total)
@@ -147,7 +151,8 @@ def order_rows(few, samples, start, n, n_all, targets, mean, ranks):
         return False
     for column in range(ranks.shape[0]):
         for i in range(n_all):
-            write_rank(few, i, column, ranks[column, i], ranks[column, i])
+            write_code(few, i, column, ranks[column, i])
+    rank_codes(few, n_all)
     order_few(few, samples, start, n)
     return True
 
@@ -167,19 +172,20 @@ def test_few_rows_are_ordered_and_their_cuts_judged(seed, n_all, n_columns, data
     rng = np.random.default_rng(seed)
     start = data.draw(st.integers(0, n_all - 2))
     n = data.draw(st.integers(2, n_all - start))
-    rows = rng.permutation(40)[:n_all].astype(np.uint32)
-    targets = np.column_stack((rng.integers(1, 64, 40), rng.normal(3.0, 5.0, 40)))
+    rows = rng.permutation(N)[:n_all].astype(np.uint32)
+    targets = np.column_stack((rng.integers(1, 32, N), rng.normal(3.0, 5.0, N)))
     weight, y = targets[np.sort(rows)].T
-    few, samples = Few.create(40, n_columns, n_columns), rows.copy()
-    ranks = np.sort(rng.integers(0, n_all, (n_columns, n_all)), axis=1)
-    ranks = rng.permuted(np.array([np.unique(r, return_inverse=True)[1] for r in ranks]), axis=1)
+    few, samples = Few.create(N, n_columns, n_columns), rows.copy()
+    codes = rng.integers(0, rng.choice([3, n_all, 2**31]), (n_columns, n_all))
+    ranks = (codes[:, :, None] > codes[:, None]).sum(axis=2)
     mean = np.average(y, weights=weight)
-    assert order_rows(few, samples, start, n, n_all, targets, mean, ranks)
+    assert order_rows(few, samples, start, n, n_all, targets.ravel(), mean, codes)
     np.testing.assert_array_equal(np.sort(rows)[samples], rows)
     found = np.empty((2, n_columns, n), np.int64)
     read_few(few, n, *found)
     node = np.sort(samples[start : start + n]).astype(int)
-    unit = np.abs(weight * (y - mean)).max() / (2**16 - 1)
+    unit = few.unit[0]
+    assert unit == pytest.approx(np.abs(weight * (y - mean)).max() / (2**13 - 1))
     for column in range(n_columns):
         mine = node[np.argsort(ranks[column, node], kind="stable")]
         np.testing.assert_array_equal(found[1, column], mine)
@@ -189,14 +195,14 @@ def test_few_rows_are_ordered_and_their_cuts_judged(seed, n_all, n_columns, data
         left = weight[mine].cumsum()[:-1]
         root = np.abs(deviation.cumsum()[:-1]) / np.sqrt(left * (W - left)) / unit
         is_cut = np.diff(ranks[column, mine]) > 0
-        block, lane = divmod(column, few.top.shape[1])
-        merit = few.merit[block, : n - 1, lane]
+        block, lane = divmod(column, few_rows.N_LANES)
+        merit = few.merit.reshape(-1, FEW + 1, few_rows.N_LANES)[block, : n - 1, lane]
         np.testing.assert_array_equal(merit >= 0.0, is_cut)
         np.testing.assert_allclose(np.sqrt(merit[is_cut]), root[is_cut], rtol=2e-6, atol=0.75)
         highest = np.sort(np.append(merit, [-1.0, -1.0]))[::-1]
-        assert (few.top[block, lane], few.second[block, lane]) == tuple(highest[:2])
+        assert (few.top[column], few.second[column]) == tuple(highest[:2])
         if is_cut.any():
-            assert few.place[block, lane] == merit.argmax()
+            assert few.place[column] == merit.argmax()
 
 
 @entry_kernel
@@ -208,7 +214,7 @@ def choose_few(few, columns, n, first, weight, total, farthest):
 @settings(deadline=None, max_examples=300)
 @given(
     seed=seeds,
-    n=st.integers(2, FEW),
+    n=st.integers(3, FEW),
     n_columns=st.integers(1, 20),
     n_levels=st.sampled_from([2, 3, 100]),
     first=st.sampled_from([0, 0, 1, 2]),
@@ -221,7 +227,7 @@ def test_the_best_cut_of_few_rows_to_the_bit(seed, n, n_columns, n_levels, first
     weight, y = rng.integers(1, 4, n).astype(float), rng.normal(5.0, spread, n)
     if rng.random() < 0.3:
         y = np.where(rng.random(n) < 0.2, 5.0, 5.0 + spread)
-    targets, ranks = np.column_stack((weight, y)), encode(values.astype(np.float32)).codes
+    targets, ranks = np.column_stack((weight, y)).ravel(), encode(values.astype(np.float32)).codes
     ranks = np.array([np.unique(codes, return_inverse=True)[1] for codes in ranks])
     totals, samples = (weight.sum(), sum((weight * y).tolist())), np.arange(n, dtype=np.uint32)
     few, columns = Few.create(n, n_columns, n_columns), rng.permutation(n_columns)
@@ -241,13 +247,13 @@ def test_the_best_cut_of_few_rows_to_the_bit(seed, n, n_columns, n_levels, first
 
 
 def test_weights_and_targets_that_fit_into_no_word_of_a_few_rows():
-    samples, targets = np.arange(4, dtype=np.uint32), np.ones((4, 2))
-    for weight in (0.5, 64.0):
-        targets[2, 0] = weight
+    samples, targets = np.arange(4, dtype=np.uint32), np.ones(8)
+    for weight in (0.5, 32.0):
+        targets[4] = weight
         few = Few.create(4, 1, 1)
         assert not order_rows(few, samples, 0, 4, 4, targets, 0.0, np.zeros((1, 4), np.int64))
         np.testing.assert_array_equal(samples, range(4))
     ranks = np.zeros((1, 4), np.int64)
     for y in (0.0, 1e-120, 1e120):  # deviations from the mean that cannot be squared
-        targets = np.column_stack((np.ones(4), [-y, y, -y, y]))
+        targets = np.column_stack((np.ones(4), [-y, y, -y, y])).ravel()
         assert not order_rows(few, samples, 0, 4, 4, targets, 0.0, ranks)

@@ -1,0 +1,122 @@
+"""Sums per code: the trees are the general ones where sums are exact in any order."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cart
+from cart.bins import bin_table
+from cart.criteria import SquaredError
+from cart.grower import Grower
+from cart.nodes import Nodes
+from cart.plan import make_plan
+from cart.quick_means import QuickMeans
+from cart.quick_sums import CODES_MAX, NEAR, QuickSums
+from cart.table import encode
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def growers(X, y, **params):
+    """The fast path of sums and the general one, on the same table."""
+    model = cart.DecisionTreeRegressor(**params)
+    plan = make_plan(model, SquaredError, "best", *X.shape, 1, 1)
+    table = encode(X.astype(np.float32))
+    if model.max_bins is not None:
+        table = bin_table(table, model.max_bins)
+    fast, general = (Grower(table, y[:, None], plan, is_fast) for is_fast in (True, False))
+    fast._fast = [path for path in fast._fast if type(path) is QuickSums]
+    assert fast._fast
+    return fast, general
+
+
+def assert_same_nodes(ours, theirs):
+    for name in Nodes._fields:
+        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), name)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    seed=seeds, n=st.one_of(st.integers(1, 60), st.integers(60, 3000)),
+    max_bins=st.sampled_from([None, 2, 10, 255]), is_exact=st.booleans(),
+    params=st.fixed_dictionaries(
+        {"max_features": st.sampled_from([1, 2, 1.0])},
+        optional={
+            "max_depth": st.integers(1, 6), "min_samples_split": st.integers(2, 10),
+            "min_samples_leaf": st.integers(1, 8), "ccp_alpha": st.just(0.01),
+            "min_impurity_decrease": st.sampled_from([0.013, 0.11]),
+        },
+    ),
+)  # fmt: skip
+def test_sums_per_code_grow_the_general_trees(seed, n, max_bins, is_exact, params):
+    """To the bit where sums are exact in every order; else as good in the first split."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4)) * rng.choice([1.0, 1e-7])
+    X[:, 2] = rng.integers(0, 400, n) * rng.choice([1.0, 4e-8])
+    X[:, 3] = rng.integers(0, 3, n)
+    y = np.rint(9 * X[:, 0] / X[:, 0].std() + rng.normal(size=n)) if n > 1 else np.ones(1)
+    y += 0.0 if is_exact or max_bins is None else rng.normal(size=n)
+    weights = rng.integers(0, rng.choice([4, 50]), (3, n)).astype(float)
+    weights[:, rng.integers(n)] = 1.0
+    fast, general = growers(X, y, max_bins=max_bins, **params)
+    pairs = zip(fast.grow(weights, range(3)), general.grow(weights, range(3)), strict=True)
+    for ours, theirs in pairs:
+        if is_exact or max_bins is None:
+            assert_same_nodes(ours, theirs)
+            continue
+        for name in ("impurity", "value"):
+            a, b = getattr(ours, name)[0], getattr(theirs, name)[0]
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+        decreases = [decrease_of_root(tree) for tree in (ours, theirs)]
+        assert decreases[0] == pytest.approx(decreases[1], rel=1e-9, abs=1e-9)
+
+
+def decrease_of_root(tree):
+    if tree.node_count == 1:
+        return 0.0
+    sides = [tree.children_left[0], tree.children_right[0]]
+    weights = tree.weighted_n_node_samples[sides]
+    return tree.impurity[0] - np.average(tree.impurity[sides], weights=weights)
+
+
+@pytest.mark.parametrize("max_features", [1, 0.4, 1.0])
+def test_a_large_tree(max_features):
+    """Most of a column's codes occur in large nodes, few in small ones; rows are copied once."""
+    rng = np.random.default_rng(0)
+    n = 2 * NEAR
+    X = np.column_stack([rng.integers(0, m, n) for m in (3, 12, 64, 65, 1000, CODES_MAX)])
+    y = np.rint(X[:, 0] + X[:, 4] / 300 + rng.normal(0.0, 9.0, n))
+    weights = np.bincount(rng.integers(0, n, n), minlength=n)[None].astype(float)
+    (ours,), (theirs,) = (
+        grower.grow(weights, [7]) for grower in growers(X, y, max_features=max_features)
+    )
+    assert ours.node_count > 10_000
+    assert_same_nodes(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("y", "weight", "n_codes", "max_bins", "path"),
+    [
+        (3.0, 2.0, 9, None, QuickSums),
+        (-3.0, 2.0, CODES_MAX, None, QuickSums),
+        (0.5, 2.0, 9, None, QuickMeans),  # sums that depend on their order
+        (3.0, 0.5, 9, None, QuickMeans),
+        (1e8, 2.0, 9, None, QuickMeans),
+        (3.0, 2.0, CODES_MAX + 1, None, QuickMeans),
+        (0.5, 0.3, 9, 255, QuickSums),  # which is the promise of bins
+        (1e120, 2.0, 9, 255, QuickMeans),
+    ],
+)
+def test_sums_per_code_are_for_bins_and_whole_numbers(y, weight, n_codes, max_bins, path):
+    n = CODES_MAX + 1
+    X, rows = np.arange(n)[:, None] % n_codes, np.arange(n)
+    y = np.where(rows % 2 == 0, y, 1.0)
+    plan = make_plan(
+        cart.DecisionTreeRegressor(max_bins=max_bins), SquaredError, "best", n, 1, 1, 1
+    )
+    fast = Grower(encode(X.astype(np.float32)), y[:, None], plan)._fast
+    weights = np.full((1, n), weight)
+    with np.errstate(all="ignore"):
+        able = [type(one) for one in fast if one.grow(weights, [0]) is not None]
+    assert able[0] is path
