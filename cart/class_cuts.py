@@ -362,13 +362,13 @@ def add_up_histogram(criterion, running, keys, n, lowest, highest, counts, layou
     for cell in range(n_codes * width):
         histogram[cell] = 0
     for i in range(n):
-        code = np.int64(code_of_key(keys[i], layout) - lowest)
+        code = np.uint64(code_of_key(keys[i], layout) - lowest)
         w = weight_of_word(keys[i], layout)
         c = class_of_word(keys[i], layout)
         if width == 1:
             histogram[code] += w << 32 | w * c
         else:
-            histogram[code * width + c] += w
+            histogram[code * np.uint64(width) + np.uint64(c)] += w
     entry = 0
     weight = np.int64(0)
     left = running.left

@@ -35,7 +35,7 @@ from cart.quick import (
 )
 from cart.radix import N_DIGITS, ROOM, sort_short_keys
 from cart.table import same_value
-from cart.words import Layout, divide_words, gather_keys, write_words
+from cart.words import Layout, divide_words, gather_keys, row_of_word, write_words
 
 # Nodes of so many rows take a near copy of their codes along, for the caches to hold until the
 # subtree is grown: a level for the second cache, and one for the first.
@@ -147,7 +147,7 @@ def _take_near(rows, start, n, layout, near):
         codes = rows.codes[column]
         copied = near.codes[column]
         for i in range(n):
-            copied[i] = codes[rows.words[start + i] >> layout.low_bits]
+            copied[i] = codes[row_of_word(rows.words[start + i], layout)]
     for i in range(n):
         word = rows.words[start + i] & layout.low_mask
         near.words[i] = np.uint32(i) << layout.low_bits | word

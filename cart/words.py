@@ -33,6 +33,11 @@ class Layout(NamedTuple):
 
 
 @inline_kernel
+def row_of_word(word, layout):
+    return np.uint64(word) >> np.uint64(layout.low_bits)
+
+
+@inline_kernel
 def code_of_key(key, layout):
     return np.uint32(key >> layout.low_bits)
 
@@ -83,7 +88,7 @@ def gather_keys(codes, words, start, n, layout, keys):
     highest = np.uint32(0)
     for i in range(n):
         word = words[start + i]
-        code = codes[word >> layout.low_bits]
+        code = codes[row_of_word(word, layout)]
         lowest = min(lowest, code)
         highest = max(highest, code)
         keys[i] = code << layout.low_bits | word & layout.low_mask
@@ -100,7 +105,7 @@ def divide_words(codes, left_code, words, start, n, layout, spare, counts):
     n_right = 0
     for i in range(n):
         word = words[start + i]
-        left = np.int64(codes[word >> layout.low_bits] <= left_code)
+        left = np.int64(codes[row_of_word(word, layout)] <= left_code)
         words[start + n_left] = word
         spare[n_right] = word
         n_left += left
