@@ -13,7 +13,7 @@ import numpy as np
 from cart.criteria import share_times_log
 from cart.jit import dispatch, inline_kernel, kernel
 from cart.table import same_value
-from cart.words import class_of_word, code_of_key, weight_of_word
+from cart.words import class_of_word, code_of_key, row_of_word, weight_of_word
 
 NO_CUT = np.float32(-1.0)
 _BLOCK = 64
@@ -36,8 +36,8 @@ class Running(NamedTuple):
     merit_bits: np.ndarray  # (n + 1,) int32: the same memory; ordered as the merits >= 0 are
     tops: np.ndarray  # (n // _BLOCK + 1,) int32: the highest bits of every block
     left: np.ndarray  # (n_classes,) int64: counts left of the cut at hand
-    histogram: np.ndarray  # (n + 1,) int64: see `add_up_histogram`
-    n_codes: np.ndarray  # (1,) int64: of the histogram at hand; 0 where the entries are keys
+    histogram: np.ndarray  # (n + 1,) int64: see `_count`
+    origin: np.ndarray  # (1,) int64: its first code; -1 where the entries are keys
     levels: np.ndarray  # (n + 1,) uint32: the entries of a histogram, like keys
 
     @classmethod
@@ -293,7 +293,7 @@ class EntropyCuts(NamedTuple):
 @inline_kernel
 def add_up(criterion, running, keys, n, counts, layout):
     """Sum up the ordered keys from the left."""
-    running.n_codes[0] = 0
+    running.origin[0] = -1
     weight = np.int64(0)
     if counts.shape[0] == 2:
         second = np.int64(0)
@@ -335,53 +335,90 @@ def count_left(running, entries, i, counts, layout):
     left = running.left
     for c in range(counts.shape[0]):
         left[c] = 0
-    if running.n_codes[0] == 0:
+    if running.origin[0] < 0:
         for entry in range(i + 1):
             c = class_of_word(entries[entry], layout)
             left[c] += weight_of_word(entries[entry], layout)
         return
-    last = np.int64(code_of_key(entries[i], layout) - code_of_key(entries[0], layout))
+    last = np.int64(code_of_key(entries[i], layout)) - running.origin[0]
     for code in range(last + 1):
         for c in range(counts.shape[0]):
             left[c] += running.histogram[code * counts.shape[0] + c]
 
 
 @inline_kernel
-def add_up_histogram(criterion, running, keys, n, lowest, highest, counts, layout):
-    """Count the classes of every code, then sum them up; the entries are the codes that occur.
+def count_codes(running, codes, words, start, n, n_codes, n_classes, layout):
+    """Count the classes of every code of a column; return the lowest and the highest that occur."""
+    histogram = running.histogram
+    _begin_counting(running, 0, n_codes, n_classes)
+    for i in range(start, start + n):
+        word = words[i]
+        _count(histogram, np.uint64(codes[row_of_word(word, layout)]), word, n_classes, layout)
+    width = _width(n_classes)
+    first, last = np.int64(0), n_codes * width - 1
+    while histogram[first] == 0:
+        first += 1
+    while histogram[last] == 0:
+        last -= 1
+    return np.uint32(first // width), np.uint32(last // width)
 
-    Two classes are counted in one number: the weight above that of the second class.
+
+@inline_kernel
+def count_keys(running, keys, n, lowest, highest, n_classes, layout):
+    """The same of keys whose lowest and highest codes are known."""
+    _begin_counting(running, np.int64(lowest), np.int64(highest - lowest) + 1, n_classes)
+    for i in range(n):
+        code = np.uint64(code_of_key(keys[i], layout) - lowest)
+        _count(running.histogram, code, keys[i], n_classes, layout)
+
+
+@inline_kernel
+def _begin_counting(running, origin, n_codes, n_classes):
+    running.origin[0] = origin
+    for cell in range(n_codes * _width(n_classes)):
+        running.histogram[cell] = 0
+
+
+@inline_kernel
+def _count(histogram, code, word, n_classes, layout):
+    """Count a word. Two classes are one number: the weight above that of the second class."""
+    w = weight_of_word(word, layout)
+    c = class_of_word(word, layout)
+    if n_classes == 2:
+        histogram[code] += w << 32 | w * c
+    else:
+        histogram[code * np.uint64(n_classes) + np.uint64(c)] += w
+
+
+@inline_kernel
+def _width(n_classes):
+    """Cells of a code."""
+    return 1 if n_classes == 2 else n_classes
+
+
+@inline_kernel
+def add_up_counts(criterion, running, lowest, highest, counts, layout):
+    """Sum up the codes that have been counted; those that occur are the entries.
 
     Returns how many entries there are.
     """
     histogram = running.histogram
-    n_codes = np.int64(highest - lowest) + 1
-    running.n_codes[0] = n_codes
     n_classes = counts.shape[0]
-    width = 1 if n_classes == 2 else n_classes
-    for cell in range(n_codes * width):
-        histogram[cell] = 0
-    for i in range(n):
-        code = np.uint64(code_of_key(keys[i], layout) - lowest)
-        w = weight_of_word(keys[i], layout)
-        c = class_of_word(keys[i], layout)
-        if width == 1:
-            histogram[code] += w << 32 | w * c
-        else:
-            histogram[code * np.uint64(width) + np.uint64(c)] += w
+    width = _width(n_classes)
     entry = 0
     weight = np.int64(0)
     left = running.left
     power_left, power_right = _before_the_first(criterion, left, counts)
-    for code in range(n_codes):
+    for code in range(np.int64(lowest), np.int64(highest) + 1):
+        cell = (code - running.origin[0]) * width
         before = weight
         if width == 1:
-            weight += histogram[code]
+            weight += histogram[cell]
             running.weight[entry] = weight >> 32
             running.second[entry] = weight & 0xFFFFFFFF
         else:
             for c in range(n_classes):
-                w = histogram[code * width + c]
+                w = histogram[cell + c]
                 if w > 0:
                     power_left += power(criterion, left[c] + w) - power(criterion, left[c])
                     right = counts[c] - left[c]
@@ -391,7 +428,7 @@ def add_up_histogram(criterion, running, keys, n, lowest, highest, counts, layou
             running.weight[entry] = weight
             running.power_left[entry] = power_left
             running.power_right[entry] = power_right
-        running.levels[entry] = (np.uint32(code) + lowest) << layout.low_bits
+        running.levels[entry] = np.uint32(code) << layout.low_bits
         entry += weight > before
     return entry
 

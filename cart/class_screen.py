@@ -240,7 +240,7 @@ def _mark(bits, n_buckets, least):
 @inline_kernel
 def add_up_kept(criterion, running, keys, n, lowest, shift, counts, layout):
     """Sum up the ordered keys that were kept, and those before them that were not."""
-    running.n_codes[0] = 0
+    running.origin[0] = -1
     base = lowest << layout.low_bits
     bucket = np.int64(-1)
     if counts.shape[0] == 2:

@@ -13,9 +13,11 @@ from cart.class_cuts import (
     GiniCuts,
     Running,
     add_up,
-    add_up_histogram,
+    add_up_counts,
     child_impurities,
     choose_cut,
+    count_codes,
+    count_keys,
     impurity_of,
 )
 from cart.class_screen import add_up_kept, is_worth_screening, screen
@@ -93,16 +95,30 @@ def _search(
     while j >= 0:
         feature = draw.features[j]
         column = table.columns[feature]
-        lowest, highest = gather_keys(rows.codes[column], rows.words, start, n, layout, bench.keys)
+        codes = rows.codes[column]
+        n_codes = table.level_start[column + 1] - table.level_start[column]
+        counts_codes = first == 0 and n >= _HISTOGRAM_MIN and n_codes * bench.counts.shape[0] < n
+        if counts_codes:
+            lowest, highest = count_codes(
+                running, codes, rows.words, start, n, n_codes, bench.counts.shape[0], layout
+            )
+        else:
+            lowest, highest = gather_keys(codes, rows.words, start, n, layout, bench.keys)
         if same_value(table, column, lowest, highest):
             drawing = mark_constant(draw, drawing, j)
         else:
             drawing = mark_searched(draw, drawing, j)
             if best.score < 0.0:  # else no cut is better: both sides are pure
-                entries, n_entries = _put_in_order(
-                    criterion, running, bench, n, lowest, highest, weight, best.score, first,
-                    table, column, layout,
-                )  # fmt: skip
+                if counts_codes:
+                    entries = running.levels
+                    n_entries = add_up_counts(
+                        criterion, running, lowest, highest, bench.counts, layout
+                    )
+                else:
+                    entries, n_entries = _put_in_order(
+                        criterion, running, bench, n, lowest, highest, weight, best.score, first,
+                        table, column, layout,
+                    )  # fmt: skip
                 score, i = choose_cut(
                     criterion, running, entries, first, n_entries - 1 - first, bench.counts,
                     weight, best.score, table, column, layout,
@@ -122,7 +138,8 @@ def _put_in_order(
     """Order what the best cut may lie among, and sum it up; return the entries and how many."""
     keys, spare, counts = bench.keys, bench.spare, bench.counts
     if first == 0 and n >= _HISTOGRAM_MIN and np.int64(highest - lowest) * counts.shape[0] < n:
-        n_levels = add_up_histogram(criterion, running, keys, n, lowest, highest, counts, layout)
+        count_keys(running, keys, n, lowest, highest, counts.shape[0], layout)
+        n_levels = add_up_counts(criterion, running, lowest, highest, counts, layout)
         return running.levels, n_levels
     if first == 0 and is_worth_screening(criterion, n, counts.shape[0]):
         n_kept, shift = screen(

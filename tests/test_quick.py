@@ -12,8 +12,10 @@ from cart.class_cuts import (
     GiniCuts,
     Running,
     add_up,
-    add_up_histogram,
+    add_up_counts,
     choose_cut,
+    count_codes,
+    count_keys,
 )
 from cart.class_screen import add_up_kept, screen
 from cart.grower import Grower
@@ -118,12 +120,55 @@ def test_words_keep_rows_weights_and_classes(n_classes):
 
 
 @entry_kernel
+def count_both_ways(running, codes, words, start, n, n_codes, n_classes, layout, keys, counted):
+    """What is counted of words, and of their keys; return the lowest and the highest code."""
+    both = count_codes(running, codes, words, start, n, n_codes, n_classes, layout)
+    width = 1 if n_classes == 2 else n_classes
+    for cell in range(n_codes * width):
+        counted[0, cell] = running.histogram[cell]
+    lowest, highest = gather_keys(codes, words, start, n, layout, keys)
+    count_keys(running, keys, n, lowest, highest, n_classes, layout)
+    for cell in range(n_codes * width):
+        counted[1, cell] = 0
+    origin = running.origin[0]
+    for cell in range((np.int64(highest) + 1 - origin) * width):
+        counted[1, origin * width + cell] = running.histogram[cell]
+    return both, (lowest, highest)
+
+
+@settings(deadline=None)
+@given(seed=seeds, n=st.integers(1, 300), n_classes=st.sampled_from([2, 3, 5]))
+def test_codes_are_counted_with_and_without_keys(seed, n, n_classes):
+    rng = np.random.default_rng(seed)
+    n_codes = rng.integers(1, 40)
+    weight, classes = rng.integers(1, 4, n).astype(float), rng.integers(0, n_classes, n)
+    layout, words = Layout.of(n, n_classes, 3), np.empty(n, np.uint32)
+    write_any(weight, classes.astype(float), layout, words, np.empty(n_classes, np.int64))
+    low, high = np.sort(rng.integers(0, n_codes, 2))
+    codes = rng.integers(low, high + 1, n).astype(np.uint32)
+    start = rng.integers(0, n)
+    counted = np.zeros((2, n_codes * n_classes), np.int64)
+    found = count_both_ways(
+        Running.create(600, n_classes), codes, words, start, n - start, n_codes, n_classes, layout,
+        np.empty(n, np.uint32), counted,
+    )  # fmt: skip
+    mine = slice(start, n)
+    expected = np.zeros((n_codes, n_classes), np.int64)
+    np.add.at(expected, (codes[mine], classes[mine]), weight[mine].astype(np.int64))
+    if n_classes == 2:
+        expected = (expected.sum(axis=1) << 32) + expected[:, 1]
+    np.testing.assert_array_equal(counted[:, : expected.size], [expected.ravel()] * 2)
+    assert found == ((codes[mine].min(), codes[mine].max()),) * 2
+
+
+@entry_kernel
 def choose_class_cut(
     criterion, running, keys, n, first, counts, weight, table, layout, lowest, highest, is_counted
 ):  # fmt: skip
     entries = keys
     if is_counted:
-        n = add_up_histogram(criterion, running, keys, n, lowest, highest, counts, layout)
+        count_keys(running, keys, n, lowest, highest, counts.shape[0], layout)
+        n = add_up_counts(criterion, running, lowest, highest, counts, layout)
         entries = running.levels
     else:
         add_up(criterion, running, keys, n, counts, layout)
