@@ -207,12 +207,16 @@ def _choose_cut(
             word &= word - np.uint64(1)
             excess = left_sum - left_weight * mean
             scale = left_weight * (weight - left_weight)
-            if excess * excess > least * scale and first <= code <= last and low >= 0:
-                if _is_cut(table, column, low, code):
-                    found = mean_score(left_weight, left_sum, weight, total)
-                    if found > best.score:
-                        best = Cut(feature, low, code, found)
-                    least = max(least, excess * excess / scale * (1.0 - 1e-9) - slack)
+            if (
+                excess * excess > least * scale
+                and first <= code <= last
+                and low >= 0
+                and _is_cut(table, column, low, code)
+            ):
+                found = mean_score(left_weight, left_sum, weight, total)
+                if found > best.score:
+                    best = Cut(feature, low, code, found)
+                least = max(least, excess * excess / scale * (1.0 - 1e-9) - slack)
             left_weight += weight_at(bench.bins, code)
             left_sum += y_at(bench.bins, code)
             write_target(bench.bins, code, 0.0, 0.0)

@@ -28,7 +28,7 @@ from cart.quick_means import QuickMeans
 from cart.radix import N_DIGITS, ROOM, sort_short_keys
 from cart.table import encode
 from cart.vectors import PlainLanes, on_lanes
-from cart.words import Layout, divide_words, write_words
+from cart.words import Layout, divide_words, gather_keys, write_words
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -143,7 +143,7 @@ def test_codes_are_counted_with_and_without_keys(seed, n, n_classes):
     n_codes = rng.integers(1, 40)
     weight, classes = rng.integers(1, 4, n).astype(float), rng.integers(0, n_classes, n)
     layout, words = Layout.of(n, n_classes, 3), np.empty(n, np.uint32)
-    write_any(weight, classes.astype(float), layout, words, np.empty(n_classes, np.int64))
+    take_words(weight, classes.astype(float), layout, words, np.empty(n_classes, np.int64))
     low, high = np.sort(rng.integers(0, n_codes, 2))
     codes = rng.integers(low, high + 1, n).astype(np.uint32)
     start = rng.integers(0, n)
