@@ -128,12 +128,11 @@ def _add_up_few(bench, rows, codes, n):
 
     Returns a word that has a bit for each of bench.words that is not 0.
     """
-    own, bins, words = bench.own, bench.bins, bench.words
+    words = bench.words
     touched = np.uint64(0)
     for i in range(n):
         code = codes[rows[i]]
-        weight = weight_at(bins, code) + weight_at(own, i)
-        write_target(bins, code, weight, y_at(bins, code) + y_at(own, i))
+        _add(bench, code, i)
         w = np.uint64(code >> _PER_WORD)
         words[w] |= np.uint64(1) << np.uint64(code & _IN_WORD)
         touched |= np.uint64(1) << w
@@ -143,11 +142,9 @@ def _add_up_few(bench, rows, codes, n):
 @inline_kernel
 def _add_up_many(bench, rows, codes, n, n_codes):
     """The same of so many rows that most codes occur: they are marked afterwards."""
-    own, bins, words = bench.own, bench.bins, bench.words
+    bins, words = bench.bins, bench.words
     for i in range(n):
-        code = codes[rows[i]]
-        weight = weight_at(bins, code) + weight_at(own, i)
-        write_target(bins, code, weight, y_at(bins, code) + y_at(own, i))
+        _add(bench, codes[rows[i]], i)
     touched = np.uint64(0)
     for begin in range(0, n_codes, _IN_WORD + 1):
         word = np.uint64(0)
@@ -156,6 +153,14 @@ def _add_up_many(bench, rows, codes, n, n_codes):
         words[begin >> _PER_WORD] = word
         touched |= np.uint64(word != 0) << np.uint64(begin >> _PER_WORD)
     return touched
+
+
+@inline_kernel
+def _add(bench, code, i):
+    """Add the node's i-th row to its code."""
+    own, bins = bench.own, bench.bins
+    weight = weight_at(bins, code) + weight_at(own, i)
+    write_target(bins, code, weight, y_at(bins, code) + y_at(own, i))
 
 
 @inline_kernel
@@ -383,6 +388,11 @@ def _grow(
     return n_nodes
 
 
+def _n_codes(table):
+    """Of the column that has most."""
+    return int(np.diff(table.level_start).max())
+
+
 class QuickSums(Quick):
     """Grows regression trees by squared error where columns have few codes."""
 
@@ -395,7 +405,7 @@ class QuickSums(Quick):
 
     @classmethod
     def fits(cls, table, plan):
-        return super().fits(table, plan) and table.codes.max() < CODES_MAX
+        return super().fits(table, plan) and _n_codes(table) <= CODES_MAX
 
     def _accepts(self, weights):
         if self._plan.is_binned:
@@ -406,12 +416,11 @@ class QuickSums(Quick):
 
     def _create_scratch(self):
         n_columns, n_rows = self._table.codes.shape
-        n_codes = int(self._table.codes.max()) + 1
         n_features = len(self._table.columns)
         return (
             Rows.create(n_rows, n_columns)._replace(codes=self._table.codes.astype(np.uint16)),
-            Rows.create(min(NEAR, n_rows), n_columns),
-            Bench.create(n_rows, n_codes),
+            Rows.create(NEAR if n_rows > NEAR else 0, n_columns),
+            Bench.create(n_rows, _n_codes(self._table)),
             Few.create(n_rows, n_columns, n_features),
             Drawn.create(n_features),
             np.empty((n_rows + 2, 3)),
