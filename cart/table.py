@@ -377,23 +377,13 @@ def _reaches(levels, start):
     columns = np.searchsorted(start, np.flatnonzero(is_close), side="right") - 1
     for column in np.unique(columns):
         mine = levels[start[column] : start[column + 1]]
-        reaches[column] = find_reach(mine, mine)
+        reaches[column] = _find_reach(mine)
     return reaches
 
 
-def find_reach(levels, tops):
-    """The largest distance between two codes of a column that count as one value.
-
-    Parameters
-    ----------
-    levels, tops : ndarray of shape (n_codes,), float32
-        The smallest and the largest value of every code.
-
-    Returns
-    -------
-    int
-    """
-    farthest = tops + FEATURE_THRESHOLD
+def _find_reach(levels):
+    """The largest distance between two of the ascending float32 levels that count as one value."""
+    farthest = levels + FEATURE_THRESHOLD
 
     def is_within(distance):
         return (levels[distance:] <= farthest[:-distance]).any()
