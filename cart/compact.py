@@ -5,10 +5,14 @@ Every array that is left out is made again before it is, and kept if a bit diffe
 again by functions that differ between machines, such as logarithms.
 """
 
+import sys
+
 import numpy as np
 
 from cart.jit import entry_kernel
 from cart.nodes import LEAF, UNDEFINED, Nodes
+
+_PLAIN = ("n_nodes", "shape")  # what is kept and no array
 
 
 def shrink(nodes):
@@ -20,7 +24,7 @@ def shrink(nodes):
 
     Returns
     -------
-    dict of str to ndarray or int
+    dict of str to int, tuple or bytes
     """
     is_leaf = nodes.children_left == LEAF
     kept = {
@@ -44,7 +48,9 @@ def shrink(nodes):
         for name, array in nodes._asdict().items()
         if not _follows(nodes, made, (name,)) and name not in kept
     )
-    return kept
+    return {
+        name: _write(item) if isinstance(item, np.ndarray) else item for name, item in kept.items()
+    }
 
 
 def expand(kept):
@@ -59,8 +65,21 @@ def expand(kept):
     -------
     cart.nodes.Nodes
     """
+    kept = {name: item if name in _PLAIN else _read(*item) for name, item in kept.items()}
+    for name in ("counts", "value"):
+        if name in kept:
+            kept[name] = kept[name].reshape(-1, *kept["shape"])
     made = _make(kept)
     return Nodes(**{name: kept.get(name, made[name]) for name in Nodes._fields})
+
+
+def _write(array):
+    """An array as bytes: pickles of small arrays consist of their descriptions."""
+    return sys.intern(array.dtype.str), array.tobytes()
+
+
+def _read(dtype, content):
+    return np.frombuffer(content, dtype).copy()
 
 
 def _make(kept):

@@ -73,10 +73,11 @@ def test_several_outputs_come_back():
 @pytest.mark.parametrize(
     ("kind", "share"), [(RandomForestClassifier, 1 / 4), (RandomForestRegressor, 1 / 2)]
 )
-def test_pickles_are_small(kind, share):
+@pytest.mark.parametrize("n", [100, 3000])
+def test_pickles_are_small(kind, share, n):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(3000, 8))
-    y = X[:, 0] + rng.normal(size=3000)
+    X = rng.normal(size=(n, 8))
+    y = X[:, 0] + rng.normal(size=n)
     if kind is RandomForestClassifier:
         y = y > 0
     theirs = getattr(sklearn.ensemble, kind.__name__)(10, random_state=0).fit(X, y)
