@@ -12,7 +12,7 @@ import numpy as np
 
 from cart.criteria import share_times_log
 from cart.jit import dispatch, inline_kernel, kernel
-from cart.table import same_value
+from cart.quick import is_cut
 from cart.words import class_of_word, code_of_key, row_of_word, weight_of_word
 
 NO_CUT = np.float32(-1.0)
@@ -365,7 +365,7 @@ def count_codes(running, codes, words, start, n, n_codes, n_classes, layout):
 
 @inline_kernel
 def count_keys(running, keys, n, lowest, highest, n_classes, layout):
-    """The same of keys whose lowest and highest codes are known."""
+    """The same of keys, whose lowest and highest codes are known."""
     _begin_counting(running, np.int64(lowest), np.int64(highest - lowest) + 1, n_classes)
     for i in range(n):
         code = np.uint64(code_of_key(keys[i], layout) - lowest)
@@ -495,12 +495,6 @@ def _is_cut_of(table, column, entries, i, layout):
     low = code_of_key(entries[i], layout)
     high = code_of_key(entries[i + 1], layout)
     return is_cut(table, column, low, high)
-
-
-@inline_kernel
-def is_cut(table, column, low, high):
-    """Are the values of two neighbouring codes two for scikit-learn?"""
-    return high - low > table.reach[column] or not same_value(table, column, low, high)
 
 
 @inline_kernel

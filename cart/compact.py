@@ -24,7 +24,8 @@ def shrink(nodes):
 
     Returns
     -------
-    dict of str to int, tuple or bytes
+    dict of str to int or tuple
+        Arrays as their dtype and bytes.
     """
     is_leaf = nodes.children_left == LEAF
     kept = {

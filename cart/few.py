@@ -21,7 +21,7 @@ from cart.vectors import on_lanes
 
 FEW = 63  # rows
 N_LANES, _LANE_BITS = 8, 3
-BLOCK = (FEW + 1) * N_LANES  # words of as many columns
+_BLOCK = (FEW + 1) * N_LANES  # words of as many columns
 # A word, from the top: rank, number, weight, and the weighted deviation above the lowest that fits.
 _RANK, _NUMBER, _WEIGHT = 25, 19, 14
 _NUMBERS, _WEIGHTS, _DEVIATIONS = 63, 31, (1 << _WEIGHT) - 1
@@ -37,11 +37,11 @@ class Few(NamedTuple):
 
     rows: np.ndarray  # (NETWORK_MAX,) uint32: of the table, ascending
     number: np.ndarray  # (n_rows,) uint8: of a row among the few
-    codes: np.ndarray  # (n_blocks * BLOCK,) int32: of every row, from the table; see `_place_of`
-    words: np.ndarray  # (n_blocks * BLOCK,) int32: of every row, and one behind all
+    codes: np.ndarray  # (n_blocks * _BLOCK,) int32: of every row, from the table; see `_place_of`
+    words: np.ndarray  # (n_blocks * _BLOCK,) int32: of every row, and one behind all
     places: np.ndarray  # (FEW + 1,) int64: which rows of `words` the node has
-    ordered: np.ndarray  # (n_blocks * BLOCK,) int32: the node's words
-    merit: np.ndarray  # (n_blocks * BLOCK,) float32: of every cut; -1 where there is none
+    ordered: np.ndarray  # (n_blocks * _BLOCK,) int32: the node's words
+    merit: np.ndarray  # (n_blocks * _BLOCK,) float32: of every cut; -1 where there is none
     top: np.ndarray  # (n_blocks * N_LANES,) float32: the highest of a column
     second: np.ndarray  # (n_blocks * N_LANES,) float32: the highest but one
     place: np.ndarray  # (n_blocks * N_LANES,) int32: of the highest
@@ -57,11 +57,11 @@ class Few(NamedTuple):
         return cls(
             np.empty(NETWORK_MAX, np.uint32),
             np.empty(n_rows, np.uint8),
-            np.empty(n_blocks * BLOCK, np.int32),
-            np.full(n_blocks * BLOCK, _BEHIND, np.int32),
+            np.empty(n_blocks * _BLOCK, np.int32),
+            np.full(n_blocks * _BLOCK, _BEHIND, np.int32),
             np.empty(FEW + 1, np.int64),
-            np.zeros(n_blocks * BLOCK, np.int32),
-            np.empty(n_blocks * BLOCK, np.float32),
+            np.zeros(n_blocks * _BLOCK, np.int32),
+            np.empty(n_blocks * _BLOCK, np.float32),
             *(np.empty(n_blocks * N_LANES, np.float32) for _ in range(2)),
             np.empty(n_blocks * N_LANES, np.int32),
             np.empty(2 * FEW),
@@ -112,7 +112,9 @@ def rows_of_few(max_features, n_features):
 
     Where nodes look at few of these, most of it is for nothing.
     """
-    return FEW if 2 * max_features >= n_features else FEW // 4
+    if 2 * max_features >= n_features:
+        return FEW
+    return FEW // 4 if 8 * max_features >= n_features else 0
 
 
 @inline_kernel
@@ -127,7 +129,7 @@ def _place_of(i, column):
     """Where the i-th row of a column stands: columns lie in blocks, side by side."""
     column = np.uint64(column)
     block, lane = column >> np.uint64(_LANE_BITS), column & np.uint64(N_LANES - 1)
-    return block * np.uint64(BLOCK) + np.uint64(i) * np.uint64(N_LANES) + lane
+    return block * np.uint64(_BLOCK) + np.uint64(i) * np.uint64(N_LANES) + lane
 
 
 @inline_kernel
@@ -161,20 +163,21 @@ _rank_8, _rank_16, _rank_32, _rank_64 = map(_ranking, (8, 16, 32, 64))
 def rank_codes(few, n):
     """Write the words of all rows along all columns."""
     size = 8 if n <= 8 else 16 if n <= 16 else 32 if n <= 32 else 64
-    for at in range(0, few.codes.shape[0], BLOCK):
-        codes, words = few.codes[at : at + BLOCK], few.words[at : at + BLOCK]
+    for at in range(0, few.codes.shape[0], _BLOCK):
+        codes, words = few.codes[at : at + _BLOCK], few.words[at : at + _BLOCK]
         for i in range(n * N_LANES, size * N_LANES):
             codes[i] = _CODE_MAX
         for i in range(n):
             few.row[0] = i
+            word = np.int32(few.places[i])
             if size == 8:
-                _rank_8(codes, words, few.row, np.int32(few.places[i]))
-            elif size == 64:
-                _rank_64(codes, words, few.row, np.int32(few.places[i]))
+                _rank_8(codes, words, few.row, word)
+            elif size == 16:
+                _rank_16(codes, words, few.row, word)
             elif size == 32:
-                _rank_32(codes, words, few.row, np.int32(few.places[i]))
+                _rank_32(codes, words, few.row, word)
             else:
-                _rank_16(codes, words, few.row, np.int32(few.places[i]))
+                _rank_64(codes, words, few.row, word)
 
 
 # -------------------------------------------------------------------------------- ordering
@@ -239,7 +242,7 @@ def order_few(few, samples, start, n):
     for i in range(n, size):
         few.places[i] = FEW
     for block in range(few.top.shape[0] // N_LANES):
-        begin, end = block * BLOCK, (block + 1) * BLOCK
+        begin, end = block * _BLOCK, (block + 1) * _BLOCK
         words, ordered = few.words[begin:end], few.ordered[begin:end]
         merit = few.merit[begin:end]
         begin, end = block * N_LANES, (block + 1) * N_LANES

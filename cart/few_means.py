@@ -171,7 +171,7 @@ def _score_of_one(few, row, weight, total):
 def _sum_of_one(few, row, sums):
     weight, y = weight_at(few.targets, row), y_at(few.targets, row)
     sums[WEIGHT] = weight
-    sums[TOTAL] = weight * y
+    sums[TOTAL] = 0.0 + weight * y  # a sum: never -0.0
     sums[SQUARES] = weight * y * y
 
 

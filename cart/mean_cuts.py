@@ -13,7 +13,7 @@ from cart.along import N_PLACES, code_at, row_at
 from cart.jit import inline_kernel, kernel
 from cart.mean_score import WEIGHT, Y, score_of, weight_at, y_at
 from cart.order import CODE_SHIFT, RECORD
-from cart.table import same_value
+from cart.quick import is_cut
 from cart.vectors import on_lanes
 
 N_LANES = N_PLACES
@@ -57,7 +57,8 @@ def choose_mean_cut(lanes, n_lanes, entries, targets, n, first, weight, total, s
     n_lanes : int
     entries : ndarray of uint64
         See `cart.along`.
-    targets : ndarray of shape (n_rows, 2), float64
+    targets : ndarray of shape (2 * n_rows,), float64
+        See `cart.mean_score`.
     n, first : int
     weight, total : float
         Of the node: of its rows, and of their weighted targets.
@@ -175,10 +176,10 @@ def _mend_sums(lanes, width, entries, targets, n, i, first, weight, total, table
     for k in range(width):
         column = lanes.column[k]
         mine = entries[lanes.first[k] : lanes.first[k] + n]
-        if i + 1 - lanes.behind[k] <= n - i - 1 or not is_cut(mine, i, table, column):
+        if i + 1 - lanes.behind[k] <= n - i - 1 or not cuts_behind(mine, i, table, column):
             continue
         behind = i  # entries left of the cut before
-        while behind > first and not is_cut(mine, behind - 1, table, column):
+        while behind > first and not cuts_behind(mine, behind - 1, table, column):
             behind -= 1
         if behind <= first:  # there is none
             behind = 0
@@ -198,17 +199,15 @@ def _mend_sums(lanes, width, entries, targets, n, i, first, weight, total, table
 def _rule_out_equals(lanes, width, entries, i, table):
     for k in range(width):
         mine = entries[lanes.first[k] + i : lanes.first[k] + i + 2]
-        if not is_cut(mine, 0, table, lanes.column[k]):
+        if not cuts_behind(mine, 0, table, lanes.column[k]):
             lanes.step[k] = 0
 
 
 @inline_kernel
-def is_cut(entries, i, table, column):
-    """Are the values on either side of cut i two for scikit-learn?"""
+def cuts_behind(entries, i, table, column):
+    """Is there a cut behind the i-th entry?"""
     low, high = code_at(entries, i), code_at(entries, i + 1)
-    if low == high:
-        return False
-    return high - low > table.reach[column] or not same_value(table, column, low, high)
+    return low != high and is_cut(table, column, low, high)
 
 
 _search_few, _search_some, _search_many = (_searching(width) for width in (_FEW, _SOME, N_LANES))

@@ -12,7 +12,7 @@ import numpy as np
 
 from cart.along import code_at, row_at
 from cart.jit import inline_kernel
-from cart.mean_cuts import is_cut
+from cart.mean_cuts import cuts_behind
 from cart.mean_score import weight_at, y_at
 
 _ROWS_MIN = 128
@@ -96,7 +96,7 @@ def screen_feature(screen, entries, targets, n, weight, mean, slack, table, feat
         screen.bound[b] = farthest * farthest * max(before, per_weight)
         merit = total * total * per_weight
         last = start + _BLOCK - 1
-        if merit > best and last < n - 1 and is_cut(entries, last, table, column):
+        if merit > best and last < n - 1 and cuts_behind(entries, last, table, column):
             best = merit
     screen.weight[n_blocks] = left
     screen.total[n_blocks] = total
@@ -123,7 +123,7 @@ def _search_block(screen, entries, targets, b, last, weight, mean, table, featur
         left += weight_at(targets, row)
         total += weight_at(targets, row) * (y_at(targets, row) - mean)
         merit = total * total / (left * (weight - left))
-        if merit > screen.merit[1] and is_cut(entries, i, table, column):
+        if merit > screen.merit[1] and cuts_behind(entries, i, table, column):
             if merit > screen.merit[0]:
                 screen.merit[1] = screen.merit[0]
                 screen.merit[0] = merit

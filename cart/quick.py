@@ -17,7 +17,7 @@ from cart.nodes import LEAF, UNDEFINED, Nodes
 from cart.order import CODE_SHIFT, RECORD
 from cart.rank import MISSING
 from cart.split import BestSplitter
-from cart.table import Table, top_of, value_of
+from cart.table import Table, same_value, top_of, value_of
 
 _ROWS_AT_ONCE = 1 << 14  # trees on few rows are grown in one call of the kernel
 
@@ -27,7 +27,9 @@ class Waiting(NamedTuple):
 
     start: np.ndarray  # int64: first of the node's rows
     end: np.ndarray  # int64: behind the last
-    level: np.ndarray  # int64: of the near copy that it lies in (see cart.quick_classes), or 0
+    level: (
+        np.ndarray
+    )  # int64: of the near copy that it lies in (see `quick_classes` and `quick_sums`), or 0
     depth: np.ndarray  # int64
     parent: np.ndarray  # int64
     is_left: np.ndarray  # bool: is it the left child?
@@ -66,6 +68,13 @@ class Cut(NamedTuple):
 
 
 NO_CUT = Cut(-1, 0, 0, -np.inf)
+
+
+@inline_kernel
+def is_cut(table, column, low, high):
+    """Are two codes, low < high, two values for scikit-learn?"""
+    is_far = np.int64(high) - np.int64(low) > np.int64(table.reach[column])
+    return is_far or not same_value(table, column, low, high)
 
 
 @inline_kernel

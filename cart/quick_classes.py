@@ -97,7 +97,7 @@ def _search(
         column = table.columns[feature]
         codes = rows.codes[column]
         n_codes = table.level_start[column + 1] - table.level_start[column]
-        counts_codes = first == 0 and n >= _HISTOGRAM_MIN and n_codes * bench.counts.shape[0] < n
+        counts_codes = first == 0 and is_worth_counting(n, n_codes, bench.counts.shape[0])
         if counts_codes:
             lowest, highest = count_codes(
                 running, codes, rows.words, start, n, n_codes, bench.counts.shape[0], layout
@@ -132,12 +132,18 @@ def _search(
 
 
 @inline_kernel
+def is_worth_counting(n, n_codes, n_classes):
+    """Are the rows to be counted per code? The histogram has a cell for each of n rows."""
+    return n >= _HISTOGRAM_MIN and n_codes * n_classes < n
+
+
+@inline_kernel
 def _put_in_order(
     criterion, running, bench, n, lowest, highest, weight, score, first, table, column, layout
 ):
     """Order what the best cut may lie among, and sum it up; return the entries and how many."""
     keys, spare, counts = bench.keys, bench.spare, bench.counts
-    if first == 0 and n >= _HISTOGRAM_MIN and np.int64(highest - lowest) * counts.shape[0] < n:
+    if first == 0 and is_worth_counting(n, np.int64(highest - lowest) + 1, counts.shape[0]):
         count_keys(running, keys, n, lowest, highest, counts.shape[0], layout)
         n_levels = add_up_counts(criterion, running, lowest, highest, counts, layout)
         return running.levels, n_levels

@@ -40,6 +40,7 @@ from cart.quick import (
     NO_CUT,
     Cut,
     Quick,
+    is_cut,
     may_be_split,
     push,
     write_split,
@@ -53,7 +54,7 @@ NEAR = 16384  # nodes of so many rows take a near copy along, for the caches to 
 _PER_WORD = 6  # bits that number those of a word
 _IN_WORD = (1 << _PER_WORD) - 1
 _EXACT = 2.0**53  # whole numbers up to it have no rounded sums
-_FARTHEST = 1e100  # of targets, for products of their squares to be numbers
+_LARGEST = 1e50  # of targets, and of weights, for products of their squares to be numbers
 
 
 class Rows(NamedTuple):
@@ -213,10 +214,10 @@ def _choose_cut(
             excess = left_sum - left_weight * mean
             scale = left_weight * (weight - left_weight)
             if (
-                excess * excess > least * scale
+                scale > 0.0  # something lies on its left
+                and excess * excess > least * scale
                 and first <= code <= last
-                and low >= 0
-                and _is_cut(table, column, low, code)
+                and is_cut(table, column, low, code)
             ):
                 found = mean_score(left_weight, left_sum, weight, total)
                 if found > best.score:
@@ -229,12 +230,6 @@ def _choose_cut(
                 lowest = code
             low = code
     return same_value(table, column, lowest, low), best, least
-
-
-@inline_kernel
-def _is_cut(table, column, low, high):
-    """Are two codes, low < high, two values for scikit-learn?"""
-    return high - low > np.int64(table.reach[column]) or not same_value(table, column, low, high)
 
 
 @inline_kernel
@@ -408,11 +403,13 @@ class QuickSums(Quick):
         return super().fits(table, plan) and _n_codes(table) <= CODES_MAX
 
     def _accepts(self, weights):
-        if self._plan.is_binned:
-            return self._farthest < _FARTHEST
-        if not self._is_whole or np.any(weights != np.rint(weights)):
+        heaviest = weights.sum(axis=1).max()
+        if max(self._farthest, heaviest, 1.0 / heaviest) > _LARGEST:
             return False
-        return weights.sum(axis=1).max() * self._farthest**2 < _EXACT
+        if self._plan.is_binned:
+            return True
+        is_exact = heaviest * self._farthest**2 < _EXACT
+        return is_exact and self._is_whole and bool(np.all(weights == np.rint(weights)))
 
     def _create_scratch(self):
         n_columns, n_rows = self._table.codes.shape

@@ -159,7 +159,7 @@ class Table(NamedTuple):
     levels: np.ndarray  # (n_levels,) float64: distinct values ascending, column after column
     tops: np.ndarray  # `levels` again; of bins (see cart.bins) the largest values, not the smallest
     level_start: np.ndarray  # (n_columns + 1,) int64: column c owns levels[start[c]:start[c + 1]]
-    reach: np.ndarray  # (n_columns,) uint32: how many ranks lie within FEATURE_THRESHOLD
+    reach: np.ndarray  # (n_columns,) uint32: how many ranks lie within FEATURE_THRESHOLD; of bins 0
     columns: np.ndarray  # (n_features,) int64: the column of each feature
 
     def without(self, features):

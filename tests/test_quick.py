@@ -21,7 +21,6 @@ from cart.class_screen import add_up_kept, screen
 from cart.grower import Grower
 from cart.jit import entry_kernel
 from cart.network import NETWORK_MAX, sort_by_network
-from cart.nodes import Nodes
 from cart.plan import make_plan
 from cart.quick_classes import NEAR, QuickClasses
 from cart.quick_means import QuickMeans
@@ -29,6 +28,7 @@ from cart.radix import N_DIGITS, ROOM, sort_short_keys
 from cart.table import encode
 from cart.vectors import PlainLanes, on_lanes
 from cart.words import Layout, divide_words, gather_keys, write_words
+from tests.agreement.same import assert_same_nodes, paths
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -390,7 +390,7 @@ def test_lanes_do_as_numpy_does(width):
 # -------------------------------------------------------------------------------------- trees
 
 
-def grow_both_ways(X, y, weights, params, expected_path):
+def grow_both_ways(X, y, weights, params, expected_path, hands_on=False):
     """Trees of the fast path, and of the general one."""
     is_regression = y.dtype.kind == "f"
     model = (DecisionTreeRegressor if is_regression else DecisionTreeClassifier)(**params)
@@ -398,16 +398,11 @@ def grow_both_ways(X, y, weights, params, expected_path):
     n_values = 1 if is_regression else int(y.max()) + 1
     plan = make_plan(model, criterion[model.criterion], "best", *X.shape, 1, n_values)
     table, codes = encode(X.astype(np.float32)), y.astype(float)[:, None]
-    fast, general = (Grower(table, codes, plan, is_fast) for is_fast in (True, False))
-    fast._fast = [path for path in fast._fast if type(path) is expected_path]
-    assert fast._fast
+    fast, general = paths(table, codes, plan, expected_path)
+    if hands_on:
+        del fast._grow_in_general
     seeds = range(1, 1 + len(weights))
     return fast.grow(weights, seeds), general.grow(weights, seeds)
-
-
-def assert_same_nodes(ours, theirs):
-    for name in Nodes._fields:
-        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), name)
 
 
 limits = st.fixed_dictionaries(
@@ -510,7 +505,8 @@ def test_weights_that_fit_into_no_word(factor):
     X, y = rng.normal(size=(200, 3)), rng.integers(0, 200, 200)
     weights = rng.integers(0, 4, (2, 200)) * factor
     weights[:, 50:] = np.minimum(weights[:, 50:], 1.0)
-    for ours, theirs in zip(*grow_both_ways(X, y, weights, {}, QuickClasses), strict=True):
+    both = grow_both_ways(X, y, weights, {}, QuickClasses, hands_on=True)
+    for ours, theirs in zip(*both, strict=True):
         assert ours.node_count > 10
         assert_same_nodes(ours, theirs)
 

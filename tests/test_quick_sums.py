@@ -1,5 +1,7 @@
 """Sums per code: the trees are the general ones where sums are exact in any order."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,11 +11,11 @@ import cart
 from cart.bins import bin_table
 from cart.criteria import SquaredError
 from cart.grower import Grower
-from cart.nodes import Nodes
 from cart.plan import make_plan
 from cart.quick_means import QuickMeans
 from cart.quick_sums import CODES_MAX, NEAR, QuickSums
 from cart.table import encode
+from tests.agreement.same import assert_same_nodes, paths
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -25,21 +27,13 @@ def growers(X, y, **params):
     table = encode(X.astype(np.float32))
     if model.max_bins is not None:
         table = bin_table(table, model.max_bins)
-    fast, general = (Grower(table, y[:, None], plan, is_fast) for is_fast in (True, False))
-    fast._fast = [path for path in fast._fast if type(path) is QuickSums]
-    assert fast._fast
-    return fast, general
-
-
-def assert_same_nodes(ours, theirs):
-    for name in Nodes._fields:
-        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), name)
+    return paths(table, y[:, None], plan, QuickSums)
 
 
 @settings(deadline=None, max_examples=200)
 @given(
     seed=seeds, n=st.one_of(st.integers(1, 60), st.integers(60, 3000)),
-    max_bins=st.sampled_from([None, 2, 10, 255]), is_exact=st.booleans(),
+    bins=st.sampled_from([(None, True), *itertools.product([2, 10, 255], [True, False])]),
     params=st.fixed_dictionaries(
         {"max_features": st.sampled_from([1, 2, 1.0])},
         optional={
@@ -49,20 +43,21 @@ def assert_same_nodes(ours, theirs):
         },
     ),
 )  # fmt: skip
-def test_sums_per_code_grow_the_general_trees(seed, n, max_bins, is_exact, params):
+def test_sums_per_code_grow_the_general_trees(seed, n, bins, params):
     """To the bit where sums are exact in every order; else as good in the first split."""
+    max_bins, is_exact = bins
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 4)) * rng.choice([1.0, 1e-7])
     X[:, 2] = rng.integers(0, 400, n) * rng.choice([1.0, 4e-8])
     X[:, 3] = rng.integers(0, 3, n)
     y = np.rint(9 * X[:, 0] / X[:, 0].std() + rng.normal(size=n)) if n > 1 else np.ones(1)
-    y += 0.0 if is_exact or max_bins is None else rng.normal(size=n)
+    y += 0.0 if is_exact else rng.normal(size=n)
     weights = rng.integers(0, rng.choice([4, 50]), (3, n)).astype(float)
     weights[:, rng.integers(n)] = 1.0
     fast, general = growers(X, y, max_bins=max_bins, **params)
     pairs = zip(fast.grow(weights, range(3)), general.grow(weights, range(3)), strict=True)
     for ours, theirs in pairs:
-        if is_exact or max_bins is None:
+        if is_exact:
             assert_same_nodes(ours, theirs)
             continue
         for name in ("impurity", "value"):
@@ -106,6 +101,7 @@ def test_a_large_tree(max_features):
         (3.0, 2.0, CODES_MAX + 1, None, QuickMeans),
         (0.5, 0.3, 9, 255, QuickSums),  # which is the promise of bins
         (1e120, 2.0, 9, 255, QuickMeans),
+        (1.0, 1e120, 9, 255, QuickMeans),
     ],
 )
 def test_sums_per_code_are_for_bins_and_whole_numbers(y, weight, n_codes, max_bins, path):
@@ -117,6 +113,25 @@ def test_sums_per_code_are_for_bins_and_whole_numbers(y, weight, n_codes, max_bi
     )
     fast = Grower(encode(X.astype(np.float32)), y[:, None], plan)._fast
     weights = np.full((1, n), weight)
-    with np.errstate(all="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # of the general arithmetic, not of ours
         able = [type(one) for one in fast if one.grow(weights, [0]) is not None]
     assert able[0] is path
+
+
+def test_many_columns_of_which_a_node_looks_at_few_and_a_table_without_some():
+    """Neither does what it would do for every column."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (400, 60)).astype(float)
+    y = np.rint(X[:, 0] * 5 + rng.normal(0.0, 3.0, 400))
+    weights = rng.integers(0, 4, (1, 400)).astype(float)
+    for max_features in ("sqrt", 0.2, 1.0):
+        plan = make_plan(
+            cart.DecisionTreeRegressor(max_features=max_features), SquaredError, "best",
+            400, 58, 1, 1,
+        )  # fmt: skip
+        table = encode(X.astype(np.float32)).without([0, 41])
+        (ours,), (theirs,) = (
+            grower.grow(weights, [1]) for grower in paths(table, y[:, None], plan, QuickSums)
+        )
+        assert ours.node_count > 100
+        assert_same_nodes(ours, theirs)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from cart.grower import Grower
+from cart.nodes import Nodes
 from tests.oracles.ties import Training, why_different
 
 SEEDS = range(5)
@@ -53,6 +55,23 @@ def assert_same_tree(ours, theirs):
     split = ours.feature >= 0  # in a leaf, scikit-learn leaves what a split not taken had
     a, b = ours.missing_go_to_left, theirs.missing_go_to_left
     np.testing.assert_array_equal(a[split], b[split], "missing_go_to_left")
+
+
+def assert_same_nodes(ours, theirs):
+    """Two ways of ours to grow a tree agree in every bit of its node arrays."""
+    for name in Nodes._fields:
+        a, b = getattr(ours, name), getattr(theirs, name)
+        np.testing.assert_array_equal(a, b, name)
+        np.testing.assert_array_equal(np.signbit(a[a == 0]), np.signbit(b[b == 0]), name)
+
+
+def paths(table, y, plan, expected):
+    """A Grower with that fast path alone, which must not hand on its trees, and a general one."""
+    fast, general = (Grower(table, y, plan, is_fast) for is_fast in (True, False))
+    fast._fast = [path for path in fast._fast if type(path) is expected]
+    assert fast._fast
+    fast._grow_in_general = None
+    return fast, general
 
 
 def assert_same_outputs(ours, theirs, X):
