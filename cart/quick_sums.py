@@ -51,6 +51,8 @@ from cart.vectors import lowest_bit
 
 CODES_MAX = 2**12  # of a column
 NEAR = 16384  # nodes of so many rows take a near copy along, for the caches to hold
+_NEAR_SHARE = 1 / 24  # of the columns that a node must look at for near copies to pay
+_COPY_MAX = 2**27  # values of a table, of which every thread has a copy in 16 bits
 _PER_WORD = 6  # bits that number those of a word
 _IN_WORD = (1 << _PER_WORD) - 1
 _EXACT = 2.0**53  # whole numbers up to it have no rounded sums
@@ -65,8 +67,9 @@ class Rows(NamedTuple):
     targets: np.ndarray  # (2 n,) float64: weight and y
 
     @classmethod
-    def create(cls, n, n_columns):
-        return cls(np.empty(n, np.uint32), np.empty((n_columns, n), np.uint16), np.empty(2 * n))
+    def create(cls, codes):
+        n = codes.shape[1]
+        return cls(np.empty(n, np.uint32), codes, np.empty(2 * n))
 
 
 class Bench(NamedTuple):
@@ -400,7 +403,11 @@ class QuickSums(Quick):
 
     @classmethod
     def fits(cls, table, plan):
-        return super().fits(table, plan) and _n_codes(table) <= CODES_MAX
+        return (
+            super().fits(table, plan)
+            and table.codes.size <= _COPY_MAX
+            and _n_codes(table) <= CODES_MAX
+        )
 
     def _accepts(self, weights):
         heaviest = weights.sum(axis=1).max()
@@ -414,9 +421,11 @@ class QuickSums(Quick):
     def _create_scratch(self):
         n_columns, n_rows = self._table.codes.shape
         n_features = len(self._table.columns)
+        looks_at_many = self._plan.limits.max_features >= _NEAR_SHARE * n_columns
+        is_worth = looks_at_many and n_rows > NEAR
         return (
-            Rows.create(n_rows, n_columns)._replace(codes=self._table.codes.astype(np.uint16)),
-            Rows.create(NEAR if n_rows > NEAR else 0, n_columns),
+            Rows.create(self._table.codes.astype(np.uint16)),
+            Rows.create(np.empty((n_columns, NEAR if is_worth else 0), np.uint16)),
             Bench.create(n_rows, _n_codes(self._table)),
             Few.create(n_rows, n_columns, n_features),
             Drawn.create(n_features),
