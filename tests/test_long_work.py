@@ -87,10 +87,12 @@ def test_an_interrupt_leaves_the_trees_that_were_finished(n_jobs):
     ids=["drawn", "given"],
 )
 def test_a_warm_start_grows_what_an_interrupt_has_left_out(in_bag):
+    """Of given rows only trees before the first gap are kept. One thread begins with the first 10
+    trees, so after 31 there is one of these, whatever the other has done."""
     X, y = load_diabetes(return_X_y=True)
     whole = RandomForestRegressor(40, random_state=0).fit(X, y, in_bag=in_bag)
     forest = RandomForestRegressor(
-        40, random_state=0, n_jobs=2, callback=Interrupt(12), warm_start=True
+        40, random_state=0, n_jobs=2, callback=Interrupt(31), warm_start=True
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
