@@ -1,158 +1,355 @@
-"""Trees in few bytes, for pickles: what follows from the leaves, or from the order of the nodes, is
-left out.
+"""Trees in few bytes: what follows from the leaves, or from the order of the nodes, is left out.
 
-Every array that is left out is made again before it is, and kept if a bit differs. Nothing is made
-again by functions that differ between machines, such as logarithms.
+Large trees are kept so until a node array is asked for, and pickles have all so. What is left out
+is made again, by the rules of `_derive`; an array that differs from what they make in one bit is
+kept. They know no functions that differ between machines, such as logarithms.
 """
 
+import math
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit import entry_kernel
+from cart.jit import entry_kernel, inline_kernel
 from cart.nodes import LEAF, UNDEFINED, Nodes
 
+MANY = 1_000  # nodes of a tree that is worth it
+_WHOLE_MAX = 2.0**53  # up to which doubles hold every whole number
 _PLAIN = ("n_nodes", "shape")  # what is kept and no array
 
+# What may follow: a bit each.
+CHILDREN, SPLITS, WAYS, SAMPLES, WEIGHTS, COUNTS, GINI = (1 << i for i in range(7))
+DEPTH_FIRST = CHILDREN | SPLITS | WAYS | SAMPLES
+WHOLE_COUNTS = WEIGHTS | COUNTS
+# The arrays that are kept where it does not.
+_ARRAYS = {
+    CHILDREN: ("children_left", "children_right"),
+    SPLITS: ("feature", "threshold"),
+    WAYS: ("missing_go_to_left",),
+    SAMPLES: ("n_node_samples",),
+    WEIGHTS: ("weighted_n_node_samples",),
+    COUNTS: ("value",),
+}
 
-def shrink(nodes):
-    """What is needed to make the node arrays again.
+
+class _Parts(NamedTuple):
+    """What is kept of some of the nodes, in their order."""
+
+    features: np.ndarray  # (n_splits,) int32
+    thresholds: np.ndarray  # (n_splits,) float64
+    is_impure: np.ndarray  # (n_nodes,) bool
+    impurities: np.ndarray  # (n_impure,) float64: those that are not 0
+    samples: np.ndarray  # (n_leaves,) int32
+    counts: np.ndarray  # (n_leaves, n_outputs * n_values) float64: of classes; or weights, one each
+
+
+class Compact:
+    """The node arrays of a tree in few bytes.
+
+    Attributes
+    ----------
+    n_nodes : int
+    shape : tuple of int
+        Outputs, and values of each.
+    """
+
+    def __init__(self, kept):
+        self._kept = kept  # see `of`
+
+    @classmethod
+    def of(cls, nodes, follows=None):
+        """The arrays of some nodes.
+
+        Parameters
+        ----------
+        nodes : cart.nodes.Nodes
+        follows : int, optional
+            A bit for each of what is known to follow; else it is found out.
+        """
+        nodes = Nodes(*(np.require(array, requirements="CW") for array in nodes))
+        is_leaf = nodes.children_left == LEAF
+        if follows is None:
+            follows = find_what_follows(nodes, is_leaf)
+        n_leaves = int(np.count_nonzero(is_leaf))
+        n_splits, shape = len(is_leaf) - n_leaves, nodes.value.shape[1:]
+        by_counts = bool(follows & COUNTS)
+        parts = _Parts(
+            np.empty(n_splits, np.int32),
+            np.empty(n_splits),
+            nodes.impurity.view(np.int64) != 0,
+            np.empty(len(is_leaf)),
+            np.empty(n_leaves, np.int32),
+            np.empty((n_leaves, math.prod(shape) if by_counts else 1)),
+        )
+        n_impure = _take(nodes, nodes.value.reshape(-1), is_leaf, parts, by_counts)
+        kept = {"n_nodes": len(is_leaf), "shape": shape, "leaves": np.packbits(is_leaf)}
+        if follows & SPLITS:
+            kept.update(features=_in_few_bytes(parts.features), thresholds=parts.thresholds)
+        if follows & SAMPLES:
+            kept["samples"] = _in_few_bytes(parts.samples)
+        if follows & WEIGHTS:
+            kept["counts"] = _in_few_bytes(parts.counts)
+        if not follows & GINI:
+            kept["impure"] = np.packbits(parts.is_impure)
+            kept["impurities"] = parts.impurities[:n_impure].copy()
+        for what, names in _ARRAYS.items():
+            if not follows & what:
+                kept |= {name: getattr(nodes, name).copy() for name in names}
+        return cls(kept)
+
+    @property
+    def n_nodes(self):
+        return self._kept["n_nodes"]
+
+    @property
+    def shape(self):
+        return self._kept["shape"]
+
+    @property
+    def nbytes(self):
+        return sum(item.nbytes for name, item in self._kept.items() if name not in _PLAIN)
+
+    def expand(self):
+        """The node arrays, every bit as it was, as cart.nodes.Nodes."""
+        kept, n_nodes = self._kept, self.n_nodes
+        is_leaf = _as_bools(kept["leaves"], n_nodes)
+        n_leaves = int(np.count_nonzero(is_leaf))
+        n_splits = n_nodes - n_leaves
+        parts = _Parts(
+            kept.get("features", np.zeros(n_splits)).astype(np.int32),
+            kept.get("thresholds", np.zeros(n_splits)),
+            _as_bools(kept.get("impure", np.zeros(n_nodes // 8 + 1, np.uint8)), n_nodes),
+            kept.get("impurities", np.empty(0)),
+            kept.get("samples", np.zeros(n_leaves)).astype(np.int32),
+            kept.get("counts", np.zeros((n_leaves, 1))).astype(np.float64),
+        )
+        follows = sum(what for what, names in _ARRAYS.items() if names[0] not in kept)
+        if "impurities" not in kept:
+            follows |= GINI
+        nodes = Nodes.create(n_nodes, *self.shape)
+        _put(nodes, nodes.value.reshape(-1), is_leaf, parts, bool(follows & COUNTS))
+        whole = {name: kept[name].copy() for name in Nodes._fields if name in kept}
+        nodes = nodes._replace(**whole)
+        _apply(nodes, is_leaf, follows, True)
+        return nodes
+
+    def __getstate__(self):
+        # As bytes: pickles of small arrays consist of their descriptions.
+        return {name: item if name in _PLAIN else _write(item) for name, item in self._kept.items()}
+
+    def __setstate__(self, state):
+        self._kept = {
+            name: item if name in _PLAIN else _read(*item) for name, item in state.items()
+        }
+
+
+def take_up(nodes, follows=None):
+    """Keep nodes that stand where others will be written.
+
+    Parameters
+    ----------
+    nodes, follows : see `Compact.of`
+
+    Returns
+    -------
+    Compact, or Nodes where they are few
+    """
+    if len(nodes.feature) < MANY:
+        return Nodes(*(array.copy() for array in nodes))
+    return Compact.of(nodes, follows)
+
+
+def _write(array):
+    return sys.intern(array.dtype.str), array.shape[1:], array.tobytes()
+
+
+def _read(dtype, shape, content):
+    return np.frombuffer(content, dtype).reshape(-1, *shape).copy()
+
+
+def _as_bools(bits, n):
+    return np.unpackbits(bits, count=n).view(bool)
+
+
+def _in_few_bytes(numbers):
+    """Whole numbers that are not negative, in few bytes."""
+    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
+
+
+def find_what_follows(nodes, is_leaf):
+    """Bits of what follows; GINI only with COUNTS."""
+    if nodes.value.shape[2] > 1:
+        follows = _apply(nodes, is_leaf, DEPTH_FIRST | WHOLE_COUNTS | GINI, False)
+        if follows & COUNTS:
+            return follows
+    return _apply(nodes, is_leaf, DEPTH_FIRST | WEIGHTS, False)
+
+
+def _apply(nodes, is_leaf, follows, writes):
+    n_nodes, *shape = nodes.value.shape
+    room = np.empty(n_nodes, np.int64), np.empty(shape)
+    return _derive(nodes, nodes.value.reshape(-1), is_leaf, np.int64(follows), writes, *room)
+
+
+@entry_kernel
+def _derive(nodes, values, is_leaf, follows, writes, roots, counts):
+    """Make what follows, or find out what does.
+
+    Children are the two last subtrees whose roots are behind a split. Numbers of samples and whole
+    weights of splits are sums over their children, as are class counts, which are value times
+    weight: shares follow from these, and Gini. Missing values follow the majority.
 
     Parameters
     ----------
     nodes : cart.nodes.Nodes
+        Complete if nothing is to be written; else with what `_put` writes.
+    values : ndarray, float64
+        Its `value`, flat.
+    is_leaf : ndarray of shape (n_nodes,), bool
+    follows : int
+        A bit for each of what is to be written, or tried.
+    writes : bool
+    roots : ndarray of shape (n_nodes,), int64
+        Scratch.
+    counts : ndarray of shape (n_outputs, n_values), float64
+        Scratch.
 
     Returns
     -------
-    dict of str to int or tuple
-        Arrays as their dtype and bytes.
+    int
+        The bits of what follows.
     """
-    is_leaf = nodes.children_left == LEAF
-    kept = {
-        "n_nodes": len(is_leaf),
-        "shape": nodes.value.shape[1:],
-        "leaves": np.packbits(is_leaf),
-        "features": _in_few_bytes(nodes.feature[~is_leaf]),
-        "thresholds": nodes.threshold[~is_leaf],
-        "samples": _in_few_bytes(nodes.n_node_samples[is_leaf]),
-    }
-    weights = nodes.weighted_n_node_samples[is_leaf]
-    if nodes.value.shape[2] > 1:
-        kept["counts"] = _in_few_bytes(nodes.value[is_leaf] * weights[:, None, None])
-    else:
-        kept["weights"] = _in_few_bytes(weights)
-    if not _follows(nodes, _make(kept), ("children_left", "children_right")):
-        kept.update(children_left=nodes.children_left, children_right=nodes.children_right)
-    made = _make(kept)
-    kept.update(
-        (name, array)
-        for name, array in nodes._asdict().items()
-        if not _follows(nodes, made, (name,)) and name not in kept
-    )
-    return {
-        name: _write(item) if isinstance(item, np.ndarray) else item for name, item in kept.items()
-    }
+    n_outputs, n_values = counts.shape
+    width = n_outputs * n_values
+    by_counts = follows & COUNTS != 0
+    samples, weights = nodes.n_node_samples, nodes.weighted_n_node_samples
+    differs = np.int64(0)
+    n_roots = 0
+    for node in range(is_leaf.shape[0] - 1, -1, -1):
+        left, right = np.int64(LEAF), np.int64(LEAF)
+        if not is_leaf[node] and n_roots >= 2:
+            left, right = roots[n_roots - 1], roots[n_roots - 2]
+            n_roots -= 2
+        roots[n_roots] = node
+        n_roots += 1
+        differs |= _settle(nodes.children_left, node, left, CHILDREN, follows, writes)
+        differs |= _settle(nodes.children_right, node, right, CHILDREN, follows, writes)
+        left, right = np.int64(nodes.children_left[node]), np.int64(nodes.children_right[node])
+        if is_leaf[node]:
+            differs |= _settle(nodes.feature, node, UNDEFINED, SPLITS, follows, writes)
+            differs |= _settle(nodes.threshold, node, UNDEFINED, SPLITS, follows, writes)
+            differs |= _settle(nodes.missing_go_to_left, node, 0, WAYS, follows, writes)
+            if not by_counts:
+                differs |= np.int64(not _is_whole(weights[node])) * WEIGHTS
+        else:
+            differs |= np.int64(nodes.feature[node] < 0) * SPLITS
+            way = samples[left] > samples[right]
+            differs |= _settle(nodes.missing_go_to_left, node, way, WAYS, follows, writes)
+            both = samples[left] + samples[right]
+            differs |= _settle(samples, node, both, SAMPLES, follows, writes)
+            if not by_counts:
+                weight = weights[left] + weights[right]
+                differs |= _settle(weights, node, weight, WEIGHTS, follows, writes)
+        if not by_counts:
+            continue
+        total = 0.0
+        for output in range(n_outputs):
+            for c in range(n_values):
+                k = output * n_values + c
+                if not is_leaf[node]:
+                    count = _count(values, weights, left, k, width)
+                    count += _count(values, weights, right, k, width)
+                elif writes:
+                    count = values[node * width + k]
+                else:
+                    count = _count(values, weights, node, k, width)
+                    differs |= np.int64(not _is_whole(count)) * COUNTS
+                counts[output, c] = count
+                total += count if output == 0 else 0.0
+        differs |= _settle(weights, node, total, COUNTS, follows, writes)
+        impurity = 0.0
+        for output in range(n_outputs):
+            squares = 0.0
+            for c in range(n_values):
+                count = counts[output, c]
+                squares += count * count
+                at = (node * n_outputs + output) * n_values + c
+                differs |= _settle(values, at, count / total, COUNTS, follows, writes)
+            impurity += 1.0 - squares / (total * total)
+        differs |= _settle(nodes.impurity, node, impurity / n_outputs, GINI, follows, writes)
+    return follows & ~differs
 
 
-def expand(kept):
-    """The node arrays, every bit as it was.
-
-    Parameters
-    ----------
-    kept : dict
-        From `shrink`.
-
-    Returns
-    -------
-    cart.nodes.Nodes
-    """
-    kept = {name: item if name in _PLAIN else _read(*item) for name, item in kept.items()}
-    for name in ("counts", "value"):
-        if name in kept:
-            kept[name] = kept[name].reshape(-1, *kept["shape"])
-    made = _make(kept)
-    return Nodes(**{name: kept.get(name, made[name]) for name in Nodes._fields})
+@inline_kernel
+def _settle(array, i, derived, what, follows, writes):
+    """Write what was derived, or return its bit if it differs."""
+    if not writes:
+        return np.int64(not _is_same(array[i], derived)) * what
+    if follows & what:
+        array[i] = derived
+    return np.int64(0)
 
 
-def _write(array):
-    """An array as bytes: pickles of small arrays consist of their descriptions."""
-    return sys.intern(array.dtype.str), array.tobytes()
+@inline_kernel
+def _is_same(x, derived):
+    """To the bit; nan is never."""
+    return (x == derived) & (math.copysign(1.0, x) == math.copysign(1.0, derived))
 
 
-def _read(dtype, content):
-    return np.frombuffer(content, dtype).copy()
+@inline_kernel
+def _is_whole(x):
+    return (x >= 0.0) & (x < _WHOLE_MAX) & (x == np.rint(x))
 
 
-def _make(kept):
-    """All node arrays, as far as they follow from what is kept."""
-    n, shape = kept["n_nodes"], kept["shape"]
-    is_leaf = np.unpackbits(kept["leaves"], count=n).astype(bool)
-    left = kept.get("children_left", np.empty(n, np.int32))
-    right = kept.get("children_right", np.empty(n, np.int32))
-    if "children_left" not in kept:
-        _number_children(is_leaf, left, right, np.empty(n // 2 + 1, np.int64))
-    feature = np.full(n, UNDEFINED, np.int32)
-    feature[~is_leaf] = kept["features"]
-    threshold = np.full(n, float(UNDEFINED))
-    threshold[~is_leaf] = kept["thresholds"]
-    n_samples = _sum_up(kept["samples"], is_leaf, left, right)[:, 0]
-    if "counts" in kept:
-        counts = _sum_up(kept["counts"], is_leaf, left, right).reshape(n, *shape)
-        weight = counts[:, 0].sum(axis=1).astype(np.float64)
-        squares = (counts.astype(np.float64) ** 2).sum(axis=2)
-        with np.errstate(divide="ignore", invalid="ignore"):  # fractions of a weight count as none
-            value = counts / weight[:, None, None]
-            impurity = (1.0 - squares / (weight * weight)[:, None]).sum(axis=1) / shape[0]
-    else:
-        weight = _sum_up(kept["weights"], is_leaf, left, right)[:, 0].astype(np.float64)
-        value, impurity = np.zeros((n, *shape)), np.zeros(n)
-    goes_left = np.zeros(n, np.uint8)
-    goes_left[~is_leaf] = n_samples[left[~is_leaf]] > n_samples[right[~is_leaf]]
-    return Nodes(
-        left, right, feature, threshold, impurity, n_samples.astype(np.int32), weight, goes_left,
-        value,
-    )._asdict()  # fmt: skip
-
-
-def _in_few_bytes(numbers):
-    """The whole numbers nearest to some that are not negative, in few bytes."""
-    rounded = np.rint(np.minimum(numbers, 2.0**62)).astype(np.int64)
-    return rounded.astype(np.min_scalar_type(rounded.max(initial=0)))
-
-
-def _follows(nodes, made, names):
-    """Are these arrays what was made, to the bit?"""
-    return all(getattr(nodes, name).tobytes() == made[name].tobytes() for name in names)
-
-
-def _sum_up(of_leaves, is_leaf, left, right):
-    """Sums over the leaves below every node, (n_nodes, ...) int64."""
-    sums = np.zeros((len(is_leaf), of_leaves[:1].size or 1), np.int64)
-    sums[is_leaf] = of_leaves.reshape(len(of_leaves), -1)
-    _add_children(left, right, sums)
-    return sums
+@inline_kernel
+def _count(values, weights, node, k, width):
+    return np.rint(values[node * width + k] * weights[node])
 
 
 @entry_kernel
-def _number_children(is_leaf, left, right, waiting):
-    """Number the children of nodes that stand depth first, the left child behind its parent."""
-    height = 0
+def _take(nodes, values, is_leaf, parts, by_counts):
+    """Take what is kept out of the node arrays; `values` is their `value`, flat.
+
+    Returns how many nodes are impure.
+    """
+    n_splits = n_leaves = n_impure = 0
     for node in range(is_leaf.shape[0]):
-        left[node] = LEAF
-        right[node] = LEAF
+        parts.impurities[n_impure] = nodes.impurity[node]
+        n_impure += parts.is_impure[node]
         if not is_leaf[node]:
-            left[node] = node + 1
-            waiting[height] = node
-            height += 1
-        elif height > 0:
-            height -= 1
-            right[waiting[height]] = node + 1
+            parts.features[n_splits] = nodes.feature[node]
+            parts.thresholds[n_splits] = nodes.threshold[node]
+            n_splits += 1
+            continue
+        parts.samples[n_leaves] = nodes.n_node_samples[node]
+        width = parts.counts.shape[1]
+        for k in range(width):
+            weight = nodes.weighted_n_node_samples[node]
+            if by_counts:
+                weight = _count(values, nodes.weighted_n_node_samples, node, k, width)
+            parts.counts[n_leaves, k] = weight
+        n_leaves += 1
+    return n_impure
 
 
 @entry_kernel
-def _add_children(left, right, sums):
-    """Let every node that has children, which stand behind it, be their sum."""
-    for node in range(sums.shape[0] - 1, -1, -1):
-        if left[node] != LEAF:
-            for k in range(sums.shape[1]):
-                sums[node, k] = sums[left[node], k] + sums[right[node], k]
+def _put(nodes, values, is_leaf, parts, by_counts):
+    """Put it into node arrays: class counts in the place of values."""
+    n_splits = n_leaves = n_impure = 0
+    for node in range(is_leaf.shape[0]):
+        nodes.impurity[node] = 0.0
+        if parts.is_impure[node]:
+            nodes.impurity[node] = parts.impurities[n_impure]
+            n_impure += 1
+        if not is_leaf[node]:
+            nodes.feature[node] = parts.features[n_splits]
+            nodes.threshold[node] = parts.thresholds[n_splits]
+            n_splits += 1
+            continue
+        nodes.n_node_samples[node] = parts.samples[n_leaves]
+        nodes.weighted_n_node_samples[node] = parts.counts[n_leaves, 0]
+        width = parts.counts.shape[1]
+        for k in range(width if by_counts else 0):
+            values[node * width + k] = parts.counts[n_leaves, k]
+        n_leaves += 1

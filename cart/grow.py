@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart import criteria
+from cart.compact import take_up
 from cart.criteria import EPSILON
 from cart.draw import Draw, KeyedDraw, child_key, root_key
 from cart.jit import entry_kernel, inline_kernel, kernel
@@ -129,8 +130,8 @@ def grow_tree(table, records, plan, seed, workspace=None):
     total_weight = weight.sum()
     limits = plan.limits._replace(min_weight_leaf=plan.min_weight_fraction_leaf * total_weight)
     n_nodes = grow(plan.splitter, *workspace, records, samples, limits, follow, total_weight)
-    nodes = Nodes(*(array[:n_nodes].copy() for array in workspace.nodes))
-    tree = Tree(nodes, len(table.columns), workspace.table.end_tree(nodes))
+    nodes = Nodes(*(array[:n_nodes] for array in workspace.nodes))
+    tree = Tree(take_up(nodes), len(table.columns), workspace.table.end_tree(nodes))
     return prune(tree, plan.ccp_alpha) if plan.ccp_alpha > 0.0 else tree
 
 

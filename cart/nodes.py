@@ -54,6 +54,12 @@ def from_node(nodes, first):
     )
 
 
+def nodes_of(tree):
+    """What has the node arrays of a tree, which may be scikit-learn's, to be read once: a compact
+    tree of ours stays so."""
+    return getattr(tree, "nodes", tree)
+
+
 class Categories(NamedTuple):
     """Which categories go left at the nodes that split on a subset; their threshold is nan.
 

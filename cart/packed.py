@@ -12,7 +12,7 @@ import numpy as np
 
 from cart.floats import ordinal_of
 from cart.jit import dispatch, entry_kernel, inline_kernel
-from cart.nodes import LEAF
+from cart.nodes import LEAF, nodes_of
 from cart.vectors import prefetch
 
 SINGLE = np.dtype(np.float32)
@@ -218,12 +218,12 @@ def _fill_keys(bits, width, keys):
     return may_miss
 
 
-def breadth_first(tree):
+def breadth_first(nodes):
     """The nodes of a tree, level by level.
 
     Parameters
     ----------
-    tree : object with scikit-learn's node arrays
+    nodes : object with scikit-learn's node arrays
 
     Returns
     -------
@@ -232,9 +232,8 @@ def breadth_first(tree):
     left : ndarray of shape (n_nodes,), int64
         Place of the left child, which the right one follows; a leaf's own place.
     """
-    order = np.empty(tree.node_count, np.int64)
-    left = np.empty(tree.node_count, np.int64)
-    _fill_places(tree.children_left, tree.children_right, order, left)
+    order, left = np.empty((2, len(nodes.children_left)), np.int64)
+    _fill_places(nodes.children_left, nodes.children_right, order, left)
     return order, left
 
 
@@ -276,9 +275,9 @@ def pack(trees, dtype):
     """
     counts = [tree.node_count for tree in trees]
     start = np.concatenate(([0], np.cumsum(counts)))
-    n_values = trees[0].value.shape[1] * trees[0].value.shape[2]
+    n_values = trees[0].n_outputs * trees[0].max_n_classes
     # Leaves of one class share a row; those of several outputs could not be told by one class.
-    n_shared = n_values if trees[0].value.shape[1] == 1 and n_values > 1 else 0
+    n_shared = n_values if trees[0].n_outputs == 1 and n_values > 1 else 0
     value = np.zeros((n_shared + (start[-1] + len(trees)) // 2, n_values))
     value[:n_shared, :n_shared] = np.eye(n_shared)
     number = np.empty(start[-1], np.uint32)
@@ -291,18 +290,19 @@ def pack(trees, dtype):
     threshold = np.empty(start[-1] if is_wide else 0)
     value_start = np.full(len(start), n_shared)
     for t, (tree, first, end) in enumerate(zip(trees, start, start[1:], strict=False)):
-        order, left = breadth_first(tree)
+        nodes = nodes_of(tree)
+        order, left = breadth_first(nodes)
         value_start[t + 1] = _number(
-            tree.missing_go_to_left, tree.value.reshape(tree.node_count, -1), order, left,
+            nodes.missing_go_to_left, nodes.value.reshape(tree.node_count, -1), order, left,
             number[first:end], row_of_value[first:end], value, n_shared, value_start[t],
         )  # fmt: skip
         if is_wide:
             mine = words[first:end], threshold[first:end]
-            _write_wide(tree.feature, tree.threshold, order, left, *mine)
+            _write_wide(nodes.feature, nodes.threshold, order, left, *mine)
         else:
-            bits = round_down(tree.threshold).view(np.int32)
+            bits = round_down(nodes.threshold).view(np.int32)
             _write_narrow(
-                tree.feature, bits, order, left, row_of_value[first:end], tree.n_features,
+                nodes.feature, bits, order, left, row_of_value[first:end], tree.n_features,
                 feature_bits, words[2 * first : 2 * end],
             )  # fmt: skip
     values = value[: value_start[-1]].copy(), value_start

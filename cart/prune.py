@@ -5,6 +5,7 @@ The order of additions and of ties is that of scikit-learn's `_cost_complexity_p
 
 import numpy as np
 
+from cart.compact import take_up
 from cart.jit import entry_kernel
 from cart.nodes import LEAF, UNDEFINED, Nodes
 from cart.tree import Tree
@@ -43,7 +44,7 @@ def prune(tree, ccp_alpha):
     nodes.threshold[leaf] = UNDEFINED
     nodes.missing_go_to_left[leaf] = 0
     categories = tree.categories and tree.categories.select(kept, ~leaf)
-    return Tree(nodes, tree.n_features, categories)
+    return Tree(take_up(nodes), tree.n_features, categories)
 
 
 def pruning_path(tree):

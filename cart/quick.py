@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.compact import DEPTH_FIRST, WEIGHTS, take_up
 from cart.criteria import EPSILON
 from cart.draw import Draw
 from cart.jit import inline_kernel
@@ -19,6 +20,7 @@ from cart.rank import MISSING
 from cart.split import BestSplitter
 from cart.table import Table, same_value, top_of, value_of
 
+_WHOLE_MAX = 2.0**53  # up to which sums of whole numbers are exact
 _ROWS_AT_ONCE = 1 << 14  # trees on few rows are grown in one call of the kernel
 
 
@@ -183,7 +185,7 @@ class Quick(ABC):
 
         Returns
         -------
-        list of cart.nodes.Nodes or None
+        list of cart.nodes.Nodes or cart.compact.Compact, or None
             None if the weights are none that it can deal with.
         """
         if not self._accepts(weights):
@@ -201,12 +203,20 @@ class Quick(ABC):
             )
         first_node = np.zeros(len(weights) + 1, np.int64)
         self._grow(weights, np.asarray(seeds, np.int64), first_node)
-        grown = [array[: first_node[-1]].copy() for array in self._nodes]
+        nodes = [array[: first_node[-1]] for array in self._nodes]
+        if len(weights) == 1:
+            return [take_up(Nodes._make(nodes), self._what_follows(weights))]
+        nodes = [array.copy() for array in nodes]
         parts = starmap(slice, pairwise(first_node.tolist()))
-        return [Nodes._make([array[part] for array in grown]) for part in parts]
+        return [Nodes._make([array[part] for array in nodes]) for part in parts]
 
     def _accepts(self, weights):
         return True
+
+    def _what_follows(self, weights):
+        """What is known to follow in the nodes of trees with these weights, see `cart.compact`."""
+        is_whole = (weights == np.rint(weights)).all() and weights.sum() < _WHOLE_MAX
+        return DEPTH_FIRST | WEIGHTS if is_whole else DEPTH_FIRST
 
     @abstractmethod
     def _create_scratch(self):

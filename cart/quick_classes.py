@@ -21,6 +21,7 @@ from cart.class_cuts import (
     impurity_of,
 )
 from cart.class_screen import add_up_kept, is_worth_screening, screen
+from cart.compact import DEPTH_FIRST, GINI, WHOLE_COUNTS
 from cart.criteria import EPSILON, Entropy, Gini
 from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_feature, restart
 from cart.jit import entry_kernel, inline_kernel
@@ -289,6 +290,10 @@ class QuickClasses(Quick):
             self._criterion = EntropyCuts.create(top)
         self._layout = Layout.of(len(self._y), self._plan.n_values, weights.max())
         return self._layout is not None
+
+    def _what_follows(self, weights):
+        follows = DEPTH_FIRST | WHOLE_COUNTS
+        return follows | GINI if isinstance(self._criterion, GiniCuts) else follows
 
     @property
     def _near_sizes(self):

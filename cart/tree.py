@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
-from cart.compact import expand, shrink
-from cart.nodes import LEAF, Nodes
+from cart.compact import Compact
+from cart.nodes import LEAF, Nodes, nodes_of
 from cart.packed import pack
 from cart.traverse import leaf_ids, sum_of_values
 
@@ -28,12 +28,33 @@ class Tree:
     n_features, n_outputs, node_count, n_leaves, max_depth : int
     categories : cart.nodes.Categories or None
         Which categories go left, where nodes split on subsets of categories.
+
+    Notes
+    -----
+    A large tree takes a few bytes a node until one of its arrays is asked for.
     """
 
     def __init__(self, nodes, n_features, categories=None):
-        vars(self).update(nodes._asdict())
+        self._hold(nodes)
         self.n_features = n_features
         self.categories = categories
+
+    def _hold(self, nodes):
+        """Hold nodes: cart.nodes.Nodes or a cart.compact.Compact."""
+        is_compact = isinstance(nodes, Compact)
+        if not is_compact:
+            vars(self).update(nodes._asdict())
+        self._compact = nodes if is_compact else None
+
+    def __getattr__(self, name):
+        # Asked for what is not there: an array of a compact tree, which from now on holds them all.
+        if name in Nodes._fields:
+            compact = vars(self).get("_compact")
+            if compact is not None:
+                self._hold(compact.expand())
+            if name in vars(self):  # also where another thread was faster
+                return vars(self)[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _packed(self, dtype):
         """The tree packed for rows of a dtype, when first asked for."""
@@ -45,20 +66,28 @@ class Tree:
     def __getstate__(self):
         left_out = {"_packs", *Nodes._fields}
         state = {name: value for name, value in vars(self).items() if name not in left_out}
-        return {**state, "_compact": shrink(self.nodes)}
-
-    def __setstate__(self, state):
-        state = dict(state)
-        vars(self).update(expand(state.pop("_compact"))._asdict(), **state)
+        return {**state, "_compact": self._compact or Compact.of(self.nodes)}
 
     @property
     def nodes(self):
-        """The node arrays as the kernels take them."""
+        """The node arrays as the kernels take them; a compact tree stays so."""
+        if self._compact is not None:
+            return self._compact.expand()
         return Nodes(*(getattr(self, name) for name in Nodes._fields))
 
     @property
+    def nbytes(self):
+        """Bytes of the nodes, as they are held."""
+        held = self.nodes if self._compact is None else (self._compact,)
+        return sum(each.nbytes for each in held)
+
+    @property
     def node_count(self):
-        return len(self.children_left)
+        return len(self.children_left) if self._compact is None else self._compact.n_nodes
+
+    @property
+    def _shape(self):
+        return self.value.shape[1:] if self._compact is None else self._compact.shape
 
     @property
     def is_subset(self):
@@ -71,11 +100,11 @@ class Tree:
 
     @property
     def n_outputs(self):
-        return self.value.shape[1]
+        return self._shape[0]
 
     @property
     def max_n_classes(self):
-        return self.value.shape[2]
+        return self._shape[1]
 
     @property
     def max_depth(self):
@@ -146,7 +175,7 @@ class Tree:
         """`predict` with the axis of outputs, also where there is one."""
         X = _as_rows(X)
         values = sum_of_values(self._packed(X.dtype), X)
-        return values.reshape(-1, *self.value.shape[1:])
+        return values.reshape(-1, *self._shape)
 
     def decision_path(self, X):
         """Which nodes each row of X passes.
@@ -186,12 +215,13 @@ def impurity_decrease(tree, normalize):
     -------
     ndarray of shape (n_features,), float64
     """
-    split = np.flatnonzero(tree.children_left != LEAF)
-    burden = tree.weighted_n_node_samples * tree.impurity
+    nodes = nodes_of(tree)
+    split = np.flatnonzero(nodes.children_left != LEAF)
+    burden = nodes.weighted_n_node_samples * nodes.impurity
     decrease = (
-        burden[split] - burden[tree.children_left[split]] - burden[tree.children_right[split]]
+        burden[split] - burden[nodes.children_left[split]] - burden[nodes.children_right[split]]
     )
-    importances = np.bincount(tree.feature[split], decrease, tree.n_features)
-    importances = importances / tree.weighted_n_node_samples[0]
+    importances = np.bincount(nodes.feature[split], decrease, tree.n_features)
+    importances = importances / nodes.weighted_n_node_samples[0]
     total = importances.sum()
     return importances / total if normalize and total > 0.0 else importances

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.tree import impurity_decrease
-from forest.grow import GrowthInterrupted, bytes_of
+from forest.grow import GrowthInterrupted
 
 FIRST_TREES, MIN_TREES, MAX_TREES = 8, 48, 10_000
 _GROUPS = 12
@@ -170,7 +170,7 @@ class Budget:
     def spend(self, trees):
         """So many trees were grown."""
         self._n_trees += len(trees)
-        self._n_bytes += sum(bytes_of(*tree.nodes) for tree in trees)
+        self._n_bytes += sum(tree.nbytes for tree in trees)
 
     def left(self):
         """How many more trees it allows for, and what ends it first.

@@ -26,7 +26,8 @@ def narrow(tree, X, rows):
     X_used : ndarray of shape (n_rows, n_used), C order
         Their values in `rows`.
     """
-    kept = (*Nodes._fields, "node_count", "categories", "is_subset")
+    of_trees = ("node_count", "n_outputs", "max_n_classes", "categories", "is_subset")
+    kept = (*Nodes._fields, *of_trees)
     narrow_tree = SimpleNamespace(**{name: getattr(tree, name, None) for name in kept})
     number = np.full(X.shape[1], -1, np.int32)
     narrow_tree.feature = np.empty(tree.node_count, np.int32)

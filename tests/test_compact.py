@@ -1,18 +1,21 @@
-"""Pickles: every bit comes back, and they are small."""
+"""Compact trees, in memory and pickles: every bit comes back, and they are small."""
 
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import sklearn.ensemble
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import is_classifier
 
-from cart import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
-from cart.compact import expand, shrink
+from cart import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, compact
+from cart.compact import Compact
 from cart.nodes import Nodes
 from forest import RandomForestClassifier, RandomForestRegressor
+from importance import mdi
 
 MODELS = {
     "gini": DecisionTreeClassifier(),
@@ -54,7 +57,7 @@ def test_every_bit_comes_back(model, seed, is_weighted, has_gaps):
     weight = rng.random(len(y)) * 10.0 ** rng.integers(-30, 30) if is_weighted else None
     tree = copy.deepcopy(MODELS[model]).set_params(random_state=seed % 1000)
     tree.fit(X, y, sample_weight=weight)
-    assert_every_bit_is_back(tree.tree_, expand(shrink(tree.tree_.nodes)))
+    assert_every_bit_is_back(tree.tree_, Compact.of(tree.tree_.nodes).expand())
     loaded = pickle.loads(pickle.dumps(tree))
     assert_every_bit_is_back(tree.tree_, loaded.tree_)
     np.testing.assert_array_equal(loaded.predict(X), tree.predict(X))
@@ -83,3 +86,66 @@ def test_pickles_are_small(kind, share, n):
     theirs = getattr(sklearn.ensemble, kind.__name__)(10, random_state=0).fit(X, y)
     ours = kind(10, random_state=0).fit(X, y)
     assert len(pickle.dumps(ours)) < share * len(pickle.dumps(theirs))
+
+
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 2**32 - 1), leaf=st.sampled_from([1, 1, 4]), digits=st.integers(0, 3))
+@pytest.mark.parametrize("model", ["gini", "entropy", "means"])
+@pytest.mark.parametrize("weights", ["none", "whole", "fractional"])
+def test_what_growth_says_to_follow_does(model, weights, seed, leaf, digits):
+    X, y, rng = make_table(seed)
+    n = len(y)
+    weight = {
+        "none": None,
+        "whole": rng.integers(0, 3, n) + (np.arange(n) == 0.0),
+        "fractional": rng.random(n),
+    }[weights]
+    y = np.round(rng.normal(size=n), digits) if model == "means" else y
+    tree = copy.deepcopy(MODELS[model]).set_params(min_samples_leaf=leaf, random_state=0)
+    plain = tree.fit(X, y, weight).tree_.nodes
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compact, "MANY", 0)
+        kept = tree.fit(X, y, weight).tree_
+    assert kept.node_count == len(plain.feature)
+    assert kept.nbytes < sum(array.nbytes for array in plain) + 16
+    assert_every_bit_is_back(kept, plain)
+
+
+def test_large_trees_stay_small(large):
+    X, forest = large
+    held = sum(tree.tree_.nbytes for tree in forest.estimators_)
+    n_nodes = sum(tree.tree_.node_count for tree in forest.estimators_)
+    assert n_nodes > len(forest.estimators_) * compact.MANY
+    assert held <= (10 if is_classifier(forest) else 20) * n_nodes
+    forest.predict(X)
+    pickle.dumps(forest)
+    mdi(forest)
+    assert sum(tree.tree_.nbytes for tree in forest.estimators_) == held
+
+
+def test_large_trees_are_plain_arrays_when_asked(large):
+    _, forest = large
+    tree = forest.estimators_[0].tree_
+    kept = tree.nodes
+    tree.threshold[0] += 1.0
+    assert tree.threshold[0] == kept.threshold[0] + 1.0
+    assert pickle.loads(pickle.dumps(tree)).threshold[0] == tree.threshold[0]
+    with pytest.raises(AttributeError, match="has no attribute 'treshold'"):
+        tree.treshold  # noqa: B018
+
+
+def test_threads_may_ask_at_the_same_time(large):
+    _, forest = large
+    tree = pickle.loads(pickle.dumps(forest.estimators_[0].tree_))
+    with ThreadPoolExecutor(8) as threads:
+        sums = set(threads.map(lambda _: tree.threshold.sum(), range(64)))
+    assert sums == {forest.estimators_[0].tree_.nodes.threshold.sum()}
+
+
+@pytest.fixture(params=[RandomForestClassifier, RandomForestRegressor])
+def large(request):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 4))
+    y = X[:, 0] + rng.normal(size=20_000)
+    y = y > 0 if request.param is RandomForestClassifier else y
+    return X, request.param(3, random_state=0).fit(X, y)

@@ -16,7 +16,6 @@ from forest.enough import (
     LOSS_TOLERANCE,
     MIN_TREES,
 )
-from forest.grow import bytes_of
 
 
 @pytest.fixture(scope="module")
@@ -99,12 +98,12 @@ def test_time_and_memory_end_it(friedman):
         forest = RandomForestRegressor("auto", max_time=1e-3, random_state=0).fit(X, y)
     assert forest.stability_.stopped_by == "max_time"
     n = len(forest.estimators_)
-    limit = sum(bytes_of(*tree.tree_.nodes) for tree in forest.estimators_) + 20_000
+    limit = sum(tree.tree_.nbytes for tree in forest.estimators_) + 20_000
     with pytest.warns(UserWarning, match="max_memory"):
         forest = RandomForestRegressor("auto", max_memory=limit, random_state=0).fit(X, y)
     assert forest.stability_.stopped_by == "max_memory"
     assert len(forest.estimators_) >= n
-    assert sum(bytes_of(*tree.tree_.nodes) for tree in forest.estimators_) <= 1.1 * limit
+    assert sum(tree.tree_.nbytes for tree in forest.estimators_) <= 1.1 * limit
 
 
 def test_a_warm_start_goes_on(friedman, grown):
