@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from cart.levels import Levels
 from cart.rank import MISSING
 
 MAX_BINS = 255
@@ -46,8 +47,8 @@ def bin_table(table, max_bins):
         firsts.append(start + first)
         lasts.append(start + last)
     level_start = np.cumsum([0, *map(len, lasts)])
-    levels = table.levels[np.concatenate(firsts)]
-    tops = table.levels[np.concatenate(lasts)]
+    values = table.levels.array
+    levels, tops = (Levels.of(values[np.concatenate(part)]) for part in (firsts, lasts))
     return table._replace(levels=levels, tops=tops, level_start=level_start, reach=reach)
 
 

@@ -28,7 +28,7 @@ class Scratch(NamedTuple):
         return cls(np.empty(n, np.uint64), np.empty(n, np.uint64), counts)
 
 
-def rank(values, n_categories, codes, scratch):
+def rank(values, n_categories, codes, levels, scratch):
     """Rank the values of columns.
 
     Parameters
@@ -40,13 +40,14 @@ def rank(values, n_categories, codes, scratch):
         columns of numbers.
     codes : ndarray of shape (n_columns, n), uint32, C order
         Is filled with the rank of each value among the distinct ones; MISSING for nan.
+    levels : ndarray, of the type of `values`
+        Its beginning is filled with the distinct values, ascending, column after column. There is
+        room for all values, and for all categories.
     scratch : Scratch
         For n values at least.
 
     Returns
     -------
-    levels : ndarray of shape (n_levels,), of the type of `values`
-        Distinct values, ascending, column after column.
     level_start : ndarray of shape (n_columns + 1,), int64
         Column c owns levels[level_start[c]:level_start[c + 1]].
     """
@@ -54,7 +55,7 @@ def rank(values, n_categories, codes, scratch):
     start = n * np.arange(n_columns + 1)
     zero = np.empty(n_columns, np.uint32)  # no column has zeros beside its values
     values, codes = values.reshape(-1), codes.reshape(-1)
-    return _rank(values, start, n, n_categories, codes, zero, scratch)
+    return _rank(values, start, n, n_categories, codes, zero, levels, scratch)
 
 
 def rank_sparse(X):
@@ -71,7 +72,9 @@ def rank_sparse(X):
         Rank of each entry among the distinct values of its column, 0 included where it has any.
     zero : ndarray of shape (n_columns,), uint32
         Rank of 0, where the column has zeros.
-    levels, level_start
+    levels : ndarray of shape (n_levels,), of the type of X
+        Distinct values, ascending, column after column.
+    level_start
         See `rank`.
     """
     n_samples, n_columns = X.shape
@@ -80,18 +83,19 @@ def rank_sparse(X):
     zero = np.empty(n_columns, np.uint32)
     scratch = Scratch.create(int(np.diff(start).max(initial=0)))
     no_categories = np.zeros(n_columns, np.int64)
-    return codes, zero, *_rank(X.data, start, n_samples, no_categories, codes, zero, scratch)
+    levels = np.empty(X.nnz + n_columns, X.dtype)
+    level_start = _rank(X.data, start, n_samples, no_categories, codes, zero, levels, scratch)
+    levels.resize(level_start[-1], refcheck=False)  # in place
+    return codes, zero, levels, level_start
 
 
-def _rank(values, start, n_samples, n_categories, codes, zero, scratch):
-    levels = np.empty(len(values) + len(zero) + n_categories.sum(), values.dtype)
+def _rank(values, start, n_samples, n_categories, codes, zero, levels, scratch):
     level_start = np.zeros(len(start), np.int64)
     bits = values.view(f"u{values.itemsize}")
     _rank_columns(
         values, bits, start, n_samples, n_categories, codes, zero, levels, level_start, *scratch
     )
-    levels.resize(level_start[-1], refcheck=False)  # in place
-    return levels, level_start
+    return level_start
 
 
 @entry_kernel

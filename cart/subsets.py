@@ -23,6 +23,7 @@ import numpy as np
 
 from cart import criteria
 from cart.jit import dispatch, inline_kernel, kernel
+from cart.levels import Levels
 from cart.node import order_node
 from cart.nodes import Categories
 from cart.order import record_of, sort_keys, sort_positions_by_value
@@ -97,8 +98,8 @@ class CategoricalTable(NamedTuple):
     """A `cart.table.Table` in which some columns hold categories, whole numbers from 0 on."""
 
     codes: np.ndarray  # as in Table; of a category itself
-    levels: np.ndarray
-    tops: np.ndarray
+    levels: Levels
+    tops: Levels
     level_start: np.ndarray
     reach: np.ndarray
     columns: np.ndarray

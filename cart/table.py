@@ -6,6 +6,7 @@ import numpy as np
 from scipy.sparse import csc_matrix, issparse
 
 from cart.jit import dispatch
+from cart.levels import Levels, level_at
 from cart.node import Listed, divide_keys, divide_listed, order_listed, order_node
 from cart.order import row_of
 from cart.rank import Scratch, rank, rank_sparse
@@ -92,11 +93,11 @@ def keeps_order(table):
 
 
 def _level(self, column, code):
-    return np.float64(self.levels[self.level_start[column] + code])
+    return level_at(self.levels, self.level_start[column] + code)
 
 
 def _top(self, column, code):
-    return np.float64(self.tops[self.level_start[column] + code])
+    return level_at(self.tops, self.level_start[column] + code)
 
 
 def _is_within_reach(self, column, low, high):
@@ -105,8 +106,8 @@ def _is_within_reach(self, column, low, high):
     if high - low > self.reach[column]:
         return False
     first = self.level_start[column]
-    low_value = np.float32(self.tops[first + low])
-    return self.levels[first + high] <= np.float32(low_value + FEATURE_THRESHOLD)
+    low_value = np.float32(level_at(self.tops, first + low))
+    return level_at(self.levels, first + high) <= np.float32(low_value + FEATURE_THRESHOLD)
 
 
 def _search_levels(self, column, lowest, highest, threshold):
@@ -115,7 +116,7 @@ def _search_levels(self, column, lowest, highest, threshold):
     high = np.int64(highest)
     while high - low > 1:
         middle = (low + high) // 2
-        if self.levels[first + middle] <= threshold:
+        if level_at(self.levels, first + middle) <= threshold:
             low = middle
         else:
             high = middle
@@ -156,8 +157,8 @@ class Table(NamedTuple):
     """
 
     codes: np.ndarray  # (n_columns, n_samples) uint32: rank among the values, or MISSING
-    levels: np.ndarray  # (n_levels,) float64: distinct values ascending, column after column
-    tops: np.ndarray  # `levels` again; of bins (see cart.bins) the largest values, not the smallest
+    levels: Levels  # (n_levels,): distinct values ascending, column after column
+    tops: Levels  # `levels` again; of bins (see cart.bins) the largest values, not the smallest
     level_start: np.ndarray  # (n_columns + 1,) int64: column c owns levels[start[c]:start[c + 1]]
     reach: np.ndarray  # (n_columns,) uint32: how many ranks lie within FEATURE_THRESHOLD; of bins 0
     columns: np.ndarray  # (n_features,) int64: the column of each feature
@@ -221,8 +222,8 @@ class SparseTable(NamedTuple):
     rows: np.ndarray  # (n_entries,) int32: rows of the non-zero values, ascending per column
     codes: np.ndarray  # (n_entries,) uint32: rank among the column's distinct values
     zero: np.ndarray  # (n_columns,) uint32: rank of 0, where the column has zeros
-    levels: np.ndarray  # as in Table, but of the type of X: they may be as many as the entries
-    tops: np.ndarray
+    levels: Levels  # as in Table
+    tops: Levels
     level_start: np.ndarray
     reach: np.ndarray
     columns: np.ndarray
@@ -328,8 +329,10 @@ def encode(X, n_categories=None, n_jobs=None):
     if n_categories is None:
         n_categories = np.zeros(n_columns, np.int64)
     codes = np.empty((n_columns, n_samples), np.uint32)
+    room = np.concatenate(([0], np.cumsum(n_samples + n_categories)))
+    levels = np.empty(room[-1], X.dtype)
     width = max(1, _BLOCK // n_samples)
-    blocks = [slice(first, first + width) for first in range(0, n_columns, width)]
+    blocks = [slice(first, min(first + width, n_columns)) for first in range(0, n_columns, width)]
     found = [None] * len(blocks)
 
     def rank_blocks(first, end):
@@ -337,14 +340,20 @@ def encode(X, n_categories=None, n_jobs=None):
         for b, block in enumerate(blocks[first:end], first):
             # Out of the long rows first: to turn them at once takes longer.
             values = np.ascontiguousarray(X[:, block].copy("K").T)
-            levels, start = rank(values, n_categories[block], codes[block], scratch)
-            found[b] = levels, np.diff(start), _reaches(levels, start)
+            mine = levels[room[block.start] : room[block.stop]]
+            start = rank(values, n_categories[block], codes[block], mine, scratch)
+            found[b] = np.diff(start), _reaches(mine[: start[-1]], start)
 
     in_parts(rank_blocks, len(blocks), n_jobs)
-    levels, n_levels, reaches = zip(*found, strict=True)
-    levels = np.concatenate(levels, dtype=np.float64)
-    level_start = np.concatenate(([0], np.cumsum(np.concatenate(n_levels))))
-    return Table(codes, levels, levels, level_start, np.concatenate(reaches), np.arange(n_columns))
+    n_levels, reaches = map(np.concatenate, zip(*found, strict=True))
+    level_start = np.concatenate(([0], np.cumsum(n_levels)))
+    for block in blocks:  # close the gaps
+        first, end = level_start[[block.start, block.stop]]
+        begin = room[block.start]
+        levels[first:end] = levels[begin : begin + end - first]
+    levels.resize(level_start[-1], refcheck=False)  # in place
+    levels = Levels.of(levels)
+    return Table(codes, levels, levels, level_start, reaches, np.arange(n_columns))
 
 
 def _encode_sparse(X):
@@ -352,7 +361,8 @@ def _encode_sparse(X):
         X = X.copy()
         X.sum_duplicates()
         X.eliminate_zeros()
-    codes, zero, levels, level_start = rank_sparse(X)
+    codes, zero, values, level_start = rank_sparse(X)
+    levels = Levels.of(values)
     return SparseTable(
         X.indptr.astype(np.int64, copy=False),
         X.indices.astype(np.int32, copy=False),
@@ -361,7 +371,7 @@ def _encode_sparse(X):
         levels,
         levels,
         level_start,
-        _reaches(levels, level_start),
+        _reaches(values, level_start),
         np.arange(X.shape[1]),
     )
 

@@ -62,8 +62,9 @@ class Job:
 
 
 def bytes_of(*fields):
-    """Bytes of those that are arrays."""
-    return sum(array.nbytes for array in fields if isinstance(array, np.ndarray))
+    """Bytes of those that are arrays, or tuples of them."""
+    tuples = (bytes_of(*field) for field in fields if isinstance(field, tuple))
+    return sum(tuples) + sum(field.nbytes for field in fields if isinstance(field, np.ndarray))
 
 
 class _Shop:

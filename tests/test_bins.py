@@ -75,10 +75,10 @@ def test_bins_are_those_of_a_plain_twin(seed, n, n_levels, max_bins, missing):
         np.testing.assert_array_equal(codes, expected)
         mine = slice(*table.level_start[column : column + 2])
         n_bins = len(np.unique(expected[~np.isnan(expected)]))
-        assert len(table.levels[mine]) == len(table.tops[mine]) == n_bins <= max_bins
+        assert len(table.levels.array[mine]) == len(table.tops.array[mine]) == n_bins <= max_bins
         for b in range(n_bins):
-            assert table.levels[mine][b] == values[expected == b].min()
-            assert table.tops[mine][b] == values[expected == b].max()
+            assert table.levels.array[mine][b] == values[expected == b].min()
+            assert table.tops.array[mine][b] == values[expected == b].max()
 
 
 @pytest.mark.parametrize("max_bins", [2, 7, 64, 255])
@@ -125,7 +125,7 @@ def assert_halfway(nodes, X, max_bins):
     table = bin_table(encode(X), max_bins)
     for column in range(X.shape[1]):
         mine = slice(*table.level_start[column : column + 2])
-        lows, tops = table.levels[mine], table.tops[mine]
+        lows, tops = table.levels.array[mine], table.tops.array[mine]
         i, j = np.triu_indices(len(lows), 1)
         halfway = tops[i] / 2 + lows[j] / 2
         thresholds = nodes.threshold[nodes.feature == column]
