@@ -117,16 +117,19 @@ def sizes_table(content):
                 *(f"{side['memory'] / 1e6:,.0f} MB" for side in (ours, peer)),
                 *(f"{side['pickle'] / 1e6:,.2f} MB" for side in (ours, peer)),
                 f"{ours['pickle'] / peer['pickle']:.2f}",
+                *(_bytes_of_a_node(side) for side in (ours, peer)),
                 *(_milliseconds(side.get("one_row")) for side in (ours, peer)),
             ]
         )
     return display.Table(
-        "Memory of a fit, size of a pickle, one row",
+        "Memory of a fit, size of a pickle, bytes of a node, one row",
         ["case", "Cartwood\nmemory", "scikit-learn\nmemory", "Cartwood\npickle",
-         "scikit-learn\npickle", "share", "Cartwood\none row", "scikit-learn\none row"],
+         "scikit-learn\npickle", "share", "Cartwood\na node", "scikit-learn\na node",
+         "Cartwood\none row", "scikit-learn\none row"],
         rows,
         "Memory: what the process held at most in the fit beyond what it held before, the fitted "
-        "forest included. One row: predict_proba of a single one.",
+        "forest included. A node: bytes that a fitted tree holds. One row: predict_proba of a "
+        "single one.",
     )  # fmt: skip
 
 
@@ -173,6 +176,10 @@ def _cell(side):
     if "fit" not in side:
         return side.get("why", "-")
     return f"{display.significant(side['fit'])} ({side['score']:.3f})"
+
+
+def _bytes_of_a_node(side):
+    return f"{side['node_bytes'] / side['nodes']:.1f}" if side.get("node_bytes") else "-"
 
 
 def _milliseconds(seconds):

@@ -1,9 +1,9 @@
 """Trees packed for walking: few bytes per node, children side by side, leaves that loop.
 
-Trees stand one behind the other, each in the order of `breadth_first`: the right child follows the
-left one, which is so many places further on; of a leaf it is the leaf itself, and every value goes
-there, so a row that has arrived stays and needs no test. There are two forms of nodes: `Packed`,
-eight bytes that answer most trees, and `PackedWide` for what does not fit into them.
+Trees stand one behind the other, each in the order of `in_walking_order`: the right child follows
+the left one, which is so many places further on; of a leaf it is the leaf itself, and every value
+goes there, so a row that has arrived stays and needs no test. There are two forms of nodes:
+`Packed`, eight bytes that answer most trees, and `PackedWide` for what does not fit into them.
 """
 
 from typing import NamedTuple
@@ -218,8 +218,12 @@ def _fill_keys(bits, width, keys):
     return may_miss
 
 
-def breadth_first(nodes):
-    """The nodes of a tree, level by level.
+def in_walking_order(nodes):
+    """The nodes of a tree in the order in which rows meet them.
+
+    Both children of a node stand side by side. Below them stands all that lies under the one that
+    more samples came to, then all under the other: a row mostly goes on in the line of memory that
+    it is in, or in the next.
 
     Parameters
     ----------
@@ -232,23 +236,31 @@ def breadth_first(nodes):
     left : ndarray of shape (n_nodes,), int64
         Place of the left child, which the right one follows; a leaf's own place.
     """
-    order, left = np.empty((2, len(nodes.children_left)), np.int64)
-    _fill_places(nodes.children_left, nodes.children_right, order, left)
+    order, left, waiting = np.empty((3, len(nodes.children_left)), np.int64)
+    children = nodes.children_left, nodes.children_right
+    _fill_places(*children, nodes.n_node_samples, order, left, waiting)
     return order, left
 
 
 @entry_kernel
-def _fill_places(children_left, children_right, order, left):
+def _fill_places(children_left, children_right, n_samples, order, left, waiting):
     order[0] = 0
-    n_placed = 1
-    for place in range(order.shape[0]):
+    waiting[0] = 0
+    n_placed, height = 1, 1
+    while height > 0:
+        height -= 1
+        place = waiting[height]
         node = order[place]
         left[place] = place
-        if children_left[node] != LEAF:
-            left[place] = n_placed
-            order[n_placed] = children_left[node]
-            order[n_placed + 1] = children_right[node]
-            n_placed += 2
+        if children_left[node] == LEAF:
+            continue
+        left[place] = n_placed
+        order[n_placed], order[n_placed + 1] = children_left[node], children_right[node]
+        more_go_right = n_samples[children_right[node]] > n_samples[children_left[node]]
+        waiting[height] = n_placed + np.int64(not more_go_right)
+        waiting[height + 1] = n_placed + np.int64(more_go_right)
+        height += 2
+        n_placed += 2
 
 
 def round_down(threshold):
@@ -291,7 +303,7 @@ def pack(trees, dtype):
     value_start = np.full(len(start), n_shared)
     for t, (tree, first, end) in enumerate(zip(trees, start, start[1:], strict=False)):
         nodes = nodes_of(tree)
-        order, left = breadth_first(nodes)
+        order, left = in_walking_order(nodes)
         value_start[t + 1] = _number(
             nodes.missing_go_to_left, nodes.value.reshape(tree.node_count, -1), order, left,
             number[first:end], row_of_value[first:end], value, n_shared, value_start[t],

@@ -9,6 +9,7 @@ from cart.jit import entry_kernel
 from cart.rank import MISSING, Scratch, rank
 from cart.sieve import Sieve
 from cart.table import FEATURE_THRESHOLD, code_up_to, encode, value_of
+from tests.agreement.same import assert_same_tables
 
 SPECIAL = (0.0, -0.0, np.nan, 1e38, -1e38, np.inf, -np.inf, 1e-45, -1e-45, 2.0**53, 2.0**53 - 1)
 COLUMNS = {
@@ -76,8 +77,7 @@ def test_threads_write_to_memory_of_their_own():
     X = np.random.default_rng(0).random((100_000, 8))
     expected = encode(X)
     for n_jobs in (2, 4):
-        for found, wanted in zip(encode(X, n_jobs=n_jobs), expected, strict=True):
-            np.testing.assert_array_equal(found, wanted)
+        assert_same_tables(encode(X, n_jobs=n_jobs), expected)
 
 
 def test_small_tables_start_no_threads(monkeypatch):

@@ -73,6 +73,7 @@ def measure(library, task, params, n_jobs, data, keep_trees=0):
         "score": _score(task, np.ravel(model.predict(X_test)), y_test),
         "nodes": _count_nodes(model),
         "pickle": _pickled_size(model),
+        "node_bytes": _node_bytes(model),
     }
     if task == "classification" and hasattr(model, "predict_proba"):
         singles = []
@@ -131,6 +132,19 @@ def _trees_of(model):
 def _count_nodes(model):
     try:
         return int(sum(tree.node_count for tree in _trees_of(model))) or None
+    except Exception:  # a peer that only looks like scikit-learn
+        return None
+
+
+def _node_bytes(model):
+    """What the trees of a fitted model hold."""
+    try:
+        return sum(
+            tree.nbytes
+            if hasattr(tree, "nbytes")
+            else sum(array.nbytes for array in tree.__getstate__().values() if np.ndim(array))
+            for tree in _trees_of(model)
+        )
     except Exception:  # a peer that only looks like scikit-learn
         return None
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from cart.grower import Grower
+from cart.levels import Levels
 from cart.nodes import Nodes
 from tests.oracles.ties import Training, why_different
 
@@ -63,6 +64,14 @@ def assert_same_nodes(ours, theirs):
         a, b = getattr(ours, name), getattr(theirs, name)
         np.testing.assert_array_equal(a, b, name)
         np.testing.assert_array_equal(np.signbit(a[a == 0]), np.signbit(b[b == 0]), name)
+
+
+def assert_same_tables(ours, theirs):
+    """Tables of ranks, field by field."""
+    for found, expected in zip(ours, theirs, strict=True):
+        if isinstance(expected, Levels):
+            found, expected = found.array, expected.array
+        np.testing.assert_array_equal(found, expected)
 
 
 def paths(table, y, plan, expected):
