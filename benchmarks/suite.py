@@ -32,7 +32,7 @@ def run(args):
     unknown = set(names) - set(BY_NAME)
     if unknown:
         raise DataError(f"unknown peer {sorted(unknown)[0]!r}; choose {', '.join(BY_NAME)}.")
-    commands, absent = _commands(names, may_install=not args.quick)
+    commands, absent = _commands(names, args.quick)
     before = {} if args.quick else results.load("suite") or {}
     kept = {row["case"]: row for row in before.get("rows", [])}
     with display.progress(len(chosen)) as step:
@@ -186,12 +186,15 @@ def _milliseconds(seconds):
     return "-" if seconds is None else f"{1e3 * seconds:.3f} ms"
 
 
-def _commands(names, may_install):
+def _commands(names, is_quick):
     """How to start each peer, and why the others cannot be."""
     commands, absent = {}, {}
     for name in names:
+        if is_quick and not BY_NAME[name].starts_soon:
+            absent[name] = "compiles for most of a minute in every process"
+            continue
         try:
-            commands[name] = environment.command(BY_NAME[name], may_install)
+            commands[name] = environment.command(BY_NAME[name], not is_quick)
         except environment.NotInstalled as reason:
             absent[name] = str(reason)
     return commands, absent

@@ -33,7 +33,7 @@ def test_no_two_cases_have_one_name():
 
 
 def test_a_measurement_of_both_sides():
-    commands, absent = suite._commands([OURS, REFERENCE], may_install=False)
+    commands, absent = suite._commands([OURS, REFERENCE], is_quick=True)
     assert not absent
     row = suite._measure(IRIS, commands, n_rounds=1)
     X, X_test, y, y_test = IRIS.load()
@@ -61,16 +61,17 @@ def test_other_trees_are_told(tmp_path, monkeypatch):
 def test_what_a_library_does_not_have_is_told_before_it_is_imported(library):
     params = IRIS.params | {"criterion": "entropy"}
     with pytest.raises(models.Unsupported, match="entropy"):
-        models.create(library, "classification", params, n_features=4, n_jobs=1)
+        models.create(library, "classification", params, (100, 4), n_jobs=1)
 
 
 def test_a_peer_that_is_not_there_is_left_out_with_its_reason(monkeypatch, tmp_path):
     monkeypatch.setattr(environment, "ENVIRONMENTS", tmp_path)
     monkeypatch.setattr(environment.shutil, "which", lambda name: None)
-    commands, absent = suite._commands(list(BY_NAME), may_install=False)
+    commands, absent = suite._commands(list(BY_NAME), is_quick=True)
     assert set(commands) == {OURS, REFERENCE}
     assert absent["ranger"] == "R is not installed"
     assert "not installed" in absent["lightgbm"]
+    assert "compiles" in absent["wildwood"]
 
 
 def test_an_installation_that_fails_is_a_reason(monkeypatch, tmp_path):

@@ -7,11 +7,11 @@ from functools import partial
 
 import numpy as np
 
-# LightGBM's trees are bounded by their leaves, at most 2 ** 17.
+# LightGBM's trees are bounded by their leaves, at most 2 ** 17; it makes room for all of them.
 LIGHTGBM_LEAVES = 131_072
 
 
-def create(library, task, params, n_features, n_jobs):
+def create(library, task, params, shape, n_jobs):
     """A model that is not fitted yet.
 
     Parameters
@@ -22,7 +22,9 @@ def create(library, task, params, n_features, n_jobs):
     params : dict
         model ("forest" or "tree"), n_estimators, criterion, max_features (a share, "sqrt" or
         None), max_bins (None: the library's own way).
-    n_features, n_jobs : int
+    shape : tuple of int
+        Rows and columns of the training table.
+    n_jobs : int
 
     Returns
     -------
@@ -33,10 +35,11 @@ def create(library, task, params, n_features, n_jobs):
     Unsupported
         If the library does not have such a model.
     """
+    n_features = shape[1]
     candidates = {"sqrt": max(1, int(np.sqrt(n_features))), None: n_features}
     share = params["max_features"]
     n_candidates = candidates.get(share) or max(1, int(share * n_features))
-    return _MAKERS[library](task, dict(params), n_features, n_candidates, n_jobs)
+    return _MAKERS[library](task, dict(params), shape, n_candidates, n_jobs)
 
 
 class Unsupported(Exception):
@@ -55,7 +58,7 @@ def version_of(library):
     return "unknown"
 
 
-def _like_sklearn(forests, trees, own, task, params, n_features, n_candidates, n_jobs):
+def _like_sklearn(forests, trees, own, task, params, shape, n_candidates, n_jobs):
     """Models with scikit-learn's names; `own` are the parameters that only this library has."""
     model, max_bins = params.pop("model"), params.pop("max_bins")
     if max_bins is not None and "max_bins" in own:
@@ -77,42 +80,43 @@ def _import(name):
     return import_module(name)
 
 
-def _intelex(task, params, n_features, n_candidates, n_jobs):
+def _intelex(task, params, shape, n_candidates, n_jobs):
     if params["criterion"] == "entropy":
         raise Unsupported("falls back to scikit-learn for entropy")
     if params["model"] == "tree":
         # Its forest of one tree on all rows.
         params |= {"model": "forest", "n_estimators": 1, "bootstrap": False}
     make = partial(_like_sklearn, partial(_import, "sklearnex.ensemble"), None, ("max_bins",))
-    return make(task, params, n_features, n_candidates, n_jobs)
+    return make(task, params, shape, n_candidates, n_jobs)
 
 
-def _lightgbm(task, params, n_features, n_candidates, n_jobs):
+def _lightgbm(task, params, shape, n_candidates, n_jobs):
     _refuse(params, "entropy", "tree")
     import lightgbm
 
     Model = lightgbm.LGBMClassifier if task == "classification" else lightgbm.LGBMRegressor
     return Model(
-        boosting_type="rf", n_estimators=params["n_estimators"], num_leaves=LIGHTGBM_LEAVES,
-        min_child_samples=1, min_child_weight=0.0, bagging_freq=1, bagging_fraction=0.632,
-        feature_fraction_bynode=n_candidates / n_features, max_bin=params["max_bins"] or 255,
+        boosting_type="rf", n_estimators=params["n_estimators"],
+        num_leaves=min(LIGHTGBM_LEAVES, shape[0]), min_child_samples=1,
+        min_child_weight=0.0, bagging_freq=1, bagging_fraction=0.632,
+        feature_fraction_bynode=n_candidates / shape[1], max_bin=params["max_bins"] or 255,
         random_state=0, n_jobs=n_jobs, verbose=-1,
     )  # fmt: skip
 
 
-def _xgboost(task, params, n_features, n_candidates, n_jobs):
+def _xgboost(task, params, shape, n_candidates, n_jobs):
     _refuse(params, "entropy", "tree")
     import xgboost
 
     Model = xgboost.XGBRFClassifier if task == "classification" else xgboost.XGBRFRegressor
     return Model(
         n_estimators=params["n_estimators"], max_depth=0, min_child_weight=0.0, reg_lambda=0.0,
-        subsample=0.632, colsample_bynode=n_candidates / n_features,
+        subsample=0.632, colsample_bynode=n_candidates / shape[1],
         max_bin=params["max_bins"] or 256, tree_method="hist", random_state=0, n_jobs=n_jobs,
     )  # fmt: skip
 
 
-def _wildwood(task, params, n_features, n_candidates, n_jobs):
+def _wildwood(task, params, shape, n_candidates, n_jobs):
     _refuse(params, "tree")
     import wildwood
 
@@ -125,11 +129,11 @@ def _wildwood(task, params, n_features, n_candidates, n_jobs):
     )  # fmt: skip
 
 
-def _ydf(task, params, n_features, n_candidates, n_jobs):
+def _ydf(task, params, shape, n_candidates, n_jobs):
     _refuse(params, "entropy", "tree")
     if params["max_bins"] is not None:
         raise Unsupported("its bins are a different model")
-    return YdfForest(task, params["n_estimators"], n_candidates / n_features, n_jobs)
+    return YdfForest(task, params["n_estimators"], n_candidates / shape[1], n_jobs)
 
 
 class YdfForest:

@@ -11,19 +11,20 @@ class Peer(NamedTuple):
     installs: bool  # from environments/NAME.txt; otherwise it is in this environment, or in R
     repeats: bool  # measured in every round, not only in the first
     has_threads: bool
+    starts_soon: bool  # else a run with --quick does without it
     note: str  # in what its forests differ from scikit-learn's
 
 
 PEERS = (
-    Peer("cartwood", "Python", False, True, True, "scikit-learn's trees, node for node"),
-    Peer("scikit-learn", "Python", False, True, True, "the reference"),
-    Peer("scikit-learn-intelex", "Python", True, True, True, "bins of at most 256 values"),
-    Peer("lightgbm", "Python", True, False, True, "255 bins, at most 131,072 leaves, subsamples"),
-    Peer("xgboost", "Python", True, False, True, "256 bins, subsamples"),
-    Peer("ydf", "Python", True, False, True, "exact, of its own kind"),
-    Peer("wildwood", "Python", True, False, True, "256 bins"),
-    Peer("ranger", "R", False, False, True, "exact, thresholds as it draws them"),
-    Peer("randomForest", "R", False, False, False, "exact, Breiman's own code"),
+    Peer("cartwood", "Python", False, True, True, True, "scikit-learn's trees, node for node"),
+    Peer("scikit-learn", "Python", False, True, True, True, "the reference"),
+    Peer("scikit-learn-intelex", "Python", True, True, True, True, "bins of at most 256 values"),
+    Peer("lightgbm", "Python", True, False, True, True, "255 bins, up to 2**17 leaves, subsamples"),
+    Peer("xgboost", "Python", True, False, True, True, "256 bins, subsamples"),
+    Peer("ydf", "Python", True, False, True, True, "exact, of its own kind"),
+    Peer("wildwood", "Python", True, False, True, False, "256 bins"),
+    Peer("ranger", "R", False, False, True, True, "exact, thresholds as it draws them"),
+    Peer("randomForest", "R", False, False, False, True, "exact, Breiman's own code"),
 )
 BY_NAME = {peer.name: peer for peer in PEERS}
 OURS, REFERENCE = "cartwood", "scikit-learn"

@@ -49,7 +49,7 @@ def measure(library, task, params, n_jobs, data, keep_trees=0):
     )
 
     def create(**changed):
-        return models.create(library, task, {**params, **changed}, X.shape[1], n_jobs)
+        return models.create(library, task, {**params, **changed}, X.shape, n_jobs)
 
     try:
         model = create()
