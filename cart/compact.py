@@ -2,7 +2,8 @@
 
 Large trees are kept so until a node array is asked for, and pickles have all so. What is left out
 is made again, by the rules of `_derive`; an array that differs from what they make in one bit is
-kept. They know no functions that differ between machines, such as logarithms.
+kept. (Which do not, growth may know.) They use no functions that differ between machines, such as
+logarithms.
 """
 
 import math
@@ -11,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.floats import WHOLE_MAX
 from cart.jit import entry_kernel, inline_kernel
 from cart.nodes import LEAF, UNDEFINED, Nodes
 
 MANY = 1_000  # nodes of a tree that is worth it
-_WHOLE_MAX = 2.0**53  # up to which doubles hold every whole number
 _PLAIN = ("n_nodes", "shape")  # what is kept and no array
 
 # What may follow: a bit each.
@@ -70,7 +71,7 @@ class Compact:
         nodes = Nodes(*(np.require(array, requirements="CW") for array in nodes))
         is_leaf = nodes.children_left == LEAF
         if follows is None:
-            follows = find_what_follows(nodes, is_leaf)
+            follows = _find_what_follows(nodes, is_leaf)
         n_leaves = int(np.count_nonzero(is_leaf))
         n_splits, shape = len(is_leaf) - n_leaves, nodes.value.shape[1:]
         by_counts = bool(follows & COUNTS)
@@ -177,8 +178,8 @@ def _in_few_bytes(numbers):
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
 
-def find_what_follows(nodes, is_leaf):
-    """Bits of what follows; GINI only with COUNTS."""
+def _find_what_follows(nodes, is_leaf):
+    """The bits of what follows; GINI only with COUNTS."""
     if nodes.value.shape[2] > 1:
         follows = _apply(nodes, is_leaf, DEPTH_FIRST | WHOLE_COUNTS | GINI, False)
         if follows & COUNTS:
@@ -197,8 +198,8 @@ def _derive(nodes, values, is_leaf, follows, writes, roots, counts):
     """Make what follows, or find out what does.
 
     Children are the two last subtrees whose roots are behind a split. Numbers of samples and whole
-    weights of splits are sums over their children, as are class counts, which are value times
-    weight: shares follow from these, and Gini. Missing values follow the majority.
+    weights of splits are sums over their children, as are class counts. Missing values follow the
+    majority.
 
     Parameters
     ----------
@@ -220,9 +221,6 @@ def _derive(nodes, values, is_leaf, follows, writes, roots, counts):
     int
         The bits of what follows.
     """
-    n_outputs, n_values = counts.shape
-    width = n_outputs * n_values
-    by_counts = follows & COUNTS != 0
     samples, weights = nodes.n_node_samples, nodes.weighted_n_node_samples
     differs = np.int64(0)
     n_roots = 0
@@ -240,45 +238,59 @@ def _derive(nodes, values, is_leaf, follows, writes, roots, counts):
             differs |= _settle(nodes.feature, node, UNDEFINED, SPLITS, follows, writes)
             differs |= _settle(nodes.threshold, node, UNDEFINED, SPLITS, follows, writes)
             differs |= _settle(nodes.missing_go_to_left, node, 0, WAYS, follows, writes)
-            if not by_counts:
-                differs |= np.int64(not _is_whole(weights[node])) * WEIGHTS
         else:
             differs |= np.int64(nodes.feature[node] < 0) * SPLITS
             way = samples[left] > samples[right]
             differs |= _settle(nodes.missing_go_to_left, node, way, WAYS, follows, writes)
             both = samples[left] + samples[right]
             differs |= _settle(samples, node, both, SAMPLES, follows, writes)
-            if not by_counts:
-                weight = weights[left] + weights[right]
-                differs |= _settle(weights, node, weight, WEIGHTS, follows, writes)
-        if not by_counts:
-            continue
-        total = 0.0
-        for output in range(n_outputs):
-            for c in range(n_values):
-                k = output * n_values + c
-                if not is_leaf[node]:
-                    count = _count(values, weights, left, k, width)
-                    count += _count(values, weights, right, k, width)
-                elif writes:
-                    count = values[node * width + k]
-                else:
-                    count = _count(values, weights, node, k, width)
-                    differs |= np.int64(not _is_whole(count)) * COUNTS
-                counts[output, c] = count
-                total += count if output == 0 else 0.0
-        differs |= _settle(weights, node, total, COUNTS, follows, writes)
-        impurity = 0.0
-        for output in range(n_outputs):
-            squares = 0.0
-            for c in range(n_values):
-                count = counts[output, c]
-                squares += count * count
-                at = (node * n_outputs + output) * n_values + c
-                differs |= _settle(values, at, count / total, COUNTS, follows, writes)
-            impurity += 1.0 - squares / (total * total)
-        differs |= _settle(nodes.impurity, node, impurity / n_outputs, GINI, follows, writes)
+        if follows & COUNTS:
+            differs |= _derive_shares(
+                nodes, values, is_leaf[node], node, left, right, follows, writes, counts
+            )
+        elif is_leaf[node]:
+            differs |= np.int64(not _is_whole(weights[node])) * WEIGHTS
+        else:
+            weight = weights[left] + weights[right]
+            differs |= _settle(weights, node, weight, WEIGHTS, follows, writes)
     return follows & ~differs
+
+
+@inline_kernel
+def _derive_shares(nodes, values, is_leaf, node, left, right, follows, writes, counts):
+    """The same of a node's weight, class shares and Gini, which follow from its class counts.
+
+    These are shares times weight; of a leaf to be written, `_put` has put them there.
+    """
+    weights = nodes.weighted_n_node_samples
+    n_outputs, n_values = counts.shape
+    width = n_outputs * n_values
+    differs = np.int64(0)
+    total = 0.0
+    for output in range(n_outputs):
+        for c in range(n_values):
+            k = output * n_values + c
+            if not is_leaf:
+                count = _count(values, weights, left, k, width)
+                count += _count(values, weights, right, k, width)
+            elif writes:
+                count = values[node * width + k]
+            else:
+                count = _count(values, weights, node, k, width)
+                differs |= np.int64(not _is_whole(count)) * COUNTS
+            counts[output, c] = count
+            total += count if output == 0 else 0.0
+    differs |= _settle(weights, node, total, COUNTS, follows, writes)
+    impurity = 0.0
+    for output in range(n_outputs):
+        squares = 0.0
+        for c in range(n_values):
+            count = counts[output, c]
+            squares += count * count
+            at = node * width + output * n_values + c
+            differs |= _settle(values, at, count / total, COUNTS, follows, writes)
+        impurity += 1.0 - squares / (total * total)
+    return differs | _settle(nodes.impurity, node, impurity / n_outputs, GINI, follows, writes)
 
 
 @inline_kernel
@@ -299,7 +311,7 @@ def _is_same(x, derived):
 
 @inline_kernel
 def _is_whole(x):
-    return (x >= 0.0) & (x < _WHOLE_MAX) & (x == np.rint(x))
+    return (x >= 0.0) & (x < WHOLE_MAX) & (x == np.rint(x))
 
 
 @inline_kernel

@@ -6,6 +6,8 @@ from cart.jit import inline_kernel
 
 # Of a missing value; above all others.
 TOP = np.int32(0x7FFFFFFF)
+# Up to which double precision has every whole number: sums below it are exact.
+WHOLE_MAX = 2.0**53
 _INFINITY_BITS = np.int32(0x7F800000)
 
 

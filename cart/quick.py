@@ -13,6 +13,7 @@ import numpy as np
 from cart.compact import DEPTH_FIRST, WEIGHTS, take_up
 from cart.criteria import EPSILON
 from cart.draw import Draw
+from cart.floats import WHOLE_MAX
 from cart.jit import inline_kernel
 from cart.nodes import LEAF, UNDEFINED, Nodes
 from cart.order import CODE_SHIFT, RECORD
@@ -20,7 +21,6 @@ from cart.rank import MISSING
 from cart.split import BestSplitter
 from cart.table import Table, same_value, top_of, value_of
 
-_WHOLE_MAX = 2.0**53  # up to which sums of whole numbers are exact
 _ROWS_AT_ONCE = 1 << 14  # trees on few rows are grown in one call of the kernel
 
 
@@ -215,7 +215,7 @@ class Quick(ABC):
 
     def _what_follows(self, weights):
         """What is known to follow in the nodes of trees with these weights, see `cart.compact`."""
-        is_whole = (weights == np.rint(weights)).all() and weights.sum() < _WHOLE_MAX
+        is_whole = (weights == np.rint(weights)).all() and weights.sum() < WHOLE_MAX
         return DEPTH_FIRST | WEIGHTS if is_whole else DEPTH_FIRST
 
     @abstractmethod

@@ -21,6 +21,7 @@ from cart.draw import (
 )
 from cart.few import Few, number_rows, rank_codes, read_code, restore_rows, rows_of_few, write_code
 from cart.few_means import grow_few
+from cart.floats import WHOLE_MAX
 from cart.jit import entry_kernel, inline_kernel
 from cart.mean_node import (
     SQUARES,
@@ -55,7 +56,6 @@ _NEAR_SHARE = 1 / 24  # of the columns that a node must look at for near copies 
 _COPY_MAX = 2**27  # values of a table, of which every thread has a copy in 16 bits
 _PER_WORD = 6  # bits that number those of a word
 _IN_WORD = (1 << _PER_WORD) - 1
-_EXACT = 2.0**53  # whole numbers up to it have no rounded sums
 _LARGEST = 1e50  # of targets, and of weights, for products of their squares to be numbers
 
 
@@ -415,7 +415,7 @@ class QuickSums(Quick):
             return False
         if self._plan.is_binned:
             return True
-        is_exact = heaviest * self._farthest**2 < _EXACT
+        is_exact = heaviest * self._farthest**2 < WHOLE_MAX
         return is_exact and self._is_whole and bool(np.all(weights == np.rint(weights)))
 
     def _create_scratch(self):

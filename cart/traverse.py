@@ -111,6 +111,7 @@ def _walk(packed, first_tree, end_tree, X, width, rows, may_miss, walkers):
 @inline_kernel
 def _add(packed, first_tree, end_tree, X, width, rows, block, may_miss, walkers, out):
     n_rows = rows.shape[0]
+    n_pure = np.uint64(packed.value_start[0])
     # Few rows walk down several trees at once.
     n_together = max(1, _WALKERS // max(1, min(n_rows, block)))
     for begin in range(0, n_rows, block):
@@ -132,8 +133,11 @@ def _add(packed, first_tree, end_tree, X, width, rows, block, may_miss, walkers,
                 for _ in range(tree, following):
                     for i in range(here.shape[0]):
                         at = value_at(packed, walkers.place[walker])
-                        for k in range(out.shape[1]):
-                            out[here[i], k] += packed.value[at, k]
+                        if at < n_pure:  # a one among zeros
+                            out[here[i], at] += 1.0
+                        else:
+                            for k in range(out.shape[1]):
+                                out[here[i], k] += packed.value[at, k]
                         walker += 1
 
 

@@ -71,23 +71,26 @@ class Tree:
     @property
     def nodes(self):
         """The node arrays as the kernels take them; a compact tree stays so."""
-        if self._compact is not None:
-            return self._compact.expand()
+        compact = self._compact  # which another thread may unpack at any time
+        if compact is not None:
+            return compact.expand()
         return Nodes(*(getattr(self, name) for name in Nodes._fields))
 
     @property
     def nbytes(self):
         """Bytes of the nodes, as they are held."""
-        held = self.nodes if self._compact is None else (self._compact,)
-        return sum(each.nbytes for each in held)
+        compact = self._compact
+        return sum(array.nbytes for array in self.nodes) if compact is None else compact.nbytes
 
     @property
     def node_count(self):
-        return len(self.children_left) if self._compact is None else self._compact.n_nodes
+        compact = self._compact
+        return len(self.children_left) if compact is None else compact.n_nodes
 
     @property
     def _shape(self):
-        return self.value.shape[1:] if self._compact is None else self._compact.shape
+        compact = self._compact
+        return self.value.shape[1:] if compact is None else compact.shape
 
     @property
     def is_subset(self):
