@@ -131,6 +131,8 @@ def _scaling(rows):
                 ax.plot(*zip(*points, strict=True), "o-", color=COLORS[name], markersize=4,
                         linewidth=2 if name == OURS else 1, label=name)  # fmt: skip
         ax.set(xscale="log", yscale="log", xlabel=unit, ylabel="seconds of a fit")
+        for axis in (ax.xaxis, ax.yaxis):
+            _plain_numbers(axis, subs=(1,))
         ax.grid(color="#eeeeee")
     last = [row for row in rows if row["case"].endswith("rows")][-1:]
     for row in last:
@@ -144,7 +146,7 @@ def _scaling(rows):
         axes[2].barh(names, gain, color=[COLORS[name] for name in names])
         axes[2].invert_yaxis()
         axes[2].axvline(2.0, color="#999999", linewidth=0.8)
-        axes[2].set_xlabel(f"two threads against one, {row['case'].partition(': ')[2]}")
+        axes[2].set_xlabel(f"two threads against one,\n{row['case'].partition(': ')[2]}")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=5,
                   frameon=False)  # fmt: skip
     return figure
@@ -154,7 +156,7 @@ def _number(name):
     return int("".join(letter for letter in name if letter.isdigit()))
 
 
-def _plain_numbers(axis):
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter(lambda value, _: f"{value:g}")
+def _plain_numbers(axis, subs=(1, 2, 5)):
+    axis.set_major_locator(LogLocator(subs=subs))
+    axis.set_major_formatter(lambda value, _: f"{value:,g}")
     axis.set_minor_formatter(lambda value, _: "")
