@@ -72,6 +72,8 @@ class Grower:
     def _grow_in_general(self, weight, seed):
         if self._workspace is None:
             n_rows = len(self._codes)
-            self._workspace = create_workspace(self._plan, n_rows, n_rows, self._table)
+            is_narrow = getattr(self._table.codes, "dtype", None) == np.uint16
+            self._wide = self._table.wide() if is_narrow else self._table  # compiled for one kind
+            self._workspace = create_workspace(self._plan, n_rows, n_rows, self._wide)
         records = make_records(self._codes, weight)
-        return grow_tree(self._table, records, self._plan, seed, self._workspace)
+        return grow_tree(self._wide, records, self._plan, seed, self._workspace)

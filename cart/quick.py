@@ -167,7 +167,7 @@ class Quick(ABC):
             and limits.max_leaf_nodes < 0
             and not limits.is_monotonic
             and plan.min_weight_fraction_leaf == 0.0
-            and table.codes.max() != MISSING
+            and (table.codes.dtype == np.uint16 or table.codes.max() != MISSING)
         )
 
     @property

@@ -40,10 +40,10 @@ from cart.radix import N_DIGITS, ROOM, sort_short_keys
 from cart.table import same_value
 from cart.words import Layout, divide_words, gather_keys, row_of_word, write_words
 
-# Nodes of so many rows take a near copy of their codes along, for the caches to hold until the
-# subtree is grown: a level for the second cache, and one for the first.
-NEAR = (8192, 512)
-_NEAR_BYTES = 2**20  # of a table's codes, which the second cache holds anyway
+# Nodes of whose rows a column has so many bytes take a near copy of their codes along, for the
+# caches to hold until the subtree is grown: a level for the second cache, and one for the first.
+NEAR_BYTES = (2**15, 2**11)
+_HELD_ANYWAY = 2**20  # bytes of a table's codes, which the second cache holds anyway
 _NEAR_SHARE = 1 / 24  # of the columns that a node must look at for near copies to pay
 _PADDING = 16  # of the columns of a copy, so that they do not all begin at one place of the cache
 _HISTOGRAM_MIN = 64  # rows
@@ -55,11 +55,11 @@ class Rows(NamedTuple):
     """Some rows: their words, those of a node side by side, and the codes that they point to."""
 
     words: np.ndarray  # (n,) uint32
-    codes: np.ndarray  # (n_columns, at least n) uint32
+    codes: np.ndarray  # (n_columns, at least n), of the table's type
 
     @classmethod
-    def near(cls, n, n_columns):
-        return cls(np.empty(n, np.uint32), np.empty((n_columns, n + _PADDING), np.uint32))
+    def near(cls, n, codes):
+        return cls(np.empty(n, np.uint32), np.empty((len(codes), n + _PADDING), codes.dtype))
 
 
 class Bench(NamedTuple):
@@ -300,14 +300,15 @@ class QuickClasses(Quick):
         """How many rows the near copies have."""
         codes = self._table.codes
         looks_at_many = self._plan.limits.max_features >= _NEAR_SHARE * len(codes)
-        is_worth = looks_at_many and codes.nbytes > _NEAR_BYTES
-        return tuple(min(n, codes.shape[1] - 1) if is_worth else 0 for n in NEAR)
+        is_worth = looks_at_many and codes.nbytes > _HELD_ANYWAY
+        sizes = (n_bytes // codes.itemsize if is_worth else 0 for n_bytes in NEAR_BYTES)
+        return tuple(min(n, codes.shape[1] - 1) for n in sizes)
 
     def _create_scratch(self):
-        n_columns, n_rows = self._table.codes.shape
+        codes, n_rows = self._table.codes, len(self._y)
         return (
-            Rows(np.empty(n_rows, np.uint32), self._table.codes),
-            *(Rows.near(n, n_columns) for n in self._near_sizes),
+            Rows(np.empty(n_rows, np.uint32), codes),
+            *(Rows.near(n, codes) for n in self._near_sizes),
             Bench.create(n_rows, self._plan.n_values),
             Running.create(n_rows, self._plan.n_values),
         )

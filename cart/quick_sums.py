@@ -424,7 +424,7 @@ class QuickSums(Quick):
         looks_at_many = self._plan.limits.max_features >= _NEAR_SHARE * n_columns
         is_worth = looks_at_many and n_rows > NEAR
         return (
-            Rows.create(self._table.codes.astype(np.uint16)),
+            Rows.create(self._table.codes.astype(np.uint16, copy=False)),
             Rows.create(np.empty((n_columns, NEAR if is_worth else 0), np.uint16)),
             Bench.create(n_rows, _n_codes(self._table)),
             Few.create(n_rows, n_columns, n_features),

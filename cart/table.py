@@ -9,11 +9,14 @@ from cart.jit import dispatch
 from cart.levels import Levels, level_at
 from cart.node import Listed, divide_keys, divide_listed, order_listed, order_node
 from cart.order import row_of
-from cart.rank import Scratch, rank, rank_sparse
+from cart.rank import MISSING, Scratch, rank, rank_sparse
 from cart.threads import in_parts
 
 # Values that are ranked at once: fewer are not worth a thread, more do not stay in the caches.
 _BLOCK = 1 << 17
+
+# Codes of a column that 16 bits can tell apart.
+_NARROW_MAX = 1 << 16
 
 # scikit-learn takes two neighbouring values of a feature for one if they differ by no more.
 FEATURE_THRESHOLD = np.float32(1e-7)
@@ -156,7 +159,7 @@ class Table(NamedTuple):
     `columns`, and nothing is copied or sorted again.
     """
 
-    codes: np.ndarray  # (n_columns, n_samples) uint32: rank among the values, or MISSING
+    codes: np.ndarray  # (n_columns, n_samples) uint32: rank among the values, or MISSING; or uint16
     levels: Levels  # (n_levels,): distinct values ascending, column after column
     tops: Levels  # `levels` again; of bins (see cart.bins) the largest values, not the smallest
     level_start: np.ndarray  # (n_columns + 1,) int64: column c owns levels[start[c]:start[c + 1]]
@@ -166,6 +169,17 @@ class Table(NamedTuple):
     def without(self, features):
         """The same table without one feature, or without several."""
         return self._replace(columns=np.delete(self.columns, features))
+
+    def narrow(self):
+        """The same table with codes of 16 bits where these are enough and no value is missing: the
+        caches hold twice as many."""
+        if np.diff(self.level_start).max() > _NARROW_MAX or self.codes.max() == MISSING:
+            return self
+        return self._replace(codes=self.codes.astype(np.uint16))
+
+    def wide(self):
+        """The same table with codes of 32 bits."""
+        return self._replace(codes=self.codes.astype(np.uint32, copy=False))
 
     def with_room(self, n_samples, n_rows, n_nodes, n_outputs, n_values):
         """The same table for a thread that grows trees on up to `n_samples` of its rows."""

@@ -17,7 +17,7 @@ from cart.precision import (
     warn_of_merged_values,
 )
 from cart.subsets import CategoricalTable
-from cart.table import encode
+from cart.table import Table, encode
 
 
 @contextmanager
@@ -183,11 +183,11 @@ def encode_table(estimator, given, X, splitter):
     table = _encode_values(estimator, X, splitter)
     if X.dtype == np.float64:
         estimator.n_merged_values_ = np.zeros(X.shape[1], np.int64)
-        return _in_bins(estimator, table)
+        return _finish(estimator, table)
     estimator.n_merged_values_, n_left = count_merged_values(given, table, _n_jobs_of(estimator))
     names = getattr(estimator, "feature_names_in_", range(X.shape[1]))
     warn_of_merged_values(given, estimator.n_merged_values_, n_left, names, stacklevel=5)
-    return _in_bins(estimator, table)
+    return _finish(estimator, table)
 
 
 def encode_columns(estimator, X, splitter):
@@ -202,7 +202,7 @@ def encode_columns(estimator, X, splitter):
     -------
     Table, BitsTable, SparseTable or CategoricalTable
     """
-    return _in_bins(estimator, _encode_values(estimator, X, splitter))
+    return _finish(estimator, _encode_values(estimator, X, splitter))
 
 
 def _encode_values(estimator, X, splitter):
@@ -221,10 +221,11 @@ def _n_jobs_of(estimator):
     return getattr(estimator, "n_jobs", None)
 
 
-def _in_bins(estimator, table):
-    """The table, just encoded, with as many codes as the estimator allows."""
+def _finish(estimator, table):
+    """The table, just encoded, with as many codes as the estimator allows, in few bytes."""
     max_bins = getattr(estimator, "max_bins", None)  # scikit-learn's have none
-    return table if max_bins is None else bin_table(table, max_bins)
+    table = table if max_bins is None else bin_table(table, max_bins)
+    return table.narrow() if isinstance(table, Table) else table
 
 
 def _refuse_impossible_bins(estimator, X, splitter):

@@ -88,7 +88,7 @@ def gather_keys(codes, words, start, n, layout, keys):
     highest = np.uint32(0)
     for i in range(n):
         word = words[start + i]
-        code = codes[row_of_word(word, layout)]
+        code = np.uint32(codes[row_of_word(word, layout)])
         lowest = min(lowest, code)
         highest = max(highest, code)
         keys[i] = code << layout.low_bits | word & layout.low_mask

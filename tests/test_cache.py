@@ -78,9 +78,13 @@ for table in (np.float32, np.float64):
         model = RandomForestClassifier(3, criterion=criterion, oob_score=True)
         model.fit(X.astype(table), y).predict(X.astype(table))
     X, y = load_diabetes(return_X_y=True)
-    for max_features in (1.0, 0.3):
-        model = RandomForestRegressor(3, max_features=max_features).fit(X.astype(table), y)
-        model.predict(X.astype(table))
+    for max_features in (1.0, 0.3, 1):
+        for target in (y, y / 7.0):
+            model = RandomForestRegressor(3, max_features=max_features)
+            model.fit(X.astype(table), target).predict(X.astype(table))
+    X, y = np.random.default_rng(0).normal(size=(70_000, 2)).astype(table), np.arange(70_000) % 2
+    for criterion in ("gini", "entropy"):
+        RandomForestClassifier(1, criterion=criterion, max_depth=2).fit(X, y).predict(X)
 """
 
 

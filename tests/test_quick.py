@@ -22,7 +22,7 @@ from cart.grower import Grower
 from cart.jit import entry_kernel
 from cart.network import NETWORK_MAX, sort_by_network
 from cart.plan import make_plan
-from cart.quick_classes import NEAR, QuickClasses
+from cart.quick_classes import NEAR_BYTES, QuickClasses
 from cart.quick_means import QuickMeans
 from cart.radix import N_DIGITS, ROOM, sort_short_keys
 from cart.table import encode
@@ -390,14 +390,16 @@ def test_lanes_do_as_numpy_does(width):
 # -------------------------------------------------------------------------------------- trees
 
 
-def grow_both_ways(X, y, weights, params, expected_path, hands_on=False):
-    """Trees of the fast path, and of the general one."""
+def grow_both_ways(X, y, weights, params, expected_path, hands_on=False, is_narrow=True):
+    """Trees of the fast path, on codes of 16 bits or 32, and of the general one."""
     is_regression = y.dtype.kind == "f"
     model = (DecisionTreeRegressor if is_regression else DecisionTreeClassifier)(**params)
     criterion = criteria.REGRESSION if is_regression else criteria.CLASSIFICATION
     n_values = 1 if is_regression else int(y.max()) + 1
     plan = make_plan(model, criterion[model.criterion], "best", *X.shape, 1, n_values)
     table, codes = encode(X.astype(np.float32)), y.astype(float)[:, None]
+    table = table.narrow() if is_narrow else table
+    assert table.codes.dtype == (np.uint16 if is_narrow else np.uint32)
     fast, general = paths(table, codes, plan, expected_path)
     if hands_on:
         del fast._grow_in_general
@@ -423,8 +425,9 @@ limits = st.fixed_dictionaries(
     params=limits,
     n_classes=st.integers(1, 4),
     criterion=st.sampled_from(["gini", "entropy"]),
+    is_narrow=st.booleans(),
 )
-def test_quick_class_trees_are_the_general_ones(seed, params, n_classes, criterion):
+def test_quick_class_trees_are_the_general_ones(seed, params, n_classes, criterion, is_narrow):
     rng = np.random.default_rng(seed)
     n = rng.integers(1, 300)
     X = rng.integers(0, rng.choice([2, 10, 1000]), (n, rng.integers(1, 6)))
@@ -433,7 +436,8 @@ def test_quick_class_trees_are_the_general_ones(seed, params, n_classes, criteri
     weights = rng.integers(0, 4, (3, n)).astype(float)
     weights[:, rng.integers(n)] = 1.0
     params = {**params, "criterion": criterion}
-    for ours, theirs in zip(*grow_both_ways(X, y, weights, params, QuickClasses), strict=True):
+    both = grow_both_ways(X, y, weights, params, QuickClasses, is_narrow=is_narrow)
+    for ours, theirs in zip(*both, strict=True):
         assert_same_nodes(ours, theirs)
 
 
@@ -480,11 +484,12 @@ def test_targets_that_differ_by_rounding_only_or_hardly_fit(y):
 
 @pytest.mark.parametrize("max_features", [1, 1.0])
 @pytest.mark.parametrize("task", ["two classes", "five classes", "means"])
-def test_large_trees(task, max_features):
+@pytest.mark.parametrize("is_narrow", [True, False])
+def test_large_trees(task, max_features, is_narrow):
     """On near copies of the codes, and on rows that lists, or none, bring along."""
     rng = np.random.default_rng(0)
-    n = 3 * NEAR[0]
-    X = np.argsort(rng.random((n, 12)), axis=0)
+    n = NEAR_BYTES[0] // 2 + 4000
+    X = np.argsort(rng.random((n, 30)), axis=0)
     signal = X[:, 0] + X[:, 1] > rng.normal(n, n / 2, n)
     y, path = signal.astype(int), QuickClasses
     if task == "five classes":
@@ -493,7 +498,7 @@ def test_large_trees(task, max_features):
         y, path = signal + rng.normal(size=n), QuickMeans
     weights = np.bincount(rng.integers(0, n, n), minlength=n)[None].astype(float)
     params = {"max_features": max_features}
-    ((ours,), (theirs,)) = grow_both_ways(X, y, weights, params, path)
+    ((ours,), (theirs,)) = grow_both_ways(X, y, weights, params, path, is_narrow=is_narrow)
     assert ours.node_count > 1000
     assert_same_nodes(ours, theirs)
 

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
+from cart import DecisionTreeClassifier
 from cart.bits import BitsTable
 from cart.floats import ordered
 from cart.jit import entry_kernel
 from cart.rank import MISSING, Scratch, rank
 from cart.sieve import Sieve
 from cart.table import FEATURE_THRESHOLD, code_up_to, encode, value_of
+from cart.training import encode_columns
 from tests.agreement.same import assert_same_tables
 
 SPECIAL = (0.0, -0.0, np.nan, 1e38, -1e38, np.inf, -np.inf, 1e-45, -1e-45, 2.0**53, 2.0**53 - 1)
@@ -70,6 +72,27 @@ def test_a_table_is_its_columns_whatever_the_threads(n_jobs, dtype, order, monke
         expected = BitsTable.encode(X)
         monkeypatch.setattr("cart.bits._MIN_VALUES", 1)
         np.testing.assert_array_equal(BitsTable.encode(X, n_jobs).codes, expected.codes)
+
+
+@pytest.mark.parametrize("n_levels", [1, 2**16, 2**16 + 1])
+def test_codes_are_as_wide_as_they_must_be(n_levels):
+    """They stay the same codes, and a forest takes those of 16 bits where these are enough."""
+    X = np.random.default_rng(0).permutation(np.arange(70_000) % n_levels)[:, None]
+    table = encode(X.astype(np.float32))
+    narrow = table.narrow()
+    is_narrow = n_levels <= 2**16
+    assert narrow.codes.dtype == (np.uint16 if is_narrow else np.uint32)
+    np.testing.assert_array_equal(narrow.codes, table.codes)
+    np.testing.assert_array_equal(narrow.codes[0], X[:, 0])
+    assert narrow.wide().codes.dtype == np.uint32
+    np.testing.assert_array_equal(narrow.wide().codes, table.codes)
+    grown = DecisionTreeClassifier(max_depth=1)
+    assert encode_columns(grown, X.astype(np.float32), "best").codes.dtype == narrow.codes.dtype
+
+
+def test_codes_of_16_bits_know_no_missing_values():
+    X = np.array([[0.0, 1.0], [1.0, np.nan]], np.float32)
+    assert encode(X).narrow().codes.dtype == np.uint32
 
 
 def test_threads_write_to_memory_of_their_own():
