@@ -1,15 +1,15 @@
 """NumPy's `RandomState` streams, begun anew for tree after tree: a seed, then draws below a bound.
 
-For a few draws `RandomState` spends most of its time on getting ready. This is its generator,
-MT19937 (Matsumoto and Nishimura 1998), of which only the words that are asked for are made.
+For a few draws `RandomState` spends most of its time on getting ready, for many on asking whether a
+word is made yet and whether it is to be passed over. This is its generator, MT19937 (Matsumoto and
+Nishimura 1998), with loops that become instructions on vectors.
 """
 
 import numpy as np
 
 from cart.jit import entry_kernel, inline_kernel
 
-_LENGTH, _MIDDLE = np.uint64(624), np.uint64(397)
-_ONE = np.uint64(1)
+_LENGTH, _MIDDLE = 624, 397
 
 
 def first_draws(seeds, high):
@@ -26,7 +26,14 @@ def first_draws(seeds, high):
     """
     seeds = np.array(seeds, np.int64)
     drawn = np.empty_like(seeds)
-    _draw(seeds, high, 1, np.empty(_LENGTH, np.uint32), drawn, np.empty((len(seeds), 0), np.int64))
+    _draw(
+        seeds,
+        high,
+        1,
+        np.empty((2, _LENGTH), np.uint32),
+        drawn,
+        np.empty((len(seeds), 0), np.int64),
+    )
     return drawn
 
 
@@ -45,42 +52,53 @@ def counts_below(seeds, high, n_draws):
     """
     seeds = np.array(seeds, np.int64)
     counts = np.zeros((len(seeds), high), np.int64)
-    _draw(seeds, high, n_draws, np.empty(_LENGTH, np.uint32), np.empty_like(seeds), counts)
+    _draw(seeds, high, n_draws, np.empty((2, _LENGTH), np.uint32), np.empty_like(seeds), counts)
     return counts
 
 
 @inline_kernel
 def _begin(state, seed):
-    """Fill the state; the first word is made from place 0."""
     word = np.uint32(seed)
     for i in range(_LENGTH):
         state[i] = word
-        word = np.uint32((word ^ (word >> np.uint32(30))) * np.uint32(1812433253) + i + _ONE)
-    return np.uint64(0)
+        word = np.uint32(
+            (word ^ (word >> np.uint32(30))) * np.uint32(1812433253) + np.uint32(i + 1)
+        )
 
 
 @inline_kernel
-def _next_word(state, at):
-    """The word made from a place of the state, and the next place."""
-    following = at + _ONE if at + _ONE < _LENGTH else np.uint64(0)
-    far = at + _MIDDLE if at + _MIDDLE < _LENGTH else at + _MIDDLE - _LENGTH
-    mixed = (state[at] & np.uint32(0x80000000)) | (state[following] & np.uint32(0x7FFFFFFF))
-    twist = np.uint32(0x9908B0DF) if mixed & np.uint32(1) else np.uint32(0)
-    word = state[far] ^ (mixed >> np.uint32(1)) ^ twist
-    state[at] = word
-    word ^= word >> np.uint32(11)
-    word ^= np.uint32(word << np.uint32(7)) & np.uint32(0x9D2C5680)
-    word ^= np.uint32(word << np.uint32(15)) & np.uint32(0xEFC60000)
-    return word ^ (word >> np.uint32(18)), following
+def _make_words(state, words):
+    """Make the next state, and the words that follow from it."""
+    n_before = _LENGTH - _MIDDLE  # whose partners are of the old state
+    for i in range(n_before):
+        state[i] = _mixed(state[i], state[i + 1], state[i + _MIDDLE])
+    for i in range(n_before, _LENGTH - 1):
+        state[i] = _mixed(state[i], state[i + 1], state[i - n_before])
+    state[_LENGTH - 1] = _mixed(state[_LENGTH - 1], state[0], state[_MIDDLE - 1])
+    for i in range(_LENGTH):
+        word = state[i]
+        word ^= word >> np.uint32(11)
+        word ^= np.uint32(word << np.uint32(7)) & np.uint32(0x9D2C5680)
+        word ^= np.uint32(word << np.uint32(15)) & np.uint32(0xEFC60000)
+        words[i] = word ^ (word >> np.uint32(18))
 
 
 @inline_kernel
-def _next_below(state, at, last, mask):
-    """The next number up to `last`: words above it, cut to the bits of `mask`, are passed over."""
-    word, at = _next_word(state, at)
-    while np.uint64(word & mask) > last:
-        word, at = _next_word(state, at)
-    return np.uint64(word & mask), at
+def _mixed(word, following, partner):
+    mixed = (word & np.uint32(0x80000000)) | (following & np.uint32(0x7FFFFFFF))
+    twist = np.uint32(0x9908B0DF) & (np.uint32(0) - (mixed & np.uint32(1)))
+    return np.uint32(partner ^ (mixed >> np.uint32(1)) ^ twist)
+
+
+@inline_kernel
+def _keep_words(words, mask, last):
+    """Cut the words to the bits of `mask` and pass over those above `last`; return how many stay."""
+    n = 0
+    for i in range(_LENGTH):
+        word = words[i] & mask
+        words[n] = word
+        n += np.uint64(word) <= last
+    return n
 
 
 @inline_kernel
@@ -93,14 +111,20 @@ def _mask_of(last):
 
 
 @entry_kernel
-def _draw(seeds, high, n_draws, state, drawn, counts):
+def _draw(seeds, high, n_draws, scratch, drawn, counts):
     """Draw from each stream: `drawn` gets the last number, `counts` all if it has room for them."""
+    state, words = scratch[0], scratch[1]
     last = np.uint64(high - 1)
     mask = _mask_of(last)
     for i in range(seeds.shape[0]):
-        at = _begin(state, seeds[i])
-        for _ in range(n_draws):
-            number, at = _next_below(state, at, last, mask)
-            drawn[i] = number
+        _begin(state, seeds[i])
+        n_left = n_draws
+        while n_left > 0:
+            _make_words(state, words)
+            n = min(_keep_words(words, mask, last), n_left)
+            n_left -= n
+            if n > 0:
+                drawn[i] = words[n - 1]
             if counts.shape[1] > 0:
-                counts[i, number] += 1
+                for j in range(n):
+                    counts[i, words[j]] += 1
