@@ -92,7 +92,7 @@ def _mixed(word, following, partner):
 
 @inline_kernel
 def _keep_words(words, mask, last):
-    """Cut the words to the bits of `mask` and pass over those above `last`; return how many stay."""
+    """Cut words to the bits of `mask`, pass over those above `last`, and return how many stay."""
     n = 0
     for i in range(_LENGTH):
         word = words[i] & mask
