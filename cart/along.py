@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.few import number_rows, rank_codes, restore_rows, write_code
+from cart.few import number_rows, restore_rows, write_word
 from cart.jit import dispatch, entry_kernel, inline_kernel
 from cart.order import CODE_SHIFT, N_COUNTS, sort_by_radix
 from cart.radix import N_DIGITS, ROOM, n_bits_of, sort_short_keys
@@ -53,8 +53,8 @@ def bring_along(rows, table, column, place, start, n, depth):
 
 @dispatch
 def mark_left(rows, table, column, left_code, start, n, depth, is_left):
-    """Mark the node's rows in `is_left`: codes up to `left_code` go left."""
-    rows.mark_left(table, column, left_code, start, n, depth, is_left)
+    """Mark the node's rows in `is_left`: codes up to `left_code` go left. Returns how many do."""
+    return rows.mark_left(table, column, left_code, start, n, depth, is_left)
 
 
 @dispatch
@@ -125,8 +125,12 @@ class Lists(NamedTuple):
     def mark_left(self, table, column, left_code, start, n, depth, is_left):
         first = _first_of(self, column, start, depth)
         entries = self.entries[first : first + n]
+        n_left = 0
         for i in range(n):
-            is_left[row_at(entries, i)] = code_at(entries, i) <= left_code
+            goes_left = code_at(entries, i) <= left_code
+            is_left[row_at(entries, i)] = goes_left
+            n_left += goes_left
+        return n_left
 
     def divide_rows(self, table, features, start, n, n_left, depth, is_left):
         for j in range(features.shape[0]):
@@ -155,6 +159,7 @@ class Lists(NamedTuple):
             first = _first_of(self, column, start, depth)
             entries = self.entries[first : first + n]
             before = code_at(entries, 0)
+            rank = np.int64(0)
             for i in range(n):
                 code = code_at(entries, i)
                 step = code - before
@@ -162,8 +167,8 @@ class Lists(NamedTuple):
                     restore_rows(few, samples, start, n)  # if there is a cut depends on the node
                     return False
                 before = code
-                write_code(few, np.int64(few.number[row_at(entries, i)]), column, code)
-        rank_codes(few, n)
+                rank += step > 0
+                write_word(few, np.int64(few.number[row_at(entries, i)]), column, code, rank)
         return True
 
 
@@ -236,8 +241,12 @@ class Sorter(NamedTuple):
 
     def mark_left(self, table, column, left_code, start, n, depth, is_left):
         codes = table.codes[column]
+        n_left = 0
         for i in range(start, start + n):
-            is_left[self.rows[i]] = codes[self.rows[i]] <= left_code
+            goes_left = codes[self.rows[i]] <= left_code
+            is_left[self.rows[i]] = goes_left
+            n_left += goes_left
+        return n_left
 
     def divide_rows(self, table, features, start, n, n_left, depth, is_left):
         left = 0

@@ -107,14 +107,14 @@ def number_rows(few, samples, start, n, targets, mean):
     return True
 
 
-def rows_of_few(max_features, n_features):
+def rows_of_few(max_features, n_features, n_some):
     """How many rows a node must have, at most, for them to be ordered along all features.
 
-    Where nodes look at few of these, most of it is for nothing.
+    Where nodes look at few of these, most of it is for nothing; where they look at some, `n_some`.
     """
     if 2 * max_features >= n_features:
         return FEW
-    return FEW // 4 if 8 * max_features >= n_features else 0
+    return n_some if 8 * max_features >= n_features else 0
 
 
 @inline_kernel
@@ -135,6 +135,14 @@ def _place_of(i, column):
 @inline_kernel
 def write_code(few, number, column, code):
     few.codes[_place_of(number, column)] = code
+
+
+@inline_kernel
+def write_word(few, number, column, code, rank):
+    """Write a code that is known to be lower than others; `rank` says as how many, or orders so."""
+    place = _place_of(number, column)
+    few.codes[place] = code
+    few.words[place] = np.int64(rank) << _RANK | few.places[number]
 
 
 @inline_kernel
@@ -278,10 +286,14 @@ def number_at(few, i, column):
 
 @inline_kernel
 def mark_few(few, column, left_code, n):
-    """Mark the node's rows in `is_left`: codes up to `left_code` go left."""
+    """Mark the node's rows in `is_left`: codes up to `left_code` go left. Returns how many do."""
+    n_left = 0
     for i in range(n):
         number = number_at(few, i, column)
-        few.is_left[number] = read_code(few, number, column) <= left_code
+        goes_left = read_code(few, number, column) <= left_code
+        few.is_left[number] = goes_left
+        n_left += goes_left
+    return n_left
 
 
 # ------------------------------------------------------------------------------- searching

@@ -27,8 +27,8 @@ from cart.quick import NO_CUT, Cut, may_be_split, write_split
 
 @inline_kernel
 def grow_few(
-    few, table, nodes, draw, drawn, waiting, sums, cuts, samples, height, n_nodes, total_weight,
-    farthest, limits,
+    few, table, nodes, draw, drawn, exchange, waiting, sums, cuts, samples, height, n_nodes,
+    total_weight, farthest, limits,
 ):  # fmt: skip
     """Grow the subtree of the node that waits on top of the stack; return how many nodes there are.
 
@@ -40,6 +40,7 @@ def grow_few(
     nodes : Nodes
     draw : Draw
     drawn : cart.mean_node.Drawn
+    exchange : cart.mean_node.Exchange
     waiting : cart.quick.Waiting
     sums : ndarray of shape (n_waiting, 3), float64
         Weight, sum and squares of the nodes that wait.
@@ -84,8 +85,9 @@ def grow_few(
             continue
         for i in range(n):
             samples[start + i] = number_at(few, i, last)
-        mark_few(few, table.columns[cut.feature], cut.left_code, n)
-        middle = exchange_samples(samples, start, end, is_left)
+        n_left = mark_few(few, table.columns[cut.feature], cut.left_code, n)
+        exchange_samples(samples, start, end, n_left, is_left, exchange)
+        middle = start + n_left
         left, right, left_weight = add_up_children(
             samples, targets, start, middle, end, sums[height], sums[height + 1], sums[height]
         )

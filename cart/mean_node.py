@@ -9,6 +9,7 @@ from cart.mean_score import WEIGHT, weight_at, y_at
 from cart.quick import may_be_split, push, write_leaf
 
 TOTAL, SQUARES = 1, 2  # of a node that waits, beside its WEIGHT
+_FEW = 12  # samples that are exchanged one by one
 
 
 class Drawn(NamedTuple):
@@ -23,9 +24,56 @@ class Drawn(NamedTuple):
         return cls(*np.empty((3, n_features), np.int64))
 
 
+class Exchange(NamedTuple):
+    """Which samples change sides."""
+
+    leaving: np.ndarray  # (n,) uint32: places in the left part of those that go right; then these
+    coming: np.ndarray  # (n,) uint32: places in the right part of those that go left, from the end
+
+    @classmethod
+    def create(cls, n):
+        return cls(*np.empty((2, n), np.uint32))
+
+
 @inline_kernel
-def exchange_samples(samples, start, end, is_left):
-    """scikit-learn's exchange from both ends; return the first that goes right."""
+def exchange_samples(samples, start, end, n_left, is_left, exchange):
+    """Divide samples[start:end], of which n_left go left, as scikit-learn does: a sample from the
+    left end that goes right changes places with one from the right end, until that goes left.
+
+    So one sample decides where the next is looked for, and processors cannot guess. What comes of
+    it: those that come replace those that leave, in turn; the others on the right move one place to
+    the left, and those that leave get the places that this leaves free, from the end.
+    """
+    if end - start < _FEW:
+        _exchange_few(samples, start, end, is_left)
+        return
+    middle = start + n_left
+    leaving, coming = exchange.leaving, exchange.coming
+    n_leaving = 0
+    for i in range(start, middle):
+        leaving[n_leaving] = i
+        n_leaving += 1 - np.int64(is_left[samples[i]])
+    n_coming = 0
+    for i in range(end - 1, middle - 1, -1):
+        coming[n_coming] = i
+        n_coming += np.int64(is_left[samples[i]])
+    for k in range(n_leaving):
+        i = leaving[k]
+        leaving[k] = samples[i]
+        samples[i] = samples[coming[k]]
+    first = samples[middle]
+    for i in range(middle, end - 1):
+        samples[i] = samples[i + 1]
+    free = end - 1
+    for k in range(n_leaving):
+        samples[free] = leaving[k]
+        free = np.int64(coming[k]) - 1
+    if free >= middle:  # the first goes right: it leaves, as it were, after all others
+        samples[free] = first
+
+
+@inline_kernel
+def _exchange_few(samples, start, end, is_left):
     while start < end:
         row = samples[start]
         if is_left[row]:
@@ -34,7 +82,6 @@ def exchange_samples(samples, start, end, is_left):
             end -= 1
             samples[start] = samples[end]
             samples[end] = row
-    return start
 
 
 @inline_kernel

@@ -21,7 +21,7 @@ from cart.along import (
 )
 from cart.criteria import EPSILON, SquaredError
 from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_feature, restart
-from cart.few import Few, rows_of_few
+from cart.few import FEW, Few, rows_of_few
 from cart.few_means import grow_few
 from cart.jit import entry_kernel, inline_kernel
 from cart.mean_cuts import N_LANES, Lanes, choose_mean_cut
@@ -29,6 +29,7 @@ from cart.mean_node import (
     SQUARES,
     TOTAL,
     Drawn,
+    Exchange,
     add_up_children,
     add_up_node,
     decrease_of,
@@ -59,6 +60,7 @@ from cart.quick import (
 from cart.table import same_value
 
 _LISTS_SHARE = 1 / 8  # of the features that a node must look at for lists of all to pay
+_SOME = FEW // 2  # rows that are few where nodes look at some of the features
 _LISTS_MAX = 2**25  # values of a table, for which the lists of a thread take 0.7 GB
 
 
@@ -137,8 +139,8 @@ def _search_lanes(
 
 @entry_kernel
 def _grow_trees(
-    table, all_nodes, draw, waiting, cuts, rows, few, samples, targets, is_left, drawn, screen,
-    lanes, sums, weights, y, seeds, limits, n_few, first_node,
+    table, all_nodes, draw, waiting, cuts, rows, few, samples, targets, is_left, drawn, exchange,
+    screen, lanes, sums, weights, y, seeds, limits, n_few, first_node,
 ):  # fmt: skip
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
     farthest = 0.0
@@ -156,15 +158,15 @@ def _grow_trees(
         begin_tree(rows, table, samples, n, is_left)
         n_nodes = _grow(
             table, from_node(all_nodes, first_node[t]), draw, waiting, cuts, rows, few, samples,
-            targets, is_left, drawn, screen, lanes, sums, n, farthest, limits, n_few,
+            targets, is_left, drawn, exchange, screen, lanes, sums, n, farthest, limits, n_few,
         )  # fmt: skip
         first_node[t + 1] = first_node[t] + n_nodes
 
 
 @inline_kernel
 def _grow(
-    table, nodes, draw, waiting, cuts, rows, few, samples, targets, is_left, drawn, screen, lanes,
-    sums, n_rows, farthest, limits, n_few,
+    table, nodes, draw, waiting, cuts, rows, few, samples, targets, is_left, drawn, exchange,
+    screen, lanes, sums, n_rows, farthest, limits, n_few,
 ):  # fmt: skip
     """Grow one tree; return how many nodes it has."""
     add_up_node(samples, targets, 0, n_rows, sums[0])
@@ -187,8 +189,8 @@ def _grow(
                 rows, few, table, features, samples, start, n, depth, targets, total / weight
             ):
                 n_nodes = grow_few(
-                    few, table, nodes, draw, drawn, waiting, sums, cuts, samples, height + 1,
-                    n_nodes, total_weight, farthest, limits,
+                    few, table, nodes, draw, drawn, exchange, waiting, sums, cuts, samples,
+                    height + 1, n_nodes, total_weight, farthest, limits,
                 )  # fmt: skip
                 continue
         this = n_nodes
@@ -214,8 +216,9 @@ def _grow(
         for i in range(n):
             samples[start + i] = row_at(entries, i)
         column = table.columns[cut.feature]
-        mark_left(rows, table, column, cut.left_code, start, n, depth, is_left)
-        middle = exchange_samples(samples, start, end, is_left)
+        n_left = mark_left(rows, table, column, cut.left_code, start, n, depth, is_left)
+        exchange_samples(samples, start, end, n_left, is_left, exchange)
+        middle = start + n_left
         left, right, left_weight = add_up_children(
             samples, targets, start, middle, end, sums[height], sums[height + 1], sums[height]
         )
@@ -255,13 +258,15 @@ class QuickMeans(Quick):
             np.empty(2 * n_rows),
             np.empty(n_rows, np.uint8),
             Drawn.create(n_features),
+            Exchange.create(n_rows),
             Screen.create(n_rows),
             Lanes.create(),
             np.empty((n_rows + 2, 3)),
         )
 
     def _grow(self, weights, seeds, first_node):
+        limits = self._plan.limits
         _grow_trees(
-            self._table, self._nodes, *self._scratch, weights, self._y, seeds, self._plan.limits,
-            rows_of_few(self._plan.limits.max_features, len(self._table.columns)), first_node,
+            self._table, self._nodes, *self._scratch, weights, self._y, seeds, limits,
+            rows_of_few(limits.max_features, len(self._table.columns), _SOME), first_node,
         )  # fmt: skip

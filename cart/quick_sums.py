@@ -19,7 +19,16 @@ from cart.draw import (
     next_feature,
     restart,
 )
-from cart.few import Few, number_rows, rank_codes, read_code, restore_rows, rows_of_few, write_code
+from cart.few import (
+    FEW,
+    Few,
+    number_rows,
+    rank_codes,
+    read_code,
+    restore_rows,
+    rows_of_few,
+    write_code,
+)
 from cart.few_means import grow_few
 from cart.floats import WHOLE_MAX
 from cart.jit import entry_kernel, inline_kernel
@@ -27,6 +36,7 @@ from cart.mean_node import (
     SQUARES,
     TOTAL,
     Drawn,
+    Exchange,
     add_up_children,
     add_up_node,
     decrease_of,
@@ -53,6 +63,7 @@ from cart.vectors import lowest_bit
 CODES_MAX = 2**12  # of a column
 NEAR = 16384  # nodes of so many rows take a near copy along, for the caches to hold
 _NEAR_SHARE = 1 / 24  # of the columns that a node must look at for near copies to pay
+_SOME = FEW // 4  # rows that are few where nodes look at some of the features: ranking costs
 _COPY_MAX = 2**27  # values of a table, of which every thread has a copy in 16 bits
 _PER_WORD = 6  # bits that number those of a word
 _IN_WORD = (1 << _PER_WORD) - 1
@@ -299,7 +310,7 @@ def _may_be_equal(few, table, column, n):
 
 @entry_kernel
 def _grow_trees(
-    table, all_nodes, draw, waiting, cuts, far, near, bench, few, drawn, sums, weights, y,
+    table, all_nodes, draw, waiting, cuts, far, near, bench, few, drawn, exchange, sums, weights, y,
     seeds, limits, n_few, first_node,
 ):  # fmt: skip
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
@@ -315,7 +326,7 @@ def _grow_trees(
             n += weights[t, row] > 0.0
         nodes = from_node(all_nodes, first_node[t])
         n_nodes = _grow(
-            table, nodes, draw, waiting, cuts, far, near, bench, few, drawn, sums, n,
+            table, nodes, draw, waiting, cuts, far, near, bench, few, drawn, exchange, sums, n,
             farthest, limits, n_few,
         )  # fmt: skip
         first_node[t + 1] = first_node[t] + n_nodes
@@ -323,8 +334,8 @@ def _grow_trees(
 
 @inline_kernel
 def _grow(
-    table, nodes, draw, waiting, cuts, far, near, bench, few, drawn, sums, n_rows, farthest,
-    limits, n_few,
+    table, nodes, draw, waiting, cuts, far, near, bench, few, drawn, exchange, sums, n_rows,
+    farthest, limits, n_few,
 ):  # fmt: skip
     """Grow one tree; return how many nodes it has."""
     add_up_node(far.rows, far.targets, 0, n_rows, sums[0])
@@ -351,8 +362,8 @@ def _grow(
             features = draw.features[n_constant:]
             if _hand_to_few(rows, few, table, features, start, n, total / weight):
                 n_nodes = grow_few(
-                    few, table, nodes, draw, drawn, waiting, sums, cuts, rows.rows, height + 1,
-                    n_nodes, total_weight, farthest, limits,
+                    few, table, nodes, draw, drawn, exchange, waiting, sums, cuts, rows.rows,
+                    height + 1, n_nodes, total_weight, farthest, limits,
                 )  # fmt: skip
                 continue
         this = n_nodes
@@ -429,11 +440,13 @@ class QuickSums(Quick):
             Bench.create(n_rows, _n_codes(self._table)),
             Few.create(n_rows, n_columns, n_features),
             Drawn.create(n_features),
+            Exchange.create(FEW),
             np.empty((n_rows + 2, 3)),
         )
 
     def _grow(self, weights, seeds, first_node):
+        limits = self._plan.limits
         _grow_trees(
-            self._table, self._nodes, *self._scratch, weights, self._y, seeds, self._plan.limits,
-            rows_of_few(self._plan.limits.max_features, len(self._table.columns)), first_node,
+            self._table, self._nodes, *self._scratch, weights, self._y, seeds, limits,
+            rows_of_few(limits.max_features, len(self._table.columns), _SOME), first_node,
         )  # fmt: skip

@@ -16,6 +16,7 @@ from cart.few import (
     rank_at,
     rank_codes,
     write_code,
+    write_word,
 )
 from cart.jit import entry_kernel
 from cart.mean_cuts import N_LANES, Lanes, choose_mean_cut
@@ -158,6 +159,20 @@ def order_rows(few, samples, start, n, n_all, targets, mean, ranks):
 
 
 @entry_kernel
+def order_ranked_rows(few, samples, start, n, n_all, targets, mean, ranks):
+    """The same, each column's codes written in their order, as lists have them."""
+    if not number_rows(few, samples, 0, n_all, targets, mean):
+        return False
+    for column in range(ranks.shape[0]):
+        for code in range(n_all):
+            for i in range(n_all):
+                if ranks[column, i] == code:
+                    write_word(few, i, column, code, code)
+    order_few(few, samples, start, n)
+    return True
+
+
+@entry_kernel
 def read_few(few, n, ranks, numbers):
     for column in range(ranks.shape[0]):
         for i in range(n):
@@ -179,7 +194,10 @@ def test_few_rows_are_ordered_and_their_cuts_judged(seed, n_all, n_columns, data
     codes = rng.integers(0, rng.choice([3, n_all, 2**31]), (n_columns, n_all))
     ranks = (codes[:, :, None] > codes[:, None]).sum(axis=2)
     mean = np.average(y, weights=weight)
-    assert order_rows(few, samples, start, n, n_all, targets.ravel(), mean, codes)
+    if data.draw(st.booleans()):
+        assert order_rows(few, samples, start, n, n_all, targets.ravel(), mean, codes)
+    else:
+        assert order_ranked_rows(few, samples, start, n, n_all, targets.ravel(), mean, ranks)
     np.testing.assert_array_equal(np.sort(rows)[samples], rows)
     found = np.empty((2, n_columns, n), np.int64)
     read_few(few, n, *found)

@@ -1,0 +1,46 @@
+"""The division of a node's samples, against scikit-learn's exchange from both ends."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cart.jit import entry_kernel
+from cart.mean_node import Exchange, exchange_samples
+
+
+@entry_kernel
+def exchange_rows(samples, start, end, n_left, is_left, exchange):
+    exchange_samples(samples, start, end, n_left, is_left, exchange)
+
+
+def exchanged(samples, is_left):
+    """Reference: `DensePartitioner.partition_samples_final` in `_partitioner.pyx`."""
+    samples, start, end = samples.copy(), 0, len(samples)
+    while start < end:
+        if is_left[samples[start]]:
+            start += 1
+        else:
+            end -= 1
+            samples[start], samples[end] = samples[end], samples[start]
+    return samples
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(2, 70),
+    before=st.integers(0, 3),
+    behind=st.integers(0, 3),
+    share=st.floats(0.0, 1.0),
+)
+def test_samples_are_exchanged_as_scikit_learn_does(seed, n, before, behind, share):
+    rng = np.random.default_rng(seed)
+    samples = rng.permutation(100)[: before + n + behind].astype(np.uint32)
+    is_left = (rng.random(100) < share).astype(np.uint8)
+    mine = slice(before, before + n)
+    is_left[samples[mine][:2]] = rng.permutation(2)  # neither side is empty
+    expected = samples.copy()
+    expected[mine] = exchanged(samples[mine], is_left)
+    n_left = int(is_left[samples[mine]].sum())
+    exchange_rows(samples, before, before + n, n_left, is_left, Exchange.create(n))
+    np.testing.assert_array_equal(samples, expected)
