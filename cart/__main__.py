@@ -8,39 +8,43 @@ fit and predict dense tables without compiling.
 from time import perf_counter
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.packed import pack
 from cart.stream import first_draws
 from cart.traverse import sum_of_values
 
-N_ROWS = (30, 2**16 + 1)  # for codes of 16 bits, and of 32
+FEW, MANY = 30, 2**16 + 1  # distinct values, whose codes have 16 bits, and 32
 N_FEATURES = 9  # of which one is few
-MODELS = {
-    "Gini": DecisionTreeClassifier(max_depth=2),
-    "entropy": DecisionTreeClassifier(criterion="entropy", max_depth=2),
-    "squared error of whole numbers": DecisionTreeRegressor(max_depth=2),
-    "squared error": DecisionTreeRegressor(max_depth=2),
-    "squared error, few features a split": DecisionTreeRegressor(max_features=1, max_depth=2),
-}
+BINS = {"max_bins": 255}
+KINDS = {"Gini": {}, "entropy": {"criterion": "entropy"}}
+# What is fitted: its name, the model, to how many rows, and whether its targets are whole numbers.
+CASES = (
+    *((name, DecisionTreeClassifier(**kind), FEW, True) for name, kind in KINDS.items()),
+    *((f"{name}, many values", DecisionTreeClassifier(**kind), MANY, True)
+      for name, kind in KINDS.items()),
+    *((f"{name}, bins", DecisionTreeClassifier(**kind, **BINS), FEW, True)
+      for name, kind in KINDS.items()),
+    ("squared error", DecisionTreeRegressor(), FEW, False),
+    ("squared error, whole numbers", DecisionTreeRegressor(), FEW, True),
+    ("squared error, few features a split", DecisionTreeRegressor(max_features=1), FEW, False),
+    ("squared error, bins", DecisionTreeRegressor(**BINS), FEW, False),
+)  # fmt: skip
 
 
 def main():
     """Fit every model once, and predict."""
     begin = perf_counter()
     rng = np.random.default_rng(0)
-    for n_rows in N_ROWS:
+    first_draws([0], 2)
+    for name, model, n_rows, is_whole in CASES:
+        start = perf_counter()
         X = np.argsort(rng.random((n_rows, N_FEATURES)), axis=0).astype(np.float32)
         y = rng.integers(0, 2, n_rows)
-        first_draws(y[:1], 2)
-        for name, model in MODELS.items():
-            start = perf_counter()
-            is_whole = is_classifier(model) or "whole" in name
-            tree = model.fit(X, y if is_whole else y + 0.5).tree_
-            tree.apply(X)
-            sum_of_values(pack([tree], X.dtype), X)
-            print(f"{name}, {n_rows:,} rows: {perf_counter() - start:.1f} s", flush=True)
+        tree = model.set_params(max_depth=2).fit(X, y if is_whole else y + 0.5).tree_
+        tree.apply(X)
+        sum_of_values(pack([tree], X.dtype), X)
+        print(f"{name}: {perf_counter() - start:.1f} s", flush=True)
     print(f"ready after {perf_counter() - begin:.1f} s")
 
 

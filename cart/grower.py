@@ -7,6 +7,7 @@ from cart.prune import prune
 from cart.quick_classes import QuickClasses
 from cart.quick_means import QuickMeans
 from cart.quick_sums import QuickSums
+from cart.table import Table
 from cart.target import make_records
 from cart.tree import Tree
 
@@ -66,14 +67,16 @@ class Grower:
         stacked = np.empty((len(weights), len(self._codes)))
         for i, weight in enumerate(weights):
             stacked[i] = weight
-        attempts = (fast.grow(stacked, seeds) for fast in self._fast)
+        is_whole = all(np.asarray(weight).dtype.kind in "biu" for weight in weights)
+        is_whole = is_whole or bool((stacked == np.rint(stacked)).all())
+        attempts = (fast.grow(stacked, seeds, is_whole) for fast in self._fast)
         return next((grown for grown in attempts if grown is not None), None)
 
     def _grow_in_general(self, weight, seed):
         if self._workspace is None:
             n_rows = len(self._codes)
-            is_narrow = getattr(self._table.codes, "dtype", None) == np.uint16
-            self._wide = self._table.wide() if is_narrow else self._table  # compiled for one kind
+            is_plain = isinstance(self._table, Table)
+            self._wide = self._table.wide() if is_plain else self._table  # compiled for one kind
             self._workspace = create_workspace(self._plan, n_rows, n_rows, self._wide)
         records = make_records(self._codes, weight)
         return grow_tree(self._wide, records, self._plan, seed, self._workspace)

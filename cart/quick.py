@@ -167,7 +167,7 @@ class Quick(ABC):
             and limits.max_leaf_nodes < 0
             and not limits.is_monotonic
             and plan.min_weight_fraction_leaf == 0.0
-            and (table.codes.dtype == np.uint16 or table.codes.max() != MISSING)
+            and (table.codes.dtype != np.uint32 or table.codes.max() != MISSING)
         )
 
     @property
@@ -175,20 +175,22 @@ class Quick(ABC):
         """How many trees are worth to be grown at once."""
         return max(1, _ROWS_AT_ONCE // len(self._y))
 
-    def grow(self, weights, seeds):
+    def grow(self, weights, seeds, is_whole):
         """Grow trees.
 
         Parameters
         ----------
         weights : ndarray of shape (n_trees, n_rows), float64
         seeds : sequence of int
+        is_whole : bool
+            Are the weights whole numbers?
 
         Returns
         -------
         list of cart.nodes.Nodes or cart.compact.Compact, or None
             None if the weights are none that it can deal with.
         """
-        if not self._accepts(weights):
+        if not self._accepts(weights, is_whole):
             return None
         if self._capacity < len(weights):
             self._capacity = len(weights)
@@ -205,18 +207,18 @@ class Quick(ABC):
         self._grow(weights, np.asarray(seeds, np.int64), first_node)
         nodes = [array[: first_node[-1]] for array in self._nodes]
         if len(weights) == 1:
-            return [take_up(Nodes._make(nodes), self._what_follows(weights))]
+            return [take_up(Nodes._make(nodes), self._what_follows(weights, is_whole))]
         nodes = [array.copy() for array in nodes]
         parts = starmap(slice, pairwise(first_node.tolist()))
         return [Nodes._make([array[part] for array in nodes]) for part in parts]
 
-    def _accepts(self, weights):
+    def _accepts(self, weights, is_whole):
         return True
 
-    def _what_follows(self, weights):
+    def _what_follows(self, weights, is_whole):
         """What is known to follow in the nodes of trees with these weights, see `cart.compact`."""
-        is_whole = (weights == np.rint(weights)).all() and weights.sum() < WHOLE_MAX
-        return DEPTH_FIRST | WEIGHTS if is_whole else DEPTH_FIRST
+        is_exact = is_whole and weights.sum() < WHOLE_MAX
+        return DEPTH_FIRST | WEIGHTS if is_exact else DEPTH_FIRST
 
     @abstractmethod
     def _create_scratch(self):

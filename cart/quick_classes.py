@@ -281,17 +281,17 @@ class QuickClasses(Quick):
     def fits(cls, table, plan):
         return super().fits(table, plan) and plan.n_values <= _CLASSES_MAX
 
-    def _accepts(self, weights):
+    def _accepts(self, weights, is_whole):
         """Are the weights whole numbers that fit into words? Lays them out."""
         top = int(weights.sum(axis=1).max())
-        if top > _WEIGHT_MAX or (weights != np.floor(weights)).any():
+        if top > _WEIGHT_MAX or not is_whole:
             return False
         if isinstance(self._criterion, EntropyCuts) and len(self._criterion.table) <= top:
             self._criterion = EntropyCuts.create(top)
         self._layout = Layout.of(len(self._y), self._plan.n_values, weights.max())
         return self._layout is not None
 
-    def _what_follows(self, weights):
+    def _what_follows(self, weights, is_whole):
         follows = DEPTH_FIRST | WHOLE_COUNTS
         return follows | GINI if isinstance(self._criterion, GiniCuts) else follows
 

@@ -74,7 +74,7 @@ class Rows(NamedTuple):
     """Some rows: those of a node side by side, and what their numbers point to."""
 
     rows: np.ndarray  # (n,) uint32, ascending in a node
-    codes: np.ndarray  # (n_columns, n) uint16
+    codes: np.ndarray  # (n_columns, n) uint8 or uint16
     targets: np.ndarray  # (2 n,) float64: weight and y
 
     @classmethod
@@ -420,23 +420,26 @@ class QuickSums(Quick):
             and _n_codes(table) <= CODES_MAX
         )
 
-    def _accepts(self, weights):
+    def _accepts(self, weights, is_whole):
         heaviest = weights.sum(axis=1).max()
         if max(self._farthest, heaviest, 1.0 / heaviest) > _LARGEST:
             return False
         if self._plan.is_binned:
             return True
         is_exact = heaviest * self._farthest**2 < WHOLE_MAX
-        return is_exact and self._is_whole and bool(np.all(weights == np.rint(weights)))
+        return is_exact and self._is_whole and is_whole
 
     def _create_scratch(self):
-        n_columns, n_rows = self._table.codes.shape
+        codes = self._table.codes
+        if codes.dtype == np.uint32:  # kernels are compiled for narrow ones
+            codes = codes.astype(np.uint16)
+        n_columns, n_rows = codes.shape
         n_features = len(self._table.columns)
         looks_at_many = self._plan.limits.max_features >= _NEAR_SHARE * n_columns
         is_worth = looks_at_many and n_rows > NEAR
         return (
-            Rows.create(self._table.codes.astype(np.uint16, copy=False)),
-            Rows.create(np.empty((n_columns, NEAR if is_worth else 0), np.uint16)),
+            Rows.create(codes),
+            Rows.create(np.empty((n_columns, NEAR if is_worth else 0), codes.dtype)),
             Bench.create(n_rows, _n_codes(self._table)),
             Few.create(n_rows, n_columns, n_features),
             Drawn.create(n_features),

@@ -15,9 +15,6 @@ from cart.threads import in_parts
 # Values that are ranked at once: fewer are not worth a thread, more do not stay in the caches.
 _BLOCK = 1 << 17
 
-# Codes of a column that 16 bits can tell apart.
-_NARROW_MAX = 1 << 16
-
 # scikit-learn takes two neighbouring values of a feature for one if they differ by no more.
 FEATURE_THRESHOLD = np.float32(1e-7)
 
@@ -170,12 +167,14 @@ class Table(NamedTuple):
         """The same table without one feature, or without several."""
         return self._replace(columns=np.delete(self.columns, features))
 
-    def narrow(self):
-        """The same table with codes of 16 bits where these are enough and no value is missing: the
-        caches hold twice as many."""
-        if np.diff(self.level_start).max() > _NARROW_MAX or self.codes.max() == MISSING:
+    def narrow(self, dtypes=(np.uint16,)):
+        """The same table with codes of the first of these types that is enough for them, if one is
+        and no value is missing: of fewer bytes the caches hold more."""
+        if self.codes.max() == MISSING:
             return self
-        return self._replace(codes=self.codes.astype(np.uint16))
+        n_codes = np.diff(self.level_start).max()
+        enough = (dtype for dtype in dtypes if n_codes <= np.iinfo(dtype).max + 1)
+        return self._replace(codes=self.codes.astype(next(enough, np.uint32), copy=False))
 
     def wide(self):
         """The same table with codes of 32 bits."""

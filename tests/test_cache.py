@@ -75,12 +75,15 @@ from forest import RandomForestClassifier, RandomForestRegressor
 for table in (np.float32, np.float64):
     X, y = load_iris(return_X_y=True)
     for criterion in ("gini", "entropy"):
-        model = RandomForestClassifier(3, criterion=criterion, oob_score=True)
-        model.fit(X.astype(table), y).predict(X.astype(table))
+        for max_bins in (None, 255):
+            model = RandomForestClassifier(
+                3, criterion=criterion, oob_score=True, max_bins=max_bins
+            )
+            model.fit(X.astype(table), y).predict(X.astype(table))
     X, y = load_diabetes(return_X_y=True)
     for max_features in (1.0, 0.3, 1):
-        for target in (y, y / 7.0):
-            model = RandomForestRegressor(3, max_features=max_features)
+        for target, max_bins in ((y, None), (y / 7.0, None), (y, 255)):
+            model = RandomForestRegressor(3, max_features=max_features, max_bins=max_bins)
             model.fit(X.astype(table), target).predict(X.astype(table))
     X, y = np.random.default_rng(0).normal(size=(70_000, 2)).astype(table), np.arange(70_000) % 2
     for criterion in ("gini", "entropy"):

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cart
-from cart.bins import bin_table
 from cart.criteria import SquaredError
 from cart.grower import Grower
 from cart.plan import make_plan
 from cart.quick_means import QuickMeans
 from cart.quick_sums import CODES_MAX, NEAR, QuickSums
 from cart.table import encode
+from cart.training import encode_columns
 from tests.agreement.same import assert_same_nodes, paths
 
 seeds = st.integers(0, 2**32 - 1)
@@ -24,9 +24,7 @@ def growers(X, y, **params):
     """The fast path of sums and the general one, on the same table."""
     model = cart.DecisionTreeRegressor(**params)
     plan = make_plan(model, SquaredError, "best", *X.shape, 1, 1)
-    table = encode(X.astype(np.float32))
-    if model.max_bins is not None:
-        table = bin_table(table, model.max_bins)
+    table = encode_columns(model, X.astype(np.float32), "best")
     return paths(table, y[:, None], plan, QuickSums)
 
 
@@ -114,7 +112,7 @@ def test_sums_per_code_are_for_bins_and_whole_numbers(y, weight, n_codes, max_bi
     fast = Grower(encode(X.astype(np.float32)), y[:, None], plan)._fast
     weights = np.full((1, n), weight)
     with np.errstate(over="ignore", invalid="ignore"):  # of the general arithmetic, not of ours
-        able = [type(one) for one in fast if one.grow(weights, [0]) is not None]
+        able = [type(one) for one in fast if one.grow(weights, [0], weight % 1 == 0) is not None]
     assert able[0] is path
 
 

@@ -74,9 +74,9 @@ def test_a_table_is_its_columns_whatever_the_threads(n_jobs, dtype, order, monke
         np.testing.assert_array_equal(BitsTable.encode(X, n_jobs).codes, expected.codes)
 
 
-@pytest.mark.parametrize("n_levels", [1, 2**16, 2**16 + 1])
+@pytest.mark.parametrize("n_levels", [1, 2**8, 2**8 + 1, 2**16, 2**16 + 1])
 def test_codes_are_as_wide_as_they_must_be(n_levels):
-    """They stay the same codes, and a forest takes those of 16 bits where these are enough."""
+    """They stay the same codes, and a tree takes those of 16 bits where these are enough."""
     X = np.random.default_rng(0).permutation(np.arange(70_000) % n_levels)[:, None]
     table = encode(X.astype(np.float32))
     narrow = table.narrow()
@@ -86,11 +86,16 @@ def test_codes_are_as_wide_as_they_must_be(n_levels):
     np.testing.assert_array_equal(narrow.codes[0], X[:, 0])
     assert narrow.wide().codes.dtype == np.uint32
     np.testing.assert_array_equal(narrow.wide().codes, table.codes)
-    grown = DecisionTreeClassifier(max_depth=1)
-    assert encode_columns(grown, X.astype(np.float32), "best").codes.dtype == narrow.codes.dtype
+    grown = encode_columns(DecisionTreeClassifier(), X.astype(np.float32), "best")
+    assert grown.codes.dtype == narrow.codes.dtype
+    of_a_byte = table.narrow((np.uint8, np.uint16)).codes
+    assert of_a_byte.dtype == (np.uint8 if n_levels <= 2**8 else narrow.codes.dtype)
+    np.testing.assert_array_equal(of_a_byte, table.codes)
+    bins = encode_columns(DecisionTreeClassifier(max_bins=255), X.astype(np.float32), "best")
+    assert bins.codes.dtype == np.uint8
 
 
-def test_codes_of_16_bits_know_no_missing_values():
+def test_narrow_codes_know_no_missing_values():
     X = np.array([[0.0, 1.0], [1.0, np.nan]], np.float32)
     assert encode(X).narrow().codes.dtype == np.uint32
 
