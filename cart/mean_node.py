@@ -9,7 +9,7 @@ from cart.mean_score import WEIGHT, weight_at, y_at
 from cart.quick import may_be_split, push, write_leaf
 
 TOTAL, SQUARES = 1, 2  # of a node that waits, beside its WEIGHT
-_FEW = 12  # samples that are exchanged one by one
+_ONE_BY_ONE = 12  # of fewer samples it is faster to exchange one after another
 
 
 class Drawn(NamedTuple):
@@ -44,8 +44,8 @@ def exchange_samples(samples, start, end, n_left, is_left, exchange):
     it: those that come replace those that leave, in turn; the others on the right move one place to
     the left, and those that leave get the places that this leaves free, from the end.
     """
-    if end - start < _FEW:
-        _exchange_few(samples, start, end, is_left)
+    if end - start < _ONE_BY_ONE:
+        _exchange_one_by_one(samples, start, end, is_left)
         return
     middle = start + n_left
     leaving, coming = exchange.leaving, exchange.coming
@@ -73,7 +73,7 @@ def exchange_samples(samples, start, end, n_left, is_left, exchange):
 
 
 @inline_kernel
-def _exchange_few(samples, start, end, is_left):
+def _exchange_one_by_one(samples, start, end, is_left):
     while start < end:
         row = samples[start]
         if is_left[row]:

@@ -244,10 +244,8 @@ class QuickMeans(Quick):
 
     criteria = (SquaredError,)
 
-    def __init__(self, table, codes, plan):
-        super().__init__(table.wide(), codes, plan)  # compiled for one kind
-
     def _create_scratch(self):
+        self._table = self._table.wide()  # compiled for one kind
         n_rows, n_features = len(self._y), len(self._table.columns)
         looks_at_many = self._plan.limits.max_features >= _LISTS_SHARE * n_features
         kind = Lists if looks_at_many and self._table.codes.size <= _LISTS_MAX else Sorter

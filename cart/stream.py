@@ -25,15 +25,8 @@ def first_draws(seeds, high):
     ndarray of shape (n_seeds,), int64
     """
     seeds = np.array(seeds, np.int64)
-    drawn = np.empty_like(seeds)
-    _draw(
-        seeds,
-        high,
-        1,
-        np.empty((2, _LENGTH), np.uint32),
-        drawn,
-        np.empty((len(seeds), 0), np.int64),
-    )
+    drawn, no_counts = np.empty_like(seeds), np.empty((len(seeds), 0), np.int64)
+    _draw(seeds, high, 1, np.empty((2, _LENGTH), np.uint32), drawn, no_counts)
     return drawn
 
 
@@ -112,7 +105,10 @@ def _mask_of(last):
 
 @entry_kernel
 def _draw(seeds, high, n_draws, scratch, drawn, counts):
-    """Draw from each stream: `drawn` gets the last number, `counts` all if it has room for them."""
+    """Draw from each stream: `drawn` gets the last number, `counts` all if it has room for them.
+
+    `scratch` has room for two states.
+    """
     state, words = scratch[0], scratch[1]
     last = np.uint64(high - 1)
     mask = _mask_of(last)

@@ -156,7 +156,7 @@ class Table(NamedTuple):
     `columns`, and nothing is copied or sorted again.
     """
 
-    codes: np.ndarray  # (n_columns, n_samples) uint32: rank among the values, or MISSING; or uint16
+    codes: np.ndarray  # (n_columns, n_samples) ranks, or MISSING: uint32, or what `narrow` makes
     levels: Levels  # (n_levels,): distinct values ascending, column after column
     tops: Levels  # `levels` again; of bins (see cart.bins) the largest values, not the smallest
     level_start: np.ndarray  # (n_columns + 1,) int64: column c owns levels[start[c]:start[c + 1]]
@@ -167,14 +167,13 @@ class Table(NamedTuple):
         """The same table without one feature, or without several."""
         return self._replace(columns=np.delete(self.columns, features))
 
-    def narrow(self, dtypes=(np.uint16,)):
-        """The same table with codes of the first of these types that is enough for them, if one is
-        and no value is missing: of fewer bytes the caches hold more."""
-        if self.codes.max() == MISSING:
-            return self
+    def narrow(self, dtype=np.uint16):
+        """The same table with codes of that type, of which the caches hold more, where it is enough
+        for them and no value is missing."""
         n_codes = np.diff(self.level_start).max()
-        enough = (dtype for dtype in dtypes if n_codes <= np.iinfo(dtype).max + 1)
-        return self._replace(codes=self.codes.astype(next(enough, np.uint32), copy=False))
+        if n_codes > np.iinfo(dtype).max + 1 or self.codes.max() == MISSING:
+            return self
+        return self._replace(codes=self.codes.astype(dtype))
 
     def wide(self):
         """The same table with codes of 32 bits."""

@@ -19,9 +19,6 @@ from cart.precision import (
 from cart.subsets import CategoricalTable
 from cart.table import Table, encode
 
-# Kernels are compiled for each: ranks have two bytes even where one would do.
-_WIDTHS, _WIDTHS_OF_BINS = (np.uint16,), (np.uint8, np.uint16)
-
 
 @contextmanager
 def restored_on_failure(estimator):
@@ -228,8 +225,10 @@ def _finish(estimator, table):
     """The table, just encoded, with as many codes as the estimator allows, in few bytes."""
     max_bins = getattr(estimator, "max_bins", None)  # scikit-learn's have none
     table = table if max_bins is None else bin_table(table, max_bins)
-    dtypes = _WIDTHS if max_bins is None else _WIDTHS_OF_BINS
-    return table.narrow(dtypes) if isinstance(table, Table) else table
+    if not isinstance(table, Table):
+        return table
+    # Kernels are compiled for each type: ranks have two bytes even where one would do.
+    return table.narrow() if max_bins is None else table.narrow(np.uint8)
 
 
 def _refuse_impossible_bins(estimator, X, splitter):
