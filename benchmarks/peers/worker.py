@@ -13,6 +13,7 @@ import models
 import numpy as np
 
 N_ROWS_TO_WARM = 2_000
+N_VALUES_TO_WARM = 70_000  # more than 16 bits can tell apart
 N_TREES_TO_WARM = 2
 AT_LEAST = 0.5  # seconds of a measurement
 MOST_RUNS = 30
@@ -88,9 +89,11 @@ def measure(library, task, params, n_jobs, data, keep_trees=0):
 
 def _warm(model, task, X, y):
     """Compile and start what is compiled and started once: not a part of any measurement."""
-    rows = np.random.RandomState(0).permutation(len(X))[:N_ROWS_TO_WARM]
+    many = np.random.RandomState(0).permutation(len(X))[:N_VALUES_TO_WARM]
+    rows = many[:N_ROWS_TO_WARM]
     if task == "classification":  # of every class one
         rows = np.union1d(rows, np.unique(y, return_index=True)[1])
+    model.fit(X[many, :1], y[many])  # kernels may be others for so many values
     model.fit(X[rows], y[rows]).predict(X[rows])
     if hasattr(model, "predict_proba"):
         model.predict_proba(X[:1])
