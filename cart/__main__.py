@@ -17,14 +17,12 @@ from cart.traverse import sum_of_values
 FEW, MANY = 30, 2**16 + 1  # distinct values, whose codes have 16 bits, and 32
 N_FEATURES = 9  # of which one is few
 BINS = {"max_bins": 255}
-KINDS = {"Gini": {}, "entropy": {"criterion": "entropy"}}
 # What is fitted: its name, the model, to how many rows, and whether its targets are whole numbers.
 CASES = (
-    *((name, DecisionTreeClassifier(**kind), FEW, True) for name, kind in KINDS.items()),
-    *((f"{name}, many values", DecisionTreeClassifier(**kind), MANY, True)
-      for name, kind in KINDS.items()),
-    *((f"{name}, bins", DecisionTreeClassifier(**kind, **BINS), FEW, True)
-      for name, kind in KINDS.items()),
+    *((f"{name}{what}", DecisionTreeClassifier(criterion=criterion, **params), n_rows, True)
+      for name, criterion in (("Gini", "gini"), ("entropy", "entropy"))
+      for what, params, n_rows in (
+          ("", {}, FEW), (", many values", {}, MANY), (", bins", BINS, FEW))),
     ("squared error", DecisionTreeRegressor(), FEW, False),
     ("squared error, whole numbers", DecisionTreeRegressor(), FEW, True),
     ("squared error, few features a split", DecisionTreeRegressor(max_features=1), FEW, False),

@@ -51,6 +51,7 @@ def counts_below(seeds, high, n_draws):
 
 @inline_kernel
 def _begin(state, seed):
+    """Fill the state."""
     word = np.uint32(seed)
     for i in range(_LENGTH):
         state[i] = word

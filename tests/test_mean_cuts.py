@@ -147,27 +147,17 @@ def test_screening_is_certain_of_the_best_mean_cut_only(seed, n, n_levels, step,
 
 
 @entry_kernel
-def order_rows(few, samples, start, n, n_all, targets, mean, ranks):
+def order_rows(few, samples, start, n, n_all, targets, mean, codes, are_ranks):
     if not number_rows(few, samples, 0, n_all, targets, mean):
         return False
-    for column in range(ranks.shape[0]):
+    for column in range(codes.shape[0]):
         for i in range(n_all):
-            write_code(few, i, column, ranks[column, i])
-    rank_codes(few, n_all)
-    order_few(few, samples, start, n)
-    return True
-
-
-@entry_kernel
-def order_ranked_rows(few, samples, start, n, n_all, targets, mean, ranks):
-    """The same, each column's codes written in their order, as lists have them."""
-    if not number_rows(few, samples, 0, n_all, targets, mean):
-        return False
-    for column in range(ranks.shape[0]):
-        for code in range(n_all):
-            for i in range(n_all):
-                if ranks[column, i] == code:
-                    write_word(few, i, column, code, code)
+            if are_ranks:
+                write_word(few, i, column, codes[column, i], codes[column, i])
+            else:
+                write_code(few, i, column, codes[column, i])
+    if not are_ranks:
+        rank_codes(few, n_all)
     order_few(few, samples, start, n)
     return True
 
@@ -194,10 +184,9 @@ def test_few_rows_are_ordered_and_their_cuts_judged(seed, n_all, n_columns, data
     codes = rng.integers(0, rng.choice([3, n_all, 2**31]), (n_columns, n_all))
     ranks = (codes[:, :, None] > codes[:, None]).sum(axis=2)
     mean = np.average(y, weights=weight)
-    if data.draw(st.booleans()):
-        assert order_rows(few, samples, start, n, n_all, targets.ravel(), mean, codes)
-    else:
-        assert order_ranked_rows(few, samples, start, n, n_all, targets.ravel(), mean, ranks)
+    are_ranks = data.draw(st.booleans())  # as lists have them
+    given = ranks if are_ranks else codes
+    assert order_rows(few, samples, start, n, n_all, targets.ravel(), mean, given, are_ranks)
     np.testing.assert_array_equal(np.sort(rows)[samples], rows)
     found = np.empty((2, n_columns, n), np.int64)
     read_few(few, n, *found)
@@ -251,7 +240,7 @@ def test_the_best_cut_of_few_rows_to_the_bit(seed, n, n_columns, n_levels, first
     few, columns = Few.create(n, n_columns, n_columns), rng.permutation(n_columns)
     columns = columns[ranks[columns].max(axis=1) > 0]  # others are not searched
     assume(len(columns) > 0 and (y != y[0]).any() and n >= 2 * (first + 1))
-    assert order_rows(few, samples, 0, n, n, targets, totals[1] / totals[0], ranks)
+    assert order_rows(few, samples, 0, n, n, targets, totals[1] / totals[0], ranks, False)
     found = choose_few(few, columns, n, first, *totals, np.abs(y).max())
     best = -np.inf, -1, -1
     for k, column in enumerate(columns):
@@ -266,12 +255,12 @@ def test_the_best_cut_of_few_rows_to_the_bit(seed, n, n_columns, n_levels, first
 
 def test_weights_and_targets_that_fit_into_no_word_of_a_few_rows():
     samples, targets = np.arange(4, dtype=np.uint32), np.ones(8)
+    ranks = np.zeros((1, 4), np.int64)
     for weight in (0.5, 32.0):
         targets[4] = weight
         few = Few.create(4, 1, 1)
-        assert not order_rows(few, samples, 0, 4, 4, targets, 0.0, np.zeros((1, 4), np.int64))
+        assert not order_rows(few, samples, 0, 4, 4, targets, 0.0, ranks, False)
         np.testing.assert_array_equal(samples, range(4))
-    ranks = np.zeros((1, 4), np.int64)
     for y in (0.0, 1e-120, 1e120):  # deviations from the mean that cannot be squared
         targets = np.column_stack((np.ones(4), [-y, y, -y, y])).ravel()
-        assert not order_rows(few, samples, 0, 4, 4, targets, 0.0, ranks)
+        assert not order_rows(few, samples, 0, 4, 4, targets, 0.0, ranks, False)

@@ -488,8 +488,8 @@ def test_targets_that_differ_by_rounding_only_or_hardly_fit(y):
 def test_large_trees(task, max_features, is_narrow):
     """On near copies of the codes, and on rows that lists, or none, bring along."""
     rng = np.random.default_rng(0)
-    n = NEAR_BYTES[0] // 2 + 4000
-    X = np.argsort(rng.random((n, 30)), axis=0)
+    n = 3 * NEAR_BYTES[0] // 4
+    X = np.argsort(rng.random((n, 24)), axis=0)
     signal = X[:, 0] + X[:, 1] > rng.normal(n, n / 2, n)
     y, path = signal.astype(int), QuickClasses
     if task == "five classes":
