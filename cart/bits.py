@@ -24,17 +24,16 @@ class BitsTable(NamedTuple):
     columns: np.ndarray  # (n_features,) int64: the column of each feature
 
     @classmethod
-    def encode(cls, X, n_jobs=None):
-        """Take the values of X, (n_samples, n_features), float32; nan where one is missing."""
-        codes = np.empty(X.shape[::-1], np.uint32)
+    def encode(cls, columns, n_jobs=None):
+        """Take the values of columns, float32; see `cart.table.encode`."""
+        codes = columns.view(np.uint32)
 
         def fill(first, end):
-            part = codes[first:end]
-            part.view(np.float32)[:] = X[:, first:end].T
-            _fill_codes(part.ravel().view(np.int32), part.ravel())
+            part = codes[first:end].reshape(-1)
+            _fill_codes(part.view(np.int32), part)
 
-        in_parts(fill, X.shape[1], n_jobs, -(-_MIN_VALUES // X.shape[0]))
-        return cls(codes, np.arange(X.shape[1]))
+        in_parts(fill, len(codes), n_jobs, -(-_MIN_VALUES // codes.shape[1]))
+        return cls(codes, np.arange(len(codes)))
 
     def value_of(self, column, code):
         return np.float64(np.int32(bits_of(np.int32(code ^ _SIGN))).view(np.float32))

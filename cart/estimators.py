@@ -18,6 +18,7 @@ from cart.parameters import (
 )
 from cart.plan import make_plan
 from cart.prune import pruning_path
+from cart.table import take_columns
 from cart.training import (
     check_criterion,
     check_sample_weight,
@@ -175,21 +176,24 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
                 self.n_features_in_ = X.shape[1]
             check_criterion(self.criterion, y)
             weight = check_sample_weight(sample_weight, X)
-            self._grow(given, X, y, 1.0 if weight is None else weight)
+            columns = take_columns(X)
+            del X  # where it is a copy in single precision, its memory is free for the table
+            self._grow(given, columns, y, 1.0 if weight is None else weight)
         return self
 
-    def _grow(self, given, X, y, weight):
+    def _grow(self, given, columns, y, weight):
         random_state = check_random_state(self.random_state)
         target = self._encode_target(y)
         criterion = self._criteria[self.criterion]
         plan = make_plan(
-            self, criterion, self.splitter, *X.shape, target.n_outputs, target.n_values
-        )
+            self, criterion, self.splitter, len(y), self.n_features_in_, target.n_outputs,
+            target.n_values,
+        )  # fmt: skip
         if self.class_weight is not None:
             weight = weight * compute_sample_weight(self.class_weight, y)
         require_weight(weight)
         self.max_features_ = plan.limits.max_features
-        table = encode_table(self, given, X, self.splitter)
+        table = encode_table(self, given, columns, self.splitter)
         grower = Grower(table, target.codes, plan)
         (self.tree_,) = grower.grow([weight], [random_state.randint(DRAW_SEED_MAX)])
 

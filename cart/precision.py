@@ -18,8 +18,8 @@ _DATES = "mM"
 _WHOLE_MAX = 2**24
 # Threads that look at shorter columns wait for the interpreter longer than they work.
 _MIN_ROWS = 1 << 16
-# Of which the caches hold all values.
-_ROWS_AT_ONCE = 1 << 11
+# Of rows, so many as the caches hold.
+_VALUES_AT_ONCE = 1 << 15
 # More than this share of a column's distinct values has to merge before it is worth a warning.
 _SHARE = 0.01
 # How many columns a warning names.
@@ -159,10 +159,11 @@ def _surviving_columns(X):
     """Which columns have float32 numbers only? Rows of a table lie together: to look at a few of
     them at a time is faster than to take its columns out."""
     survive = np.full(X.shape[1], X.dtype.kind == "f")
-    for first in range(0, len(X), _ROWS_AT_ONCE):
+    n_rows = max(1, _VALUES_AT_ONCE // X.shape[1])
+    for first in range(0, len(X), n_rows):
         if not survive.any():
             break
-        rows = X[first : first + _ROWS_AT_ONCE]
+        rows = X[first : first + n_rows]
         is_same = rows.astype(np.float32) == rows
         if not is_same.all():  # sooner known than of every column
             survive &= is_same.all(axis=0)

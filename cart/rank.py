@@ -14,6 +14,9 @@ MISSING = np.uint32(0xFFFFFFFF)
 # Of the codes that keys are sorted by, the whole of 32 bits.
 _DIGIT_BITS, _N_DIGITS = 8, 4
 
+# Values of which one tells of most columns that they are not whole numbers.
+_TRIED = 64
+
 
 class Scratch(NamedTuple):
     """What the ranking of columns writes to, one after another."""
@@ -138,6 +141,9 @@ def _take_categories(values, codes, levels, n_categories):
 
 @kernel
 def _rank_values(values, bits, codes, levels, keys, spare, counts):
+    n_levels = _rank_near_whole_numbers(values, codes, levels, keys)
+    if n_levels > 0:
+        return n_levels
     n = 0  # how many are not missing
     for i in range(values.shape[0]):
         codes[i] = MISSING
@@ -151,13 +157,46 @@ def _rank_values(values, bits, codes, levels, keys, spare, counts):
             keys[j] = code << CODE_SHIFT | np.uint64(i)
         if _sort(keys, n, counts, spare) == 1:
             keys, spare = spare, keys
-    n_levels = 0
     for j in range(n):
         i = record_of(keys[j])
         if n_levels == 0 or values[i] != levels[n_levels - 1]:
             levels[n_levels] = values[i]
             n_levels += 1
         codes[i] = n_levels - 1
+    return n_levels
+
+
+@kernel
+def _rank_near_whole_numbers(values, codes, levels, ranks):
+    """Rank whole numbers in a range not longer than they are many: they are their own places in a
+    table, and nothing is sorted. Returns how many are distinct; 0 for other values."""
+    n = values.shape[0]
+    for i in range(min(n, _TRIED)):
+        if values[i] != np.floor(values[i]):  # nan too
+            return 0
+    lowest = np.inf
+    highest = -np.inf
+    is_whole = True
+    for i in range(n):
+        value = np.float64(values[i])
+        is_whole &= value == np.floor(value)
+        lowest = min(lowest, value)
+        highest = max(highest, value)
+    if not (is_whole and highest - lowest < n):
+        return 0
+    n_places = np.int64(highest - lowest) + 1
+    for place in range(n_places):
+        ranks[place] = 0
+    for i in range(n):
+        ranks[np.int64(values[i] - lowest)] = 1
+    n_levels = 0
+    for place in range(n_places):
+        if ranks[place] > 0:
+            ranks[place] = n_levels
+            levels[n_levels] = lowest + place
+            n_levels += 1
+    for i in range(n):
+        codes[i] = ranks[np.int64(values[i] - lowest)]
     return n_levels
 
 

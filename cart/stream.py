@@ -25,7 +25,7 @@ def first_draws(seeds, high):
     ndarray of shape (n_seeds,), int64
     """
     seeds = np.array(seeds, np.int64)
-    drawn, no_counts = np.empty_like(seeds), np.empty((len(seeds), 0), np.int64)
+    drawn, no_counts = np.empty_like(seeds), np.empty((len(seeds), 0), np.int32)
     _draw(seeds, high, 1, np.empty((2, _LENGTH), np.uint32), drawn, no_counts)
     return drawn
 
@@ -41,10 +41,10 @@ def counts_below(seeds, high, n_draws):
 
     Returns
     -------
-    ndarray of shape (n_seeds, high), int64
+    ndarray of shape (n_seeds, high), int32
     """
     seeds = np.array(seeds, np.int64)
-    counts = np.zeros((len(seeds), high), np.int64)
+    counts = np.zeros((len(seeds), high), np.int32)
     _draw(seeds, high, n_draws, np.empty((2, _LENGTH), np.uint32), np.empty_like(seeds), counts)
     return counts
 

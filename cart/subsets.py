@@ -107,17 +107,9 @@ class CategoricalTable(NamedTuple):
     subsets: "Subsets | None" = None  # a thread's own
 
     @classmethod
-    def encode(cls, X, n_categories, n_jobs=None):
-        """Rank the columns of numbers of X.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features), float32 or float64
-        n_categories : ndarray of shape (n_features,), int64
-        n_jobs : int or None
-            joblib's.
-        """
-        return cls(*encode(X, n_categories, n_jobs), n_categories)
+    def encode(cls, columns, n_categories, n_jobs=None):
+        """Rank the columns of numbers; see `cart.table.encode`."""
+        return cls(*encode(columns, n_categories, n_jobs), n_categories)
 
     without = Table.without
     gather = Table.gather

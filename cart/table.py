@@ -15,6 +15,9 @@ from cart.threads import in_parts
 # Values that are ranked at once: fewer are not worth a thread, more do not stay in the caches.
 _BLOCK = 1 << 17
 
+# Rows of which columns are taken at once, at least.
+_LEAST_ROWS = 256
+
 # scikit-learn takes two neighbouring values of a feature for one if they differ by no more.
 FEATURE_THRESHOLD = np.float32(1e-7)
 
@@ -318,14 +321,42 @@ class SparseTable(NamedTuple):
         return False  # to keep it would cost the zeros
 
 
-def encode(X, n_categories=None, n_jobs=None):
-    """Rank the columns of X.
+def take_columns(X, n_jobs=None):
+    """The columns of X, for a table to be made of.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features), float32 or float64, or sparse
-        Finite, or nan where a value is missing (dense only). Distinct doubles never count as one
-        value.
+    X : ndarray of shape (n_samples, n_features), or sparse
+    n_jobs : int or None
+        joblib's.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_samples), a copy; or csc_matrix
+    """
+    if issparse(X):
+        return csc_matrix(X)
+    n_samples, n_columns = X.shape
+    columns = np.empty((n_columns, n_samples), X.dtype)
+    n_rows = max(_LEAST_ROWS, _BLOCK // n_columns)
+
+    def take(first, end):
+        for start in range(first, end, n_rows):  # what is read of their rows is in the caches
+            part = slice(start, min(start + n_rows, end))
+            columns[:, part] = X[part].T
+
+    in_parts(take, n_samples, n_jobs, n_rows)
+    return columns
+
+
+def encode(columns, n_categories=None, n_jobs=None):
+    """Rank the values of columns.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_features, n_samples), float32 or float64, or csc_matrix
+        From `take_columns`. Finite, or nan where a value is missing (dense only). Distinct doubles
+        never count as one value. A dense array is used up: it becomes the levels of the table.
     n_categories : ndarray of shape (n_features,), int64, optional
         Of the columns that hold categories 0, 1, ... (less than 0: missing); 0 for numbers.
     n_jobs : int or None
@@ -335,25 +366,26 @@ def encode(X, n_categories=None, n_jobs=None):
     -------
     Table or SparseTable
     """
-    if issparse(X):
-        return _encode_sparse(csc_matrix(X))
-    n_samples, n_columns = X.shape
+    if issparse(columns):
+        return _encode_sparse(columns)
+    n_columns, n_samples = columns.shape
+    codes = np.empty((n_columns, n_samples), np.uint32)
     if n_categories is None:
         n_categories = np.zeros(n_columns, np.int64)
-    codes = np.empty((n_columns, n_samples), np.uint32)
+        levels = columns
+    else:  # of which there may be more than rows
+        levels = np.empty(columns.size + n_categories.sum(), columns.dtype)
     room = np.concatenate(([0], np.cumsum(n_samples + n_categories)))
-    levels = np.empty(room[-1], X.dtype)
     width = max(1, _BLOCK // n_samples)
     blocks = [slice(first, min(first + width, n_columns)) for first in range(0, n_columns, width)]
     found = [None] * len(blocks)
+    flat = levels.reshape(-1)
 
     def rank_blocks(first, end):
         scratch = Scratch.create(n_samples)
         for b, block in enumerate(blocks[first:end], first):
-            # Out of the long rows first: to turn them at once takes longer.
-            values = np.ascontiguousarray(X[:, block].copy("K").T)
-            mine = levels[room[block.start] : room[block.stop]]
-            start = rank(values, n_categories[block], codes[block], mine, scratch)
+            mine = flat[room[block.start] : room[block.stop]]
+            start = rank(columns[block].copy(), n_categories[block], codes[block], mine, scratch)
             found[b] = np.diff(start), _reaches(mine[: start[-1]], start)
 
     in_parts(rank_blocks, len(blocks), n_jobs)
@@ -362,7 +394,7 @@ def encode(X, n_categories=None, n_jobs=None):
     for block in blocks:  # close the gaps
         first, end = level_start[[block.start, block.stop]]
         begin = room[block.start]
-        levels[first:end] = levels[begin : begin + end - first]
+        flat[first:end] = flat[begin : begin + end - first]
     levels.resize(level_start[-1], refcheck=False)  # in place
     levels = Levels.of(levels)
     return Table(codes, levels, levels, level_start, reaches, np.arange(n_columns))

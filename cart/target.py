@@ -42,11 +42,24 @@ def encode_labels(y):
     codes = np.empty(columns.shape)
     labels = []
     for k in range(columns.shape[1]):
-        labels_k, codes[:, k] = np.unique(columns[:, k], return_inverse=True)
+        labels_k, codes[:, k] = _find_labels(columns[:, k])
         labels.append(labels_k)
     if is_plain and 2 * len(labels[0]) > len(y):  # it warns of that; to ask takes as long as trees
         check_classification_targets(y)
     return Target(codes, labels)
+
+
+def _find_labels(column):
+    """The distinct values of a column, ascending, and the place of each value among them."""
+    if np.can_cast(column.dtype, np.int64):
+        lowest, highest = int(column.min()), int(column.max())
+        if highest - lowest < len(column):  # nothing need be sorted
+            steps = column.astype(np.int64) - lowest
+            is_met = np.zeros(highest - lowest + 1, bool)
+            is_met[steps] = True
+            labels = (np.flatnonzero(is_met) + lowest).astype(column.dtype)
+            return labels, (np.cumsum(is_met) - 1).take(steps)
+    return np.unique(column, return_inverse=True)
 
 
 def encode_known_labels(y, labels):

@@ -17,7 +17,7 @@ from cart.precision import (
     warn_of_merged_values,
 )
 from cart.subsets import CategoricalTable
-from cart.table import Table, encode
+from cart.table import Table, encode, take_columns
 
 
 @contextmanager
@@ -153,8 +153,8 @@ def encode_categories(estimator, X, reset):
     return X
 
 
-def encode_table(estimator, given, X, splitter):
-    """Encode the columns of X and tell what was lost when it was cast to float32.
+def encode_table(estimator, given, columns, splitter):
+    """Encode columns and tell what was lost when they were cast to float32.
 
     Parameters
     ----------
@@ -162,8 +162,8 @@ def encode_table(estimator, given, X, splitter):
         Gets `n_merged_values_`. Its method `fit` calls the caller.
     given : array-like of shape (n_samples, n_features), or sparse
         X as the user gave it.
-    X : ndarray of shape (n_samples, n_features), or sparse
-        From `check_table`.
+    columns : ndarray of shape (n_features, n_samples), or csc_matrix
+        Those of X from `check_table`; used up.
     splitter : {"best", "random"}
 
     Returns
@@ -180,12 +180,13 @@ def encode_table(estimator, given, X, splitter):
     UserWarning
         If columns lose much.
     """
-    table = _encode_values(estimator, X, splitter)
-    if X.dtype == np.float64:
-        estimator.n_merged_values_ = np.zeros(X.shape[1], np.int64)
+    table = _encode_values(estimator, columns, splitter)
+    n_features = estimator.n_features_in_
+    if columns.dtype == np.float64:
+        estimator.n_merged_values_ = np.zeros(n_features, np.int64)
         return _finish(estimator, table)
     estimator.n_merged_values_, n_left = count_merged_values(given, table, _n_jobs_of(estimator))
-    names = getattr(estimator, "feature_names_in_", range(X.shape[1]))
+    names = getattr(estimator, "feature_names_in_", range(n_features))
     warn_of_merged_values(given, estimator.n_merged_values_, n_left, names, stacklevel=5)
     return _finish(estimator, table)
 
@@ -196,24 +197,26 @@ def encode_columns(estimator, X, splitter):
     Parameters
     ----------
     estimator : estimator, ours or scikit-learn's
-    X, splitter : see `encode_table`
+    X : ndarray of shape (n_samples, n_features), or sparse
+    splitter : see `encode_table`
 
     Returns
     -------
     Table, BitsTable, SparseTable or CategoricalTable
     """
-    return _finish(estimator, _encode_values(estimator, X, splitter))
+    columns = take_columns(X, _n_jobs_of(estimator))
+    return _finish(estimator, _encode_values(estimator, columns, splitter))
 
 
-def _encode_values(estimator, X, splitter):
-    """The columns of X with a code for every distinct value."""
-    _refuse_impossible_bins(estimator, X, splitter)
+def _encode_values(estimator, columns, splitter):
+    """The columns, which are used up, with a code for every distinct value."""
+    _refuse_impossible_bins(estimator, columns, splitter)
     n_jobs = _n_jobs_of(estimator)
     if np.any(getattr(estimator, "is_categorical_", False)):
-        return CategoricalTable.encode(X, estimator._category_encoder.n_categories, n_jobs)
-    if splitter == "random" and X.dtype == np.float32 and not issparse(X):
-        return BitsTable.encode(X, n_jobs)
-    return encode(X, n_jobs=n_jobs)
+        return CategoricalTable.encode(columns, estimator._category_encoder.n_categories, n_jobs)
+    if splitter == "random" and columns.dtype == np.float32 and not issparse(columns):
+        return BitsTable.encode(columns, n_jobs)
+    return encode(columns, n_jobs=n_jobs)
 
 
 def _n_jobs_of(estimator):

@@ -108,10 +108,10 @@ class Bootstrap(Draws):
 
     def counts(self, i):
         """How often each row is in bag for tree i; see `Draws.counts`."""
-        return self.counts_of([i])[0]
+        return np.asarray(self.counts_of([i])[0], np.int64)
 
     def counts_of(self, trees):
-        """`counts` of each of some trees."""
+        """`counts` of each of some trees, int32 or int64."""
         if self.is_uniform:
             return counts_below(self.seeds[trees], self.n_samples, self.n_draws)
         return [super(Bootstrap, self).counts(i) for i in trees]

@@ -36,6 +36,7 @@ from cart.parameters import (
 )
 from cart.plan import make_plan
 from cart.precision import precision_of
+from cart.table import take_columns
 from cart.training import (
     check_criterion,
     check_sample_weight,
@@ -53,7 +54,13 @@ from forest.jackknife import standard_error
 from forest.oob import OutOfBag, default_score, outputs_out_of_bag, score_out_of_bag
 from forest.progress import Watch
 from forest.quantiles import predict_quantiles
-from forest.training_rows import bootstrap_of, fingerprint, keep_leaves, remember
+from forest.training_rows import (
+    bootstrap_of,
+    fingerprint,
+    is_worth_remembering,
+    keep_leaves,
+    remember,
+)
 from forest.vote import soft_vote, vote
 from forest.voting import VOTING_CONSTRAINTS, VotingMixin
 from forest.weights import balance_subsample, combine_weights
@@ -271,7 +278,10 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
             self._row_weight = weight
             self._fingerprint = fingerprint(X, target.codes)
             self._plan = plan_bootstrap(self, target.codes, weight, groups, in_bag)
-            self._grow(given, X, target, old_trees)
+            columns = take_columns(X, self.n_jobs)
+            # Where X is a copy in single precision, its memory is free for the table.
+            X = X if self._needs_rows(target) else None
+            self._grow(given, columns, X, target, old_trees)
             has_grown = len(self.estimators_) > len(old_trees)
             is_judged = self.oob_score and (has_grown or not hasattr(self, "oob_score_"))
             if is_judged or self._learns_to_vote:
@@ -281,6 +291,11 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
                     self._judge_out_of_bag(votes, target)
             remember(self, X, target)
         return self
+
+    def _needs_rows(self, target):
+        """Are the rows of the training table looked at once they are encoded?"""
+        is_asked = self.oob_score or self._learns_to_vote or self.n_estimators == "auto"
+        return is_asked or is_worth_remembering(target)
 
     def _combine_weights(self, weight, y, target):
         if target.labels is not None:
@@ -330,18 +345,18 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
                 f"n_estimators={self.n_estimators}; leave them out."
             )
 
-    def _grow(self, given, X, target, old_trees):
+    def _grow(self, given, columns, X, target, old_trees):
         if len(old_trees) == self.n_estimators:
             warn(
                 "Warm-start fitting without increasing n_estimators does not fit new trees.",
                 stacklevel=4,
             )
             return
-        table = encode_table(self, given, X, self._tree_class().splitter)
+        table = encode_table(self, given, columns, self._tree_class().splitter)
         example = self._empty_tree(target)
         plan = make_plan(
-            self, self._criteria[self.criterion], example.splitter, *X.shape, target.n_outputs,
-            target.n_values,
+            self, self._criteria[self.criterion], example.splitter, self._n_samples,
+            self.n_features_in_, target.n_outputs, target.n_values,
         )  # fmt: skip
         example.max_features_ = plan.limits.max_features
 

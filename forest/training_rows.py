@@ -73,6 +73,11 @@ class TrainingRows(NamedTuple):
         return bootstrap.counts(tree)[self.order]
 
 
+def is_worth_remembering(target):
+    """Is there one number per row? Nothing asks for other tables."""
+    return target.labels is None and target.n_outputs == 1
+
+
 def remember(forest, X, target):
     """Remember the table of a fit, and forget what was found on the one before.
 
@@ -82,10 +87,10 @@ def remember(forest, X, target):
     X : ndarray of shape (n_samples, n_features), or sparse
         As the forest was grown on it. It is kept as it is, not copied.
     target : cart.target.Target
-        Only tables with one number per row are remembered: nothing asks for others.
+        See `is_worth_remembering`.
     """
     forget(forest)
-    if target.labels is None and target.n_outputs == 1:
+    if is_worth_remembering(target):
         _TABLES[forest] = X, target.codes[:, 0]
 
 

@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+from collections import Counter
 
+import pytest
 from numba.core.caching import IndexDataCacheFile
 
 from cart.kernel_cache import KernelFiles
@@ -65,7 +67,8 @@ modules = [m for name, m in sys.modules.items() if name.split(".")[0] in ("cart"
 kernels = {k for m in modules for k in vars(m).values() if isinstance(k, Dispatcher)}
 for kernel in {k for k in kernels if isinstance(k._cache, FunctionCache)}:  # not parts of others
     for signature in kernel.stats.cache_hits | kernel.stats.cache_misses:
-        print("kernel", kernel.py_func.__qualname__, signature)
+        name = f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}"
+        print("kernel", name, signature)
 """
 WARM_UP = "import runpy; runpy.run_module('cart', run_name='__main__')"
 USE = """
@@ -97,10 +100,24 @@ def kernels_of(program):
     return {line for line in said.splitlines() if line.startswith("kernel")}
 
 
-def test_the_warm_up_compiles_what_forests_need():
+@pytest.fixture(scope="module")
+def warm():
+    return kernels_of(WARM_UP)
+
+
+def test_the_warm_up_compiles_what_forests_need(warm):
     used = kernels_of(USE)
     assert len(used) > 5
-    assert used <= kernels_of(WARM_UP)
+    assert used <= warm
+
+
+def test_kernels_are_compiled_for_few_types(warm):
+    """Growth for the widths of codes, the rest once."""
+    counts = Counter(line.split()[1] for line in warm)
+    assert counts.pop("cart.quick_classes._grow_trees") == 2 * 3  # criteria; 8, 16 and 32 bits
+    assert counts.pop("cart.quick_sums._grow_trees") == 2  # 8 and 16 bits
+    assert counts.pop("cart.quick_means._grow_trees") == 2  # with lists of codes, or sorting them
+    assert set(counts.values()) == {1}
 
 
 def test_without_a_folder_to_write_to():
@@ -111,8 +128,8 @@ def refuse(self):
     raise PermissionError(13, "read-only")
 _CacheLocator.ensure_cache_path = refuse
 import numpy as np
-from cart.table import encode
-print(encode(np.eye(3, dtype=np.float32)).codes.sum())
+from cart.table import encode, take_columns
+print(encode(take_columns(np.eye(3, dtype=np.float32))).codes.sum())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "3", done.stderr
@@ -131,9 +148,9 @@ import warnings
 warnings.simplefilter("error")
 import numpy as np
 from cart import rank
-from cart.table import encode
+from cart.table import encode, take_columns
 for kind in {kinds}:
-    print(encode(np.eye(3, dtype=kind)).codes.sum())
+    print(encode(take_columns(np.eye(3, dtype=kind))).codes.sum())
     print(sum(rank._rank_columns.stats.cache_misses.values()))
 """
 

@@ -9,7 +9,7 @@ from cart.floats import ordered
 from cart.jit import entry_kernel
 from cart.rank import MISSING, Scratch, rank
 from cart.sieve import Sieve
-from cart.table import FEATURE_THRESHOLD, code_up_to, encode, value_of
+from cart.table import FEATURE_THRESHOLD, code_up_to, encode, take_columns, value_of
 from cart.training import encode_columns
 from tests.agreement.same import assert_same_tables
 
@@ -19,6 +19,11 @@ COLUMNS = {
     "few values": lambda rng, n: rng.integers(-3, 4, n),
     "some missing": lambda rng, n: np.where(rng.random(n) < 0.3, -np.nan, rng.normal(size=n)),
     "all missing": lambda rng, n: np.full(n, np.nan),
+    "whole numbers": lambda rng, n: rng.integers(-n // 3, n // 3, n) - 2**20,
+    "whole numbers far apart": lambda rng, n: 1000.0 * rng.integers(-5, n, n),
+    "all whole but the last": lambda rng, n: np.append(rng.integers(0, 9, n - 1), 0.5),
+    "all whole, the last missing": lambda rng, n: np.append(rng.integers(0, 9, n - 1), np.nan),
+    "whole, one infinite": lambda rng, n: np.append(rng.integers(0, 9, n - 1), np.inf),
     "special": lambda rng, n: rng.choice(SPECIAL, n),
 }
 
@@ -54,12 +59,12 @@ def test_a_table_is_its_columns_whatever_the_threads(n_jobs, dtype, order, monke
     n_categories = np.where(np.arange(X.shape[1]) % 5 == 1, 7, 0)
     categories = np.flatnonzero(n_categories)
     X[:, categories] = rng.integers(-1, 7, (n, len(categories)))
-    alone = [encode(X[:, [j]], n_categories[[j]]) for j in range(X.shape[1])]
+    alone = [encode(take_columns(X[:, [j]]), n_categories[[j]]) for j in range(X.shape[1])]
     levels = np.concatenate([one.levels.array for one in alone])
     assert any(one.reach[0] > 0 for one in alone) == (dtype == np.float32)
     for block in (1, 2 * n, 5 * n):
         monkeypatch.setattr("cart.table._BLOCK", block)
-        table = encode(X, n_categories, n_jobs)
+        table = encode(take_columns(X), n_categories, n_jobs)
         np.testing.assert_array_equal(table.codes, np.concatenate([one.codes for one in alone]))
         np.testing.assert_array_equal(table.levels.array, levels)
         np.testing.assert_array_equal(table.tops.array, levels)
@@ -69,16 +74,18 @@ def test_a_table_is_its_columns_whatever_the_threads(n_jobs, dtype, order, monke
         np.testing.assert_array_equal(table.columns, np.arange(X.shape[1]))
     np.testing.assert_array_equal(table.codes[categories] == MISSING, X[:, categories].T < 0)
     if dtype == np.float32:
-        expected = BitsTable.encode(X)
+        expected = BitsTable.encode(take_columns(X))
         monkeypatch.setattr("cart.bits._MIN_VALUES", 1)
-        np.testing.assert_array_equal(BitsTable.encode(X, n_jobs).codes, expected.codes)
+        np.testing.assert_array_equal(
+            BitsTable.encode(take_columns(X), n_jobs).codes, expected.codes
+        )
 
 
 @pytest.mark.parametrize("n_levels", [1, 2**8, 2**8 + 1, 2**16, 2**16 + 1])
 def test_codes_are_as_wide_as_they_must_be(n_levels):
     """They stay the same codes, and a tree takes those of 16 bits where these are enough."""
     X = np.random.default_rng(0).permutation(np.arange(70_000) % n_levels)[:, None]
-    table = encode(X.astype(np.float32))
+    table = encode(take_columns(X.astype(np.float32)))
     narrow = table.narrow()
     is_narrow = n_levels <= 2**16
     assert narrow.codes.dtype == (np.uint16 if is_narrow else np.uint32)
@@ -97,21 +104,24 @@ def test_codes_are_as_wide_as_they_must_be(n_levels):
 
 def test_narrow_codes_know_no_missing_values():
     X = np.array([[0.0, 1.0], [1.0, np.nan]], np.float32)
-    assert encode(X).narrow().codes.dtype == np.uint32
+    assert encode(take_columns(X)).narrow().codes.dtype == np.uint32
 
 
 def test_threads_write_to_memory_of_their_own():
     """Columns long enough for threads to meet while they rank them."""
     X = np.random.default_rng(0).random((100_000, 8))
-    expected = encode(X)
+    expected = encode(take_columns(X))
     for n_jobs in (2, 4):
-        assert_same_tables(encode(X, n_jobs=n_jobs), expected)
+        assert_same_tables(encode(take_columns(X), n_jobs=n_jobs), expected)
 
 
 def test_small_tables_start_no_threads(monkeypatch):
     monkeypatch.delattr("cart.threads.ThreadPoolExecutor")
     X = np.random.default_rng(0).random((1800, 64)).astype(np.float32)
-    assert encode(X, n_jobs=2).codes.shape == BitsTable.encode(X, n_jobs=2).codes.shape
+    assert (
+        encode(take_columns(X), n_jobs=2).codes.shape
+        == BitsTable.encode(take_columns(X), n_jobs=2).codes.shape
+    )
 
 
 def test_bits_are_in_the_order_of_the_values():
@@ -125,7 +135,7 @@ def test_bits_stand_for_the_values(column):
     """The table of random splitters: codes in the order of the values, and back."""
     rng = np.random.default_rng(0)
     values = COLUMNS[column](rng, 500).astype(np.float32)
-    table = BitsTable.encode(values[:, None])
+    table = BitsTable.encode(take_columns(values[:, None]))
     codes = table.codes[0]
     known = ~np.isnan(values)
     assert (codes[~known] == MISSING).all()
@@ -176,7 +186,7 @@ def test_reach_is_that_of_the_farthest_level_within_the_threshold(scale):
     rng = np.random.default_rng(0)
     for n in (1, 2, 3, 20, 300):
         X = (rng.uniform(size=(n, 5)) * scale).astype(np.float32)
-        table = encode(X)
+        table = encode(take_columns(X))
         for column, reach in enumerate(table.reach):
             levels = np.unique(X[:, column])
             within = levels <= (levels + FEATURE_THRESHOLD)[:, None]

@@ -3,6 +3,7 @@
 This file runs in the environments of the peers: it needs numpy and what `models.py` asks for.
 """
 
+import ctypes
 import json
 import pickle
 import sys
@@ -57,6 +58,8 @@ def measure(library, task, params, n_jobs, data, keep_trees=0):
     except models.Unsupported as reason:
         return {"unsupported": str(reason)}
     _warm(create(n_estimators=N_TREES_TO_WARM), task, X, y)
+    # What the warm-up has freed is the system's again, or fits would be free that find room in it.
+    ctypes.CDLL(None).malloc_trim(0)
     # Forget the highest memory: it is the parent's where that is higher.
     Path("/proc/self/clear_refs").write_text("5")
     before = _memory("VmRSS")
