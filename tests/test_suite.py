@@ -47,6 +47,17 @@ def test_a_measurement_of_both_sides():
     assert not row["wrong"]
 
 
+def test_a_slow_peer_is_stopped(monkeypatch):
+    """Once it has taken so much longer than scikit-learn; scikit-learn itself is waited for."""
+    monkeypatch.setattr(suite, "NOT_BEFORE", 0.0)
+    monkeypatch.setattr(suite, "TOO_SLOW", 0.01)
+    (reference,) = suite._commands([REFERENCE], is_quick=True)[0].values()
+    waits = [sys.executable, "-c", "import time; time.sleep(1000)"]
+    row = suite._measure(IRIS, {REFERENCE: reference, "lightgbm": waits}, n_rounds=1)
+    assert "fit" in row["sides"][REFERENCE]
+    assert row["sides"]["lightgbm"]["why"].startswith("over ")
+
+
 def test_other_trees_are_told(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "models", models)  # as in the process that measures
     worker = import_module("benchmarks.peers.worker")
