@@ -119,9 +119,9 @@ SCALING = tuple(
     [
         Case(
             f"scaling: {n:,} rows", f"classification:{_rows(n)}x20", "classification",
-            _params("gini", 20), is_scaling=True,
+            _params("gini", 20), jobs=(1, 2) if n < MILLION else TWO, is_scaling=True,
         )
-        for n in (1_000, 3_162, 10_000, 31_623, 100_000)
+        for n in (1_000, 3_162, 10_000, 31_623, 100_000, MILLION)
     ]
     + [
         Case(
