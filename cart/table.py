@@ -12,7 +12,8 @@ from cart.order import row_of
 from cart.rank import MISSING, Scratch, rank, rank_sparse
 from cart.threads import in_parts
 
-# Values that are ranked at once: fewer are not worth a thread, more do not stay in the caches.
+# Values that are taken or ranked at once: fewer are not worth a thread, more do not stay in the
+# caches.
 _BLOCK = 1 << 17
 
 # Rows of which columns are taken at once, at least.

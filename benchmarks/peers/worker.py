@@ -57,7 +57,7 @@ def measure(library, task, params, n_jobs, data, keep_trees=0):
         model = create()
     except models.Unsupported as reason:
         return {"unsupported": str(reason)}
-    _warm(create(n_estimators=N_TREES_TO_WARM), task, X, y)
+    _warm(library, create(n_estimators=N_TREES_TO_WARM), task, X, y)
     # What the warm-up has freed is the system's again, or fits would be free that find room in it.
     ctypes.CDLL(None).malloc_trim(0)
     # Forget the highest memory: it is the parent's where that is higher.
@@ -90,13 +90,14 @@ def measure(library, task, params, n_jobs, data, keep_trees=0):
     return found
 
 
-def _warm(model, task, X, y):
+def _warm(library, model, task, X, y):
     """Compile and start what is compiled and started once: not a part of any measurement."""
     many = np.random.RandomState(0).permutation(len(X))[:N_VALUES_TO_WARM]
     rows = many[:N_ROWS_TO_WARM]
     if task == "classification":  # of every class one
         rows = np.union1d(rows, np.unique(y, return_index=True)[1])
-    model.fit(X[many, :1], y[many])  # kernels may be others for so many values
+    if library == "cartwood":  # its kernels may be others for so many values
+        model.fit(X[many, :1], y[many])
     model.fit(X[rows], y[rows]).predict(X[rows])
     if hasattr(model, "predict_proba"):
         model.predict_proba(X[:1])
