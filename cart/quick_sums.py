@@ -64,7 +64,6 @@ CODES_MAX = 2**12  # of a column
 NEAR = 16384  # nodes of so many rows take a near copy along, for the caches to hold
 _NEAR_SHARE = 1 / 24  # of the columns that a node must look at for near copies to pay
 _SOME = FEW // 4  # rows that are few where nodes look at some of the features: ranking costs
-_COPY_MAX = 2**27  # values of a table, of whose wide codes every thread makes a copy
 _PER_WORD = 6  # bits that number those of a word
 _IN_WORD = (1 << _PER_WORD) - 1
 _LARGEST = 1e50  # of targets, and of weights, for products of their squares to be numbers
@@ -416,7 +415,7 @@ class QuickSums(Quick):
     def fits(cls, table, plan):
         return (
             super().fits(table, plan)
-            and table.codes.size <= _COPY_MAX
+            and table.codes.dtype != np.uint32  # narrow where there are few
             and _n_codes(table) <= CODES_MAX
         )
 
@@ -431,8 +430,6 @@ class QuickSums(Quick):
 
     def _create_scratch(self):
         codes = self._table.codes
-        if codes.dtype == np.uint32:  # kernels are compiled for narrow ones
-            codes = codes.astype(np.uint16)
         n_columns, n_rows = codes.shape
         n_features = len(self._table.columns)
         looks_at_many = self._plan.limits.max_features >= _NEAR_SHARE * n_columns

@@ -109,7 +109,8 @@ def test_sums_per_code_are_for_bins_and_whole_numbers(y, weight, n_codes, max_bi
     plan = make_plan(
         cart.DecisionTreeRegressor(max_bins=max_bins), SquaredError, "best", n, 1, 1, 1
     )
-    fast = Grower(encode(take_columns(X.astype(np.float32))), y[:, None], plan)._fast
+    table = encode(take_columns(X.astype(np.float32))).narrow()
+    fast = Grower(table, y[:, None], plan)._fast
     weights = np.full((1, n), weight)
     with np.errstate(over="ignore", invalid="ignore"):  # of the general arithmetic, not of ours
         able = [type(one) for one in fast if one.grow(weights, [0], weight % 1 == 0) is not None]
@@ -127,7 +128,7 @@ def test_many_columns_of_which_a_node_looks_at_few_and_a_table_without_some():
             cart.DecisionTreeRegressor(max_features=max_features), SquaredError, "best",
             400, 58, 1, 1,
         )  # fmt: skip
-        table = encode(take_columns(X.astype(np.float32))).without([0, 41])
+        table = encode(take_columns(X.astype(np.float32))).narrow().without([0, 41])
         (ours,), (theirs,) = (
             grower.grow(weights, [1]) for grower in paths(table, y[:, None], plan, QuickSums)
         )
