@@ -1,5 +1,7 @@
 """The plots of the suite: ratios to scikit-learn, score beside speed, time as the work grows."""
 
+from itertools import cycle
+
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
@@ -13,9 +15,11 @@ FOLDER = ROOT / "docs" / "figures"
 COLORS = dict(
     zip(
         [peer.name for peer in PEERS],
-        ["#2f6f5e", "#c46a2b", "#4a6fa5", "#8a5a9e", "#b0433f", "#7a7a3a", "#777777", "#3f8fa8",
-         "#a8783f"],
-        strict=True,
+        cycle(
+            ["#2f6f5e", "#c46a2b", "#4a6fa5", "#8a5a9e", "#b0433f", "#7a7a3a", "#777777", "#3f8fa8",
+             "#a8783f"]
+        ),
+        strict=False,
     )
 )  # fmt: skip
 
@@ -134,13 +138,12 @@ def _scaling(rows):
         for axis in (ax.xaxis, ax.yaxis):
             _plain_numbers(axis, subs=(1,))
         ax.grid(color="#eeeeee")
-    last = [row for row in rows if row["case"].endswith("rows")][-1:]
-    for row in last:
-        sides = [
-            (name, side["fit_by_jobs"])
-            for name, side in row["sides"].items()
-            if len(side.get("fit_by_jobs", {})) > 1
-        ]
+    both = [
+        (row, [(name, side["fit_by_jobs"]) for name, side in row["sides"].items()
+               if len(side.get("fit_by_jobs", {})) > 1])
+        for row in rows if row["case"].endswith("rows")
+    ]  # fmt: skip
+    for row, sides in [(row, sides) for row, sides in both if sides][-1:]:
         names = [name for name, _ in sides]
         gain = [times["1"] / times["2"] for _, times in sides]
         axes[2].barh(names, gain, color=[COLORS[name] for name in names])

@@ -61,10 +61,8 @@ def version_of(library):
 def _like_sklearn(forests, trees, own, task, params, shape, n_candidates, n_jobs):
     """Models with scikit-learn's names; `own` are the parameters that only this library has."""
     model, max_bins = params.pop("model"), params.pop("max_bins")
-    if max_bins is not None and "max_bins" in own:
+    if max_bins is not None and "max_bins" in own:  # scikit-learn's is exact all the same
         params["max_bins"] = max_bins
-    elif max_bins is not None:
-        raise Unsupported("does not bin")
     kind = "Classifier" if task == "classification" else "Regressor"
     if model == "tree":
         if trees is None:
