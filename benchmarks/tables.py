@@ -24,7 +24,17 @@ BEGIN, END = "<!-- figures, by python -m benchmarks tables -->\n", "<!-- end of 
 
 
 def run(args):
-    """Write the page again."""
+    """Write the page and the README's figures again."""
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(page())
+    display.say(f"wrote {PAGE}")
+    if (content := results.load("suite")) is not None:
+        README.write_text(with_figures(README.read_text(), content))
+        display.say(f"wrote {README}")
+
+
+def page():
+    """The text of docs/benchmarks.md."""
     parts = ["# Benchmarks\n\nMade by `python -m benchmarks tables` from `benchmarks/results`.\n"]
     for name, kinds in BENCHMARKS.items():
         content = results.load(name)
@@ -37,12 +47,7 @@ def run(args):
             parts.append(f"![{figure.stem.replace('_', ' ')}](figures/{figure.name})\n")
         where = ", ".join(f"{key} {value}" for key, value in content["environment"].items())
         parts.append(f"Measured with: {where}.\n")
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text("\n".join(parts))
-    display.say(f"wrote {PAGE}")
-    if (content := results.load("suite")) is not None:
-        README.write_text(with_figures(README.read_text(), content))
-        display.say(f"wrote {README}")
+    return "\n".join(parts)
 
 
 def with_figures(text, content):

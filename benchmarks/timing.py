@@ -12,11 +12,6 @@ class Race(NamedTuple):
     ours: float
     peer: float
 
-    @property
-    def ratio(self):
-        """How many times faster ours is."""
-        return self.peer / self.ours
-
 
 def race(ours, peer, repeats, tick=lambda: None):
     """Time both sides in turn, each at its best setting.

@@ -24,6 +24,7 @@ from cart.training import (
     check_sample_weight,
     check_table,
     encode_table,
+    refuse_impossible_bins,
     require_weight,
     restored_on_failure,
 )
@@ -174,28 +175,30 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
                 X, y = check_table(self, X, y)
             else:
                 self.n_features_in_ = X.shape[1]
+            refuse_impossible_bins(self, X, self.splitter)
             check_criterion(self.criterion, y)
-            weight = check_sample_weight(sample_weight, X)
+            random_state = check_random_state(self.random_state)
+            weight = self._combine_weights(check_sample_weight(sample_weight, X), y)
+            target = self._encode_target(y)
+            plan = make_plan(
+                self, self._criteria[self.criterion], self.splitter, *X.shape, target.n_outputs,
+                target.n_values,
+            )  # fmt: skip
+            self.max_features_ = plan.limits.max_features
             columns = take_columns(X)
             del X  # where it is a copy in single precision, its memory is free for the table
-            self._grow(given, columns, y, 1.0 if weight is None else weight)
+            table = encode_table(self, given, columns, self.splitter)
+            del columns  # of bins and categories not the table's
+            grower = Grower(table, target.codes, plan)
+            (self.tree_,) = grower.grow([weight], [random_state.randint(DRAW_SEED_MAX)])
         return self
 
-    def _grow(self, given, columns, y, weight):
-        random_state = check_random_state(self.random_state)
-        target = self._encode_target(y)
-        criterion = self._criteria[self.criterion]
-        plan = make_plan(
-            self, criterion, self.splitter, len(y), self.n_features_in_, target.n_outputs,
-            target.n_values,
-        )  # fmt: skip
+    def _combine_weights(self, weight, y):
+        weight = 1.0 if weight is None else weight
         if self.class_weight is not None:
             weight = weight * compute_sample_weight(self.class_weight, y)
         require_weight(weight)
-        self.max_features_ = plan.limits.max_features
-        table = encode_table(self, given, columns, self.splitter)
-        grower = Grower(table, target.codes, plan)
-        (self.tree_,) = grower.grow([weight], [random_state.randint(DRAW_SEED_MAX)])
+        return weight
 
     def cost_complexity_pruning_path(self, X, y, sample_weight=None):
         """The subtrees that growing `ccp_alpha` prunes to, from the whole tree to its root.

@@ -14,6 +14,25 @@ from cart.tree import Tree
 FAST_PATHS = (QuickClasses, QuickSums, QuickMeans)
 
 
+def in_width_to_grow(table, codes, plan):
+    """The table as trees are grown on it: with codes of 32 bits unless narrow ones are of use, so
+    that threads share what each would have to make.
+
+    Parameters
+    ----------
+    table, codes, plan : see `Grower`
+
+    Returns
+    -------
+    Table, BitsTable, SparseTable or CategoricalTable
+    """
+    if not isinstance(table, Table) or table.codes.dtype == np.uint32:
+        return table
+    fast = (path for path in FAST_PATHS if path.fits(table, plan))
+    is_of_use = any(path.takes_narrow(codes, plan) for path in fast)
+    return table if is_of_use else table.wide()
+
+
 class Grower:
     """Grows trees on one table, one after another, in one thread.
 

@@ -170,6 +170,11 @@ class Quick(ABC):
             and (table.codes.dtype != np.uint32 or table.codes.max() != MISSING)
         )
 
+    @classmethod
+    def takes_narrow(cls, codes, plan):
+        """Does it grow trees on codes of less than 32 bits, for targets that it fits?"""
+        return True
+
     @property
     def n_at_once(self):
         """How many trees are worth to be grown at once."""

@@ -49,6 +49,8 @@ _PADDING = 16  # of the columns of a copy, so that they do not all begin at one 
 _HISTOGRAM_MIN = 64  # rows
 _CLASSES_MAX = 256
 _WEIGHT_MAX = 2**26  # whose square is exact in double precision
+# Weight of which every thread keeps a table for entropy: so much, or so much per row.
+_TABLE_MAX, _PER_ROW = 2**20, 8
 
 
 class Rows(NamedTuple):
@@ -283,12 +285,14 @@ class QuickClasses(Quick):
 
     def _accepts(self, weights, is_whole):
         """Are the weights whole numbers that fit into words? Lays them out."""
-        top = int(weights.sum(axis=1).max())
-        if top > _WEIGHT_MAX or not is_whole:
+        n_rows, top = len(self._y), weights.sum(axis=1).max()
+        if not (is_whole and top <= _WEIGHT_MAX):
             return False
+        self._layout = Layout.of(n_rows, self._plan.n_values, weights.max())
         if isinstance(self._criterion, EntropyCuts) and len(self._criterion.table) <= top:
-            self._criterion = EntropyCuts.create(top)
-        self._layout = Layout.of(len(self._y), self._plan.n_values, weights.max())
+            if top > max(_TABLE_MAX, _PER_ROW * n_rows):
+                return False
+            self._criterion = EntropyCuts.create(int(top))
         return self._layout is not None
 
     def _what_follows(self, weights, is_whole):

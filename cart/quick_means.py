@@ -244,6 +244,10 @@ class QuickMeans(Quick):
 
     criteria = (SquaredError,)
 
+    @classmethod
+    def takes_narrow(cls, codes, plan):
+        return False
+
     def _create_scratch(self):
         self._table = self._table.wide()  # compiled for one kind
         n_rows, n_features = len(self._y), len(self._table.columns)

@@ -401,6 +401,10 @@ def _n_codes(table):
     return int(np.diff(table.level_start).max())
 
 
+def _are_whole(targets):
+    return bool(np.all(targets == np.rint(targets)))
+
+
 class QuickSums(Quick):
     """Grows regression trees by squared error where columns have few codes."""
 
@@ -409,7 +413,7 @@ class QuickSums(Quick):
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
         self._farthest = np.abs(self._y).max()
-        self._is_whole = bool(np.all(self._y == np.rint(self._y)))
+        self._is_whole = _are_whole(self._y)
 
     @classmethod
     def fits(cls, table, plan):
@@ -418,6 +422,10 @@ class QuickSums(Quick):
             and table.codes.dtype != np.uint32  # narrow where there are few
             and _n_codes(table) <= CODES_MAX
         )
+
+    @classmethod
+    def takes_narrow(cls, codes, plan):
+        return plan.is_binned or _are_whole(codes)
 
     def _accepts(self, weights, is_whole):
         heaviest = weights.sum(axis=1).max()

@@ -157,6 +157,7 @@ def _rank_values(values, bits, codes, levels, keys, spare, counts):
             keys[j] = code << CODE_SHIFT | np.uint64(i)
         if _sort(keys, n, counts, spare) == 1:
             keys, spare = spare, keys
+    n_levels = 0
     for j in range(n):
         i = record_of(keys[j])
         if n_levels == 0 or values[i] != levels[n_levels - 1]:
@@ -182,7 +183,7 @@ def _rank_near_whole_numbers(values, codes, levels, ranks):
         is_whole &= value == np.floor(value)
         lowest = min(lowest, value)
         highest = max(highest, value)
-    if not (is_whole and highest - lowest < n):
+    if not (is_whole and 0.0 <= highest - lowest < n):
         return 0
     n_places = np.int64(highest - lowest) + 1
     for place in range(n_places):

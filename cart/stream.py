@@ -41,10 +41,10 @@ def counts_below(seeds, high, n_draws):
 
     Returns
     -------
-    ndarray of shape (n_seeds, high), int32
+    ndarray of shape (n_seeds, high), int32, or int64 of more draws than it can count
     """
     seeds = np.array(seeds, np.int64)
-    counts = np.zeros((len(seeds), high), np.int32)
+    counts = np.zeros((len(seeds), high), np.int32 if n_draws < 2**31 else np.int64)
     _draw(seeds, high, n_draws, np.empty((2, _LENGTH), np.uint32), np.empty_like(seeds), counts)
     return counts
 

@@ -333,7 +333,7 @@ def take_columns(X, n_jobs=None):
 
     Returns
     -------
-    ndarray of shape (n_features, n_samples), a copy; or csc_matrix
+    ndarray of shape (n_features, n_samples), a copy; or csc_matrix, which may share X's arrays
     """
     if issparse(X):
         return csc_matrix(X)
@@ -357,7 +357,8 @@ def encode(columns, n_categories=None, n_jobs=None):
     ----------
     columns : ndarray of shape (n_features, n_samples), float32 or float64, or csc_matrix
         From `take_columns`. Finite, or nan where a value is missing (dense only). Distinct doubles
-        never count as one value. A dense array is used up: it becomes the levels of the table.
+        never count as one value. A dense array is used up: it becomes the levels of the table, but
+        for one with categories.
     n_categories : ndarray of shape (n_features,), int64, optional
         Of the columns that hold categories 0, 1, ... (less than 0: missing); 0 for numbers.
     n_jobs : int or None

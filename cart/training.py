@@ -159,7 +159,7 @@ def encode_table(estimator, given, columns, splitter):
     Parameters
     ----------
     estimator : estimator
-        Gets `n_merged_values_`. Its method `fit` calls the caller.
+        Gets `n_merged_values_`. Its method `fit` is the caller.
     given : array-like of shape (n_samples, n_features), or sparse
         X as the user gave it.
     columns : ndarray of shape (n_features, n_samples), or csc_matrix
@@ -169,11 +169,6 @@ def encode_table(estimator, given, columns, splitter):
     Returns
     -------
     Table, BitsTable, SparseTable or CategoricalTable
-
-    Raises
-    ------
-    ValueError
-        If the estimator asks for bins that such a table or splitter cannot have.
 
     Warns
     -----
@@ -187,7 +182,7 @@ def encode_table(estimator, given, columns, splitter):
         return _finish(estimator, table)
     estimator.n_merged_values_, n_left = count_merged_values(given, table, _n_jobs_of(estimator))
     names = getattr(estimator, "feature_names_in_", range(n_features))
-    warn_of_merged_values(given, estimator.n_merged_values_, n_left, names, stacklevel=5)
+    warn_of_merged_values(given, estimator.n_merged_values_, n_left, names, stacklevel=4)
     return _finish(estimator, table)
 
 
@@ -204,13 +199,13 @@ def encode_columns(estimator, X, splitter):
     -------
     Table, BitsTable, SparseTable or CategoricalTable
     """
+    refuse_impossible_bins(estimator, X, splitter)
     columns = take_columns(X, _n_jobs_of(estimator))
     return _finish(estimator, _encode_values(estimator, columns, splitter))
 
 
 def _encode_values(estimator, columns, splitter):
     """The columns, which are used up, with a code for every distinct value."""
-    _refuse_impossible_bins(estimator, columns, splitter)
     n_jobs = _n_jobs_of(estimator)
     if np.any(getattr(estimator, "is_categorical_", False)):
         return CategoricalTable.encode(columns, estimator._category_encoder.n_categories, n_jobs)
@@ -234,7 +229,14 @@ def _finish(estimator, table):
     return table.narrow() if max_bins is None else table.narrow(np.uint8)
 
 
-def _refuse_impossible_bins(estimator, X, splitter):
+def refuse_impossible_bins(estimator, X, splitter):
+    """Refuse bins that such a table or splitter cannot have.
+
+    Raises
+    ------
+    ValueError
+        If `max_bins` is set, and X is sparse or the splitter "random".
+    """
     if getattr(estimator, "max_bins", None) is None:
         return
     if issparse(X):

@@ -42,6 +42,7 @@ from cart.training import (
     check_sample_weight,
     check_table,
     encode_table,
+    refuse_impossible_bins,
     require_weight,
     restored_on_failure,
 )
@@ -270,18 +271,32 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
                     DataConversionWarning,
                     stacklevel=3,
                 )
+            splitter = self._tree_class().splitter
+            refuse_impossible_bins(self, X, splitter)
             check_criterion(self.criterion, y)
             target = self._encode_target(y)
             _require_same_outputs(old_trees, target)
             weight = self._combine_weights(check_sample_weight(sample_weight, X), y, target)
+            plan = make_plan(
+                self, self._criteria[self.criterion], splitter, *X.shape, target.n_outputs,
+                target.n_values,
+            )  # fmt: skip
             self._n_samples = X.shape[0]
             self._row_weight = weight
             self._fingerprint = fingerprint(X, target.codes)
             self._plan = plan_bootstrap(self, target.codes, weight, groups, in_bag)
-            columns = take_columns(X, self.n_jobs)
-            # Where X is a copy in single precision, its memory is free for the table.
-            X = X if self._needs_rows(target) else None
-            self._grow(given, columns, X, target, old_trees)
+            if len(old_trees) == self.n_estimators:
+                warn(
+                    "Warm-start fitting without increasing n_estimators does not fit new trees.",
+                    stacklevel=3,
+                )
+            else:
+                columns = take_columns(X, self.n_jobs)
+                # Where X is a copy in single precision, its memory is free for the table.
+                X = X if self._needs_rows(target) else None
+                table = encode_table(self, given, columns, splitter)
+                del columns  # of bins and categories not the table's
+                self._grow(table, plan, X, target, old_trees)
             has_grown = len(self.estimators_) > len(old_trees)
             is_judged = self.oob_score and (has_grown or not hasattr(self, "oob_score_"))
             if is_judged or self._learns_to_vote:
@@ -345,19 +360,8 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
                 f"n_estimators={self.n_estimators}; leave them out."
             )
 
-    def _grow(self, given, columns, X, target, old_trees):
-        if len(old_trees) == self.n_estimators:
-            warn(
-                "Warm-start fitting without increasing n_estimators does not fit new trees.",
-                stacklevel=4,
-            )
-            return
-        table = encode_table(self, given, columns, self._tree_class().splitter)
+    def _grow(self, table, plan, X, target, old_trees):
         example = self._empty_tree(target)
-        plan = make_plan(
-            self, self._criteria[self.criterion], example.splitter, self._n_samples,
-            self.n_features_in_, target.n_outputs, target.n_values,
-        )  # fmt: skip
         example.max_features_ = plan.limits.max_features
 
         def grow(seeds, watch):

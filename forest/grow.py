@@ -10,7 +10,7 @@ from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
 from cart.draw import DRAW_SEED_MAX
-from cart.grower import Grower
+from cart.grower import Grower, in_width_to_grow
 from cart.stream import first_draws
 
 # Batches per worker of another backend, where there are several: enough that none idles for long
@@ -50,7 +50,7 @@ class Job:
     """
 
     def __init__(self, table, codes, plan, seeds, weigh):
-        self.table = table
+        self.table = in_width_to_grow(table, codes, plan)
         self.codes = codes
         self.plan = plan
         self.seeds = seeds
@@ -93,9 +93,16 @@ class _Shop:
             return list(range(first, self._n_taken))
 
     def leave(self, i, tree):
-        self.trees[i] = tree
-        if self._watch is not None:
-            self._watch.step()
+        with self._lock:
+            if self.is_closed:  # the user has gone on, and is not told any more
+                return
+            self.trees[i] = tree
+            if self._watch is not None:
+                self._watch.step()
+
+    def close(self):
+        with self._lock:
+            self.is_closed = True
 
 
 def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None):
@@ -136,7 +143,7 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None):
         else:
             _grow_some(job, shop)
     except KeyboardInterrupt:
-        shop.is_closed = True
+        shop.close()
         raise GrowthInterrupted(list(shop.trees)) from None
     return shop.trees
 
@@ -186,7 +193,7 @@ def _grow_some(job, shop):
             for i, tree in zip(numbers, _grow_numbers(job, grower, numbers), strict=True):
                 shop.leave(i, tree)
     except BaseException:
-        shop.is_closed = True
+        shop.close()
         raise
 
 

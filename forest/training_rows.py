@@ -20,6 +20,11 @@ _TABLES = WeakKeyDictionary()
 # Attributes in which a forest keeps what was found on its training rows.
 _FOUND = ("_training_rows", "_spread")
 
+_ANOTHER_TABLE = (
+    "The trees were not grown on this table: it is another one, or was changed since the fit. Call "
+    "keep_leaves(X, y) with the training table."
+)
+
 
 class Fingerprint(NamedTuple):
     """What tells one table from another."""
@@ -52,6 +57,25 @@ def fingerprint(X, codes):
     for part in (*parts, codes):
         digest = crc32(np.ascontiguousarray(part).view(np.uint8).data, digest)
     return Fingerprint(issparse(X), digest)
+
+
+def is_table_of(forest, X, codes):
+    """Is a table the one that a forest was fitted on?
+
+    Parameters
+    ----------
+    forest : fitted forest, ours or scikit-learn's
+    X, codes : see `fingerprint`
+
+    Returns
+    -------
+    bool, or None
+        None if the forest cannot tell: it knows no fingerprint, or one of the other kind.
+    """
+    known, found = getattr(forest, "_fingerprint", None), fingerprint(X, codes)
+    if known is None or known.is_sparse != found.is_sparse:
+        return None
+    return known == found
 
 
 class TrainingRows(NamedTuple):
@@ -87,11 +111,11 @@ def remember(forest, X, target):
     X : ndarray of shape (n_samples, n_features), or sparse
         As the forest was grown on it. It is kept as it is, not copied.
     target : cart.target.Target
-        See `is_worth_remembering`.
+        If it is not worth remembering, X may be None.
     """
     forget(forest)
     if is_worth_remembering(target):
-        _TABLES[forest] = X, target.codes[:, 0]
+        _TABLES[forest] = X, target.codes[:, 0].copy()  # it may be the user's own
 
 
 def forget(forest):
@@ -145,14 +169,20 @@ def keep_leaves(forest, X=None, y=None):
     if (X is None) != (y is None):
         raise ValueError("keep_leaves takes the training table as both X and y, or neither.")
     if X is None:
-        forest._training_rows = list_rows(forest, *training_table(forest))
+        forest._training_rows = _list_training_rows(forest, *training_table(forest))
         return
     X = forest._check_X(X)
     y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y").ravel()
     check_consistent_length(X, y)
-    rows = list_rows(forest, X, y)
+    rows = _list_training_rows(forest, X, y)
     remember(forest, X, encode_numbers(y))
     forest._training_rows = rows
+
+
+def _list_training_rows(forest, X, y):
+    if X.shape[0] == forest._n_samples and is_table_of(forest, X, y) is False:
+        raise ValueError(_ANOTHER_TABLE)
+    return list_rows(forest, X, y)
 
 
 def training_rows(forest):
@@ -237,10 +267,7 @@ def list_rows(forest, X, y):
                 leaf_ids(packed, t, X, order), is_drawn, trees[t].children_left,
                 trees[t].n_node_samples, end[:n], n_drawn[:n], members[t],
             ):  # fmt: skip
-                raise ValueError(
-                    "The trees were not grown on this table: it is another one, or was changed "
-                    "since the fit. Call keep_leaves(X, y) with the training table."
-                )
+                raise ValueError(_ANOTHER_TABLE)
 
     in_parts(group, len(trees), forest.n_jobs)
     return TrainingRows(trees, order, y[order], mass, members)

@@ -13,7 +13,7 @@ from cart.training import check_rows, check_sample_weight, encode_columns
 from cart.traverse import leaf_ids
 from forest.bootstrap import Bootstrap
 from forest.grow import bytes_of
-from forest.training_rows import fingerprint
+from forest.training_rows import is_table_of
 from forest.weights import balance_subsample
 
 
@@ -171,11 +171,8 @@ def _require_training_table(fitted):
     Ours know the fingerprint of theirs. The first tree of others tells: its leaves hold as many
     in-bag rows as it says, of the classes or between the numbers that it says.
     """
-    known = getattr(fitted.forest, "_fingerprint", None)
-    found = fingerprint(fitted.X, fitted.codes)
-    if known is not None and known.is_sparse == found.is_sparse:
-        is_same = known == found
-    else:
+    is_same = is_table_of(fitted.forest, fitted.X, fitted.codes)
+    if is_same is None:
         is_same = _grew_on(fitted, 0)
     if not is_same:
         raise ValueError(

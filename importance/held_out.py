@@ -6,7 +6,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from cart.target import encode_known_labels
 from cart.training import check_rows
-from forest.training_rows import fingerprint
+from forest.training_rows import is_table_of
 from importance.adopt import is_classification, names_of, trees_of
 from importance.expectation import expected_increase
 from importance.losses import choose_loss
@@ -51,7 +51,7 @@ def held_out_permutation(forest, X, y, *, loss=None, n_jobs=None):
         codes = encode_known_labels(y, [forest.classes_]).codes[:, 0]
     else:
         codes = y.astype(np.float64)
-    if getattr(forest, "_fingerprint", None) == fingerprint(X, codes):
+    if is_table_of(forest, X, codes):
         raise ValueError(
             "(X, y) is the table that the forest was fitted on: its rows are not held out. Use "
             "oob_permutation."

@@ -207,6 +207,15 @@ def test_negative_weights_are_refused():
             ours().fit(X, Y, y_with(-1.0))
 
 
+@pytest.mark.parametrize("pair", CLASSIFIERS, ids=NAMES.get)
+def test_class_weights_of_zero_are_refused(pair):
+    with pytest.raises(ValueError, match="weight 0"):
+        pair[0](class_weight={0: 0, 1: 0, 2: 0}).fit(X, Y)
+
+
+# --------------------------------------------------------------------- refused by both
+
+
 @pytest.mark.parametrize("pair", PAIRS, ids=NAMES.get)
 @pytest.mark.parametrize(
     ("constraints", "y", "says"),
@@ -244,12 +253,6 @@ def test_friedman_mse_is_deprecated(pair):
     for model in pair:
         with pytest.warns(FutureWarning, match="friedman_mse"):
             assert model(criterion="friedman_mse").criterion == "squared_error"
-
-
-@pytest.mark.parametrize("pair", CLASSIFIERS, ids=NAMES.get)
-def test_class_weights_of_zero_are_refused(pair):
-    with pytest.raises(ValueError, match="weight 0"):
-        pair[0](class_weight={0: 0, 1: 0, 2: 0}).fit(X, Y)
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=NAMES.get)

@@ -76,7 +76,6 @@ def test_grid_search_in_a_pipeline(model):
         make_pipeline(StandardScaler(), clone(model)), {f"{name}__max_depth": [1, 4]}, cv=3
     ).fit(X, y)
     best = search.best_estimator_[-1]
-    assert best.max_depth in (1, 4)
     assert search.score(X, y) == best.score(search.best_estimator_[:-1].transform(X), y)
     assert search.best_score_ > 0.2
 

@@ -3,6 +3,7 @@
 import pickle
 import warnings
 from importlib import import_module
+from types import SimpleNamespace
 from weakref import ref
 
 import numpy as np
@@ -148,8 +149,18 @@ def test_every_tree_is_handed_out_once(n_trees, n_workers):
         taken += numbers
     assert taken == list(range(n_trees))
     shop = _Shop(n_trees, n_workers, None)
-    shop.is_closed = True
+    shop.close()
     assert shop.take(12) == []
+
+
+def test_a_tree_that_is_finished_after_an_interrupt_is_told_to_nobody():
+    steps = []
+    shop = _Shop(2, 2, SimpleNamespace(step=lambda: steps.append(None)))
+    shop.leave(0, "a tree")
+    shop.close()
+    shop.leave(1, "another")
+    assert shop.trees == ["a tree", None]
+    assert len(steps) == 1
 
 
 def test_a_small_forest_starts_no_thread(monkeypatch):

@@ -238,6 +238,8 @@ def test_another_table_is_refused():
     forest = RandomForestRegressor(5, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="not grown on this table"):
         forest.keep_leaves(X[::-1], y)
+    with pytest.raises(ValueError, match="not grown on this table"):
+        forest.keep_leaves(X, y[::-1])
     with pytest.raises(ValueError, match="441 rows, but the forest was fitted on 442"):
         forest.keep_leaves(X[1:], y[1:])
     with pytest.raises(ValueError, match="inconsistent numbers"):
@@ -249,6 +251,24 @@ def test_another_table_is_refused():
         forest.predict_quantiles(X, 0.5)
     with pytest.raises(ValueError, match="changed since the fit"):
         forest.predict_interval(X)
+
+
+def test_a_changed_table_is_found_out_where_every_row_is_drawn():
+    """Leaves hold as many rows as they should, but others."""
+    X, y = load_diabetes(return_X_y=True)
+    X = X.astype(np.float32)
+    forest = ExtraTreesRegressor(3, random_state=0).fit(X, y)
+    X[:] = X[::-1]
+    with pytest.raises(ValueError, match="changed since the fit"):
+        forest.predict_quantiles(X, 0.5)
+
+
+def test_targets_that_are_changed_after_the_fit_stay_what_they_were():
+    X, y = load_diabetes(return_X_y=True)
+    expected = RandomForestRegressor(5, random_state=0).fit(X, y).predict_quantiles(X, 0.5)
+    forest = RandomForestRegressor(5, random_state=0).fit(X, y)
+    y -= y.mean()
+    np.testing.assert_array_equal(forest.predict_quantiles(X, 0.5), expected)
 
 
 def test_forests_from_elsewhere_are_told_their_table(diabetes):

@@ -517,6 +517,18 @@ def test_weights_that_fit_into_no_word(factor):
         assert_same_nodes(ours, theirs)
 
 
+@pytest.mark.parametrize("factor", [2.0**14, 1e300])
+def test_weights_of_which_entropy_keeps_no_table(factor):
+    """They are many times as much as there are rows: the general path grows the trees."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
+    weights = rng.integers(0, 4, (2, 200)) * factor
+    both = grow_both_ways(X, y, weights, {"criterion": "entropy"}, QuickClasses, hands_on=True)
+    for ours, theirs in zip(*both, strict=True):
+        assert ours.node_count > 10
+        assert_same_nodes(ours, theirs)
+
+
 def test_more_trees_than_before_and_fewer():
     """One Grower grows any number of trees at once, and each is the same as alone."""
     rng = np.random.default_rng(0)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cart
-from cart.criteria import SquaredError
-from cart.grower import Grower
+from cart.criteria import Gini, Poisson, SquaredError
+from cart.grower import Grower, in_width_to_grow
 from cart.plan import make_plan
 from cart.quick_means import QuickMeans
 from cart.quick_sums import CODES_MAX, NEAR, QuickSums
@@ -115,6 +115,24 @@ def test_sums_per_code_are_for_bins_and_whole_numbers(y, weight, n_codes, max_bi
     with np.errstate(over="ignore", invalid="ignore"):  # of the general arithmetic, not of ours
         able = [type(one) for one in fast if one.grow(weights, [0], weight % 1 == 0) is not None]
     assert able[0] is path
+
+
+@pytest.mark.parametrize(
+    ("criterion", "y", "max_bins", "dtype"),
+    [
+        (SquaredError, 2.0, None, np.uint16),
+        (SquaredError, 0.5, None, np.uint32),
+        (SquaredError, 0.5, 255, np.uint8),
+        (Poisson, 2.0, None, np.uint32),
+        (Gini, 2.0, None, np.uint16),
+    ],
+)
+def test_threads_share_wide_codes_where_narrow_ones_are_of_no_use(criterion, y, max_bins, dtype):
+    model = cart.DecisionTreeRegressor(max_bins=max_bins)
+    plan = make_plan(model, criterion, "best", 9, 1, 1, 1)
+    table = encode_columns(model, np.arange(9, dtype=np.float32)[:, None], "best")
+    assert table.codes.dtype.itemsize == (2 if max_bins is None else 1)
+    assert in_width_to_grow(table, np.full((9, 1), y), plan).codes.dtype == dtype
 
 
 def test_many_columns_of_which_a_node_looks_at_few_and_a_table_without_some():

@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
-from benchmarks import suite, tables
+from benchmarks import results, suite, tables
 from benchmarks.peers import environment, models
 from benchmarks.peers.registry import BY_NAME, OURS, PEERS, REFERENCE
 from benchmarks.suite_cases import CASES, QUICK, SCALING, Case
@@ -108,7 +108,13 @@ def test_ratios_and_bars_stand_in_the_table():
     assert cells[3:] == ["10.0x", "10.0x", "yes", "4.00x", "5.00x", "no", "90.00 %"]
 
 
-def test_figures_of_the_readme_are_those_of_the_results():
+def test_documents_show_the_results_that_are_kept():
+    assert tables.page() == tables.PAGE.read_text()
+    readme = tables.README.read_text()
+    assert tables.with_figures(readme, results.load("suite")) == readme
+
+
+def test_figures_stand_between_their_marks():
     case = CASES[0]
     side = {"fit": 1.0, "predict": 1.0}
     row = {"case": case.name, "sides": {OURS: side, REFERENCE: {"fit": 10.0, "predict": 4.0}}}
