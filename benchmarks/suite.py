@@ -111,7 +111,7 @@ def peer_table(content):
         ["case", *names],
         rows,
         f"{notes}. A side that is measured once is stopped when its process has run "
-        f"{TOO_SLOW:g} times as long as scikit-learn's."
+        f"{TOO_SLOW:g} times as long as scikit-learn's. A dash: not measured in that run."
         + (f" Not measured: {said}." if said else ""),
     )
 

@@ -1,6 +1,7 @@
 """The house rules of docs/design.md that a machine can check."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,16 @@ def test_kernels_know_no_estimator(module):
         assert "estimators" not in seen, f"cart/{module}.py imports estimators"
         assert not any(starts_with(target, "sklearn") for target in targets), f"cart/{name}.py"
         waiting |= {t.split(".")[1] for t in targets if starts_with(t, "cart")} - seen
+
+
+def test_the_map_names_every_module():
+    page = (ROOT / "docs" / "design.md").read_text()
+    map_ = page[page.index("## The map") : page.index("Imports run one way")]
+    for package in (*PACKAGES, "benchmarks"):
+        start = map_.index(f"{package}/ ")
+        room = re.split(r"\n    \w", map_[start:])[0]
+        modules = {path.name for path in (ROOT / package).glob("*.py")} - {"__init__.py"}
+        assert set(re.findall(r"\w+\.py", room)) == modules
 
 
 @EACH_SOURCE

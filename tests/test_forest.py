@@ -129,16 +129,6 @@ def test_every_row_is_in_bag_or_out_of_bag_for_each_tree(seed, n, max_samples):
         assert forest.estimators_[t].tree_.n_node_samples[0] == n - len(left_out)
 
 
-def test_share_of_out_of_bag_rows():
-    """(1 - 1/n)^n of the rows are out of bag, 1/e for large n (Breiman 1996)."""
-    n, n_trees = 400, 300
-    rng = np.random.RandomState(0)
-    forest = RandomForestRegressor(n_trees, max_depth=1, random_state=0)
-    forest.fit(rng.normal(size=(n, 1)), rng.normal(size=n))
-    share = np.mean([n - len(np.unique(draws)) for draws in forest.estimators_samples_]) / n
-    assert share == pytest.approx((1 - 1 / n) ** n, abs=0.004)
-
-
 @pytest.mark.parametrize(("n_trees", "n_workers"), [(1, 2), (10, 1), (100, 3), (101, 8)])
 def test_every_tree_is_handed_out_once(n_trees, n_workers):
     """And to none of several workers more than half of its share of what is left."""
