@@ -161,5 +161,5 @@ def _number(name):
 
 def _plain_numbers(axis, subs=(1, 2, 5)):
     axis.set_major_locator(LogLocator(subs=subs))
-    axis.set_major_formatter(lambda value, _: f"{value:,g}")
+    axis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
     axis.set_minor_formatter(lambda value, _: "")
