@@ -85,9 +85,9 @@ def table(content):
             for row in content["rows"]
         ],
         f"Fit times at {N_ROWS:,} rows where no others are named; forests have 10 trees. Medians "
-        "of runs taken in turn (of sparse tables one run), forests "
-        "at the better of n_jobs=1 and 2, kernels compiled and "
-        "warm. Memory is the highest of a process, and how far the fit raised it.",
+        "of runs taken in turn (of sparse tables one run), forests at the better of n_jobs=1 and "
+        "2, kernels compiled and warm. Memory is the highest of a process, and how far "
+        "the fit raised it.",
     )
 
 

@@ -72,10 +72,10 @@ def is_table_of(forest, X, codes):
     bool, or None
         None if the forest cannot tell: it knows no fingerprint, or one of the other kind.
     """
-    known, found = getattr(forest, "_fingerprint", None), fingerprint(X, codes)
-    if known is None or known.is_sparse != found.is_sparse:
+    known = getattr(forest, "_fingerprint", None)
+    if known is None or known.is_sparse != issparse(X):
         return None
-    return known == found
+    return known == fingerprint(X, codes)
 
 
 class TrainingRows(NamedTuple):
