@@ -141,7 +141,7 @@ def write_mean(nodes, this, parent, is_left, impurity, n, sums):
 
 @inline_kernel
 def place_children(
-    nodes, waiting, sums, this, height, n_nodes, start, middle, end, level, depth, n_constant, left,
+    nodes, waiting, sums, this, height, n_nodes, start, middle, end, tier, depth, n_constant, left,
     right, limits,
 ):  # fmt: skip
     """Write the children of a split that are leaves, where their turn has come; the others wait.
@@ -150,12 +150,12 @@ def place_children(
     Returns how many nodes wait and how many are written.
     """
     if may_be_split(middle - start, depth, left, limits):
-        push(waiting, height, middle, end, level, depth, this, False, n_constant, right)
-        push(waiting, height + 1, start, middle, level, depth, this, True, n_constant, left)
+        push(waiting, height, middle, end, tier, depth, this, False, n_constant, right)
+        push(waiting, height + 1, start, middle, tier, depth, this, True, n_constant, left)
         return height + 2, n_nodes
     write_mean(nodes, n_nodes, this, True, left, middle - start, sums[height + 1])
     if may_be_split(end - middle, depth, right, limits):
-        push(waiting, height, middle, end, level, depth, this, False, n_constant, right)
+        push(waiting, height, middle, end, tier, depth, this, False, n_constant, right)
         return height + 1, n_nodes + 1
     write_mean(nodes, n_nodes + 1, this, False, right, end - middle, sums[height])
     return height, n_nodes + 2

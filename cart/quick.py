@@ -29,9 +29,7 @@ class Waiting(NamedTuple):
 
     start: np.ndarray  # int64: first of the node's rows
     end: np.ndarray  # int64: behind the last
-    level: (
-        np.ndarray
-    )  # int64: of the near copy that it lies in (see `quick_classes` and `quick_sums`), or 0
+    tier: np.ndarray  # int64: which of the tiers of rows it lies in (see `cart.near`), or 0
     depth: np.ndarray  # int64
     parent: np.ndarray  # int64
     is_left: np.ndarray  # bool: is it the left child?
@@ -49,10 +47,10 @@ class Waiting(NamedTuple):
 
 
 @inline_kernel
-def push(waiting, height, start, end, level, depth, parent, is_left, n_constant, impurity):
+def push(waiting, height, start, end, tier, depth, parent, is_left, n_constant, impurity):
     waiting.start[height] = start
     waiting.end[height] = end
-    waiting.level[height] = level
+    waiting.tier[height] = tier
     waiting.depth[height] = depth
     waiting.parent[height] = parent
     waiting.is_left[height] = is_left

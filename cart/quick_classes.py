@@ -4,6 +4,7 @@ Rows are words (see `cart.words`). A node's class counts come from its parent, s
 not searched is never read.
 """
 
+from itertools import starmap
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from cart.compact import DEPTH_FIRST, GINI, WHOLE_COUNTS
 from cart.criteria import EPSILON, Entropy, Gini
 from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_feature, restart
 from cart.jit import entry_kernel, inline_kernel
+from cart.near import create_near
 from cart.nodes import from_node
 from cart.quick import (
     NO_CUT,
@@ -40,12 +42,7 @@ from cart.radix import N_DIGITS, ROOM, sort_short_keys
 from cart.table import same_value
 from cart.words import Layout, divide_words, gather_keys, row_of_word, write_words
 
-# Nodes of whose rows a column has so many bytes take a near copy of their codes along, for the
-# caches to hold until the subtree is grown: a level for the second cache, and one for the first.
-NEAR_BYTES = (2**15, 2**11)
-_HELD_ANYWAY = 2**20  # bytes of a table's codes, which the second cache holds anyway
-_NEAR_SHARE = 1 / 24  # of the columns that a node must look at for near copies to pay
-_PADDING = 16  # of the columns of a copy, so that they do not all begin at one place of the cache
+NEAR_BYTES = (2**20, 2**16)  # of a column of the near tiers (see `cart.near`)
 _HISTOGRAM_MIN = 64  # rows
 _CLASSES_MAX = 256
 _WEIGHT_MAX = 2**26  # whose square is exact in double precision
@@ -60,8 +57,8 @@ class Rows(NamedTuple):
     codes: np.ndarray  # (n_columns, at least n), of the table's type
 
     @classmethod
-    def near(cls, n, codes):
-        return cls(np.empty(n, np.uint32), np.empty((len(codes), n + _PADDING), codes.dtype))
+    def create(cls, n, codes):
+        return cls(np.empty(n, np.uint32), codes)
 
 
 class Bench(NamedTuple):
@@ -167,39 +164,38 @@ def _put_in_order(
 
 
 @inline_kernel
-def _take_near(rows, start, n, layout, near):
+def _copy_near(rows, start, n, layout, nearer):
     """Copy words[start:start + n] and their codes."""
-    for column in range(near.codes.shape[0]):
+    for column in range(nearer.codes.shape[0]):
         codes = rows.codes[column]
-        copied = near.codes[column]
+        copied = nearer.codes[column]
         for i in range(n):
             copied[i] = codes[row_of_word(rows.words[start + i], layout)]
     for i in range(n):
         word = rows.words[start + i] & layout.low_mask
-        near.words[i] = np.uint32(i) << layout.low_bits | word
+        nearer.words[i] = np.uint32(i) << layout.low_bits | word
 
 
 @entry_kernel
 def _grow_trees(
-    criterion, table, all_nodes, draw, waiting, cuts, far, near, nearest, bench, running, weights,
-    classes, seeds, limits, layout, first_node,
+    criterion, table, all_nodes, draw, waiting, cuts, tiers, bench, running, weights, classes,
+    seeds, limits, layout, first_node,
 ):  # fmt: skip
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
     for t in range(weights.shape[0]):
         restart(draw, seeds[t])
-        n_rows = write_words(weights[t], classes, layout, far.words, bench.counts)
+        n_rows = write_words(weights[t], classes, layout, tiers[0].words, bench.counts)
         n_nodes = _grow(
-            criterion, table, from_node(all_nodes, first_node[t]), draw, waiting, cuts, far, near,
-            nearest, bench, running, n_rows, limits, layout,
+            criterion, table, from_node(all_nodes, first_node[t]), draw, waiting, cuts, tiers,
+            bench, running, n_rows, limits, layout,
         )  # fmt: skip
         first_node[t + 1] = first_node[t] + n_nodes
 
 
 @inline_kernel
 def _grow(
-    criterion, table, nodes, draw, waiting, cuts, far, near, nearest, bench, running, n_rows,
-    limits, layout,
-):  # fmt: skip
+    criterion, table, nodes, draw, waiting, cuts, tiers, bench, running, n_rows, limits, layout
+):
     """Grow one tree; return how many nodes it has."""
     n_classes = bench.counts.shape[0]
     total = np.int64(0)
@@ -213,7 +209,7 @@ def _grow(
     while height > 0:
         height -= 1
         start, end = waiting.start[height], waiting.end[height]
-        level, depth = waiting.level[height], waiting.depth[height]
+        tier, depth = waiting.tier[height], waiting.depth[height]
         impurity = waiting.impurity[height]
         n = end - start
         weight = np.int64(0)
@@ -229,13 +225,11 @@ def _grow(
             nodes.value[this, 0, c] = np.float64(bench.counts[c]) / np.float64(weight)
         if not may_be_split(n, depth, impurity, limits):
             continue
-        if level == 0 and n <= near.words.shape[0]:
-            _take_near(far, start, n, layout, near)
-            level, start, end = 1, 0, n
-        if level == 1 and n <= nearest.words.shape[0]:
-            _take_near(near, start, n, layout, nearest)
-            level, start, end = 2, 0, n
-        rows = far if level == 0 else near if level == 1 else nearest
+        for nearer in range(tier + 1, len(tiers)):
+            if n <= tiers[nearer].words.shape[0]:
+                _copy_near(tiers[tier], start, n, layout, tiers[nearer])
+                tier, start, end = nearer, 0, n
+        rows = tiers[tier]
         cut, n_constant = _search(
             criterion, table, rows, draw, bench, running, start, n, waiting.n_constant[height],
             weight, limits, layout,
@@ -263,8 +257,8 @@ def _grow(
             bench.waiting_counts[height + 1, c] = bench.left[c]
         middle = start + n_left
         depth += 1
-        push(waiting, height, middle, end, level, depth, this, False, n_constant, right)
-        push(waiting, height + 1, start, middle, level, depth, this, True, n_constant, left)
+        push(waiting, height, middle, end, tier, depth, this, False, n_constant, right)
+        push(waiting, height + 1, start, middle, tier, depth, this, True, n_constant, left)
         height += 2
     write_thresholds(nodes, n_nodes, cuts, table)
     return n_nodes
@@ -299,20 +293,11 @@ class QuickClasses(Quick):
         follows = DEPTH_FIRST | WHOLE_COUNTS
         return follows | GINI if isinstance(self._criterion, GiniCuts) else follows
 
-    @property
-    def _near_sizes(self):
-        """How many rows the near copies have."""
-        codes = self._table.codes
-        looks_at_many = self._plan.limits.max_features >= _NEAR_SHARE * len(codes)
-        is_worth = looks_at_many and codes.nbytes > _HELD_ANYWAY
-        sizes = (n_bytes // codes.itemsize if is_worth else 0 for n_bytes in NEAR_BYTES)
-        return tuple(min(n, codes.shape[1] - 1) for n in sizes)
-
     def _create_scratch(self):
         codes, n_rows = self._table.codes, len(self._y)
+        near = create_near(codes, self._plan.limits.max_features, NEAR_BYTES)
         return (
-            Rows(np.empty(n_rows, np.uint32), codes),
-            *(Rows.near(n, codes) for n in self._near_sizes),
+            tuple(starmap(Rows.create, [(n_rows, codes), *near])),
             Bench.create(n_rows, self._plan.n_values),
             Running.create(n_rows, self._plan.n_values),
         )

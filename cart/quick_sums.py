@@ -6,6 +6,7 @@ have few codes. On bins it is done with any targets; there the last bits of sums
 those of scikit-learn, which takes them in the order of its sort.
 """
 
+from itertools import starmap
 from typing import NamedTuple
 
 import numpy as np
@@ -46,6 +47,7 @@ from cart.mean_node import (
 )
 from cart.mean_score import WEIGHT, mean_score, weight_at, write_target, y_at
 from cart.mean_screen import slack_of
+from cart.near import create_near
 from cart.nodes import from_node
 from cart.quick import (
     NO_CUT,
@@ -61,8 +63,7 @@ from cart.table import same_value
 from cart.vectors import lowest_bit
 
 CODES_MAX = 2**12  # of a column
-NEAR = 16384  # nodes of so many rows take a near copy along, for the caches to hold
-_NEAR_SHARE = 1 / 24  # of the columns that a node must look at for near copies to pay
+NEAR_BYTES = (2**17, 2**15, 2**12)  # of a column of the near tiers (see `cart.near`)
 _SOME = FEW // 4  # rows that are few where nodes look at some of the features: ranking costs
 _PER_WORD = 6  # bits that number those of a word
 _IN_WORD = (1 << _PER_WORD) - 1
@@ -73,12 +74,11 @@ class Rows(NamedTuple):
     """Some rows: those of a node side by side, and what their numbers point to."""
 
     rows: np.ndarray  # (n,) uint32, ascending in a node
-    codes: np.ndarray  # (n_columns, n) uint8 or uint16
+    codes: np.ndarray  # (n_columns, at least n) uint8 or uint16
     targets: np.ndarray  # (2 n,) float64: weight and y
 
     @classmethod
-    def create(cls, codes):
-        n = codes.shape[1]
+    def create(cls, n, codes):
         return cls(np.empty(n, np.uint32), codes, np.empty(2 * n))
 
 
@@ -246,17 +246,17 @@ def _choose_cut(
 
 
 @inline_kernel
-def _take_near(far, start, n, near):
+def _copy_near(rows, start, n, nearer):
     """Copy n rows from `start` on."""
-    for column in range(near.codes.shape[0]):
-        codes = far.codes[column]
-        copied = near.codes[column]
+    for column in range(nearer.codes.shape[0]):
+        codes = rows.codes[column]
+        copied = nearer.codes[column]
         for i in range(n):
-            copied[i] = codes[far.rows[start + i]]
+            copied[i] = codes[rows.rows[start + i]]
     for i in range(n):
-        row = far.rows[start + i]
-        write_target(near.targets, i, weight_at(far.targets, row), y_at(far.targets, row))
-        near.rows[i] = i
+        row = rows.rows[start + i]
+        write_target(nearer.targets, i, weight_at(rows.targets, row), y_at(rows.targets, row))
+        nearer.rows[i] = i
 
 
 @inline_kernel
@@ -309,13 +309,14 @@ def _may_be_equal(few, table, column, n):
 
 @entry_kernel
 def _grow_trees(
-    table, all_nodes, draw, waiting, cuts, far, near, bench, few, drawn, exchange, sums, weights, y,
+    table, all_nodes, draw, waiting, cuts, tiers, bench, few, drawn, exchange, sums, weights, y,
     seeds, limits, n_few, first_node,
 ):  # fmt: skip
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
     farthest = 0.0
     for row in range(y.shape[0]):
         farthest = max(farthest, abs(y[row]))
+    far = tiers[0]
     for t in range(weights.shape[0]):
         restart(draw, seeds[t])
         n = 0
@@ -325,7 +326,7 @@ def _grow_trees(
             n += weights[t, row] > 0.0
         nodes = from_node(all_nodes, first_node[t])
         n_nodes = _grow(
-            table, nodes, draw, waiting, cuts, far, near, bench, few, drawn, exchange, sums, n,
+            table, nodes, draw, waiting, cuts, tiers, bench, few, drawn, exchange, sums, n,
             farthest, limits, n_few,
         )  # fmt: skip
         first_node[t + 1] = first_node[t] + n_nodes
@@ -333,11 +334,11 @@ def _grow_trees(
 
 @inline_kernel
 def _grow(
-    table, nodes, draw, waiting, cuts, far, near, bench, few, drawn, exchange, sums, n_rows,
+    table, nodes, draw, waiting, cuts, tiers, bench, few, drawn, exchange, sums, n_rows,
     farthest, limits, n_few,
 ):  # fmt: skip
     """Grow one tree; return how many nodes it has."""
-    add_up_node(far.rows, far.targets, 0, n_rows, sums[0])
+    add_up_node(tiers[0].rows, tiers[0].targets, 0, n_rows, sums[0])
     total_weight = sums[0, WEIGHT]
     impurity = impurity_of(total_weight, sums[0, TOTAL], sums[0, SQUARES])
     push(waiting, 0, 0, n_rows, 0, 0, -1, False, 0, impurity)
@@ -346,17 +347,18 @@ def _grow(
     while height > 0:
         height -= 1
         start, end = waiting.start[height], waiting.end[height]
-        level, depth = waiting.level[height], waiting.depth[height]
+        tier, depth = waiting.tier[height], waiting.depth[height]
         impurity = waiting.impurity[height]
         weight, total = sums[height, WEIGHT], sums[height, TOTAL]
         n = end - start
         splits = may_be_split(n, depth, impurity, limits)
         n_constant = waiting.n_constant[height]
-        if splits and level == 0 and n <= near.rows.shape[0]:
-            _take_near(far, start, n, near)
-            level, start, end = 1, 0, n
-            waiting.start[height], waiting.end[height] = start, end
-        rows = near if level == 1 else far
+        for nearer in range(tier + 1, len(tiers)):
+            if splits and n <= tiers[nearer].rows.shape[0]:
+                _copy_near(tiers[tier], start, n, tiers[nearer])
+                tier, start, end = nearer, 0, n
+                waiting.start[height], waiting.end[height] = start, end
+        rows = tiers[tier]
         if splits and n <= n_few:
             features = draw.features[n_constant:]
             if _hand_to_few(rows, few, table, features, start, n, total / weight):
@@ -389,7 +391,7 @@ def _grow(
             continue
         write_split(nodes, this, cut, middle - start, end - middle, cuts)
         height, n_nodes = place_children(
-            nodes, waiting, sums, this, height, n_nodes, start, middle, end, level, depth + 1,
+            nodes, waiting, sums, this, height, n_nodes, start, middle, end, tier, depth + 1,
             n_constant, left, right, limits,
         )  # fmt: skip
     write_thresholds(nodes, n_nodes, cuts, table)
@@ -440,11 +442,9 @@ class QuickSums(Quick):
         codes = self._table.codes
         n_columns, n_rows = codes.shape
         n_features = len(self._table.columns)
-        looks_at_many = self._plan.limits.max_features >= _NEAR_SHARE * n_columns
-        is_worth = looks_at_many and n_rows > NEAR
+        near = create_near(codes, self._plan.limits.max_features, NEAR_BYTES)
         return (
-            Rows.create(codes),
-            Rows.create(np.empty((n_columns, NEAR if is_worth else 0), codes.dtype)),
+            tuple(starmap(Rows.create, [(n_rows, codes), *near])),
             Bench.create(n_rows, _n_codes(self._table)),
             Few.create(n_rows, n_columns, n_features),
             Drawn.create(n_features),

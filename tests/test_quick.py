@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cart import DecisionTreeClassifier, DecisionTreeRegressor, criteria
+from cart import DecisionTreeClassifier, DecisionTreeRegressor, criteria, quick_classes
 from cart.class_cuts import (
     EntropyCuts,
     GiniCuts,
@@ -22,7 +22,7 @@ from cart.grower import Grower
 from cart.jit import entry_kernel
 from cart.network import NETWORK_MAX, sort_by_network
 from cart.plan import make_plan
-from cart.quick_classes import NEAR_BYTES, QuickClasses
+from cart.quick_classes import QuickClasses
 from cart.quick_means import QuickMeans
 from cart.radix import N_DIGITS, ROOM, sort_short_keys
 from cart.table import encode, take_columns
@@ -486,10 +486,11 @@ def test_targets_that_differ_by_rounding_only_or_hardly_fit(y):
 @pytest.mark.parametrize("max_features", [1, 1.0])
 @pytest.mark.parametrize("task", ["two classes", "five classes", "means"])
 @pytest.mark.parametrize("is_narrow", [True, False])
-def test_large_trees(task, max_features, is_narrow):
+def test_large_trees(task, max_features, is_narrow, monkeypatch):
     """On near copies of the codes, and on rows that lists, or none, bring along."""
+    monkeypatch.setattr(quick_classes, "NEAR_BYTES", (2**14, 2**11))
     rng = np.random.default_rng(0)
-    n = 3 * NEAR_BYTES[0] // 4
+    n = 24_000
     X = np.argsort(rng.random((n, 24)), axis=0)
     signal = X[:, 0] + X[:, 1] > rng.normal(n, n / 2, n)
     y, path = signal.astype(int), QuickClasses
