@@ -35,7 +35,7 @@ _ARRAYS = {
 
 
 class _Parts(NamedTuple):
-    """What is kept of some of the nodes, in their order."""
+    """What is kept of some of the nodes, in their order; there may be room for more."""
 
     features: np.ndarray  # (n_splits,) int32
     thresholds: np.ndarray  # (n_splits,) float64
@@ -76,21 +76,22 @@ class Compact:
         n_splits, shape = len(is_leaf) - n_leaves, nodes.value.shape[1:]
         by_counts = bool(follows & COUNTS)
         parts = _Parts(
-            np.empty(n_splits, np.int32),
-            np.empty(n_splits),
+            np.empty(n_splits + 1, np.int32),
+            np.empty(n_splits + 1),
             nodes.impurity.view(np.int64) != 0,
-            np.empty(len(is_leaf)),
-            np.empty(n_leaves, np.int32),
-            np.empty((n_leaves, math.prod(shape) if by_counts else 1)),
+            np.empty(len(is_leaf) + 1),
+            np.empty(n_leaves + 1, np.int32),
+            np.empty((n_leaves + 1, math.prod(shape) if by_counts else 1)),
         )
         n_impure = _take(nodes, nodes.value.reshape(-1), is_leaf, parts, by_counts)
         kept = {"n_nodes": len(is_leaf), "shape": shape, "leaves": np.packbits(is_leaf)}
         if follows & SPLITS:
-            kept.update(features=_in_few_bytes(parts.features), thresholds=parts.thresholds)
+            kept["features"] = _in_few_bytes(parts.features[:n_splits])
+            kept["thresholds"] = parts.thresholds[:n_splits]
         if follows & SAMPLES:
-            kept["samples"] = _in_few_bytes(parts.samples)
+            kept["samples"] = _in_few_bytes(parts.samples[:n_leaves])
         if follows & WEIGHTS:
-            kept["counts"] = _in_few_bytes(parts.counts)
+            kept["counts"] = _in_few_bytes(parts.counts[:n_leaves])
         if not follows & GINI:
             kept["impure"] = np.packbits(parts.is_impure)
             kept["impurities"] = parts.impurities[:n_impure].copy()
@@ -323,25 +324,22 @@ def _count(values, weights, node, k, width):
 def _take(nodes, values, is_leaf, parts, by_counts):
     """Take what is kept out of the node arrays; `values` is their `value`, flat.
 
-    Returns how many nodes are impure.
+    The parts have room for one more of each, which may be written. Returns how many are impure.
     """
     n_splits = n_leaves = n_impure = 0
-    for node in range(is_leaf.shape[0]):
+    width = parts.counts.shape[1]
+    for node in range(is_leaf.shape[0]):  # without branches: which node is a leaf none foretells
         parts.impurities[n_impure] = nodes.impurity[node]
         n_impure += parts.is_impure[node]
-        if not is_leaf[node]:
-            parts.features[n_splits] = nodes.feature[node]
-            parts.thresholds[n_splits] = nodes.threshold[node]
-            n_splits += 1
-            continue
+        parts.features[n_splits] = nodes.feature[node]
+        parts.thresholds[n_splits] = nodes.threshold[node]
+        n_splits += not is_leaf[node]
         parts.samples[n_leaves] = nodes.n_node_samples[node]
-        width = parts.counts.shape[1]
+        weight = nodes.weighted_n_node_samples[node]
         for k in range(width):
-            weight = nodes.weighted_n_node_samples[node]
-            if by_counts:
-                weight = _count(values, nodes.weighted_n_node_samples, node, k, width)
-            parts.counts[n_leaves, k] = weight
-        n_leaves += 1
+            share = values[node * width + k]
+            parts.counts[n_leaves, k] = np.rint(share * weight) if by_counts else weight
+        n_leaves += is_leaf[node]
     return n_impure
 
 
