@@ -40,9 +40,18 @@ def bits_of(ordinal):
 def ordered(bits, n_bits):
     """A whole number that orders values as their bits do, 32 or 64 of them, in a uint64.
 
-    The negative zero is below the positive one.
+    It is one for both zeros.
     """
     sign = np.uint64(1) << np.uint64(n_bits - 1)
-    if bits & sign:
+    if bits > sign:
         return ~bits & (sign | (sign - np.uint64(1)))
     return bits | sign
+
+
+@inline_kernel
+def bits_in_order(number, n_bits):
+    """The bits of the value that `ordered` gives this number."""
+    sign = np.uint64(1) << np.uint64(n_bits - 1)
+    if number & sign:
+        return number ^ sign
+    return ~number & (sign | (sign - np.uint64(1)))

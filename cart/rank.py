@@ -4,15 +4,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.floats import ordered
+from cart.floats import bits_in_order, ordered
 from cart.jit import entry_kernel, inline_kernel, kernel
 from cart.order import CODE_SHIFT, record_of
 
 # The code of a missing value.
 MISSING = np.uint32(0xFFFFFFFF)
 
-# Of the codes that keys are sorted by, the whole of 32 bits.
-_DIGIT_BITS, _N_DIGITS = 8, 4
+# Digits of the 32 bits that keys are sorted by: shorter ones, whose counts cost less, for few keys.
+_FEW, _FEW_BITS, _DIGIT_BITS = 1 << 12, 8, 11
+_N_COUNTS = 3 << _DIGIT_BITS
 
 # Values of which one tells of most columns that they are not whole numbers.
 _TRIED = 64
@@ -23,11 +24,11 @@ class Scratch(NamedTuple):
 
     keys: np.ndarray  # (n,) uint64, see cart.order
     spare: np.ndarray  # (n,) uint64
-    counts: np.ndarray  # (_N_DIGITS, 2**_DIGIT_BITS) int64
+    counts: np.ndarray  # (_N_COUNTS,) int32
 
     @classmethod
     def create(cls, n):
-        counts = np.empty((_N_DIGITS, 1 << _DIGIT_BITS), np.int64)
+        counts = np.empty(_N_COUNTS, np.int32)
         return cls(np.empty(n, np.uint64), np.empty(n, np.uint64), counts)
 
 
@@ -94,17 +95,18 @@ def rank_sparse(X):
 
 def _rank(values, start, n_samples, n_categories, codes, zero, levels, scratch):
     level_start = np.zeros(len(start), np.int64)
-    bits = values.view(f"u{values.itemsize}")
+    bits, level_bits = (array.view(f"u{array.itemsize}") for array in (values, levels))
     _rank_columns(
-        values, bits, start, n_samples, n_categories, codes, zero, levels, level_start, *scratch
-    )
+        values, bits, start, n_samples, n_categories, codes, zero, levels, level_bits, level_start,
+        *scratch,
+    )  # fmt: skip
     return level_start
 
 
 @entry_kernel
 def _rank_columns(
     values, bits, start, n_samples, n_categories,
-    codes, zero, levels, level_start, keys, spare, counts,
+    codes, zero, levels, level_bits, level_start, keys, spare, counts,
 ):  # fmt: skip
     for column in range(zero.shape[0]):
         first, end = start[column], start[column + 1]
@@ -116,7 +118,14 @@ def _rank_columns(
             _take_categories(values[first:end], mine, ranked, n_levels)
         else:
             n_levels = _rank_values(
-                values[first:end], bits[first:end], mine, ranked, keys, spare, counts
+                values[first:end],
+                bits[first:end],
+                mine,
+                ranked,
+                level_bits[level_start[column] :],
+                keys,
+                spare,
+                counts,
             )
         if end - first < n_samples:
             while place < n_levels and ranked[place] < 0.0:
@@ -140,7 +149,9 @@ def _take_categories(values, codes, levels, n_categories):
 
 
 @kernel
-def _rank_values(values, bits, codes, levels, keys, spare, counts):
+def _rank_values(values, bits, codes, levels, level_bits, keys, spare, counts):
+    """Rank the values of a column; `bits` and `level_bits` are the memory of `values` and `levels`.
+    Returns how many are distinct."""
     n_levels = _rank_near_whole_numbers(values, codes, levels, keys)
     if n_levels > 0:
         return n_levels
@@ -158,11 +169,16 @@ def _rank_values(values, bits, codes, levels, keys, spare, counts):
         if _sort(keys, n, counts, spare) == 1:
             keys, spare = spare, keys
     n_levels = 0
+    before = np.uint64(0)
     for j in range(n):
         i = record_of(keys[j])
-        if n_levels == 0 or values[i] != levels[n_levels - 1]:
-            levels[n_levels] = values[i]
+        # Of a value in single precision the key has all bits.
+        is_whole = bits.itemsize == 4
+        number = keys[j] >> CODE_SHIFT if is_whole else ordered(np.uint64(bits[i]), 64)
+        if n_levels == 0 or number != before:
+            level_bits[n_levels] = bits_in_order(number, 8 * bits.itemsize)
             n_levels += 1
+            before = number
         codes[i] = n_levels - 1
     return n_levels
 
@@ -203,33 +219,40 @@ def _rank_near_whole_numbers(values, codes, levels, ranks):
 
 @kernel
 def _sort(keys, n, counts, spare):
-    """Sort keys[:n] by code, digit by digit; passes over digits that are the same in all.
-
-    Returns where they are: 0 for `keys`, 1 for `spare`.
-    """
-    counts[:] = 0
-    for j in range(n):
-        for digit in range(_N_DIGITS):
-            counts[digit, _digit_of(keys[j], digit)] += 1
-    place = 0
-    for digit in range(_N_DIGITS):
-        if n == 0 or counts[digit, _digit_of(keys[0], digit)] == n:
-            continue
-        before = 0
-        for d in range(1 << _DIGIT_BITS):
-            here = counts[digit, d]
-            counts[digit, d] = before
-            before += here
-        for j in range(n):
-            d = _digit_of(keys[j], digit)
-            spare[counts[digit, d]] = keys[j]
-            counts[digit, d] += 1
-        keys, spare = spare, keys
-        place = 1 - place
-    return place
+    """Sort keys[:n] by code. Returns where they are: 0 for `keys`, 1 for `spare`."""
+    if n < _FEW:
+        return _sort_by_digits(keys, n, _FEW_BITS, 32 // _FEW_BITS, counts, spare)
+    return _sort_by_digits(keys, n, _DIGIT_BITS, _N_COUNTS >> _DIGIT_BITS, counts, spare)
 
 
 @inline_kernel
-def _digit_of(key, digit):
-    shift = CODE_SHIFT + np.uint64(digit * _DIGIT_BITS)
-    return np.int64((key >> shift) & np.uint64((1 << _DIGIT_BITS) - 1))
+def _sort_by_digits(keys, n, digit_bits, n_digits, counts, spare):
+    """The same, digit after digit; a digit that is the same in all keys is passed over."""
+    size = 1 << digit_bits
+    mask = np.uint64(size - 1)
+    for d in range(n_digits * size):
+        counts[d] = 0
+    for j in range(n):
+        code = keys[j] >> CODE_SHIFT
+        for digit in range(n_digits):
+            counts[np.uint64(digit * size) + (code & mask)] += np.int32(1)
+            code >>= np.uint64(digit_bits)
+    place = 0
+    for digit in range(n_digits):
+        mine = counts[digit * size : (digit + 1) * size]
+        shift = CODE_SHIFT + np.uint64(digit * digit_bits)
+        if n == 0 or mine[(keys[0] >> shift) & mask] == n:
+            continue
+        before = np.int32(0)
+        for d in range(size):
+            here = mine[d]
+            mine[d] = before
+            before += here
+        for j in range(n):
+            key = keys[j]
+            d = (key >> shift) & mask
+            spare[mine[d]] = key
+            mine[d] += np.int32(1)
+        keys, spare = spare, keys
+        place = 1 - place
+    return place

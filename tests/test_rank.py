@@ -5,7 +5,7 @@ import pytest
 
 from cart import DecisionTreeClassifier
 from cart.bits import BitsTable
-from cart.floats import ordered
+from cart.floats import bits_in_order, ordered
 from cart.jit import entry_kernel
 from cart.rank import MISSING, Scratch, rank
 from cart.sieve import Sieve
@@ -32,7 +32,7 @@ COLUMNS = {
 @pytest.mark.parametrize("column", COLUMNS)
 def test_ranks_are_numpys(column, dtype):
     rng = np.random.default_rng(0)
-    for n in (1, 5, 21, 100, 1500):
+    for n in (1, 5, 21, 100, 1500, 5000):
         values = COLUMNS[column](rng, n).astype(dtype)
         known = ~np.isnan(values)
         levels, expected = np.unique(values[known], return_inverse=True)
@@ -126,8 +126,14 @@ def test_small_tables_start_no_threads(monkeypatch):
 
 def test_bits_are_in_the_order_of_the_values():
     values = np.unique(np.array(SPECIAL, np.float32))[:-1]  # nan is last
-    numbers = [ordered.py_func(np.uint64(bits), 32) for bits in values.view(np.uint32)]
-    assert (np.diff(np.array(numbers, np.int64)) > 0).all()
+    for dtype in (np.float32, np.float64):
+        bits = values.astype(dtype).view(f"u{dtype().itemsize}").astype(np.uint64)
+        n_bits = 8 * dtype().itemsize
+        numbers = [ordered.py_func(b, n_bits) for b in bits]
+        assert (np.diff(numbers) < 2**63).all()
+        assert [bits_in_order.py_func(number, n_bits) for number in numbers] == bits.tolist()
+        zeros = np.array([0.0, -0.0], dtype).view(f"u{dtype().itemsize}").astype(np.uint64)
+        assert len({ordered.py_func(zero, n_bits) for zero in zeros}) == 1
 
 
 @pytest.mark.parametrize("column", COLUMNS)
