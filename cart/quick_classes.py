@@ -42,7 +42,7 @@ from cart.radix import N_DIGITS, ROOM, sort_short_keys
 from cart.table import same_value
 from cart.words import Layout, divide_words, gather_keys, row_of_word, write_words
 
-NEAR_BYTES = (2**20, 2**16)  # of a column of the near tiers (see `cart.near`)
+NEAR_BYTES = (2**19, 2**16)  # of a column of the near tiers (see `cart.near`)
 _HISTOGRAM_MIN = 64  # rows
 _CLASSES_MAX = 256
 _WEIGHT_MAX = 2**26  # whose square is exact in double precision

@@ -17,7 +17,7 @@ from tests.agreement.same import assert_same_nodes, paths
     ("n_rows", "dtype", "max_features", "expected"),
     [
         (100_000, np.uint32, 4, [0, 16_384]),
-        (600_000, np.uint32, 4, [262_144, 16_384]),
+        (600_000, np.uint32, 4, [131_072, 16_384]),
         (100_000, np.uint16, 4, [0, 32_768]),
         (100_000, np.uint32, 1, [0, 0]),  # of 30 columns: most copies would not be read
         (40_000, np.uint32, 30, [0, 16_384]),
@@ -27,7 +27,7 @@ from tests.agreement.same import assert_same_nodes, paths
 )
 def test_copies_are_made_where_they_pay(n_rows, dtype, max_features, expected):
     codes = np.empty((30, n_rows), dtype)
-    room = create_near(codes, max_features, (2**20, 2**16))
+    room = create_near(codes, max_features, (2**19, 2**16))
     assert [n for n, _ in room] == expected
     for n, copies in room:
         assert copies.dtype == dtype
