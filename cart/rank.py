@@ -118,15 +118,9 @@ def _rank_columns(
             _take_categories(values[first:end], mine, ranked, n_levels)
         else:
             n_levels = _rank_values(
-                values[first:end],
-                bits[first:end],
-                mine,
-                ranked,
-                level_bits[level_start[column] :],
-                keys,
-                spare,
-                counts,
-            )
+                values[first:end], bits[first:end], mine, ranked,
+                level_bits[level_start[column] :], keys, spare, counts,
+            )  # fmt: skip
         if end - first < n_samples:
             while place < n_levels and ranked[place] < 0.0:
                 place += 1
@@ -173,8 +167,8 @@ def _rank_values(values, bits, codes, levels, level_bits, keys, spare, counts):
     for j in range(n):
         i = record_of(keys[j])
         # Of a value in single precision the key has all bits.
-        is_whole = bits.itemsize == 4
-        number = keys[j] >> CODE_SHIFT if is_whole else ordered(np.uint64(bits[i]), 64)
+        is_single = bits.itemsize == 4
+        number = keys[j] >> CODE_SHIFT if is_single else ordered(np.uint64(bits[i]), 64)
         if n_levels == 0 or number != before:
             level_bits[n_levels] = bits_in_order(number, 8 * bits.itemsize)
             n_levels += 1
