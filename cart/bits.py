@@ -9,7 +9,8 @@ import numpy as np
 
 from cart.floats import bits_of, ordinal_of
 from cart.jit import entry_kernel
-from cart.table import FEATURE_THRESHOLD, Table, value_of
+from cart.levels import FEATURE_THRESHOLD
+from cart.table import Table, value_of
 from cart.threads import in_parts
 
 # Values that are worth a thread.
@@ -25,8 +26,8 @@ class BitsTable(NamedTuple):
 
     @classmethod
     def encode(cls, columns, n_jobs=None):
-        """Take the values of columns, float32; see `cart.table.encode`."""
-        codes = columns.view(np.uint32)
+        """Take the values of columns, in single precision; see `cart.table.encode`."""
+        codes = columns.take_all(n_jobs).view(np.uint32)
 
         def fill(first, end):
             part = codes[first:end].reshape(-1)

@@ -112,6 +112,11 @@ class Compact:
     def nbytes(self):
         return sum(item.nbytes for name, item in self._kept.items() if name not in _PLAIN)
 
+    @property
+    def splits(self):
+        """Features, int32, and thresholds of the nodes that split; these may be written to."""
+        return self._kept["features"].astype(np.int32), self._kept["thresholds"]
+
     def expand(self):
         """The node arrays, every bit as it was, as cart.nodes.Nodes."""
         kept, n_nodes = self._kept, self.n_nodes

@@ -7,8 +7,9 @@ from sklearn.utils import Bunch, check_random_state, compute_sample_weight, meta
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from cart.columns import Columns
 from cart.draw import DRAW_SEED_MAX
-from cart.grower import Grower
+from cart.grower import Grower, needs_values
 from cart.outputs import ClassifierOutputs, RegressorOutputs
 from cart.parameters import (
     CLASSIFIER_CRITERION,
@@ -17,8 +18,9 @@ from cart.parameters import (
     without_deprecated,
 )
 from cart.plan import make_plan
+from cart.precision import precision_of
 from cart.prune import pruning_path
-from cart.table import take_columns
+from cart.thresholds import settle
 from cart.training import (
     check_criterion,
     check_sample_weight,
@@ -185,12 +187,12 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
                 target.n_values,
             )  # fmt: skip
             self.max_features_ = plan.limits.max_features
-            columns = take_columns(X)
-            del X  # where it is a copy in single precision, its memory is free for the table
-            table = encode_table(self, given, columns, self.splitter)
-            del columns  # of bins and categories not the table's
-            grower = Grower(table, target.codes, plan)
-            (self.tree_,) = grower.grow([weight], [random_state.randint(DRAW_SEED_MAX)])
+            columns = Columns(X, precision_of(self))
+            keeps = needs_values(plan, weight)
+            table = encode_table(self, given, columns, self.splitter, keeps)
+            seed = random_state.randint(DRAW_SEED_MAX)
+            (self.tree_,) = Grower(table, target.codes, plan, columns).grow([weight], [seed])
+            settle([self.tree_], table, columns)
         return self
 
     def _combine_weights(self, weight, y):

@@ -7,28 +7,42 @@ from cart.prune import prune
 from cart.quick_classes import QuickClasses
 from cart.quick_means import QuickMeans
 from cart.quick_sums import QuickSums
-from cart.table import Table
+from cart.table import Table, complete
 from cart.target import make_records
 from cart.tree import Tree
 
 FAST_PATHS = (QuickClasses, QuickSums, QuickMeans)
 
 
-def in_width_to_grow(table, codes, plan):
-    """The table as trees are grown on it: with codes of 32 bits unless narrow ones are of use, so
-    that threads share what each would have to make.
+def needs_values(plan, weight):
+    """Are trees to be grown on a table that is complete? Else a fast path will most likely do.
 
     Parameters
     ----------
-    table, codes, plan : see `Grower`
+    plan : cart.plan.Plan
+    weight : ndarray, scalar or None
+        Of the rows.
+    """
+    is_whole = weight is None or np.array_equal(weight, np.rint(weight))
+    return not (is_whole and any(path.knows(plan) for path in FAST_PATHS))
+
+
+def made_to_grow(table, codes, plan, columns=None):
+    """The table as trees are grown on it: with codes of 32 bits unless narrow ones are of use, and
+    complete unless a fast path fits, so that threads share what each would have to make.
+
+    Parameters
+    ----------
+    table, codes, plan, columns : see `Grower`
 
     Returns
     -------
     Table, BitsTable, SparseTable or CategoricalTable
     """
-    if not isinstance(table, Table) or table.codes.dtype == np.uint32:
+    if not isinstance(table, Table):
         return table
-    fast = (path for path in FAST_PATHS if path.fits(table, plan))
+    fast = [path for path in FAST_PATHS if path.fits(table, plan)]
+    table = table if fast else complete(table, columns)
     is_of_use = any(path.takes_narrow(codes, plan) for path in fast)
     return table if is_of_use else table.wide()
 
@@ -42,12 +56,15 @@ class Grower:
     codes : ndarray of shape (n_rows,) or (n_rows, n_outputs), float64
         See `cart.target.Target`.
     plan : cart.plan.Plan
+    columns : cart.columns.Columns, optional
+        Of the table, where it is not complete.
     is_fast : bool, default=True
         False takes the general path, whatever the table.
     """
 
-    def __init__(self, table, codes, plan, is_fast=True):
+    def __init__(self, table, codes, plan, columns=None, is_fast=True):
         self._table = table
+        self._columns = columns
         self._codes = codes
         self._plan = plan
         paths = FAST_PATHS if is_fast else ()
@@ -72,6 +89,7 @@ class Grower:
         Returns
         -------
         list of Tree
+            Where the table is not complete, they may have no thresholds yet: see `settle`.
         """
         grown = self._grow_fast(weights, seeds) if self._fast else None
         if grown is None:
@@ -79,6 +97,9 @@ class Grower:
         trees = [Tree(nodes, len(self._table.columns)) for nodes in grown]
         if self._plan.ccp_alpha > 0.0:
             trees = [prune(tree, self._plan.ccp_alpha) for tree in trees]
+        if not getattr(self._table, "is_complete", True):
+            for tree in trees:
+                tree.has_cuts = True
         return trees
 
     def _grow_fast(self, weights, seeds):
@@ -95,7 +116,8 @@ class Grower:
         if self._workspace is None:
             n_rows = len(self._codes)
             is_plain = isinstance(self._table, Table)
-            self._wide = self._table.wide() if is_plain else self._table  # compiled for one kind
+            # Compiled for one kind.
+            self._wide = complete(self._table, self._columns).wide() if is_plain else self._table
             self._workspace = create_workspace(self._plan, n_rows, n_rows, self._wide)
         records = make_records(self._codes, weight)
         return grow_tree(self._wide, records, self._plan, seed, self._workspace)

@@ -1,10 +1,13 @@
-"""The distinct values of columns, in the precision they come in."""
+"""The distinct values of columns, in the precision they come in, and which of them count as one."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from cart.jit import inline_kernel
+
+# scikit-learn takes two neighbouring values of a feature for one if they differ by no more.
+FEATURE_THRESHOLD = np.float32(1e-7)
 
 
 class Levels(NamedTuple):
@@ -31,3 +34,74 @@ def level_at(levels, at):
     if levels.double.shape[0] > 0:
         return levels.double[at]
     return np.float64(levels.single[at])
+
+
+class Close(NamedTuple):
+    """The codes whose values count as one with the next: they lie within FEATURE_THRESHOLD."""
+
+    start: np.ndarray  # (n_columns + 1,) int64: column c owns entries start[c]:start[c + 1]
+    code: np.ndarray  # (n,) uint32, ascending in a column
+    last: np.ndarray  # (n,) uint32: the highest code whose value counts as one with it
+
+    @classmethod
+    def join(cls, parts):
+        """Those of several runs of columns."""
+        counts = (np.diff(part.start) for part in parts)
+        start = np.cumsum(np.concatenate([[0], *counts]))
+        return cls(
+            start, *(np.concatenate(arrays) for arrays in list(zip(*parts, strict=True))[1:])
+        )
+
+    @classmethod
+    def find(cls, levels, level_start):
+        """Those of some columns.
+
+        Parameters
+        ----------
+        levels : ndarray of shape (n_levels,), float32 or float64
+            The distinct values, ascending, column after column. Of doubles none count as one.
+        level_start : ndarray of shape (n_columns + 1,), int64
+        """
+        n_columns = len(level_start) - 1
+        if levels.dtype == np.float64:
+            nothing = np.empty(0, np.uint32)
+            return cls(np.zeros(n_columns + 1, np.int64), nothing, nothing)
+        is_close = levels[1:] <= levels[:-1] + FEATURE_THRESHOLD
+        border = level_start[(level_start > 0) & (level_start < len(levels))]
+        is_close[border - 1] = False
+        at = np.flatnonzero(is_close)
+        start = np.searchsorted(at, level_start)
+        last = np.empty(len(at), np.uint32)
+        for column in np.flatnonzero(np.diff(start)):
+            first, end = start[column : column + 2]
+            mine = levels[level_start[column] : level_start[column + 1]]
+            farthest = levels[at[first:end]] + FEATURE_THRESHOLD
+            last[first:end] = np.searchsorted(mine, farthest, side="right") - 1
+        code = at - np.repeat(level_start[:-1], np.diff(start))
+        return cls(start, code.astype(np.uint32), last)
+
+    @property
+    def reach(self):
+        """(n_columns,) uint32: by how many ranks values that count as one differ at most."""
+        reach = np.zeros(len(self.start) - 1, np.uint32)
+        has_some = np.flatnonzero(np.diff(self.start))
+        if len(has_some):
+            reach[has_some] = np.maximum.reduceat(self.last - self.code, self.start[has_some])
+        return reach
+
+
+@inline_kernel
+def last_alike(close, column, code):
+    """The highest code of a column whose value counts as one with that of `code`, int64."""
+    code = np.int64(code)
+    first, end = close.start[column], close.start[column + 1]
+    behind = end
+    while first < end:
+        middle = (first + end) // 2
+        if np.int64(close.code[middle]) < code:
+            first = middle + 1
+        else:
+            end = middle
+    if first < behind and np.int64(close.code[first]) == code:
+        return np.int64(close.last[first])
+    return code

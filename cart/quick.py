@@ -16,10 +16,10 @@ from cart.draw import Draw
 from cart.floats import WHOLE_MAX
 from cart.jit import inline_kernel
 from cart.nodes import LEAF, UNDEFINED, Nodes
-from cart.order import CODE_SHIFT, RECORD
 from cart.rank import MISSING
 from cart.split import BestSplitter
-from cart.table import Table, same_value, top_of, value_of
+from cart.table import Table, same_value
+from cart.thresholds import cut_of, write_thresholds
 
 _ROWS_AT_ONCE = 1 << 14  # trees on few rows are grown in one call of the kernel
 
@@ -107,28 +107,12 @@ def write_leaf(nodes, this, parent, is_left, impurity, n, weight):
 
 @inline_kernel
 def write_split(nodes, this, cut, n_left, n_right, cuts):
-    """Make a leaf a split; its threshold is to follow, from the codes in `cuts`."""
+    """Make a leaf a split; its threshold is to follow, from the codes in `cuts`, its memory (see
+    `cart.thresholds`)."""
     nodes.feature[this] = cut.feature
-    cuts[this] = np.uint64(cut.left_code) << CODE_SHIFT | np.uint64(cut.right_code)
+    cuts[this] = cut_of(cut.left_code, cut.right_code)
     # Where none was missing in training, missing values follow the majority.
     nodes.missing_go_to_left[this] = n_left > n_right
-
-
-@inline_kernel
-def write_thresholds(nodes, n_nodes, cuts, table):
-    """Write the thresholds of a grown tree.
-
-    Values of codes are seldom in the cache. Looked up one after the other they do not wait for
-    each other, as they would in the midst of growth.
-    """
-    for i in range(n_nodes):
-        if nodes.feature[i] < 0:
-            continue
-        column = table.columns[nodes.feature[i]]
-        low = top_of(table, column, np.int64(cuts[i] >> CODE_SHIFT))
-        high = value_of(table, column, np.int64(cuts[i] & RECORD))
-        threshold = low / 2.0 + high / 2.0
-        nodes.threshold[i] = threshold if threshold < high else low  # rounded up to it
 
 
 class Quick(ABC):
@@ -153,20 +137,24 @@ class Quick(ABC):
         self._scratch = None
 
     @classmethod
-    def fits(cls, table, plan):
-        """Can trees be grown on this table, to this plan?"""
+    def knows(cls, plan):
+        """Can trees be grown to this plan, on some table?"""
         limits = plan.limits
         return (
-            type(table) is Table
-            and plan.criterion in cls.criteria
+            plan.criterion in cls.criteria
             and type(plan.splitter) is BestSplitter
             and plan.n_outputs == 1
             and plan.feature_keys is None
             and limits.max_leaf_nodes < 0
             and not limits.is_monotonic
             and plan.min_weight_fraction_leaf == 0.0
-            and (table.codes.dtype != np.uint32 or table.codes.max() != MISSING)
         )
+
+    @classmethod
+    def fits(cls, table, plan):
+        """Can trees be grown on this table, to this plan?"""
+        is_known = type(table) is Table and cls.knows(plan)
+        return is_known and (table.codes.dtype != np.uint32 or table.codes.max() != MISSING)
 
     @classmethod
     def takes_narrow(cls, codes, plan):
@@ -191,7 +179,8 @@ class Quick(ABC):
         Returns
         -------
         list of cart.nodes.Nodes or cart.compact.Compact, or None
-            None if the weights are none that it can deal with.
+            Where the table is not complete, with cuts in place of thresholds, see
+            `cart.thresholds`. None if the weights are none that it can deal with.
         """
         if not self._accepts(weights, is_whole):
             return None
@@ -199,18 +188,20 @@ class Quick(ABC):
             self._capacity = len(weights)
             n_nodes = self._capacity * 2 * len(self._y)
             self._nodes = Nodes.create(n_nodes, 1, self._plan.n_values)
+            self._cuts = self._nodes.threshold.view(np.uint64)
         if self._scratch is None:
             self._scratch = (
                 Draw.create(len(self._table.columns)),
                 Waiting.create(len(self._y) + 2),
-                np.empty(2 * len(self._y), np.uint64),
                 *self._create_scratch(),
             )
         first_node = np.zeros(len(weights) + 1, np.int64)
         self._grow(weights, np.asarray(seeds, np.int64), first_node)
-        nodes = [array[: first_node[-1]] for array in self._nodes]
+        nodes = Nodes._make(array[: first_node[-1]] for array in self._nodes)
+        if self._table.is_complete:
+            write_thresholds(nodes.feature, nodes.threshold, self._table)
         if len(weights) == 1:
-            return [take_up(Nodes._make(nodes), self._what_follows(weights, is_whole))]
+            return [take_up(nodes, self._what_follows(weights, is_whole))]
         nodes = [array.copy() for array in nodes]
         parts = starmap(slice, pairwise(first_node.tolist()))
         return [Nodes._make([array[part] for array in nodes]) for part in parts]

@@ -36,7 +36,6 @@ from cart.quick import (
     push,
     write_leaf,
     write_split,
-    write_thresholds,
 )
 from cart.radix import N_DIGITS, ROOM, sort_short_keys
 from cart.table import same_value
@@ -178,7 +177,7 @@ def _copy_near(rows, start, n, layout, nearer):
 
 @entry_kernel
 def _grow_trees(
-    criterion, table, all_nodes, draw, waiting, cuts, tiers, bench, running, weights, classes,
+    criterion, table, all_nodes, all_cuts, draw, waiting, tiers, bench, running, weights, classes,
     seeds, limits, layout, first_node,
 ):  # fmt: skip
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
@@ -186,15 +185,15 @@ def _grow_trees(
         restart(draw, seeds[t])
         n_rows = write_words(weights[t], classes, layout, tiers[0].words, bench.counts)
         n_nodes = _grow(
-            criterion, table, from_node(all_nodes, first_node[t]), draw, waiting, cuts, tiers,
-            bench, running, n_rows, limits, layout,
+            criterion, table, from_node(all_nodes, first_node[t]), all_cuts[first_node[t] :], draw,
+            waiting, tiers, bench, running, n_rows, limits, layout,
         )  # fmt: skip
         first_node[t + 1] = first_node[t] + n_nodes
 
 
 @inline_kernel
 def _grow(
-    criterion, table, nodes, draw, waiting, cuts, tiers, bench, running, n_rows, limits, layout
+    criterion, table, nodes, cuts, draw, waiting, tiers, bench, running, n_rows, limits, layout
 ):
     """Grow one tree; return how many nodes it has."""
     n_classes = bench.counts.shape[0]
@@ -260,7 +259,6 @@ def _grow(
         push(waiting, height, middle, end, tier, depth, this, False, n_constant, right)
         push(waiting, height + 1, start, middle, tier, depth, this, True, n_constant, left)
         height += 2
-    write_thresholds(nodes, n_nodes, cuts, table)
     return n_nodes
 
 
@@ -274,8 +272,8 @@ class QuickClasses(Quick):
         self._criterion = GiniCuts() if plan.criterion is Gini else EntropyCuts.create(0)
 
     @classmethod
-    def fits(cls, table, plan):
-        return super().fits(table, plan) and plan.n_values <= _CLASSES_MAX
+    def knows(cls, plan):
+        return super().knows(plan) and plan.n_values <= _CLASSES_MAX
 
     def _accepts(self, weights, is_whole):
         """Are the weights whole numbers that fit into words? Lays them out."""
@@ -304,6 +302,6 @@ class QuickClasses(Quick):
 
     def _grow(self, weights, seeds, first_node):
         _grow_trees(
-            self._criterion, self._table, self._nodes, *self._scratch, weights, self._y, seeds,
-            self._plan.limits, self._layout, first_node,
+            self._criterion, self._table, self._nodes, self._cuts, *self._scratch, weights, self._y,
+            seeds, self._plan.limits, self._layout, first_node,
         )  # fmt: skip

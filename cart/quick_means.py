@@ -55,7 +55,6 @@ from cart.quick import (
     may_be_split,
     push,
     write_split,
-    write_thresholds,
 )
 from cart.table import same_value
 
@@ -139,8 +138,8 @@ def _search_lanes(
 
 @entry_kernel
 def _grow_trees(
-    table, all_nodes, draw, waiting, cuts, rows, few, samples, targets, is_left, drawn, exchange,
-    screen, lanes, sums, weights, y, seeds, limits, n_few, first_node,
+    table, all_nodes, all_cuts, draw, waiting, rows, few, samples, targets, is_left, drawn,
+    exchange, screen, lanes, sums, weights, y, seeds, limits, n_few, first_node,
 ):  # fmt: skip
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
     farthest = 0.0
@@ -157,15 +156,16 @@ def _grow_trees(
             n += weight > 0.0
         begin_tree(rows, table, samples, n, is_left)
         n_nodes = _grow(
-            table, from_node(all_nodes, first_node[t]), draw, waiting, cuts, rows, few, samples,
-            targets, is_left, drawn, exchange, screen, lanes, sums, n, farthest, limits, n_few,
+            table, from_node(all_nodes, first_node[t]), all_cuts[first_node[t] :], draw, waiting,
+            rows, few, samples, targets, is_left, drawn, exchange, screen, lanes, sums, n, farthest,
+            limits, n_few,
         )  # fmt: skip
         first_node[t + 1] = first_node[t] + n_nodes
 
 
 @inline_kernel
 def _grow(
-    table, nodes, draw, waiting, cuts, rows, few, samples, targets, is_left, drawn, exchange,
+    table, nodes, cuts, draw, waiting, rows, few, samples, targets, is_left, drawn, exchange,
     screen, lanes, sums, n_rows, farthest, limits, n_few,
 ):  # fmt: skip
     """Grow one tree; return how many nodes it has."""
@@ -235,7 +235,6 @@ def _grow(
             nodes, waiting, sums, this, height, n_nodes, start, middle, end, 0, depth + 1,
             n_constant, left, right, limits,
         )  # fmt: skip
-    write_thresholds(nodes, n_nodes, cuts, table)
     return n_nodes
 
 
@@ -269,6 +268,6 @@ class QuickMeans(Quick):
     def _grow(self, weights, seeds, first_node):
         limits = self._plan.limits
         _grow_trees(
-            self._table, self._nodes, *self._scratch, weights, self._y, seeds, limits,
+            self._table, self._nodes, self._cuts, *self._scratch, weights, self._y, seeds, limits,
             rows_of_few(limits.max_features, len(self._table.columns), _SOME), first_node,
         )  # fmt: skip

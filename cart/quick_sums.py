@@ -57,7 +57,6 @@ from cart.quick import (
     may_be_split,
     push,
     write_split,
-    write_thresholds,
 )
 from cart.table import same_value
 from cart.vectors import lowest_bit
@@ -309,7 +308,7 @@ def _may_be_equal(few, table, column, n):
 
 @entry_kernel
 def _grow_trees(
-    table, all_nodes, draw, waiting, cuts, tiers, bench, few, drawn, exchange, sums, weights, y,
+    table, all_nodes, all_cuts, draw, waiting, tiers, bench, few, drawn, exchange, sums, weights, y,
     seeds, limits, n_few, first_node,
 ):  # fmt: skip
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
@@ -324,9 +323,9 @@ def _grow_trees(
             write_target(far.targets, row, weights[t, row], y[row])
             far.rows[n] = row
             n += weights[t, row] > 0.0
-        nodes = from_node(all_nodes, first_node[t])
+        nodes, cuts = from_node(all_nodes, first_node[t]), all_cuts[first_node[t] :]
         n_nodes = _grow(
-            table, nodes, draw, waiting, cuts, tiers, bench, few, drawn, exchange, sums, n,
+            table, nodes, cuts, draw, waiting, tiers, bench, few, drawn, exchange, sums, n,
             farthest, limits, n_few,
         )  # fmt: skip
         first_node[t + 1] = first_node[t] + n_nodes
@@ -334,7 +333,7 @@ def _grow_trees(
 
 @inline_kernel
 def _grow(
-    table, nodes, draw, waiting, cuts, tiers, bench, few, drawn, exchange, sums, n_rows,
+    table, nodes, cuts, draw, waiting, tiers, bench, few, drawn, exchange, sums, n_rows,
     farthest, limits, n_few,
 ):  # fmt: skip
     """Grow one tree; return how many nodes it has."""
@@ -394,7 +393,6 @@ def _grow(
             nodes, waiting, sums, this, height, n_nodes, start, middle, end, tier, depth + 1,
             n_constant, left, right, limits,
         )  # fmt: skip
-    write_thresholds(nodes, n_nodes, cuts, table)
     return n_nodes
 
 
@@ -455,6 +453,6 @@ class QuickSums(Quick):
     def _grow(self, weights, seeds, first_node):
         limits = self._plan.limits
         _grow_trees(
-            self._table, self._nodes, *self._scratch, weights, self._y, seeds, limits,
+            self._table, self._nodes, self._cuts, *self._scratch, weights, self._y, seeds, limits,
             rows_of_few(limits.max_features, len(self._table.columns), _SOME), first_node,
         )  # fmt: skip

@@ -23,7 +23,7 @@ import numpy as np
 
 from cart import criteria
 from cart.jit import dispatch, inline_kernel, kernel
-from cart.levels import Levels
+from cart.levels import Close, Levels
 from cart.node import order_node
 from cart.nodes import Categories
 from cart.order import record_of, sort_keys, sort_positions_by_value
@@ -101,6 +101,7 @@ class CategoricalTable(NamedTuple):
     levels: Levels
     tops: Levels
     level_start: np.ndarray
+    close: Close
     reach: np.ndarray
     columns: np.ndarray
     n_categories: np.ndarray  # (n_columns,) int64; 0: the column holds numbers

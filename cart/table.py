@@ -1,26 +1,26 @@
 """The training table: every column as ranks, built once and shared by all trees and threads."""
 
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_matrix, issparse
 
-from cart.jit import dispatch
-from cart.levels import Levels, level_at
+from cart.columns import rows_at_once
+from cart.jit import dispatch, entry_kernel
+from cart.levels import Close, Levels, last_alike, level_at
 from cart.node import Listed, divide_keys, divide_listed, order_listed, order_node
 from cart.order import row_of
 from cart.rank import MISSING, Scratch, rank, rank_sparse
 from cart.threads import in_parts
 
-# Values that are taken or ranked at once: fewer are not worth a thread, more do not stay in the
-# caches.
+# Values that are ranked at once: fewer are not worth a thread, more do not stay in the caches. But
+# of fewer columns than these a line of memory, as rows have them, would be read again and again.
 _BLOCK = 1 << 17
+LEAST_COLUMNS = 4
 
-# Rows of which columns are taken at once, at least.
-_LEAST_ROWS = 256
-
-# scikit-learn takes two neighbouring values of a feature for one if they differ by no more.
-FEATURE_THRESHOLD = np.float32(1e-7)
+_FEW_LEVELS = 8  # cells for each: levels that are so few are worth their memory
+_NARROW_MAX = 1 << 16  # rows whose ranks 16 bits can tell apart
 
 
 @dispatch
@@ -109,9 +109,7 @@ def _is_within_reach(self, column, low, high):
         return True
     if high - low > self.reach[column]:
         return False
-    first = self.level_start[column]
-    low_value = np.float32(level_at(self.tops, first + low))
-    return level_at(self.levels, first + high) <= np.float32(low_value + FEATURE_THRESHOLD)
+    return np.int64(high) <= last_alike(self.close, column, low)
 
 
 def _search_levels(self, column, lowest, highest, threshold):
@@ -161,11 +159,17 @@ class Table(NamedTuple):
     """
 
     codes: np.ndarray  # (n_columns, n_samples) ranks, or MISSING: uint32, or what `narrow` makes
-    levels: Levels  # (n_levels,): distinct values ascending, column after column
+    levels: Levels  # (n_levels,): distinct values ascending, column after column; see `complete`
     tops: Levels  # `levels` again; of bins (see cart.bins) the largest values, not the smallest
     level_start: np.ndarray  # (n_columns + 1,) int64: column c owns levels[start[c]:start[c + 1]]
-    reach: np.ndarray  # (n_columns,) uint32: how many ranks lie within FEATURE_THRESHOLD; of bins 0
+    close: Close  # codes whose values count as one
+    reach: np.ndarray  # (n_columns,) uint32: by how many ranks these differ at most; of bins 0
     columns: np.ndarray  # (n_features,) int64: the column of each feature
+
+    @property
+    def is_complete(self):
+        """Has it the values of its codes?"""
+        return len(self.levels.array) == self.level_start[-1]
 
     def without(self, features):
         """The same table without one feature, or without several."""
@@ -175,6 +179,8 @@ class Table(NamedTuple):
         """The same table with codes of that type, of which the caches hold more, where it is enough
         for them and no value is missing."""
         n_codes = np.diff(self.level_start).max()
+        if self.codes.itemsize <= np.dtype(dtype).itemsize:
+            return self
         if n_codes > np.iinfo(dtype).max + 1 or self.codes.max() == MISSING:
             return self
         return self._replace(codes=self.codes.astype(dtype))
@@ -241,6 +247,7 @@ class SparseTable(NamedTuple):
     levels: Levels  # as in Table
     tops: Levels
     level_start: np.ndarray
+    close: Close
     reach: np.ndarray
     columns: np.ndarray
     listed: Listed | None = None  # a thread's own
@@ -322,84 +329,132 @@ class SparseTable(NamedTuple):
         return False  # to keep it would cost the zeros
 
 
-def take_columns(X, n_jobs=None):
-    """The columns of X, for a table to be made of.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features), or sparse
-    n_jobs : int or None
-        joblib's.
-
-    Returns
-    -------
-    ndarray of shape (n_features, n_samples), a copy; or csc_matrix, which may share X's arrays
-    """
-    if issparse(X):
-        return csc_matrix(X)
-    n_samples, n_columns = X.shape
-    columns = np.empty((n_columns, n_samples), X.dtype)
-    n_rows = max(_LEAST_ROWS, _BLOCK // n_columns)
-
-    def take(first, end):
-        for start in range(first, end, n_rows):  # what is read of their rows is in the caches
-            part = slice(start, min(start + n_rows, end))
-            columns[:, part] = X[part].T
-
-    in_parts(take, n_samples, n_jobs, n_rows)
-    return columns
-
-
-def encode(columns, n_categories=None, n_jobs=None):
+def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
     """Rank the values of columns.
 
     Parameters
     ----------
-    columns : ndarray of shape (n_features, n_samples), float32 or float64, or csc_matrix
-        From `take_columns`. Finite, or nan where a value is missing (dense only). Distinct doubles
-        never count as one value. A dense array is used up: it becomes the levels of the table, but
-        for one with categories.
+    columns : cart.columns.Columns
+        Finite, or nan where a value is missing (dense only). Distinct doubles never count as one
+        value.
     n_categories : ndarray of shape (n_features,), int64, optional
         Of the columns that hold categories 0, 1, ... (less than 0: missing); 0 for numbers.
     n_jobs : int or None
         joblib's: threads that dense columns are shared among.
+    keeps_values : bool, default=True
+        False leaves the values of dense columns where they are, unless few are distinct: the table
+        has no levels until it is completed (see `complete`), and its codes are narrow where so few
+        rows are sure to need no more.
 
     Returns
     -------
     Table or SparseTable
     """
-    if issparse(columns):
-        return _encode_sparse(columns)
-    n_columns, n_samples = columns.shape
-    codes = np.empty((n_columns, n_samples), np.uint32)
+    if issparse(columns.X):
+        return _encode_sparse(csc_matrix(columns.X))
+    n_samples, n_columns = columns.X.shape
     if n_categories is None:
         n_categories = np.zeros(n_columns, np.int64)
-        levels = columns
-    else:  # of which there may be more than rows
-        levels = np.empty(columns.size + n_categories.sum(), columns.dtype)
-    room = np.concatenate(([0], np.cumsum(n_samples + n_categories)))
+    codes = np.empty((n_columns, n_samples), _type_of_codes(columns, keeps_values))
     width = max(1, _BLOCK // n_samples)
-    blocks = [slice(first, min(first + width, n_columns)) for first in range(0, n_columns, width)]
-    found = [None] * len(blocks)
-    flat = levels.reshape(-1)
+    runs = _runs(n_columns, max(width, LEAST_COLUMNS))
+    found = [None] * len(runs)
 
-    def rank_blocks(first, end):
+    def rank_runs(first, end):
         scratch = Scratch.create(n_samples)
-        for b, block in enumerate(blocks[first:end], first):
-            mine = flat[room[block.start] : room[block.stop]]
-            start = rank(columns[block].copy(), n_categories[block], codes[block], mine, scratch)
-            found[b] = np.diff(start), _reaches(mine[: start[-1]], start)
+        levels = np.empty(width * n_samples + n_categories.sum(), columns.precision)
 
-    in_parts(rank_blocks, len(blocks), n_jobs)
-    n_levels, reaches = map(np.concatenate, zip(*found, strict=True))
-    level_start = np.concatenate(([0], np.cumsum(n_levels)))
-    for block in blocks:  # close the gaps
-        first, end = level_start[[block.start, block.stop]]
-        begin = room[block.start]
-        flat[first:end] = flat[begin : begin + end - first]
-    levels.resize(level_start[-1], refcheck=False)  # in place
-    levels = Levels.of(levels)
-    return Table(codes, levels, levels, level_start, reaches, np.arange(n_columns))
+        def rank_some(values, n_categories, codes):
+            ranks = codes if codes.dtype == np.uint32 else np.empty(codes.shape, np.uint32)
+            start = rank(values, n_categories, ranks, levels, scratch)
+            if ranks is not codes:
+                codes[:] = ranks
+            mine = levels[: start[-1]]
+            keeps = keeps_values or _FEW_LEVELS * len(mine) <= values.size
+            return np.diff(start), Close.find(mine, start), mine.copy() if keeps else None
+
+        for r, run in enumerate(runs[first:end], first):
+            arrays = columns.take(run.start, run.stop), n_categories[run], codes[run]
+            parts = _runs(len(arrays[0]), width)
+            found[r] = [rank_some(*(array[part] for array in arrays)) for part in parts]
+
+    in_parts(rank_runs, len(runs), n_jobs)
+    n_levels, close, levels = zip(*chain.from_iterable(found), strict=True)
+    level_start = np.cumsum(np.concatenate([[0], *n_levels]))
+    is_kept = all(some is not None for some in levels)
+    levels = Levels.of(np.concatenate(levels) if is_kept else np.empty(0, columns.precision))
+    close = Close.join(close)
+    return Table(codes, levels, levels, level_start, close, close.reach, np.arange(n_columns))
+
+
+def _type_of_codes(columns, keeps_values):
+    if keeps_values or columns.X.shape[0] > _NARROW_MAX or np.isnan(columns.X.sum()):
+        return np.uint32
+    return np.uint16
+
+
+def _runs(n, width):
+    """So many at once, as slices."""
+    return [slice(first, min(first + width, n)) for first in range(0, n, width)]
+
+
+def complete(table, columns, n_jobs=None):
+    """A table with the values of its codes.
+
+    Parameters
+    ----------
+    table : Table
+        Of these columns, all of them and without categories.
+    columns : cart.columns.Columns
+    n_jobs : int or None
+        joblib's.
+
+    Returns
+    -------
+    Table
+        The same one if it is complete.
+    """
+    if table.is_complete:
+        return table
+    levels = Levels.of(look_up(table, columns, 0, len(table.codes), n_jobs))
+    return table._replace(levels=levels, tops=levels)
+
+
+def look_up(table, columns, first, end, n_jobs=None):
+    """The values of the codes of columns first, ..., end - 1, which are met in the rows.
+
+    Parameters
+    ----------
+    table, columns, n_jobs : see `complete`
+    first, end : int
+
+    Returns
+    -------
+    ndarray of shape (n_levels,), of the precision of the columns
+        Column after column.
+    """
+    start = table.level_start[first : end + 1] - table.level_start[first]
+    levels = np.empty(start[-1], columns.precision)
+
+    def fill(begin, behind):
+        n_rows = rows_at_once(end - first)
+        for row in range(begin, behind, n_rows):
+            rows = slice(row, min(row + n_rows, behind))
+            codes = table.codes[first:end, rows].astype(np.uint32)  # compiled for one kind
+            _place(columns.take(first, end, rows), codes, start, levels)
+
+    in_parts(fill, table.codes.shape[1], n_jobs, _BLOCK)
+    return levels
+
+
+@entry_kernel
+def _place(values, codes, start, levels):
+    """Put values of some columns, and of some rows, where their codes say, column after column."""
+    for column in range(values.shape[0]):
+        mine = levels[start[column] : start[column + 1]]
+        for i in range(values.shape[1]):
+            if codes[column, i] < mine.shape[0]:  # else it is missing
+                mine[codes[column, i]] = values[column, i]
 
 
 def _encode_sparse(X):
@@ -408,7 +463,7 @@ def _encode_sparse(X):
         X.sum_duplicates()
         X.eliminate_zeros()
     codes, zero, values, level_start = rank_sparse(X)
-    levels = Levels.of(values)
+    levels, close = Levels.of(values), Close.find(values, level_start)
     return SparseTable(
         X.indptr.astype(np.int64, copy=False),
         X.indices.astype(np.int32, copy=False),
@@ -417,39 +472,7 @@ def _encode_sparse(X):
         levels,
         levels,
         level_start,
-        _reaches(values, level_start),
+        close,
+        close.reach,
         np.arange(X.shape[1]),
     )
-
-
-def _reaches(levels, start):
-    """Per column the largest distance in ranks between two levels that count as one value."""
-    reaches = np.zeros(len(start) - 1, np.uint32)
-    if levels.dtype == np.float64:
-        return reaches
-    is_close = levels[1:] <= levels[:-1] + FEATURE_THRESHOLD
-    border = start[(start > 0) & (start < len(levels))]
-    is_close[border - 1] = False
-    columns = np.searchsorted(start, np.flatnonzero(is_close), side="right") - 1
-    for column in np.unique(columns):
-        mine = levels[start[column] : start[column + 1]]
-        reaches[column] = _find_reach(mine)
-    return reaches
-
-
-def _find_reach(levels):
-    """The largest distance between two of the ascending float32 levels that count as one value."""
-    farthest = levels + FEATURE_THRESHOLD
-
-    def is_within(distance):
-        return (levels[distance:] <= farthest[:-distance]).any()
-
-    # Most columns end here after a look or two.
-    within, beyond = 0, 1
-    while beyond < len(levels) and is_within(beyond):
-        within, beyond = beyond, 2 * beyond
-    beyond = min(beyond, len(levels))
-    while beyond - within > 1:
-        middle = (within + beyond) // 2
-        within, beyond = (middle, beyond) if is_within(middle) else (within, middle)
-    return within

@@ -54,7 +54,7 @@ def _find_labels(column):
     if np.can_cast(column.dtype, np.int64):
         lowest, highest = int(column.min()), int(column.max())
         if highest - lowest < len(column):  # nothing need be sorted
-            steps = column.astype(np.int64) - lowest
+            steps = column.astype(np.int64, copy=False) - lowest
             is_met = np.zeros(highest - lowest + 1, bool)
             is_met[steps] = True
             labels = (np.flatnonzero(is_met) + lowest).astype(column.dtype)

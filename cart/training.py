@@ -10,6 +10,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from cart.bins import bin_table
 from cart.bits import BitsTable
 from cart.categories import CategoryEncoder, as_columns, find_categorical
+from cart.columns import Columns
 from cart.precision import (
     count_merged_values,
     dates_as_seconds,
@@ -17,7 +18,9 @@ from cart.precision import (
     warn_of_merged_values,
 )
 from cart.subsets import CategoricalTable
-from cart.table import Table, encode, take_columns
+from cart.table import Table, encode
+
+_MANY_VALUES = 1 << 17  # of a table
 
 
 @contextmanager
@@ -48,15 +51,17 @@ def check_table(estimator, X, y, reset=True):
     Returns
     -------
     X : ndarray of shape (n_samples, n_features), float32 or float64
-        In the estimator's precision.
+        In the estimator's precision; but an array of float64 numbers is handed back as it is.
     y : ndarray
 
     Raises
     ------
     ValueError
-        If X or y holds what is not finite.
+        If X or y holds what is not finite in the estimator's precision.
     """
-    options = {"dtype": precision_of(estimator), "accept_sparse": "csc"}
+    precision = precision_of(estimator)
+    is_double = type(X) is np.ndarray and X.dtype == np.float64
+    options = {"dtype": X.dtype if is_double else precision, "accept_sparse": "csc"}
     options["ensure_all_finite"] = missing_values_rule(estimator)
     options["multi_output"] = True
     X = dates_as_seconds(X)
@@ -66,7 +71,18 @@ def check_table(estimator, X, y, reset=True):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         X, y = check_X_y(encode_categories(estimator, X, reset), y, **options)
     refuse_sparse_gaps(X)
+    if is_double and precision == np.float32:
+        _refuse_what_overflows(X)
     return X, y
+
+
+def _refuse_what_overflows(X):
+    """Refuse numbers that single precision does not have, as scikit-learn does."""
+    ends = np.array([X.min(), X.max()])
+    if np.isnan(ends).any():
+        ends = np.array([np.fmin.reduce(X, axis=None), np.fmax.reduce(X, axis=None)])
+    with np.errstate(over="ignore"):
+        assert_all_finite(ends.astype(np.float32), allow_nan=True, input_name="X")
 
 
 def check_rows(estimator, X):
@@ -153,7 +169,7 @@ def encode_categories(estimator, X, reset):
     return X
 
 
-def encode_table(estimator, given, columns, splitter):
+def encode_table(estimator, given, columns, splitter, keeps_values=True):
     """Encode columns and tell what was lost when they were cast to float32.
 
     Parameters
@@ -162,9 +178,11 @@ def encode_table(estimator, given, columns, splitter):
         Gets `n_merged_values_`. Its method `fit` is the caller.
     given : array-like of shape (n_samples, n_features), or sparse
         X as the user gave it.
-    columns : ndarray of shape (n_features, n_samples), or csc_matrix
-        Those of X from `check_table`; used up.
+    columns : cart.columns.Columns
+        Those of X from `check_table`, in the estimator's precision.
     splitter : {"best", "random"}
+    keeps_values : bool, default=True
+        False allows for a `Table` that is not complete.
 
     Returns
     -------
@@ -175,9 +193,9 @@ def encode_table(estimator, given, columns, splitter):
     UserWarning
         If columns lose much.
     """
-    table = _encode_values(estimator, columns, splitter)
+    table = _encode_values(estimator, columns, splitter, keeps_values)
     n_features = estimator.n_features_in_
-    if columns.dtype == np.float64:
+    if columns.precision == np.float64:
         estimator.n_merged_values_ = np.zeros(n_features, np.int64)
         return _finish(estimator, table)
     estimator.n_merged_values_, n_left = count_merged_values(given, table, _n_jobs_of(estimator))
@@ -200,18 +218,20 @@ def encode_columns(estimator, X, splitter):
     Table, BitsTable, SparseTable or CategoricalTable
     """
     refuse_impossible_bins(estimator, X, splitter)
-    columns = take_columns(X, _n_jobs_of(estimator))
-    return _finish(estimator, _encode_values(estimator, columns, splitter))
+    return _finish(estimator, _encode_values(estimator, Columns(X), splitter))
 
 
-def _encode_values(estimator, columns, splitter):
-    """The columns, which are used up, with a code for every distinct value."""
+def _encode_values(estimator, columns, splitter, keeps_values=True):
+    """The columns with a code for every distinct value."""
     n_jobs = _n_jobs_of(estimator)
     if np.any(getattr(estimator, "is_categorical_", False)):
         return CategoricalTable.encode(columns, estimator._category_encoder.n_categories, n_jobs)
-    if splitter == "random" and columns.dtype == np.float32 and not issparse(columns):
+    if splitter == "random" and columns.precision == np.float32 and not issparse(columns.X):
         return BitsTable.encode(columns, n_jobs)
-    return encode(columns, n_jobs=n_jobs)
+    # Bins know their values, and to look up those of a small table takes longer than to keep them.
+    has_bins = getattr(estimator, "max_bins", None) is not None
+    keeps_values = keeps_values or has_bins or columns.X.size < _MANY_VALUES
+    return encode(columns, n_jobs=n_jobs, keeps_values=keeps_values)
 
 
 def _n_jobs_of(estimator):

@@ -34,6 +34,8 @@ class Tree:
     A large tree takes a few bytes a node until one of its arrays is asked for.
     """
 
+    has_cuts = False  # in place of thresholds, see `cart.thresholds`
+
     def __init__(self, nodes, n_features, categories=None):
         self._hold(nodes)
         self.n_features = n_features
@@ -75,6 +77,11 @@ class Tree:
         if compact is not None:
             return compact.expand()
         return Nodes(*(getattr(self, name) for name in Nodes._fields))
+
+    @property
+    def splits(self):
+        """Features, negative in leaves, which may be left out; and the memory of thresholds."""
+        return (self.feature, self.threshold) if self._compact is None else self._compact.splits
 
     @property
     def nbytes(self):

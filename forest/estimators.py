@@ -25,7 +25,9 @@ from cart import (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
+from cart.columns import Columns
 from cart.draw import DRAW_SEED_MAX
+from cart.grower import needs_values
 from cart.outputs import ClassifierOutputs, RegressorOutputs
 from cart.packed import pack
 from cart.parameters import (
@@ -36,7 +38,6 @@ from cart.parameters import (
 )
 from cart.plan import make_plan
 from cart.precision import precision_of
-from cart.table import take_columns
 from cart.training import (
     check_criterion,
     check_sample_weight,
@@ -283,7 +284,9 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
             )  # fmt: skip
             self._n_samples = X.shape[0]
             self._row_weight = weight
-            self._fingerprint = fingerprint(X, target.codes)
+            if self._needs_rows(target) and not issparse(X):
+                X = X.astype(precision_of(self), copy=False)
+            self._fingerprint = fingerprint(X, target.codes, precision_of(self))
             self._plan = plan_bootstrap(self, target.codes, weight, groups, in_bag)
             if len(old_trees) == self.n_estimators:
                 warn(
@@ -291,12 +294,10 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
                     stacklevel=3,
                 )
             else:
-                columns = take_columns(X, self.n_jobs)
-                # Where X is a copy in single precision, its memory is free for the table.
-                X = X if self._needs_rows(target) else None
-                table = encode_table(self, given, columns, splitter)
-                del columns  # of bins and categories not the table's
-                self._grow(table, plan, X, target, old_trees)
+                columns = Columns(X, precision_of(self))
+                keeps = self.n_estimators == "auto" or needs_values(plan, weight)
+                table = encode_table(self, given, columns, splitter, keeps)
+                self._grow(table, plan, columns, target, old_trees)
             has_grown = len(self.estimators_) > len(old_trees)
             is_judged = self.oob_score and (has_grown or not hasattr(self, "oob_score_"))
             if is_judged or self._learns_to_vote:
@@ -360,16 +361,16 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
                 f"n_estimators={self.n_estimators}; leave them out."
             )
 
-    def _grow(self, table, plan, X, target, old_trees):
+    def _grow(self, table, plan, columns, target, old_trees):
         example = self._empty_tree(target)
         example.max_features_ = plan.limits.max_features
 
         def grow(seeds, watch):
             weigh = self._weigh(seeds, target.codes)
-            return grow_trees(table, target.codes, plan, seeds, weigh, self.n_jobs, watch)
+            return grow_trees(table, target.codes, plan, seeds, weigh, self.n_jobs, watch, columns)
 
         if self.n_estimators == "auto":
-            trees, seeds = self._grow_enough(grow, X, target, old_trees)
+            trees, seeds = self._grow_enough(grow, columns.X, target, old_trees)
         else:
             trees, seeds = self._grow_as_many(grow, old_trees)
         self.estimators_ = [

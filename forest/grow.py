@@ -10,8 +10,10 @@ from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
 from cart.draw import DRAW_SEED_MAX
-from cart.grower import Grower, in_width_to_grow
+from cart.grower import Grower, made_to_grow
 from cart.stream import first_draws
+from cart.table import complete
+from cart.thresholds import settle
 
 # Batches per worker of another backend, where there are several: enough that none idles for long
 # when trees differ in size.
@@ -46,11 +48,12 @@ class Job:
 
     Parameters
     ----------
-    table, codes, plan, seeds, weigh : see `grow_trees`
+    table, codes, plan, seeds, weigh, columns : see `grow_trees`
     """
 
-    def __init__(self, table, codes, plan, seeds, weigh):
-        self.table = in_width_to_grow(table, codes, plan)
+    def __init__(self, table, codes, plan, seeds, weigh, columns=None):
+        self.table = made_to_grow(table, codes, plan, columns)
+        self.columns = columns
         self.codes = codes
         self.plan = plan
         self.seeds = seeds
@@ -105,7 +108,7 @@ class _Shop:
             self.is_closed = True
 
 
-def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None):
+def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None, columns=None):
     """Grow one tree per seed; the same trees for every `n_jobs`.
 
     Parameters
@@ -122,6 +125,8 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None):
         joblib's.
     watch : forest.progress.Watch, optional
         Told of every tree.
+    columns : cart.columns.Columns, optional
+        Of the table, where it is not complete.
 
     Returns
     -------
@@ -134,9 +139,12 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None):
     """
     work = len(seeds) * len(codes) * plan.limits.max_features
     n_workers = min(effective_n_jobs(n_jobs), 1 + work // _WORK_PER_THREAD)
-    job, shop = Job(table, codes, plan, seeds, weigh), _Shop(len(seeds), n_workers, watch)
+    is_near = shares_memory()
+    if not is_near and columns is not None:  # which stay here
+        table, columns = complete(table, columns, n_jobs), None
+    job, shop = Job(table, codes, plan, seeds, weigh, columns), _Shop(len(seeds), n_workers, watch)
     try:
-        if not shares_memory():
+        if not is_near:
             _grow_elsewhere(job, shop, n_jobs)
         elif n_workers > 1 or len(codes) > _QUICK_ROWS:
             _grow_aside(job, shop, n_workers)
@@ -144,7 +152,10 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None):
             _grow_some(job, shop)
     except KeyboardInterrupt:
         shop.close()
-        raise GrowthInterrupted(list(shop.trees)) from None
+        trees = list(shop.trees)
+        settle(trees, table, columns, n_jobs)
+        raise GrowthInterrupted(trees) from None
+    settle(shop.trees, table, columns, n_jobs)
     return shop.trees
 
 
@@ -188,7 +199,7 @@ def _grow_aside(job, shop, n_workers):
 def _grow_some(job, shop):
     """Grow trees of the shop until none is left."""
     try:
-        grower = Grower(job.table, job.codes, job.plan)
+        grower = Grower(job.table, job.codes, job.plan, job.columns)
         while numbers := shop.take(grower.n_at_once):
             for i, tree in zip(numbers, _grow_numbers(job, grower, numbers), strict=True):
                 shop.leave(i, tree)
@@ -211,7 +222,7 @@ def grow_each(job, numbers):
     number : int
     tree : cart.tree.Tree
     """
-    grower = Grower(job.table, job.codes, job.plan)
+    grower = Grower(job.table, job.codes, job.plan, job.columns)
     numbers = iter(numbers)
     while some := list(islice(numbers, grower.n_at_once)):
         yield from zip(some, _grow_numbers(job, grower, some), strict=True)

@@ -1,5 +1,6 @@
 """What a forest knows of the rows it was fitted on: their targets, and their leaf in every tree."""
 
+from itertools import chain
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 from zlib import crc32
@@ -15,6 +16,7 @@ from cart.threads import in_parts
 from cart.traverse import leaf_ids
 from forest.leaves import group_by_leaf
 
+_VALUES_AT_ONCE = 1 << 17  # of rows
 # The training table of each forest, beside the estimators: no pickle holds it.
 _TABLES = WeakKeyDictionary()
 # Attributes in which a forest keeps what was found on its training rows.
@@ -33,7 +35,7 @@ class Fingerprint(NamedTuple):
     digest: int
 
 
-def fingerprint(X, codes):
+def fingerprint(X, codes, precision=None):
     """The fingerprint of a table.
 
     Parameters
@@ -41,6 +43,8 @@ def fingerprint(X, codes):
     X : ndarray of shape (n_samples, n_features), float32 or float64, or sparse matrix
     codes : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
         Positions of the classes, or numbers.
+    precision : dtype, optional
+        In which a dense X is taken; its own unless given.
 
     Returns
     -------
@@ -52,9 +56,11 @@ def fingerprint(X, codes):
             X = X.sorted_indices()
         parts = [X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data]
     else:
-        parts = [X]
+        n_rows = max(1, _VALUES_AT_ONCE // X.shape[1])
+        some = (X[start : start + n_rows] for start in range(0, len(X), n_rows))
+        parts = (rows.astype(precision or X.dtype, order="C", copy=False) for rows in some)
     digest = 0
-    for part in (*parts, codes):
+    for part in chain(parts, [codes]):
         digest = crc32(np.ascontiguousarray(part).view(np.uint8).data, digest)
     return Fingerprint(issparse(X), digest)
 

@@ -16,7 +16,8 @@ import cart
 import forest
 from cart.bins import bin_table
 from cart.bridge import counterpart
-from cart.table import encode, take_columns
+from cart.columns import Columns
+from cart.table import encode
 from forest.bridge import from_sklearn, to_sklearn
 from importance import drop_column
 from importance.adopt import adopt
@@ -67,7 +68,7 @@ def test_bins_are_those_of_a_plain_twin(seed, n, n_levels, max_bins, missing):
     X = (rng.integers(0, n_levels, (n, 3)) * 0.1).astype(np.float32)
     X[:, 1] **= 4  # some values are frequent
     X[rng.random((n, 3)) < missing] = np.nan
-    table = bin_table(encode(take_columns(X)), max_bins)
+    table = bin_table(encode(Columns(X)), max_bins)
     for column, values in enumerate(X.T):
         codes = table.codes[column].astype(float)
         codes[codes == 2**32 - 1] = np.nan
@@ -87,7 +88,7 @@ def test_bins_are_those_of_histogram_gradient_boosting(max_bins):
     values = np.random.default_rng(0).exponential(size=1009).astype(np.float32)
     percentiles = np.linspace(0, 100, max_bins + 1)[1:-1]
     edges = np.percentile(values.astype(float), percentiles, method="averaged_inverted_cdf")
-    codes = bin_table(encode(take_columns(values[:, None])), max_bins).codes[0]
+    codes = bin_table(encode(Columns(values[:, None])), max_bins).codes[0]
     np.testing.assert_array_equal(codes, np.searchsorted(edges, values))
 
 
@@ -122,7 +123,7 @@ def test_trees_on_binned_data_are_scikit_learns(kind, missing, params):
 
 def assert_halfway(nodes, X, max_bins):
     """Every threshold lies between two bins, and others may lie there that a node has not."""
-    table = bin_table(encode(take_columns(X)), max_bins)
+    table = bin_table(encode(Columns(X)), max_bins)
     for column in range(X.shape[1]):
         mine = slice(*table.level_start[column : column + 2])
         lows, tops = (np.float64(part.array[mine]) for part in (table.levels, table.tops))
@@ -292,7 +293,7 @@ def test_refits_have_the_same_bins(kind):
     X, labels, numbers = make_data(300, 4)
     y = target_for(kind, labels, numbers)
     model = kind(6, max_bins=5, random_state=0).fit(X, y)
-    assert_same_tables(adopt(model, X, y).encode(), bin_table(encode(take_columns(X)), 5))
+    assert_same_tables(adopt(model, X, y).encode(), bin_table(encode(Columns(X)), 5))
     dropped = drop_column(model, X, y).values
     assert dropped[0] > dropped[2]
     model, X, _ = Refits.of(model, X, y).fit(1, rows=np.arange(200))

@@ -129,8 +129,9 @@ def refuse(self):
     raise PermissionError(13, "read-only")
 _CacheLocator.ensure_cache_path = refuse
 import numpy as np
-from cart.table import encode, take_columns
-print(encode(take_columns(np.eye(3, dtype=np.float32))).codes.sum())
+from cart.columns import Columns
+from cart.table import encode
+print(encode(Columns(np.eye(3, dtype=np.float32))).codes.sum())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "3", done.stderr
@@ -149,9 +150,10 @@ import warnings
 warnings.simplefilter("error")
 import numpy as np
 from cart import rank
-from cart.table import encode, take_columns
+from cart.columns import Columns
+from cart.table import encode
 for kind in {kinds}:
-    print(encode(take_columns(np.eye(3, dtype=kind))).codes.sum())
+    print(encode(Columns(np.eye(3, dtype=kind))).codes.sum())
     print(sum(rank._rank_columns.stats.cache_misses.values()))
 """
 

@@ -2,9 +2,7 @@
 
 import pickle
 import warnings
-from importlib import import_module
 from types import SimpleNamespace
-from weakref import ref
 
 import numpy as np
 import pytest
@@ -290,36 +288,6 @@ def test_many_rows_are_predicted_as_few_are(n_features):
         np.testing.assert_array_equal(forest.set_params(n_jobs=n_jobs).predict(X), some)
     trees = [tree.predict(X) for tree in forest.estimators_]
     np.testing.assert_allclose(some, np.mean(trees, axis=0), rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("model", "module"),
-    [
-        (RandomForestClassifier(2), "forest.estimators"),
-        (DecisionTreeClassifier(), "cart.estimators"),
-    ],
-)
-def test_a_copy_of_the_rows_is_gone_when_the_table_is_made(model, module, monkeypatch):
-    """In single precision it is as large as the ranks, and nothing asks for it."""
-    check, encode = (
-        getattr(import_module(module), f"{what}_table") for what in ("check", "encode")
-    )
-    copies = []
-
-    def check_and_look(*args, **options):
-        X, y = check(*args, **options)
-        copies.append(ref(X))
-        return X, y
-
-    def look_and_encode(*args):
-        assert copies.pop()() is None
-        return encode(*args)
-
-    monkeypatch.setattr(f"{module}.check_table", check_and_look)
-    monkeypatch.setattr(f"{module}.encode_table", look_and_encode)
-    X, y = load_iris(return_X_y=True)
-    model.fit(X, y)
-    assert not copies
 
 
 def test_many_rows_out_of_bag():

@@ -6,6 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cart import few as few_rows
+from cart.columns import Columns
 from cart.few import (
     FEW,
     Few,
@@ -21,7 +22,7 @@ from cart.few import (
 from cart.jit import entry_kernel
 from cart.mean_cuts import N_LANES, Lanes, choose_mean_cut
 from cart.mean_screen import Screen, begin_screening, is_certain, screen_feature, slack_of
-from cart.table import encode, take_columns
+from cart.table import encode
 
 seeds = st.integers(0, 2**32 - 1)
 N = 80  # rows of a table
@@ -76,7 +77,7 @@ def test_the_best_mean_cut_to_the_bit(seed, n, n_lanes, n_levels, first, step, b
     for column in range(n_lanes):
         if rng.random() < 0.3:  # a cut far to the right, with all of these on its left
             values[: n - n // 3, column] = values[:, column].min()
-    table = encode(take_columns(values))
+    table = encode(Columns(values))
     weight, y = rng.integers(1, 4, n).astype(float), rng.normal(1e3, 1.0, n)
     totals = weight.sum(), sum((weight * y).tolist())
     bar *= totals[1] ** 2 / totals[0]  # that of a cut that explains nothing
@@ -120,7 +121,7 @@ def test_screening_is_certain_of_the_best_mean_cut_only(seed, n, n_levels, step,
     rng = np.random.default_rng(seed)
     values = (rng.integers(0, n_levels, n) * step).astype(np.float32)
     weight, y = rng.integers(1, 4, n).astype(float), rng.normal(offset, 1.0, n)
-    table = encode(take_columns(values[:, None]))
+    table = encode(Columns(values[:, None]))
     rows = np.argsort(table.codes[0], kind="stable")
     entries = table.codes[0, rows].astype(np.uint64) << np.uint64(32) | rows.astype(np.uint64)
     total_weight, total = weight.sum(), sum((weight * y).tolist())
@@ -235,7 +236,7 @@ def test_the_best_cut_of_few_rows_to_the_bit(seed, n, n_columns, n_levels, first
     if rng.random() < 0.3:
         y = np.where(rng.random(n) < 0.2, 5.0, 5.0 + spread)
     targets = np.column_stack((weight, y)).ravel()
-    ranks = encode(take_columns(values.astype(np.float32))).codes
+    ranks = encode(Columns(values.astype(np.float32))).codes
     ranks = np.array([np.unique(codes, return_inverse=True)[1] for codes in ranks])
     totals, samples = (weight.sum(), sum((weight * y).tolist())), np.arange(n, dtype=np.uint32)
     few, columns = Few.create(n, n_columns, n_columns), rng.permutation(n_columns)

@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor, near, quick_classes, quick_sums
+from cart.columns import Columns
 from cart.criteria import Gini, SquaredError
 from cart.near import create_near
 from cart.plan import make_plan
-from cart.table import encode, take_columns
+from cart.table import encode
 from tests.agreement.same import assert_same_nodes, paths
 
 
@@ -61,7 +62,7 @@ def test_trees_are_the_same_on_any_tiers(seed, sizes, path, min_samples_leaf):
         3 if path == "classes" else 1,
     )  # fmt: skip
     weights = rng.integers(0, 3, (2, 2000)).astype(float)
-    table = encode(take_columns(X.astype(np.float32))).narrow()
+    table = encode(Columns(X.astype(np.float32))).narrow()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(near, "_HELD_ANYWAY", 0)
         patch.setattr(module, "NEAR_BYTES", sorted((2 * n for n in sizes), reverse=True))

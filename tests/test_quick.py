@@ -18,6 +18,7 @@ from cart.class_cuts import (
     count_keys,
 )
 from cart.class_screen import add_up_kept, screen
+from cart.columns import Columns
 from cart.grower import Grower
 from cart.jit import entry_kernel
 from cart.network import NETWORK_MAX, sort_by_network
@@ -25,7 +26,7 @@ from cart.plan import make_plan
 from cart.quick_classes import QuickClasses
 from cart.quick_means import QuickMeans
 from cart.radix import N_DIGITS, ROOM, sort_short_keys
-from cart.table import encode, take_columns
+from cart.table import encode
 from cart.vectors import PlainLanes, on_lanes
 from cart.words import Layout, divide_words, gather_keys, write_words
 from tests.agreement.same import assert_same_nodes, paths
@@ -207,7 +208,7 @@ def score_classes(criterion, left, right):
 def test_the_best_class_cut(criterion, seed, n, n_classes, n_levels, first, step):
     rng = np.random.default_rng(seed)
     X = (rng.integers(0, n_levels, (n, 1)) * step).astype(np.float32)
-    table = encode(take_columns(X))
+    table = encode(Columns(X))
     weight = rng.integers(1, 6, n)
     # Classes that depend on the feature, or not at all.
     classes = rng.integers(0, n_classes, n)
@@ -293,7 +294,7 @@ def test_screening_keeps_the_best_class_cut(
         n_classes = 2  # of more, its decrease has no bound here
     rng = np.random.default_rng(seed)
     levels = np.cumsum(np.where(rng.random(n_levels) < near, 4e-8, 2e-7))
-    table = encode(take_columns(levels[rng.integers(0, n_levels, (n, 1))].astype(np.float32)))
+    table = encode(Columns(levels[rng.integers(0, n_levels, (n, 1))].astype(np.float32)))
     codes = table.codes[0]
     if codes.max() == 0:
         return
@@ -325,7 +326,7 @@ def test_screening_keeps_the_cut_beside_the_only_row_of_a_class(n):
     would have."""
     values = np.arange(n)
     values[n // 2 - 4 : n // 2 + 5] = n // 2
-    table = encode(take_columns(values[:, None].astype(np.float32)))
+    table = encode(Columns(values[:, None].astype(np.float32)))
     codes, classes = table.codes[0], (np.arange(n) == n // 2).astype(int)
     layout = Layout.of(n, 2, 1)
     words = codes << layout.low_bits | (1 << int(layout.class_bits) | classes).astype(np.uint32)
@@ -342,7 +343,7 @@ def test_screening_leaves_most_keys_out(n_classes):
     n = 20_000
     codes = rng.permutation(n).astype(np.uint32)
     classes = np.where(rng.random(n) < 0.5, codes > n // 3, rng.integers(0, n_classes, n))
-    table = encode(take_columns(codes[:, None].astype(np.float32)))
+    table = encode(Columns(codes[:, None].astype(np.float32)))
     layout = Layout.of(n, n_classes, 1)
     words = codes << layout.low_bits | (1 << int(layout.class_bits) | classes).astype(np.uint32)
     counts = np.bincount(classes, minlength=n_classes)
@@ -398,7 +399,7 @@ def grow_both_ways(X, y, weights, params, expected_path, hands_on=False, is_narr
     criterion = criteria.REGRESSION if is_regression else criteria.CLASSIFICATION
     n_values = 1 if is_regression else int(y.max()) + 1
     plan = make_plan(model, criterion[model.criterion], "best", *X.shape, 1, n_values)
-    table, codes = encode(take_columns(X.astype(np.float32))), y.astype(float)[:, None]
+    table, codes = encode(Columns(X.astype(np.float32))), y.astype(float)[:, None]
     table = table.narrow() if is_narrow else table
     assert table.codes.dtype == (np.uint16 if is_narrow else np.uint32)
     fast, general = paths(table, codes, plan, expected_path)
@@ -540,7 +541,7 @@ def test_more_trees_than_before_and_fewer():
         (DecisionTreeRegressor, 1, criteria.SquaredError),
     ):
         plan = make_plan(kind(), criterion, "best", 60, 3, 1, values)
-        grower = Grower(encode(take_columns(X.astype(np.float32))), y[:, None], plan)
+        grower = Grower(encode(Columns(X.astype(np.float32))), y[:, None], plan)
         some = [*grower.grow(weights[:2], [0, 1]), *grower.grow(weights[2:], range(2, 7))]
         for i, tree in enumerate(some):
             assert_same_nodes(grower.grow(weights[i : i + 1], [i])[0], tree)

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 import cart
 from cart import near
+from cart.columns import Columns
 from cart.criteria import Gini, Poisson, SquaredError
-from cart.grower import Grower, in_width_to_grow
+from cart.grower import Grower, made_to_grow
 from cart.plan import make_plan
 from cart.quick_means import QuickMeans
 from cart.quick_sums import CODES_MAX, NEAR_BYTES, QuickSums
-from cart.table import encode, take_columns
+from cart.table import encode
 from cart.training import encode_columns
 from tests.agreement.same import assert_same_nodes, paths
 
@@ -111,7 +112,7 @@ def test_sums_per_code_are_for_bins_and_whole_numbers(y, weight, n_codes, max_bi
     plan = make_plan(
         cart.DecisionTreeRegressor(max_bins=max_bins), SquaredError, "best", n, 1, 1, 1
     )
-    table = encode(take_columns(X.astype(np.float32))).narrow()
+    table = encode(Columns(X.astype(np.float32))).narrow()
     fast = Grower(table, y[:, None], plan)._fast
     weights = np.full((1, n), weight)
     with np.errstate(over="ignore", invalid="ignore"):  # of the general arithmetic, not of ours
@@ -134,7 +135,7 @@ def test_threads_share_wide_codes_where_narrow_ones_are_of_no_use(criterion, y, 
     plan = make_plan(model, criterion, "best", 9, 1, 1, 1)
     table = encode_columns(model, np.arange(9, dtype=np.float32)[:, None], "best")
     assert table.codes.dtype.itemsize == (2 if max_bins is None else 1)
-    assert in_width_to_grow(table, np.full((9, 1), y), plan).codes.dtype == dtype
+    assert made_to_grow(table, np.full((9, 1), y), plan).codes.dtype == dtype
 
 
 def test_many_columns_of_which_a_node_looks_at_few_and_a_table_without_some():
@@ -148,7 +149,7 @@ def test_many_columns_of_which_a_node_looks_at_few_and_a_table_without_some():
             cart.DecisionTreeRegressor(max_features=max_features), SquaredError, "best",
             400, 58, 1, 1,
         )  # fmt: skip
-        table = encode(take_columns(X.astype(np.float32))).narrow().without([0, 41])
+        table = encode(Columns(X.astype(np.float32))).narrow().without([0, 41])
         (ours,), (theirs,) = (
             grower.grow(weights, [1]) for grower in paths(table, y[:, None], plan, QuickSums)
         )

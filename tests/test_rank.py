@@ -5,11 +5,13 @@ import pytest
 
 from cart import DecisionTreeClassifier
 from cart.bits import BitsTable
+from cart.columns import Columns
 from cart.floats import bits_in_order, ordered
 from cart.jit import entry_kernel
+from cart.levels import FEATURE_THRESHOLD, last_alike
 from cart.rank import MISSING, Scratch, rank
 from cart.sieve import Sieve
-from cart.table import FEATURE_THRESHOLD, code_up_to, encode, take_columns, value_of
+from cart.table import code_up_to, encode, value_of
 from cart.training import encode_columns
 from tests.agreement.same import assert_same_tables
 
@@ -59,12 +61,12 @@ def test_a_table_is_its_columns_whatever_the_threads(n_jobs, dtype, order, monke
     n_categories = np.where(np.arange(X.shape[1]) % 5 == 1, 7, 0)
     categories = np.flatnonzero(n_categories)
     X[:, categories] = rng.integers(-1, 7, (n, len(categories)))
-    alone = [encode(take_columns(X[:, [j]]), n_categories[[j]]) for j in range(X.shape[1])]
+    alone = [encode(Columns(X[:, [j]]), n_categories[[j]]) for j in range(X.shape[1])]
     levels = np.concatenate([one.levels.array for one in alone])
     assert any(one.reach[0] > 0 for one in alone) == (dtype == np.float32)
     for block in (1, 2 * n, 5 * n):
         monkeypatch.setattr("cart.table._BLOCK", block)
-        table = encode(take_columns(X), n_categories, n_jobs)
+        table = encode(Columns(X), n_categories, n_jobs)
         np.testing.assert_array_equal(table.codes, np.concatenate([one.codes for one in alone]))
         np.testing.assert_array_equal(table.levels.array, levels)
         np.testing.assert_array_equal(table.tops.array, levels)
@@ -74,18 +76,16 @@ def test_a_table_is_its_columns_whatever_the_threads(n_jobs, dtype, order, monke
         np.testing.assert_array_equal(table.columns, np.arange(X.shape[1]))
     np.testing.assert_array_equal(table.codes[categories] == MISSING, X[:, categories].T < 0)
     if dtype == np.float32:
-        expected = BitsTable.encode(take_columns(X))
+        expected = BitsTable.encode(Columns(X))
         monkeypatch.setattr("cart.bits._MIN_VALUES", 1)
-        np.testing.assert_array_equal(
-            BitsTable.encode(take_columns(X), n_jobs).codes, expected.codes
-        )
+        np.testing.assert_array_equal(BitsTable.encode(Columns(X), n_jobs).codes, expected.codes)
 
 
 @pytest.mark.parametrize("n_levels", [1, 2**8, 2**8 + 1, 2**16, 2**16 + 1])
 def test_codes_are_as_wide_as_they_must_be(n_levels):
     """They stay the same codes, and a tree takes those of 16 bits where these are enough."""
     X = np.random.default_rng(0).permutation(np.arange(70_000) % n_levels)[:, None]
-    table = encode(take_columns(X.astype(np.float32)))
+    table = encode(Columns(X.astype(np.float32)))
     narrow = table.narrow()
     is_narrow = n_levels <= 2**16
     assert narrow.codes.dtype == (np.uint16 if is_narrow else np.uint32)
@@ -104,23 +104,23 @@ def test_codes_are_as_wide_as_they_must_be(n_levels):
 
 def test_narrow_codes_know_no_missing_values():
     X = np.array([[0.0, 1.0], [1.0, np.nan]], np.float32)
-    assert encode(take_columns(X)).narrow().codes.dtype == np.uint32
+    assert encode(Columns(X)).narrow().codes.dtype == np.uint32
 
 
 def test_threads_write_to_memory_of_their_own():
     """Columns long enough for threads to meet while they rank them."""
     X = np.random.default_rng(0).random((100_000, 8))
-    expected = encode(take_columns(X))
+    expected = encode(Columns(X))
     for n_jobs in (2, 4):
-        assert_same_tables(encode(take_columns(X), n_jobs=n_jobs), expected)
+        assert_same_tables(encode(Columns(X), n_jobs=n_jobs), expected)
 
 
 def test_small_tables_start_no_threads(monkeypatch):
     monkeypatch.delattr("cart.threads.ThreadPoolExecutor")
     X = np.random.default_rng(0).random((1800, 64)).astype(np.float32)
     assert (
-        encode(take_columns(X), n_jobs=2).codes.shape
-        == BitsTable.encode(take_columns(X), n_jobs=2).codes.shape
+        encode(Columns(X), n_jobs=2).codes.shape
+        == BitsTable.encode(Columns(X), n_jobs=2).codes.shape
     )
 
 
@@ -141,7 +141,7 @@ def test_bits_stand_for_the_values(column):
     """The table of random splitters: codes in the order of the values, and back."""
     rng = np.random.default_rng(0)
     values = COLUMNS[column](rng, 500).astype(np.float32)
-    table = BitsTable.encode(take_columns(values[:, None]))
+    table = BitsTable.encode(Columns(values[:, None]))
     codes = table.codes[0]
     known = ~np.isnan(values)
     assert (codes[~known] == MISSING).all()
@@ -187,13 +187,21 @@ def test_a_sieve_misses_no_repetition(n_levels):
     assert len(positions) - repeated.sum() < 50
 
 
+@entry_kernel
+def last_alike_here(table, column, code):
+    return last_alike(table.close, column, code)
+
+
 @pytest.mark.parametrize("scale", [1e-8, 1e-7, 1e-6, 1e-5, 1.0])
-def test_reach_is_that_of_the_farthest_level_within_the_threshold(scale):
+def test_which_levels_count_as_one(scale):
     rng = np.random.default_rng(0)
     for n in (1, 2, 3, 20, 300):
         X = (rng.uniform(size=(n, 5)) * scale).astype(np.float32)
-        table = encode(take_columns(X))
+        table = encode(Columns(X))
         for column, reach in enumerate(table.reach):
             levels = np.unique(X[:, column])
             within = levels <= (levels + FEATURE_THRESHOLD)[:, None]
-            assert reach == (within.sum(axis=1) - 1 - np.arange(len(levels))).max()
+            last = within.sum(axis=1) - 1
+            assert reach == (last - np.arange(len(levels))).max()
+            found = [last_alike_here(table, column, code) for code in range(len(levels))]
+            np.testing.assert_array_equal(found, last)

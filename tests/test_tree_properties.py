@@ -14,6 +14,7 @@ from sklearn.base import clone
 import cart
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.bridge import counterpart
+from cart.columns import Columns
 from cart.draw import (
     Draw,
     begin_draw,
@@ -32,7 +33,7 @@ from cart.order import (
     sort_keys,
 )
 from cart.packed import Packed, PackedWide, Rows, pack
-from cart.table import encode, take_columns
+from cart.table import encode
 from cart.traverse import leaf_ids, sum_of_values
 from tests.agreement.same import assert_same_outputs, assert_same_tree
 from tests.data import load
@@ -191,7 +192,7 @@ def test_pickled_and_cloned_trees_predict_the_same(table, params, criterion):
 @given(arrays.arrays(np.float32, st.tuples(st.integers(1, 50), st.integers(1, 4)),
                      elements=st.floats(-1e6, 1e6, width=32)))  # fmt: skip
 def test_codes_are_ranks(X):
-    table = encode(take_columns(X))
+    table = encode(Columns(X))
     for column, values in enumerate(X.T):
         np.testing.assert_array_equal(table.codes[column], rank(values))
         mine = slice(*table.level_start[column : column + 2])
