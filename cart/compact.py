@@ -20,9 +20,11 @@ MANY = 1_000  # nodes of a tree that is worth it
 _PLAIN = ("n_nodes", "shape")  # what is kept and no array
 
 # What may follow: a bit each.
-CHILDREN, SPLITS, WAYS, SAMPLES, WEIGHTS, COUNTS, GINI = (1 << i for i in range(7))
+CHILDREN, SPLITS, WAYS, SAMPLES, WEIGHTS, COUNTS, GINI, SUMS = (1 << i for i in range(8))
 DEPTH_FIRST = CHILDREN | SPLITS | WAYS | SAMPLES
 WHOLE_COUNTS = WEIGHTS | COUNTS
+WHOLE_SUMS = WEIGHTS | SUMS
+SUMS_MAX = WHOLE_MAX / 16  # of whole squares, for rounding not to hide them
 # The arrays that are kept where it does not.
 _ARRAYS = {
     CHILDREN: ("children_left", "children_right"),
@@ -30,7 +32,7 @@ _ARRAYS = {
     WAYS: ("missing_go_to_left",),
     SAMPLES: ("n_node_samples",),
     WEIGHTS: ("weighted_n_node_samples",),
-    COUNTS: ("value",),
+    COUNTS | SUMS: ("value",),
 }
 
 
@@ -40,9 +42,10 @@ class _Parts(NamedTuple):
     features: np.ndarray  # (n_splits,) int32
     thresholds: np.ndarray  # (n_splits,) float64
     is_impure: np.ndarray  # (n_nodes,) bool
-    impurities: np.ndarray  # (n_impure,) float64: those that are not 0
+    impurities: np.ndarray  # (n_impure,) float64: those that are not 0; see `totals`
     samples: np.ndarray  # (n_leaves,) int32
     counts: np.ndarray  # (n_leaves, n_outputs * n_values) float64: of classes; or weights, one each
+    totals: np.ndarray  # (n_leaves,) float64: sums of whole targets; impurities are squares then
 
 
 class Compact:
@@ -74,16 +77,18 @@ class Compact:
             follows = _find_what_follows(nodes, is_leaf)
         n_leaves = int(np.count_nonzero(is_leaf))
         n_splits, shape = len(is_leaf) - n_leaves, nodes.value.shape[1:]
-        by_counts = bool(follows & COUNTS)
+        by_counts, by_sums = bool(follows & COUNTS), bool(follows & SUMS)
+        is_impure = nodes.impurity.view(np.int64) != 0
         parts = _Parts(
             np.empty(n_splits + 1, np.int32),
             np.empty(n_splits + 1),
-            nodes.impurity.view(np.int64) != 0,
+            is_impure & is_leaf if by_sums else is_impure,
             np.empty(len(is_leaf) + 1),
             np.empty(n_leaves + 1, np.int32),
             np.empty((n_leaves + 1, math.prod(shape) if by_counts else 1)),
+            np.empty(n_leaves + 1),
         )
-        n_impure = _take(nodes, nodes.value.reshape(-1), is_leaf, parts, by_counts)
+        n_impure = _take(nodes, nodes.value.reshape(-1), is_leaf, parts, by_counts, by_sums)
         kept = {"n_nodes": len(is_leaf), "shape": shape, "leaves": np.packbits(is_leaf)}
         if follows & SPLITS:
             kept["features"] = _in_few_bytes(parts.features[:n_splits])
@@ -92,7 +97,11 @@ class Compact:
             kept["samples"] = _in_few_bytes(parts.samples[:n_leaves])
         if follows & WEIGHTS:
             kept["counts"] = _in_few_bytes(parts.counts[:n_leaves])
-        if not follows & GINI:
+        if by_sums:
+            kept["totals"] = _in_few_bytes(parts.totals[:n_leaves])
+            kept["squares"] = _in_few_bytes(parts.impurities[:n_impure])
+            kept["impure"] = np.packbits(parts.is_impure)
+        elif not follows & GINI:
             kept["impure"] = np.packbits(parts.is_impure)
             kept["impurities"] = parts.impurities[:n_impure].copy()
         for what, names in _ARRAYS.items():
@@ -127,15 +136,21 @@ class Compact:
             kept.get("features", np.zeros(n_splits)).astype(np.int32),
             kept.get("thresholds", np.zeros(n_splits)),
             _as_bools(kept.get("impure", np.zeros(n_nodes // 8 + 1, np.uint8)), n_nodes),
-            kept.get("impurities", np.empty(0)),
+            kept.get("impurities", kept.get("squares", np.empty(0)).astype(np.float64)),
             kept.get("samples", np.zeros(n_leaves)).astype(np.int32),
             kept.get("counts", np.zeros((n_leaves, 1))).astype(np.float64),
+            kept.get("totals", np.empty(0)).astype(np.float64),
         )
         follows = sum(what for what, names in _ARRAYS.items() if names[0] not in kept)
-        if "impurities" not in kept:
-            follows |= GINI
+        if "totals" in kept:
+            follows &= ~COUNTS
+        elif "impurities" not in kept:
+            follows = follows & ~SUMS | GINI
+        else:
+            follows &= ~SUMS
         nodes = Nodes.create(n_nodes, *self.shape)
-        _put(nodes, nodes.value.reshape(-1), is_leaf, parts, bool(follows & COUNTS))
+        by_counts, by_sums = bool(follows & COUNTS), bool(follows & SUMS)
+        _put(nodes, nodes.value.reshape(-1), is_leaf, parts, by_counts, by_sums)
         whole = {name: kept[name].copy() for name in Nodes._fields if name in kept}
         nodes = nodes._replace(**whole)
         _apply(nodes, is_leaf, follows, True)
@@ -180,12 +195,16 @@ def _as_bools(bits, n):
 
 
 def _in_few_bytes(numbers):
-    """Whole numbers that are not negative, in few bytes."""
-    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
+    """Whole numbers in few bytes."""
+    ends = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+    return numbers.astype(np.result_type(*map(np.min_scalar_type, ends)))
 
 
 def _find_what_follows(nodes, is_leaf):
-    """The bits of what follows; GINI only with COUNTS."""
+    """The bits of what follows; GINI only with COUNTS, SUMS only with WEIGHTS."""
+    if nodes.value.shape[1:] == (1, 1):
+        follows = _apply(nodes, is_leaf, DEPTH_FIRST | WHOLE_SUMS, False)
+        return follows if follows & WEIGHTS else follows & ~SUMS
     if nodes.value.shape[2] > 1:
         follows = _apply(nodes, is_leaf, DEPTH_FIRST | WHOLE_COUNTS | GINI, False)
         if follows & COUNTS:
@@ -195,17 +214,18 @@ def _find_what_follows(nodes, is_leaf):
 
 def _apply(nodes, is_leaf, follows, writes):
     n_nodes, *shape = nodes.value.shape
-    room = np.empty(n_nodes, np.int64), np.empty(shape)
+    n_sums = n_nodes if follows & SUMS else 0
+    room = np.empty(n_nodes, np.int64), np.empty(shape), np.empty((n_sums, 2))
     return _derive(nodes, nodes.value.reshape(-1), is_leaf, np.int64(follows), writes, *room)
 
 
 @entry_kernel
-def _derive(nodes, values, is_leaf, follows, writes, roots, counts):
+def _derive(nodes, values, is_leaf, follows, writes, roots, counts, sums):
     """Make what follows, or find out what does.
 
     Children are the two last subtrees whose roots are behind a split. Numbers of samples and whole
-    weights of splits are sums over their children, as are class counts. Missing values follow the
-    majority.
+    weights of splits are sums over their children, as are class counts, and sums of whole targets
+    and of their squares. Missing values follow the majority.
 
     Parameters
     ----------
@@ -221,6 +241,8 @@ def _derive(nodes, values, is_leaf, follows, writes, roots, counts):
         Scratch.
     counts : ndarray of shape (n_outputs, n_values), float64
         Scratch.
+    sums : ndarray of shape (n_nodes, 2), float64
+        Scratch for SUMS.
 
     Returns
     -------
@@ -259,7 +281,40 @@ def _derive(nodes, values, is_leaf, follows, writes, roots, counts):
         else:
             weight = weights[left] + weights[right]
             differs |= _settle(weights, node, weight, WEIGHTS, follows, writes)
+        if follows & SUMS:
+            differs |= _derive_mean(nodes, values, is_leaf[node], node, left, right, writes, sums)
     return follows & ~differs
+
+
+@inline_kernel
+def _derive_mean(nodes, values, is_leaf, node, left, right, writes, sums):
+    """The same of a node's mean and variance, which follow from its sums.
+
+    Of a leaf to be written, `_put` has put them there; squares are missing where all targets are
+    the same.
+    """
+    weight = nodes.weighted_n_node_samples[node]
+    value, impurity = values[node], nodes.impurity[node]
+    if not is_leaf:
+        total, squares = sums[left, 0] + sums[right, 0], sums[left, 1] + sums[right, 1]
+    elif not writes:
+        total, squares = np.rint(value * weight), _squares(value, impurity, weight)
+    else:
+        mean = value / weight
+        total, squares = value, impurity if impurity != 0.0 else mean * mean * weight
+    sums[node, 0], sums[node, 1] = total, squares
+    mean = total / weight
+    differs = np.int64(not squares < SUMS_MAX) * SUMS  # nan too
+    differs |= _settle(values, node, mean, SUMS, SUMS, writes)
+    return differs | _settle(
+        nodes.impurity, node, squares / weight - mean * mean, SUMS, SUMS, writes
+    )
+
+
+@inline_kernel
+def _squares(mean, impurity, weight):
+    """The weighted sum of whole squares."""
+    return np.rint((impurity + mean * mean) * weight)
 
 
 @inline_kernel
@@ -326,7 +381,7 @@ def _count(values, weights, node, k, width):
 
 
 @entry_kernel
-def _take(nodes, values, is_leaf, parts, by_counts):
+def _take(nodes, values, is_leaf, parts, by_counts, by_sums):
     """Take what is kept out of the node arrays; `values` is their `value`, flat.
 
     The parts have room for one more of each, which may be written. Returns how many are impure.
@@ -334,13 +389,17 @@ def _take(nodes, values, is_leaf, parts, by_counts):
     n_splits = n_leaves = n_impure = 0
     width = parts.counts.shape[1]
     for node in range(is_leaf.shape[0]):  # without branches: which node is a leaf none foretells
-        parts.impurities[n_impure] = nodes.impurity[node]
+        impurity, weight = nodes.impurity[node], nodes.weighted_n_node_samples[node]
+        if by_sums:
+            mean = values[node]
+            parts.totals[n_leaves] = np.rint(mean * weight)
+            impurity = _squares(mean, impurity, weight)
+        parts.impurities[n_impure] = impurity
         n_impure += parts.is_impure[node]
         parts.features[n_splits] = nodes.feature[node]
         parts.thresholds[n_splits] = nodes.threshold[node]
         n_splits += not is_leaf[node]
         parts.samples[n_leaves] = nodes.n_node_samples[node]
-        weight = nodes.weighted_n_node_samples[node]
         for k in range(width):
             share = values[node * width + k]
             parts.counts[n_leaves, k] = np.rint(share * weight) if by_counts else weight
@@ -349,8 +408,8 @@ def _take(nodes, values, is_leaf, parts, by_counts):
 
 
 @entry_kernel
-def _put(nodes, values, is_leaf, parts, by_counts):
-    """Put it into node arrays: class counts in the place of values."""
+def _put(nodes, values, is_leaf, parts, by_counts, by_sums):
+    """Put it into node arrays: class counts, or sums and squares, in the place of what follows."""
     n_splits = n_leaves = n_impure = 0
     for node in range(is_leaf.shape[0]):
         nodes.impurity[node] = 0.0
@@ -367,4 +426,6 @@ def _put(nodes, values, is_leaf, parts, by_counts):
         width = parts.counts.shape[1]
         for k in range(width if by_counts else 0):
             values[node * width + k] = parts.counts[n_leaves, k]
+        if by_sums:
+            values[node] = parts.totals[n_leaves]
         n_leaves += 1

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.compact import SUMS, SUMS_MAX, WEIGHTS
 from cart.jit import inline_kernel
 from cart.mean_score import WEIGHT, weight_at, y_at
 from cart.quick import may_be_split, push, write_leaf
@@ -100,6 +101,18 @@ def add_up_node(samples, targets, start, end, sums):
     sums[WEIGHT] = weight
     sums[TOTAL] = total
     sums[SQUARES] = squares
+
+
+def are_whole(targets):
+    return bool(np.all(targets == np.rint(targets)))
+
+
+def what_follows(follows, targets, weights):
+    """What is known to follow in nodes (see `cart.compact`): with means and impurities where sums
+    are whole."""
+    heaviest, farthest = weights.sum(axis=1).max(), np.abs(targets).max()
+    is_exact = follows & WEIGHTS and heaviest * farthest**2 < SUMS_MAX
+    return follows | SUMS if is_exact and are_whole(targets) else follows
 
 
 @inline_kernel

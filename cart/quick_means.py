@@ -36,6 +36,7 @@ from cart.mean_node import (
     exchange_samples,
     impurity_of,
     place_children,
+    what_follows,
     write_mean,
 )
 from cart.mean_score import WEIGHT, write_target
@@ -246,6 +247,9 @@ class QuickMeans(Quick):
     @classmethod
     def takes_narrow(cls, codes, plan):
         return False
+
+    def _what_follows(self, weights, is_whole):
+        return what_follows(super()._what_follows(weights, is_whole), self._y, weights)
 
     def _create_scratch(self):
         self._table = self._table.wide()  # compiled for one kind

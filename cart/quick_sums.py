@@ -40,9 +40,11 @@ from cart.mean_node import (
     Exchange,
     add_up_children,
     add_up_node,
+    are_whole,
     decrease_of,
     impurity_of,
     place_children,
+    what_follows,
     write_mean,
 )
 from cart.mean_score import WEIGHT, mean_score, weight_at, write_target, y_at
@@ -401,10 +403,6 @@ def _n_codes(table):
     return int(np.diff(table.level_start).max())
 
 
-def _are_whole(targets):
-    return bool(np.all(targets == np.rint(targets)))
-
-
 class QuickSums(Quick):
     """Grows regression trees by squared error where columns have few codes."""
 
@@ -413,7 +411,7 @@ class QuickSums(Quick):
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
         self._farthest = np.abs(self._y).max()
-        self._is_whole = _are_whole(self._y)
+        self._is_whole = are_whole(self._y)
 
     @classmethod
     def fits(cls, table, plan):
@@ -425,7 +423,7 @@ class QuickSums(Quick):
 
     @classmethod
     def takes_narrow(cls, codes, plan):
-        return plan.is_binned or _are_whole(codes)
+        return plan.is_binned or are_whole(codes)
 
     def _accepts(self, weights, is_whole):
         heaviest = weights.sum(axis=1).max()
@@ -435,6 +433,9 @@ class QuickSums(Quick):
             return True
         is_exact = heaviest * self._farthest**2 < WHOLE_MAX
         return is_exact and self._is_whole and is_whole
+
+    def _what_follows(self, weights, is_whole):
+        return what_follows(super()._what_follows(weights, is_whole), self._y, weights)
 
     def _create_scratch(self):
         codes = self._table.codes

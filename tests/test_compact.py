@@ -74,13 +74,19 @@ def test_several_outputs_come_back():
 
 
 @pytest.mark.parametrize(
-    ("kind", "share"), [(RandomForestClassifier, 1 / 4), (RandomForestRegressor, 1 / 2)]
+    ("kind", "is_whole", "share"),
+    [
+        (RandomForestClassifier, False, 1 / 4),
+        (RandomForestRegressor, False, 1 / 2),
+        (RandomForestRegressor, True, 1 / 6),
+    ],
 )
 @pytest.mark.parametrize("n", [100, 3000])
-def test_pickles_are_small(kind, share, n):
+def test_pickles_are_small(kind, is_whole, share, n):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 8))
     y = X[:, 0] + rng.normal(size=n)
+    y = np.round(10.0 * y) if is_whole else y
     if kind is RandomForestClassifier:
         y = y > 0
     theirs = getattr(sklearn.ensemble, kind.__name__)(10, random_state=0).fit(X, y)
@@ -89,10 +95,13 @@ def test_pickles_are_small(kind, share, n):
 
 
 @settings(deadline=None, max_examples=30)
-@given(seed=st.integers(0, 2**32 - 1), leaf=st.sampled_from([1, 1, 4]), digits=st.integers(0, 3))
+@given(
+    seed=st.integers(0, 2**32 - 1), leaf=st.sampled_from([1, 1, 4]), digits=st.integers(0, 3),
+    scale=st.sampled_from([1.0, 1e7, 1e12]),
+)  # fmt: skip
 @pytest.mark.parametrize("model", ["gini", "entropy", "means"])
 @pytest.mark.parametrize("weights", ["none", "whole", "fractional"])
-def test_what_growth_says_to_follow_does(model, weights, seed, leaf, digits):
+def test_what_growth_says_to_follow_does(model, weights, seed, leaf, digits, scale):
     X, y, rng = make_table(seed)
     n = len(y)
     weight = {
@@ -100,7 +109,7 @@ def test_what_growth_says_to_follow_does(model, weights, seed, leaf, digits):
         "whole": rng.integers(0, 3, n) + (np.arange(n) == 0.0),
         "fractional": rng.random(n),
     }[weights]
-    y = np.round(rng.normal(size=n), digits) if model == "means" else y
+    y = np.round(scale * rng.normal(size=n), digits) if model == "means" else y
     tree = copy.deepcopy(MODELS[model]).set_params(min_samples_leaf=leaf, random_state=0)
     plain = tree.fit(X, y, weight).tree_.nodes
     with pytest.MonkeyPatch.context() as patch:
