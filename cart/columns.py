@@ -5,7 +5,7 @@ import numpy as np
 from cart.threads import in_parts
 
 _IN_CACHE = 1 << 19  # bytes, of rows whose columns are taken one after another
-_LINE = 64
+_LINE = 64  # bytes of memory that are read at once
 _LEAST_ROWS = 256
 
 

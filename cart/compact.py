@@ -142,12 +142,9 @@ class Compact:
             kept.get("totals", np.empty(0)).astype(np.float64),
         )
         follows = sum(what for what, names in _ARRAYS.items() if names[0] not in kept)
-        if "totals" in kept:
-            follows &= ~COUNTS
-        elif "impurities" not in kept:
-            follows = follows & ~SUMS | GINI
-        else:
-            follows &= ~SUMS
+        follows &= ~COUNTS if "totals" in kept else ~SUMS
+        if not {"totals", "impurities"} & kept.keys():
+            follows |= GINI
         nodes = Nodes.create(n_nodes, *self.shape)
         by_counts, by_sums = bool(follows & COUNTS), bool(follows & SUMS)
         _put(nodes, nodes.value.reshape(-1), is_leaf, parts, by_counts, by_sums)

@@ -46,11 +46,9 @@ class Close(NamedTuple):
     @classmethod
     def join(cls, parts):
         """Those of several runs of columns."""
-        counts = (np.diff(part.start) for part in parts)
-        start = np.cumsum(np.concatenate([[0], *counts]))
-        return cls(
-            start, *(np.concatenate(arrays) for arrays in list(zip(*parts, strict=True))[1:])
-        )
+        starts, codes, lasts = zip(*parts, strict=True)
+        start = np.cumsum(np.concatenate([[0], *map(np.diff, starts)]))
+        return cls(start, np.concatenate(codes), np.concatenate(lasts))
 
     @classmethod
     def find(cls, levels, level_start):

@@ -37,6 +37,11 @@ class Nodes(NamedTuple):
             np.empty((capacity, n_outputs, n_values)),
         )
 
+    @property
+    def splits(self):
+        """Features, negative in leaves, and thresholds; these may be written to."""
+        return self.feature, self.threshold
+
 
 @inline_kernel
 def from_node(nodes, first):

@@ -198,13 +198,15 @@ class Quick(ABC):
         first_node = np.zeros(len(weights) + 1, np.int64)
         self._grow(weights, np.asarray(seeds, np.int64), first_node)
         nodes = Nodes._make(array[: first_node[-1]] for array in self._nodes)
+        is_one = len(weights) == 1
+        follows = self._what_follows(weights, is_whole)
+        kept = take_up(nodes, follows) if is_one else Nodes._make(array.copy() for array in nodes)
         if self._table.is_complete:
-            write_thresholds(nodes.feature, nodes.threshold, self._table)
-        if len(weights) == 1:
-            return [take_up(nodes, self._what_follows(weights, is_whole))]
-        nodes = [array.copy() for array in nodes]
+            write_thresholds(*kept.splits, self._table)
+        if is_one:
+            return [kept]
         parts = starmap(slice, pairwise(first_node.tolist()))
-        return [Nodes._make([array[part] for array in nodes]) for part in parts]
+        return [Nodes._make([array[part] for array in kept]) for part in parts]
 
     def _accepts(self, weights, is_whole):
         return True

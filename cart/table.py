@@ -403,8 +403,8 @@ def complete(table, columns, n_jobs=None):
 
     Parameters
     ----------
-    table : Table
-        Of these columns, all of them and without categories.
+    table : Table, or one that has its values anyway
+        Of these columns.
     columns : cart.columns.Columns
     n_jobs : int or None
         joblib's.
@@ -414,7 +414,7 @@ def complete(table, columns, n_jobs=None):
     Table
         The same one if it is complete.
     """
-    if table.is_complete:
+    if not isinstance(table, Table) or table.is_complete:
         return table
     levels = Levels.of(look_up(table, columns, 0, len(table.codes), n_jobs))
     return table._replace(levels=levels, tops=levels)

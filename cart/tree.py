@@ -80,8 +80,8 @@ class Tree:
 
     @property
     def splits(self):
-        """Features, negative in leaves, which may be left out; and the memory of thresholds."""
-        return (self.feature, self.threshold) if self._compact is None else self._compact.splits
+        """Features, negative in leaves, which may be left out; and thresholds, to be written to."""
+        return (self.nodes if self._compact is None else self._compact).splits
 
     @property
     def nbytes(self):

@@ -14,7 +14,7 @@ from joblib import parallel_config
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor, table, training
 from cart import estimators as tree_estimators
-from forest import RandomForestClassifier, RandomForestRegressor, grow
+from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor, grow
 from tests.agreement.same import assert_same_nodes
 
 MODELS = {
@@ -130,12 +130,13 @@ def test_enough_trees_are_grown_on_a_complete_table():
     assert np.isfinite(found.estimators_[0].tree_.threshold).all()
 
 
-def test_workers_elsewhere_get_a_complete_table():
+@pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier])
+def test_workers_elsewhere_get_a_complete_table(kind):
     rng = np.random.default_rng(0)
     X, y = make_X(rng, 90), rng.integers(0, 2, 90)
-    expected = deepcopy(MODELS["two threads"]).fit(X, y)
+    expected = kind(9, random_state=0).fit(X, y)
     with values_in_X() as settled, parallel_config("loky"):
-        found = deepcopy(MODELS["two threads"]).fit(X, y)
+        found = kind(9, random_state=0, n_jobs=2).fit(X, y)
     assert not settled
     assert_same_trees(found, expected)
 
