@@ -24,15 +24,16 @@ class Columns:
         self.X = X
         self.precision = np.dtype(X.dtype if precision is None else precision)
 
-    def take(self, first, end, rows=slice(None)):
+    def take(self, first, end, rows=slice(None), out=None):
         """Columns first, ..., end - 1, of some rows.
 
         Returns
         -------
         ndarray of shape (end - first, n_rows), of the precision, in C order
+            `out` where it is given.
         """
         mine = self.X[rows, first:end]
-        taken = np.empty(mine.shape[::-1], self.precision)
+        taken = np.empty(mine.shape[::-1], self.precision) if out is None else out
         _transpose(mine, taken)
         return taken
 

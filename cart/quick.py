@@ -5,7 +5,7 @@ is one output, and nothing but numbers of samples, depth and impurity limits a s
 """
 
 from abc import ABC, abstractmethod
-from itertools import pairwise, starmap
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -15,13 +15,13 @@ from cart.criteria import EPSILON
 from cart.draw import Draw
 from cart.floats import WHOLE_MAX
 from cart.jit import inline_kernel
-from cart.nodes import LEAF, UNDEFINED, Nodes
+from cart.nodes import LEAF, UNDEFINED, Nodes, OneOfMany
 from cart.rank import MISSING
 from cart.split import BestSplitter
 from cart.table import Table, same_value
 from cart.thresholds import cut_of, write_thresholds
 
-_ROWS_AT_ONCE = 1 << 14  # trees on few rows are grown in one call of the kernel
+_ROWS_AT_ONCE = 1 << 13  # trees on few rows are grown in one call of the kernel
 
 
 class Waiting(NamedTuple):
@@ -178,23 +178,24 @@ class Quick(ABC):
 
         Returns
         -------
-        list of cart.nodes.Nodes or cart.compact.Compact, or None
+        list of cart.nodes.OneOfMany or cart.compact.Compact or cart.nodes.Nodes, or None
             Where the table is not complete, with cuts in place of thresholds, see
             `cart.thresholds`. None if the weights are none that it can deal with.
         """
         if not self._accepts(weights, is_whole):
             return None
+        if self._scratch is None:
+            scratch = self._create_scratch()
+            self._scratch = (
+                Draw.create(len(self._table.columns)),
+                Waiting.create(len(self._y) + 2),
+                *scratch,
+            )
         if self._capacity < len(weights):
             self._capacity = len(weights)
             n_nodes = self._capacity * 2 * len(self._y)
             self._nodes = Nodes.create(n_nodes, 1, self._plan.n_values)
             self._cuts = self._nodes.threshold.view(np.uint64)
-        if self._scratch is None:
-            self._scratch = (
-                Draw.create(len(self._table.columns)),
-                Waiting.create(len(self._y) + 2),
-                *self._create_scratch(),
-            )
         first_node = np.zeros(len(weights) + 1, np.int64)
         self._grow(weights, np.asarray(seeds, np.int64), first_node)
         nodes = Nodes._make(array[: first_node[-1]] for array in self._nodes)
@@ -205,8 +206,7 @@ class Quick(ABC):
             write_thresholds(*kept.splits, self._table)
         if is_one:
             return [kept]
-        parts = starmap(slice, pairwise(first_node.tolist()))
-        return [Nodes._make([array[part] for array in kept]) for part in parts]
+        return [OneOfMany(kept, *ends) for ends in pairwise(first_node.tolist())]
 
     def _accepts(self, weights, is_whole):
         return True

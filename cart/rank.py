@@ -43,7 +43,8 @@ def rank(values, n_categories, codes, levels, scratch):
         Of columns of categories 0, 1, ... (less than 0: missing), which are their own ranks; 0 of
         columns of numbers.
     codes : ndarray of shape (n_columns, n), uint32, C order
-        Is filled with the rank of each value among the distinct ones; MISSING for nan.
+        Is filled with the rank of each value among the distinct ones; MISSING for nan. May be the
+        memory of the values, where these have 32 bits.
     levels : ndarray, of the type of `values`
         Its beginning is filled with the distinct values, ascending, column after column. There is
         room for all values, and for all categories.
@@ -151,9 +152,11 @@ def _rank_values(values, bits, codes, levels, level_bits, keys, spare, counts):
         return n_levels
     n = 0  # how many are not missing
     for i in range(values.shape[0]):
-        codes[i] = MISSING
-        keys[n] = i
-        n += not np.isnan(values[i])
+        if np.isnan(values[i]):
+            codes[i] = MISSING
+        else:
+            keys[n] = i
+            n += 1
     # The lower half of a double first: sorting is stable.
     for half in range(bits.itemsize // 4):
         for j in range(n):

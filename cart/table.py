@@ -356,6 +356,7 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
     if n_categories is None:
         n_categories = np.zeros(n_columns, np.int64)
     codes = np.empty((n_columns, n_samples), _type_of_codes(columns, keeps_values))
+    is_wide = codes.dtype == np.uint32
     width = max(1, _BLOCK // n_samples)
     runs = _runs(n_columns, max(width, LEAST_COLUMNS))
     found = [None] * len(runs)
@@ -364,19 +365,21 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
         scratch = Scratch.create(n_samples)
         levels = np.empty(width * n_samples + n_categories.sum(), columns.precision)
 
-        def rank_some(values, n_categories, codes):
-            ranks = codes if codes.dtype == np.uint32 else np.empty(codes.shape, np.uint32)
+        def rank_some(values, n_categories, ranks):
             start = rank(values, n_categories, ranks, levels, scratch)
-            if ranks is not codes:
-                codes[:] = ranks
             mine = levels[: start[-1]]
             keeps = keeps_values or _FEW_LEVELS * len(mine) <= values.size
             return np.diff(start), Close.find(mine, start), mine.copy() if keeps else None
 
         for r, run in enumerate(runs[first:end], first):
-            arrays = columns.take(run.start, run.stop), n_categories[run], codes[run]
-            parts = _runs(len(arrays[0]), width)
+            ranks = codes[run] if is_wide else np.empty(codes[run].shape, np.uint32)
+            # Values of 32 bits stand where their ranks will.
+            room = ranks.view(np.float32) if columns.precision == np.float32 else None
+            arrays = columns.take(run.start, run.stop, out=room), n_categories[run], ranks
+            parts = _runs(len(ranks), width)
             found[r] = [rank_some(*(array[part] for array in arrays)) for part in parts]
+            if not is_wide:
+                codes[run] = ranks
 
     in_parts(rank_runs, len(runs), n_jobs)
     n_levels, close, levels = zip(*chain.from_iterable(found), strict=True)

@@ -42,18 +42,18 @@ class Tree:
         self.categories = categories
 
     def _hold(self, nodes):
-        """Hold nodes: cart.nodes.Nodes or a cart.compact.Compact."""
-        is_compact = isinstance(nodes, Compact)
-        if not is_compact:
+        """Hold nodes: cart.nodes.Nodes, or what can be expanded to them."""
+        is_plain = isinstance(nodes, Nodes)
+        if is_plain:
             vars(self).update(nodes._asdict())
-        self._compact = nodes if is_compact else None
+        self._held = None if is_plain else nodes
 
     def __getattr__(self, name):
-        # Asked for what is not there: an array of a compact tree, which from now on holds them all.
+        # Asked for what is not there: a node array, which is made now, and kept with the others.
         if name in Nodes._fields:
-            compact = vars(self).get("_compact")
-            if compact is not None:
-                self._hold(compact.expand())
+            held = vars(self).get("_held")
+            if held is not None:
+                self._hold(held.expand())
             if name in vars(self):  # also where another thread was faster
                 return vars(self)[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -68,36 +68,38 @@ class Tree:
     def __getstate__(self):
         left_out = {"_packs", *Nodes._fields}
         state = {name: value for name, value in vars(self).items() if name not in left_out}
-        return {**state, "_compact": self._compact or Compact.of(self.nodes)}
+        is_compact = isinstance(self._held, Compact)
+        return {**state, "_held": self._held if is_compact else Compact.of(self.nodes)}
 
     @property
     def nodes(self):
         """The node arrays as the kernels take them; a compact tree stays so."""
-        compact = self._compact  # which another thread may unpack at any time
-        if compact is not None:
-            return compact.expand()
+        held = self._held  # which another thread may expand at any time
+        if held is not None:
+            return held.expand()
         return Nodes(*(getattr(self, name) for name in Nodes._fields))
 
     @property
     def splits(self):
         """Features, negative in leaves, which may be left out; and thresholds, to be written to."""
-        return (self.nodes if self._compact is None else self._compact).splits
+        held = self._held
+        return (self.nodes if held is None else held).splits
 
     @property
     def nbytes(self):
         """Bytes of the nodes, as they are held."""
-        compact = self._compact
-        return sum(array.nbytes for array in self.nodes) if compact is None else compact.nbytes
+        held = self._held
+        return sum(array.nbytes for array in self.nodes) if held is None else held.nbytes
 
     @property
     def node_count(self):
-        compact = self._compact
-        return len(self.children_left) if compact is None else compact.n_nodes
+        held = self._held
+        return len(self.children_left) if held is None else held.n_nodes
 
     @property
     def _shape(self):
-        compact = self._compact
-        return self.value.shape[1:] if compact is None else compact.shape
+        held = self._held
+        return self.value.shape[1:] if held is None else held.shape
 
     @property
     def is_subset(self):

@@ -120,6 +120,28 @@ def test_what_growth_says_to_follow_does(model, weights, seed, leaf, digits, sca
     assert_every_bit_is_back(kept, plain)
 
 
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
+def test_small_trees_share_arrays(kind):
+    """They are grown together, and what they tell is the same before and after they have arrays."""
+    X, y, _ = make_table(1)
+    forest = kind(30, random_state=0).fit(X, y)
+    trees = [estimator.tree_ for estimator in forest.estimators_]
+    assert not any(set(Nodes._fields) & set(vars(tree)) for tree in trees)
+    known = [(tree.node_count, tree.nbytes, tree.max_n_classes) for tree in trees]
+    nodes = [tree.nodes for tree in trees]
+    for tree, known_of_it, before in zip(trees, known, nodes, strict=True):
+        n_nodes, nbytes, n_values = known_of_it
+        assert tree.value.shape == (n_nodes, 1, n_values)
+        assert sum(getattr(tree, name).nbytes for name in Nodes._fields) == nbytes == tree.nbytes
+        assert_every_bit_is_back(before, tree)
+        for feature, threshold in (tree.splits, before.splits):
+            np.testing.assert_array_equal(feature, tree.feature)
+            np.testing.assert_array_equal(threshold, tree.threshold)
+        tree.value[0] = 7.0
+        assert_every_bit_is_back(before, tree)  # it is the same memory
+    assert [tree.value[0, 0, 0] for tree in trees] == [7.0] * 30  # and nobody else's
+
+
 def test_large_trees_stay_small(large):
     X, forest = large
     held = sum(tree.tree_.nbytes for tree in forest.estimators_)

@@ -45,6 +45,11 @@ def test_ranks_are_numpys(column, dtype):
         np.testing.assert_array_equal(found[: start[-1]], levels)
         np.testing.assert_array_equal(codes[0, known], expected)
         assert (codes[0, ~known] == MISSING).all()
+        if dtype == np.float32:  # in the place of the values
+            there = values.copy().view(np.uint32)[np.newaxis]
+            start = rank(there.view(np.float32), none, there, found, Scratch.create(n))
+            np.testing.assert_array_equal(found[: start[-1]], levels)
+            np.testing.assert_array_equal(there, codes)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
