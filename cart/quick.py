@@ -185,7 +185,7 @@ class Quick(ABC):
         if not self._accepts(weights, is_whole):
             return None
         if self._scratch is None:
-            scratch = self._create_scratch()
+            scratch = self._create_scratch()  # all is written: it goes where memory was in use
             self._scratch = (
                 Draw.create(len(self._table.columns)),
                 Waiting.create(len(self._y) + 2),
