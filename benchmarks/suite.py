@@ -126,7 +126,7 @@ def sizes_table(content):
         rows.append(
             [
                 row["case"],
-                *(f"{side['memory'] / 1e6:,.0f} MB" for side in (ours, peer)),
+                *(_megabytes(side["memory"]) for side in (ours, peer)),
                 *(f"{side['pickle'] / 1e6:,.2f} MB" for side in (ours, peer)),
                 f"{ours['pickle'] / peer['pickle']:.2f}",
                 *(_bytes_of_a_node(side) for side in (ours, peer)),
@@ -192,6 +192,11 @@ def _cell(side):
 
 def _bytes_of_a_node(side):
     return f"{side['node_bytes'] / side['nodes']:.1f}" if side.get("node_bytes") else "-"
+
+
+def _megabytes(n_bytes):
+    megabytes = n_bytes / 1e6
+    return f"{megabytes:,.{1 if megabytes < 10 else 0}f} MB"
 
 
 def _milliseconds(seconds):
