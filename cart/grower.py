@@ -97,7 +97,7 @@ class Grower:
         trees = [Tree(nodes, len(self._table.columns)) for nodes in grown]
         if self._plan.ccp_alpha > 0.0:
             trees = [prune(tree, self._plan.ccp_alpha) for tree in trees]
-        if not getattr(self._table, "is_complete", True):
+        if not self._table.is_complete:
             for tree in trees:
                 tree.has_cuts = True
         return trees

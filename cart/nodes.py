@@ -58,7 +58,7 @@ class OneOfMany(NamedTuple):
     @property
     def splits(self):
         """See Nodes."""
-        return tuple(array[self.first : self.end] for array in self.many.splits)
+        return self.expand().splits
 
     @property
     def n_nodes(self):

@@ -391,13 +391,14 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
 
 
 def _type_of_codes(columns, keeps_values):
-    if keeps_values or columns.X.shape[0] > _NARROW_MAX or np.isnan(columns.X.sum()):
+    if keeps_values or columns.X.shape[0] > _NARROW_MAX:
         return np.uint32
-    return np.uint16
+    with np.errstate(over="ignore", invalid="ignore"):  # infinities of either sign: wide codes too
+        return np.uint32 if np.isnan(columns.X.sum()) else np.uint16
 
 
 def _runs(n, width):
-    """So many at once, as slices."""
+    """So many at once, as slices; scikit-learn's `gen_batches` checks parameters every time."""
     return [slice(first, min(first + width, n)) for first in range(0, n, width)]
 
 

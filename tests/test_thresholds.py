@@ -174,6 +174,16 @@ def test_doubles_are_not_copied(name):
     assert 2 * X.size < peak < 4 * X.size
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["tree", "forest"])
+@pytest.mark.parametrize("values", [[3e38, 2e38], [3e38, np.nan]])
+def test_sums_of_large_numbers_overflow_without_a_word(name, values):
+    X = np.resize(np.array(values, np.float32), (66, 2001))
+    with values_in_X():
+        model = deepcopy(MODELS[name]).fit(X, np.arange(66) % 2)
+    assert_same_trees(model, deepcopy(MODELS[name]).fit(X, np.arange(66) % 2))
+
+
 @pytest.mark.parametrize("kind", ["DecisionTreeClassifier", "RandomForestRegressor"])
 @pytest.mark.parametrize("value", [1e39, -1e39, np.inf, -np.inf])
 @pytest.mark.parametrize("has_gap", [False, True])
