@@ -303,8 +303,8 @@ def mark_few(few, column, left_code, n):
 def choose_few_cut(few, columns, n_drawn, n, first, weight, total, slack):
     """The best of the cuts along columns[:n_drawn], none of which is constant, after `order_few`.
 
-    Among equals that of the first column, then the leftmost. Returns its score, its column's place
-    in `columns`, and the place of the last row that goes left; -1 for both where there is none.
+    Among equals that of the first column, then the leftmost. Returns its column's place in
+    `columns`, and the place of the last row that goes left; -1 for both where there is none.
     """
     least = _least_merit(few, columns, n_drawn, n, first, slack)
     n_candidates = 0
@@ -312,9 +312,13 @@ def choose_few_cut(few, columns, n_drawn, n, first, weight, total, slack):
         column = columns[k]
         few.candidates[n_candidates] = k
         n_candidates += few.top[column] >= least
+    if n_candidates == 1 and first == 0:
+        k = few.candidates[0]
+        if few.second[columns[k]] < least:  # as in most nodes: nothing is to be compared
+            return k, np.int64(few.place[columns[k]])
     best = -np.inf
-    best_k = -1
-    place = -1
+    best_k = np.int64(-1)
+    place = np.int64(-1)
     seen = 0  # rows that were alone on the left of a cut: their score is known
     for k in few.candidates[:n_candidates]:
         column = columns[k]
@@ -334,7 +338,7 @@ def choose_few_cut(few, columns, n_drawn, n, first, weight, total, slack):
                     best = score
                     best_k = k
                     place = i
-    return best, best_k, place
+    return best_k, place
 
 
 @inline_kernel

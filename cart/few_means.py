@@ -202,12 +202,12 @@ def _search(few, table, draw, drawn, samples, start, n, n_constant, weight, tota
         j, drawing = next_feature(draw, drawing, limits.max_features)
     best = NO_CUT
     if n_drawn > 0:
-        score, k, i = choose_few_cut(
+        k, i = choose_few_cut(
             few, drawn.column, n_drawn, n, limits.min_samples_leaf - 1, weight, total, slack
         )
         if k >= 0:
             column = drawn.column[k]
             left = read_code(few, number_at(few, i, column), column)
             right = read_code(few, number_at(few, i + 1, column), column)
-            best = Cut(drawn.feature[k], left, right, score)
+            best = Cut(drawn.feature[k], left, right, 0.0)
     return best, end_draw(draw, drawing), last
