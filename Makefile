@@ -11,6 +11,10 @@ demo: .venv/installed
 test: .venv/installed
 	.venv/bin/python -m pytest -q -n auto
 
+# All tests, with kernels that refuse indices that are out of bounds.
+bounds: .venv/installed
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$$(mktemp -d) .venv/bin/python -m pytest -q -n auto
+
 lint: .venv/installed
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
@@ -34,4 +38,4 @@ bench: .venv/installed
 	.venv/bin/pip install -q -c constraints.txt -e ".[test]"
 	touch $@
 
-.PHONY: demo test lint bench
+.PHONY: demo test bounds lint bench

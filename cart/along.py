@@ -139,14 +139,13 @@ class Lists(NamedTuple):
             entries = self.entries[first : first + n]
             first = _first_of(self, column, start, depth + 1)
             divided = self.entries[first : first + n]
-            left = np.uint64(0)
-            right = np.uint64(n_left)
+            left = np.int64(0)
+            right = n_left
             for i in range(n):
-                entry = entries[i]
-                goes_left = np.uint64(is_left[np.uint32(entry)])
-                divided[left if goes_left else right] = entry
+                goes_left = is_left[row_at(entries, i)]
+                divided[left if goes_left else right] = entries[i]
                 left += goes_left
-                right += np.uint64(1) - goes_left
+                right += 1 - goes_left
 
     def keeps_all_in_order(self):
         return True

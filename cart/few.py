@@ -127,9 +127,8 @@ def restore_rows(few, samples, start, n):
 @inline_kernel
 def _place_of(i, column):
     """Where the i-th row of a column stands: columns lie in blocks, side by side."""
-    column = np.uint64(column)
-    block, lane = column >> np.uint64(_LANE_BITS), column & np.uint64(N_LANES - 1)
-    return block * np.uint64(_BLOCK) + np.uint64(i) * np.uint64(N_LANES) + lane
+    block, lane = column >> _LANE_BITS, column & (N_LANES - 1)
+    return block * _BLOCK + i * N_LANES + lane
 
 
 @inline_kernel

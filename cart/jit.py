@@ -12,6 +12,7 @@ from numba.core.compiler import Compiler
 from numba.core.options import DefaultOptions
 from numba.extending import overload
 
+from cart.indices import count_from_the_start
 from cart.kernel_cache import IS_SUPPORTED, KernelCache
 
 # error_model="numpy" removes the ZeroDivisionError path, so that LLVM inlines the helpers
@@ -30,6 +31,9 @@ _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
 
 class _Compiler(Compiler):
     """numba's compiler, without Python's search for garbage among all that it has to keep."""
+
+    def define_pipelines(self):
+        return count_from_the_start(super().define_pipelines())
 
     def compile_extra(self, function):
         is_on = gc.isenabled()
@@ -81,7 +85,7 @@ class _PartCompiler(Compiler):
     def define_pipelines(self):
         whole = self.state.targetctx.codegen()
         self.state.library = _Part(whole, self.state.func_id.func_qualname)
-        return super().define_pipelines()
+        return count_from_the_start(super().define_pipelines())
 
 
 # These too are private to numba, hence the check.

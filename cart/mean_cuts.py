@@ -72,7 +72,7 @@ def choose_mean_cut(lanes, n_lanes, entries, targets, n, first, weight, total, s
     lane : int
         -1 where there is none.
     place : int
-        Of the last entry that goes left.
+        Of the last entry that goes left; -1 where there is none.
     """
     if n_lanes <= _FEW:
         _begin(lanes, n_lanes, _FEW, entries, score, table)
@@ -84,11 +84,13 @@ def choose_mean_cut(lanes, n_lanes, entries, targets, n, first, weight, total, s
         _begin(lanes, n_lanes, N_LANES, entries, score, table)
         _search_many(lanes, entries, targets, n, first, weight, total, table)
     lane = -1
+    place = np.int64(-1)
     for k in range(n_lanes):
         if lanes.best[k] > score:
             score = lanes.best[k]
             lane = k
-    return score, lane, lanes.place[lane]
+            place = lanes.place[k]
+    return score, lane, place
 
 
 @inline_kernel

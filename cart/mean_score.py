@@ -1,7 +1,5 @@
 """What a cut scores by squared error, to the bit as in scikit-learn."""
 
-import numpy as np
-
 from cart.jit import inline_kernel
 
 WEIGHT, Y = range(2)  # of every row, one behind the other in `targets`
@@ -9,18 +7,18 @@ WEIGHT, Y = range(2)  # of every row, one behind the other in `targets`
 
 @inline_kernel
 def weight_at(targets, row):
-    return targets[np.uint64(2) * np.uint64(row)]
+    return targets[2 * row]
 
 
 @inline_kernel
 def y_at(targets, row):
-    return targets[np.uint64(2) * np.uint64(row) + np.uint64(Y)]
+    return targets[2 * row + Y]
 
 
 @inline_kernel
 def write_target(targets, row, weight, y):
-    targets[np.uint64(2) * np.uint64(row)] = weight
-    targets[np.uint64(2) * np.uint64(row) + np.uint64(Y)] = y
+    targets[2 * row] = weight
+    targets[2 * row + Y] = y
 
 
 def score_of(left_weight, left_sum, weight, total):

@@ -207,14 +207,14 @@ def key_of(bits):
 def _fill_keys(bits, width, keys):
     """Keys of float32 values, given as their bits, a zero behind each row; is any missing?"""
     may_miss = False
-    at = np.uint64(0)
+    at = 0
     for i in range(0, keys.shape[0], width):
         for j in range(width - 1):
             key = key_of(bits[at])
-            at += _ONE
-            keys[np.uint64(i + j)] = key
+            at += 1
+            keys[i + j] = key
             may_miss |= key == MISSING
-        keys[np.uint64(i + width - 1)] = 0
+        keys[i + width - 1] = 0
     return may_miss
 
 

@@ -64,7 +64,7 @@ def _note(packed, walkers, walker, place, n_todo):
     """Note where a walker stands, and that it has to go on unless it has arrived."""
     walkers.place[walker] = place
     walkers.todo[n_todo] = walker
-    return n_todo + np.uint64(not has_arrived(packed, place))
+    return n_todo + (not has_arrived(packed, place))
 
 
 @inline_kernel
@@ -92,15 +92,15 @@ def _walk(packed, first_tree, end_tree, X, width, rows, may_miss, walkers):
             n += 1
     # Walker n fills up the lanes. It waits in the last place of the first tree, which is a leaf.
     row[n], place[n] = row[0], packed.start[1] - 1
-    n_todo = np.uint64(n)
+    n_todo = n
     # Few leaves lie above the level on which as many nodes would have room as there are.
     n_steps = int(np.log2(packed.start[first_tree + 1] - packed.start[first_tree] + 1))
     while n_todo > 0:
-        for k in range(n_todo, n_todo + np.uint64(_LANES)):
+        for k in range(n_todo, n_todo + _LANES):
             todo[k] = n
-        n_before, n_todo = n_todo, np.uint64(0)
-        for k in range(np.uint64(0), n_before, np.uint64(_LANES)):
-            walker = _pick(todo[k : k + np.uint64(_LANES)], (0, 1, 2, 3, 4, 5, 6, 7))
+        n_before, n_todo = n_todo, 0
+        for k in range(0, n_before, _LANES):
+            walker = _pick(todo[k : k + _LANES], (0, 1, 2, 3, 4, 5, 6, 7))
             its_row, at = _pick(row, walker), _pick(place, walker)
             for _ in range(n_steps):
                 at = _step_all(packed, at, X, its_row, may_miss)

@@ -145,7 +145,7 @@ def _let_stray(strays, line, n, group, rows, reached, sibling, has_donors):
     start = np.int64(reached[sibling, 0])
     end = np.int64(reached[sibling, 1])
     if start < end and has_donors:
-        for i in range(np.uint64(start), np.uint64(end)):
+        for i in range(start, end):
             strays.rows[i] = rows[i]
         n = _put(strays.lines[line], n, group, start, end, True)
     return n
@@ -155,7 +155,7 @@ def _let_stray(strays, line, n, group, rows, reached, sibling, has_donors):
 def _judge(loss, leaf, rows, start, end, group, n_donors, sums):
     """Add what rows[start:end] lose in a leaf beyond the loss of their own, times the donors."""
     beyond = 0.0
-    for i in range(np.uint64(start), np.uint64(end)):
+    for i in range(start, end):
         lost = losses.at(loss, leaf, rows[i]) - sums.row_loss[rows[i]]
         beyond += lost
         if sums.of_rows.shape[0] > 0:
@@ -192,7 +192,7 @@ def _judge_leaves(
             continue
         n_donors = donors[free, 1] - donors[free, 0] + donors[free, 2]
         beyond = 0.0
-        for i in range(np.uint64(start), np.uint64(end)):
+        for i in range(start, end):
             row = strays.rows[i]
             leaf = left if goes_left(test, row) else right
             lost = losses.at(loss, leaf, row) - sums.row_loss[row]

@@ -162,31 +162,30 @@ def goes_left(test, row):
 def divide(test, rows, start, end):
     """Bring rows[start:end] into the order left | right; return where the right side begins."""
     values, threshold, missing_left, first, lists = test
-    # Places as unsigned numbers: numba asks of all others whether they count from the end.
-    middle = np.uint64(start)
+    middle = start
     if first >= 0:
-        for i in range(np.uint64(start), np.uint64(end)):
+        for i in range(start, end):
             row = rows[i]
             rows[i] = rows[middle]
             rows[middle] = row
             x = values[row]
             if np.isnan(x):
-                middle += np.uint64(missing_left)
+                middle += missing_left
             else:
-                middle += np.uint64(is_in_left_subset(lists, first, x))
+                middle += is_in_left_subset(lists, first, x)
     elif missing_left:
-        for i in range(np.uint64(start), np.uint64(end)):
+        for i in range(start, end):
             row = rows[i]
             rows[i] = rows[middle]
             rows[middle] = row
-            middle += np.uint64(not values[row] > threshold)  # a missing value is not above
+            middle += not values[row] > threshold  # a missing value is not above
     else:
-        for i in range(np.uint64(start), np.uint64(end)):
+        for i in range(start, end):
             row = rows[i]
             rows[i] = rows[middle]
             rows[middle] = row
-            middle += np.uint64(values[row] <= threshold)
-    return np.int64(middle)
+            middle += values[row] <= threshold
+    return middle
 
 
 @kernel

@@ -121,6 +121,30 @@ def test_kernels_are_compiled_for_few_types(warm):
     assert set(counts.values()) == {1}
 
 
+def test_no_index_is_out_of_bounds(tmp_path):
+    """numba's check, under which kernels take no index below 0 for one that counts from the end."""
+    program = """
+import numpy as np
+from sklearn.datasets import load_diabetes
+from cart.jit import entry_kernel
+from forest import RandomForestRegressor
+X, y = load_diabetes(return_X_y=True)
+RandomForestRegressor(3).fit(X, y / 7.0)
+@entry_kernel
+def item(array, i):
+    return array[i]
+assert item(np.arange(3), 2) == 2
+for i in (-1, 3):
+    try:
+        item(np.arange(3), i)
+    except IndexError:
+        continue
+    raise AssertionError(i)
+"""
+    checks = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", program], env=os.environ | checks, check=True)
+
+
 def test_without_a_folder_to_write_to():
     """Kernels are compiled, and forgotten."""
     program = """

@@ -1,0 +1,52 @@
+"""Indices of kernels count from the start: there is no item -1.
+
+To numba, as to NumPy, an index below 0 counts from the end, so that every access first finds out
+whether it is. That costs a tenth of the time of a fit, and our kernels never count from the end.
+"""
+
+from numba import types
+from numba.core import ir
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.typed_passes import NopythonRewrites
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _CountFromTheStart(FunctionPass):
+    """Take the whole numbers that arrays are indexed by for unsigned ones."""
+
+    _name = "indices_count_from_the_start"
+
+    def __init__(self):  # numba's is abstract
+        super().__init__()
+
+    def run_pass(self, state):
+        state.calltypes = {
+            node: _count_from_the_start(signature) if _is_access(node, signature) else signature
+            for node, signature in state.calltypes.items()
+        }
+        return True
+
+
+def count_from_the_start(pipelines):
+    """Have numba's pipelines compile kernels whose indices count from the start."""
+    for pipeline in pipelines:
+        pipeline.add_pass_after(_CountFromTheStart, NopythonRewrites)
+        pipeline.finalize()
+    return pipelines
+
+
+def _is_access(node, signature):
+    is_read = isinstance(node, ir.Expr) and node.op in ("getitem", "typed_getitem")
+    is_written = isinstance(node, ir.SetItem)
+    return (is_read or is_written) and isinstance(signature.args[0], types.Array)
+
+
+def _count_from_the_start(signature):
+    array, index, *rest = signature.args
+    return signature.replace(args=(array, _unsigned(index), *rest))
+
+
+def _unsigned(index):
+    if isinstance(index, types.BaseTuple):
+        return types.Tuple([_unsigned(part) for part in index])
+    return types.uintp if isinstance(index, types.Integer) else index
