@@ -1,14 +1,27 @@
-"""Floating-point values as whole numbers that stand in the same order."""
+"""Floating-point values as whole numbers in the same order, and which of them are whole."""
 
 import numpy as np
 
-from cart.jit import inline_kernel
+from cart.jit import entry_kernel, inline_kernel
 
 # Of a missing value; above all others.
 TOP = np.int32(0x7FFFFFFF)
 # Up to which double precision has every whole number: sums below it are exact.
 WHOLE_MAX = 2.0**53
 _INFINITY_BITS = np.int32(0x7F800000)
+
+
+def are_whole(numbers):
+    """Are all numbers of an array whole?"""
+    return _are_whole(np.ascontiguousarray(numbers, np.float64).reshape(-1))
+
+
+@entry_kernel
+def _are_whole(numbers):
+    differ = 0
+    for i in range(numbers.shape[0]):
+        differ += numbers[i] != np.rint(numbers[i])
+    return differ == 0
 
 
 @inline_kernel

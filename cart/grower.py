@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cart.floats import are_whole
 from cart.grow import create_workspace, grow_tree
 from cart.prune import prune
 from cart.quick_classes import QuickClasses
@@ -23,7 +24,7 @@ def needs_values(plan, weight):
     weight : ndarray, scalar or None
         Of the rows.
     """
-    is_whole = weight is None or np.array_equal(weight, np.rint(weight))
+    is_whole = weight is None or are_whole(weight)
     return not (is_whole and any(path.knows(plan) for path in FAST_PATHS))
 
 
@@ -82,7 +83,8 @@ class Grower:
         Parameters
         ----------
         weights : sequence of ndarray of shape (n_rows,), or scalars
-            Weight of every row, tree after tree; 0 is out of the tree.
+            Weight of every row, tree after tree; 0 is out of the tree. An array of float64 is not
+            copied.
         seeds : sequence of int
             Of the draws, in [0, 2**31 - 1).
 
@@ -104,12 +106,12 @@ class Grower:
 
     def _grow_fast(self, weights, seeds):
         """Nodes of the trees, from the first path that can deal with the weights, or None."""
-        stacked = np.empty((len(weights), len(self._codes)))
-        for i, weight in enumerate(weights):
-            stacked[i] = weight
-        is_whole = all(np.asarray(weight).dtype.kind in "biu" for weight in weights)
-        is_whole = is_whole or bool((stacked == np.rint(stacked)).all())
-        attempts = (fast.grow(stacked, seeds, is_whole) for fast in self._fast)
+        if not isinstance(weights, np.ndarray):
+            n_rows = len(self._codes)
+            weights = np.stack([np.broadcast_to(weight, n_rows) for weight in weights])
+        weights = np.ascontiguousarray(weights, np.float64)
+        is_whole = are_whole(weights)
+        attempts = (fast.grow(weights, seeds, is_whole) for fast in self._fast)
         return next((grown for grown in attempts if grown is not None), None)
 
     def _grow_in_general(self, weight, seed):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.compact import SUMS, SUMS_MAX, WEIGHTS
+from cart.floats import are_whole
 from cart.jit import inline_kernel
 from cart.mean_score import WEIGHT, weight_at, y_at
 from cart.quick import may_be_split, push, write_leaf
@@ -101,10 +102,6 @@ def add_up_node(samples, targets, start, end, sums):
     sums[WEIGHT] = weight
     sums[TOTAL] = total
     sums[SQUARES] = squares
-
-
-def are_whole(targets):
-    return bool(np.all(targets == np.rint(targets)))
 
 
 def what_follows(follows, targets, weights):

@@ -31,7 +31,7 @@ from cart.few import (
     write_code,
 )
 from cart.few_means import grow_few
-from cart.floats import WHOLE_MAX
+from cart.floats import WHOLE_MAX, are_whole
 from cart.jit import entry_kernel, inline_kernel
 from cart.mean_node import (
     SQUARES,
@@ -40,7 +40,6 @@ from cart.mean_node import (
     Exchange,
     add_up_children,
     add_up_node,
-    are_whole,
     decrease_of,
     impurity_of,
     place_children,

@@ -25,7 +25,7 @@ def first_draws(seeds, high):
     ndarray of shape (n_seeds,), int64
     """
     seeds = np.array(seeds, np.int64)
-    drawn, no_counts = np.empty_like(seeds), np.empty((len(seeds), 0), np.int32)
+    drawn, no_counts = np.empty_like(seeds), np.empty((len(seeds), 0))
     _draw(seeds, high, 1, np.empty((2, _LENGTH), np.uint32), drawn, no_counts)
     return drawn
 
@@ -41,10 +41,10 @@ def counts_below(seeds, high, n_draws):
 
     Returns
     -------
-    ndarray of shape (n_seeds, high), int32, or int64 of more draws than it can count
+    ndarray of shape (n_seeds, high), float64, as weights are
     """
     seeds = np.array(seeds, np.int64)
-    counts = np.zeros((len(seeds), high), np.int32 if n_draws < 2**31 else np.int64)
+    counts = np.zeros((len(seeds), high))
     _draw(seeds, high, n_draws, np.empty((2, _LENGTH), np.uint32), np.empty_like(seeds), counts)
     return counts
 
@@ -124,4 +124,4 @@ def _draw(seeds, high, n_draws, scratch, drawn, counts):
                 drawn[i] = words[n - 1]
             if counts.shape[1] > 0:
                 for j in range(n):
-                    counts[i, words[j]] += 1
+                    counts[i, words[j]] += 1.0

@@ -111,7 +111,7 @@ class Bootstrap(Draws):
         return np.asarray(self.counts_of([i])[0], np.int64)
 
     def counts_of(self, trees):
-        """`counts` of each of some trees, int32 or int64."""
+        """`counts` of each of some trees, as weights: float64."""
         if self.is_uniform:
             return counts_below(self.seeds[trees], self.n_samples, self.n_draws)
         return [super(Bootstrap, self).counts(i) for i in trees]

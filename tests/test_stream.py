@@ -18,7 +18,7 @@ def test_counts(seed, high, n_draws):
     drawn = np.random.RandomState(seed).randint(0, high, n_draws)
     (counts,) = counts_below(np.array([seed]), high, n_draws)
     np.testing.assert_array_equal(counts, np.bincount(drawn, minlength=high))
-    assert counts.dtype == np.int32
+    assert counts.dtype == np.float64
 
 
 def test_counts_of_many():
