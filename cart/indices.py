@@ -1,7 +1,7 @@
 """Indices of kernels count from the start: there is no item -1.
 
 To numba, as to NumPy, an index below 0 counts from the end, so that every access first finds out
-whether it is. That costs a tenth of the time of a fit, and our kernels never count from the end.
+whether it is. Our kernels never count from the end, and do without.
 """
 
 from numba import types
@@ -36,7 +36,7 @@ def count_from_the_start(pipelines):
 
 
 def _is_access(node, signature):
-    is_read = isinstance(node, ir.Expr) and node.op in ("getitem", "typed_getitem")
+    is_read = isinstance(node, ir.Expr) and node.op == "getitem"
     is_written = isinstance(node, ir.SetItem)
     return (is_read or is_written) and isinstance(signature.args[0], types.Array)
 
