@@ -10,6 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
+from cart.compact import Compact
 from cart.packed import pack
 from cart.stream import first_draws
 from cart.traverse import sum_of_values
@@ -42,6 +43,7 @@ def main():
         tree = model.set_params(max_depth=2).fit(X, y if is_whole else y + 0.5).tree_
         tree.apply(X)
         sum_of_values(pack([tree], X.dtype), X)
+        Compact.of(tree.nodes).expand()
         print(f"{name}: {perf_counter() - start:.1f} s", flush=True)
     print(f"ready after {perf_counter() - begin:.1f} s")
 

@@ -43,37 +43,6 @@ class Nodes(NamedTuple):
         return self.feature, self.threshold
 
 
-class OneOfMany(NamedTuple):
-    """The nodes of a tree, first, ..., end - 1 of the arrays of many: of small trees, arrays of
-    their own would take more memory than the nodes."""
-
-    many: Nodes
-    first: int
-    end: int
-
-    def expand(self):
-        """The node arrays of the tree."""
-        return Nodes._make([array[self.first : self.end] for array in self.many])
-
-    @property
-    def splits(self):
-        """See Nodes."""
-        return self.expand().splits
-
-    @property
-    def n_nodes(self):
-        return self.end - self.first
-
-    @property
-    def shape(self):
-        """(n_outputs, n_values)"""
-        return self.many.value.shape[1:]
-
-    @property
-    def nbytes(self):
-        return sum(array.nbytes for array in self.expand())
-
-
 @inline_kernel
 def from_node(nodes, first):
     """The node arrays from node `first` on."""

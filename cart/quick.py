@@ -5,23 +5,25 @@ is one output, and nothing but numbers of samples, depth and impurity limits a s
 """
 
 from abc import ABC, abstractmethod
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from cart.batch import Batch
 from cart.compact import DEPTH_FIRST, WEIGHTS, take_up
 from cart.criteria import EPSILON
 from cart.draw import Draw
 from cart.floats import WHOLE_MAX
 from cart.jit import inline_kernel
-from cart.nodes import LEAF, UNDEFINED, Nodes, OneOfMany
+from cart.nodes import LEAF, UNDEFINED, Nodes
 from cart.rank import MISSING
 from cart.split import BestSplitter
 from cart.table import Table, same_value
 from cart.thresholds import cut_of, write_thresholds
 
-_ROWS_AT_ONCE = 1 << 13  # trees on few rows are grown in one call of the kernel
+# Trees on few rows are grown in one call of the kernel: of so many rows in all, and so many trees.
+# More would gain nothing, and would take more memory at once than all trees together.
+_ROWS_AT_ONCE, _TREES_AT_ONCE = 1 << 12, 16
 
 
 class Waiting(NamedTuple):
@@ -164,7 +166,7 @@ class Quick(ABC):
     @property
     def n_at_once(self):
         """How many trees are worth to be grown at once."""
-        return max(1, _ROWS_AT_ONCE // len(self._y))
+        return min(_TREES_AT_ONCE, max(1, _ROWS_AT_ONCE // len(self._y)))
 
     def grow(self, weights, seeds, is_whole):
         """Grow trees.
@@ -178,7 +180,7 @@ class Quick(ABC):
 
         Returns
         -------
-        list of cart.nodes.OneOfMany or cart.compact.Compact or cart.nodes.Nodes, or None
+        list of cart.batch.OneOfBatch or cart.compact.Compact or cart.nodes.Nodes, or None
             Where the table is not complete, with cuts in place of thresholds, see
             `cart.thresholds`. None if the weights are none that it can deal with.
         """
@@ -199,14 +201,13 @@ class Quick(ABC):
         first_node = np.zeros(len(weights) + 1, np.int64)
         self._grow(weights, np.asarray(seeds, np.int64), first_node)
         nodes = Nodes._make(array[: first_node[-1]] for array in self._nodes)
-        is_one = len(weights) == 1
         follows = self._what_follows(weights, is_whole)
-        kept = take_up(nodes, follows) if is_one else Nodes._make(array.copy() for array in nodes)
+        is_one = len(weights) == 1
+        grown = [take_up(nodes, follows)] if is_one else Batch(nodes, first_node, follows).trees()
         if self._table.is_complete:
-            write_thresholds(*kept.splits, self._table)
-        if is_one:
-            return [kept]
-        return [OneOfMany(kept, *ends) for ends in pairwise(first_node.tolist())]
+            for tree in grown:
+                write_thresholds(*tree.splits, self._table)
+        return grown
 
     def _accepts(self, weights, is_whole):
         return True

@@ -385,7 +385,9 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
     n_levels, close, levels = zip(*chain.from_iterable(found), strict=True)
     level_start = np.cumsum(np.concatenate([[0], *n_levels]))
     is_kept = all(some is not None for some in levels)
-    levels = Levels.of(np.concatenate(levels) if is_kept else np.empty(0, columns.precision))
+    if not is_kept:
+        levels = [np.empty(0, columns.precision)]
+    levels = Levels.of(levels[0] if len(levels) == 1 else np.concatenate(levels))
     close = Close.join(close)
     return Table(codes, levels, levels, level_start, close, close.reach, np.arange(n_columns))
 

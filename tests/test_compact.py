@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -118,6 +119,20 @@ def test_what_growth_says_to_follow_does(model, weights, seed, leaf, digits, sca
     assert kept.node_count == len(plain.feature)
     assert kept.nbytes < sum(array.nbytes for array in plain) + 16
     assert_every_bit_is_back(kept, plain)
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
+def test_small_trees_have_arrays_when_asked(kind):
+    X, y, _ = make_table(1)
+    kind(2, random_state=0).fit(X, y)  # what is made once
+    tracemalloc.start()
+    forest = kind(300, random_state=0).fit(X, y)
+    before, _ = tracemalloc.get_traced_memory()
+    assert forest.feature_importances_.any()
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    held = sum(estimator.tree_.nbytes for estimator in forest.estimators_)
+    assert after - before > held / 2  # what they took before is free
 
 
 @pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])

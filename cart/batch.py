@@ -1,0 +1,94 @@
+"""Small trees that were grown together, and are kept so: in few bytes, until one is asked for its
+nodes, then in arrays of all. Arrays of a tree's own would take more memory than its nodes."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.compact import Compact
+from cart.nodes import LEAF, Nodes
+
+
+class Batch:
+    """The nodes of some trees, tree after tree.
+
+    Parameters
+    ----------
+    nodes : cart.nodes.Nodes
+        Children have their number in their tree.
+    starts : ndarray of shape (n_trees + 1,), int64
+        Where the nodes of each tree begin, and the last end.
+    follows : int
+        What is known to follow in every tree, see `cart.compact`.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Outputs, and values of each.
+    bytes_per_node : int
+        Once they are arrays.
+    """
+
+    def __init__(self, nodes, starts, follows):
+        self._starts = starts
+        self._held = Compact.of(nodes, follows)
+        self.shape = self._held.shape
+        self.bytes_per_node = sum(array[0].nbytes for array in nodes)
+
+    def trees(self):
+        """A list of OneOfBatch, one for each tree."""
+        return [OneOfBatch(self, number) for number in range(len(self._starts) - 1)]
+
+    def ends(self, number):
+        """First node of a tree, and the one behind its last."""
+        return self._starts[number : number + 2].tolist()
+
+    def nodes(self, number):
+        """The node arrays of a tree; those of all trees are held from now on."""
+        held = self._held  # which another thread may expand at any time
+        if isinstance(held, Compact):
+            held = held.expand()
+            first = np.repeat(self._starts[:-1].astype(np.int32), np.diff(self._starts))
+            for children in (held.children_left, held.children_right):
+                np.subtract(children, first, out=children, where=children != LEAF)
+            self._held = held
+        first, end = self.ends(number)
+        return Nodes._make([array[first:end] for array in held])
+
+    def splits(self, number):
+        """Features of a tree, negative in leaves, which may be left out; and thresholds, to be
+        written to."""
+        held, (first, end) = self._held, self.ends(number)
+        if isinstance(held, Compact):  # without leaves: every tree has one more of them than splits
+            first, end = (first - number) // 2, (end - number - 1) // 2
+        features, thresholds = held.splits
+        return features[first:end], thresholds[first:end]
+
+
+class OneOfBatch(NamedTuple):
+    """A tree of a batch, as a Tree holds it."""
+
+    batch: Batch
+    number: int
+
+    def expand(self):
+        """The node arrays, as cart.nodes.Nodes."""
+        return self.batch.nodes(self.number)
+
+    @property
+    def splits(self):
+        return self.batch.splits(self.number)
+
+    @property
+    def n_nodes(self):
+        first, end = self.batch.ends(self.number)
+        return end - first
+
+    @property
+    def shape(self):
+        return self.batch.shape
+
+    @property
+    def nbytes(self):
+        """Of the nodes once they are arrays, which is soon."""
+        return self.n_nodes * self.batch.bytes_per_node
