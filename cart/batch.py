@@ -43,7 +43,7 @@ class Batch:
         """First node of a tree, and the one behind its last."""
         return self._starts[number : number + 2].tolist()
 
-    def nodes(self, number):
+    def nodes_of(self, number):
         """The node arrays of a tree; those of all trees are held from now on."""
         held = self._held  # which another thread may expand at any time
         if isinstance(held, Compact):
@@ -55,9 +55,13 @@ class Batch:
         first, end = self.ends(number)
         return Nodes._make([array[first:end] for array in held])
 
-    def splits(self, number):
-        """Features of a tree, negative in leaves, which may be left out; and thresholds, to be
-        written to."""
+    @property
+    def splits(self):
+        """Features, negative in leaves, which may be left out; and thresholds, to be written to."""
+        return self._held.splits
+
+    def splits_of(self, number):
+        """Those of one tree."""
         held, (first, end) = self._held, self.ends(number)
         if isinstance(held, Compact):  # without leaves: every tree has one more of them than splits
             first, end = (first - number) // 2, (end - number - 1) // 2
@@ -73,11 +77,11 @@ class OneOfBatch(NamedTuple):
 
     def expand(self):
         """The node arrays, as cart.nodes.Nodes."""
-        return self.batch.nodes(self.number)
+        return self.batch.nodes_of(self.number)
 
     @property
     def splits(self):
-        return self.batch.splits(self.number)
+        return self.batch.splits_of(self.number)
 
     @property
     def n_nodes(self):

@@ -19,7 +19,7 @@ _WHOLE_MAX = 2**24
 # Threads that look at shorter columns wait for the interpreter longer than they work.
 _MIN_ROWS = 1 << 16
 # Of rows, so many as the caches hold.
-_VALUES_AT_ONCE = 1 << 15
+_VALUES_AT_ONCE = 1 << 13
 # More than this share of a column's distinct values has to merge before it is worth a warning.
 _SHARE = 0.01
 # How many columns a warning names.

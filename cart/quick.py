@@ -22,8 +22,8 @@ from cart.table import Table, same_value
 from cart.thresholds import cut_of, write_thresholds
 
 # Trees on few rows are grown in one call of the kernel: of so many rows in all, and so many trees.
-# More would gain nothing, and would take more memory at once than all trees together.
-_ROWS_AT_ONCE, _TREES_AT_ONCE = 1 << 12, 16
+# More would gain little, and would take more memory at once than all trees together.
+_ROWS_AT_ONCE, _TREES_AT_ONCE = 3 << 11, 25
 
 
 class Waiting(NamedTuple):
@@ -203,11 +203,10 @@ class Quick(ABC):
         nodes = Nodes._make(array[: first_node[-1]] for array in self._nodes)
         follows = self._what_follows(weights, is_whole)
         is_one = len(weights) == 1
-        grown = [take_up(nodes, follows)] if is_one else Batch(nodes, first_node, follows).trees()
+        kept = take_up(nodes, follows) if is_one else Batch(nodes, first_node, follows)
         if self._table.is_complete:
-            for tree in grown:
-                write_thresholds(*tree.splits, self._table)
-        return grown
+            write_thresholds(*kept.splits, self._table)
+        return [kept] if is_one else kept.trees()
 
     def _accepts(self, weights, is_whole):
         return True

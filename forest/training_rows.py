@@ -16,7 +16,7 @@ from cart.threads import in_parts
 from cart.traverse import leaf_ids
 from forest.leaves import group_by_leaf
 
-_VALUES_AT_ONCE = 1 << 17  # of rows
+_VALUES_AT_ONCE = 1 << 13  # of rows
 # The training table of each forest, beside the estimators: no pickle holds it.
 _TABLES = WeakKeyDictionary()
 # Attributes in which a forest keeps what was found on its training rows.
