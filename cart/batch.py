@@ -14,12 +14,10 @@ class Batch:
 
     Parameters
     ----------
-    nodes : cart.nodes.Nodes
-        Children have their number in their tree.
+    held : cart.compact.Compact
+        Of all nodes; what is known to follow does so in every tree.
     starts : ndarray of shape (n_trees + 1,), int64
         Where the nodes of each tree begin, and the last end.
-    follows : int
-        What is known to follow in every tree, see `cart.compact`.
 
     Attributes
     ----------
@@ -29,11 +27,11 @@ class Batch:
         Once they are arrays.
     """
 
-    def __init__(self, nodes, starts, follows):
+    def __init__(self, held, starts):
         self._starts = starts
-        self._held = Compact.of(nodes, follows)
-        self.shape = self._held.shape
-        self.bytes_per_node = sum(array[0].nbytes for array in nodes)
+        self._held = held
+        self.shape = held.shape
+        self.bytes_per_node = sum(array.nbytes for array in Nodes.create(1, *held.shape))
 
     def trees(self):
         """A list of OneOfBatch, one for each tree."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from cart.floats import WHOLE_MAX
 from cart.jit import entry_kernel, inline_kernel
-from cart.nodes import LEAF, UNDEFINED, Nodes
+from cart.nodes import LEAF, UNDEFINED, Grown, Nodes
 
 MANY = 1_000  # nodes of a tree that is worth it
 _PLAIN = ("n_nodes", "shape")  # what is kept and no array
@@ -37,7 +37,7 @@ _ARRAYS = {
 
 
 class _Parts(NamedTuple):
-    """What is kept of some of the nodes, in their order; there may be room for more."""
+    """What is kept of some of the nodes, in their order."""
 
     features: np.ndarray  # (n_splits,) int32
     thresholds: np.ndarray  # (n_splits,) float64
@@ -59,54 +59,66 @@ class Compact:
     """
 
     def __init__(self, kept):
-        self._kept = kept  # see `of`
+        self._kept = kept  # see `_of`
 
     @classmethod
-    def of(cls, nodes, follows=None):
+    def of(cls, nodes):
         """The arrays of some nodes.
 
         Parameters
         ----------
         nodes : cart.nodes.Nodes
-        follows : int, optional
-            A bit for each of what is known to follow; else it is found out.
         """
         nodes = Nodes(*(np.require(array, requirements="CW") for array in nodes))
         is_leaf = nodes.children_left == LEAF
-        if follows is None:
-            follows = _find_what_follows(nodes, is_leaf)
-        n_leaves = int(np.count_nonzero(is_leaf))
-        n_splits, shape = len(is_leaf) - n_leaves, nodes.value.shape[1:]
+        grown = Grown._make(getattr(nodes, name).copy() for name in Grown._fields)
+        return cls._of(nodes, grown, is_leaf, _find_what_follows(nodes, is_leaf))
+
+    @classmethod
+    def of_grown(cls, grown, follows):
+        """The arrays of nodes from growth that is depth first, which are written over.
+
+        Parameters
+        ----------
+        grown : cart.nodes.Grown
+        follows : int
+            A bit for each of what is known to follow, those of DEPTH_FIRST among them.
+        """
+        return cls._of(grown, grown, grown.feature < 0, follows)
+
+    @classmethod
+    def _of(cls, nodes, grown, is_leaf, follows):
+        """What is kept of `nodes`; `grown` has the same, to be written over."""
+        kept = {
+            name: getattr(nodes, name).copy()
+            for what, names in _ARRAYS.items()
+            if not follows & what
+            for name in names
+        }
         by_counts, by_sums = bool(follows & COUNTS), bool(follows & SUMS)
-        is_impure = nodes.impurity.view(np.int64) != 0
-        parts = _Parts(
-            np.empty(n_splits + 1, np.int32),
-            np.empty(n_splits + 1),
-            is_impure & is_leaf if by_sums else is_impure,
-            np.empty(len(is_leaf) + 1),
-            np.empty(n_leaves + 1, np.int32),
-            np.empty((n_leaves + 1, math.prod(shape) if by_counts else 1)),
-            np.empty(n_leaves + 1),
-        )
-        n_impure = _take(nodes, nodes.value.reshape(-1), is_leaf, parts, by_counts, by_sums)
-        kept = {"n_nodes": len(is_leaf), "shape": shape, "leaves": np.packbits(is_leaf)}
-        if follows & SPLITS:
-            kept["features"] = _in_few_bytes(parts.features[:n_splits])
-            kept["thresholds"] = parts.thresholds[:n_splits]
-        if follows & SAMPLES:
-            kept["samples"] = _in_few_bytes(parts.samples[:n_leaves])
-        if follows & WEIGHTS:
-            kept["counts"] = _in_few_bytes(parts.counts[:n_leaves])
+        is_impure = grown.impurity.view(np.int64) != 0
         if by_sums:
-            kept["totals"] = _in_few_bytes(parts.totals[:n_leaves])
-            kept["squares"] = _in_few_bytes(parts.impurities[:n_impure])
-            kept["impure"] = np.packbits(parts.is_impure)
+            is_impure &= is_leaf
+        shape, values = grown.value.shape[1:], grown.value.reshape(-1)
+        n_leaves = int(np.count_nonzero(is_leaf))
+        n_splits = len(is_leaf) - n_leaves
+        n_impure = _take(grown, values, is_leaf, is_impure, by_counts, by_sums)
+        kept |= {"n_nodes": len(is_leaf), "shape": shape, "leaves": np.packbits(is_leaf)}
+        if follows & SPLITS:
+            kept["features"] = _in_few_bytes(grown.feature[:n_splits])
+            kept["thresholds"] = grown.threshold[:n_splits].copy()
+        if follows & SAMPLES:
+            kept["samples"] = _in_few_bytes(grown.n_node_samples[:n_leaves])
+        if follows & WEIGHTS:
+            counts = grown.value if by_counts else grown.weighted_n_node_samples
+            kept["counts"] = _in_few_bytes(counts[:n_leaves].reshape(n_leaves, -1))
+        if by_sums:
+            kept["totals"] = _in_few_bytes(values[:n_leaves])
+            kept["squares"] = _in_few_bytes(grown.impurity[:n_impure])
+            kept["impure"] = np.packbits(is_impure)
         elif not follows & GINI:
-            kept["impure"] = np.packbits(parts.is_impure)
-            kept["impurities"] = parts.impurities[:n_impure].copy()
-        for what, names in _ARRAYS.items():
-            if not follows & what:
-                kept |= {name: getattr(nodes, name).copy() for name in names}
+            kept["impure"] = np.packbits(is_impure)
+            kept["impurities"] = grown.impurity[:n_impure].copy()
         return cls(kept)
 
     @property
@@ -163,12 +175,12 @@ class Compact:
         }
 
 
-def take_up(nodes, follows=None):
+def take_up(nodes):
     """Keep nodes that stand where others will be written.
 
     Parameters
     ----------
-    nodes, follows : see `Compact.of`
+    nodes : cart.nodes.Nodes
 
     Returns
     -------
@@ -176,7 +188,7 @@ def take_up(nodes, follows=None):
     """
     if len(nodes.feature) < MANY:
         return Nodes(*(array.copy() for array in nodes))
-    return Compact.of(nodes, follows)
+    return Compact.of(nodes)
 
 
 def _write(array):
@@ -378,28 +390,30 @@ def _count(values, weights, node, k, width):
 
 
 @entry_kernel
-def _take(nodes, values, is_leaf, parts, by_counts, by_sums):
-    """Take what is kept out of the node arrays; `values` is their `value`, flat.
+def _take(grown, values, is_leaf, is_impure, by_counts, by_sums):
+    """Move what is kept to the front of the arrays; `values` is their `value`, flat.
 
-    The parts have room for one more of each, which may be written. Returns how many are impure.
+    Class counts, or sums and squares, take the place of what they are kept for. Returns how many
+    are impure.
     """
     n_splits = n_leaves = n_impure = 0
-    width = parts.counts.shape[1]
-    for node in range(is_leaf.shape[0]):  # without branches: which node is a leaf none foretells
-        impurity, weight = nodes.impurity[node], nodes.weighted_n_node_samples[node]
+    n_nodes = is_leaf.shape[0]
+    width = values.shape[0] // n_nodes if by_counts else 0
+    for node in range(n_nodes):  # without branches: which node is a leaf none foretells
+        impurity, weight = grown.impurity[node], grown.weighted_n_node_samples[node]
         if by_sums:
             mean = values[node]
-            parts.totals[n_leaves] = np.rint(mean * weight)
+            values[n_leaves] = np.rint(mean * weight)
             impurity = _squares(mean, impurity, weight)
-        parts.impurities[n_impure] = impurity
-        n_impure += parts.is_impure[node]
-        parts.features[n_splits] = nodes.feature[node]
-        parts.thresholds[n_splits] = nodes.threshold[node]
+        grown.impurity[n_impure] = impurity
+        n_impure += is_impure[node]
+        grown.feature[n_splits] = grown.feature[node]
+        grown.threshold[n_splits] = grown.threshold[node]
         n_splits += not is_leaf[node]
-        parts.samples[n_leaves] = nodes.n_node_samples[node]
+        grown.n_node_samples[n_leaves] = grown.n_node_samples[node]
+        grown.weighted_n_node_samples[n_leaves] = weight
         for k in range(width):
-            share = values[node * width + k]
-            parts.counts[n_leaves, k] = np.rint(share * weight) if by_counts else weight
+            values[n_leaves * width + k] = np.rint(values[node * width + k] * weight)
         n_leaves += is_leaf[node]
     return n_impure
 

@@ -66,9 +66,7 @@ def grow_few(
         n = end - start
         this = n_nodes
         n_nodes += 1
-        write_mean(
-            nodes, this, waiting.parent[height], waiting.is_left[height], impurity, n, sums[height]
-        )
+        write_mean(nodes, this, impurity, n, sums[height])
         if not may_be_split(n, depth, impurity, limits):
             continue
         if n == 2:
@@ -94,9 +92,9 @@ def grow_few(
         decrease = decrease_of(weight, left_weight, impurity, left, right, total_weight)
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue
-        write_split(nodes, this, cut, middle - start, end - middle, cuts)
+        write_split(nodes, this, cut, cuts)
         height, n_nodes = place_children(
-            nodes, waiting, sums, this, height, n_nodes, start, middle, end, 0, depth + 1,
+            nodes, waiting, sums, height, n_nodes, start, middle, end, 0, depth + 1,
             n_constant, left, right, limits,
         )  # fmt: skip
     return n_nodes
@@ -157,9 +155,9 @@ def _split_two(
         return this + 1
     column = np.int64(table.columns[feature])
     cut = Cut(feature, read_code(few, one, column), read_code(few, other, column), 0.0)
-    write_split(nodes, this, cut, 1, 1, cuts)
-    write_mean(nodes, this + 1, this, True, left, 1, left_sums)
-    write_mean(nodes, this + 2, this, False, right, 1, right_sums)
+    write_split(nodes, this, cut, cuts)
+    write_mean(nodes, this + 1, left, 1, left_sums)
+    write_mean(nodes, this + 2, right, 1, right_sums)
     return this + 3
 
 

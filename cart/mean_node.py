@@ -143,15 +143,15 @@ def add_up_children(samples, targets, start, middle, end, sums, left_sums, right
 
 
 @inline_kernel
-def write_mean(nodes, this, parent, is_left, impurity, n, sums):
+def write_mean(nodes, this, impurity, n, sums):
     """Write node `this` as a leaf, its mean included."""
-    write_leaf(nodes, this, parent, is_left, impurity, n, sums[WEIGHT])
+    write_leaf(nodes, this, impurity, n, sums[WEIGHT])
     nodes.value[this, 0, 0] = sums[TOTAL] / sums[WEIGHT]
 
 
 @inline_kernel
 def place_children(
-    nodes, waiting, sums, this, height, n_nodes, start, middle, end, tier, depth, n_constant, left,
+    nodes, waiting, sums, height, n_nodes, start, middle, end, tier, depth, n_constant, left,
     right, limits,
 ):  # fmt: skip
     """Write the children of a split that are leaves, where their turn has come; the others wait.
@@ -160,14 +160,14 @@ def place_children(
     Returns how many nodes wait and how many are written.
     """
     if may_be_split(middle - start, depth, left, limits):
-        push(waiting, height, middle, end, tier, depth, this, False, n_constant, right)
-        push(waiting, height + 1, start, middle, tier, depth, this, True, n_constant, left)
+        push(waiting, height, middle, end, tier, depth, n_constant, right)
+        push(waiting, height + 1, start, middle, tier, depth, n_constant, left)
         return height + 2, n_nodes
-    write_mean(nodes, n_nodes, this, True, left, middle - start, sums[height + 1])
+    write_mean(nodes, n_nodes, left, middle - start, sums[height + 1])
     if may_be_split(end - middle, depth, right, limits):
-        push(waiting, height, middle, end, tier, depth, this, False, n_constant, right)
+        push(waiting, height, middle, end, tier, depth, n_constant, right)
         return height + 1, n_nodes + 1
-    write_mean(nodes, n_nodes + 1, this, False, right, end - middle, sums[height])
+    write_mean(nodes, n_nodes + 1, right, end - middle, sums[height])
     return height, n_nodes + 2
 
 

@@ -43,19 +43,41 @@ class Nodes(NamedTuple):
         return self.feature, self.threshold
 
 
+class Grown(NamedTuple):
+    """What growth that is depth first writes of nodes; all else follows from their order.
+
+    The arrays are those of Nodes; missing values follow the majority.
+    """
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    impurity: np.ndarray
+    n_node_samples: np.ndarray
+    weighted_n_node_samples: np.ndarray
+    value: np.ndarray
+
+    @classmethod
+    def create(cls, capacity, n_outputs, n_values):
+        return cls(
+            np.empty(capacity, np.int32),
+            np.empty(capacity),
+            np.empty(capacity),
+            np.empty(capacity, np.int32),
+            np.empty(capacity),
+            np.empty((capacity, n_outputs, n_values)),
+        )
+
+
 @inline_kernel
-def from_node(nodes, first):
-    """The node arrays from node `first` on."""
-    return Nodes(
-        nodes.children_left[first:],
-        nodes.children_right[first:],
-        nodes.feature[first:],
-        nodes.threshold[first:],
-        nodes.impurity[first:],
-        nodes.n_node_samples[first:],
-        nodes.weighted_n_node_samples[first:],
-        nodes.missing_go_to_left[first:],
-        nodes.value[first:],
+def from_node(grown, first):
+    """What is written from node `first` on."""
+    return Grown(
+        grown.feature[first:],
+        grown.threshold[first:],
+        grown.impurity[first:],
+        grown.n_node_samples[first:],
+        grown.weighted_n_node_samples[first:],
+        grown.value[first:],
     )
 
 

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.batch import Batch
-from cart.compact import DEPTH_FIRST, WEIGHTS, take_up
+from cart.compact import DEPTH_FIRST, MANY, WEIGHTS, Compact
 from cart.criteria import EPSILON
 from cart.draw import Draw
 from cart.floats import WHOLE_MAX
 from cart.jit import inline_kernel
-from cart.nodes import LEAF, UNDEFINED, Nodes
+from cart.nodes import UNDEFINED, Grown
 from cart.rank import MISSING
 from cart.split import BestSplitter
 from cart.table import Table, same_value
@@ -33,8 +33,6 @@ class Waiting(NamedTuple):
     end: np.ndarray  # int64: behind the last
     tier: np.ndarray  # int64: which of the tiers of rows it lies in (see `cart.near`), or 0
     depth: np.ndarray  # int64
-    parent: np.ndarray  # int64
-    is_left: np.ndarray  # bool: is it the left child?
     n_constant: np.ndarray  # int64: features known to be constant
     impurity: np.ndarray  # float64
 
@@ -42,20 +40,16 @@ class Waiting(NamedTuple):
     def create(cls, capacity):
         return cls(
             *(np.empty(capacity, np.int64) for _ in range(5)),
-            np.empty(capacity, bool),
-            np.empty(capacity, np.int64),
             np.empty(capacity),
         )
 
 
 @inline_kernel
-def push(waiting, height, start, end, tier, depth, parent, is_left, n_constant, impurity):
+def push(waiting, height, start, end, tier, depth, n_constant, impurity):
     waiting.start[height] = start
     waiting.end[height] = end
     waiting.tier[height] = tier
     waiting.depth[height] = depth
-    waiting.parent[height] = parent
-    waiting.is_left[height] = is_left
     waiting.n_constant[height] = n_constant
     waiting.impurity[height] = impurity
 
@@ -90,31 +84,20 @@ def may_be_split(n, depth, impurity, limits):
 
 
 @inline_kernel
-def write_leaf(nodes, this, parent, is_left, impurity, n, weight):
-    """Write node `this` as a leaf, and its number to its parent; all but its value."""
-    if parent >= 0:
-        if is_left:
-            nodes.children_left[parent] = this
-        else:
-            nodes.children_right[parent] = this
-    nodes.children_left[this] = LEAF
-    nodes.children_right[this] = LEAF
+def write_leaf(nodes, this, impurity, n, weight):
+    """Write node `this` as a leaf; all but its value."""
     nodes.feature[this] = UNDEFINED
-    nodes.threshold[this] = UNDEFINED
     nodes.impurity[this] = impurity
     nodes.n_node_samples[this] = n
     nodes.weighted_n_node_samples[this] = weight
-    nodes.missing_go_to_left[this] = 0
 
 
 @inline_kernel
-def write_split(nodes, this, cut, n_left, n_right, cuts):
+def write_split(nodes, this, cut, cuts):
     """Make a leaf a split; its threshold is to follow, from the codes in `cuts`, its memory (see
     `cart.thresholds`)."""
     nodes.feature[this] = cut.feature
     cuts[this] = cut_of(cut.left_code, cut.right_code)
-    # Where none was missing in training, missing values follow the majority.
-    nodes.missing_go_to_left[this] = n_left > n_right
 
 
 class Quick(ABC):
@@ -196,17 +179,17 @@ class Quick(ABC):
         if self._capacity < len(weights):
             self._capacity = len(weights)
             n_nodes = self._capacity * 2 * len(self._y)
-            self._nodes = Nodes.create(n_nodes, 1, self._plan.n_values)
+            self._nodes = Grown.create(n_nodes, 1, self._plan.n_values)
             self._cuts = self._nodes.threshold.view(np.uint64)
         first_node = np.zeros(len(weights) + 1, np.int64)
         self._grow(weights, np.asarray(seeds, np.int64), first_node)
-        nodes = Nodes._make(array[: first_node[-1]] for array in self._nodes)
-        follows = self._what_follows(weights, is_whole)
-        is_one = len(weights) == 1
-        kept = take_up(nodes, follows) if is_one else Batch(nodes, first_node, follows)
+        grown = Grown._make(array[: first_node[-1]] for array in self._nodes)
+        kept = Compact.of_grown(grown, self._what_follows(weights, is_whole))
         if self._table.is_complete:
             write_thresholds(*kept.splits, self._table)
-        return [kept] if is_one else kept.trees()
+        if len(weights) > 1:
+            return Batch(kept, first_node).trees()
+        return [kept if kept.n_nodes >= MANY else kept.expand()]
 
     def _accepts(self, weights, is_whole):
         return True

@@ -202,7 +202,7 @@ def _grow(
         bench.waiting_counts[0, c] = bench.counts[c]
         total += bench.counts[c]
     impurity = impurity_of(criterion, bench.counts, total)
-    push(waiting, 0, 0, n_rows, 0, 0, -1, False, 0, impurity)
+    push(waiting, 0, 0, n_rows, 0, 0, 0, impurity)
     height = 1
     n_nodes = 0
     while height > 0:
@@ -217,9 +217,7 @@ def _grow(
             weight += bench.counts[c]
         this = n_nodes
         n_nodes += 1
-        write_leaf(
-            nodes, this, waiting.parent[height], waiting.is_left[height], impurity, n, weight
-        )
+        write_leaf(nodes, this, impurity, n, weight)
         for c in range(n_classes):
             nodes.value[this, 0, c] = np.float64(bench.counts[c]) / np.float64(weight)
         if not may_be_split(n, depth, impurity, limits):
@@ -250,14 +248,14 @@ def _grow(
         )
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue
-        write_split(nodes, this, cut, n_left, n - n_left, cuts)
+        write_split(nodes, this, cut, cuts)
         for c in range(n_classes):
             bench.waiting_counts[height, c] = bench.counts[c] - bench.left[c]
             bench.waiting_counts[height + 1, c] = bench.left[c]
         middle = start + n_left
         depth += 1
-        push(waiting, height, middle, end, tier, depth, this, False, n_constant, right)
-        push(waiting, height + 1, start, middle, tier, depth, this, True, n_constant, left)
+        push(waiting, height, middle, end, tier, depth, n_constant, right)
+        push(waiting, height + 1, start, middle, tier, depth, n_constant, left)
         height += 2
     return n_nodes
 

@@ -173,7 +173,7 @@ def _grow(
     add_up_node(samples, targets, 0, n_rows, sums[0])
     total_weight = sums[0, WEIGHT]
     impurity = impurity_of(total_weight, sums[0, TOTAL], sums[0, SQUARES])
-    push(waiting, 0, 0, n_rows, 0, 0, -1, False, 0, impurity)
+    push(waiting, 0, 0, n_rows, 0, 0, 0, impurity)
     height = 1
     n_nodes = 0
     while height > 0:
@@ -196,9 +196,7 @@ def _grow(
                 continue
         this = n_nodes
         n_nodes += 1
-        write_mean(
-            nodes, this, waiting.parent[height], waiting.is_left[height], impurity, n, sums[height]
-        )
+        write_mean(nodes, this, impurity, n, sums[height])
         if not splits:
             continue
         slack = slack_of(n, farthest)
@@ -226,14 +224,14 @@ def _grow(
         decrease = decrease_of(weight, left_weight, impurity, left, right, total_weight)
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue
-        write_split(nodes, this, cut, middle - start, end - middle, cuts)
+        write_split(nodes, this, cut, cuts)
         if may_be_split(middle - start, depth + 1, left, limits) or may_be_split(
             end - middle, depth + 1, right, limits
         ):
             features = draw.features[n_constant:]
             divide_rows(rows, table, features, start, n, middle - start, depth, is_left)
         height, n_nodes = place_children(
-            nodes, waiting, sums, this, height, n_nodes, start, middle, end, 0, depth + 1,
+            nodes, waiting, sums, height, n_nodes, start, middle, end, 0, depth + 1,
             n_constant, left, right, limits,
         )  # fmt: skip
     return n_nodes

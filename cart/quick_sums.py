@@ -85,8 +85,7 @@ class Rows(NamedTuple):
 class Bench(NamedTuple):
     """What a node is searched on."""
 
-    own: np.ndarray  # (2 n,) float64: weight, and times y, of the node's rows
-    bins: np.ndarray  # (2 n_codes,) float64: the same of its rows of a code; 0 between searches
+    bins: np.ndarray  # (2 n_codes,) float64: weight, and times y, of a code; 0 between searches
     words: np.ndarray  # (n_words,) uint64: a bit for every code that occurs; 0 between searches
     counts: np.ndarray  # (n_codes,) int64: rows of a code; 0 between searches
     spare: np.ndarray  # (n,) uint32
@@ -94,7 +93,6 @@ class Bench(NamedTuple):
     @classmethod
     def create(cls, n, n_codes):
         return cls(
-            np.empty(2 * n),
             np.zeros(2 * n_codes),
             np.zeros((n_codes >> _PER_WORD) + 1, np.uint64),
             np.zeros(n_codes, np.int64),
@@ -105,12 +103,9 @@ class Bench(NamedTuple):
 @inline_kernel
 def _search(table, rows, draw, bench, start, n, n_constant, weight, total, slack, limits):
     """Draw features and search each; return the best Cut and how many features are constant."""
-    for i in range(n):
-        row = rows.rows[start + i]
-        weight_here = weight_at(rows.targets, row)
-        write_target(bench.own, i, weight_here, weight_here * y_at(rows.targets, row))
     best = NO_CUT
     least = -1.0
+    targets = rows.targets
     drawing = begin_draw(draw, np.uint64(0), n_constant)
     j, drawing = next_feature(draw, drawing, limits.max_features)
     while j >= 0:
@@ -119,9 +114,9 @@ def _search(table, rows, draw, bench, start, n, n_constant, weight, total, slack
         mine, codes = rows.rows[start : start + n], rows.codes[column]
         n_codes = table.level_start[column + 1] - table.level_start[column]
         if n < n_codes:
-            touched = _add_up_few(bench, mine, codes, n)
+            touched = _add_up_few(bench, mine, codes, targets, n)
         else:
-            touched = _add_up_many(bench, mine, codes, n, n_codes)
+            touched = _add_up_many(bench, mine, codes, targets, n, n_codes)
         first, last = np.int64(0), np.int64(CODES_MAX)
         if limits.min_samples_leaf > 1:
             first, last = _range_of(bench, touched, mine, codes, n, limits.min_samples_leaf)
@@ -137,7 +132,7 @@ def _search(table, rows, draw, bench, start, n, n_constant, weight, total, slack
 
 
 @inline_kernel
-def _add_up_few(bench, rows, codes, n):
+def _add_up_few(bench, rows, codes, targets, n):
     """Add up the rows of every code, and mark the codes that occur.
 
     Returns a word that has a bit for each of bench.words that is not 0.
@@ -145,8 +140,9 @@ def _add_up_few(bench, rows, codes, n):
     words = bench.words
     touched = np.uint64(0)
     for i in range(n):
-        code = codes[rows[i]]
-        _add(bench, code, i)
+        row = rows[i]
+        code = codes[row]
+        _add(bench, code, targets, row)
         w = np.uint64(code >> _PER_WORD)
         words[w] |= np.uint64(1) << np.uint64(code & _IN_WORD)
         touched |= np.uint64(1) << w
@@ -154,11 +150,12 @@ def _add_up_few(bench, rows, codes, n):
 
 
 @inline_kernel
-def _add_up_many(bench, rows, codes, n, n_codes):
+def _add_up_many(bench, rows, codes, targets, n, n_codes):
     """The same of so many rows that most codes occur: they are marked afterwards."""
     bins, words = bench.bins, bench.words
     for i in range(n):
-        _add(bench, codes[rows[i]], i)
+        row = rows[i]
+        _add(bench, codes[row], targets, row)
     touched = np.uint64(0)
     for begin in range(0, n_codes, _IN_WORD + 1):
         word = np.uint64(0)
@@ -170,11 +167,12 @@ def _add_up_many(bench, rows, codes, n, n_codes):
 
 
 @inline_kernel
-def _add(bench, code, i):
-    """Add the node's i-th row to its code."""
-    own, bins = bench.own, bench.bins
-    weight = weight_at(bins, code) + weight_at(own, i)
-    write_target(bins, code, weight, y_at(bins, code) + y_at(own, i))
+def _add(bench, code, targets, row):
+    """Add a row to its code."""
+    bins = bench.bins
+    weight = weight_at(targets, row)
+    total = y_at(bins, code) + weight * y_at(targets, row)
+    write_target(bins, code, weight_at(bins, code) + weight, total)
 
 
 @inline_kernel
@@ -341,7 +339,7 @@ def _grow(
     add_up_node(tiers[0].rows, tiers[0].targets, 0, n_rows, sums[0])
     total_weight = sums[0, WEIGHT]
     impurity = impurity_of(total_weight, sums[0, TOTAL], sums[0, SQUARES])
-    push(waiting, 0, 0, n_rows, 0, 0, -1, False, 0, impurity)
+    push(waiting, 0, 0, n_rows, 0, 0, 0, impurity)
     height = 1
     n_nodes = 0
     while height > 0:
@@ -369,9 +367,7 @@ def _grow(
                 continue
         this = n_nodes
         n_nodes += 1
-        write_mean(
-            nodes, this, waiting.parent[height], waiting.is_left[height], impurity, n, sums[height]
-        )
+        write_mean(nodes, this, impurity, n, sums[height])
         if not splits:
             continue
         cut, n_constant = _search(
@@ -389,9 +385,9 @@ def _grow(
         decrease = decrease_of(weight, left_weight, impurity, left, right, total_weight)
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue
-        write_split(nodes, this, cut, middle - start, end - middle, cuts)
+        write_split(nodes, this, cut, cuts)
         height, n_nodes = place_children(
-            nodes, waiting, sums, this, height, n_nodes, start, middle, end, tier, depth + 1,
+            nodes, waiting, sums, height, n_nodes, start, middle, end, tier, depth + 1,
             n_constant, left, right, limits,
         )  # fmt: skip
     return n_nodes
