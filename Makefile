@@ -19,18 +19,24 @@ lint: .venv/installed
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 
+# The suite against all peers, and what speed is made of: hours.
 bench: .venv/installed
 	.venv/bin/pip install -q -c constraints.txt -e ".[test,flights]"
 	.venv/bin/python -m benchmarks
+	.venv/bin/python -m benchmarks phases
+	.venv/bin/python -m benchmarks startup
+	.venv/bin/python -m benchmarks tables
+
+# Everything else that docs/benchmarks.md shows, but calibration, intervals and voting: hours.
+studies: .venv/installed
+	.venv/bin/pip install -q -c constraints.txt -e ".[test,flights]"
+	.venv/bin/python -m benchmarks identity
 	.venv/bin/python -m benchmarks speed
 	.venv/bin/python -m benchmarks groups
 	.venv/bin/python -m benchmarks categorical
 	.venv/bin/python -m benchmarks forest
 	.venv/bin/python -m benchmarks importance
 	.venv/bin/python -m benchmarks lessons
-	.venv/bin/python -m benchmarks phases
-	.venv/bin/python -m benchmarks startup
-	.venv/bin/python -m benchmarks identity
 	.venv/bin/python -m benchmarks tables
 
 .venv/installed: pyproject.toml constraints.txt
@@ -38,4 +44,4 @@ bench: .venv/installed
 	.venv/bin/pip install -q -c constraints.txt -e ".[test]"
 	touch $@
 
-.PHONY: demo test bounds lint bench
+.PHONY: demo test bounds lint bench studies

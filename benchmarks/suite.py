@@ -47,7 +47,7 @@ def run(args):
         for case in chosen:
             step(case.name)
             try:
-                row = _measure(case, commands, 1 if args.quick else MORE_ROUNDS)
+                row = _measure(case, _asked(case, commands), 1 if args.quick else MORE_ROUNDS)
             except DataError as error:
                 display.say(f"{case.name} is left out: {error}")
             else:
@@ -215,6 +215,16 @@ def _commands(names, is_quick):
         except environment.NotInstalled as reason:
             absent[name] = str(reason)
     return commands, absent
+
+
+def _asked(case, commands):
+    """The commands of the sides that have a part in the case: how time grows is asked of those only
+    that are measured in every round."""
+    return {
+        name: command
+        for name, command in commands.items()
+        if BY_NAME[name].repeats or not case.is_scaling
+    }
 
 
 def _measure(case, commands, n_rounds):

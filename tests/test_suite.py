@@ -47,6 +47,12 @@ def test_a_measurement_of_both_sides():
     assert not row["wrong"]
 
 
+def test_how_time_grows_is_asked_of_sides_that_are_measured_again():
+    commands = dict.fromkeys(BY_NAME)
+    assert list(suite._asked(SCALING[0], commands)) == [OURS, REFERENCE, "scikit-learn-intelex"]
+    assert suite._asked(CASES[0], commands) == commands
+
+
 def test_a_slow_peer_is_stopped(monkeypatch):
     """Once it has taken so much longer than scikit-learn; scikit-learn itself is waited for."""
     monkeypatch.setattr(suite, "NOT_BEFORE", 0.0)
