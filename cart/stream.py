@@ -10,6 +10,7 @@ import numpy as np
 from cart.jit import entry_kernel, inline_kernel
 
 _LENGTH, _MIDDLE = 624, 397
+_SIDE_BY_SIDE = 8  # states that are filled so, as a word waits for the one before
 
 
 def first_draws(seeds, high):
@@ -26,7 +27,7 @@ def first_draws(seeds, high):
     """
     seeds = np.array(seeds, np.int64)
     drawn, no_counts = np.empty_like(seeds), np.empty((len(seeds), 0))
-    _draw(seeds, high, 1, np.empty((2, _LENGTH), np.uint32), drawn, no_counts)
+    _draw(seeds, high, 1, _create_scratch(), drawn, no_counts)
     return drawn
 
 
@@ -45,19 +46,25 @@ def counts_below(seeds, high, n_draws):
     """
     seeds = np.array(seeds, np.int64)
     counts = np.zeros((len(seeds), high))
-    _draw(seeds, high, n_draws, np.empty((2, _LENGTH), np.uint32), np.empty_like(seeds), counts)
+    _draw(seeds, high, n_draws, _create_scratch(), np.empty_like(seeds), counts)
     return counts
 
 
+def _create_scratch():
+    return np.empty((_SIDE_BY_SIDE + 1, _LENGTH), np.uint32)
+
+
 @inline_kernel
-def _begin(state, seed):
-    """Fill the state."""
-    word = np.uint32(seed)
-    for i in range(_LENGTH):
-        state[i] = word
-        word = np.uint32(
-            (word ^ (word >> np.uint32(30))) * np.uint32(1812433253) + np.uint32(i + 1)
-        )
+def _begin(states, seeds):
+    """Fill the state of every seed."""
+    for k in range(seeds.shape[0]):
+        states[k, 0] = seeds[k]
+    for i in range(1, _LENGTH):
+        for k in range(seeds.shape[0]):
+            word = states[k, i - 1]
+            states[k, i] = np.uint32(
+                (word ^ (word >> np.uint32(30))) * np.uint32(1812433253) + np.uint32(i)
+            )
 
 
 @inline_kernel
@@ -108,13 +115,16 @@ def _mask_of(last):
 def _draw(seeds, high, n_draws, scratch, drawn, counts):
     """Draw from each stream: `drawn` gets the last number, `counts` all if it has room for them.
 
-    `scratch` has room for two states.
+    `scratch` has room for the states, and words of one.
     """
-    state, words = scratch[0], scratch[1]
+    words = scratch[_SIDE_BY_SIDE]
     last = np.uint64(high - 1)
     mask = _mask_of(last)
     for i in range(seeds.shape[0]):
-        _begin(state, seeds[i])
+        k = i % _SIDE_BY_SIDE
+        if k == 0:
+            _begin(scratch, seeds[i : i + _SIDE_BY_SIDE])
+        state = scratch[k]
         n_left = n_draws
         while n_left > 0:
             _make_words(state, words)

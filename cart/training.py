@@ -60,6 +60,11 @@ def check_table(estimator, X, y, reset=True):
         If X or y holds what is not finite in the estimator's precision.
     """
     precision = precision_of(estimator)
+    if reset and _is_plain(estimator, X, y):
+        estimator.n_features_in_ = X.shape[1]
+        if X.dtype != precision:
+            _refuse_what_overflows(X)
+        return X, y
     is_double = type(X) is np.ndarray and X.dtype == np.float64
     options = {"dtype": X.dtype if is_double else precision, "accept_sparse": "csc"}
     options["ensure_all_finite"] = missing_values_rule(estimator)
@@ -74,6 +79,32 @@ def check_table(estimator, X, y, reset=True):
     if is_double and precision == np.float32:
         _refuse_what_overflows(X)
     return X, y
+
+
+def _is_plain(estimator, X, y):
+    """Would the checks of a training table find nothing, and learn nothing but its width?
+
+    They take longer than a small tree takes to grow.
+    """
+    return (
+        type(X) is np.ndarray
+        and X.dtype in (np.float64, precision_of(estimator))
+        and X.ndim == 2
+        and X.size > 0
+        and type(y) is np.ndarray
+        and y.dtype.kind in "biuf"
+        and y.shape == X.shape[:1]
+        and getattr(estimator, "categorical_features", None) is None
+        and not hasattr(estimator, "feature_names_in_")  # of the fit before
+        and _has_finite_sum(X)
+        and _has_finite_sum(y)
+    )
+
+
+def _has_finite_sum(X):
+    """False where a number is not finite; perhaps also where the largest are finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.isfinite(X.sum())
 
 
 def _refuse_what_overflows(X):
@@ -125,9 +156,9 @@ def _take_plain(estimator, X):
         return None
     if getattr(estimator, "categorical_features", None) is not None:
         return None
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore"):
         X = X.astype(precision_of(estimator), order="C", copy=False)
-        return X if np.isfinite(X.sum()) else None
+    return X if _has_finite_sum(X) else None
 
 
 def encode_categories(estimator, X, reset):

@@ -2,7 +2,7 @@
 
 import dataclasses
 from abc import ABCMeta, abstractmethod
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from numbers import Integral, Real
 from operator import attrgetter
@@ -88,6 +88,12 @@ TREE_PARAMETERS = {
 
 # Packed trees of each forest, beside the estimators: predicting changes none of their attributes.
 _PACKED = WeakKeyDictionary()
+
+
+@cache
+def _shared_parameters(tree_class):
+    """Parameters of a forest that are its trees' too."""
+    return TREE_PARAMETERS.intersection(tree_class._get_param_names())
 
 
 class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
@@ -462,8 +468,8 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
 
     def _empty_tree(self, target):
         """A tree estimator with all that the trees of this forest have in common."""
-        params = self.get_params(deep=False)  # not every forest has all of them
-        tree = self._tree_class(**{name: params[name] for name in TREE_PARAMETERS & params.keys()})
+        shared = _shared_parameters(self._tree_class)
+        tree = self._tree_class(**{name: getattr(self, name) for name in shared})
         tree.n_features_in_ = self.n_features_in_
         tree.n_outputs_ = self.n_outputs_
         tree.n_merged_values_ = self.n_merged_values_

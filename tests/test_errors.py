@@ -298,3 +298,50 @@ def test_a_few_plain_rows_say_what_checked_rows_say(kind):
     model.feature_names_in_ = np.array(["a", "b", "c", "d"], dtype=object)
     with pytest.warns(UserWarning, match="valid feature names"):
         model.predict(table[:1])
+
+
+PLAIN = {
+    "fine": (X, Y),
+    "a missing value": (with_cell(np.nan), Y),
+    "infinite": (with_cell(np.inf), Y),
+    "too large for single precision": (with_cell(1e300), Y),
+    "too large for a sum": (np.where(X > 3, 1e308, X), Y),
+    "y missing": (X, y_with(np.nan)),
+    "y infinite": (X, y_with(np.inf)),
+    "y too short": (X, Y[1:]),
+    "two outputs": (X, np.c_[Y, Y]),
+    "a row": (X[0], Y),
+    "no rows": (X[:0], Y[:0]),
+    "no columns": (X[:, :0], Y),
+    "complex": (X.astype(complex), Y),
+}
+
+
+@pytest.mark.filterwarnings("ignore:A column-vector")
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("what", PLAIN)
+@pytest.mark.parametrize("ours", [pair[0] for pair in PAIRS])
+def test_a_plain_table_is_judged_as_any_other(ours, what, precision):
+    """Most checks are passed over for arrays; what they would find is found."""
+
+    def outcome(X, y):
+        model = ours(precision=precision, random_state=0)
+        try:
+            return model.fit(X, y).predict(np.ones((1, 2))).tolist(), model.n_features_in_
+        except (ValueError, TypeError) as error:
+            return type(error), str(error).replace("float64", "float32")  # which was looked at
+
+    table, y = PLAIN[what]
+
+    class Other(np.ndarray):
+        pass
+
+    assert outcome(table, y) == outcome(table.view(Other), y.view(Other))
+
+
+def test_a_plain_table_after_one_with_names():
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=["a", "b"])
+    model = cart.DecisionTreeClassifier().fit(frame, Y)
+    assert hasattr(model, "feature_names_in_")
+    model.fit(X, Y)
+    assert not hasattr(model, "feature_names_in_")

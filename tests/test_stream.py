@@ -21,8 +21,9 @@ def test_counts(seed, high, n_draws):
     assert counts.dtype == np.float64
 
 
-def test_counts_of_many():
-    seeds = np.arange(5)
+@pytest.mark.parametrize("n_seeds", [5, 8, 19])  # some are begun side by side
+def test_counts_of_many(n_seeds):
+    seeds = np.arange(n_seeds)
     each = [counts_below(seeds[i : i + 1], 100, 90)[0] for i in seeds]
     np.testing.assert_array_equal(counts_below(seeds, 100, 90), each)
 
