@@ -22,7 +22,7 @@ from cart.table import Table, same_value
 from cart.thresholds import cut_of, write_thresholds
 
 # Trees on few rows are grown in one call of the kernel: of so many rows in all, and so many trees.
-# More would gain little, and would take more memory at once than all trees together.
+# More would save calls, and take more memory at once.
 _ROWS_AT_ONCE, _TREES_AT_ONCE = 3 << 11, 50
 
 
