@@ -163,7 +163,7 @@ class Quick(ABC):
 
         Returns
         -------
-        list of cart.batch.OneOfBatch or cart.compact.Compact or cart.nodes.Nodes, or None
+        list of cart.batch.OneOfBatch or cart.compact.Compact, or None
             Where the table is not complete, with cuts in place of thresholds, see
             `cart.thresholds`. None if the weights are none that it can deal with.
         """
@@ -187,9 +187,8 @@ class Quick(ABC):
         kept = Compact.of_grown(grown, self._what_follows(weights, is_whole))
         if self._table.is_complete:
             write_thresholds(*kept.splits, self._table)
-        if len(weights) > 1:
-            return Batch(kept, first_node).trees()
-        return [kept if kept.n_nodes >= MANY else kept.expand()]
+        is_large = len(weights) == 1 and kept.n_nodes >= MANY
+        return [kept] if is_large else Batch(kept, first_node).trees()
 
     def _accepts(self, weights, is_whole):
         return True

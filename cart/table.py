@@ -18,6 +18,9 @@ from cart.threads import in_parts
 # of fewer columns than these a line of memory, as rows have them, would be read again and again.
 _BLOCK = 1 << 17
 LEAST_COLUMNS = 4
+# A table of more values is ranked in so many runs, or in fewer of LEAST_COLUMNS: what a run writes
+# to is small beside the table.
+_RUNS = 8
 
 _FEW_LEVELS = 8  # cells for each: levels that are so few are worth their memory
 _NARROW_MAX = 1 << 16  # rows whose ranks 16 bits can tell apart
@@ -357,7 +360,8 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
         n_categories = np.zeros(n_columns, np.int64)
     codes = np.empty((n_columns, n_samples), _type_of_codes(columns, keeps_values))
     is_wide = codes.dtype == np.uint32
-    width = max(1, _BLOCK // n_samples)
+    is_small = codes.size <= _BLOCK
+    width = n_columns if is_small else max(1, min(_BLOCK // n_samples, n_columns // _RUNS))
     runs = _runs(n_columns, max(width, LEAST_COLUMNS))
     found = [None] * len(runs)
 

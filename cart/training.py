@@ -60,7 +60,7 @@ def check_table(estimator, X, y, reset=True):
         If X or y holds what is not finite in the estimator's precision.
     """
     precision = precision_of(estimator)
-    if reset and _is_plain(estimator, X, y):
+    if reset and _is_plain(estimator, X) and _needs_no_check(X, y, precision):
         estimator.n_features_in_ = X.shape[1]
         if X.dtype != precision:
             _refuse_what_overflows(X)
@@ -81,21 +81,29 @@ def check_table(estimator, X, y, reset=True):
     return X, y
 
 
-def _is_plain(estimator, X, y):
-    """Would the checks of a training table find nothing, and learn nothing but its width?
+def _is_plain(estimator, X):
+    """Would scikit-learn's checks of X look at its numbers and its shape alone?
 
-    They take longer than a small tree takes to grow.
+    They take longer than a small tree takes to grow, than a row takes to walk down a hundred
+    trees, or many down one.
     """
     return (
         type(X) is np.ndarray
-        and X.dtype in (np.float64, precision_of(estimator))
+        and X.dtype.kind == "f"
         and X.ndim == 2
         and X.size > 0
+        and getattr(estimator, "categorical_features", None) is None
+        and not hasattr(estimator, "feature_names_in_")  # of the fit before
+    )
+
+
+def _needs_no_check(X, y, precision):
+    """Would the checks of a plain training table find nothing, and convert nothing?"""
+    return (
+        X.dtype in (np.float64, precision)
         and type(y) is np.ndarray
         and y.dtype.kind in "biuf"
         and y.shape == X.shape[:1]
-        and getattr(estimator, "categorical_features", None) is None
-        and not hasattr(estimator, "feature_names_in_")  # of the fit before
         and _has_finite_sum(X)
         and _has_finite_sum(y)
     )
@@ -144,17 +152,8 @@ def check_rows(estimator, X):
 
 
 def _take_plain(estimator, X):
-    """Rows as the checks would return them, where these would find nothing; else None.
-
-    The checks take longer than a row takes to walk down a hundred trees, or many down one tree.
-    """
-    if type(X) is not np.ndarray or X.dtype.kind != "f" or X.ndim != 2:
-        return None
-    if X.shape[0] == 0 or X.shape[1] != getattr(estimator, "n_features_in_", None):
-        return None
-    if hasattr(estimator, "feature_names_in_"):  # a warning may be due
-        return None
-    if getattr(estimator, "categorical_features", None) is not None:
+    """Rows as the checks would return them, where these would find nothing; else None."""
+    if not _is_plain(estimator, X) or X.shape[1] != getattr(estimator, "n_features_in_", None):
         return None
     with np.errstate(over="ignore"):
         X = X.astype(precision_of(estimator), order="C", copy=False)
