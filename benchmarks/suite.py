@@ -27,6 +27,7 @@ PATIENCE = 900.0  # seconds of one measurement
 # A side that is measured once is stopped when it took so much longer than scikit-learn; not before
 # so many seconds.
 TOO_SLOW, NOT_BEFORE = 2.0, 60.0
+SLOW_START = 90.0  # more for those that compile in every process
 N_COMPARED = 10  # trees of either side
 
 
@@ -244,13 +245,14 @@ def _measure(case, commands, n_rounds):
                 if not BY_NAME[name].has_threads:
                     jobs = [1]
                 tried = {}
+                limit = PATIENCE if BY_NAME[name].repeats else patience
+                limit += 0.0 if BY_NAME[name].starts_soon else SLOW_START
                 start = perf_counter()
                 for n_jobs in jobs:
                     try:
                         tried[n_jobs] = _launch(
-                            case, name, command, n_jobs, folder, n_features,
-                            PATIENCE if BY_NAME[name].repeats else patience,
-                        )  # fmt: skip
+                            case, name, command, n_jobs, folder, n_features, limit
+                        )
                     except _Failed as reason:
                         failed[name] = str(reason)
                 if name == REFERENCE:
@@ -307,7 +309,9 @@ def _launch(case, name, command, n_jobs, folder, n_features, patience):
             "n_features": n_features,
             "n_candidates": n_candidates or max(1, int(share * n_features)),
         }
-    elif name in (OURS, REFERENCE):
+    else:
+        task["only_fits"] = case.is_scaling
+    if name in (OURS, REFERENCE):
         task["keep_trees"] = N_COMPARED
     try:
         done = subprocess.run(

@@ -53,6 +53,17 @@ def test_how_time_grows_is_asked_of_sides_that_are_measured_again():
     assert suite._asked(CASES[0], commands) == commands
 
 
+def test_how_time_grows_needs_no_predictions():
+    commands, _ = suite._commands([OURS, REFERENCE], is_quick=True)
+    row = suite._measure(IRIS._replace(is_scaling=True), commands, n_rounds=1)
+    for name in (OURS, REFERENCE):
+        side = row["sides"][name]
+        assert side["fit"] > 0
+        assert set(side["fit_by_jobs"]) == {"1", "2"}
+        assert not {"predict", "pickle", "one_row"} & side.keys()
+    assert row["identity"]["identical_trees"] == 5
+
+
 def test_a_slow_peer_is_stopped(monkeypatch):
     """Once it has taken so much longer than scikit-learn; scikit-learn itself is waited for."""
     monkeypatch.setattr(suite, "NOT_BEFORE", 0.0)

@@ -31,7 +31,7 @@ def main():
     json.dump(measure(**task), sys.stdout)
 
 
-def measure(library, task, params, n_jobs, data, keep_trees=0):
+def measure(library, task, params, n_jobs, data, keep_trees=0, only_fits=False):
     """Fit and predict.
 
     Parameters
@@ -41,11 +41,13 @@ def measure(library, task, params, n_jobs, data, keep_trees=0):
         Folder of X.npy, y.npy, X_test.npy and y_test.npy.
     keep_trees : int
         So many trees are written to the folder as LIBRARY.npz, to be compared.
+    only_fits : bool
+        True leaves out what the fitted model does and how large it is.
 
     Returns
     -------
     dict
-        Seconds, score, peak memory and sizes; or `unsupported`, the reason.
+        Seconds, peak memory, score and sizes; or `unsupported`, the reason.
     """
     X, y, X_test, y_test = (
         np.load(Path(data) / f"{name}.npy") for name in ("X", "y", "X_test", "y_test")
@@ -74,16 +76,25 @@ def measure(library, task, params, n_jobs, data, keep_trees=0):
         "version": models.version_of(library),
         "fit": float(np.median(seconds)),
         "memory": max(0, peak - before),
-        "predict": _at_best(model, lambda: _median_time(model.predict, X_test)),
-        "score": _score(task, np.ravel(model.predict(X_test)), y_test),
+    }
+    if not only_fits:
+        found |= _examine(model, task, X_test, y_test)
+    if keep_trees:
+        _keep(_trees_of(model)[:keep_trees], Path(data) / f"{library}.npz")
+    return found
+
+
+def _examine(model, task, X, y):
+    """Predict rows that were held out; how good that is, and how large the model."""
+    found = {
+        "predict": _at_best(model, lambda: _median_time(model.predict, X)),
+        "score": _score(task, np.ravel(model.predict(X)), y),
         "nodes": _count_nodes(model),
         "pickle": _pickled_size(model),
         "node_bytes": _node_bytes(model),
     }
     if task == "classification" and hasattr(model, "predict_proba"):
-        found["one_row"] = _at_best(model, lambda: _median_time_of_a_row(model, X_test))
-    if keep_trees:
-        _keep(_trees_of(model)[:keep_trees], Path(data) / f"{library}.npz")
+        found["one_row"] = _at_best(model, lambda: _median_time_of_a_row(model, X))
     return found
 
 
