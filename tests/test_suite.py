@@ -47,9 +47,11 @@ def test_a_measurement_of_both_sides():
     assert not row["wrong"]
 
 
-def test_how_time_grows_is_asked_of_sides_that_are_measured_again():
+def test_how_time_grows_and_bins_are_asked_of_sides_that_are_measured_again():
     commands = dict.fromkeys(BY_NAME)
-    assert list(suite._asked(SCALING[0], commands)) == [OURS, REFERENCE, "scikit-learn-intelex"]
+    binned = next(case for case in CASES if not case.is_exact)
+    for case in (SCALING[0], binned):
+        assert list(suite._asked(case, commands)) == [OURS, REFERENCE, "scikit-learn-intelex"]
     assert suite._asked(CASES[0], commands) == commands
 
 
