@@ -19,6 +19,7 @@ PANELS = (
 STYLE = {
     "font.family": "sans-serif",
     "font.size": 9,
+    "axes.axisbelow": True,  # lines of the grid behind what is drawn
     "axes.edgecolor": "#999999",
     "axes.spines.left": False,
     "axes.spines.right": False,
@@ -57,7 +58,7 @@ def draw(importances, order, names, unit):
             ax.set_xlabel("share, sums to 1" if ours == "mdi" else unit)
             ax.locator_params(axis="x", nbins=4)  # long numbers stay apart
             ax.axvline(0.0, color="#999999", linewidth=0.8, zorder=0)
-            ax.grid(axis="y", color="#eeeeee", zorder=-1)
+            ax.grid(axis="y", color="#eeeeee")
         axes[0].set_yticks(np.arange(len(names)), short_names(names))
         axes[0].set_ylim(len(names) - 0.4, -0.6)
         handles, labels = axes[0].get_legend_handles_labels()

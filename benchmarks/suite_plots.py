@@ -83,7 +83,7 @@ def _ratios(rows):
     _plain_numbers(ax.xaxis)
     ax.set_yticks(y, [row["case"] for row in rows])
     ax.invert_yaxis()
-    ax.grid(axis="x", color="#eeeeee", zorder=0)
+    ax.grid(axis="x", color="#eeeeee")
     ax.set_xlabel("times as fast as scikit-learn in fit (line: the bar of ours)")
     ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     return figure
@@ -108,7 +108,7 @@ def _scores(rows):
         ax.locator_params(axis="y", nbins=4)
         ax.margins(y=0.25)
         ax.set_title(row["case"], fontsize=8, loc="left")
-        ax.grid(color="#eeeeee", zorder=0)
+        ax.grid(color="#eeeeee")
     for ax in axes[len(rows) :]:
         ax.set_axis_off()
     names = [peer.name for peer in PEERS if peer.name in shown]

@@ -164,6 +164,15 @@ def test_small_trees_share_arrays(kind):
     assert [tree.value[0, 0, 0] for tree in trees] == [7.0] * 30  # and nobody else's
 
 
+@pytest.mark.parametrize("kind", [DecisionTreeClassifier, DecisionTreeRegressor])
+def test_a_small_tree_of_its_own_has_arrays_when_asked(kind):
+    X, y, _ = make_table(1)
+    tree = kind(random_state=0).fit(X, y).tree_
+    assert not set(Nodes._fields) & set(vars(tree))
+    assert_every_bit_is_back(tree.nodes, tree)
+    assert set(Nodes._fields) <= set(vars(tree))
+
+
 def test_large_trees_stay_small(large):
     X, forest = large
     held = sum(tree.tree_.nbytes for tree in forest.estimators_)

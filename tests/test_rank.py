@@ -1,5 +1,7 @@
 """Ranks of columns, against numpy."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -118,6 +120,17 @@ def test_threads_write_to_memory_of_their_own():
     expected = encode(Columns(X))
     for n_jobs in (2, 4):
         assert_same_tables(encode(Columns(X), n_jobs=n_jobs), expected)
+
+
+def test_ranking_takes_little_memory_beside_the_codes():
+    X = np.random.default_rng(0).random((10_000, 40))
+    columns = Columns(X, np.float32)
+    encode(columns, keeps_values=False)  # what is made once
+    tracemalloc.start()
+    table = encode(columns, keeps_values=False)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert table.codes.nbytes < peak < 2.5 * table.codes.nbytes
 
 
 def test_small_tables_start_no_threads(monkeypatch):
