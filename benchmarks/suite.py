@@ -112,8 +112,7 @@ def peer_table(content):
         ["case", *names],
         rows,
         f"{notes}. A side that is measured once is stopped when its process has run "
-        f"{TOO_SLOW:g} times as long as scikit-learn's. A dash: not measured; of peers that bin "
-        "always or never the fits stand in the exact cases."
+        f"{TOO_SLOW:g} times as long as scikit-learn's. A dash: not measured in that run."
         + (f" Not measured: {said}." if said else ""),
     )
 
@@ -220,16 +219,12 @@ def _commands(names, is_quick):
 
 
 def _asked(case, commands):
-    """The commands of the sides that have a part in the case.
-
-    How time grows is asked of those only that are measured in every round. So is binned mode: the
-    others bin always or never, and would do again what they do in the exact case.
-    """
-    is_asked_of_all = case.is_exact and not case.is_scaling
+    """The commands of the sides that have a part in the case: how time grows is asked of those only
+    that are measured in every round."""
     return {
         name: command
         for name, command in commands.items()
-        if is_asked_of_all or BY_NAME[name].repeats
+        if BY_NAME[name].repeats or not case.is_scaling
     }
 
 
@@ -309,6 +304,8 @@ def _launch(case, name, command, n_jobs, folder, n_features, patience):
     if BY_NAME[name].language == "R":
         if case.params["model"] == "tree" or case.params["criterion"] == "entropy":
             raise _Failed("has no such model")
+        if not case.is_exact:
+            raise _Failed("has no bins")
         n_candidates = {"sqrt": int(n_features**0.5), None: n_features}.get(share)
         task |= {
             "n_features": n_features,

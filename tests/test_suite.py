@@ -47,11 +47,9 @@ def test_a_measurement_of_both_sides():
     assert not row["wrong"]
 
 
-def test_how_time_grows_and_bins_are_asked_of_sides_that_are_measured_again():
+def test_how_time_grows_is_asked_of_sides_that_are_measured_again():
     commands = dict.fromkeys(BY_NAME)
-    binned = next(case for case in CASES if not case.is_exact)
-    for case in (SCALING[0], binned):
-        assert list(suite._asked(case, commands)) == [OURS, REFERENCE, "scikit-learn-intelex"]
+    assert list(suite._asked(SCALING[0], commands)) == [OURS, REFERENCE, "scikit-learn-intelex"]
     assert suite._asked(CASES[0], commands) == commands
 
 
@@ -92,6 +90,13 @@ def test_what_a_library_does_not_have_is_told_before_it_is_imported(library):
     params = IRIS.params | {"criterion": "entropy"}
     with pytest.raises(models.Unsupported, match="entropy"):
         models.create(library, "classification", params, (100, 4), n_jobs=1)
+
+
+@pytest.mark.parametrize("peer", ["ranger", "randomForest"])
+def test_packages_of_r_have_no_bins(peer, tmp_path):
+    binned = IRIS._replace(params=IRIS.params | {"max_bins": 255})
+    with pytest.raises(suite._Failed, match="no bins"):
+        suite._launch(binned, peer, ["false"], 1, tmp_path, 4, 1.0)
 
 
 def test_a_peer_that_is_not_there_is_left_out_with_its_reason(monkeypatch, tmp_path):
