@@ -18,8 +18,8 @@ from cart.threads import in_parts
 # of fewer columns than these a line of memory, as rows have them, would be read again and again.
 _BLOCK = 1 << 17
 LEAST_COLUMNS = 4
-# A table of more values is ranked in so many runs, or in fewer of LEAST_COLUMNS: what a run writes
-# to is small beside the table.
+# A table of more values is ranked in so many runs at least, or in fewer of LEAST_COLUMNS, which
+# bounds what a run writes to.
 _RUNS = 8
 
 _FEW_LEVELS = 8  # cells for each: levels that are so few are worth their memory

@@ -122,7 +122,7 @@ def test_threads_write_to_memory_of_their_own():
         assert_same_tables(encode(Columns(X), n_jobs=n_jobs), expected)
 
 
-def test_ranking_takes_little_memory_beside_the_codes():
+def test_the_memory_of_ranking_is_bounded_by_that_of_the_codes():
     X = np.random.default_rng(0).random((10_000, 40))
     columns = Columns(X, np.float32)
     encode(columns, keeps_values=False)  # what is made once
