@@ -16,8 +16,9 @@ from cart.threads import in_parts
 
 # Values that are ranked at once: fewer are not worth a thread, more do not stay in the caches. But
 # of fewer columns than these a line of memory, as rows have them, would be read again and again.
-_BLOCK = 1 << 17
+BLOCK = 1 << 17
 LEAST_COLUMNS = 4
+LEAST_PER_THREAD = 2  # columns: a thread that shares lines with another is better than none
 # A table of more values is ranked in so many runs at least, or in fewer of LEAST_COLUMNS, which
 # bounds what a run writes to.
 _RUNS = 8
@@ -360,10 +361,10 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
         n_categories = np.zeros(n_columns, np.int64)
     codes = np.empty((n_columns, n_samples), _type_of_codes(columns, keeps_values))
     is_wide = codes.dtype == np.uint32
-    is_small = codes.size <= _BLOCK
-    width = n_columns if is_small else max(1, min(_BLOCK // n_samples, n_columns // _RUNS))
-    runs = _runs(n_columns, max(width, LEAST_COLUMNS))
-    found = [None] * len(runs)
+    is_small = codes.size <= BLOCK
+    width = n_columns if is_small else max(1, min(BLOCK // n_samples, n_columns // _RUNS))
+    run_width = max(width, LEAST_COLUMNS)
+    found = [()] * n_columns  # of each run, where its first column stands
 
     def rank_runs(first, end):
         scratch = Scratch.create(n_samples)
@@ -375,17 +376,17 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
             keeps = keeps_values or _FEW_LEVELS * len(mine) <= values.size
             return np.diff(start), Close.find(mine, start), mine.copy() if keeps else None
 
-        for r, run in enumerate(runs[first:end], first):
+        for run in _runs(first, end, run_width):
             ranks = codes[run] if is_wide else np.empty(codes[run].shape, np.uint32)
             # Values of 32 bits stand where their ranks will.
             room = ranks.view(np.float32) if columns.precision == np.float32 else None
             arrays = columns.take(run.start, run.stop, out=room), n_categories[run], ranks
-            parts = _runs(len(ranks), width)
-            found[r] = [rank_some(*(array[part] for array in arrays)) for part in parts]
+            parts = _runs(0, len(ranks), width)
+            found[run.start] = [rank_some(*(array[part] for array in arrays)) for part in parts]
             if not is_wide:
                 codes[run] = ranks
 
-    in_parts(rank_runs, len(runs), n_jobs)
+    in_parts(rank_runs, n_columns, n_jobs, n_columns if is_small else LEAST_PER_THREAD)
     n_levels, close, levels = zip(*chain.from_iterable(found), strict=True)
     level_start = np.cumsum(np.concatenate([[0], *n_levels]))
     is_kept = all(some is not None for some in levels)
@@ -403,9 +404,9 @@ def _type_of_codes(columns, keeps_values):
         return np.uint32 if np.isnan(columns.X.sum()) else np.uint16
 
 
-def _runs(n, width):
+def _runs(first, end, width):
     """So many at once, as slices; scikit-learn's `gen_batches` checks parameters every time."""
-    return [slice(first, min(first + width, n)) for first in range(0, n, width)]
+    return [slice(start, min(start + width, end)) for start in range(first, end, width)]
 
 
 def complete(table, columns, n_jobs=None):
@@ -448,21 +449,25 @@ def look_up(table, columns, first, end, n_jobs=None):
 
     def fill(begin, behind):
         n_rows = rows_at_once(end - first)
+        shape = end - first, min(n_rows, behind - begin)
+        values, codes = np.empty(shape, columns.precision), np.empty(shape, np.uint32)
         for row in range(begin, behind, n_rows):
             rows = slice(row, min(row + n_rows, behind))
-            codes = table.codes[first:end, rows].astype(np.uint32)  # compiled for one kind
-            _place(columns.take(first, end, rows), codes, start, levels)
+            n = rows.stop - row
+            columns.take(first, end, rows, out=values[:, :n])
+            codes[:, :n] = table.codes[first:end, rows]  # compiled for one kind
+            _place(values, codes, n, start, levels)
 
-    in_parts(fill, table.codes.shape[1], n_jobs, _BLOCK)
+    in_parts(fill, table.codes.shape[1], n_jobs, BLOCK)
     return levels
 
 
 @entry_kernel
-def _place(values, codes, start, levels):
-    """Put values of some columns, and of some rows, where their codes say, column after column."""
+def _place(values, codes, n, start, levels):
+    """Put values of some columns, and of n rows, where their codes say, column after column."""
     for column in range(values.shape[0]):
         mine = levels[start[column] : start[column + 1]]
-        for i in range(values.shape[1]):
+        for i in range(n):
             if codes[column, i] < mine.shape[0]:  # else it is missing
                 mine[codes[column, i]] = values[column, i]
 

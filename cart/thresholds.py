@@ -2,7 +2,7 @@
 
 A fast path grows on ranks alone: it leaves the codes on either side of a cut, a word, where the
 threshold will stand. Values are looked up when trees are grown. Where they were left in X (see
-`cart.table.complete`), some columns at a time are looked up for all trees, so that a fit never
+`cart.table.complete`), a thread looks up some columns at a time for all trees, so that a fit never
 holds the values of all.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 from cart.jit import entry_kernel, inline_kernel
 from cart.levels import Levels, level_at
 from cart.order import CODE_SHIFT, RECORD
-from cart.table import LEAST_COLUMNS, look_up
+from cart.table import BLOCK, LEAST_COLUMNS, LEAST_PER_THREAD, look_up
 from cart.threads import in_parts
 
 _PARTS = 8  # of the columns, at most, whose values are looked up at once: nodes are met so often
@@ -74,20 +74,21 @@ def settle(trees, table, columns, n_jobs=None):
     splits = [tree.splits for tree in trees]
     n_columns = len(table.codes)
     step = max(LEAST_COLUMNS, -(-n_columns // _PARTS))
-    for first in range(0, n_columns, step):
-        _settle_columns(splits, table, columns, first, min(first + step, n_columns), n_jobs)
+
+    def settle_columns(first, end):
+        for start in range(first, end, step):
+            _settle_columns(splits, table, columns, start, min(start + step, end))
+
+    least = max(LEAST_PER_THREAD, BLOCK // table.codes.shape[1])
+    in_parts(settle_columns, n_columns, n_jobs, least)
     for tree in trees:
         del tree.has_cuts
 
 
-def _settle_columns(splits, table, columns, first, end, n_jobs):
+def _settle_columns(splits, table, columns, first, end):
     """Write the thresholds of splits on columns first, ..., end - 1."""
-    values = Levels.of(look_up(table, columns, first, end, n_jobs))
+    values = Levels.of(look_up(table, columns, first, end))
     start = table.level_start - table.level_start[first]
     part = table._replace(levels=values, tops=values, level_start=start)
-
-    def write(begin, behind):
-        for features, thresholds in splits[begin:behind]:
-            write_thresholds(features, thresholds, part, first, end)
-
-    in_parts(write, len(splits), n_jobs)
+    for features, thresholds in splits:
+        write_thresholds(features, thresholds, part, first, end)

@@ -72,7 +72,7 @@ def test_a_table_is_its_columns_whatever_the_threads(n_jobs, dtype, order, monke
     levels = np.concatenate([one.levels.array for one in alone])
     assert any(one.reach[0] > 0 for one in alone) == (dtype == np.float32)
     for block in (1, 2 * n, 5 * n):
-        monkeypatch.setattr("cart.table._BLOCK", block)
+        monkeypatch.setattr("cart.table.BLOCK", block)
         table = encode(Columns(X), n_categories, n_jobs)
         np.testing.assert_array_equal(table.codes, np.concatenate([one.codes for one in alone]))
         np.testing.assert_array_equal(table.levels.array, levels)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from joblib import parallel_config
 
-from cart import DecisionTreeClassifier, DecisionTreeRegressor, table, training
+from cart import DecisionTreeClassifier, DecisionTreeRegressor, table, thresholds, training
 from cart import estimators as tree_estimators
 from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor, grow
 from tests.agreement.same import assert_same_nodes
@@ -44,6 +44,7 @@ def values_in_X():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "_MANY_VALUES", 0)
         patch.setattr(table, "_FEW_LEVELS", np.inf)
+        patch.setattr(thresholds, "BLOCK", 1)  # threads that small tables would not start
         patch.setattr(grow, "settle", settle_and_count)
         patch.setattr(tree_estimators, "settle", settle_and_count)
         yield settled
