@@ -161,7 +161,8 @@ def scaling_table(content):
         ["", "Cartwood", "two threads\nagainst one", "scikit-learn", "two threads\nagainst one"],
         rows,
         "Fits of two classes and 20 features: 20 trees on so many rows, or so many trees on "
-        "10,000 rows. Asked of those sides only that are measured in every round.",
+        "10,000 rows unless others are named. Asked of those sides only that are measured in every "
+        "round.",
     )
 
 

@@ -130,6 +130,12 @@ SCALING = tuple(
         )
         for trees in (1, 3, 10, 30, 100, 300)
     ]
+    + [
+        Case(  # a second thread, of a forest of the usual size
+            "scaling: 100 trees on 100,000 samples", BINARY, "classification", _params("gini"),
+            is_scaling=True,
+        )
+    ]
 )  # fmt: skip
 
 # In three minutes there is no time to choose the better number of threads.

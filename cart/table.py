@@ -458,7 +458,7 @@ def look_up(table, columns, first, end, n_jobs=None):
             codes[:, :n] = table.codes[first:end, rows]  # compiled for one kind
             _place(values, codes, n, start, levels)
 
-    in_parts(fill, table.codes.shape[1], n_jobs, BLOCK)
+    in_parts(fill, table.codes.shape[1], n_jobs, max(1, BLOCK // (end - first)))
     return levels
 
 
