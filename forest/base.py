@@ -1,0 +1,540 @@
+"""What all forests share: the fit, what the trees say of rows, out of bag or not."""
+
+import dataclasses
+from abc import ABCMeta, abstractmethod
+from functools import cache, partial
+from itertools import islice
+from operator import attrgetter
+from warnings import warn
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from scipy.sparse import hstack, issparse
+from sklearn.base import BaseEstimator, MultiOutputMixin, _fit_context
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from cart.columns import Columns
+from cart.draw import DRAW_SEED_MAX
+from cart.grower import needs_values
+from cart.packed import pack
+from cart.plan import make_plan
+from cart.precision import precision_of
+from cart.training import (
+    check_criterion,
+    check_sample_weight,
+    check_table,
+    encode_table,
+    refuse_impossible_bins,
+    require_weight,
+    restored_on_failure,
+)
+from cart.traverse import leaf_ids
+from forest.bootstrap import plan_bootstrap
+from forest.enough import Budget, Judge, grow_enough
+from forest.grow import GrowthInterrupted, grow_trees
+from forest.oob import OutOfBag, default_score, outputs_out_of_bag, score_out_of_bag
+from forest.parameters import FOREST_CONSTRAINTS, TREE_PARAMETERS, refuse_contradictions
+from forest.progress import Watch
+from forest.training_rows import bootstrap_of, fingerprint, is_worth_remembering, remember
+from forest.vote import soft_vote, vote
+from forest.voting import VotingMixin
+from forest.weights import balance_subsample, combine_weights
+
+# Packed trees of each forest, beside the estimators: predicting changes none of their attributes.
+_PACKED = WeakKeyDictionary()
+
+
+@cache
+def _shared_parameters(tree_class):
+    """Parameters of a forest that are its trees' too."""
+    return TREE_PARAMETERS.intersection(tree_class._get_param_names())
+
+
+class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
+    """What forests of classification and regression trees share.
+
+    Parameters
+    ----------
+    n_estimators : int or "auto", default=100
+        Number of trees. "auto" grows until out-of-bag loss and order of the five most important
+        features would hardly change with more, see `forest.enough`, or one of the next two ends it.
+    criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, \
+    max_features, max_leaf_nodes, min_impurity_decrease, ccp_alpha, monotonic_cst, precision, \
+    max_bins, categorical_features, min_category_ratio, feature_draw
+        As in `cart.DecisionTreeClassifier` and `cart.DecisionTreeRegressor`, for every tree;
+        `max_features` is "sqrt" by default in classification and 1.0 in regression.
+    bootstrap : bool
+        Grow each tree on rows drawn with replacement (random forests); else each on all rows
+        (extra trees).
+    oob_score : bool or callable, default=False
+        Score the out-of-bag predictions: by accuracy or R2, or by `oob_score(y_true, y_pred)`;
+        classes are passed as their positions in `classes_`, as in scikit-learn.
+    n_jobs : int, default=None
+        Threads (or workers of the joblib backend at hand). The model does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seeds of the trees, which decide on draws of rows and of features.
+    verbose : int, default=0
+        Above 0 a bar shows the trees that are grown, trees per second and the time left (by tqdm
+        where it is installed).
+    callback : callable, default=None
+        Called with a `forest.progress.Progress` after every tree.
+    warm_start : bool, default=False
+        Keep the trees of the fit before and add those that `n_estimators` asks for.
+    class_weight : {"balanced", "balanced_subsample"}, dict, list of dict or None, default=None
+        Weight of each class, one dict per output (classification only).
+    max_samples : int or float, default=None
+        Rows drawn per tree: a number, or a share of the rows (of the total weight where rows
+        have weights); None draws as many as there are, without replacement 0.632 of them. Where
+        `fit` is given groups it counts groups.
+    replace : bool, default=True
+        Draw with replacement? Without, no row is in bag twice.
+    stratify : bool, default=False
+        Draw from each class in proportion to its rows (classification only).
+    voting : {"soft", "majority", "oob_weighted", "oob_weighted_soft", "stacked"}, default="soft"
+        How trees vote: the mean of their class shares (or numbers); one tree, one vote; votes
+        weighted by each tree's out-of-bag accuracy (by its R2, not below 0, in regression), or
+        class shares so weighted; or a meta-learner that is trained on the trees' out-of-bag
+        outputs, see `forest.stack` (it holds what every tree says of every row at once).
+    final_estimator : estimator, default=None
+        The meta-learner of voting="stacked"; None is a logistic or ridge regression.
+    max_time : float, default=None
+        Seconds that growing may take, about (n_estimators="auto").
+    max_memory : int, default=None
+        Bytes that the nodes of all trees may take, about (n_estimators="auto").
+
+    Attributes
+    ----------
+    estimators_ : list of estimators of `cart`
+        The trees.
+    estimators_samples_ : list of ndarray of shape (n_draws,), int32
+        Rows drawn for each tree, made anew from its seed at each call.
+    oob_decision_function_ : ndarray of shape (n_samples, n_classes[, n_outputs]), float64
+        Mean class shares out of bag; nan in rows that never were (classification, `oob_score`).
+    oob_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
+        Mean prediction out of bag; nan in rows that never were (regression, `oob_score`).
+    oob_score_ : float
+        Score of the rows that were ever out of bag; nan when there is none (with `oob_score`).
+    estimator_weights_ : ndarray of shape (n_estimators, n_outputs), float64
+        What each tree weighs in the vote (voting="oob_weighted", "oob_weighted_soft").
+    final_estimator_ : list of estimators, one per output
+        The fitted meta-learners (voting="stacked").
+    stability_ : forest.enough.Stability
+        What the number of trees leaves to chance (n_estimators="auto").
+    classes_ : ndarray of shape (n_classes,), or list of them
+        Labels, of each output (classification only).
+    n_classes_ : int or ndarray of shape (n_outputs,)
+        Number of labels (classification only).
+    n_features_in_, n_outputs_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,), str
+        Column names of X, where all are strings.
+    n_merged_values_ : ndarray of shape (n_features_in_,), int64
+        How many distinct values of each column single precision merges into others. A UserWarning
+        names columns where they are more than 1 %, or any at all of integers or dates.
+
+    Notes
+    -----
+    For the same data, parameters and `random_state` the trees are those that scikit-learn
+    grows, node for node. With a bootstrap, `sample_weight` and `class_weight` are the
+    probabilities of the draws; without one they are weights inside the trees.
+    """
+
+    _parameter_constraints = FOREST_CONSTRAINTS
+
+    @abstractmethod
+    def __init__(
+        self, *, n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf,
+        min_weight_fraction_leaf, max_features, max_leaf_nodes, min_impurity_decrease,
+        bootstrap, oob_score, n_jobs, random_state, verbose, warm_start, ccp_alpha,
+        max_samples, monotonic_cst, precision, categorical_features,
+        min_category_ratio, feature_draw, replace, voting, final_estimator, callback,
+        max_time, max_memory, class_weight=None, stratify=False, max_bins=None,
+    ):  # fmt: skip
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.class_weight = class_weight
+        self.ccp_alpha = ccp_alpha
+        self.max_samples = max_samples
+        self.monotonic_cst = monotonic_cst
+        self.precision = precision
+        self.categorical_features = categorical_features
+        self.min_category_ratio = min_category_ratio
+        self.feature_draw = feature_draw
+        self.replace = replace
+        self.voting = voting
+        self.final_estimator = final_estimator
+        self.callback = callback
+        self.max_time = max_time
+        self.max_memory = max_memory
+        self.stratify = stratify
+        self.max_bins = max_bins
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None, groups=None, in_bag=None):
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Numbers; nan is a missing value.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Labels or numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative. With a bootstrap, how likely a row is drawn.
+        groups : array-like of shape (n_samples,), default=None
+            Rows of a group are in bag together, or out of bag.
+        in_bag : array-like of shape (n_estimators, n_samples), default=None
+            How often each row is in bag for each tree: whole numbers, instead of any draw.
+
+        Returns
+        -------
+        self
+        """
+        old_trees = self.estimators_ if self.warm_start and self._is_fitted() else []
+        refuse_contradictions(self, len(old_trees))
+        self._refuse_impossible_votes()
+        with restored_on_failure(self):
+            given = X
+            X, y = check_table(self, X, y, reset=not old_trees)
+            if y.ndim == 2 and y.shape[1] == 1:
+                warn(
+                    "A column-vector y was passed when a 1d array was expected. Please change "
+                    "the shape of y to (n_samples,), for example using ravel().",
+                    DataConversionWarning,
+                    stacklevel=3,
+                )
+            splitter = self._tree_class().splitter
+            refuse_impossible_bins(self, X, splitter)
+            check_criterion(self.criterion, y)
+            target = self._encode_target(y)
+            _require_same_outputs(old_trees, target)
+            weight = self._combine_weights(check_sample_weight(sample_weight, X), y, target)
+            plan = make_plan(
+                self, self._criteria[self.criterion], splitter, *X.shape, target.n_outputs,
+                target.n_values,
+            )  # fmt: skip
+            self._n_samples = X.shape[0]
+            self._row_weight = weight
+            if self._needs_rows(target) and not issparse(X):
+                X = X.astype(precision_of(self), copy=False)
+            self._fingerprint = fingerprint(X, target.codes, precision_of(self))
+            self._plan = plan_bootstrap(self, target.codes, weight, groups, in_bag)
+            if len(old_trees) == self.n_estimators:
+                warn(
+                    "Warm-start fitting without increasing n_estimators does not fit new trees.",
+                    stacklevel=3,
+                )
+            else:
+                columns = Columns(X, precision_of(self))
+                keeps = self.n_estimators == "auto" or needs_values(plan, weight)
+                table = encode_table(self, given, columns, splitter, keeps)
+                self._grow(table, plan, columns, target, old_trees)
+            has_grown = len(self.estimators_) > len(old_trees)
+            is_judged = self.oob_score and (has_grown or not hasattr(self, "oob_score_"))
+            if is_judged or self._learns_to_vote:
+                votes, stack = self._ask_out_of_bag(X, target)
+                self._learn_to_vote(votes, stack)
+                if is_judged:
+                    self._judge_out_of_bag(votes, target)
+            remember(self, X, target)
+        return self
+
+    def _needs_rows(self, target):
+        """Are the rows of the training table looked at once they are encoded?"""
+        is_asked = self.oob_score or self._learns_to_vote or self.n_estimators == "auto"
+        return is_asked or is_worth_remembering(target)
+
+    def _combine_weights(self, weight, y, target):
+        if target.labels is not None:
+            if self.warm_start and isinstance(self.class_weight, str):
+                warn(
+                    f"class_weight={self.class_weight!r} is not recommended for warm_start if the "
+                    "fitted data differs from the full dataset: pass the weights of the full "
+                    "dataset as a dict instead.",
+                    stacklevel=4,
+                )
+            weight = combine_weights(self.class_weight, weight, y, target.labels, self.bootstrap)
+        if weight is not None:
+            require_weight(weight)
+        return weight
+
+    def _grow(self, table, plan, columns, target, old_trees):
+        example = self._empty_tree(target)
+        example.max_features_ = plan.limits.max_features
+
+        def grow(seeds, watch):
+            weigh = self._weigh(seeds, target.codes)
+            return grow_trees(table, target.codes, plan, seeds, weigh, self.n_jobs, watch, columns)
+
+        if self.n_estimators == "auto":
+            trees, seeds = self._grow_enough(grow, columns.X, target, old_trees)
+        else:
+            trees, seeds = self._grow_as_many(grow, old_trees)
+        self.estimators_ = [
+            *old_trees,
+            *(example.holding(tree, s) for tree, s in zip(trees, seeds, strict=True) if tree),
+        ]
+
+    def _new_seeds(self, old_trees, n_at_once):
+        """Seeds of further trees: those that one fit of all trees would have, in its order. First
+        come those that an interrupt has left out. They are drawn `n_at_once`."""
+        random_state = check_random_state(self.random_state)
+        known = {tree.random_state for tree in old_trees}
+        first = random_state.randint(DRAW_SEED_MAX, size=len(old_trees)).tolist()
+        if not known.isdisjoint(first):
+            yield from (seed for seed in first if seed not in known)
+        while True:
+            drawn = random_state.randint(DRAW_SEED_MAX, size=n_at_once).tolist()
+            yield from (seed for seed in drawn if seed not in known)
+
+    def _grow_as_many(self, grow, old_trees):
+        """As many new trees as `n_estimators` says, None for those an interrupt left out."""
+        n_new = self.n_estimators - len(old_trees)
+        seeds = list(islice(self._new_seeds(old_trees, n_new), n_new))
+        try:
+            with Watch(len(seeds), "tree", self.verbose, self.callback) as watch:
+                return grow(seeds, watch), seeds
+        except GrowthInterrupted as interrupt:
+            return self._keep_finished(interrupt, len(old_trees)), seeds
+
+    def _grow_enough(self, grow, X, target, old_trees):
+        """New trees until they are enough."""
+        X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
+        judge = Judge(target.codes, target.n_values)
+
+        def ask(trees, seeds):
+            bootstrap = self._plan.of_trees(seeds)
+            return outputs_out_of_bag(
+                pack(trees, X.dtype), X, target.n_outputs,
+                lambda t: judge.rows[bootstrap.counts(t)[judge.rows] == 0],
+            )  # fmt: skip
+
+        kept = [estimator.tree_ for estimator in old_trees]
+        if kept:
+            judge.add(kept, ask(kept, [estimator.random_state for estimator in old_trees]))
+        budget = Budget(self.max_time, self.max_memory, kept)
+        with Watch(None, "tree", self.verbose, self.callback) as watch:
+            trees, seeds, self.stability_ = grow_enough(
+                partial(grow, watch=watch), ask, self._new_seeds(old_trees, 1), judge, budget
+            )
+        if not self.stability_.is_stable:
+            what = "loss" if not self.stability_.is_loss_settled else "order of the importances"
+            warn(
+                f"Growing was stopped by {self.stability_.stopped_by} at {judge.n_trees} trees, "
+                f"before the out-of-bag {what} was stable; see stability_. With warm_start=True "
+                "another fit goes on.",
+                stacklevel=5,
+            )
+        return trees, seeds
+
+    def _keep_finished(self, interrupt, n_old):
+        """The trees an interrupt leaves, None in place of the others; the user is told."""
+        trees = interrupt.trees
+        if self._plan.given is not None:  # given counts belong to trees by number: leave no gap
+            n = trees.index(None) if None in trees else len(trees)
+            trees = trees[:n] + [None] * (len(trees) - n)
+            given = self._plan.given[: n_old + n]
+            self._plan = dataclasses.replace(self._plan, given=given)
+        if not any(trees):
+            raise interrupt
+        n_finished = n_old + sum(tree is not None for tree in trees)
+        warn(
+            f"Interrupted: the forest has the {n_finished} of {self.n_estimators} trees that were "
+            "finished. With warm_start=True another fit grows the others.",
+            stacklevel=6,
+        )
+        return trees
+
+    def _weigh(self, seeds, codes):
+        """The function that gives the weight of every row in new trees, by their numbers."""
+        if not self.bootstrap:
+            weight = 1.0 if self._row_weight is None else self._row_weight
+            return lambda numbers: [weight] * len(numbers)
+        bootstrap = self._plan.of_trees(seeds)
+        if self.class_weight == "balanced_subsample":
+            return lambda numbers: [
+                balance_subsample(bootstrap.counts(i), bootstrap.draws(i), codes) for i in numbers
+            ]
+        return bootstrap.counts_of
+
+    def _empty_tree(self, target):
+        """A tree estimator with all that the trees of this forest have in common."""
+        shared = _shared_parameters(self._tree_class)
+        tree = self._tree_class(**{name: getattr(self, name) for name in shared})
+        tree.n_features_in_ = self.n_features_in_
+        tree.n_outputs_ = self.n_outputs_
+        tree.n_merged_values_ = self.n_merged_values_
+        if self.categorical_features is not None:
+            tree._category_encoder = self._category_encoder
+            tree.is_categorical_ = self.is_categorical_
+            tree.categories_ = self.categories_
+        if target.labels is not None:
+            classes = [np.arange(len(labels), dtype=np.float64) for labels in target.labels]
+            tree.classes_ = classes if self.n_outputs_ > 1 else classes[0]
+            tree.n_classes_ = self.n_classes_
+        return tree
+
+    def _ask_out_of_bag(self, X, target):
+        """What the trees say of their training table; see `VotingMixin._votes_out_of_bag`."""
+        X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
+        bootstrap = bootstrap_of(self)
+        answers = outputs_out_of_bag(self._packed(), X, target.n_outputs, bootstrap.out_of_bag)
+        return self._votes_out_of_bag(answers, len(self.estimators_), target, bootstrap.seeds[0])
+
+    def _judge_out_of_bag(self, votes, target):
+        guess = self._keep_out_of_bag(votes.values)
+        truth = target.codes if target.labels is None else target.codes.astype(np.int64)
+        truth = truth[:, 0] if self.n_outputs_ == 1 else truth
+        score = self.oob_score if callable(self.oob_score) else default_score(self)
+        self.oob_score_ = score_out_of_bag(score, truth, guess, votes.n_models > 0, stacklevel=4)
+
+    def out_of_bag(self, X, y):
+        """What the trees say of the rows of the training table that they have not seen.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table that the forest was fitted on.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+
+        Returns
+        -------
+        forest.oob.OutOfBag
+
+        Raises
+        ------
+        ValueError
+            If no row is out of bag, or the table has another number of rows.
+        """
+        X = self._check_X(X)
+        if not self.bootstrap:
+            raise ValueError(
+                "No row is out of bag: bootstrap=False leaves none out. Fit with bootstrap=True."
+            )
+        y = np.asarray(y)
+        if X.shape[0] != self._n_samples or len(y) != self._n_samples:
+            raise ValueError(
+                f"X and y must be the training table of {self._n_samples} rows, but have "
+                f"{X.shape[0]} and {len(y)}."
+            )
+        target = self._encode_known_target(y)
+        return OutOfBag.of(self._ask_out_of_bag(X, target)[0], y, target)
+
+    def __sklearn_is_fitted__(self):
+        return self._is_fitted()
+
+    def _is_fitted(self):
+        return len(getattr(self, "estimators_", ())) > 0
+
+    def _packed(self):
+        """The trees of `estimators_`, packed for walking when first asked for."""
+        trees = list(map(attrgetter("tree_"), self.estimators_))
+        known, packed = _PACKED.get(self, (None, None))
+        if known != trees:
+            packed = pack(trees, precision_of(self))
+            _PACKED[self] = trees, packed
+        return packed
+
+    def _values(self, X, check_input):
+        X = self._check_X(X, check_input)
+        if self.voting == "soft":
+            values = soft_vote(self._packed(), X, self.n_jobs)
+            return values.reshape(X.shape[0], self.n_outputs_, -1)
+        return vote(self._packed(), X, self.n_outputs_, self._decide, self.n_jobs)
+
+    def apply(self, X):
+        """Number of the leaf that each row reaches in each tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_estimators), int64
+        """
+        X = self._check_X(X)
+        packed = self._packed()
+        leaves = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(leaf_ids)(packed, tree, X) for tree in range(len(self.estimators_))
+        )
+        return np.array(leaves).T
+
+    def decision_path(self, X):
+        """Which nodes of which tree each row passes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        indicator : scipy.sparse.csr_matrix of shape (n_samples, n_nodes)
+            The nodes of all trees, tree after tree.
+        n_nodes_ptr : ndarray of shape (n_estimators + 1,), int64
+            Tree t owns columns n_nodes_ptr[t]:n_nodes_ptr[t + 1].
+        """
+        X = self._check_X(X)
+        paths = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(estimator.tree_.decision_path)(X) for estimator in self.estimators_
+        )
+        n_nodes_ptr = np.cumsum([0, *(path.shape[1] for path in paths)])
+        return hstack(paths).tocsr(), n_nodes_ptr
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+    @property
+    def estimators_samples_(self):
+        """Rows drawn for each tree, made anew from its seed: a list of int32 arrays."""
+        check_is_fitted(self)
+        bootstrap = bootstrap_of(self)
+        return [bootstrap.draws(tree) for tree in range(len(self.estimators_))]
+
+    @property
+    def feature_importances_(self):
+        """Mean decrease in impurity, (n_features,); sums to 1, or all 0 if no tree splits.
+
+        See `importance.mdi`, which adds its standard error and names its bias.
+        """
+        check_is_fitted(self)
+        per_tree = [tree.feature_importances_ for tree in self.estimators_]
+        grown = [values for values in per_tree if values.any()]
+        if not grown:
+            return np.zeros(self.n_features_in_)
+        mean = np.mean(grown, axis=0)
+        return mean / mean.sum()
+
+
+def _require_same_outputs(old_trees, target):
+    """Refuse to add trees with other outputs than those a warm start keeps."""
+    if not old_trees:
+        return
+    kept = old_trees[0].tree_
+    for what, new, old in (
+        ("output(s)", target.n_outputs, kept.n_outputs),
+        ("classes", target.n_values, kept.max_n_classes),
+    ):
+        if new != old:
+            raise ValueError(
+                f"y has {new} {what}, but the trees that warm_start=True keeps have {old}; fit "
+                "with warm_start=False."
+            )

@@ -1,0 +1,92 @@
+"""What the parameters of a forest may be, each alone and together."""
+
+from numbers import Integral, Real
+
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+
+from cart.parameters import TREE_CONSTRAINTS
+from forest.voting import VOTING_CONSTRAINTS
+
+# Parameters that a forest hands to each of its trees.
+TREE_PARAMETERS = {
+    "criterion",
+    "max_depth",
+    "min_samples_split",
+    "min_samples_leaf",
+    "min_weight_fraction_leaf",
+    "max_features",
+    "max_leaf_nodes",
+    "min_impurity_decrease",
+    "ccp_alpha",
+    "monotonic_cst",
+    "precision",
+    "max_bins",
+    "categorical_features",
+    "min_category_ratio",
+    "feature_draw",
+}
+
+FOREST_CONSTRAINTS = {
+    **TREE_CONSTRAINTS,
+    "n_estimators": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+    "max_time": [None, Interval(Real, 0, None, closed="neither")],
+    "max_memory": [None, Interval(Integral, 1, None, closed="left")],
+    "bootstrap": ["boolean"],
+    "oob_score": ["boolean", callable],
+    "n_jobs": [Integral, None],
+    "verbose": ["verbose"],
+    "warm_start": ["boolean"],
+    "max_samples": [
+        None,
+        Interval(RealNotInt, 0.0, None, closed="neither"),
+        Interval(Integral, 1, None, closed="left"),
+    ],
+    "replace": ["boolean"],
+    **VOTING_CONSTRAINTS,
+    "callback": [callable, None],
+}
+
+
+def refuse_contradictions(forest, n_old):
+    """Refuse parameters that contradict each other.
+
+    Parameters
+    ----------
+    forest : forest estimator
+    n_old : int
+        Trees that a warm start keeps.
+
+    Raises
+    ------
+    ValueError
+    """
+    if not forest.bootstrap and forest.max_samples is not None:
+        raise ValueError(
+            "max_samples says how many rows to draw, but bootstrap=False draws none; "
+            "set bootstrap=True or max_samples=None."
+        )
+    if not forest.bootstrap and forest.oob_score:
+        raise ValueError(
+            "oob_score needs rows that are out of bag, but bootstrap=False leaves none out; "
+            "set bootstrap=True or oob_score=False."
+        )
+    _refuse_impossible_budget(forest)
+    if forest.n_estimators != "auto" and forest.n_estimators < n_old:
+        raise ValueError(
+            f"n_estimators={forest.n_estimators} must be at least the number of trees that "
+            f"warm_start=True keeps, {n_old}."
+        )
+
+
+def _refuse_impossible_budget(forest):
+    if forest.n_estimators == "auto":
+        if not forest.bootstrap:
+            raise ValueError(
+                'n_estimators="auto" judges the trees on rows that are out of bag, but '
+                "bootstrap=False leaves none out; set bootstrap=True or a number of trees."
+            )
+    elif forest.max_time is not None or forest.max_memory is not None:
+        raise ValueError(
+            'max_time and max_memory end the growth of n_estimators="auto", but '
+            f"n_estimators={forest.n_estimators}; leave them out."
+        )
