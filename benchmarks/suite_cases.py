@@ -131,7 +131,9 @@ SCALING = tuple(
         for trees in (1, 3, 10, 30, 100, 300)
     ]
     + [
-        Case(  # a second thread, of a forest of the usual size
+        # A second thread, of a forest of the usual size. By its name it is a point of neither line
+        # of the plot, over rows or over trees (see `benchmarks.suite_plots`).
+        Case(
             "scaling: 100 trees on 100,000 samples", BINARY, "classification", _params("gini"),
             is_scaling=True,
         )
