@@ -136,8 +136,11 @@ class GiniCuts(NamedTuple):
 
     def find_merits(self, running, entries, first, last, counts, weight, low_mask):
         """Of two classes: (n1 - w p1)**2 / (w (W - w)), the squared difference of the shares by a
-        constant. Of more: the sums of squared counts over the weight of their side."""
-        total = np.float32(weight)
+        constant. Of more: the sums of squared counts over the weight of their side.
+
+        The weight right of a cut is the difference of whole numbers, rounded once. Were it taken in
+        single precision, it could vanish beside a total above 2**24."""
+        total = np.int32(weight)
         merit = running.merit[first:last]
         weights = running.weight[first:last]
         low = entries[first:last]
@@ -147,16 +150,18 @@ class GiniCuts(NamedTuple):
             second = running.second[first:last]
             for i in range(last - first):
                 left = np.float32(weights[i])
+                right = np.float32(np.int32(total - weights[i]))
                 excess = np.float32(second[i]) - left * share
-                found = excess * excess / (left * (total - left))
+                found = excess * excess / (left * right)
                 merit[i] = found if low[i] ^ high[i] > low_mask else NO_CUT
         else:
             squares_left = running.power_left[first:last]
             squares_right = running.power_right[first:last]
             for i in range(last - first):
                 left = np.float32(weights[i])
+                right = np.float32(np.int32(total - weights[i]))
                 found = np.float32(squares_left[i]) / left
-                found += np.float32(squares_right[i]) / (total - left)
+                found += np.float32(squares_right[i]) / right
                 merit[i] = found if low[i] ^ high[i] > low_mask else NO_CUT
 
     def merit_to_beat(self, top, score, counts, weight):

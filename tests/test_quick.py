@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier as Peer
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor, criteria, quick_classes
 from cart.class_cuts import (
@@ -29,7 +30,7 @@ from cart.radix import N_DIGITS, ROOM, sort_short_keys
 from cart.table import encode
 from cart.vectors import PlainLanes, on_lanes
 from cart.words import Layout, divide_words, gather_keys, write_words
-from tests.agreement.same import assert_same_nodes, paths
+from tests.agreement.same import assert_same_nodes, assert_same_tree, paths
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -504,6 +505,51 @@ def test_large_trees(task, max_features, is_narrow, monkeypatch):
     ((ours,), (theirs,)) = grow_both_ways(X, y, weights, params, path, is_narrow=is_narrow)
     assert ours.node_count > 1000
     assert_same_nodes(ours, theirs)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    seed=seeds,
+    total=st.sampled_from([2**24, 2**25, 2**26]),
+    step=st.integers(-2, 2),
+    n_classes=st.sampled_from([2, 3, 5]),
+    is_skewed=st.booleans(),
+)
+def test_gini_trees_of_weights_on_both_sides_of_what_single_precision_counts(
+    seed, total, step, n_classes, is_skewed
+):
+    """Up to a total of 2**26, whose square double precision holds, and beyond it, where the general
+    path takes over. Few rows may have nearly all of the weight, and cuts be next to the border."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(100, 300))
+    X = np.argsort(rng.random((n, 3)), axis=0)
+    y = rng.integers(0, n_classes, n)
+    if rng.random() < 0.5:
+        y = np.where(X[:, 0] > n // 2, y, 0)
+    share = rng.random(n) ** (20 if is_skewed else 1)
+    weight = np.maximum(np.floor(share / share.sum() * total), 1.0)
+    weight = np.minimum(weight, 2.0**20 - 1)  # what a word has room for
+    while weight.sum() != total + step:
+        i = rng.integers(n)
+        weight[i] = min(max(weight[i] + total + step - weight.sum(), 1.0), 2.0**20 - 1)
+    beyond = weight.sum() > 2**26
+    both = grow_both_ways(X, y, weight[None], {}, QuickClasses, hands_on=beyond)
+    for ours, theirs in zip(*both, strict=True):
+        assert_same_nodes(ours, theirs)
+
+
+@pytest.mark.parametrize("weight", [2.0**18, 2.0**19, 2.0**20, 2.0**24])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_row_of_weight_1_beside_many_heavy_ones_is_split_off(weight, n_classes):
+    """In single precision its weight vanishes beside the others'."""
+    X = np.arange(64.0)[:, None]
+    y = np.minimum(X[:, 0] // 32 + (n_classes == 3) * (X[:, 0] // 48), n_classes - 1).astype(int)
+    weights = np.full(64, weight)
+    weights[-1] = 1.0
+    ours = DecisionTreeClassifier(random_state=0).fit(X, y, weights)
+    theirs = Peer(random_state=0).fit(X, y, weights)
+    assert ours.tree_.node_count == 2 * n_classes - 1
+    assert_same_tree(ours.tree_, theirs.tree_)
 
 
 @pytest.mark.parametrize("factor", [2.0**26, 2.0**22, 2.0**17, 0.5])
