@@ -1,0 +1,30 @@
+"""Pickles of earlier versions load, and predict what they did (see `tests.golden.make_pickles`)."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from tests.golden.make_pickles import CASES, FOLDER, outputs
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_pickles_of_earlier_versions_predict_the_same(name):
+    kind, table = CASES[name]
+    model = pickle.loads((FOLDER / f"{name}.pkl").read_bytes())
+    assert type(model) is type(kind)
+    X, y = table()
+    with np.load(FOLDER / "predictions.npz") as predicted:
+        np.testing.assert_array_equal(outputs(model, X), predicted[name])
+    if hasattr(model, "estimators_samples_"):
+        fresh = model.__class__(**model.get_params(deep=False)).fit(X, y)
+        for rows, expected in zip(
+            fresh.estimators_samples_, model.estimators_samples_, strict=True
+        ):
+            np.testing.assert_array_equal(rows, expected)
+    if name == "random_forest_regressor":
+        fresh = model.__class__(**model.get_params()).fit(X, y)
+        shares = [0.1, 0.5]
+        np.testing.assert_array_equal(
+            model.predict_quantiles(X, shares), fresh.predict_quantiles(X, shares)
+        )
