@@ -16,7 +16,7 @@ from benchmarks import display, results
 from cart.class_cuts import GiniCuts, Running, add_up, choose_cut
 from cart.class_screen import add_up_kept, is_worth_screening, screen
 from cart.columns import Columns
-from cart.jit import entry_kernel
+from cart.jit.decorators import entry_kernel
 from cart.quick_classes import Bench
 from cart.radix import sort_short_keys
 from cart.table import encode

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.few import number_rows, restore_rows, write_word
-from cart.jit import dispatch, entry_kernel, inline_kernel
+from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
 from cart.order import CODE_SHIFT, N_COUNTS, sort_by_radix
 from cart.radix import N_DIGITS, ROOM, n_bits_of, sort_short_keys
 from cart.table import same_value

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.floats import bits_of, ordinal_of
-from cart.jit import entry_kernel
+from cart.jit.decorators import entry_kernel
 from cart.levels import FEATURE_THRESHOLD
 from cart.table import Table, value_of
 from cart.threads import in_parts

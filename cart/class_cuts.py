@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.criteria import share_times_log
-from cart.jit import dispatch, inline_kernel, kernel
+from cart.jit.decorators import dispatch, inline_kernel, kernel
 from cart.quick import is_cut
 from cart.words import class_of_word, code_of_key, row_of_word, weight_of_word
 

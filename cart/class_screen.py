@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from cart.class_cuts import bounds_more_classes, find_merits, merit_to_beat, power
-from cart.jit import inline_kernel
+from cart.jit.decorators import inline_kernel
 from cart.quick import is_cut
 from cart.radix import n_bits_of
 from cart.words import class_of_word, code_of_key, weight_of_word

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.floats import WHOLE_MAX
-from cart.jit import entry_kernel, inline_kernel
+from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.nodes import LEAF, UNDEFINED, Grown, Nodes
 
 MANY = 1_000  # nodes of a tree that is worth it

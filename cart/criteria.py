@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit import dispatch, inline_kernel, kernel
+from cart.jit.decorators import dispatch, inline_kernel, kernel
 from cart.order import record_of, sort_positions_by_value
 
 _LN2 = math.log(2.0)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit import dispatch, inline_kernel, kernel
+from cart.jit.decorators import dispatch, inline_kernel, kernel
 
 # A tree starts its stream from a seed in [0, DRAW_SEED_MAX) (RAND_R_MAX in `_splitter.pyx`).
 DRAW_SEED_MAX = np.iinfo(np.int32).max

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit import inline_kernel
+from cart.jit.decorators import inline_kernel
+from cart.jit.simd import on_lanes
 from cart.mean_score import mean_score, weight_at, write_target, y_at
 from cart.network import NETWORK_MAX, merge_exchanges, sort_by_network
-from cart.vectors import on_lanes
 
 FEW = 63  # rows
 N_LANES, _LANE_BITS = 8, 3

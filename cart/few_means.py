@@ -9,7 +9,7 @@ import numpy as np
 from cart.criteria import EPSILON
 from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_feature
 from cart.few import choose_few_cut, mark_few, number_at, order_few, rank_at, read_code
-from cart.jit import inline_kernel
+from cart.jit.decorators import inline_kernel
 from cart.mean_node import (
     SQUARES,
     TOTAL,

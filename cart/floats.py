@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cart.jit import entry_kernel, inline_kernel
+from cart.jit.decorators import entry_kernel, inline_kernel
 
 # Of a missing value; above all others.
 TOP = np.int32(0x7FFFFFFF)

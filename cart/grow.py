@@ -13,7 +13,7 @@ from cart import criteria
 from cart.compact import take_up
 from cart.criteria import EPSILON
 from cart.draw import Draw, KeyedDraw, child_key, root_key
-from cart.jit import entry_kernel, inline_kernel, kernel
+from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.node import Node, load_node
 from cart.nodes import LEAF, UNDEFINED, Nodes
 from cart.prune import prune

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit import inline_kernel
+from cart.jit.decorators import inline_kernel
 
 # scikit-learn takes two neighbouring values of a feature for one if they differ by no more.
 FEATURE_THRESHOLD = np.float32(1e-7)

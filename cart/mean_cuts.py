@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.along import N_PLACES, code_at, row_at
-from cart.jit import inline_kernel, kernel
+from cart.jit.decorators import inline_kernel, kernel
+from cart.jit.simd import on_lanes
 from cart.mean_score import WEIGHT, Y, score_of, weight_at, y_at
 from cart.order import CODE_SHIFT, RECORD
 from cart.quick import is_cut
-from cart.vectors import on_lanes
 
 N_LANES = N_PLACES
 _FEW, _SOME = 2, 4  # features, which have kernels of their own

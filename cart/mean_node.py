@@ -6,7 +6,7 @@ import numpy as np
 
 from cart.compact import SUMS, SUMS_MAX, WEIGHTS
 from cart.floats import are_whole
-from cart.jit import inline_kernel
+from cart.jit.decorators import inline_kernel
 from cart.mean_score import WEIGHT, weight_at, y_at
 from cart.quick import may_be_split, push, write_leaf
 

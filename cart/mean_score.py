@@ -1,6 +1,6 @@
 """What a cut scores by squared error, to the bit as in scikit-learn."""
 
-from cart.jit import inline_kernel
+from cart.jit.decorators import inline_kernel
 
 WEIGHT, Y = range(2)  # of every row, one behind the other in `targets`
 

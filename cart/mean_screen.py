@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.along import code_at, row_at
-from cart.jit import inline_kernel
+from cart.jit.decorators import inline_kernel
 from cart.mean_cuts import cuts_behind
 from cart.mean_score import weight_at, y_at
 

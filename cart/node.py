@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart import criteria
-from cart.jit import inline_kernel, kernel
+from cart.jit.decorators import inline_kernel, kernel
 from cart.order import N_COUNTS, record_of, row_of, sort_keys
 from cart.rank import MISSING
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit import inline_kernel
+from cart.jit.decorators import inline_kernel
 
 LEAF = -1
 UNDEFINED = -2

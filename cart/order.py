@@ -6,7 +6,7 @@ in the low half. Every way to sort looks at codes only and is stable.
 
 import numpy as np
 
-from cart.jit import inline_kernel, kernel
+from cart.jit.decorators import inline_kernel, kernel
 
 RECORD = np.uint64(0xFFFFFFFF)
 CODE_SHIFT = np.uint64(32)

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.floats import ordinal_of
-from cart.jit import dispatch, entry_kernel, inline_kernel
+from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
+from cart.jit.simd import prefetch
 from cart.nodes import LEAF, nodes_of
-from cart.vectors import prefetch
 
 SINGLE = np.dtype(np.float32)
 MISSING_LEFT = np.uint32(1 << 31)

@@ -6,7 +6,7 @@ The order of additions and of ties is that of scikit-learn's `_cost_complexity_p
 import numpy as np
 
 from cart.compact import take_up
-from cart.jit import entry_kernel
+from cart.jit.decorators import entry_kernel
 from cart.nodes import LEAF, UNDEFINED, Nodes
 from cart.tree import Tree
 

@@ -14,7 +14,7 @@ from cart.compact import DEPTH_FIRST, MANY, WEIGHTS, Compact
 from cart.criteria import EPSILON
 from cart.draw import Draw
 from cart.floats import WHOLE_MAX
-from cart.jit import inline_kernel
+from cart.jit.decorators import inline_kernel
 from cart.nodes import UNDEFINED, Grown
 from cart.rank import MISSING
 from cart.split import BestSplitter

@@ -25,7 +25,7 @@ from cart.class_screen import add_up_kept, is_worth_screening, screen
 from cart.compact import DEPTH_FIRST, GINI, WHOLE_COUNTS
 from cart.criteria import EPSILON, Entropy, Gini
 from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_feature, restart
-from cart.jit import entry_kernel, inline_kernel
+from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.near import create_near
 from cart.nodes import from_node
 from cart.quick import (

@@ -23,7 +23,7 @@ from cart.criteria import EPSILON, SquaredError
 from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_feature, restart
 from cart.few import FEW, Few, rows_of_few
 from cart.few_means import grow_few
-from cart.jit import entry_kernel, inline_kernel
+from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.mean_cuts import N_LANES, Lanes, choose_mean_cut
 from cart.mean_node import (
     SQUARES,

@@ -32,7 +32,8 @@ from cart.few import (
 )
 from cart.few_means import grow_few
 from cart.floats import WHOLE_MAX, are_whole
-from cart.jit import entry_kernel, inline_kernel
+from cart.jit.decorators import entry_kernel, inline_kernel
+from cart.jit.simd import lowest_bit
 from cart.mean_node import (
     SQUARES,
     TOTAL,
@@ -60,7 +61,6 @@ from cart.quick import (
     write_split,
 )
 from cart.table import same_value
-from cart.vectors import lowest_bit
 
 CODES_MAX = 2**12  # of a column
 NEAR_BYTES = (2**17, 2**15, 2**12)  # of a column of the near tiers (see `cart.near`)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cart.jit import inline_kernel, kernel
+from cart.jit.decorators import inline_kernel, kernel
 from cart.network import NETWORK_MAX, sort_by_network
 
 _DIGIT_BITS = 11

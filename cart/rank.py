@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.floats import bits_in_order, ordered
-from cart.jit import entry_kernel, inline_kernel, kernel
+from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.order import CODE_SHIFT, record_of
 
 # The code of a missing value.

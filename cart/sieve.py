@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit import entry_kernel, inline_kernel
+from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.rank import MISSING
 
 # Bits per code: of codes that are all distinct one in fifty is taken for suspect.

@@ -18,7 +18,7 @@ from cart.draw import (
     random_between,
     random_side,
 )
-from cart.jit import dispatch, inline_kernel, kernel
+from cart.jit.decorators import dispatch, inline_kernel, kernel
 from cart.node import (
     divide_in_order,
     divide_stably,

@@ -7,7 +7,7 @@ Nishimura 1998), with loops that become instructions on vectors.
 
 import numpy as np
 
-from cart.jit import entry_kernel, inline_kernel
+from cart.jit.decorators import entry_kernel, inline_kernel
 
 _LENGTH, _MIDDLE = 624, 397
 _SIDE_BY_SIDE = 8  # states that are filled so, as a word waits for the one before

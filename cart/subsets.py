@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart import criteria
-from cart.jit import dispatch, inline_kernel, kernel
+from cart.jit.decorators import dispatch, inline_kernel, kernel
 from cart.levels import Close, Levels
 from cart.node import order_node
 from cart.nodes import Categories

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csc_matrix, issparse
 
 from cart.columns import rows_at_once
-from cart.jit import dispatch, entry_kernel
+from cart.jit.decorators import dispatch, entry_kernel
 from cart.levels import Close, Levels, last_alike, level_at
 from cart.node import Listed, divide_keys, divide_listed, order_listed, order_node
 from cart.order import row_of

@@ -8,7 +8,7 @@ threads never holds the values of all.
 
 import numpy as np
 
-from cart.jit import entry_kernel, inline_kernel
+from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.levels import Levels, level_at
 from cart.order import CODE_SHIFT, RECORD
 from cart.table import BLOCK, LEAST_COLUMNS, LEAST_PER_THREAD, look_up

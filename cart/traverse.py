@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from cart.jit import entry_kernel, inline_kernel
+from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.packed import MISSING_LEFT, Rows, fetch, has_arrived, step, value_at
 
 # Walkers on their way at once: what is known of them stays in the cache.

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit import inline_kernel, kernel
+from cart.jit.decorators import inline_kernel, kernel
 
 
 class Layout(NamedTuple):

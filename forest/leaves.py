@@ -8,7 +8,7 @@ that says where its leaves end.
 
 import numpy as np
 
-from cart.jit import entry_kernel, inline_kernel
+from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.nodes import LEAF
 
 # A cumulative weight that falls short of q by no more than this has reached it: far above what

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit import entry_kernel, inline_kernel, kernel
+from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.nodes import LEAF
 from importance import losses
 from importance.walked import divide, fill_losses, test_of

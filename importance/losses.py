@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import xlogy
 
-from cart.jit import dispatch
+from cart.jit.decorators import dispatch
 
 
 @dispatch

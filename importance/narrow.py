@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 from scipy.sparse import issparse
 
-from cart.jit import entry_kernel
+from cart.jit.decorators import entry_kernel
 from cart.nodes import LEAF, Nodes
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit import entry_kernel, inline_kernel, kernel
+from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.nodes import LEAF
 from cart.packed import is_in_left_subset
 from importance import losses

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
-from cart.kernel_cache import KernelFiles
+from cart.jit.disk_cache import KernelFiles
 
 PROGRAM = """
 import numpy as np, scipy.sparse
@@ -126,7 +126,7 @@ def test_no_index_is_out_of_bounds(tmp_path):
     program = """
 import numpy as np
 from sklearn.datasets import load_diabetes
-from cart.jit import entry_kernel
+from cart.jit.decorators import entry_kernel
 from forest import RandomForestRegressor
 X, y = load_diabetes(return_X_y=True)
 RandomForestRegressor(3).fit(X, y / 7.0)

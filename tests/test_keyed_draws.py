@@ -19,7 +19,7 @@ from cart.draw import (
     next_feature,
     root_key,
 )
-from cart.jit import entry_kernel
+from cart.jit.decorators import entry_kernel
 from importance import drop_column, oob_permutation
 
 pd = pytest.importorskip("pandas")

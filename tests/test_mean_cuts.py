@@ -19,7 +19,7 @@ from cart.few import (
     write_code,
     write_word,
 )
-from cart.jit import entry_kernel
+from cart.jit.decorators import entry_kernel
 from cart.mean_cuts import N_LANES, Lanes, choose_mean_cut
 from cart.mean_screen import Screen, begin_screening, is_certain, screen_feature, slack_of
 from cart.table import encode

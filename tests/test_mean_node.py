@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cart.jit import entry_kernel
+from cart.jit.decorators import entry_kernel
 from cart.mean_node import Exchange, exchange_samples
 
 

@@ -9,7 +9,7 @@ from cart import DecisionTreeClassifier
 from cart.bits import BitsTable
 from cart.columns import Columns
 from cart.floats import bits_in_order, ordered
-from cart.jit import entry_kernel
+from cart.jit.decorators import entry_kernel
 from cart.levels import FEATURE_THRESHOLD, last_alike
 from cart.rank import MISSING, Scratch, rank
 from cart.sieve import Sieve

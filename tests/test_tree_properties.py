@@ -23,7 +23,7 @@ from cart.draw import (
     mark_searched,
     next_feature,
 )
-from cart.jit import entry_kernel
+from cart.jit.decorators import entry_kernel
 from cart.order import (
     N_COUNTS,
     sort_by_buckets,

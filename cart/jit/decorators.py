@@ -12,8 +12,8 @@ from numba.core.compiler import Compiler
 from numba.core.options import DefaultOptions
 from numba.extending import overload
 
-from cart.indices import count_from_the_start
-from cart.kernel_cache import IS_SUPPORTED, KernelCache
+from cart.jit.disk_cache import IS_SUPPORTED, KernelCache
+from cart.jit.unsigned_indices import count_from_the_start
 
 # error_model="numpy" removes the ZeroDivisionError path, so that LLVM inlines the helpers
 # (ten times faster in the scan). No fastmath: the order of additions is part of the model.

@@ -9,7 +9,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from cart.jit import inline_kernel
+from cart.jit.decorators import inline_kernel
 
 
 @intrinsic
