@@ -17,8 +17,8 @@ from cart.class_cuts import GiniCuts, Running, add_up, choose_cut
 from cart.class_screen import add_up_kept, is_worth_screening, screen
 from cart.columns import Columns
 from cart.jit.decorators import entry_kernel
+from cart.primitives.radix_sort import sort_short_keys
 from cart.quick_classes import Bench
-from cart.radix import sort_short_keys
 from cart.table import encode
 from cart.words import Layout, divide_words, gather_keys
 

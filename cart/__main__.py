@@ -12,7 +12,7 @@ import numpy as np
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.compact import Compact
 from cart.packed import pack
-from cart.stream import first_draws
+from cart.primitives.mersenne_twister import first_draws
 from cart.traverse import sum_of_values
 
 FEW, MANY = 30, 2**16 + 1  # distinct values, whose codes have 16 bits, and 32

@@ -14,8 +14,8 @@ import numpy as np
 
 from cart.few import number_rows, restore_rows, write_word
 from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
-from cart.order import CODE_SHIFT, N_COUNTS, sort_by_radix
-from cart.radix import N_DIGITS, ROOM, n_bits_of, sort_short_keys
+from cart.primitives.radix_sort import N_DIGITS, ROOM, n_bits_of, sort_short_keys
+from cart.primitives.sort_keys import CODE_SHIFT, N_COUNTS, sort_by_radix
 from cart.table import same_value
 
 N_PLACES = 8  # for features whose entries are in order at the same time

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.floats import bits_of, ordinal_of
 from cart.jit.decorators import entry_kernel
 from cart.levels import FEATURE_THRESHOLD
+from cart.primitives.float_order import bits_of, ordinal_of
+from cart.primitives.threads import in_parts
 from cart.table import Table, value_of
-from cart.threads import in_parts
 
 # Values that are worth a thread.
 _MIN_VALUES = 1 << 17

@@ -11,8 +11,8 @@ import numpy as np
 
 from cart.class_cuts import bounds_more_classes, find_merits, merit_to_beat, power
 from cart.jit.decorators import inline_kernel
+from cart.primitives.radix_sort import n_bits_of
 from cart.quick import is_cut
-from cart.radix import n_bits_of
 from cart.words import class_of_word, code_of_key, weight_of_word
 
 _ROWS_MIN, _ROWS_MIN_MORE = 128, 2048  # for two classes, and for more, whose bounds are wider

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cart.threads import in_parts
+from cart.primitives.threads import in_parts
 
 _IN_CACHE = 1 << 19  # bytes, of rows whose columns are taken one after another
 _LINE = 64  # bytes of memory that are read at once

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.floats import WHOLE_MAX
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.nodes import LEAF, UNDEFINED, Grown, Nodes
+from cart.primitives.float_order import WHOLE_MAX
 
 MANY = 1_000  # nodes of a tree that is worth it
 _PLAIN = ("n_nodes", "shape")  # what is kept and no array

@@ -1,7 +1,7 @@
 """Split criteria: what a node's impurity is, and what a cut makes of it.
 
 A criterion is a NamedTuple of small arrays and the methods of the protocol below. A node's
-samples come as `keys`, in some order (see `cart.order`), and `records`, float64 of shape
+samples come as `keys`, in some order (see `cart.primitives.sort_keys`), and `records`, float64 of shape
 (n_records, 1 + n_outputs): `record_of(key)` is the row that holds the sample's weight and targets.
 Sums are taken in the order of the keys, and the right side of a cut is the node minus its left
 side, as in scikit-learn, so that floating-point sums agree with it.
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit.decorators import dispatch, inline_kernel, kernel
-from cart.order import record_of, sort_positions_by_value
+from cart.primitives.sort_keys import record_of, sort_positions_by_value
 
 _LN2 = math.log(2.0)
 EPSILON = np.finfo(np.float64).eps

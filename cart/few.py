@@ -17,7 +17,7 @@ import numpy as np
 from cart.jit.decorators import inline_kernel
 from cart.jit.simd import on_lanes
 from cart.mean_score import mean_score, weight_at, write_target, y_at
-from cart.network import NETWORK_MAX, merge_exchanges, sort_by_network
+from cart.primitives.sorting_networks import NETWORK_MAX, merge_exchanges, sort_by_network
 
 FEW = 63  # rows
 N_LANES, _LANE_BITS = 8, 3

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from cart.floats import are_whole
 from cart.grow import create_workspace, grow_tree
+from cart.primitives.float_order import are_whole
 from cart.prune import prune
 from cart.quick_classes import QuickClasses
 from cart.quick_means import QuickMeans

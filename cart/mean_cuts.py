@@ -13,7 +13,7 @@ from cart.along import N_PLACES, code_at, row_at
 from cart.jit.decorators import inline_kernel, kernel
 from cart.jit.simd import on_lanes
 from cart.mean_score import WEIGHT, Y, score_of, weight_at, y_at
-from cart.order import CODE_SHIFT, RECORD
+from cart.primitives.sort_keys import CODE_SHIFT, RECORD
 from cart.quick import is_cut
 
 N_LANES = N_PLACES

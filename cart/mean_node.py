@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.compact import SUMS, SUMS_MAX, WEIGHTS
-from cart.floats import are_whole
 from cart.jit.decorators import inline_kernel
 from cart.mean_score import WEIGHT, weight_at, y_at
+from cart.primitives.float_order import are_whole
 from cart.quick import may_be_split, push, write_leaf
 
 TOTAL, SQUARES = 1, 2  # of a node that waits, beside its WEIGHT

@@ -1,6 +1,6 @@
 """The samples of the node at hand: taken up, ordered along a feature, divided.
 
-A node's samples stand in `keys` (see `cart.order`). Where a feature of a sparse table is 0 in most
+A node's samples stand in `keys` (see `cart.primitives.sort_keys`). Where a feature of a sparse table is 0 in most
 of them, only the others are looked at, listed by their positions in the node: their keys stand
 left and right of keys[unlisted[0]:unlisted[1]], which nobody meets: no cut lies there, and sums
 are taken from the shorter side.
@@ -12,7 +12,7 @@ import numpy as np
 
 from cart import criteria
 from cart.jit.decorators import inline_kernel, kernel
-from cart.order import N_COUNTS, record_of, row_of, sort_keys
+from cart.primitives.sort_keys import N_COUNTS, record_of, row_of, sort_keys
 from cart.rank import MISSING
 
 

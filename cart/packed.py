@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.floats import ordinal_of
 from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
 from cart.jit.simd import prefetch
 from cart.nodes import LEAF, nodes_of
+from cart.primitives.float_order import ordinal_of
 
 SINGLE = np.dtype(np.float32)
 MISSING_LEFT = np.uint32(1 << 31)
@@ -199,7 +199,7 @@ def has_missing(X):
 
 @inline_kernel
 def key_of(bits):
-    """Place of a float32 value among all, see `cart.floats.ordinal_of`, counted from 0, uint32."""
+    """Place of a float32 value among all, see `cart.primitives.float_order.ordinal_of`, counted from 0, uint32."""
     return np.uint32(np.int64(ordinal_of(bits)) + (np.int64(1) << 31))
 
 

@@ -6,10 +6,10 @@ import numpy as np
 from scipy.sparse import csc_matrix, issparse
 
 from cart.bits import BitsTable
+from cart.primitives.threads import in_parts
 from cart.rank import MISSING
 from cart.sieve import Sieve
 from cart.table import SparseTable
-from cart.threads import in_parts
 
 # Kinds of dtypes whose values are whole: numbers, dates, durations.
 _WHOLE = "iumM"

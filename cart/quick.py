@@ -13,9 +13,9 @@ from cart.batch import Batch
 from cart.compact import DEPTH_FIRST, MANY, WEIGHTS, Compact
 from cart.criteria import EPSILON
 from cart.draw import Draw
-from cart.floats import WHOLE_MAX
 from cart.jit.decorators import inline_kernel
 from cart.nodes import UNDEFINED, Grown
+from cart.primitives.float_order import WHOLE_MAX
 from cart.rank import MISSING
 from cart.split import BestSplitter
 from cart.table import Table, same_value

@@ -28,6 +28,7 @@ from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_f
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.near import create_near
 from cart.nodes import from_node
+from cart.primitives.radix_sort import N_DIGITS, ROOM, sort_short_keys
 from cart.quick import (
     NO_CUT,
     Cut,
@@ -37,7 +38,6 @@ from cart.quick import (
     write_leaf,
     write_split,
 )
-from cart.radix import N_DIGITS, ROOM, sort_short_keys
 from cart.table import same_value
 from cart.words import Layout, divide_words, gather_keys, row_of_word, write_words
 

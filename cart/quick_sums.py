@@ -31,7 +31,6 @@ from cart.few import (
     write_code,
 )
 from cart.few_means import grow_few
-from cart.floats import WHOLE_MAX, are_whole
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.jit.simd import lowest_bit
 from cart.mean_node import (
@@ -51,6 +50,7 @@ from cart.mean_score import WEIGHT, mean_score, weight_at, write_target, y_at
 from cart.mean_screen import slack_of
 from cart.near import create_near
 from cart.nodes import from_node
+from cart.primitives.float_order import WHOLE_MAX, are_whole
 from cart.quick import (
     NO_CUT,
     Cut,

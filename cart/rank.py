@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.floats import bits_in_order, ordered
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
-from cart.order import CODE_SHIFT, record_of
+from cart.primitives.float_order import bits_in_order, ordered
+from cart.primitives.sort_keys import CODE_SHIFT, record_of
 
 # The code of a missing value.
 MISSING = np.uint32(0xFFFFFFFF)
@@ -22,7 +22,7 @@ _TRIED = 64
 class Scratch(NamedTuple):
     """What the ranking of columns writes to, one after another."""
 
-    keys: np.ndarray  # (n,) uint64, see cart.order
+    keys: np.ndarray  # (n,) uint64, see cart.primitives.sort_keys
     spare: np.ndarray  # (n,) uint64
     counts: np.ndarray  # (_N_COUNTS,) int32
 

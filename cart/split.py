@@ -25,7 +25,7 @@ from cart.node import (
     known_range,
     rotate,
 )
-from cart.order import code_of
+from cart.primitives.sort_keys import code_of
 from cart.rank import MISSING
 from cart.subsets import (
     EXACT,

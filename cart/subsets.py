@@ -26,7 +26,7 @@ from cart.jit.decorators import dispatch, inline_kernel, kernel
 from cart.levels import Close, Levels
 from cart.node import order_node
 from cart.nodes import Categories
-from cart.order import record_of, sort_keys, sort_positions_by_value
+from cart.primitives.sort_keys import record_of, sort_keys, sort_positions_by_value
 from cart.rank import MISSING
 from cart.table import Table, encode
 

@@ -10,9 +10,9 @@ from cart.columns import rows_at_once
 from cart.jit.decorators import dispatch, entry_kernel
 from cart.levels import Close, Levels, last_alike, level_at
 from cart.node import Listed, divide_keys, divide_listed, order_listed, order_node
-from cart.order import row_of
+from cart.primitives.sort_keys import row_of
+from cart.primitives.threads import in_parts
 from cart.rank import MISSING, Scratch, rank, rank_sparse
-from cart.threads import in_parts
 
 # Values that are ranked at once: fewer are not worth a thread, more do not stay in the caches. But
 # of fewer columns than these a line of memory, as rows have them, would be read again and again.

@@ -10,9 +10,9 @@ import numpy as np
 
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.levels import Levels, level_at
-from cart.order import CODE_SHIFT, RECORD
+from cart.primitives.sort_keys import CODE_SHIFT, RECORD
+from cart.primitives.threads import in_parts
 from cart.table import BLOCK, LEAST_COLUMNS, LEAST_PER_THREAD, look_up
-from cart.threads import in_parts
 
 _PARTS = 8  # of the columns, at most, whose values are looked up at once: nodes are met so often
 

@@ -9,7 +9,7 @@ from warnings import warn
 import numpy as np
 from sklearn.utils.random import sample_without_replacement
 
-from cart.stream import counts_below
+from cart.primitives.mersenne_twister import counts_below
 
 # Share of the rows that are drawn without replacement where nothing is said.
 WITHOUT_REPLACEMENT = 0.632

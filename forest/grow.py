@@ -11,7 +11,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from cart.draw import DRAW_SEED_MAX
 from cart.grower import Grower, made_to_grow
-from cart.stream import first_draws
+from cart.primitives.mersenne_twister import first_draws
 from cart.table import complete
 from cart.thresholds import settle
 

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from cart.packed import Rows
-from cart.threads import in_parts
+from cart.primitives.threads import in_parts
 from cart.traverse import leaf_ids
 from forest.leaves import (
     create_scratch,

@@ -11,8 +11,8 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from cart.packed import Rows
+from cart.primitives.threads import in_parts
 from cart.target import encode_numbers
-from cart.threads import in_parts
 from cart.traverse import leaf_ids
 from forest.leaves import group_by_leaf
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from cart.packed import Rows
-from cart.threads import in_parts
+from cart.primitives.threads import in_parts
 from cart.traverse import sum_of_values
 
 # Fewer rows per thread are sent faster by one.

@@ -8,9 +8,9 @@ import pytest
 from cart import DecisionTreeClassifier
 from cart.bits import BitsTable
 from cart.columns import Columns
-from cart.floats import bits_in_order, ordered
 from cart.jit.decorators import entry_kernel
 from cart.levels import FEATURE_THRESHOLD, last_alike
+from cart.primitives.float_order import bits_in_order, ordered
 from cart.rank import MISSING, Scratch, rank
 from cart.sieve import Sieve
 from cart.table import code_up_to, encode, value_of
@@ -134,7 +134,7 @@ def test_the_memory_of_ranking_is_bounded_by_that_of_the_codes():
 
 
 def test_small_tables_start_no_threads(monkeypatch):
-    monkeypatch.delattr("cart.threads.ThreadPoolExecutor")
+    monkeypatch.delattr("cart.primitives.threads.ThreadPoolExecutor")
     X = np.random.default_rng(0).random((1800, 64)).astype(np.float32)
     assert (
         encode(Columns(X), n_jobs=2).codes.shape

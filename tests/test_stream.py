@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cart.stream import counts_below, first_draws
+from cart.primitives.mersenne_twister import counts_below, first_draws
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -24,7 +24,8 @@ from cart.draw import (
     next_feature,
 )
 from cart.jit.decorators import entry_kernel
-from cart.order import (
+from cart.packed import Packed, PackedWide, Rows, pack
+from cart.primitives.sort_keys import (
     N_COUNTS,
     sort_by_buckets,
     sort_by_digit,
@@ -32,7 +33,6 @@ from cart.order import (
     sort_by_radix,
     sort_keys,
 )
-from cart.packed import Packed, PackedWide, Rows, pack
 from cart.table import encode
 from cart.traverse import leaf_ids, sum_of_values
 from tests.agreement.same import assert_same_outputs, assert_same_tree

@@ -3,7 +3,7 @@
 import numpy as np
 
 from cart.jit.decorators import inline_kernel, kernel
-from cart.network import NETWORK_MAX, sort_by_network
+from cart.primitives.sorting_networks import NETWORK_MAX, sort_by_network
 
 _DIGIT_BITS = 11
 _FEW_BITS, _FEW = 9, 6000  # shorter digits, whose counts cost less, for fewer keys
