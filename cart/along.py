@@ -16,7 +16,7 @@ from cart.few import number_rows, restore_rows, write_word
 from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
 from cart.primitives.radix_sort import N_DIGITS, ROOM, n_bits_of, sort_short_keys
 from cart.primitives.sort_keys import CODE_SHIFT, N_COUNTS, sort_by_radix
-from cart.table import same_value
+from cart.table.table import same_value
 
 N_PLACES = 8  # for features whose entries are in order at the same time
 _PADDING = 16  # of the lists, so that they do not all begin at one place of the cache

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import cart
 from cart.nodes import Nodes
-from cart.precision import precision_of
+from cart.table.precision import precision_of
 from cart.tree import Tree
 
 # What a fitted estimator knows of its training table.

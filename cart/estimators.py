@@ -7,7 +7,6 @@ from sklearn.utils import Bunch, check_random_state, compute_sample_weight, meta
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from cart.columns import Columns
 from cart.draw import DRAW_SEED_MAX
 from cart.grower import Grower, needs_values
 from cart.outputs import ClassifierOutputs, RegressorOutputs
@@ -18,9 +17,10 @@ from cart.parameters import (
     without_deprecated,
 )
 from cart.plan import make_plan
-from cart.precision import precision_of
 from cart.prune import pruning_path
-from cart.thresholds import settle
+from cart.table.columns import Columns
+from cart.table.precision import precision_of
+from cart.table.thresholds import settle
 from cart.training import (
     check_criterion,
     check_sample_weight,

@@ -14,11 +14,11 @@ from cart.compact import take_up
 from cart.criteria import EPSILON
 from cart.draw import Draw, KeyedDraw, child_key, root_key
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
-from cart.node import Node, load_node
 from cart.nodes import LEAF, UNDEFINED, Nodes
 from cart.prune import prune
 from cart.split import NO_SPLIT, Bounds, Split, best_split, cut_at, divide
 from cart.subsets import write_list
+from cart.table.node_samples import Node, load_node
 from cart.tree import Tree
 
 

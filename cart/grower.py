@@ -8,7 +8,7 @@ from cart.prune import prune
 from cart.quick_classes import QuickClasses
 from cart.quick_means import QuickMeans
 from cart.quick_sums import QuickSums
-from cart.table import Table, complete
+from cart.table.table import Table, complete
 from cart.target import make_records
 from cart.tree import Tree
 
@@ -57,7 +57,7 @@ class Grower:
     codes : ndarray of shape (n_rows,) or (n_rows, n_outputs), float64
         See `cart.target.Target`.
     plan : cart.plan.Plan
-    columns : cart.columns.Columns, optional
+    columns : cart.table.columns.Columns, optional
         Of the table, where it is not complete.
     is_fast : bool, default=True
         False takes the general path, whatever the table.

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from cart import criteria
-from cart.bins import MAX_BINS
+from cart.table.bins import MAX_BINS
 
 TREE_CONSTRAINTS = {
     "max_depth": [Interval(Integral, 1, None, closed="left"), None],

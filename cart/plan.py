@@ -39,7 +39,7 @@ class Plan(NamedTuple):
     n_outputs: int
     n_values: int  # greatest number of classes; 1 in regression
     feature_keys: np.ndarray | None  # (n_features,) uint64: of a keyed draw
-    is_binned: bool  # has the table bins, at most cart.bins.MAX_BINS per column?
+    is_binned: bool  # has the table bins, at most cart.table.bins.MAX_BINS per column?
 
 
 def make_plan(params, criterion, splitter, n_samples, n_features, n_outputs, n_values):

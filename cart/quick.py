@@ -16,10 +16,10 @@ from cart.draw import Draw
 from cart.jit.decorators import inline_kernel
 from cart.nodes import UNDEFINED, Grown
 from cart.primitives.float_order import WHOLE_MAX
-from cart.rank import MISSING
 from cart.split import BestSplitter
-from cart.table import Table, same_value
-from cart.thresholds import cut_of, write_thresholds
+from cart.table.ranking import MISSING
+from cart.table.table import Table, same_value
+from cart.table.thresholds import cut_of, write_thresholds
 
 # Trees on few rows are grown in one call of the kernel: of so many rows in all, and so many trees.
 # More would save calls, and take more memory at once.
@@ -95,7 +95,7 @@ def write_leaf(nodes, this, impurity, n, weight):
 @inline_kernel
 def write_split(nodes, this, cut, cuts):
     """Make a leaf a split; its threshold is to follow, from the codes in `cuts`, its memory (see
-    `cart.thresholds`)."""
+    `cart.table.thresholds`)."""
     nodes.feature[this] = cut.feature
     cuts[this] = cut_of(cut.left_code, cut.right_code)
 
@@ -105,7 +105,7 @@ class Quick(ABC):
 
     Parameters
     ----------
-    table : cart.table.Table
+    table : cart.table.table.Table
     codes : ndarray of shape (n_rows, 1), float64
         See `cart.target.Target`.
     plan : cart.plan.Plan
@@ -165,7 +165,7 @@ class Quick(ABC):
         -------
         list of cart.batch.OneOfBatch or cart.compact.Compact, or None
             Where the table is not complete, with cuts in place of thresholds, see
-            `cart.thresholds`. None if the weights are none that it can deal with.
+            `cart.table.thresholds`. None if the weights are none that it can deal with.
         """
         if not self._accepts(weights, is_whole):
             return None

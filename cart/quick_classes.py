@@ -38,7 +38,7 @@ from cart.quick import (
     write_leaf,
     write_split,
 )
-from cart.table import same_value
+from cart.table.table import same_value
 from cart.words import Layout, divide_words, gather_keys, row_of_word, write_words
 
 NEAR_BYTES = (2**19, 2**16)  # of a column of the near tiers (see `cart.near`)

@@ -57,7 +57,7 @@ from cart.quick import (
     push,
     write_split,
 )
-from cart.table import same_value
+from cart.table.table import same_value
 
 _LISTS_SHARE = 1 / 8  # of the features that a node must look at for lists of all to pay
 _SOME = FEW // 2  # rows that are few where nodes look at some of the features

@@ -60,7 +60,7 @@ from cart.quick import (
     push,
     write_split,
 )
-from cart.table import same_value
+from cart.table.table import same_value
 
 CODES_MAX = 2**12  # of a column
 NEAR_BYTES = (2**17, 2**15, 2**12)  # of a column of the near tiers (see `cart.near`)

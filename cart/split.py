@@ -1,7 +1,7 @@
 """Split search in one node: draw features, search each, choose, divide the samples.
 
 A feature is searched either at every cut (`BestSplitter`) or at one threshold drawn at random
-(`RandomSplitter`, extra trees). Both see the node's samples as `keys` (see `cart.node`).
+(`RandomSplitter`, extra trees). Both see the node's samples as `keys` (see `cart.table.node_samples`).
 """
 
 from typing import NamedTuple
@@ -19,14 +19,7 @@ from cart.draw import (
     random_side,
 )
 from cart.jit.decorators import dispatch, inline_kernel, kernel
-from cart.node import (
-    divide_in_order,
-    divide_stably,
-    known_range,
-    rotate,
-)
 from cart.primitives.sort_keys import code_of
-from cart.rank import MISSING
 from cart.subsets import (
     EXACT,
     find_places,
@@ -40,7 +33,14 @@ from cart.subsets import (
     try_all_subsets,
     vary_enough,
 )
-from cart.table import (
+from cart.table.node_samples import (
+    divide_in_order,
+    divide_stably,
+    known_range,
+    rotate,
+)
+from cart.table.ranking import MISSING
+from cart.table.table import (
     code_up_to,
     divide_codes,
     gather,

@@ -23,12 +23,12 @@ import numpy as np
 
 from cart import criteria
 from cart.jit.decorators import dispatch, inline_kernel, kernel
-from cart.levels import Close, Levels
-from cart.node import order_node
 from cart.nodes import Categories
 from cart.primitives.sort_keys import record_of, sort_keys, sort_positions_by_value
-from cart.rank import MISSING
-from cart.table import Table, encode
+from cart.table.distinct_values import Close, Levels
+from cart.table.node_samples import order_node
+from cart.table.ranking import MISSING
+from cart.table.table import Table, encode
 
 EXACT = 8
 _POWER_STEPS = 100  # of the iteration for the principal component
@@ -95,7 +95,7 @@ def find_subsets(
 
 
 class CategoricalTable(NamedTuple):
-    """A `cart.table.Table` in which some columns hold categories, whole numbers from 0 on."""
+    """A `cart.table.table.Table` in which some columns hold categories, whole numbers from 0 on."""
 
     codes: np.ndarray  # as in Table; of a category itself
     levels: Levels
@@ -109,7 +109,7 @@ class CategoricalTable(NamedTuple):
 
     @classmethod
     def encode(cls, columns, n_categories, n_jobs=None):
-        """Rank the columns of numbers; see `cart.table.encode`."""
+        """Rank the columns of numbers; see `cart.table.table.encode`."""
         return cls(*encode(columns, n_categories, n_jobs), n_categories)
 
     without = Table.without

@@ -7,18 +7,18 @@ from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite, check_array, check_X_y, get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from cart.bins import bin_table
-from cart.bits import BitsTable
 from cart.categories import CategoryEncoder, as_columns, find_categorical
-from cart.columns import Columns
-from cart.precision import (
+from cart.subsets import CategoricalTable
+from cart.table.bins import bin_table
+from cart.table.columns import Columns
+from cart.table.float_table import BitsTable
+from cart.table.precision import (
     count_merged_values,
     dates_as_seconds,
     precision_of,
     warn_of_merged_values,
 )
-from cart.subsets import CategoricalTable
-from cart.table import Table, encode
+from cart.table.table import Table, encode
 
 _MANY_VALUES = 1 << 17  # of a table
 
@@ -208,7 +208,7 @@ def encode_table(estimator, given, columns, splitter, keeps_values=True):
         Gets `n_merged_values_`. Its method `fit` is the caller.
     given : array-like of shape (n_samples, n_features), or sparse
         X as the user gave it.
-    columns : cart.columns.Columns
+    columns : cart.table.columns.Columns
         Those of X from `check_table`, in the estimator's precision.
     splitter : {"best", "random"}
     keeps_values : bool, default=True

@@ -34,7 +34,7 @@ class Tree:
     A large tree takes a few bytes a node until one of its arrays is asked for.
     """
 
-    has_cuts = False  # in place of thresholds, see `cart.thresholds`
+    has_cuts = False  # in place of thresholds, see `cart.table.thresholds`
 
     def __init__(self, nodes, n_features, categories=None):
         self._hold(nodes)

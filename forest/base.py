@@ -16,12 +16,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from cart.columns import Columns
 from cart.draw import DRAW_SEED_MAX
 from cart.grower import needs_values
 from cart.packed import pack
 from cart.plan import make_plan
-from cart.precision import precision_of
+from cart.table.columns import Columns
+from cart.table.precision import precision_of
 from cart.training import (
     check_criterion,
     check_sample_weight,

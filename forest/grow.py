@@ -12,8 +12,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from cart.draw import DRAW_SEED_MAX
 from cart.grower import Grower, made_to_grow
 from cart.primitives.mersenne_twister import first_draws
-from cart.table import complete
-from cart.thresholds import settle
+from cart.table.table import complete
+from cart.table.thresholds import settle
 
 # Batches per worker of another backend, where there are several: enough that none idles for long
 # when trees differ in size.
@@ -113,7 +113,7 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None, column
 
     Parameters
     ----------
-    table : cart.table.Table
+    table : cart.table.table.Table
     codes : ndarray of shape (n_samples,), float64
         Class codes or numbers, see `cart.target.Target`.
     plan : cart.plan.Plan
@@ -125,7 +125,7 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None, column
         joblib's.
     watch : forest.progress.Watch, optional
         Told of every tree.
-    columns : cart.columns.Columns, optional
+    columns : cart.table.columns.Columns, optional
         Of the table, where it is not complete.
 
     Returns

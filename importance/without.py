@@ -32,7 +32,7 @@ NO_COLUMNS = np.empty(0, np.int64)
 class Training(NamedTuple):
     """What the trees are grown on."""
 
-    table: tuple  # cart.table.Table
+    table: tuple  # cart.table.table.Table
     codes: np.ndarray  # (n_samples,) float64
     bootstrap: Bootstrap  # with the seeds of the trees
     row_weight: np.ndarray | None  # (n_samples,) float64: of the fit
@@ -45,7 +45,7 @@ class Training(NamedTuple):
         ----------
         fitted : importance.adopt.FittedForest
         seeds : ndarray of shape (n_trees,), int64
-        table : cart.table.Table
+        table : cart.table.table.Table
             From `fitted.encode()`.
         """
         weight = row_weight_of(fitted.forest)

@@ -14,10 +14,10 @@ from sklearn.datasets import make_classification, make_friedman1
 
 import cart
 import forest
-from cart.bins import bin_table
 from cart.bridge import counterpart
-from cart.columns import Columns
-from cart.table import encode
+from cart.table.bins import bin_table
+from cart.table.columns import Columns
+from cart.table.table import encode
 from forest.bridge import from_sklearn, to_sklearn
 from importance import drop_column
 from importance.adopt import adopt

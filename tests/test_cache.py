@@ -153,8 +153,8 @@ def refuse(self):
     raise PermissionError(13, "read-only")
 _CacheLocator.ensure_cache_path = refuse
 import numpy as np
-from cart.columns import Columns
-from cart.table import encode
+from cart.table.columns import Columns
+from cart.table.table import encode
 print(encode(Columns(np.eye(3, dtype=np.float32))).codes.sum())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -173,9 +173,9 @@ RANK = """
 import warnings
 warnings.simplefilter("error")
 import numpy as np
-from cart import rank
-from cart.columns import Columns
-from cart.table import encode
+from cart.table import ranking as rank
+from cart.table.columns import Columns
+from cart.table.table import encode
 for kind in {kinds}:
     print(encode(Columns(np.eye(3, dtype=kind))).codes.sum())
     print(sum(rank._rank_columns.stats.cache_misses.values()))

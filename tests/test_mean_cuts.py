@@ -6,7 +6,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cart import few as few_rows
-from cart.columns import Columns
 from cart.few import (
     FEW,
     Few,
@@ -22,7 +21,8 @@ from cart.few import (
 from cart.jit.decorators import entry_kernel
 from cart.mean_cuts import N_LANES, Lanes, choose_mean_cut
 from cart.mean_screen import Screen, begin_screening, is_certain, screen_feature, slack_of
-from cart.table import encode
+from cart.table.columns import Columns
+from cart.table.table import encode
 
 seeds = st.integers(0, 2**32 - 1)
 N = 80  # rows of a table

@@ -198,7 +198,7 @@ def test_merged_values_are_the_same_for_every_number_of_threads(kind, frame, mon
         1.0 + rng.integers(0, 4, 100) * 1e-9, np.arange(100), rng.random(100),
     ]  # fmt: skip
     table = pytest.importorskip("pandas").DataFrame(X, columns=list("abcdefg")) if frame else X
-    monkeypatch.setattr("cart.precision._MIN_ROWS", 1)
+    monkeypatch.setattr("cart.table.precision._MIN_ROWS", 1)
     told = []
     for n_jobs in (1, 2, 4):
         model = kind(n_estimators=1, random_state=0, n_jobs=n_jobs)
@@ -275,7 +275,7 @@ def test_columns_without_names_are_numbered():
 
 def test_what_fits_costs_nothing(monkeypatch):
     """No look at the values of a table that comes in single precision, or in less."""
-    monkeypatch.delattr("cart.precision._count_ranked")
+    monkeypatch.delattr("cart.table.precision._count_ranked")
     for dtype in (np.float32, np.int16, np.uint8, bool):
         X = np.arange(20).reshape(10, 2).astype(dtype)
         assert warnings_of(cart.DecisionTreeRegressor(), X, np.arange(10)) == []

@@ -19,7 +19,6 @@ from cart.class_cuts import (
     count_keys,
 )
 from cart.class_screen import add_up_kept, screen
-from cart.columns import Columns
 from cart.grower import Grower
 from cart.jit.decorators import entry_kernel
 from cart.jit.simd import PlainLanes, on_lanes
@@ -28,7 +27,8 @@ from cart.primitives.radix_sort import N_DIGITS, ROOM, sort_short_keys
 from cart.primitives.sorting_networks import NETWORK_MAX, sort_by_network
 from cart.quick_classes import QuickClasses
 from cart.quick_means import QuickMeans
-from cart.table import encode
+from cart.table.columns import Columns
+from cart.table.table import encode
 from cart.words import Layout, divide_words, gather_keys, write_words
 from tests.agreement.same import assert_same_nodes, assert_same_tree, paths
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from cart import DecisionTreeClassifier
-from cart.bits import BitsTable
-from cart.columns import Columns
 from cart.jit.decorators import entry_kernel
-from cart.levels import FEATURE_THRESHOLD, last_alike
 from cart.primitives.float_order import bits_in_order, ordered
-from cart.rank import MISSING, Scratch, rank
-from cart.sieve import Sieve
-from cart.table import code_up_to, encode, value_of
+from cart.table.columns import Columns
+from cart.table.distinct_values import FEATURE_THRESHOLD, last_alike
+from cart.table.float_table import BitsTable
+from cart.table.ranking import MISSING, Scratch, rank
+from cart.table.repeated_codes import Sieve
+from cart.table.table import code_up_to, encode, value_of
 from cart.training import encode_columns
 from tests.agreement.same import assert_same_tables
 
@@ -72,7 +72,7 @@ def test_a_table_is_its_columns_whatever_the_threads(n_jobs, dtype, order, monke
     levels = np.concatenate([one.levels.array for one in alone])
     assert any(one.reach[0] > 0 for one in alone) == (dtype == np.float32)
     for block in (1, 2 * n, 5 * n):
-        monkeypatch.setattr("cart.table.BLOCK", block)
+        monkeypatch.setattr("cart.table.table.BLOCK", block)
         table = encode(Columns(X), n_categories, n_jobs)
         np.testing.assert_array_equal(table.codes, np.concatenate([one.codes for one in alone]))
         np.testing.assert_array_equal(table.levels.array, levels)
@@ -84,7 +84,7 @@ def test_a_table_is_its_columns_whatever_the_threads(n_jobs, dtype, order, monke
     np.testing.assert_array_equal(table.codes[categories] == MISSING, X[:, categories].T < 0)
     if dtype == np.float32:
         expected = BitsTable.encode(Columns(X))
-        monkeypatch.setattr("cart.bits._MIN_VALUES", 1)
+        monkeypatch.setattr("cart.table.float_table._MIN_VALUES", 1)
         np.testing.assert_array_equal(BitsTable.encode(Columns(X), n_jobs).codes, expected.codes)
 
 

@@ -14,7 +14,6 @@ from sklearn.base import clone
 import cart
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.bridge import counterpart
-from cart.columns import Columns
 from cart.draw import (
     Draw,
     begin_draw,
@@ -33,7 +32,8 @@ from cart.primitives.sort_keys import (
     sort_by_radix,
     sort_keys,
 )
-from cart.table import encode
+from cart.table.columns import Columns
+from cart.table.table import encode
 from cart.traverse import leaf_ids, sum_of_values
 from tests.agreement.same import assert_same_outputs, assert_same_tree
 from tests.data import load

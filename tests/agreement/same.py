@@ -3,8 +3,8 @@
 import numpy as np
 
 from cart.grower import Grower
-from cart.levels import Close, Levels
 from cart.nodes import Nodes
+from cart.table.distinct_values import Close, Levels
 from tests.oracles.ties import Training, why_different
 
 SEEDS = range(5)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.rank import MISSING
+from cart.table.ranking import MISSING
 
 # Bits per code: of codes that are all distinct one in fifty is taken for suspect.
 _BITS = 26

@@ -13,7 +13,7 @@ import numpy as np
 from cart import criteria
 from cart.jit.decorators import inline_kernel, kernel
 from cart.primitives.sort_keys import N_COUNTS, record_of, row_of, sort_keys
-from cart.rank import MISSING
+from cart.table.ranking import MISSING
 
 
 class Node(NamedTuple):

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from cart.levels import Levels
-from cart.rank import MISSING
+from cart.table.distinct_values import Levels
+from cart.table.ranking import MISSING
 
 MAX_BINS = 255
 
@@ -22,7 +22,7 @@ def bin_table(table, max_bins):
 
     Parameters
     ----------
-    table : cart.table.Table or cart.subsets.CategoricalTable
+    table : cart.table.table.Table or cart.subsets.CategoricalTable
         Of ranks. Its codes are written over.
     max_bins : int
         From 2 to `MAX_BINS`.

@@ -2,17 +2,17 @@
 
 A fast path grows on ranks alone: it leaves the codes on either side of a cut, a word, where the
 threshold will stand. Values are looked up when trees are grown. Where they were left in X (see
-`cart.table.complete`), a thread looks up some columns at a time for all trees, so that a fit on few
+`cart.table.table.complete`), a thread looks up some columns at a time for all trees, so that a fit on few
 threads never holds the values of all.
 """
 
 import numpy as np
 
 from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.levels import Levels, level_at
 from cart.primitives.sort_keys import CODE_SHIFT, RECORD
 from cart.primitives.threads import in_parts
-from cart.table import BLOCK, LEAST_COLUMNS, LEAST_PER_THREAD, look_up
+from cart.table.distinct_values import Levels, level_at
+from cart.table.table import BLOCK, LEAST_COLUMNS, LEAST_PER_THREAD, look_up
 
 _PARTS = 8  # of the columns, at most, whose values are looked up at once: nodes are met so often
 
@@ -32,7 +32,7 @@ def write_thresholds(features, thresholds, table, first=0, end=None):
         Negative in leaves, which are passed over.
     thresholds : ndarray of shape (n_nodes,), float64
         With the words of the cuts.
-    table : cart.table.Table
+    table : cart.table.table.Table
         That the trees were grown on, complete.
     first, end : int, optional
         Of features in columns first, ..., end - 1 only.
@@ -62,8 +62,8 @@ def settle(trees, table, columns, n_jobs=None):
     ----------
     trees : list of cart.tree.Tree or None
         Changed in place.
-    table : cart.table.Table
-    columns : cart.columns.Columns
+    table : cart.table.table.Table
+    columns : cart.table.columns.Columns
         Of the table.
     n_jobs : int or None
         joblib's.

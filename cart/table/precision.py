@@ -5,11 +5,11 @@ import warnings
 import numpy as np
 from scipy.sparse import csc_matrix, issparse
 
-from cart.bits import BitsTable
 from cart.primitives.threads import in_parts
-from cart.rank import MISSING
-from cart.sieve import Sieve
-from cart.table import SparseTable
+from cart.table.float_table import BitsTable
+from cart.table.ranking import MISSING
+from cart.table.repeated_codes import Sieve
+from cart.table.table import SparseTable
 
 # Kinds of dtypes whose values are whole: numbers, dates, durations.
 _WHOLE = "iumM"

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit.decorators import entry_kernel
-from cart.levels import FEATURE_THRESHOLD
 from cart.primitives.float_order import bits_of, ordinal_of
 from cart.primitives.threads import in_parts
-from cart.table import Table, value_of
+from cart.table.distinct_values import FEATURE_THRESHOLD
+from cart.table.table import Table, value_of
 
 # Values that are worth a thread.
 _MIN_VALUES = 1 << 17
@@ -19,14 +19,14 @@ _SIGN = np.uint32(1 << 31)
 
 
 class BitsTable(NamedTuple):
-    """See `cart.table.Table`."""
+    """See `cart.table.table.Table`."""
 
     codes: np.ndarray  # (n_columns, n_samples) uint32: above 2**31 if positive; MISSING for nan
     columns: np.ndarray  # (n_features,) int64: the column of each feature
 
     @classmethod
     def encode(cls, columns, n_jobs=None):
-        """Take the values of columns, in single precision; see `cart.table.encode`."""
+        """Take the values of columns, in single precision; see `cart.table.table.encode`."""
         codes = columns.take_all(n_jobs).view(np.uint32)
 
         def fill(first, end):

@@ -6,13 +6,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csc_matrix, issparse
 
-from cart.columns import rows_at_once
 from cart.jit.decorators import dispatch, entry_kernel
-from cart.levels import Close, Levels, last_alike, level_at
-from cart.node import Listed, divide_keys, divide_listed, order_listed, order_node
 from cart.primitives.sort_keys import row_of
 from cart.primitives.threads import in_parts
-from cart.rank import MISSING, Scratch, rank, rank_sparse
+from cart.table.columns import rows_at_once
+from cart.table.distinct_values import Close, Levels, last_alike, level_at
+from cart.table.node_samples import Listed, divide_keys, divide_listed, order_listed, order_node
+from cart.table.ranking import MISSING, Scratch, rank, rank_sparse
 
 # Values that are ranked at once: fewer are not worth a thread, more do not stay in the caches. But
 # of fewer columns than these a line of memory, as rows have them, would be read again and again.
@@ -164,7 +164,9 @@ class Table(NamedTuple):
 
     codes: np.ndarray  # (n_columns, n_samples) ranks, or MISSING: uint32, or what `narrow` makes
     levels: Levels  # (n_levels,): distinct values ascending, column after column; see `complete`
-    tops: Levels  # `levels` again; of bins (see cart.bins) the largest values, not the smallest
+    tops: (
+        Levels  # `levels` again; of bins (see cart.table.bins) the largest values, not the smallest
+    )
     level_start: np.ndarray  # (n_columns + 1,) int64: column c owns levels[start[c]:start[c + 1]]
     close: Close  # codes whose values count as one
     reach: np.ndarray  # (n_columns,) uint32: by how many ranks these differ at most; of bins 0
@@ -338,7 +340,7 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
 
     Parameters
     ----------
-    columns : cart.columns.Columns
+    columns : cart.table.columns.Columns
         Finite, or nan where a value is missing (dense only). Distinct doubles never count as one
         value.
     n_categories : ndarray of shape (n_features,), int64, optional
@@ -416,7 +418,7 @@ def complete(table, columns, n_jobs=None):
     ----------
     table : Table, or one that has its values anyway
         Of these columns.
-    columns : cart.columns.Columns
+    columns : cart.table.columns.Columns
     n_jobs : int or None
         joblib's.
 
