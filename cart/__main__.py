@@ -10,10 +10,10 @@ from time import perf_counter
 import numpy as np
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
-from cart.compact import Compact
-from cart.packed import pack
 from cart.primitives.mersenne_twister import first_draws
-from cart.traverse import sum_of_values
+from cart.tree.compact import Compact
+from cart.tree.packed import pack
+from cart.tree.traversal import sum_of_values
 
 FEW, MANY = 30, 2**16 + 1  # distinct values, whose codes have 16 bits, and 32
 N_FEATURES = 9  # of which one is few

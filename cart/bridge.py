@@ -9,9 +9,9 @@ from sklearn.tree._tree import Tree as PeerTree
 from sklearn.utils.validation import check_is_fitted
 
 import cart
-from cart.nodes import Nodes
 from cart.table.precision import precision_of
-from cart.tree import Tree
+from cart.tree.nodes import Nodes
+from cart.tree.tree import Tree
 
 # What a fitted estimator knows of its training table.
 _FITTED = (
@@ -55,7 +55,7 @@ def holding(estimator, tree):
     Parameters
     ----------
     estimator : a fitted tree of `cart`
-    tree : cart.tree.Tree
+    tree : cart.tree.tree.Tree
         All of its nodes are taken for splits at thresholds.
     """
     peer = counterpart(estimator, cart, sklearn.tree)

@@ -17,7 +17,6 @@ from cart.parameters import (
     without_deprecated,
 )
 from cart.plan import make_plan
-from cart.prune import pruning_path
 from cart.table.columns import Columns
 from cart.table.precision import precision_of
 from cart.table.thresholds import settle
@@ -30,6 +29,7 @@ from cart.training import (
     require_weight,
     restored_on_failure,
 )
+from cart.tree.pruning import pruning_path
 
 
 class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
@@ -95,7 +95,7 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
 
     Attributes
     ----------
-    tree_ : cart.tree.Tree
+    tree_ : cart.tree.tree.Tree
         The tree, with scikit-learn's array names.
     classes_ : ndarray of shape (n_classes,), or list of them
         Labels, of each output (classification only).
@@ -224,7 +224,7 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        tree : cart.tree.Tree
+        tree : cart.tree.tree.Tree
         random_state : int
         """
         copy = object.__new__(type(self))

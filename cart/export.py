@@ -11,8 +11,8 @@ import numpy as np
 import sklearn.tree
 
 from cart.bridge import holding, to_sklearn
-from cart.nodes import Nodes
-from cart.tree import Tree
+from cart.tree.nodes import Nodes
+from cart.tree.tree import Tree
 
 _NAMED = 8  # categories that a condition names
 

@@ -37,7 +37,7 @@ def grow_few(
     few : cart.few.Few
         With the words of the node's rows.
     table : Table
-    nodes : cart.nodes.Grown
+    nodes : cart.tree.nodes.Grown
     draw : Draw
     drawn : cart.mean_node.Drawn
     exchange : cart.mean_node.Exchange

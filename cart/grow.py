@@ -10,16 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from cart import criteria
-from cart.compact import take_up
 from cart.criteria import EPSILON
 from cart.draw import Draw, KeyedDraw, child_key, root_key
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
-from cart.nodes import LEAF, UNDEFINED, Nodes
-from cart.prune import prune
 from cart.split import NO_SPLIT, Bounds, Split, best_split, cut_at, divide
 from cart.subsets import write_list
 from cart.table.node_samples import Node, load_node
-from cart.tree import Tree
+from cart.tree.compact import take_up
+from cart.tree.nodes import LEAF, UNDEFINED, Nodes
+from cart.tree.pruning import prune
+from cart.tree.tree import Tree
 
 
 class Frontier(NamedTuple):

@@ -4,13 +4,13 @@ import numpy as np
 
 from cart.grow import create_workspace, grow_tree
 from cart.primitives.float_order import are_whole
-from cart.prune import prune
 from cart.quick_classes import QuickClasses
 from cart.quick_means import QuickMeans
 from cart.quick_sums import QuickSums
 from cart.table.table import Table, complete
 from cart.target import make_records
-from cart.tree import Tree
+from cart.tree.pruning import prune
+from cart.tree.tree import Tree
 
 FAST_PATHS = (QuickClasses, QuickSums, QuickMeans)
 

@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.compact import SUMS, SUMS_MAX, WEIGHTS
 from cart.jit.decorators import inline_kernel
 from cart.mean_score import WEIGHT, weight_at, y_at
 from cart.primitives.float_order import are_whole
 from cart.quick import may_be_split, push, write_leaf
+from cart.tree.compact import SUMS, SUMS_MAX, WEIGHTS
 
 TOTAL, SQUARES = 1, 2  # of a node that waits, beside its WEIGHT
 _ONE_BY_ONE = 12  # of fewer samples it is faster to exchange one after another
@@ -105,7 +105,7 @@ def add_up_node(samples, targets, start, end, sums):
 
 
 def what_follows(follows, targets, weights):
-    """What is known to follow in nodes (see `cart.compact`): with means and impurities where sums
+    """What is known to follow in nodes (see `cart.tree.compact`): with means and impurities where sums
     are whole."""
     heaviest, farthest = weights.sum(axis=1).max(), np.abs(targets).max()
     is_exact = follows & WEIGHTS and heaviest * farthest**2 < SUMS_MAX

@@ -9,17 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.batch import Batch
-from cart.compact import DEPTH_FIRST, MANY, WEIGHTS, Compact
 from cart.criteria import EPSILON
 from cart.draw import Draw
 from cart.jit.decorators import inline_kernel
-from cart.nodes import UNDEFINED, Grown
 from cart.primitives.float_order import WHOLE_MAX
 from cart.split import BestSplitter
 from cart.table.ranking import MISSING
 from cart.table.table import Table, same_value
 from cart.table.thresholds import cut_of, write_thresholds
+from cart.tree.batch import Batch
+from cart.tree.compact import DEPTH_FIRST, MANY, WEIGHTS, Compact
+from cart.tree.nodes import UNDEFINED, Grown
 
 # Trees on few rows are grown in one call of the kernel: of so many rows in all, and so many trees.
 # More would save calls, and take more memory at once.
@@ -163,7 +163,7 @@ class Quick(ABC):
 
         Returns
         -------
-        list of cart.batch.OneOfBatch or cart.compact.Compact, or None
+        list of cart.tree.batch.OneOfBatch or cart.tree.compact.Compact, or None
             Where the table is not complete, with cuts in place of thresholds, see
             `cart.table.thresholds`. None if the weights are none that it can deal with.
         """
@@ -194,7 +194,7 @@ class Quick(ABC):
         return True
 
     def _what_follows(self, weights, is_whole):
-        """What is known to follow in the nodes of trees with these weights, see `cart.compact`."""
+        """What is known to follow in the nodes of trees with these weights, see `cart.tree.compact`."""
         is_exact = is_whole and weights.sum() < WHOLE_MAX
         return DEPTH_FIRST | WEIGHTS if is_exact else DEPTH_FIRST
 

@@ -22,12 +22,10 @@ from cart.class_cuts import (
     impurity_of,
 )
 from cart.class_screen import add_up_kept, is_worth_screening, screen
-from cart.compact import DEPTH_FIRST, GINI, WHOLE_COUNTS
 from cart.criteria import EPSILON, Entropy, Gini
 from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_feature, restart
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.near import create_near
-from cart.nodes import from_node
 from cart.primitives.radix_sort import N_DIGITS, ROOM, sort_short_keys
 from cart.quick import (
     NO_CUT,
@@ -39,6 +37,8 @@ from cart.quick import (
     write_split,
 )
 from cart.table.table import same_value
+from cart.tree.compact import DEPTH_FIRST, GINI, WHOLE_COUNTS
+from cart.tree.nodes import from_node
 from cart.words import Layout, divide_words, gather_keys, row_of_word, write_words
 
 NEAR_BYTES = (2**19, 2**16)  # of a column of the near tiers (see `cart.near`)

@@ -48,7 +48,6 @@ from cart.mean_screen import (
     screen_feature,
     slack_of,
 )
-from cart.nodes import from_node
 from cart.quick import (
     NO_CUT,
     Cut,
@@ -58,6 +57,7 @@ from cart.quick import (
     write_split,
 )
 from cart.table.table import same_value
+from cart.tree.nodes import from_node
 
 _LISTS_SHARE = 1 / 8  # of the features that a node must look at for lists of all to pay
 _SOME = FEW // 2  # rows that are few where nodes look at some of the features

@@ -49,7 +49,6 @@ from cart.mean_node import (
 from cart.mean_score import WEIGHT, mean_score, weight_at, write_target, y_at
 from cart.mean_screen import slack_of
 from cart.near import create_near
-from cart.nodes import from_node
 from cart.primitives.float_order import WHOLE_MAX, are_whole
 from cart.quick import (
     NO_CUT,
@@ -61,6 +60,7 @@ from cart.quick import (
     write_split,
 )
 from cart.table.table import same_value
+from cart.tree.nodes import from_node
 
 CODES_MAX = 2**12  # of a column
 NEAR_BYTES = (2**17, 2**15, 2**12)  # of a column of the near tiers (see `cart.near`)

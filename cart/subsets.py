@@ -23,12 +23,12 @@ import numpy as np
 
 from cart import criteria
 from cart.jit.decorators import dispatch, inline_kernel, kernel
-from cart.nodes import Categories
 from cart.primitives.sort_keys import record_of, sort_keys, sort_positions_by_value
 from cart.table.distinct_values import Close, Levels
 from cart.table.node_samples import order_node
 from cart.table.ranking import MISSING
 from cart.table.table import Table, encode
+from cart.tree.nodes import Categories
 
 EXACT = 8
 _POWER_STEPS = 100  # of the iteration for the principal component
@@ -186,7 +186,7 @@ class Subsets(NamedTuple):
     spare: np.ndarray  # (2, n_categories) int64
     covariance: np.ndarray  # (n_responses + 2, n_responses) float64, and two vectors
     goes_left: np.ndarray  # (n_categories,) uint8: in the best split so far
-    # What becomes of it, see cart.nodes.Categories.
+    # What becomes of it, see cart.tree.nodes.Categories.
     start: np.ndarray  # (n_nodes + 1,) int64
     listed: np.ndarray  # (capacity,) uint32
     listed_left: np.ndarray  # (n_nodes,) uint8

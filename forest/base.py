@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from cart.draw import DRAW_SEED_MAX
 from cart.grower import needs_values
-from cart.packed import pack
 from cart.plan import make_plan
 from cart.table.columns import Columns
 from cart.table.precision import precision_of
@@ -31,7 +30,8 @@ from cart.training import (
     require_weight,
     restored_on_failure,
 )
-from cart.traverse import leaf_ids
+from cart.tree.packed import pack
+from cart.tree.traversal import leaf_ids
 from forest.bootstrap import plan_bootstrap
 from forest.enough import Budget, Judge, grow_enough
 from forest.grow import GrowthInterrupted, grow_trees

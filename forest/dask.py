@@ -5,7 +5,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 
 from cart.draw import DRAW_SEED_MAX
-from cart.tree import Tree
+from cart.tree.tree import Tree
 from forest.bootstrap import Bootstrap, PartitionedBootstrap
 
 

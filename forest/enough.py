@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.tree import impurity_decrease
+from cart.tree.tree import impurity_decrease
 from forest.grow import GrowthInterrupted
 
 FIRST_TREES, MIN_TREES, MAX_TREES = 8, 48, 10_000
@@ -81,7 +81,7 @@ class Judge:
 
         Parameters
         ----------
-        trees : list of cart.tree.Tree
+        trees : list of cart.tree.tree.Tree
         answers : iterable of (rows, outputs)
             What each says of those of `rows` that are out of bag, see `forest.oob`.
         """
@@ -155,7 +155,7 @@ class Budget:
         Seconds from now.
     max_memory : int or None
         Bytes of all node arrays.
-    trees : list of cart.tree.Tree
+    trees : list of cart.tree.tree.Tree
         What there is.
     """
 
@@ -210,7 +210,7 @@ def grow_enough(grow, ask, seeds, judge, budget):
 
     Returns
     -------
-    trees : list of cart.tree.Tree
+    trees : list of cart.tree.tree.Tree
     seeds : list of int
     stability : Stability
 

@@ -33,7 +33,7 @@ class GrowthInterrupted(KeyboardInterrupt):
 
     Attributes
     ----------
-    trees : list of cart.tree.Tree or None
+    trees : list of cart.tree.tree.Tree or None
         None in place of those that were not finished.
     """
 
@@ -130,7 +130,7 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None, column
 
     Returns
     -------
-    list of cart.tree.Tree
+    list of cart.tree.tree.Tree
 
     Raises
     ------
@@ -220,7 +220,7 @@ def grow_each(job, numbers):
     Yields
     ------
     number : int
-    tree : cart.tree.Tree
+    tree : cart.tree.tree.Tree
     """
     grower = Grower(job.table, job.codes, job.plan, job.columns)
     numbers = iter(numbers)

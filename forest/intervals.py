@@ -25,7 +25,7 @@ _MIN_WIDTH = 1e-3
 class Spread:
     """A forest that tells where residuals are large, and the residuals of its training rows."""
 
-    trees: list  # of cart.tree.Tree: those that the residuals are of
+    trees: list  # of cart.tree.tree.Tree: those that the residuals are of
     forest: object
     rows: TrainingRows  # in the order of the residuals
     margins: dict = field(default_factory=dict)  # of each coverage: see `_find_margin`

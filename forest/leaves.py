@@ -9,7 +9,7 @@ that says where its leaves end.
 import numpy as np
 
 from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.nodes import LEAF
+from cart.tree.nodes import LEAF
 
 # A cumulative weight that falls short of q by no more than this has reached it: far above what
 # rounding makes of a sum of weights, far below what a row can weigh.

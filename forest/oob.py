@@ -9,8 +9,8 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import is_classifier
 
-from cart.packed import Rows
-from cart.traverse import sum_of_values
+from cart.tree.packed import Rows
+from cart.tree.traversal import sum_of_values
 from forest.stack import FOLDS, Stack, cross_fit
 from forest.vote import RULES, ballots, scores_of, weights_of
 
@@ -269,7 +269,7 @@ def outputs_out_of_bag(packed, X, n_outputs, out_of_bag):
 
     Parameters
     ----------
-    packed : cart.packed.Packed
+    packed : cart.tree.packed.Packed
     X : ndarray of shape (n_samples, n_features), float32 or float64, C order, or csr_matrix
         The training table.
     n_outputs : int

@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.sparse import issparse
 
-from cart.packed import Rows
 from cart.primitives.threads import in_parts
-from cart.traverse import leaf_ids
+from cart.tree.packed import Rows
+from cart.tree.traversal import leaf_ids
 from forest.leaves import (
     create_scratch,
     find_own_starts,

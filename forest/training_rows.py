@@ -10,10 +10,10 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from cart.packed import Rows
 from cart.primitives.threads import in_parts
 from cart.target import encode_numbers
-from cart.traverse import leaf_ids
+from cart.tree.packed import Rows
+from cart.tree.traversal import leaf_ids
 from forest.leaves import group_by_leaf
 
 _VALUES_AT_ONCE = 1 << 13  # of rows
@@ -87,7 +87,7 @@ def is_table_of(forest, X, codes):
 class TrainingRows(NamedTuple):
     """The training rows in the order of y, and which of them share a leaf."""
 
-    trees: list  # of cart.tree.Tree: those that `members` is of
+    trees: list  # of cart.tree.tree.Tree: those that `members` is of
     order: np.ndarray  # (n_samples,) int64: row of each rank
     y: np.ndarray  # (n_samples,) float64: target of each rank, ascending
     mass: np.ndarray  # (n_samples,) float64: weight of each rank

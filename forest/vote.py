@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from cart.packed import Rows
 from cart.primitives.threads import in_parts
-from cart.traverse import sum_of_values
+from cart.tree.packed import Rows
+from cart.tree.traversal import sum_of_values
 
 # Fewer rows per thread are sent faster by one.
 MIN_ROWS_PER_WORKER = 1024
@@ -123,7 +123,7 @@ def values_of_trees(packed, X, n_jobs=None):
 
     Parameters
     ----------
-    packed : cart.packed.Packed
+    packed : cart.tree.packed.Packed
     X : ndarray of shape (n_rows, n_features), float32 or float64, C order, or csr_matrix
     n_jobs : int or None
 
@@ -179,7 +179,7 @@ def soft_vote(packed, X, n_jobs=None):
 
     Parameters
     ----------
-    packed : cart.packed.Packed
+    packed : cart.tree.packed.Packed
     X : ndarray of shape (n_samples, n_features), float32 or float64, C order
     n_jobs : int or None
 

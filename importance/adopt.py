@@ -6,11 +6,11 @@ from functools import cached_property
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cart.nodes import LEAF
-from cart.packed import pack
 from cart.target import encode_known_labels
 from cart.training import check_rows, check_sample_weight, encode_columns
-from cart.traverse import leaf_ids
+from cart.tree.nodes import LEAF
+from cart.tree.packed import pack
+from cart.tree.traversal import leaf_ids
 from forest.bootstrap import Bootstrap
 from forest.grow import bytes_of
 from forest.training_rows import is_table_of

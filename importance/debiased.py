@@ -16,9 +16,9 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.parallel import Parallel, delayed
 
-from cart.nodes import LEAF
-from cart.packed import Rows, pack
-from cart.traverse import leaf_ids
+from cart.tree.nodes import LEAF
+from cart.tree.packed import Rows, pack
+from cart.tree.traversal import leaf_ids
 from importance.adopt import adopt, is_classification, names_of
 from importance.groups import parse_groups
 from importance.impurity import names_of_groups, sum_by_group

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from cart.nodes import LEAF
+from cart.tree.nodes import LEAF
 from importance.exchange import Exchange
 
 # A column counts as discrete if it has so few values, each of so many rows on average.

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
-from cart.nodes import LEAF
+from cart.tree.nodes import LEAF
 from importance import losses
 from importance.walked import divide, fill_losses, goes_left, test_of
 

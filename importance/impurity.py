@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cart.tree import impurity_decrease
+from cart.tree.tree import impurity_decrease
 from importance.adopt import names_of, trees_of
 from importance.groups import parse_groups
 from importance.result import Importances, mean_and_error

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from cart.jit.decorators import entry_kernel
-from cart.nodes import LEAF, Nodes
+from cart.tree.nodes import LEAF, Nodes
 
 
 def narrow(tree, X, rows):

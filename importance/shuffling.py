@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from cart.packed import pack
-from cart.traverse import leaf_ids
+from cart.tree.packed import pack
+from cart.tree.traversal import leaf_ids
 from importance.narrow import narrow
 
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
-from cart.nodes import LEAF
-from cart.packed import is_in_left_subset
+from cart.tree.nodes import LEAF
+from cart.tree.packed import is_in_left_subset
 from importance import losses
 from importance.narrow import narrow
 
@@ -22,7 +22,9 @@ class WalkedTree(NamedTuple):
     threshold: np.ndarray  # (n_nodes,), of the dtype of X: the largest donor that goes left
     n_below: np.ndarray  # (n_nodes,) int64: how many donors do not exceed it
     missing_left: np.ndarray  # (n_nodes,) uint8: where missing values go
-    list_start: np.ndarray  # (n_nodes,) int64: of the subsets, as in cart.packed.PackedWide; -1
+    list_start: (
+        np.ndarray
+    )  # (n_nodes,) int64: of the subsets, as in cart.tree.packed.PackedWide; -1
     lists: np.ndarray  # uint32
     columns: np.ndarray  # (n_used, n_rows), of the dtype of X: values of the features used
     owner: np.ndarray  # (n_used,) int64: a feature's group, as its position among the groups used

@@ -12,10 +12,10 @@ from scipy.sparse import issparse
 from sklearn.utils.parallel import Parallel, delayed
 
 from cart import criteria
-from cart.packed import Rows, pack
 from cart.plan import make_plan
 from cart.training import encode_columns
-from cart.traverse import leaf_ids
+from cart.tree.packed import Rows, pack
+from cart.tree.traversal import leaf_ids
 from forest.bootstrap import Bootstrap, plan_bootstrap
 from forest.grow import Job, bytes_of, grow_each, shares_memory
 from forest.vote import ballots

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import is_classifier
 
-from cart import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, compact
-from cart.compact import Compact
-from cart.nodes import Grown, Nodes
+from cart import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
+from cart.tree import compact
+from cart.tree.compact import Compact
+from cart.tree.nodes import Grown, Nodes
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import mdi
 

@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
 
-from cart.nodes import LEAF, UNDEFINED, Nodes
-from cart.tree import Tree, impurity_decrease
+from cart.tree.nodes import LEAF, UNDEFINED, Nodes
+from cart.tree.tree import Tree, impurity_decrease
 from forest.bootstrap import Bootstrap
 from importance import oob_permutation
 from importance.expectation import expected_increase

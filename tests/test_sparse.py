@@ -73,7 +73,7 @@ def test_any_sparse_table(seed, density):
 
 @pytest.mark.parametrize("bound", [4_000_000, 50])
 def test_out_of_bag_in_parts(bound, monkeypatch):
-    monkeypatch.setattr("cart.traverse._DENSE_VALUES", bound)
+    monkeypatch.setattr("cart.tree.traversal._DENSE_VALUES", bound)
     params = {"n_estimators": 40, "oob_score": True, "random_state": 0}
     a = forest.RandomForestClassifier(n_jobs=2, **params).fit(X, LABELS)
     b = forest.RandomForestClassifier(**params).fit(X.toarray(), LABELS)

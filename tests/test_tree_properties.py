@@ -23,7 +23,6 @@ from cart.draw import (
     next_feature,
 )
 from cart.jit.decorators import entry_kernel
-from cart.packed import Packed, PackedWide, Rows, pack
 from cart.primitives.sort_keys import (
     N_COUNTS,
     sort_by_buckets,
@@ -34,7 +33,8 @@ from cart.primitives.sort_keys import (
 )
 from cart.table.columns import Columns
 from cart.table.table import encode
-from cart.traverse import leaf_ids, sum_of_values
+from cart.tree.packed import Packed, PackedWide, Rows, pack
+from cart.tree.traversal import leaf_ids, sum_of_values
 from tests.agreement.same import assert_same_outputs, assert_same_tree
 from tests.data import load
 from tests.oracles import forests, splitter

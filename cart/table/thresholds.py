@@ -60,7 +60,7 @@ def settle(trees, table, columns, n_jobs=None):
 
     Parameters
     ----------
-    trees : list of cart.tree.Tree or None
+    trees : list of cart.tree.tree.Tree or None
         Changed in place.
     table : cart.table.table.Table
     columns : cart.table.columns.Columns

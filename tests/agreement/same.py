@@ -3,8 +3,8 @@
 import numpy as np
 
 from cart.grower import Grower
-from cart.nodes import Nodes
 from cart.table.distinct_values import Close, Levels
+from cart.tree.nodes import Nodes
 from tests.oracles.ties import Training, why_different
 
 SEEDS = range(5)

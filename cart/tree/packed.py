@@ -12,8 +12,8 @@ import numpy as np
 
 from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
 from cart.jit.simd import prefetch
-from cart.nodes import LEAF, nodes_of
 from cart.primitives.float_order import ordinal_of
+from cart.tree.nodes import LEAF, nodes_of
 
 SINGLE = np.dtype(np.float32)
 MISSING_LEFT = np.uint32(1 << 31)

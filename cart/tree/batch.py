@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.compact import Compact
-from cart.nodes import LEAF, Nodes
+from cart.tree.compact import Compact
+from cart.tree.nodes import LEAF, Nodes
 
 
 class Batch:
@@ -14,7 +14,7 @@ class Batch:
 
     Parameters
     ----------
-    held : cart.compact.Compact
+    held : cart.tree.compact.Compact
         Of all nodes; what is known to follow does so in every tree.
     starts : ndarray of shape (n_trees + 1,), int64
         Where the nodes of each tree begin, and the last end.
@@ -74,7 +74,7 @@ class OneOfBatch(NamedTuple):
     number: int
 
     def expand(self):
-        """The node arrays, as cart.nodes.Nodes."""
+        """The node arrays, as cart.tree.nodes.Nodes."""
         return self.batch.nodes_of(self.number)
 
     @property

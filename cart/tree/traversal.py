@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.packed import MISSING_LEFT, Rows, fetch, has_arrived, step, value_at
+from cart.tree.packed import MISSING_LEFT, Rows, fetch, has_arrived, step, value_at
 
 # Walkers on their way at once: what is known of them stays in the cache.
 _WALKERS = 512
@@ -181,9 +181,9 @@ def leaf_ids(packed, tree, X, rows=None):
 
     Parameters
     ----------
-    packed : cart.packed.Packed or PackedWide
+    packed : cart.tree.packed.Packed or PackedWide
     tree : int
-    X : cart.packed.Rows; or ndarray of shape (n_samples, n_features) in C order, of the dtype \
+    X : cart.tree.packed.Rows; or ndarray of shape (n_samples, n_features) in C order, of the dtype \
     that `packed` was made for; or csr_matrix
     rows : ndarray of shape (n_rows,), int64, optional
         Rows of X to send; all by default.

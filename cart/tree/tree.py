@@ -3,10 +3,10 @@
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
-from cart.compact import Compact
-from cart.nodes import LEAF, Nodes, nodes_of
-from cart.packed import pack
-from cart.traverse import leaf_ids, sum_of_values
+from cart.tree.compact import Compact
+from cart.tree.nodes import LEAF, Nodes, nodes_of
+from cart.tree.packed import pack
+from cart.tree.traversal import leaf_ids, sum_of_values
 
 
 class Tree:
@@ -26,7 +26,7 @@ class Tree:
     value : ndarray of shape (node_count, n_outputs, max_n_classes), float64
         Class shares, or the mean target.
     n_features, n_outputs, node_count, n_leaves, max_depth : int
-    categories : cart.nodes.Categories or None
+    categories : cart.tree.nodes.Categories or None
         Which categories go left, where nodes split on subsets of categories.
 
     Notes
@@ -42,7 +42,7 @@ class Tree:
         self.categories = categories
 
     def _hold(self, nodes):
-        """Hold nodes: cart.nodes.Nodes, or what can be expanded to them."""
+        """Hold nodes: cart.tree.nodes.Nodes, or what can be expanded to them."""
         is_plain = isinstance(nodes, Nodes)
         if is_plain:
             vars(self).update(nodes._asdict())

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.nodes import LEAF, UNDEFINED, Grown, Nodes
 from cart.primitives.float_order import WHOLE_MAX
+from cart.tree.nodes import LEAF, UNDEFINED, Grown, Nodes
 
 MANY = 1_000  # nodes of a tree that is worth it
 _PLAIN = ("n_nodes", "shape")  # what is kept and no array
@@ -67,7 +67,7 @@ class Compact:
 
         Parameters
         ----------
-        nodes : cart.nodes.Nodes
+        nodes : cart.tree.nodes.Nodes
         """
         nodes = Nodes(*(np.require(array, requirements="CW") for array in nodes))
         is_leaf = nodes.children_left == LEAF
@@ -80,7 +80,7 @@ class Compact:
 
         Parameters
         ----------
-        grown : cart.nodes.Grown
+        grown : cart.tree.nodes.Grown
         follows : int
             A bit for each of what is known to follow, those of DEPTH_FIRST among them.
         """
@@ -139,7 +139,7 @@ class Compact:
         return self._kept["features"].astype(np.int32), self._kept["thresholds"]
 
     def expand(self):
-        """The node arrays, every bit as it was, as cart.nodes.Nodes."""
+        """The node arrays, every bit as it was, as cart.tree.nodes.Nodes."""
         kept, n_nodes = self._kept, self.n_nodes
         is_leaf = _as_bools(kept["leaves"], n_nodes)
         n_leaves = int(np.count_nonzero(is_leaf))
@@ -180,7 +180,7 @@ def take_up(nodes):
 
     Parameters
     ----------
-    nodes : cart.nodes.Nodes
+    nodes : cart.tree.nodes.Nodes
 
     Returns
     -------
@@ -238,7 +238,7 @@ def _derive(nodes, values, is_leaf, follows, writes, roots, counts, sums):
 
     Parameters
     ----------
-    nodes : cart.nodes.Nodes
+    nodes : cart.tree.nodes.Nodes
         Complete if nothing is to be written; else with what `_put` writes.
     values : ndarray, float64
         Its `value`, flat.

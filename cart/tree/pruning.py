@@ -5,10 +5,10 @@ The order of additions and of ties is that of scikit-learn's `_cost_complexity_p
 
 import numpy as np
 
-from cart.compact import take_up
 from cart.jit.decorators import entry_kernel
-from cart.nodes import LEAF, UNDEFINED, Nodes
-from cart.tree import Tree
+from cart.tree.compact import take_up
+from cart.tree.nodes import LEAF, UNDEFINED, Nodes
+from cart.tree.tree import Tree
 
 
 def prune(tree, ccp_alpha):
