@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.criteria import share_times_log
 from cart.jit.decorators import dispatch, inline_kernel, kernel
 from cart.quick import is_cut
+from cart.splitting.criteria import share_times_log
 from cart.words import class_of_word, code_of_key, row_of_word, weight_of_word
 
 NO_CUT = np.float32(-1.0)

@@ -7,7 +7,6 @@ from sklearn.utils import Bunch, check_random_state, compute_sample_weight, meta
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from cart.draw import DRAW_SEED_MAX
 from cart.grower import Grower, needs_values
 from cart.outputs import ClassifierOutputs, RegressorOutputs
 from cart.parameters import (
@@ -17,6 +16,7 @@ from cart.parameters import (
     without_deprecated,
 )
 from cart.plan import make_plan
+from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.columns import Columns
 from cart.table.precision import precision_of
 from cart.table.thresholds import settle
@@ -84,7 +84,7 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
     categorical_features : array-like of bool, int or str, "from_dtype" or None, default=None
         Which columns hold categories, of any type that sorts: a mask, column numbers or names;
         "from_dtype" means the categorical and string columns of a DataFrame. A node splits them
-        into two subsets, see `cart.subsets`. What was not met in the node (or not in training
+        into two subsets, see `cart.splitting.category_subsets`. What was not met in the node (or not in training
         at all) goes where most of its rows go; missing values go to the side that is better in
         training. Not with criterion="absolute_error", nor for sparse tables.
     min_category_ratio : float, default=5.0

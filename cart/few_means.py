@@ -6,8 +6,6 @@ in large nodes.
 
 import numpy as np
 
-from cart.criteria import EPSILON
-from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_feature
 from cart.few import choose_few_cut, mark_few, number_at, order_few, rank_at, read_code
 from cart.jit.decorators import inline_kernel
 from cart.mean_node import (
@@ -23,6 +21,14 @@ from cart.mean_node import (
 from cart.mean_score import WEIGHT, mean_score, weight_at, y_at
 from cart.mean_screen import slack_of
 from cart.quick import NO_CUT, Cut, may_be_split, write_split
+from cart.splitting.criteria import EPSILON
+from cart.splitting.feature_draw import (
+    begin_draw,
+    end_draw,
+    mark_constant,
+    mark_searched,
+    next_feature,
+)
 
 
 @inline_kernel

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart import criteria
-from cart.criteria import EPSILON
-from cart.draw import Draw, KeyedDraw, child_key, root_key
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
-from cart.split import NO_SPLIT, Bounds, Split, best_split, cut_at, divide
-from cart.subsets import write_list
+from cart.splitting import criteria
+from cart.splitting.category_subsets import write_list
+from cart.splitting.criteria import EPSILON
+from cart.splitting.feature_draw import Draw, KeyedDraw, child_key, root_key
+from cart.splitting.splitter import NO_SPLIT, Bounds, Split, best_split, cut_at, divide
 from cart.table.node_samples import Node, load_node
 from cart.tree.compact import take_up
 from cart.tree.nodes import LEAF, UNDEFINED, Nodes

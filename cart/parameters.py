@@ -5,7 +5,7 @@ from numbers import Integral, Real
 
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
-from cart import criteria
+from cart.splitting import criteria
 from cart.table.bins import MAX_BINS
 
 TREE_CONSTRAINTS = {

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.draw import hash_names
-from cart.split import BestSplitter, RandomSplitter
+from cart.splitting.feature_draw import hash_names
+from cart.splitting.splitter import BestSplitter, RandomSplitter
 
 UNLIMITED = np.iinfo(np.int32).max
 SPLITTERS = {"best": BestSplitter(), "random": RandomSplitter()}
@@ -31,7 +31,7 @@ class Limits(NamedTuple):
 class Plan(NamedTuple):
     """Everything about a tree but its data and its seed."""
 
-    criterion: type  # a class of cart.criteria
+    criterion: type  # a class of cart.splitting.criteria
     splitter: tuple  # one of SPLITTERS
     limits: Limits  # min_weight_leaf is filled in per tree
     min_weight_fraction_leaf: float
@@ -49,7 +49,7 @@ def make_plan(params, criterion, splitter, n_samples, n_features, n_outputs, n_v
     ----------
     params : object with the parameters of a decision tree as attributes, valid ones
         And `feature_names_in_`, where the features have names.
-    criterion : a class of cart.criteria
+    criterion : a class of cart.splitting.criteria
     splitter : {"best", "random"}
     n_samples, n_features, n_outputs : int
         Of the training data.

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.criteria import EPSILON
-from cart.draw import Draw
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import WHOLE_MAX
-from cart.split import BestSplitter
+from cart.splitting.criteria import EPSILON
+from cart.splitting.feature_draw import Draw
+from cart.splitting.splitter import BestSplitter
 from cart.table.ranking import MISSING
 from cart.table.table import Table, same_value
 from cart.table.thresholds import cut_of, write_thresholds
@@ -112,7 +112,7 @@ class Quick(ABC):
         One that `fits`.
     """
 
-    criteria = ()  # those of cart.criteria that it knows
+    criteria = ()  # those of cart.splitting.criteria that it knows
 
     def __init__(self, table, codes, plan):
         self._table = table

@@ -22,8 +22,6 @@ from cart.class_cuts import (
     impurity_of,
 )
 from cart.class_screen import add_up_kept, is_worth_screening, screen
-from cart.criteria import EPSILON, Entropy, Gini
-from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_feature, restart
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.near import create_near
 from cart.primitives.radix_sort import N_DIGITS, ROOM, sort_short_keys
@@ -35,6 +33,15 @@ from cart.quick import (
     push,
     write_leaf,
     write_split,
+)
+from cart.splitting.criteria import EPSILON, Entropy, Gini
+from cart.splitting.feature_draw import (
+    begin_draw,
+    end_draw,
+    mark_constant,
+    mark_searched,
+    next_feature,
+    restart,
 )
 from cart.table.table import same_value
 from cart.tree.compact import DEPTH_FIRST, GINI, WHOLE_COUNTS

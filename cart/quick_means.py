@@ -19,8 +19,6 @@ from cart.along import (
     mark_left,
     row_at,
 )
-from cart.criteria import EPSILON, SquaredError
-from cart.draw import begin_draw, end_draw, mark_constant, mark_searched, next_feature, restart
 from cart.few import FEW, Few, rows_of_few
 from cart.few_means import grow_few
 from cart.jit.decorators import entry_kernel, inline_kernel
@@ -55,6 +53,15 @@ from cart.quick import (
     may_be_split,
     push,
     write_split,
+)
+from cart.splitting.criteria import EPSILON, SquaredError
+from cart.splitting.feature_draw import (
+    begin_draw,
+    end_draw,
+    mark_constant,
+    mark_searched,
+    next_feature,
+    restart,
 )
 from cart.table.table import same_value
 from cart.tree.nodes import from_node

@@ -11,15 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.criteria import EPSILON, SquaredError
-from cart.draw import (
-    begin_draw,
-    end_draw,
-    mark_constant,
-    mark_searched,
-    next_feature,
-    restart,
-)
 from cart.few import (
     FEW,
     Few,
@@ -58,6 +49,15 @@ from cart.quick import (
     may_be_split,
     push,
     write_split,
+)
+from cart.splitting.criteria import EPSILON, SquaredError
+from cart.splitting.feature_draw import (
+    begin_draw,
+    end_draw,
+    mark_constant,
+    mark_searched,
+    next_feature,
+    restart,
 )
 from cart.table.table import same_value
 from cart.tree.nodes import from_node

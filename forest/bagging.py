@@ -40,7 +40,7 @@ from sklearn.utils.validation import (
 )
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
-from cart.draw import DRAW_SEED_MAX
+from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.target import Target, encode_known_labels, encode_numbers
 from cart.training import restored_on_failure
 from forest.bootstrap import Patches, count_draws, restart_stream

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 
-from cart.draw import DRAW_SEED_MAX
+from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.tree.tree import Tree
 from forest.bootstrap import Bootstrap, PartitionedBootstrap
 

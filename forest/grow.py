@@ -9,9 +9,9 @@ from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
-from cart.draw import DRAW_SEED_MAX
 from cart.grower import Grower, made_to_grow
 from cart.primitives.mersenne_twister import first_draws
+from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.table import complete
 from cart.table.thresholds import settle
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cart.draw import DRAW_SEED_MAX
+from cart.splitting.feature_draw import DRAW_SEED_MAX
 from forest.progress import Watch
 from importance.adopt import is_classification, names_of
 from importance.groups import parse_groups

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 import cart
 import forest
-from cart.draw import (
+from cart.jit.decorators import entry_kernel
+from cart.splitting.feature_draw import (
     KeyedDraw,
     begin_draw,
     child_key,
@@ -19,7 +20,6 @@ from cart.draw import (
     next_feature,
     root_key,
 )
-from cart.jit.decorators import entry_kernel
 from importance import drop_column, oob_permutation
 
 pd = pytest.importorskip("pandas")

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier as Peer
 
-from cart import DecisionTreeClassifier, DecisionTreeRegressor, criteria, quick_classes
+from cart import DecisionTreeClassifier, DecisionTreeRegressor, quick_classes
 from cart.class_cuts import (
     EntropyCuts,
     GiniCuts,
@@ -27,6 +27,7 @@ from cart.primitives.radix_sort import N_DIGITS, ROOM, sort_short_keys
 from cart.primitives.sorting_networks import NETWORK_MAX, sort_by_network
 from cart.quick_classes import QuickClasses
 from cart.quick_means import QuickMeans
+from cart.splitting import criteria
 from cart.table.columns import Columns
 from cart.table.table import encode
 from cart.words import Layout, divide_words, gather_keys, write_words

@@ -14,14 +14,6 @@ from sklearn.base import clone
 import cart
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.bridge import counterpart
-from cart.draw import (
-    Draw,
-    begin_draw,
-    end_draw,
-    mark_constant,
-    mark_searched,
-    next_feature,
-)
 from cart.jit.decorators import entry_kernel
 from cart.primitives.sort_keys import (
     N_COUNTS,
@@ -30,6 +22,14 @@ from cart.primitives.sort_keys import (
     sort_by_insertion,
     sort_by_radix,
     sort_keys,
+)
+from cart.splitting.feature_draw import (
+    Draw,
+    begin_draw,
+    end_draw,
+    mark_constant,
+    mark_searched,
+    next_feature,
 )
 from cart.table.columns import Columns
 from cart.table.table import encode

@@ -22,7 +22,7 @@ def bin_table(table, max_bins):
 
     Parameters
     ----------
-    table : cart.table.table.Table or cart.subsets.CategoricalTable
+    table : cart.table.table.Table or cart.splitting.category_subsets.CategoricalTable
         Of ranks. Its codes are written over.
     max_bins : int
         From 2 to `MAX_BINS`.

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart import criteria
 from cart.jit.decorators import inline_kernel, kernel
 from cart.primitives.sort_keys import N_COUNTS, record_of, row_of, sort_keys
+from cart.splitting import criteria
 from cart.table.ranking import MISSING
 
 

@@ -93,7 +93,7 @@ def remember(table, samples, start, n):
 
 @dispatch
 def keeps_order(table):
-    """Do samples keep the order of the features looked at before (see `cart.split`)?"""
+    """Do samples keep the order of the features looked at before (see `cart.splitting.splitter`)?"""
     return table.keeps_order()
 
 
@@ -129,7 +129,7 @@ def _search_levels(self, column, lowest, highest, threshold):
     return low
 
 
-# What tables without categories answer to the protocol of `cart.subsets`.
+# What tables without categories answer to the protocol of `cart.splitting.category_subsets`.
 
 
 def _no_categories(self, column):

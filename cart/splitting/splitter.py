@@ -8,19 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart import criteria
-from cart.draw import (
-    begin_draw,
-    end_draw,
-    mark_constant,
-    mark_searched,
-    next_feature,
-    random_between,
-    random_side,
-)
 from cart.jit.decorators import dispatch, inline_kernel, kernel
 from cart.primitives.sort_keys import code_of
-from cart.subsets import (
+from cart.splitting import criteria
+from cart.splitting.category_subsets import (
     EXACT,
     find_places,
     is_categorical,
@@ -32,6 +23,15 @@ from cart.subsets import (
     take_sides,
     try_all_subsets,
     vary_enough,
+)
+from cart.splitting.feature_draw import (
+    begin_draw,
+    end_draw,
+    mark_constant,
+    mark_searched,
+    next_feature,
+    random_between,
+    random_side,
 )
 from cart.table.node_samples import (
     divide_in_order,

@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart import criteria
 from cart.jit.decorators import dispatch, inline_kernel, kernel
 from cart.primitives.sort_keys import record_of, sort_keys, sort_positions_by_value
+from cart.splitting import criteria
 from cart.table.distinct_values import Close, Levels
 from cart.table.node_samples import order_node
 from cart.table.ranking import MISSING
