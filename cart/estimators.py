@@ -8,6 +8,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from cart.grower import Grower, needs_values
+from cart.growth.plan import make_plan
 from cart.outputs import ClassifierOutputs, RegressorOutputs
 from cart.parameters import (
     CLASSIFIER_CRITERION,
@@ -15,7 +16,6 @@ from cart.parameters import (
     TREE_CONSTRAINTS,
     without_deprecated,
 )
-from cart.plan import make_plan
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.columns import Columns
 from cart.table.precision import precision_of

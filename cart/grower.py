@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cart.grow import create_workspace, grow_tree
+from cart.growth.general import create_workspace, grow_tree
 from cart.primitives.float_order import are_whole
 from cart.quick_classes import QuickClasses
 from cart.quick_means import QuickMeans
@@ -20,7 +20,7 @@ def needs_values(plan, weight):
 
     Parameters
     ----------
-    plan : cart.plan.Plan
+    plan : cart.growth.plan.Plan
     weight : ndarray, scalar or None
         Of the rows.
     """
@@ -56,7 +56,7 @@ class Grower:
     table : Table, BitsTable, SparseTable or CategoricalTable
     codes : ndarray of shape (n_rows,) or (n_rows, n_outputs), float64
         See `cart.target.Target`.
-    plan : cart.plan.Plan
+    plan : cart.growth.plan.Plan
     columns : cart.table.columns.Columns, optional
         Of the table, where it is not complete.
     is_fast : bool, default=True

@@ -1,6 +1,6 @@
 """What the fast paths share: nodes that wait, what is written of a node, how Python calls them.
 
-A fast path grows the trees of `cart.grow`, depth first, where a table is dense and complete, there
+A fast path grows the trees of `cart.growth.general`, depth first, where a table is dense and complete, there
 is one output, and nothing but numbers of samples, depth and impurity limits a split.
 """
 
@@ -108,7 +108,7 @@ class Quick(ABC):
     table : cart.table.table.Table
     codes : ndarray of shape (n_rows, 1), float64
         See `cart.target.Target`.
-    plan : cart.plan.Plan
+    plan : cart.growth.plan.Plan
         One that `fits`.
     """
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor, near, quick_classes, quick_sums
+from cart.growth.plan import make_plan
 from cart.near import create_near
-from cart.plan import make_plan
 from cart.splitting.criteria import Gini, SquaredError
 from cart.table.columns import Columns
 from cart.table.table import encode

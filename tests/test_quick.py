@@ -20,9 +20,9 @@ from cart.class_cuts import (
 )
 from cart.class_screen import add_up_kept, screen
 from cart.grower import Grower
+from cart.growth.plan import make_plan
 from cart.jit.decorators import entry_kernel
 from cart.jit.simd import PlainLanes, on_lanes
-from cart.plan import make_plan
 from cart.primitives.radix_sort import N_DIGITS, ROOM, sort_short_keys
 from cart.primitives.sorting_networks import NETWORK_MAX, sort_by_network
 from cart.quick_classes import QuickClasses

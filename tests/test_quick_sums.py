@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import cart
 from cart import near
 from cart.grower import Grower, made_to_grow
-from cart.plan import make_plan
+from cart.growth.plan import make_plan
 from cart.quick_means import QuickMeans
 from cart.quick_sums import CODES_MAX, NEAR_BYTES, QuickSums
 from cart.splitting.criteria import Gini, Poisson, SquaredError

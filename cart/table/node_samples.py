@@ -64,7 +64,7 @@ def load_node(criterion, node, table, records, samples, start, n, follow):
 
     Where sums depend on their order, the samples' records are copied together, and a sample's
     record has its position in the node. Else `node.records` has one row per kind of sample (see
-    `cart.grow.number_kinds`): so few that a scan, which meets the samples in any order, finds
+    `cart.growth.general.number_kinds`): so few that a scan, which meets the samples in any order, finds
     them in the cache.
     """
     if follow:
