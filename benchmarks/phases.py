@@ -13,14 +13,14 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from benchmarks import display, results
-from cart.class_cuts import GiniCuts, Running, add_up, choose_cut
-from cart.class_screen import add_up_kept, is_worth_screening, screen
+from cart.fast_paths.classification.best_cut import GiniCuts, Running, add_up, choose_cut
+from cart.fast_paths.classification.path import Bench
+from cart.fast_paths.classification.row_words import Layout, divide_words, gather_keys
+from cart.fast_paths.classification.screening import add_up_kept, is_worth_screening, screen
 from cart.jit.decorators import entry_kernel
 from cart.primitives.radix_sort import sort_short_keys
-from cart.quick_classes import Bench
 from cart.table.columns import Columns
 from cart.table.table import encode
-from cart.words import Layout, divide_words, gather_keys
 
 SIZES = (4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16384, 62000)
 QUICK_SIZES = (8, 64, 512, 16384)

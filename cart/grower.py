@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from cart.fast_paths.classification.path import QuickClasses
+from cart.fast_paths.regression.histogram_path import QuickSums
+from cart.fast_paths.regression.sorted_path import QuickMeans
 from cart.growth.general import create_workspace, grow_tree
 from cart.primitives.float_order import are_whole
-from cart.quick_classes import QuickClasses
-from cart.quick_means import QuickMeans
-from cart.quick_sums import QuickSums
 from cart.table.table import Table, complete
 from cart.target import make_records
 from cart.tree.pruning import prune

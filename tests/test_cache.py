@@ -115,9 +115,13 @@ def test_the_warm_up_compiles_what_forests_need(warm):
 def test_kernels_are_compiled_for_few_types(warm):
     """Growth for the widths of codes, the rest once."""
     counts = Counter(line.split()[1] for line in warm)
-    assert counts.pop("cart.quick_classes._grow_trees") == 2 * 3  # criteria; 8, 16 and 32 bits
-    assert counts.pop("cart.quick_sums._grow_trees") == 2  # 8 and 16 bits
-    assert counts.pop("cart.quick_means._grow_trees") == 2  # with lists of codes, or sorting them
+    assert (
+        counts.pop("cart.fast_paths.classification.path._grow_trees") == 2 * 3
+    )  # criteria; 8, 16 and 32 bits
+    assert counts.pop("cart.fast_paths.regression.histogram_path._grow_trees") == 2  # 8 and 16 bits
+    assert (
+        counts.pop("cart.fast_paths.regression.sorted_path._grow_trees") == 2
+    )  # with lists of codes, or sorting them
     assert set(counts.values()) == {1}
 
 

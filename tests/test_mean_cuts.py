@@ -5,8 +5,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cart import few as few_rows
-from cart.few import (
+from cart.fast_paths.regression import small_node as few_rows
+from cart.fast_paths.regression.best_cut import N_LANES, Lanes, choose_mean_cut
+from cart.fast_paths.regression.screening import (
+    Screen,
+    begin_screening,
+    is_certain,
+    screen_feature,
+    slack_of,
+)
+from cart.fast_paths.regression.small_node import (
     FEW,
     Few,
     choose_few_cut,
@@ -19,8 +27,6 @@ from cart.few import (
     write_word,
 )
 from cart.jit.decorators import entry_kernel
-from cart.mean_cuts import N_LANES, Lanes, choose_mean_cut
-from cart.mean_screen import Screen, begin_screening, is_certain, screen_feature, slack_of
 from cart.table.columns import Columns
 from cart.table.table import encode
 

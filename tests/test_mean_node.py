@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cart.fast_paths.regression.node_sums import Exchange, exchange_samples
 from cart.jit.decorators import entry_kernel
-from cart.mean_node import Exchange, exchange_samples
 
 
 @entry_kernel

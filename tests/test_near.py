@@ -5,9 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cart import DecisionTreeClassifier, DecisionTreeRegressor, near, quick_classes, quick_sums
+from cart import DecisionTreeClassifier, DecisionTreeRegressor
+from cart.fast_paths import cache_copies as near
+from cart.fast_paths.cache_copies import create_near
+from cart.fast_paths.classification import path as quick_classes
+from cart.fast_paths.regression import histogram_path as quick_sums
 from cart.growth.plan import make_plan
-from cart.near import create_near
 from cart.splitting.criteria import Gini, SquaredError
 from cart.table.columns import Columns
 from cart.table.table import encode

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier as Peer
 
-from cart import DecisionTreeClassifier, DecisionTreeRegressor, quick_classes
-from cart.class_cuts import (
+from cart import DecisionTreeClassifier, DecisionTreeRegressor
+from cart.fast_paths.classification import path as quick_classes
+from cart.fast_paths.classification.best_cut import (
     EntropyCuts,
     GiniCuts,
     Running,
@@ -18,19 +19,19 @@ from cart.class_cuts import (
     count_codes,
     count_keys,
 )
-from cart.class_screen import add_up_kept, screen
+from cart.fast_paths.classification.path import QuickClasses
+from cart.fast_paths.classification.row_words import Layout, divide_words, gather_keys, write_words
+from cart.fast_paths.classification.screening import add_up_kept, screen
+from cart.fast_paths.regression.sorted_path import QuickMeans
 from cart.grower import Grower
 from cart.growth.plan import make_plan
 from cart.jit.decorators import entry_kernel
 from cart.jit.simd import PlainLanes, on_lanes
 from cart.primitives.radix_sort import N_DIGITS, ROOM, sort_short_keys
 from cart.primitives.sorting_networks import NETWORK_MAX, sort_by_network
-from cart.quick_classes import QuickClasses
-from cart.quick_means import QuickMeans
 from cart.splitting import criteria
 from cart.table.columns import Columns
 from cart.table.table import encode
-from cart.words import Layout, divide_words, gather_keys, write_words
 from tests.agreement.same import assert_same_nodes, assert_same_tree, paths
 
 seeds = st.integers(0, 2**32 - 1)

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cart
-from cart import near
+from cart.fast_paths import cache_copies as near
+from cart.fast_paths.regression.histogram_path import CODES_MAX, NEAR_BYTES, QuickSums
+from cart.fast_paths.regression.sorted_path import QuickMeans
 from cart.grower import Grower, made_to_grow
 from cart.growth.plan import make_plan
-from cart.quick_means import QuickMeans
-from cart.quick_sums import CODES_MAX, NEAR_BYTES, QuickSums
 from cart.splitting.criteria import Gini, Poisson, SquaredError
 from cart.table.columns import Columns
 from cart.table.table import encode

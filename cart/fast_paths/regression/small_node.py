@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.fast_paths.regression.cut_score import mean_score, weight_at, write_target, y_at
 from cart.jit.decorators import inline_kernel
 from cart.jit.simd import on_lanes
-from cart.mean_score import mean_score, weight_at, write_target, y_at
 from cart.primitives.sorting_networks import NETWORK_MAX, merge_exchanges, sort_by_network
 
 FEW = 63  # rows

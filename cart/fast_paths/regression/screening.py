@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.along import code_at, row_at
+from cart.fast_paths.regression.best_cut import cuts_behind
+from cart.fast_paths.regression.cut_score import weight_at, y_at
+from cart.fast_paths.regression.sorted_rows import code_at, row_at
 from cart.jit.decorators import inline_kernel
-from cart.mean_cuts import cuts_behind
-from cart.mean_score import weight_at, y_at
 
 _ROWS_MIN = 128
 _BLOCK = 8  # rows

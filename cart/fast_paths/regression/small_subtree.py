@@ -1,4 +1,4 @@
-"""Grow what lies below a node of few rows by squared error: all nodes in the words of `cart.few`.
+"""Grow what lies below a node of few rows by squared error: all nodes in the words of `cart.fast_paths.regression.small_node`.
 
 The rows have their numbers and words when this begins. Samples are kept in scikit-learn's order, as
 in large nodes.
@@ -6,9 +6,9 @@ in large nodes.
 
 import numpy as np
 
-from cart.few import choose_few_cut, mark_few, number_at, order_few, rank_at, read_code
-from cart.jit.decorators import inline_kernel
-from cart.mean_node import (
+from cart.fast_paths.base import NO_CUT, Cut, may_be_split, write_split
+from cart.fast_paths.regression.cut_score import WEIGHT, mean_score, weight_at, y_at
+from cart.fast_paths.regression.node_sums import (
     SQUARES,
     TOTAL,
     add_up_children,
@@ -18,9 +18,16 @@ from cart.mean_node import (
     place_children,
     write_mean,
 )
-from cart.mean_score import WEIGHT, mean_score, weight_at, y_at
-from cart.mean_screen import slack_of
-from cart.quick import NO_CUT, Cut, may_be_split, write_split
+from cart.fast_paths.regression.screening import slack_of
+from cart.fast_paths.regression.small_node import (
+    choose_few_cut,
+    mark_few,
+    number_at,
+    order_few,
+    rank_at,
+    read_code,
+)
+from cart.jit.decorators import inline_kernel
 from cart.splitting.criteria import EPSILON
 from cart.splitting.feature_draw import (
     begin_draw,
@@ -40,18 +47,18 @@ def grow_few(
 
     Parameters
     ----------
-    few : cart.few.Few
+    few : cart.fast_paths.regression.small_node.Few
         With the words of the node's rows.
     table : Table
     nodes : cart.tree.nodes.Grown
     draw : Draw
-    drawn : cart.mean_node.Drawn
-    exchange : cart.mean_node.Exchange
-    waiting : cart.quick.Waiting
+    drawn : cart.fast_paths.regression.node_sums.Drawn
+    exchange : cart.fast_paths.regression.node_sums.Exchange
+    waiting : cart.fast_paths.base.Waiting
     sums : ndarray of shape (n_waiting, 3), float64
         Weight, sum and squares of the nodes that wait.
     cuts : ndarray of uint64
-        See `cart.quick.write_split`.
+        See `cart.fast_paths.base.write_split`.
     samples : ndarray of int
         The node's have numbers of `few` for rows.
     height : int

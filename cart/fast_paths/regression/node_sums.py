@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.fast_paths.base import may_be_split, push, write_leaf
+from cart.fast_paths.regression.cut_score import WEIGHT, weight_at, y_at
 from cart.jit.decorators import inline_kernel
-from cart.mean_score import WEIGHT, weight_at, y_at
 from cart.primitives.float_order import are_whole
-from cart.quick import may_be_split, push, write_leaf
 from cart.tree.compact import SUMS, SUMS_MAX, WEIGHTS
 
 TOTAL, SQUARES = 1, 2  # of a node that waits, beside its WEIGHT

@@ -1,6 +1,6 @@
 """Grow classification trees on whole class counts: the fast path of Gini and entropy.
 
-Rows are words (see `cart.words`). A node's class counts come from its parent, so a node that is
+Rows are words (see `cart.fast_paths.classification.row_words`). A node's class counts come from its parent, so a node that is
 not searched is never read.
 """
 
@@ -9,7 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.class_cuts import (
+from cart.fast_paths.base import (
+    NO_CUT,
+    Cut,
+    Quick,
+    may_be_split,
+    push,
+    write_leaf,
+    write_split,
+)
+from cart.fast_paths.cache_copies import create_near
+from cart.fast_paths.classification.best_cut import (
     EntropyCuts,
     GiniCuts,
     Running,
@@ -21,19 +31,16 @@ from cart.class_cuts import (
     count_keys,
     impurity_of,
 )
-from cart.class_screen import add_up_kept, is_worth_screening, screen
-from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.near import create_near
-from cart.primitives.radix_sort import N_DIGITS, ROOM, sort_short_keys
-from cart.quick import (
-    NO_CUT,
-    Cut,
-    Quick,
-    may_be_split,
-    push,
-    write_leaf,
-    write_split,
+from cart.fast_paths.classification.row_words import (
+    Layout,
+    divide_words,
+    gather_keys,
+    row_of_word,
+    write_words,
 )
+from cart.fast_paths.classification.screening import add_up_kept, is_worth_screening, screen
+from cart.jit.decorators import entry_kernel, inline_kernel
+from cart.primitives.radix_sort import N_DIGITS, ROOM, sort_short_keys
 from cart.splitting.criteria import EPSILON, Entropy, Gini
 from cart.splitting.feature_draw import (
     begin_draw,
@@ -46,9 +53,8 @@ from cart.splitting.feature_draw import (
 from cart.table.table import same_value
 from cart.tree.compact import DEPTH_FIRST, GINI, WHOLE_COUNTS
 from cart.tree.nodes import from_node
-from cart.words import Layout, divide_words, gather_keys, row_of_word, write_words
 
-NEAR_BYTES = (2**19, 2**16)  # of a column of the near tiers (see `cart.near`)
+NEAR_BYTES = (2**19, 2**16)  # of a column of the near tiers (see `cart.fast_paths.cache_copies`)
 _HISTOGRAM_MIN = 64  # rows
 _CLASSES_MAX = 256
 _WEIGHT_MAX = 2**26  # whose square is exact in double precision

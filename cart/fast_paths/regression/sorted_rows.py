@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.few import number_rows, restore_rows, write_word
+from cart.fast_paths.regression.small_node import number_rows, restore_rows, write_word
 from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
 from cart.primitives.radix_sort import N_DIGITS, ROOM, n_bits_of, sort_short_keys
 from cart.primitives.sort_keys import CODE_SHIFT, N_COUNTS, sort_by_radix

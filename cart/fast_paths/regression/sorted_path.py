@@ -2,28 +2,22 @@
 
 Sums over a node are taken over `samples`, which stand in scikit-learn's order: that of the last
 feature looked at, then exchanged from both ends. What makes features quick to sort is kept beside
-them (see `cart.along`).
+them (see `cart.fast_paths.regression.sorted_rows`).
 """
 
 import numpy as np
 
-from cart.along import (
-    Lists,
-    Sorter,
-    begin_tree,
-    bring_along,
-    code_at,
-    divide_rows,
-    hand_to_few,
-    keeps_all_in_order,
-    mark_left,
-    row_at,
+from cart.fast_paths.base import (
+    NO_CUT,
+    Cut,
+    Quick,
+    may_be_split,
+    push,
+    write_split,
 )
-from cart.few import FEW, Few, rows_of_few
-from cart.few_means import grow_few
-from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.mean_cuts import N_LANES, Lanes, choose_mean_cut
-from cart.mean_node import (
+from cart.fast_paths.regression.best_cut import N_LANES, Lanes, choose_mean_cut
+from cart.fast_paths.regression.cut_score import WEIGHT, write_target
+from cart.fast_paths.regression.node_sums import (
     SQUARES,
     TOTAL,
     Drawn,
@@ -37,8 +31,7 @@ from cart.mean_node import (
     what_follows,
     write_mean,
 )
-from cart.mean_score import WEIGHT, write_target
-from cart.mean_screen import (
+from cart.fast_paths.regression.screening import (
     Screen,
     begin_screening,
     is_certain,
@@ -46,14 +39,21 @@ from cart.mean_screen import (
     screen_feature,
     slack_of,
 )
-from cart.quick import (
-    NO_CUT,
-    Cut,
-    Quick,
-    may_be_split,
-    push,
-    write_split,
+from cart.fast_paths.regression.small_node import FEW, Few, rows_of_few
+from cart.fast_paths.regression.small_subtree import grow_few
+from cart.fast_paths.regression.sorted_rows import (
+    Lists,
+    Sorter,
+    begin_tree,
+    bring_along,
+    code_at,
+    divide_rows,
+    hand_to_few,
+    keeps_all_in_order,
+    mark_left,
+    row_at,
 )
+from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.splitting.criteria import EPSILON, SquaredError
 from cart.splitting.feature_draw import (
     begin_draw,

@@ -9,11 +9,16 @@ import math
 
 import numpy as np
 
-from cart.class_cuts import bounds_more_classes, find_merits, merit_to_beat, power
+from cart.fast_paths.base import is_cut
+from cart.fast_paths.classification.best_cut import (
+    bounds_more_classes,
+    find_merits,
+    merit_to_beat,
+    power,
+)
+from cart.fast_paths.classification.row_words import class_of_word, code_of_key, weight_of_word
 from cart.jit.decorators import inline_kernel
 from cart.primitives.radix_sort import n_bits_of
-from cart.quick import is_cut
-from cart.words import class_of_word, code_of_key, weight_of_word
 
 _ROWS_MIN, _ROWS_MIN_MORE = 128, 2048  # for two classes, and for more, whose bounds are wider
 _ROWS_PER_BUCKET = 8  # at least; with more classes, twice as many as classes

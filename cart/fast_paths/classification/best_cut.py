@@ -10,10 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.fast_paths.base import is_cut
+from cart.fast_paths.classification.row_words import (
+    class_of_word,
+    code_of_key,
+    row_of_word,
+    weight_of_word,
+)
 from cart.jit.decorators import dispatch, inline_kernel, kernel
-from cart.quick import is_cut
 from cart.splitting.criteria import share_times_log
-from cart.words import class_of_word, code_of_key, row_of_word, weight_of_word
 
 NO_CUT = np.float32(-1.0)
 _BLOCK = 64
@@ -29,9 +34,7 @@ class Running(NamedTuple):
     second: np.ndarray  # (n + 1,) int32: weight of the second class, where there are two
     power_left: np.ndarray  # (n + 1,) float64: sum of `power` of the class counts, where more
     power_right: np.ndarray  # (n + 1,) float64
-    bound: (
-        np.ndarray
-    )  # (n + 1,) float64: see `cart.class_screen`, where there are more than two classes
+    bound: np.ndarray  # (n + 1,) float64: see `cart.fast_paths.classification.screening`, where there are more than two classes
     merit: np.ndarray  # (n + 1,) float32; NO_CUT where both sides have one value
     merit_bits: np.ndarray  # (n + 1,) int32: the same memory; ordered as the merits >= 0 are
     tops: np.ndarray  # (n // _BLOCK + 1,) int32: the highest bits of every block
@@ -101,7 +104,7 @@ def scores_at_once(criterion, n):
 
 @dispatch
 def bounds_more_classes(criterion):
-    """Does the bound of `cart.class_screen` for more than two classes hold?"""
+    """Does the bound of `cart.fast_paths.classification.screening` for more than two classes hold?"""
     return criterion.bounds_more_classes()
 
 

@@ -11,20 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.few import (
-    FEW,
-    Few,
-    number_rows,
-    rank_codes,
-    read_code,
-    restore_rows,
-    rows_of_few,
-    write_code,
+from cart.fast_paths.base import (
+    NO_CUT,
+    Cut,
+    Quick,
+    is_cut,
+    may_be_split,
+    push,
+    write_split,
 )
-from cart.few_means import grow_few
-from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.jit.simd import lowest_bit
-from cart.mean_node import (
+from cart.fast_paths.cache_copies import create_near
+from cart.fast_paths.regression.cut_score import WEIGHT, mean_score, weight_at, write_target, y_at
+from cart.fast_paths.regression.node_sums import (
     SQUARES,
     TOTAL,
     Drawn,
@@ -37,19 +35,21 @@ from cart.mean_node import (
     what_follows,
     write_mean,
 )
-from cart.mean_score import WEIGHT, mean_score, weight_at, write_target, y_at
-from cart.mean_screen import slack_of
-from cart.near import create_near
-from cart.primitives.float_order import WHOLE_MAX, are_whole
-from cart.quick import (
-    NO_CUT,
-    Cut,
-    Quick,
-    is_cut,
-    may_be_split,
-    push,
-    write_split,
+from cart.fast_paths.regression.screening import slack_of
+from cart.fast_paths.regression.small_node import (
+    FEW,
+    Few,
+    number_rows,
+    rank_codes,
+    read_code,
+    restore_rows,
+    rows_of_few,
+    write_code,
 )
+from cart.fast_paths.regression.small_subtree import grow_few
+from cart.jit.decorators import entry_kernel, inline_kernel
+from cart.jit.simd import lowest_bit
+from cart.primitives.float_order import WHOLE_MAX, are_whole
 from cart.splitting.criteria import EPSILON, SquaredError
 from cart.splitting.feature_draw import (
     begin_draw,
@@ -63,7 +63,11 @@ from cart.table.table import same_value
 from cart.tree.nodes import from_node
 
 CODES_MAX = 2**12  # of a column
-NEAR_BYTES = (2**17, 2**15, 2**12)  # of a column of the near tiers (see `cart.near`)
+NEAR_BYTES = (
+    2**17,
+    2**15,
+    2**12,
+)  # of a column of the near tiers (see `cart.fast_paths.cache_copies`)
 _SOME = FEW // 4  # rows that are few where nodes look at some of the features: ranking costs
 _PER_WORD = 6  # bits that number those of a word
 _IN_WORD = (1 << _PER_WORD) - 1

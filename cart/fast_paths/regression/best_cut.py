@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.along import N_PLACES, code_at, row_at
+from cart.fast_paths.base import is_cut
+from cart.fast_paths.regression.cut_score import WEIGHT, Y, score_of, weight_at, y_at
+from cart.fast_paths.regression.sorted_rows import N_PLACES, code_at, row_at
 from cart.jit.decorators import inline_kernel, kernel
 from cart.jit.simd import on_lanes
-from cart.mean_score import WEIGHT, Y, score_of, weight_at, y_at
 from cart.primitives.sort_keys import CODE_SHIFT, RECORD
-from cart.quick import is_cut
 
 N_LANES = N_PLACES
 _FEW, _SOME = 2, 4  # features, which have kernels of their own
@@ -56,9 +56,9 @@ def choose_mean_cut(lanes, n_lanes, entries, targets, n, first, weight, total, s
         With column and first entry of `n_lanes` lanes.
     n_lanes : int
     entries : ndarray of uint64
-        See `cart.along`.
+        See `cart.fast_paths.regression.sorted_rows`.
     targets : ndarray of shape (2 * n_rows,), float64
-        See `cart.mean_score`.
+        See `cart.fast_paths.regression.cut_score`.
     n, first : int
     weight, total : float
         Of the node: of its rows, and of their weighted targets.

@@ -31,7 +31,9 @@ class Waiting(NamedTuple):
 
     start: np.ndarray  # int64: first of the node's rows
     end: np.ndarray  # int64: behind the last
-    tier: np.ndarray  # int64: which of the tiers of rows it lies in (see `cart.near`), or 0
+    tier: (
+        np.ndarray
+    )  # int64: which of the tiers of rows it lies in (see `cart.fast_paths.cache_copies`), or 0
     depth: np.ndarray  # int64
     n_constant: np.ndarray  # int64: features known to be constant
     impurity: np.ndarray  # float64
