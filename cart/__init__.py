@@ -2,7 +2,7 @@
 
 import importlib
 
-from cart.estimators import (
+from cart.estimators.trees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreeClassifier,

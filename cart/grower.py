@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from cart.estimators.target import make_records
 from cart.fast_paths.classification.path import QuickClasses
 from cart.fast_paths.regression.histogram_path import QuickSums
 from cart.fast_paths.regression.sorted_path import QuickMeans
 from cart.growth.general import create_workspace, grow_tree
 from cart.primitives.float_order import are_whole
 from cart.table.table import Table, complete
-from cart.target import make_records
 from cart.tree.pruning import prune
 from cart.tree.tree import Tree
 
@@ -55,7 +55,7 @@ class Grower:
     ----------
     table : Table, BitsTable, SparseTable or CategoricalTable
     codes : ndarray of shape (n_rows,) or (n_rows, n_outputs), float64
-        See `cart.target.Target`.
+        See `cart.estimators.target.Target`.
     plan : cart.growth.plan.Plan
     columns : cart.table.columns.Columns, optional
         Of the table, where it is not complete.

@@ -40,9 +40,9 @@ from sklearn.utils.validation import (
 )
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
+from cart.estimators.target import Target, encode_known_labels, encode_numbers
+from cart.estimators.validation import restored_on_failure
 from cart.splitting.feature_draw import DRAW_SEED_MAX
-from cart.target import Target, encode_known_labels, encode_numbers
-from cart.training import restored_on_failure
 from forest.bootstrap import Patches, count_draws, restart_stream
 from forest.oob import OutOfBag, default_score, score_out_of_bag
 from forest.voting import VOTING_CONSTRAINTS, VotingMixin
@@ -464,7 +464,7 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
 
     @abstractmethod
     def _target(self, y):
-        """y as the estimators got it, as a cart.target.Target."""
+        """y as the estimators got it, as a cart.estimators.target.Target."""
 
     @abstractmethod
     def _shape(self, said, n_outputs):

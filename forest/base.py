@@ -16,12 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from cart.grower import needs_values
-from cart.growth.plan import make_plan
-from cart.splitting.feature_draw import DRAW_SEED_MAX
-from cart.table.columns import Columns
-from cart.table.precision import precision_of
-from cart.training import (
+from cart.estimators.validation import (
     check_criterion,
     check_sample_weight,
     check_table,
@@ -30,6 +25,11 @@ from cart.training import (
     require_weight,
     restored_on_failure,
 )
+from cart.grower import needs_values
+from cart.growth.plan import make_plan
+from cart.splitting.feature_draw import DRAW_SEED_MAX
+from cart.table.columns import Columns
+from cart.table.precision import precision_of
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
 from forest.bootstrap import plan_bootstrap

@@ -9,8 +9,8 @@ from cart import (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
-from cart.outputs import ClassifierOutputs, RegressorOutputs
-from cart.parameters import CLASSIFIER_CRITERION, REGRESSOR_CRITERION, without_deprecated
+from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
+from cart.estimators.parameters import CLASSIFIER_CRITERION, REGRESSOR_CRITERION, without_deprecated
 from forest.base import BaseForest
 from forest.intervals import predict_interval
 from forest.jackknife import standard_error

@@ -115,7 +115,7 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None, column
     ----------
     table : cart.table.table.Table
     codes : ndarray of shape (n_samples,), float64
-        Class codes or numbers, see `cart.target.Target`.
+        Class codes or numbers, see `cart.estimators.target.Target`.
     plan : cart.growth.plan.Plan
     seeds : sequence of int
         A tree's `random_state`.

@@ -5,7 +5,7 @@ from math import ceil
 
 import numpy as np
 
-from cart.target import encode_numbers
+from cart.estimators.target import encode_numbers
 from forest.quantiles import out_of_bag_quantiles, quantiles_of
 from forest.training_rows import (
     TrainingRows,

@@ -4,7 +4,7 @@ from numbers import Integral, Real
 
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
-from cart.parameters import TREE_CONSTRAINTS
+from cart.estimators.parameters import TREE_CONSTRAINTS
 from forest.voting import VOTING_CONSTRAINTS
 
 # Parameters that a forest hands to each of its trees.

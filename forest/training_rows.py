@@ -10,8 +10,8 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
+from cart.estimators.target import encode_numbers
 from cart.primitives.threads import in_parts
-from cart.target import encode_numbers
 from cart.tree.packed import Rows
 from cart.tree.traversal import leaf_ids
 from forest.leaves import group_by_leaf
@@ -116,7 +116,7 @@ def remember(forest, X, target):
     forest : fitted forest
     X : ndarray of shape (n_samples, n_features), or sparse
         As the forest was grown on it. It is kept as it is, not copied.
-    target : cart.target.Target
+    target : cart.estimators.target.Target
         If it is not worth remembering, X may be None.
     """
     forget(forest)

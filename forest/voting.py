@@ -42,7 +42,7 @@ class VotingMixin:
         answers : iterable of (rows, outputs)
             See `forest.oob.vote_out_of_bag`.
         n_models : int
-        target : cart.target.Target
+        target : cart.estimators.target.Target
         seed : int
             Of the folds that judge a stack.
 

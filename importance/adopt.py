@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cart.target import encode_known_labels
-from cart.training import check_rows, check_sample_weight, encode_columns
+from cart.estimators.target import encode_known_labels
+from cart.estimators.validation import check_rows, check_sample_weight, encode_columns
 from cart.tree.nodes import LEAF
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csc_matrix, issparse
 from sklearn.utils import _safe_indexing, check_array
 
-from cart.categories import as_columns, find_categorical
+from cart.estimators.category_encoder import as_columns, find_categorical
 
 # Names of columns that the name of a group lists.
 _MAX_LISTED = 3

@@ -4,8 +4,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
-from cart.target import encode_known_labels
-from cart.training import check_rows
+from cart.estimators.target import encode_known_labels
+from cart.estimators.validation import check_rows
 from forest.training_rows import is_table_of
 from importance.adopt import is_classification, names_of, trees_of
 from importance.expectation import expected_increase

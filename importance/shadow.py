@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import hstack, issparse
 
-from cart.training import check_rows
+from cart.estimators.validation import check_rows
 from importance.adopt import names_of
 from importance.plots import plot_bars
 from importance.refit import Refits, default_measure, for_each, seeds_of

@@ -11,9 +11,9 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.parallel import Parallel, delayed
 
+from cart.estimators.validation import encode_columns
 from cart.growth.plan import make_plan
 from cart.splitting import criteria
-from cart.training import encode_columns
 from cart.tree.packed import Rows, pack
 from cart.tree.traversal import leaf_ids
 from forest.bootstrap import Bootstrap, plan_bootstrap

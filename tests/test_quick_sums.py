@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cart
+from cart.estimators.validation import encode_columns
 from cart.fast_paths import cache_copies as near
 from cart.fast_paths.regression.histogram_path import CODES_MAX, NEAR_BYTES, QuickSums
 from cart.fast_paths.regression.sorted_path import QuickMeans
@@ -16,7 +17,6 @@ from cart.growth.plan import make_plan
 from cart.splitting.criteria import Gini, Poisson, SquaredError
 from cart.table.columns import Columns
 from cart.table.table import encode
-from cart.training import encode_columns
 from tests.agreement.same import assert_same_nodes, paths
 
 seeds = st.integers(0, 2**32 - 1)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cart import DecisionTreeClassifier
+from cart.estimators.validation import encode_columns
 from cart.jit.decorators import entry_kernel
 from cart.primitives.float_order import bits_in_order, ordered
 from cart.table.columns import Columns
@@ -14,7 +15,6 @@ from cart.table.float_table import BitsTable
 from cart.table.ranking import MISSING, Scratch, rank
 from cart.table.repeated_codes import Sieve
 from cart.table.table import code_up_to, encode, value_of
-from cart.training import encode_columns
 from tests.agreement.same import assert_same_tables
 
 SPECIAL = (0.0, -0.0, np.nan, 1e38, -1e38, np.inf, -np.inf, 1e-45, -1e-45, 2.0**53, 2.0**53 - 1)

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from joblib import parallel_config
 
-from cart import DecisionTreeClassifier, DecisionTreeRegressor, training
-from cart import estimators as tree_estimators
+from cart import DecisionTreeClassifier, DecisionTreeRegressor
+from cart.estimators import trees as tree_estimators
+from cart.estimators import validation as training
 from cart.table import table, thresholds
 from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor, grow
 from tests.agreement.same import assert_same_nodes

@@ -109,7 +109,7 @@ class Quick(ABC):
     ----------
     table : cart.table.table.Table
     codes : ndarray of shape (n_rows, 1), float64
-        See `cart.target.Target`.
+        See `cart.estimators.target.Target`.
     plan : cart.growth.plan.Plan
         One that `fits`.
     """

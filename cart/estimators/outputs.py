@@ -9,9 +9,9 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import metadata_routing
 from sklearn.utils.validation import _check_n_features, check_is_fitted
 
+from cart.estimators.target import encode_known_labels, encode_labels, encode_numbers
+from cart.estimators.validation import check_rows
 from cart.splitting import criteria
-from cart.target import encode_known_labels, encode_labels, encode_numbers
-from cart.training import check_rows
 
 
 class _Outputs:

@@ -7,20 +7,14 @@ from sklearn.utils import Bunch, check_random_state, compute_sample_weight, meta
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from cart.grower import Grower, needs_values
-from cart.growth.plan import make_plan
-from cart.outputs import ClassifierOutputs, RegressorOutputs
-from cart.parameters import (
+from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
+from cart.estimators.parameters import (
     CLASSIFIER_CRITERION,
     REGRESSOR_CRITERION,
     TREE_CONSTRAINTS,
     without_deprecated,
 )
-from cart.splitting.feature_draw import DRAW_SEED_MAX
-from cart.table.columns import Columns
-from cart.table.precision import precision_of
-from cart.table.thresholds import settle
-from cart.training import (
+from cart.estimators.validation import (
     check_criterion,
     check_sample_weight,
     check_table,
@@ -29,6 +23,12 @@ from cart.training import (
     require_weight,
     restored_on_failure,
 )
+from cart.grower import Grower, needs_values
+from cart.growth.plan import make_plan
+from cart.splitting.feature_draw import DRAW_SEED_MAX
+from cart.table.columns import Columns
+from cart.table.precision import precision_of
+from cart.table.thresholds import settle
 from cart.tree.pruning import pruning_path
 
 

@@ -7,7 +7,7 @@ from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite, check_array, check_X_y, get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from cart.categories import CategoryEncoder, as_columns, find_categorical
+from cart.estimators.category_encoder import CategoryEncoder, as_columns, find_categorical
 from cart.splitting.category_subsets import CategoricalTable
 from cart.table.bins import bin_table
 from cart.table.columns import Columns
