@@ -23,5 +23,5 @@ __all__ = [
 def __getattr__(name):
     """The exports, which alone import `sklearn.tree`, when they are asked for."""
     if name in ("export_graphviz", "export_text", "plot_tree"):
-        return getattr(importlib.import_module("cart.export"), name)
+        return getattr(importlib.import_module("cart.interop.export"), name)
     raise AttributeError(f"module 'cart' has no attribute {name!r}")

@@ -4,9 +4,9 @@ import sklearn.ensemble
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-import cart.bridge
+import cart.interop.bridge
 import forest
-from cart.bridge import copy_attributes, counterpart, refuse_foreign_splits
+from cart.interop.bridge import copy_attributes, counterpart, refuse_foreign_splits
 from forest.bootstrap import Bootstrap
 
 _FITTED = (
@@ -44,14 +44,14 @@ def to_sklearn(estimator):
     sklearn.exceptions.NotFittedError
     """
     if not isinstance(estimator, forest.base.BaseForest):
-        return cart.bridge.to_sklearn(estimator)
+        return cart.interop.bridge.to_sklearn(estimator)
     peer = counterpart(estimator, forest, sklearn.ensemble)
     check_is_fitted(estimator)
     refuse_foreign_splits(estimator)
     _refuse_foreign_votes(estimator)
     copy_attributes(estimator, peer, _FITTED)
     peer.n_estimators = len(estimator.estimators_)
-    peer.estimators_ = [cart.bridge.to_sklearn(tree) for tree in estimator.estimators_]
+    peer.estimators_ = [cart.interop.bridge.to_sklearn(tree) for tree in estimator.estimators_]
     peer.estimator_ = clone(peer.estimator)
     peer._n_samples_bootstrap = estimator._plan.n_draws
     peer._sample_weight = estimator._row_weight
@@ -77,11 +77,11 @@ def from_sklearn(estimator):
     sklearn.exceptions.NotFittedError
     """
     if not hasattr(estimator, "n_estimators"):
-        return cart.bridge.from_sklearn(estimator)
+        return cart.interop.bridge.from_sklearn(estimator)
     ours = counterpart(estimator, sklearn.ensemble, forest)
     check_is_fitted(estimator)
     copy_attributes(estimator, ours, _FITTED)
-    ours.estimators_ = [cart.bridge.from_sklearn(tree) for tree in estimator.estimators_]
+    ours.estimators_ = [cart.interop.bridge.from_sklearn(tree) for tree in estimator.estimators_]
     ours._row_weight = estimator._sample_weight
     ours._plan = Bootstrap.plain(
         estimator._n_samples, estimator._n_samples_bootstrap, estimator._sample_weight

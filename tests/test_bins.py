@@ -14,7 +14,7 @@ from sklearn.datasets import make_classification, make_friedman1
 
 import cart
 import forest
-from cart.bridge import counterpart
+from cart.interop.bridge import counterpart
 from cart.table.bins import bin_table
 from cart.table.columns import Columns
 from cart.table.table import encode

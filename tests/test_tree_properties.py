@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 import cart
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
-from cart.bridge import counterpart
+from cart.interop.bridge import counterpart
 from cart.jit.decorators import entry_kernel
 from cart.primitives.sort_keys import (
     N_COUNTS,

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cart
-from cart.bridge import counterpart
+from cart.interop.bridge import counterpart
 from tests.agreement.same import assert_same_tree
 from tests.oracles import pruning, splitter
 from tests.oracles.ties import Training, has_medians, replay

@@ -10,7 +10,7 @@ import re
 import numpy as np
 import sklearn.tree
 
-from cart.bridge import holding, to_sklearn
+from cart.interop.bridge import holding, to_sklearn
 from cart.tree.nodes import Nodes
 from cart.tree.tree import Tree
 
