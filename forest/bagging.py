@@ -43,8 +43,8 @@ from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.estimators.target import Target, encode_known_labels, encode_numbers
 from cart.estimators.validation import restored_on_failure
 from cart.splitting.feature_draw import DRAW_SEED_MAX
-from forest.bootstrap import Patches, count_draws, restart_stream
 from forest.oob import OutOfBag, default_score, score_out_of_bag
+from forest.sampling.bootstrap import Patches, count_draws, restart_stream
 from forest.voting import VOTING_CONSTRAINTS, VotingMixin
 
 # What X may be is for the base estimator to say.

@@ -32,16 +32,16 @@ from cart.table.columns import Columns
 from cart.table.precision import precision_of
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
-from forest.bootstrap import plan_bootstrap
 from forest.enough import Budget, Judge, grow_enough
 from forest.grow import GrowthInterrupted, grow_trees
 from forest.oob import OutOfBag, default_score, outputs_out_of_bag, score_out_of_bag
 from forest.parameters import FOREST_CONSTRAINTS, TREE_PARAMETERS, refuse_contradictions
 from forest.progress import Watch
+from forest.sampling.bootstrap import plan_bootstrap
+from forest.sampling.weights import balance_subsample, combine_weights
 from forest.training_rows import bootstrap_of, fingerprint, is_worth_remembering, remember
 from forest.vote import soft_vote, vote
 from forest.voting import VotingMixin
-from forest.weights import balance_subsample, combine_weights
 
 # Packed trees of each forest, beside the estimators: predicting changes none of their attributes.
 _PACKED = WeakKeyDictionary()

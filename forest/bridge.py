@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 import cart.interop.bridge
 import forest
 from cart.interop.bridge import copy_attributes, counterpart, refuse_foreign_splits
-from forest.bootstrap import Bootstrap
+from forest.sampling.bootstrap import Bootstrap
 
 _FITTED = (
     "n_features_in_",

@@ -6,7 +6,7 @@ from sklearn.utils import check_random_state
 
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.tree.tree import Tree
-from forest.bootstrap import Bootstrap, PartitionedBootstrap
+from forest.sampling.bootstrap import Bootstrap, PartitionedBootstrap
 
 
 def fit_partitions(forest, X, y):

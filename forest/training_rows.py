@@ -216,7 +216,7 @@ def bootstrap_of(forest):
 
     Returns
     -------
-    forest.bootstrap.Draws
+    forest.sampling.bootstrap.Draws
     """
     return forest._plan.of_trees([tree.random_state for tree in forest.estimators_])
 

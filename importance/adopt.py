@@ -11,10 +11,10 @@ from cart.estimators.validation import check_rows, check_sample_weight, encode_c
 from cart.tree.nodes import LEAF
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
-from forest.bootstrap import Bootstrap
 from forest.grow import bytes_of
+from forest.sampling.bootstrap import Bootstrap
+from forest.sampling.weights import balance_subsample
 from forest.training_rows import is_table_of
-from forest.weights import balance_subsample
 
 
 @dataclass(frozen=True)

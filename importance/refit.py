@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples
 
 import forest as ours
 from forest.progress import Watch
-from forest.weights import combine_weights
+from forest.sampling.weights import combine_weights
 from importance.adopt import is_classification, trees_of
 from importance.permutation import oob_permutation
 

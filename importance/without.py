@@ -16,10 +16,10 @@ from cart.growth.plan import make_plan
 from cart.splitting import criteria
 from cart.tree.packed import Rows, pack
 from cart.tree.traversal import leaf_ids
-from forest.bootstrap import Bootstrap, plan_bootstrap
 from forest.grow import Job, bytes_of, grow_each, shares_memory
+from forest.sampling.bootstrap import Bootstrap, plan_bootstrap
+from forest.sampling.weights import balance_subsample
 from forest.vote import ballots
-from forest.weights import balance_subsample
 from importance.adopt import is_classification, row_weight_of
 from importance.narrow import narrow
 

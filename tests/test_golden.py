@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 
 from cart.tree.nodes import LEAF, UNDEFINED, Nodes
 from cart.tree.tree import Tree, impurity_decrease
-from forest.bootstrap import Bootstrap
+from forest.sampling.bootstrap import Bootstrap
 from importance import oob_permutation
 from importance.expectation import expected_increase
 from importance.losses import LabelLoss
