@@ -255,7 +255,7 @@ def _against_local(n_trees):
 def _study_partitions(quick):
     import dask.array as da
 
-    from forest.dask import fit_partitions
+    from forest.growing.dask import fit_partitions
 
     rows = []
     found, _ = datasets.load_found(PARTITIONED[:1] if quick else PARTITIONED)

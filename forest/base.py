@@ -32,11 +32,11 @@ from cart.table.columns import Columns
 from cart.table.precision import precision_of
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
-from forest.enough import Budget, Judge, grow_enough
-from forest.grow import GrowthInterrupted, grow_trees
+from forest.growing.progress import Watch
+from forest.growing.stopping import Budget, Judge, grow_enough
+from forest.growing.thread_pool import GrowthInterrupted, grow_trees
 from forest.oob import OutOfBag, default_score, outputs_out_of_bag, score_out_of_bag
 from forest.parameters import FOREST_CONSTRAINTS, TREE_PARAMETERS, refuse_contradictions
-from forest.progress import Watch
 from forest.sampling.bootstrap import plan_bootstrap
 from forest.sampling.weights import balance_subsample, combine_weights
 from forest.training_rows import bootstrap_of, fingerprint, is_worth_remembering, remember
@@ -60,7 +60,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
     ----------
     n_estimators : int or "auto", default=100
         Number of trees. "auto" grows until out-of-bag loss and order of the five most important
-        features would hardly change with more, see `forest.enough`, or one of the next two ends it.
+        features would hardly change with more, see `forest.growing.stopping`, or one of the next two ends it.
     criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, \
     max_features, max_leaf_nodes, min_impurity_decrease, ccp_alpha, monotonic_cst, precision, \
     max_bins, categorical_features, min_category_ratio, feature_draw
@@ -80,7 +80,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         Above 0 a bar shows the trees that are grown, trees per second and the time left (by tqdm
         where it is installed).
     callback : callable, default=None
-        Called with a `forest.progress.Progress` after every tree.
+        Called with a `forest.growing.progress.Progress` after every tree.
     warm_start : bool, default=False
         Keep the trees of the fit before and add those that `n_estimators` asks for.
     class_weight : {"balanced", "balanced_subsample"}, dict, list of dict or None, default=None
@@ -121,7 +121,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         What each tree weighs in the vote (voting="oob_weighted", "oob_weighted_soft").
     final_estimator_ : list of estimators, one per output
         The fitted meta-learners (voting="stacked").
-    stability_ : forest.enough.Stability
+    stability_ : forest.growing.stopping.Stability
         What the number of trees leaves to chance (n_estimators="auto").
     classes_ : ndarray of shape (n_classes,), or list of them
         Labels, of each output (classification only).

@@ -11,7 +11,7 @@ from cart.estimators.validation import check_rows, check_sample_weight, encode_c
 from cart.tree.nodes import LEAF
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
-from forest.grow import bytes_of
+from forest.growing.thread_pool import bytes_of
 from forest.sampling.bootstrap import Bootstrap
 from forest.sampling.weights import balance_subsample
 from forest.training_rows import is_table_of

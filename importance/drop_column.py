@@ -3,7 +3,7 @@
 import numpy as np
 
 from cart.splitting.feature_draw import DRAW_SEED_MAX
-from forest.progress import Watch
+from forest.growing.progress import Watch
 from importance.adopt import is_classification, names_of
 from importance.groups import parse_groups
 from importance.judging import choose_design
@@ -60,7 +60,7 @@ def drop_column(
     verbose : int, default=0
         Above 0 a bar shows the trees that are grown.
     callback : callable, default=None
-        Called with a `forest.progress.Progress` after every tree.
+        Called with a `forest.growing.progress.Progress` after every tree.
 
     Returns
     -------

@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 import forest as ours
-from forest.progress import Watch
+from forest.growing.progress import Watch
 from forest.sampling.weights import combine_weights
 from importance.adopt import is_classification, trees_of
 from importance.permutation import oob_permutation
@@ -124,7 +124,7 @@ def for_each(function, items, n_jobs, verbose, callback):
     n_jobs : int or None
         joblib's.
     verbose, callback
-        See `forest.progress.Watch`; a step is a refit.
+        See `forest.growing.progress.Watch`; a step is a refit.
 
     Returns
     -------

@@ -16,7 +16,7 @@ from cart.growth.plan import make_plan
 from cart.splitting import criteria
 from cart.tree.packed import Rows, pack
 from cart.tree.traversal import leaf_ids
-from forest.grow import Job, bytes_of, grow_each, shares_memory
+from forest.growing.thread_pool import Job, bytes_of, grow_each, shares_memory
 from forest.sampling.bootstrap import Bootstrap, plan_bootstrap
 from forest.sampling.weights import balance_subsample
 from forest.vote import ballots
@@ -228,7 +228,7 @@ def losses_without(refit, sets, make_loss, n_jobs=None, watch=None):
         From `importance.losses.choose_loss`.
     n_jobs : int or None
         Threads; the result does not depend on it.
-    watch : forest.progress.Watch, optional
+    watch : forest.growing.progress.Watch, optional
         Told of every tree that is grown by a thread.
 
     Yields

@@ -38,7 +38,7 @@ def pytest_runtest_setup(item):
 def threads():
     """Small forests, too, are grown by as many threads as are asked for."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("forest.grow._WORK_PER_THREAD", 1)
+        patch.setattr("forest.growing.thread_pool._WORK_PER_THREAD", 1)
         yield
 
 

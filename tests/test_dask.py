@@ -7,8 +7,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.model_selection import train_test_split
 
 from forest import BaggingClassifier, RandomForestClassifier, RandomForestRegressor
-from forest.dask import fit_partitions
-from forest.grow import Job
+from forest.growing.dask import fit_partitions
+from forest.growing.thread_pool import Job
 from importance import drop_column, oob_permutation
 
 da = pytest.importorskip("dask.array", reason="the extra dask is not installed")

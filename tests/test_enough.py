@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, make_friedman1
 
 from forest import RandomForestClassifier, RandomForestRegressor
-from forest.enough import (
+from forest.growing.stopping import (
     ERROR_TOLERANCE,
     IMPORTANCE_TOLERANCE,
     LOSS_TOLERANCE,

@@ -16,8 +16,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import balanced_accuracy_score, mean_absolute_error
 
 from cart import DecisionTreeClassifier
-from forest import RandomForestClassifier, RandomForestRegressor, grow
-from forest.grow import _Shop
+from forest import RandomForestClassifier, RandomForestRegressor
+from forest.growing import thread_pool as grow
+from forest.growing.thread_pool import _Shop
 from forest.training_rows import bootstrap_of
 from tests.oracles import forests as oracle
 

@@ -12,7 +12,7 @@ import pytest
 from sklearn.datasets import load_diabetes, load_iris, make_classification
 
 from forest import RandomForestClassifier, RandomForestRegressor
-from forest.progress import Progress, Watch
+from forest.growing.progress import Progress, Watch
 from importance import drop_column
 
 

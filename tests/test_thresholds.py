@@ -16,7 +16,8 @@ from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.estimators import trees as tree_estimators
 from cart.estimators import validation as training
 from cart.table import table, thresholds
-from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor, grow
+from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
+from forest.growing import thread_pool as grow
 from tests.agreement.same import assert_same_nodes
 
 MODELS = {

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.tree.tree import impurity_decrease
-from forest.grow import GrowthInterrupted
+from forest.growing.thread_pool import GrowthInterrupted
 
 FIRST_TREES, MIN_TREES, MAX_TREES = 8, 48, 10_000
 _GROUPS = 12

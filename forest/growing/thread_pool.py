@@ -123,7 +123,7 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None, column
         `weigh(numbers)`: the weight of every row in each of these trees, (n_samples,) or a scalar.
     n_jobs : int or None
         joblib's.
-    watch : forest.progress.Watch, optional
+    watch : forest.growing.progress.Watch, optional
         Told of every tree.
     columns : cart.table.columns.Columns, optional
         Of the table, where it is not complete.
