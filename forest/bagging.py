@@ -43,9 +43,9 @@ from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.estimators.target import Target, encode_known_labels, encode_numbers
 from cart.estimators.validation import restored_on_failure
 from cart.splitting.feature_draw import DRAW_SEED_MAX
-from forest.oob import OutOfBag, default_score, score_out_of_bag
 from forest.sampling.bootstrap import Patches, count_draws, restart_stream
-from forest.voting import VOTING_CONSTRAINTS, VotingMixin
+from forest.voting.mixin import VOTING_CONSTRAINTS, VotingMixin
+from forest.voting.out_of_bag import OutOfBag, default_score, score_out_of_bag
 
 # What X may be is for the base estimator to say.
 _ANY_TABLE = {"accept_sparse": ["csr", "csc"], "dtype": None, "ensure_all_finite": False}
@@ -348,7 +348,7 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
 
         Returns
         -------
-        forest.oob.OutOfBag
+        forest.voting.out_of_bag.OutOfBag
 
         Raises
         ------

@@ -35,13 +35,13 @@ from cart.tree.traversal import leaf_ids
 from forest.growing.progress import Watch
 from forest.growing.stopping import Budget, Judge, grow_enough
 from forest.growing.thread_pool import GrowthInterrupted, grow_trees
-from forest.oob import OutOfBag, default_score, outputs_out_of_bag, score_out_of_bag
 from forest.parameters import FOREST_CONSTRAINTS, TREE_PARAMETERS, refuse_contradictions
 from forest.sampling.bootstrap import plan_bootstrap
 from forest.sampling.weights import balance_subsample, combine_weights
 from forest.training_rows import bootstrap_of, fingerprint, is_worth_remembering, remember
-from forest.vote import soft_vote, vote
-from forest.voting import VotingMixin
+from forest.voting.mixin import VotingMixin
+from forest.voting.out_of_bag import OutOfBag, default_score, outputs_out_of_bag, score_out_of_bag
+from forest.voting.rules import soft_vote, vote
 
 # Packed trees of each forest, beside the estimators: predicting changes none of their attributes.
 _PACKED = WeakKeyDictionary()
@@ -97,7 +97,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         How trees vote: the mean of their class shares (or numbers); one tree, one vote; votes
         weighted by each tree's out-of-bag accuracy (by its R2, not below 0, in regression), or
         class shares so weighted; or a meta-learner that is trained on the trees' out-of-bag
-        outputs, see `forest.stack` (it holds what every tree says of every row at once).
+        outputs, see `forest.voting.stacking` (it holds what every tree says of every row at once).
     final_estimator : estimator, default=None
         The meta-learner of voting="stacked"; None is a logistic or ridge regression.
     max_time : float, default=None
@@ -414,7 +414,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
 
         Returns
         -------
-        forest.oob.OutOfBag
+        forest.voting.out_of_bag.OutOfBag
 
         Raises
         ------

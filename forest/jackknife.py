@@ -5,7 +5,7 @@ from warnings import warn
 import numpy as np
 
 from forest.training_rows import bootstrap_of
-from forest.vote import values_of_trees
+from forest.voting.rules import values_of_trees
 
 # Values of trees that are held at a time, and centred counts: 32 MB each.
 _BLOCK_VALUES = 1 << 22

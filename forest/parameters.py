@@ -5,7 +5,7 @@ from numbers import Integral, Real
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from cart.estimators.parameters import TREE_CONSTRAINTS
-from forest.voting import VOTING_CONSTRAINTS
+from forest.voting.mixin import VOTING_CONSTRAINTS
 
 # Parameters that a forest hands to each of its trees.
 TREE_PARAMETERS = {

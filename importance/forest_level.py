@@ -9,7 +9,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
-from forest.vote import RULES, ballots
+from forest.voting.rules import RULES, ballots
 from importance.adopt import adopt, is_classification
 from importance.class_share import warn_of_rare_classes
 from importance.grouping import group_columns

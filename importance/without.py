@@ -19,7 +19,7 @@ from cart.tree.traversal import leaf_ids
 from forest.growing.thread_pool import Job, bytes_of, grow_each, shares_memory
 from forest.sampling.bootstrap import Bootstrap, plan_bootstrap
 from forest.sampling.weights import balance_subsample
-from forest.vote import ballots
+from forest.voting.rules import ballots
 from importance.adopt import is_classification, row_weight_of
 from importance.narrow import narrow
 

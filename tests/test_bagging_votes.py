@@ -11,8 +11,8 @@ from sklearn.svm import LinearSVC
 
 from cart import DecisionTreeClassifier
 from forest import BaggingClassifier, BaggingRegressor
-from forest.stack import Stack, cross_fit
-from forest.vote import RULES
+from forest.voting.rules import RULES
+from forest.voting.stacking import Stack, cross_fit
 
 EVERY_RULE = (*RULES, "stacked")
 

@@ -16,8 +16,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier as PeerTree
 
 from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
-from forest.stack import Stack, cross_fit
-from forest.vote import RULES, combine, scores_of, weights_of
+from forest.voting.rules import RULES, combine, scores_of, weights_of
+from forest.voting.stacking import Stack, cross_fit
 from importance import drop_column
 
 EVERY_RULE = (*RULES, "stacked")

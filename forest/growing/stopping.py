@@ -83,7 +83,7 @@ class Judge:
         ----------
         trees : list of cart.tree.tree.Tree
         answers : iterable of (rows, outputs)
-            What each says of those of `rows` that are out of bag, see `forest.oob`.
+            What each says of those of `rows` that are out of bag, see `forest.voting.out_of_bag`.
         """
         for tree, (rows, outputs) in zip(trees, answers, strict=True):
             group = self.n_trees % _GROUPS

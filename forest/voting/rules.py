@@ -2,7 +2,7 @@
 
 A vote is a weighted mean over the models of their ballots: of the class shares (or numbers) that
 they give, or of the one class that each of them prefers. A rule says which ballots are cast and
-what weighs them; `forest.stack` holds the rule that learns its weights.
+what weighs them; `forest.voting.stacking` holds the rule that learns its weights.
 """
 
 from typing import NamedTuple

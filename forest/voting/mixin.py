@@ -4,8 +4,8 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
-from forest.oob import stack_out_of_bag, vote_out_of_bag
-from forest.vote import RULES, combine, weights_of
+from forest.voting.out_of_bag import stack_out_of_bag, vote_out_of_bag
+from forest.voting.rules import RULES, combine, weights_of
 
 VOTING_CONSTRAINTS = {
     "voting": [StrOptions({*RULES, "stacked"})],
@@ -40,7 +40,7 @@ class VotingMixin:
         Parameters
         ----------
         answers : iterable of (rows, outputs)
-            See `forest.oob.vote_out_of_bag`.
+            See `forest.voting.out_of_bag.vote_out_of_bag`.
         n_models : int
         target : cart.estimators.target.Target
         seed : int
@@ -48,8 +48,8 @@ class VotingMixin:
 
         Returns
         -------
-        votes : forest.oob.Votes
-        stack : forest.stack.Stack or None
+        votes : forest.voting.out_of_bag.Votes
+        stack : forest.voting.stacking.Stack or None
             With voting="stacked".
         """
         n_values = [1] * target.n_outputs if target.labels is None else [*map(len, target.labels)]
@@ -68,7 +68,7 @@ class VotingMixin:
             self.estimator_weights_ = weights_of(votes.scores)
 
     def _decide(self, outputs):
-        """The vote on some rows; see `forest.vote.combine`."""
+        """The vote on some rows; see `forest.voting.rules.combine`."""
         if not self._learns_to_vote:
             return combine(outputs, self.voting)
         learnt = "_stack" if self.voting == "stacked" else "estimator_weights_"

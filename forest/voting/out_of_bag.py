@@ -11,8 +11,8 @@ from sklearn.base import is_classifier
 
 from cart.tree.packed import Rows
 from cart.tree.traversal import sum_of_values
-from forest.stack import FOLDS, Stack, cross_fit
-from forest.vote import RULES, ballots, scores_of, weights_of
+from forest.voting.rules import RULES, ballots, scores_of, weights_of
+from forest.voting.stacking import FOLDS, Stack, cross_fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +231,7 @@ def stack_out_of_bag(answers, n_models, truth, learner, n_values, seed):
     ----------
     answers, truth : see `vote_out_of_bag`
     n_models : int
-    learner, n_values : see `forest.stack.Stack`
+    learner, n_values : see `forest.voting.stacking.Stack`
     seed : int
         Of the folds.
 
