@@ -7,7 +7,7 @@ from forest.estimators import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from forest.proximity import nearest_rows, outlier_scores, proximity
+from forest.inference.proximity import nearest_rows, outlier_scores, proximity
 
 __all__ = [
     "BaggingClassifier",

@@ -35,10 +35,10 @@ from cart.tree.traversal import leaf_ids
 from forest.growing.progress import Watch
 from forest.growing.stopping import Budget, Judge, grow_enough
 from forest.growing.thread_pool import GrowthInterrupted, grow_trees
+from forest.inference.training_rows import bootstrap_of, fingerprint, is_worth_remembering, remember
 from forest.parameters import FOREST_CONSTRAINTS, TREE_PARAMETERS, refuse_contradictions
 from forest.sampling.bootstrap import plan_bootstrap
 from forest.sampling.weights import balance_subsample, combine_weights
-from forest.training_rows import bootstrap_of, fingerprint, is_worth_remembering, remember
 from forest.voting.mixin import VotingMixin
 from forest.voting.out_of_bag import OutOfBag, default_score, outputs_out_of_bag, score_out_of_bag
 from forest.voting.rules import soft_vote, vote

@@ -12,10 +12,10 @@ from cart import (
 from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
 from cart.estimators.parameters import CLASSIFIER_CRITERION, REGRESSOR_CRITERION, without_deprecated
 from forest.base import BaseForest
-from forest.intervals import predict_interval
-from forest.jackknife import standard_error
-from forest.quantiles import predict_quantiles
-from forest.training_rows import keep_leaves
+from forest.inference.intervals import predict_interval
+from forest.inference.jackknife import standard_error
+from forest.inference.quantiles import predict_quantiles
+from forest.inference.training_rows import keep_leaves
 
 
 class ForestClassifier(ClassifierOutputs, BaseForest):
@@ -42,7 +42,7 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
         """Standard errors of the class shares of `predict_proba`.
 
         From the infinitesimal jackknife with its correction for a finite number of trees (Wager,
-        Hastie and Efron 2014); see `forest.jackknife.standard_error`, also for what is refused.
+        Hastie and Efron 2014); see `forest.inference.jackknife.standard_error`, also for what is refused.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         return_std : bool, default=False
             Return the standard error of the prediction too, from the infinitesimal jackknife with
             its correction for a finite number of trees (Wager, Hastie and Efron 2014); see
-            `forest.jackknife.standard_error`, also for what is refused. `predict_interval` is
+            `forest.inference.jackknife.standard_error`, also for what is refused. `predict_interval` is
             about y, this about the prediction.
 
         Returns
@@ -104,7 +104,7 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         """Quantiles of y given x: quantile regression forests (Meinshausen 2006).
 
         The smallest y of the training table whose cumulative weight reaches q, without
-        interpolation; see `forest.quantiles.predict_quantiles` for the weights.
+        interpolation; see `forest.inference.quantiles.predict_quantiles` for the weights.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         """Intervals that hold y with a given probability, calibrated on out-of-bag rows.
 
         Conformalised quantile regression (Romano, Patterson and Candes 2019) of out-of-bag
-        residuals; see `forest.intervals.predict_interval` for the steps. Needs a bootstrap.
+        residuals; see `forest.inference.intervals.predict_interval` for the steps. Needs a bootstrap.
 
         Parameters
         ----------

@@ -12,9 +12,9 @@ from cart.tree.nodes import LEAF
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
 from forest.growing.thread_pool import bytes_of
+from forest.inference.training_rows import is_table_of
 from forest.sampling.bootstrap import Bootstrap
 from forest.sampling.weights import balance_subsample
-from forest.training_rows import is_table_of
 
 
 @dataclass(frozen=True)

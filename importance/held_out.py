@@ -6,7 +6,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from cart.estimators.target import encode_known_labels
 from cart.estimators.validation import check_rows
-from forest.training_rows import is_table_of
+from forest.inference.training_rows import is_table_of
 from importance.adopt import is_classification, names_of, trees_of
 from importance.expectation import expected_increase
 from importance.losses import choose_loss

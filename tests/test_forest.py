@@ -19,7 +19,7 @@ from cart import DecisionTreeClassifier
 from forest import RandomForestClassifier, RandomForestRegressor
 from forest.growing import thread_pool as grow
 from forest.growing.thread_pool import _Shop
-from forest.training_rows import bootstrap_of
+from forest.inference.training_rows import bootstrap_of
 from tests.oracles import forests as oracle
 
 FORESTS = [

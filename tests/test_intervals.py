@@ -22,8 +22,8 @@ from forest import (
     RandomForestRegressor,
 )
 from forest.bridge import from_sklearn, to_sklearn
-from forest.quantiles import out_of_bag_quantiles
-from forest.training_rows import training_rows
+from forest.inference.quantiles import out_of_bag_quantiles
+from forest.inference.training_rows import training_rows
 from tests.data import load
 from tests.oracles import leaves as oracle
 
@@ -164,7 +164,7 @@ def test_nothing_depends_on_n_jobs_or_blocks(monkeypatch):
     once = outputs(1)
     for one, two in zip(once, outputs(2), strict=True):
         np.testing.assert_array_equal(one, two)
-    monkeypatch.setattr("forest.quantiles._BLOCK_STARTS", 1000)
+    monkeypatch.setattr("forest.inference.quantiles._BLOCK_STARTS", 1000)
     for n_jobs in (1, 4):
         for whole, parts in zip(once, outputs(n_jobs), strict=True):
             np.testing.assert_array_equal(whole, parts)
@@ -343,7 +343,7 @@ def test_blocks_of_rows_give_the_same_errors(monkeypatch):
         warnings.simplefilter("ignore")  # negative variances
         once = forest.predict(X, return_std=True)[1]
         for values in (100, 1000, 60 * 100):
-            monkeypatch.setattr("forest.jackknife._BLOCK_VALUES", values)
+            monkeypatch.setattr("forest.inference.jackknife._BLOCK_VALUES", values)
             again = forest.predict(X, return_std=True)[1]
             np.testing.assert_allclose(again**2, once**2, rtol=1e-9, atol=1e-7)
 

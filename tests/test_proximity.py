@@ -20,7 +20,7 @@ from forest import (
     outlier_scores,
     proximity,
 )
-from forest.proximity import PAIRS
+from forest.inference.proximity import PAIRS
 from tests.oracles import leaves as oracle
 
 EACH_KIND = pytest.mark.parametrize("pairs", PAIRS)
@@ -129,7 +129,9 @@ def test_blocks_change_nothing(pairs, monkeypatch):
         return whole, *nearest_rows(forest, X, 5, pairs=pairs), outlier_scores(forest, X, y, pairs)
 
     whole = all_of_them()
-    module = sys.modules["forest.proximity"]  # the package exports a function of that name
+    module = sys.modules[
+        "forest.inference.proximity"
+    ]  # the package exports a function of that name
     monkeypatch.setattr(module, "_BLOCK_ROWS", 7)
     monkeypatch.setattr(module, "_BLOCK_PAIRS", 11)
     for once, again in zip(whole, all_of_them(), strict=True):

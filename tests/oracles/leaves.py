@@ -69,7 +69,7 @@ def jackknife_variance(in_bag, values):
 
 
 def proximities(at, drawn, pairs, others=None):
-    """Proximities of `forest.proximity`, pair by pair: (n_rows, n_others) of float.
+    """Proximities of `forest.inference.proximity`, pair by pair: (n_rows, n_others) of float.
 
     Parameters
     ----------

@@ -6,14 +6,14 @@ from scipy.sparse import issparse
 from cart.primitives.threads import in_parts
 from cart.tree.packed import Rows
 from cart.tree.traversal import leaf_ids
-from forest.leaves import (
+from forest.inference.leaf_rows import (
     create_scratch,
     find_own_starts,
     find_starts,
     leaf_quantiles,
     list_draws,
 )
-from forest.training_rows import bootstrap_of, training_rows
+from forest.inference.training_rows import bootstrap_of, training_rows
 
 # Starts of leaves that are held at a time: 16 MB per thread.
 _BLOCK_STARTS = 1 << 22
@@ -116,7 +116,7 @@ def quantiles_of(forest, X, members, mass, y, levels):
     forest : fitted forest
     X : ndarray of shape (n_rows, n_features), float32 or float64, C order, or csr_matrix
     members, mass, y : ndarray
-        See `forest.leaves.leaf_quantiles`.
+        See `forest.inference.leaf_rows.leaf_quantiles`.
     levels : ndarray of shape (n_levels,), float64
         In any order.
 
@@ -161,7 +161,7 @@ def out_of_bag_quantiles(forest, rows, levels):
     Parameters
     ----------
     forest : fitted forest with a bootstrap
-    rows : forest.training_rows.TrainingRows
+    rows : forest.inference.training_rows.TrainingRows
     levels : ndarray of shape (n_levels,), float64
         Ascending.
 

@@ -14,7 +14,7 @@ from cart.estimators.target import encode_numbers
 from cart.primitives.threads import in_parts
 from cart.tree.packed import Rows
 from cart.tree.traversal import leaf_ids
-from forest.leaves import group_by_leaf
+from forest.inference.leaf_rows import group_by_leaf
 
 _VALUES_AT_ONCE = 1 << 13  # of rows
 # The training table of each forest, beside the estimators: no pickle holds it.
@@ -91,7 +91,7 @@ class TrainingRows(NamedTuple):
     order: np.ndarray  # (n_samples,) int64: row of each rank
     y: np.ndarray  # (n_samples,) float64: target of each rank, ascending
     mass: np.ndarray  # (n_samples,) float64: weight of each rank
-    members: np.ndarray  # (n_trees, n_samples) int32: see `forest.leaves`
+    members: np.ndarray  # (n_trees, n_samples) int32: see `forest.inference.leaf_rows`
 
     def counts(self, bootstrap, tree):
         """How often each rank was drawn for a tree.

@@ -6,8 +6,8 @@ from math import ceil
 import numpy as np
 
 from cart.estimators.target import encode_numbers
-from forest.quantiles import out_of_bag_quantiles, quantiles_of
-from forest.training_rows import (
+from forest.inference.quantiles import out_of_bag_quantiles, quantiles_of
+from forest.inference.training_rows import (
     TrainingRows,
     forget,
     keep_leaves,
