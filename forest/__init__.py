@@ -1,7 +1,7 @@
 """Random forests and Bagging: many estimators, their draws, votes and out-of-bag predictions."""
 
-from forest.bagging import BaggingClassifier, BaggingRegressor
-from forest.estimators import (
+from forest.estimators.bagging import BaggingClassifier, BaggingRegressor
+from forest.estimators.forests import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     RandomForestClassifier,

@@ -43,7 +43,7 @@ def to_sklearn(estimator):
         than soft, draws that are not made from seeds alone.
     sklearn.exceptions.NotFittedError
     """
-    if not isinstance(estimator, forest.base.BaseForest):
+    if not isinstance(estimator, forest.estimators.base.BaseForest):
         return cart.interop.bridge.to_sklearn(estimator)
     peer = counterpart(estimator, forest, sklearn.ensemble)
     check_is_fitted(estimator)

@@ -57,7 +57,7 @@ def trees(model):
 
 
 def params_for(kind, **params):
-    few = {"n_estimators": 4} if issubclass(kind, forest.base.BaseForest) else {}
+    few = {"n_estimators": 4} if issubclass(kind, forest.estimators.base.BaseForest) else {}
     return {"random_state": 0, **few, **params}
 
 

@@ -32,11 +32,11 @@ from cart.table.columns import Columns
 from cart.table.precision import precision_of
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
+from forest.estimators.parameters import FOREST_CONSTRAINTS, TREE_PARAMETERS, refuse_contradictions
 from forest.growing.progress import Watch
 from forest.growing.stopping import Budget, Judge, grow_enough
 from forest.growing.thread_pool import GrowthInterrupted, grow_trees
 from forest.inference.training_rows import bootstrap_of, fingerprint, is_worth_remembering, remember
-from forest.parameters import FOREST_CONSTRAINTS, TREE_PARAMETERS, refuse_contradictions
 from forest.sampling.bootstrap import plan_bootstrap
 from forest.sampling.weights import balance_subsample, combine_weights
 from forest.voting.mixin import VotingMixin

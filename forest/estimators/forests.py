@@ -11,7 +11,7 @@ from cart import (
 )
 from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
 from cart.estimators.parameters import CLASSIFIER_CRITERION, REGRESSOR_CRITERION, without_deprecated
-from forest.base import BaseForest
+from forest.estimators.base import BaseForest
 from forest.inference.intervals import predict_interval
 from forest.inference.jackknife import standard_error
 from forest.inference.quantiles import predict_quantiles
