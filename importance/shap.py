@@ -37,7 +37,7 @@ def mean_absolute_shap(forest, X, *, max_rows=MAX_ROWS, missing_ok=False):
     ImportError
         If shap is not installed.
     ValueError
-        If the forest has no form in scikit-learn, see `forest.bridge.to_sklearn`, or X is sparse.
+        If the forest has no form in scikit-learn, see `forest.interop.bridge.to_sklearn`, or X is sparse.
     """
     trees_of(forest)
     try:
@@ -65,6 +65,6 @@ def mean_absolute_shap(forest, X, *, max_rows=MAX_ROWS, missing_ok=False):
 
 
 def _to_sklearn(forest):
-    from forest.bridge import to_sklearn  # imports scikit-learn's ensembles
+    from forest.interop.bridge import to_sklearn  # imports scikit-learn's ensembles
 
     return forest if type(forest).__module__.startswith("sklearn.") else to_sklearn(forest)

@@ -18,7 +18,7 @@ from cart.interop.bridge import counterpart
 from cart.table.bins import bin_table
 from cart.table.columns import Columns
 from cart.table.table import encode
-from forest.bridge import from_sklearn, to_sklearn
+from forest.interop.bridge import from_sklearn, to_sklearn
 from importance import drop_column
 from importance.adopt import adopt
 from importance.refit import Refits

@@ -12,7 +12,7 @@ from forest import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from forest.bridge import from_sklearn, to_sklearn
+from forest.interop.bridge import from_sklearn, to_sklearn
 
 X, Y = load_iris(return_X_y=True)
 UNEVEN = np.repeat([0, 1, 2], [7, 30, 63])  # classes of 100 rows

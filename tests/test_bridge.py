@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 
 import cart
 import forest
-from forest.bridge import from_sklearn, to_sklearn
+from forest.interop.bridge import from_sklearn, to_sklearn
 
 IRIS = load_iris(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)

@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 
 import cart
 import forest
-from forest.bridge import to_sklearn
+from forest.interop.bridge import to_sklearn
 from importance import drop_column, mdi, oob_permutation
 from tests.oracles.splitter import decrease
 

@@ -7,7 +7,7 @@ from sklearn.datasets import load_diabetes, load_iris
 
 import cart
 import forest
-from forest.bridge import to_sklearn
+from forest.interop.bridge import to_sklearn
 
 WHY = 'not installed; pip install "cartwood[bridge]" brings it'
 IRIS = load_iris(return_X_y=True)

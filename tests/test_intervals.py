@@ -21,9 +21,9 @@ from forest import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from forest.bridge import from_sklearn, to_sklearn
 from forest.inference.quantiles import out_of_bag_quantiles
 from forest.inference.training_rows import training_rows
+from forest.interop.bridge import from_sklearn, to_sklearn
 from tests.data import load
 from tests.oracles import leaves as oracle
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import cart
 import forest
-from forest.bridge import to_sklearn
+from forest.interop.bridge import to_sklearn
 from importance import drop_column, mdi, oob_permutation
 from tests.oracles import forests
 
