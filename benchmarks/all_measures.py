@@ -11,7 +11,7 @@ import pandas as pd
 
 from benchmarks import display, plot
 from importance import Comparison, compare, oob_permutation
-from importance.result import Importances
+from importance.core.result import Importances
 
 LEVEL = 0.95  # of the intervals that are drawn
 

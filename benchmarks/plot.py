@@ -6,7 +6,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from importance.plots import short_names
+from importance.core.plots import short_names
 
 OURS, PEER = "#2f6f5e", "#c46a2b"
 RASTER_DPI = 150  # of what an SVG holds as pixels: swarms of dots

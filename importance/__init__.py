@@ -2,6 +2,7 @@
 
 from importance.comparison import Comparison, compare
 from importance.conditional import conditional_permutation
+from importance.core.result import Importances
 from importance.debiased import Optimism, optimism, unbiased_mdi
 from importance.drop_column import drop_column
 from importance.find_groups import correlation_groups, one_hot_groups
@@ -10,7 +11,6 @@ from importance.held_out import held_out_permutation
 from importance.impurity import mdi
 from importance.janitza import janitza
 from importance.permutation import oob_permutation
-from importance.result import Importances
 from importance.selection import Selection, select_features
 from importance.shadow import Shadows, shadow
 from importance.significance import Significance, permutation_test

@@ -7,16 +7,16 @@ from time import perf_counter
 import numpy as np
 from scipy.sparse import issparse
 
-from importance.adopt import adopt
 from importance.advice import advise
+from importance.core.fitted_forest import adopt
+from importance.core.groups import parse_groups
+from importance.core.plots import HEADROOM, ROW_HEIGHT, draw_bars, plot_clusters, plot_ranks
+from importance.core.result import leading, ranks_of
 from importance.debiased import unbiased_mdi
 from importance.drop_column import drop_column
 from importance.find_groups import correlation_groups, rank_correlation
-from importance.groups import parse_groups
 from importance.impurity import mdi
 from importance.permutation import oob_permutation
-from importance.plots import HEADROOM, ROW_HEIGHT, draw_bars, plot_clusters, plot_ranks
-from importance.result import leading, ranks_of
 from importance.shap import mean_absolute_shap
 
 MEASURES = {
@@ -40,7 +40,7 @@ class Comparison:
         By name of the measure.
     seconds : dict of str to float
         What each measure took.
-    groups : list of importance.groups.Group
+    groups : list of importance.core.groups.Group
         Every feature in one, correlated ones together.
     jointly : Importances or None
         Out-of-bag permutation of the groups; None where no features are correlated, or permutation
@@ -112,11 +112,11 @@ class Comparison:
         return figure
 
     def plot_ranks(self, ax=None, max_features=25):
-        """The ranks by every measure, joined by lines; see `importance.plots.plot_ranks`."""
+        """The ranks by every measure, joined by lines; see `importance.core.plots.plot_ranks`."""
         return plot_ranks(self.results, ax, max_features)
 
     def plot_clusters(self, ax=None, max_features=60):
-        """Rank correlations of the features; see `importance.plots.plot_clusters`."""
+        """Rank correlations of the features; see `importance.core.plots.plot_clusters`."""
         if self.correlation is None:
             raise ValueError("Rank correlations of sparse tables are not computed.")
         return plot_clusters(self.correlation, self.feature_names, ax, max_features)

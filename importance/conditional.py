@@ -8,8 +8,11 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from importance.adopt import adopt, is_classification, names_of
 from importance.association import Association
+from importance.core.fitted_forest import adopt, is_classification, names_of
+from importance.core.groups import parse_groups
+from importance.core.losses import choose_loss
+from importance.core.result import Importances, mean_and_error
 from importance.donors import (
     cut_by_tree,
     exchange_with,
@@ -18,10 +21,7 @@ from importance.donors import (
     nearest_rows,
 )
 from importance.exchange import increase_by, row_losses
-from importance.groups import parse_groups
 from importance.impurity import names_of_groups
-from importance.losses import choose_loss
-from importance.result import Importances, mean_and_error
 from importance.walked import walk_tree
 
 METHODS = ("cells", "neighbours")
@@ -174,7 +174,7 @@ def find_conditions(condition, threshold, groups, names, association):
     ----------
     condition : dict of feature to list of columns, or None
     threshold : float
-    groups : list of importance.groups.Group
+    groups : list of importance.core.groups.Group
     names : ndarray of shape (n_features,), str
     association : importance.association.Association
 

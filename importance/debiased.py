@@ -19,11 +19,11 @@ from sklearn.utils.parallel import Parallel, delayed
 from cart.tree.nodes import LEAF
 from cart.tree.packed import Rows, pack
 from cart.tree.traversal import leaf_ids
-from importance.adopt import adopt, is_classification, names_of
-from importance.groups import parse_groups
+from importance.core.fitted_forest import adopt, is_classification, names_of
+from importance.core.groups import parse_groups
+from importance.core.result import Importances, mean_and_error
+from importance.core.used_features import narrow
 from importance.impurity import names_of_groups, sum_by_group
-from importance.narrow import narrow
-from importance.result import Importances, mean_and_error
 
 METHODS = ("ufi", "mdi_oob")
 BIAS = (

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from importance import losses
-from importance.adopt import is_classification
+from importance.core import losses
+from importance.core.fitted_forest import is_classification
+from importance.core.result import Importances
 from importance.forest_level import (
     donors_within_trees,
     judge_forest,
@@ -20,7 +21,6 @@ from importance.forest_level import (
     score_by,
     shared_donors,
 )
-from importance.result import Importances
 from importance.shuffling import seeded
 from importance.tree_level import judge_trees
 

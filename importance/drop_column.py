@@ -4,11 +4,11 @@ import numpy as np
 
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from forest.growing.progress import Watch
-from importance.adopt import is_classification, names_of
-from importance.groups import parse_groups
+from importance.core.fitted_forest import is_classification, names_of
+from importance.core.groups import parse_groups
+from importance.core.losses import choose_loss
+from importance.core.result import Importances
 from importance.judging import choose_design
-from importance.losses import choose_loss
-from importance.result import Importances
 from importance.without import NO_COLUMNS, losses_without
 
 BIAS = (
@@ -36,7 +36,7 @@ def drop_column(
         The table the forest was fitted on; two features at least.
     y : array-like of shape (n_samples,)
     loss : str, default=None
-        Loss of a prediction, see `importance.losses`; "zero_one" in classification and
+        Loss of a prediction, see `importance.core.losses`; "zero_one" in classification and
         "squared_error" in regression by default.
     groups : dict of str to list of columns, or list of lists of columns, default=None
         Columns that are left out together: a value per group, and one per column in no group. See

@@ -11,7 +11,7 @@ import numpy as np
 
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.tree.nodes import LEAF
-from importance import losses
+from importance.core import losses
 from importance.walked import divide, fill_losses, test_of
 
 
@@ -49,7 +49,7 @@ def row_losses(walked, loss, n_rows):
     Parameters
     ----------
     walked : importance.walked.WalkedTree
-    loss : see importance.losses
+    loss : see importance.core.losses
     n_rows : int
 
     Returns
@@ -69,7 +69,7 @@ def increase_by(exchange, walked, loss, row_loss, weight, columns):
     ----------
     exchange : Exchange
     walked : importance.walked.WalkedTree
-    loss : see importance.losses
+    loss : see importance.core.losses
         Of `walked`'s nodes and rows.
     row_loss : ndarray of shape (n_rows,), float64
     weight : ndarray of shape (n_rows,), float64

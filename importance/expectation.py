@@ -24,7 +24,7 @@ import numpy as np
 
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.tree.nodes import LEAF
-from importance import losses
+from importance.core import losses
 from importance.walked import divide, fill_losses, goes_left, test_of
 
 
@@ -74,7 +74,7 @@ def expected_increase(walked, loss, by_row=False):
     Parameters
     ----------
     walked : importance.walked.WalkedTree
-    loss : see importance.losses
+    loss : see importance.core.losses
         Of `walked`'s nodes and rows.
     by_row : bool, default=False
 

@@ -10,12 +10,12 @@ from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
 from forest.voting.rules import RULES, ballots
-from importance.adopt import adopt, is_classification
 from importance.class_share import warn_of_rare_classes
-from importance.grouping import group_columns
-from importance.losses import choose_loss
-from importance.narrow import values_of
-from importance.result import Importances
+from importance.core.fitted_forest import adopt, is_classification
+from importance.core.grouping import group_columns
+from importance.core.losses import choose_loss
+from importance.core.result import Importances
+from importance.core.used_features import values_of
 from importance.shuffling import Exchange, seeded
 
 BIAS = (
@@ -199,7 +199,7 @@ def judge_forest(fitted, evaluate, groups, donors, n_repeats, is_hard, n_jobs=No
     evaluate : callable
         `evaluate(values, known)` is a number, of mean votes (n_known, n_values) and the rows they
         are of.
-    groups : importance.grouping.Grouping
+    groups : importance.core.grouping.Grouping
     donors : callable
         See `shared_donors`.
     n_repeats : int

@@ -7,11 +7,11 @@ from sklearn.utils.parallel import Parallel, delayed
 from cart.estimators.target import encode_known_labels
 from cart.estimators.validation import check_rows
 from forest.inference.training_rows import is_table_of
-from importance.adopt import is_classification, names_of, trees_of
+from importance.core.fitted_forest import is_classification, names_of, trees_of
+from importance.core.losses import choose_loss
+from importance.core.result import Importances, mean_and_error
 from importance.expectation import expected_increase
-from importance.losses import choose_loss
 from importance.permutation import BIAS
-from importance.result import Importances, mean_and_error
 from importance.walked import walk_tree
 
 

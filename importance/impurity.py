@@ -3,9 +3,9 @@
 import numpy as np
 
 from cart.tree.tree import impurity_decrease
-from importance.adopt import names_of, trees_of
-from importance.groups import parse_groups
-from importance.result import Importances, mean_and_error
+from importance.core.fitted_forest import names_of, trees_of
+from importance.core.groups import parse_groups
+from importance.core.result import Importances, mean_and_error
 
 BIAS = (
     "Computed on the rows the trees were grown on, it favours features with many distinct values "
@@ -73,7 +73,7 @@ def sum_by_group(per_feature, groups):
     Parameters
     ----------
     per_feature : ndarray of shape (..., n_features)
-    groups : list of importance.groups.Group
+    groups : list of importance.core.groups.Group
 
     Returns
     -------

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from importance.adopt import is_classification
+from importance.core.fitted_forest import is_classification
+from importance.core.result import mean_and_error
 from importance.held_out import held_out_permutation
 from importance.refit import Refits, for_each, seeds_of
-from importance.result import mean_and_error
 from importance.significance import Significance, false_discovery_p_values, share_as_large
 
 # Importances that are not positive, which the null is made of, at least.

@@ -1,12 +1,12 @@
 """Out-of-bag permutation importance."""
 
-from importance.adopt import adopt, is_classification
 from importance.class_share import warn_of_rare_classes
+from importance.core.fitted_forest import adopt, is_classification
+from importance.core.grouping import group_columns
+from importance.core.losses import choose_loss
+from importance.core.result import Importances, mean_and_error
 from importance.definitions import DEFINITIONS
 from importance.forest_level import forest_permutation, require_repeats
-from importance.grouping import group_columns
-from importance.losses import choose_loss
-from importance.result import Importances, mean_and_error
 from importance.tree_level import Asked, judge_trees
 
 BIAS = (

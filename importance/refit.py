@@ -14,7 +14,7 @@ from sklearn.utils.validation import _num_samples
 import forest as ours
 from forest.growing.progress import Watch
 from forest.sampling.weights import combine_weights
-from importance.adopt import is_classification, trees_of
+from importance.core.fitted_forest import is_classification, trees_of
 from importance.permutation import oob_permutation
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import bdtr
 
-from importance.adopt import names_of
+from importance.core.fitted_forest import names_of
 from importance.shadow import play
 
 CONFIRMED, TENTATIVE, REJECTED = "confirmed", "tentative", "rejected"

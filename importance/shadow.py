@@ -6,10 +6,10 @@ import numpy as np
 from scipy.sparse import hstack, issparse
 
 from cart.estimators.validation import check_rows
-from importance.adopt import names_of
-from importance.plots import plot_bars
+from importance.core.fitted_forest import names_of
+from importance.core.plots import plot_bars
+from importance.core.result import Importances, leading
 from importance.refit import Refits, default_measure, for_each, seeds_of
-from importance.result import Importances, leading
 
 BIAS = (
     "Of forests with twice as many columns, in which every feature competes with the shadows: "

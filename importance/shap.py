@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.sparse import issparse
 
-from importance.adopt import is_classification, names_of, trees_of
-from importance.result import Importances
+from importance.core.fitted_forest import is_classification, names_of, trees_of
+from importance.core.result import Importances
 
 BIAS = (
     "Shares out what the forest says, not what it gets right: a feature that the trees overfit "

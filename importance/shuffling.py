@@ -5,7 +5,7 @@ from sklearn.utils import check_random_state
 
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
-from importance.narrow import narrow
+from importance.core.used_features import narrow
 
 
 def seeded(random_state, n_keys):
@@ -84,7 +84,7 @@ def shuffled_increase(tree, X, rows, group_of, make_loss, codes, weight, draw, n
     Parameters
     ----------
     tree, X, rows, group_of : see `Exchange`
-    make_loss : see importance.losses
+    make_loss : see importance.core.losses
     codes, weight : ndarray of shape (n_rows,), float64
     draw : callable
         `draw(group, n_rows)` gives the next permutation for a group.

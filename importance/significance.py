@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from importance.core.result import Importances
 from importance.refit import Refits, default_measure, for_each, seeds_of
-from importance.result import Importances
 
 
 @dataclass(frozen=True, eq=False)

@@ -96,8 +96,8 @@ def judge_trees(fitted, make_loss, grouping, asked):
     ----------
     fitted : FittedForest
         Its weights count in means over rows.
-    make_loss : see importance.losses
-    grouping : importance.grouping.Grouping
+    make_loss : see importance.core.losses
+    grouping : importance.core.grouping.Grouping
     asked : Asked
 
     Returns

@@ -7,8 +7,8 @@ import numpy as np
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.tree.nodes import LEAF
 from cart.tree.packed import is_in_left_subset
-from importance import losses
-from importance.narrow import narrow
+from importance.core import losses
+from importance.core.used_features import narrow
 
 
 class WalkedTree(NamedTuple):

@@ -20,8 +20,8 @@ from forest.growing.thread_pool import Job, bytes_of, grow_each, shares_memory
 from forest.sampling.bootstrap import Bootstrap, plan_bootstrap
 from forest.sampling.weights import balance_subsample
 from forest.voting.rules import ballots
-from importance.adopt import is_classification, row_weight_of
-from importance.narrow import narrow
+from importance.core.fitted_forest import is_classification, row_weight_of
+from importance.core.used_features import narrow
 
 # Trees of a task. Votes are added task by task: the same number for every `n_jobs`, so that sums
 # do not depend on it.
@@ -43,7 +43,7 @@ class Training(NamedTuple):
 
         Parameters
         ----------
-        fitted : importance.adopt.FittedForest
+        fitted : importance.core.fitted_forest.FittedForest
         seeds : ndarray of shape (n_trees,), int64
         table : cart.table.table.Table
             From `fitted.encode()`.
@@ -225,7 +225,7 @@ def losses_without(refit, sets, make_loss, n_jobs=None, watch=None):
     sets : list of ndarray of int64
         Columns to do without; an empty one leaves all in place.
     make_loss : callable
-        From `importance.losses.choose_loss`.
+        From `importance.core.losses.choose_loss`.
     n_jobs : int or None
         Threads; the result does not depend on it.
     watch : forest.growing.progress.Watch, optional

@@ -10,8 +10,8 @@ from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import compare, drop_column, mdi, oob_permutation, unbiased_mdi
-from importance.plots import plot_clusters, plot_ranks
-from importance.result import Importances
+from importance.core.plots import plot_clusters, plot_ranks
+from importance.core.result import Importances
 
 matplotlib.use("Agg")
 BARE = ("mdi", "unbiased_mdi", "oob_permutation", "drop_column")

@@ -20,8 +20,8 @@ from cart.tree.nodes import LEAF, UNDEFINED, Nodes
 from cart.tree.tree import Tree, impurity_decrease
 from forest.sampling.bootstrap import Bootstrap
 from importance import oob_permutation
+from importance.core.losses import LabelLoss
 from importance.expectation import expected_increase
-from importance.losses import LabelLoss
 from importance.walked import walk_tree
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
@@ -34,7 +34,7 @@ MOST_ERRORS = 4.5
 
 
 class ForestOfR(BaseEstimator):
-    """A forest as `importance.adopt` takes it, of trees that R has grown."""
+    """A forest as `importance.core.fitted_forest` takes it, of trees that R has grown."""
 
     def __init__(self, bootstrap=True, n_estimators=10, precision="float64"):
         self.bootstrap = bootstrap

@@ -14,9 +14,9 @@ from sklearn.metrics import log_loss, mean_poisson_deviance, r2_score, roc_auc_s
 
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import drop_column, forest_permutation, oob_permutation
-from importance.adopt import adopt
+from importance.core.fitted_forest import adopt
+from importance.core.grouping import group_columns
 from importance.forest_level import judge_forest, score_by, shared_donors
-from importance.grouping import group_columns
 from tests.oracles import permutation as oracle
 
 KINDS = {

@@ -8,9 +8,9 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import oob_permutation
-from importance.adopt import adopt
+from importance.core.fitted_forest import adopt
+from importance.core.grouping import group_columns
 from importance.definitions import DEFINITIONS
-from importance.grouping import group_columns
 from importance.tree_level import Asked
 from tests.oracles import permutation as oracle
 

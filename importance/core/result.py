@@ -139,7 +139,7 @@ class Importances:
         ----------
         kind : {"bars", "trees", "rows"}, default="bars"
             Values with an interval; boxes over the trees; what single rows say. See `plot_bars`,
-            `plot_trees` and `plot_rows` of `importance.plots` for the options.
+            `plot_trees` and `plot_rows` of `importance.core.plots` for the options.
         ax : matplotlib.axes.Axes, optional
             Where to draw; a new figure by default.
         **options
@@ -149,7 +149,7 @@ class Importances:
         -------
         matplotlib.axes.Axes
         """
-        from importance import plots
+        from importance.core import plots
 
         kinds = {"bars": plots.plot_bars, "trees": plots.plot_trees, "rows": plots.plot_rows}
         if kind not in kinds:

@@ -7,7 +7,7 @@ as its features need to be read. Names of features are cut where they are long.
 import numpy as np
 from scipy.special import ndtri
 
-from importance.result import leading, ranks_of
+from importance.core.result import leading, ranks_of
 
 COLOR, DARK = "#4878a8", "#333333"
 ROW_HEIGHT = 0.24  # inches of a feature
@@ -184,7 +184,7 @@ def plot_clusters(correlation, names, ax=None, max_features=60):
     Parameters
     ----------
     correlation : ndarray of shape (n_features, n_features), float64
-        See `importance.groups.rank_correlation`.
+        See `importance.core.groups.rank_correlation`.
     names : sequence of str
     ax : matplotlib.axes.Axes, optional
     max_features : int, default=60

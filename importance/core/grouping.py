@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from importance.adopt import names_of
-from importance.groups import parse_groups
+from importance.core.fitted_forest import names_of
+from importance.core.groups import parse_groups
 
 
 class Grouping(NamedTuple):
@@ -20,7 +20,7 @@ def group_columns(groups, forest):
 
     Parameters
     ----------
-    groups : see `importance.groups.parse_groups`
+    groups : see `importance.core.groups.parse_groups`
     forest : fitted forest
 
     Returns
