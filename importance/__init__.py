@@ -4,7 +4,7 @@ from importance.comparison import Comparison, compare
 from importance.conditional import conditional_permutation
 from importance.core.result import Importances
 from importance.debiased import Optimism, optimism, unbiased_mdi
-from importance.drop_column import drop_column
+from importance.drop_column.drop_column import drop_column
 from importance.find_groups import correlation_groups, one_hot_groups
 from importance.forest_level import forest_permutation
 from importance.held_out import held_out_permutation

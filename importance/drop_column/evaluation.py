@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from importance.core.fitted_forest import FittedForest, adopt, check_judged, is_classification
-from importance.without import JudgedRows, Refit, Training
+from importance.drop_column.refits import JudgedRows, Refit, Training
 
 
 class Design(NamedTuple):
@@ -27,7 +27,7 @@ def choose_design(forest, X, y, on, sample_weight=None):
     Parameters
     ----------
     forest, X, y : see `importance.core.fitted_forest.adopt`
-    on : see `importance.drop_column`
+    on : see `importance.drop_column.drop_column`
     sample_weight : array-like or None
         What each row that is judged counts in the loss.
 
