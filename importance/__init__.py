@@ -3,12 +3,12 @@
 from importance.comparison import Comparison, compare
 from importance.conditional import conditional_permutation
 from importance.core.result import Importances
-from importance.debiased import Optimism, optimism, unbiased_mdi
 from importance.drop_column.drop_column import drop_column
 from importance.find_groups import correlation_groups, one_hot_groups
 from importance.forest_level import forest_permutation
 from importance.held_out import held_out_permutation
-from importance.impurity import mdi
+from importance.impurity.debiased import Optimism, optimism, unbiased_mdi
+from importance.impurity.mdi import mdi
 from importance.janitza import janitza
 from importance.permutation import oob_permutation
 from importance.selection import Selection, select_features

@@ -12,10 +12,10 @@ from importance.core.fitted_forest import adopt
 from importance.core.groups import parse_groups
 from importance.core.plots import HEADROOM, ROW_HEIGHT, draw_bars, plot_clusters, plot_ranks
 from importance.core.result import leading, ranks_of
-from importance.debiased import unbiased_mdi
 from importance.drop_column.drop_column import drop_column
 from importance.find_groups import correlation_groups, rank_correlation
-from importance.impurity import mdi
+from importance.impurity.debiased import unbiased_mdi
+from importance.impurity.mdi import mdi
 from importance.permutation import oob_permutation
 from importance.shap import mean_absolute_shap
 

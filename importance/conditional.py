@@ -21,7 +21,7 @@ from importance.donors import (
     nearest_rows,
 )
 from importance.exchange import increase_by, row_losses
-from importance.impurity import names_of_groups
+from importance.impurity.mdi import names_of_groups
 from importance.walked import walk_tree
 
 METHODS = ("cells", "neighbours")

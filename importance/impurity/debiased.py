@@ -23,7 +23,7 @@ from importance.core.fitted_forest import adopt, is_classification, names_of
 from importance.core.groups import parse_groups
 from importance.core.result import Importances, mean_and_error
 from importance.core.used_features import narrow
-from importance.impurity import names_of_groups, sum_by_group
+from importance.impurity.mdi import names_of_groups, sum_by_group
 
 METHODS = ("ufi", "mdi_oob")
 BIAS = (
