@@ -5,12 +5,12 @@ from importance.conditional import conditional_permutation
 from importance.core.result import Importances
 from importance.drop_column.drop_column import drop_column
 from importance.find_groups import correlation_groups, one_hot_groups
-from importance.forest_level import forest_permutation
-from importance.held_out import held_out_permutation
 from importance.impurity.debiased import Optimism, optimism, unbiased_mdi
 from importance.impurity.mdi import mdi
 from importance.janitza import janitza
-from importance.permutation import oob_permutation
+from importance.permutation.forest_level import forest_permutation
+from importance.permutation.held_out import held_out_permutation
+from importance.permutation.oob import oob_permutation
 from importance.selection import Selection, select_features
 from importance.shadow import Shadows, shadow
 from importance.significance import Significance, permutation_test

@@ -16,7 +16,7 @@ from importance.drop_column.drop_column import drop_column
 from importance.find_groups import correlation_groups, rank_correlation
 from importance.impurity.debiased import unbiased_mdi
 from importance.impurity.mdi import mdi
-from importance.permutation import oob_permutation
+from importance.permutation.oob import oob_permutation
 from importance.shap import mean_absolute_shap
 
 MEASURES = {

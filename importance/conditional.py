@@ -22,7 +22,7 @@ from importance.donors import (
 )
 from importance.exchange import increase_by, row_losses
 from importance.impurity.mdi import names_of_groups
-from importance.walked import walk_tree
+from importance.permutation.prepared_tree import walk_tree
 
 METHODS = ("cells", "neighbours")
 BIAS = (

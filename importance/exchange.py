@@ -1,6 +1,6 @@
 """The expected loss of one tree when rows get the values of given donors, without shuffling.
 
-`importance.expectation` has one set of donors for all rows. Here every
+`importance.permutation.expectation` has one set of donors for all rows. Here every
 segment of rows has its own donors, so these are segments too: rows are divided at splits on what
 they keep, donors at splits on what they give.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.tree.nodes import LEAF
 from importance.core import losses
-from importance.walked import divide, fill_losses, test_of
+from importance.permutation.prepared_tree import divide, fill_losses, test_of
 
 
 class Exchange(NamedTuple):
@@ -48,7 +48,7 @@ def row_losses(walked, loss, n_rows):
 
     Parameters
     ----------
-    walked : importance.walked.WalkedTree
+    walked : importance.permutation.prepared_tree.WalkedTree
     loss : see importance.core.losses
     n_rows : int
 
@@ -68,7 +68,7 @@ def increase_by(exchange, walked, loss, row_loss, weight, columns):
     Parameters
     ----------
     exchange : Exchange
-    walked : importance.walked.WalkedTree
+    walked : importance.permutation.prepared_tree.WalkedTree
     loss : see importance.core.losses
         Of `walked`'s nodes and rows.
     row_loss : ndarray of shape (n_rows,), float64

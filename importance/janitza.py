@@ -6,7 +6,7 @@ import numpy as np
 
 from importance.core.fitted_forest import is_classification
 from importance.core.result import mean_and_error
-from importance.held_out import held_out_permutation
+from importance.permutation.held_out import held_out_permutation
 from importance.refit import Refits, for_each, seeds_of
 from importance.significance import Significance, false_discovery_p_values, share_as_large
 

@@ -15,7 +15,7 @@ import forest as ours
 from forest.growing.progress import Watch
 from forest.sampling.weights import combine_weights
 from importance.core.fitted_forest import is_classification, trees_of
-from importance.permutation import oob_permutation
+from importance.permutation.oob import oob_permutation
 
 
 @dataclass(frozen=True)

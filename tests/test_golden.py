@@ -21,8 +21,8 @@ from cart.tree.tree import Tree, impurity_decrease
 from forest.sampling.bootstrap import Bootstrap
 from importance import oob_permutation
 from importance.core.losses import LabelLoss
-from importance.expectation import expected_increase
-from importance.walked import walk_tree
+from importance.permutation.expectation import expected_increase
+from importance.permutation.prepared_tree import walk_tree
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 RANDOM_FOREST = ("randomForest_classification", "randomForest_regression")

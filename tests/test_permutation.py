@@ -16,7 +16,7 @@ from forest import RandomForestClassifier, RandomForestRegressor
 from importance import drop_column, forest_permutation, oob_permutation
 from importance.core.fitted_forest import adopt
 from importance.core.grouping import group_columns
-from importance.forest_level import judge_forest, score_by, shared_donors
+from importance.permutation.forest_level import judge_forest, score_by, shared_donors
 from tests.oracles import permutation as oracle
 
 KINDS = {

@@ -10,8 +10,8 @@ from forest import RandomForestClassifier, RandomForestRegressor
 from importance import oob_permutation
 from importance.core.fitted_forest import adopt
 from importance.core.grouping import group_columns
-from importance.definitions import DEFINITIONS
-from importance.tree_level import Asked
+from importance.permutation.definitions import DEFINITIONS
+from importance.permutation.tree_level import Asked
 from tests.oracles import permutation as oracle
 
 FORESTS = {

@@ -6,9 +6,9 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
-from importance.expectation import expected_increase
-from importance.shuffling import seeded, shuffled_increase
-from importance.walked import walk_tree
+from importance.permutation.expectation import expected_increase
+from importance.permutation.prepared_tree import walk_tree
+from importance.permutation.shuffling import seeded, shuffled_increase
 
 
 class Judged(NamedTuple):
@@ -50,7 +50,7 @@ class Asked(NamedTuple):
     n_jobs : int or None
     shuffles : callable or None
         Given permutations: `shuffles(tree)` gives `draw(group, n)`, see
-        `importance.shuffling.seeded`.
+        `importance.permutation.shuffling.seeded`.
     """
 
     per_row: bool = False

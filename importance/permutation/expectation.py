@@ -25,7 +25,7 @@ import numpy as np
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.tree.nodes import LEAF
 from importance.core import losses
-from importance.walked import divide, fill_losses, goes_left, test_of
+from importance.permutation.prepared_tree import divide, fill_losses, goes_left, test_of
 
 
 class Waiting(NamedTuple):
@@ -73,7 +73,7 @@ def expected_increase(walked, loss, by_row=False):
 
     Parameters
     ----------
-    walked : importance.walked.WalkedTree
+    walked : importance.permutation.prepared_tree.WalkedTree
     loss : see importance.core.losses
         Of `walked`'s nodes and rows.
     by_row : bool, default=False

@@ -10,9 +10,9 @@ from forest.inference.training_rows import is_table_of
 from importance.core.fitted_forest import is_classification, names_of, trees_of
 from importance.core.losses import choose_loss
 from importance.core.result import Importances, mean_and_error
-from importance.expectation import expected_increase
-from importance.permutation import BIAS
-from importance.walked import walk_tree
+from importance.permutation.expectation import expected_increase
+from importance.permutation.oob import BIAS
+from importance.permutation.prepared_tree import walk_tree
 
 
 def held_out_permutation(forest, X, y, *, loss=None, n_jobs=None):

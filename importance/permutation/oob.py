@@ -1,13 +1,13 @@
 """Out-of-bag permutation importance."""
 
-from importance.class_share import warn_of_rare_classes
 from importance.core.fitted_forest import adopt, is_classification
 from importance.core.grouping import group_columns
 from importance.core.losses import choose_loss
 from importance.core.result import Importances, mean_and_error
-from importance.definitions import DEFINITIONS
-from importance.forest_level import forest_permutation, require_repeats
-from importance.tree_level import Asked, judge_trees
+from importance.permutation.class_share import warn_of_rare_classes
+from importance.permutation.definitions import DEFINITIONS
+from importance.permutation.forest_level import forest_permutation, require_repeats
+from importance.permutation.tree_level import Asked, judge_trees
 
 BIAS = (
     "Permuting one feature of a correlated group asks the trees about rows that do not occur, and "
@@ -54,7 +54,7 @@ def oob_permutation(
     metric : callable, default=None
         What judges the forest with level="forest", larger being better.
     definition : {"randomForest", "ranger", "rfpimp", "breiman2001"}, default=None
-        Compute what that paper or package does, see `importance.definitions`.
+        Compute what that paper or package does, see `importance.permutation.definitions`.
     scale : bool, default=False
         Divide by the standard error, as randomForest and ranger can.
     n_repeats : int, default=None

@@ -13,7 +13,7 @@ import numpy as np
 from importance.core import losses
 from importance.core.fitted_forest import is_classification
 from importance.core.result import Importances
-from importance.forest_level import (
+from importance.permutation.forest_level import (
     donors_within_trees,
     judge_forest,
     mean_loss,
@@ -21,8 +21,8 @@ from importance.forest_level import (
     score_by,
     shared_donors,
 )
-from importance.shuffling import seeded
-from importance.tree_level import judge_trees
+from importance.permutation.shuffling import seeded
+from importance.permutation.tree_level import judge_trees
 
 BIAS = "That of the source: permuting one feature of a correlated group asks about impossible rows."
 

@@ -10,13 +10,13 @@ from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
 from forest.voting.rules import RULES, ballots
-from importance.class_share import warn_of_rare_classes
 from importance.core.fitted_forest import adopt, is_classification
 from importance.core.grouping import group_columns
 from importance.core.losses import choose_loss
 from importance.core.result import Importances
 from importance.core.used_features import values_of
-from importance.shuffling import Exchange, seeded
+from importance.permutation.class_share import warn_of_rare_classes
+from importance.permutation.shuffling import Exchange, seeded
 
 BIAS = (
     "Permuting one feature of a correlated group asks the trees about rows that do not occur; of "
@@ -128,7 +128,7 @@ def shared_donors(shuffles, n_samples, n_repeats):
     Parameters
     ----------
     shuffles : callable
-        `shuffles(group)` gives `draw(repeat, n_samples)`, see `importance.shuffling.seeded`.
+        `shuffles(group)` gives `draw(repeat, n_samples)`, see `importance.permutation.shuffling.seeded`.
     n_samples, n_repeats : int
 
     Returns
