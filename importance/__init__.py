@@ -1,7 +1,7 @@
 """Which features matter: functions of a fitted forest, each with its uncertainty and its bias."""
 
 from importance.comparison import Comparison, compare
-from importance.conditional import conditional_permutation
+from importance.conditional.conditional import conditional_permutation
 from importance.core.result import Importances
 from importance.drop_column.drop_column import drop_column
 from importance.find_groups import correlation_groups, one_hot_groups

@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestRegressor as PeerRegressor
 from benchmarks.importance_designs import independent_given_the_rest, strobl_2008
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import conditional_permutation, oob_permutation
-from importance.association import Association
+from importance.conditional.association import Association
 from tests.oracles import forests as oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore:Most out-of-bag rows")

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from cart.tree.nodes import LEAF
-from importance.exchange import Exchange
+from importance.conditional.exchange import Exchange
 
 # A column counts as discrete if it has so few values, each of so many rows on average.
 MOST_VALUES = 20
@@ -33,7 +33,7 @@ def exchange_within(bins, n_rows):
 
     Returns
     -------
-    importance.exchange.Exchange
+    importance.conditional.exchange.Exchange
         Of the cells with more than one row.
     """
     cell, n_cells = np.zeros(n_rows, np.int64), 1
@@ -172,7 +172,7 @@ def exchange_with(nearest, rows, n_samples):
 
     Returns
     -------
-    importance.exchange.Exchange
+    importance.conditional.exchange.Exchange
     """
     position = np.full(n_samples, -1, np.int32)
     position[rows] = np.arange(len(rows), dtype=np.int32)

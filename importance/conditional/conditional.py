@@ -8,19 +8,19 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from importance.association import Association
-from importance.core.fitted_forest import adopt, is_classification, names_of
-from importance.core.groups import parse_groups
-from importance.core.losses import choose_loss
-from importance.core.result import Importances, mean_and_error
-from importance.donors import (
+from importance.conditional.association import Association
+from importance.conditional.donors import (
     cut_by_tree,
     exchange_with,
     exchange_within,
     find_levels,
     nearest_rows,
 )
-from importance.exchange import increase_by, row_losses
+from importance.conditional.exchange import increase_by, row_losses
+from importance.core.fitted_forest import adopt, is_classification, names_of
+from importance.core.groups import parse_groups
+from importance.core.losses import choose_loss
+from importance.core.result import Importances, mean_and_error
 from importance.impurity.mdi import names_of_groups
 from importance.permutation.prepared_tree import walk_tree
 
@@ -45,7 +45,7 @@ def conditional_permutation(
     (Strobl et al. 2008). The expectation over all permutations is taken exactly. A feature that
     no tree uses has exactly 0; one with an empty conditioning set has its marginal value.
 
-    The conditioning set of j are the columns whose association with j (`importance.association`;
+    The conditioning set of j are the columns whose association with j (`importance.conditional.association`;
     for numbers, the absolute Spearman correlation in the training table) is at least `threshold`.
 
     - "cells": the out-of-bag rows of a tree are permuted within the cells of a grid. Its cuts are
@@ -176,7 +176,7 @@ def find_conditions(condition, threshold, groups, names, association):
     threshold : float
     groups : list of importance.core.groups.Group
     names : ndarray of shape (n_features,), str
-    association : importance.association.Association
+    association : importance.conditional.association.Association
 
     Returns
     -------
