@@ -11,8 +11,8 @@ from joblib import Parallel, delayed
 from benchmarks import display, results
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import held_out_permutation, oob_permutation, over_data, permutation_test
-from importance.selection import CONFIRMED, decide
-from importance.shadow import play
+from importance.inference.selection import CONFIRMED, decide
+from importance.inference.shadow import play
 
 SETS, QUICK_SETS = 500, 6
 TASKS = {"classification": "brier", "regression": "squared_error"}

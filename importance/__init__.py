@@ -7,14 +7,14 @@ from importance.drop_column.drop_column import drop_column
 from importance.find_groups import correlation_groups, one_hot_groups
 from importance.impurity.debiased import Optimism, optimism, unbiased_mdi
 from importance.impurity.mdi import mdi
-from importance.janitza import janitza
+from importance.inference.janitza import janitza
+from importance.inference.p_values import Significance, permutation_test
+from importance.inference.selection import Selection, select_features
+from importance.inference.shadow import Shadows, shadow
+from importance.inference.subsampling import over_data
 from importance.permutation.forest_level import forest_permutation
 from importance.permutation.held_out import held_out_permutation
 from importance.permutation.oob import oob_permutation
-from importance.selection import Selection, select_features
-from importance.shadow import Shadows, shadow
-from importance.significance import Significance, permutation_test
-from importance.subsampling import over_data
 
 __all__ = [
     "Comparison",
@@ -45,7 +45,7 @@ __all__ = [
 
 def __getattr__(name):
     if name == "FeatureSelector":
-        from importance.selector import FeatureSelector  # slow to import
+        from importance.inference.selector import FeatureSelector  # slow to import
 
         return FeatureSelector
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

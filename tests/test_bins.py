@@ -21,7 +21,7 @@ from cart.table.table import encode
 from forest.interop.bridge import from_sklearn, to_sklearn
 from importance import drop_column
 from importance.core.fitted_forest import adopt
-from importance.refit import Refits
+from importance.inference.refit import Refits
 from tests.agreement.same import assert_same_tables, assert_same_tree
 
 seeds = st.integers(0, 2**32 - 1)

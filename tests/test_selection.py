@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from forest import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from importance import FeatureSelector, mdi, oob_permutation, select_features, shadow
-from importance.selection import decide, holm
+from importance.inference.selection import decide, holm
 
 MAX = np.iinfo(np.int32).max
 

@@ -19,8 +19,8 @@ from importance import (
     oob_permutation,
     permutation_test,
 )
-from importance.janitza import mirrored_null
-from importance.significance import family_wise_p_values, share_as_large
+from importance.inference.janitza import mirrored_null
+from importance.inference.p_values import family_wise_p_values, share_as_large
 from tests.oracles import forests as oracle
 
 

@@ -9,7 +9,7 @@ from cart.estimators.validation import check_rows
 from importance.core.fitted_forest import names_of
 from importance.core.plots import plot_bars
 from importance.core.result import Importances, leading
-from importance.refit import Refits, default_measure, for_each, seeds_of
+from importance.inference.refit import Refits, default_measure, for_each, seeds_of
 
 BIAS = (
     "Of forests with twice as many columns, in which every feature competes with the shadows: "

@@ -6,9 +6,9 @@ import numpy as np
 
 from importance.core.fitted_forest import is_classification
 from importance.core.result import mean_and_error
+from importance.inference.p_values import Significance, false_discovery_p_values, share_as_large
+from importance.inference.refit import Refits, for_each, seeds_of
 from importance.permutation.held_out import held_out_permutation
-from importance.refit import Refits, for_each, seeds_of
-from importance.significance import Significance, false_discovery_p_values, share_as_large
 
 # Importances that are not positive, which the null is made of, at least.
 MIN_NON_POSITIVE = 100

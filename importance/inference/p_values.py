@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from importance.core.result import Importances
-from importance.refit import Refits, default_measure, for_each, seeds_of
+from importance.inference.refit import Refits, default_measure, for_each, seeds_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from importance.selection import METHODS, select_features
+from importance.inference.selection import METHODS, select_features
 
 
 class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from importance.refit import Refits, default_measure, for_each, seeds_of
+from importance.inference.refit import Refits, default_measure, for_each, seeds_of
 
 OVER_DATA, OVER_TREES = "over data", "over trees"
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import bdtr
 
 from importance.core.fitted_forest import names_of
-from importance.shadow import play
+from importance.inference.shadow import play
 
 CONFIRMED, TENTATIVE, REJECTED = "confirmed", "tentative", "rejected"
 METHODS = {"maximum", "boruta"}
