@@ -1,10 +1,8 @@
 """Which features matter: functions of a fitted forest, each with its uncertainty and its bias."""
 
-from importance.comparison import Comparison, compare
 from importance.conditional.conditional import conditional_permutation
 from importance.core.result import Importances
 from importance.drop_column.drop_column import drop_column
-from importance.find_groups import correlation_groups, one_hot_groups
 from importance.impurity.debiased import Optimism, optimism, unbiased_mdi
 from importance.impurity.mdi import mdi
 from importance.inference.janitza import janitza
@@ -15,6 +13,8 @@ from importance.inference.subsampling import over_data
 from importance.permutation.forest_level import forest_permutation
 from importance.permutation.held_out import held_out_permutation
 from importance.permutation.oob import oob_permutation
+from importance.report.comparison import Comparison, compare
+from importance.report.find_groups import correlation_groups, one_hot_groups
 
 __all__ = [
     "Comparison",

@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder
 from forest import RandomForestRegressor
 from importance import correlation_groups, drop_column, one_hot_groups
 from importance.core.groups import parse_groups
-from importance.find_groups import rank_correlation
+from importance.report.find_groups import rank_correlation
 
 NAMES = np.array(["a", "b", "c", "d"], dtype=object)
 seeds = st.integers(0, 500)

@@ -19,7 +19,7 @@ def advise(comparison):
 
     Parameters
     ----------
-    comparison : importance.comparison.Comparison
+    comparison : importance.report.comparison.Comparison
 
     Returns
     -------

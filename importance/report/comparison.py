@@ -7,17 +7,17 @@ from time import perf_counter
 import numpy as np
 from scipy.sparse import issparse
 
-from importance.advice import advise
 from importance.core.fitted_forest import adopt
 from importance.core.groups import parse_groups
 from importance.core.plots import HEADROOM, ROW_HEIGHT, draw_bars, plot_clusters, plot_ranks
 from importance.core.result import leading, ranks_of
 from importance.drop_column.drop_column import drop_column
-from importance.find_groups import correlation_groups, rank_correlation
 from importance.impurity.debiased import unbiased_mdi
 from importance.impurity.mdi import mdi
 from importance.permutation.oob import oob_permutation
-from importance.shap import mean_absolute_shap
+from importance.report.advice import advise
+from importance.report.find_groups import correlation_groups, rank_correlation
+from importance.report.shap import mean_absolute_shap
 
 MEASURES = {
     "mdi": lambda forest, table, options: mdi(forest),
