@@ -2,12 +2,15 @@
 
 import importlib
 
-from cart.estimators.trees import (
+from cart.estimators import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
+from cart.interop import old_names
+
+old_names.install()
 
 __all__ = [
     "DecisionTreeClassifier",

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from cart.estimators.target import make_records
 from cart.fast_paths.classification.path import QuickClasses
 from cart.fast_paths.regression.histogram_path import QuickSums
 from cart.fast_paths.regression.sorted_path import QuickMeans
-from cart.growth.general import create_workspace, grow_tree
+from cart.growth.general import create_workspace, grow_tree, make_records
 from cart.primitives.float_order import are_whole
 from cart.table.table import Table, complete
 from cart.tree.pruning import prune

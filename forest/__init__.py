@@ -1,13 +1,15 @@
 """Random forests and Bagging: many estimators, their draws, votes and out-of-bag predictions."""
 
-from forest.estimators.bagging import BaggingClassifier, BaggingRegressor
-from forest.estimators.forests import (
+from cart.interop import old_names
+from forest.estimators import (
+    BaggingClassifier,
+    BaggingRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from forest.inference.proximity import nearest_rows, outlier_scores, proximity
+from forest.inference import nearest_rows, outlier_scores, proximity
 
 __all__ = [
     "BaggingClassifier",
@@ -20,3 +22,5 @@ __all__ = [
     "outlier_scores",
     "proximity",
 ]
+
+old_names.keep_functions(__name__)

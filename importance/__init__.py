@@ -1,20 +1,22 @@
 """Which features matter: functions of a fitted forest, each with its uncertainty and its bias."""
 
-from importance.conditional.conditional import conditional_permutation
-from importance.core.result import Importances
-from importance.drop_column.drop_column import drop_column
-from importance.impurity.debiased import Optimism, optimism, unbiased_mdi
-from importance.impurity.mdi import mdi
-from importance.inference.janitza import janitza
-from importance.inference.p_values import Significance, permutation_test
-from importance.inference.selection import Selection, select_features
-from importance.inference.shadow import Shadows, shadow
-from importance.inference.subsampling import over_data
-from importance.permutation.forest_level import forest_permutation
-from importance.permutation.held_out import held_out_permutation
-from importance.permutation.oob import oob_permutation
-from importance.report.comparison import Comparison, compare
-from importance.report.find_groups import correlation_groups, one_hot_groups
+from cart.interop import old_names
+from importance.conditional import conditional_permutation
+from importance.core import Importances
+from importance.drop_column import drop_column
+from importance.impurity import Optimism, mdi, optimism, unbiased_mdi
+from importance.inference import (
+    Selection,
+    Shadows,
+    Significance,
+    janitza,
+    over_data,
+    permutation_test,
+    select_features,
+    shadow,
+)
+from importance.permutation import forest_permutation, held_out_permutation, oob_permutation
+from importance.report import Comparison, compare, correlation_groups, one_hot_groups
 
 __all__ = [
     "Comparison",
@@ -41,6 +43,9 @@ __all__ = [
     "shadow",
     "unbiased_mdi",
 ]
+
+
+old_names.keep_functions(__name__)
 
 
 def __getattr__(name):

@@ -92,22 +92,3 @@ def encode_known_labels(y, labels):
 def encode_numbers(y):
     """Target of a regressor: y as float64."""
     return Target(np.ascontiguousarray(y, dtype=np.float64).reshape(len(y), -1), None)
-
-
-def make_records(codes, weight):
-    """Weight and targets of every row side by side, as the kernels take them.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_samples, n_outputs) or (n_samples,), float64
-    weight : ndarray of shape (n_samples,) or scalar
-
-    Returns
-    -------
-    ndarray of shape (n_samples, 1 + n_outputs), float64
-    """
-    codes = codes.reshape(len(codes), -1)
-    records = np.empty((len(codes), 1 + codes.shape[1]))
-    records[:, 0] = weight
-    records[:, 1:] = codes
-    return records

@@ -1,0 +1,1 @@
+"""The same trees, faster: growth for common kinds of table and criterion."""

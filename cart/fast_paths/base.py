@@ -1,7 +1,8 @@
 """What the fast paths share: nodes that wait, what is written of a node, how Python calls them.
 
-A fast path grows the trees of `cart.growth.general`, depth first, where a table is dense and complete, there
-is one output, and nothing but numbers of samples, depth and impurity limits a split.
+A fast path grows the trees of `cart.growth.general`, depth first, where a table is dense and
+complete, there is one output, and nothing but numbers of samples, depth and impurity limits a
+split.
 """
 
 from abc import ABC, abstractmethod
@@ -196,7 +197,8 @@ class Quick(ABC):
         return True
 
     def _what_follows(self, weights, is_whole):
-        """What is known to follow in the nodes of trees with these weights, see `cart.tree.compact`."""
+        """What is known to follow in the nodes of trees with these weights, see
+        `cart.tree.compact`."""
         is_exact = is_whole and weights.sum() < WHOLE_MAX
         return DEPTH_FIRST | WEIGHTS if is_exact else DEPTH_FIRST
 

@@ -1,0 +1,1 @@
+"""Growth of one tree from its root, for every table, criterion and limit."""

@@ -97,6 +97,25 @@ def _create_draw(plan, n_features):
     return KeyedDraw.create(plan.feature_keys)
 
 
+def make_records(codes, weight):
+    """Weight and targets of every row side by side, as the kernels take them.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples, n_outputs) or (n_samples,), float64
+    weight : ndarray of shape (n_samples,) or scalar
+
+    Returns
+    -------
+    ndarray of shape (n_samples, 1 + n_outputs), float64
+    """
+    codes = codes.reshape(len(codes), -1)
+    records = np.empty((len(codes), 1 + codes.shape[1]))
+    records[:, 0] = weight
+    records[:, 1:] = codes
+    return records
+
+
 def grow_tree(table, records, plan, seed, workspace=None):
     """Grow one tree, and prune it.
 
@@ -224,7 +243,8 @@ def examine_node(
 
     `impurity` is what the parent found, or infinite for the root.
     """
-    load_node(criterion, node, table, records, samples, start, n, follow)
+    load_node(node, records, samples, start, n, follow)
+    criteria.load(criterion, node.records, node.keys, n, follow)
     if depth == 0:
         impurity = criteria.impurity(criterion, node.records, node.keys, n)
     split = NO_SPLIT

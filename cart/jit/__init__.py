@@ -1,0 +1,1 @@
+"""Compilation: the only wing that knows numba."""

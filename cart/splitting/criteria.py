@@ -1,10 +1,10 @@
 """Split criteria: what a node's impurity is, and what a cut makes of it.
 
 A criterion is a NamedTuple of small arrays and the methods of the protocol below. A node's
-samples come as `keys`, in some order (see `cart.primitives.sort_keys`), and `records`, float64 of shape
-(n_records, 1 + n_outputs): `record_of(key)` is the row that holds the sample's weight and targets.
-Sums are taken in the order of the keys, and the right side of a cut is the node minus its left
-side, as in scikit-learn, so that floating-point sums agree with it.
+samples come as `keys`, in some order (see `cart.primitives.sort_keys`), and `records`, float64 of
+shape (n_records, 1 + n_outputs): `record_of(key)` is the row that holds the sample's weight and
+targets. Sums are taken in the order of the keys, and the right side of a cut is the node minus its
+left side, as in scikit-learn, so that floating-point sums agree with it.
 
 The left side of a cut is a `Side`, which kernels keep in registers; what does not fit (class
 counts, further outputs) lies in the criterion's arrays.

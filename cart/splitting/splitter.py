@@ -1,7 +1,8 @@
 """Split search in one node: draw features, search each, choose, divide the samples.
 
 A feature is searched either at every cut (`BestSplitter`) or at one threshold drawn at random
-(`RandomSplitter`, extra trees). Both see the node's samples as `keys` (see `cart.table.node_samples`).
+(`RandomSplitter`, extra trees). Both see the node's samples as `keys` (see
+`cart.table.node_samples`).
 """
 
 from typing import NamedTuple

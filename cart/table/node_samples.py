@@ -1,9 +1,9 @@
 """The samples of the node at hand: taken up, ordered along a feature, divided.
 
-A node's samples stand in `keys` (see `cart.primitives.sort_keys`). Where a feature of a sparse table is 0 in most
-of them, only the others are looked at, listed by their positions in the node: their keys stand
-left and right of keys[unlisted[0]:unlisted[1]], which nobody meets: no cut lies there, and sums
-are taken from the shorter side.
+A node's samples stand in `keys` (see `cart.primitives.sort_keys`). Where a feature of a sparse
+table is 0 in most of them, only the others are looked at, listed by their positions in the node:
+their keys stand left and right of keys[unlisted[0]:unlisted[1]], which nobody meets: no cut lies
+there, and sums are taken from the shorter side.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,6 @@ import numpy as np
 
 from cart.jit.decorators import inline_kernel, kernel
 from cart.primitives.sort_keys import N_COUNTS, record_of, row_of, sort_keys
-from cart.splitting import criteria
 from cart.table.ranking import MISSING
 
 
@@ -59,13 +58,13 @@ class Listed(NamedTuple):
 
 
 @kernel
-def load_node(criterion, node, table, records, samples, start, n, follow):
-    """Take up samples[start:start + n] and sum them up.
+def load_node(node, records, samples, start, n, follow):
+    """Take up samples[start:start + n].
 
     Where sums depend on their order, the samples' records are copied together, and a sample's
     record has its position in the node. Else `node.records` has one row per kind of sample (see
-    `cart.growth.general.number_kinds`): so few that a scan, which meets the samples in any order, finds
-    them in the cache.
+    `cart.growth.general.number_kinds`): so few that a scan, which meets the samples in any order,
+    finds them in the cache.
     """
     if follow:
         for i in range(n):
@@ -78,7 +77,6 @@ def load_node(criterion, node, table, records, samples, start, n, follow):
         for i in range(n):
             node.numbers[i] = samples[start + i] >> np.uint64(32)
             node.keys[i] = samples[start + i] >> np.uint64(32)
-    criteria.load(criterion, node.records, node.keys, n, follow)
 
 
 @kernel

@@ -93,7 +93,8 @@ def remember(table, samples, start, n):
 
 @dispatch
 def keeps_order(table):
-    """Do samples keep the order of the features looked at before (see `cart.splitting.splitter`)?"""
+    """Do samples keep the order of the features looked at before (see
+    `cart.splitting.splitter`)?"""
     return table.keeps_order()
 
 

@@ -2,8 +2,8 @@
 
 A fast path grows on ranks alone: it leaves the codes on either side of a cut, a word, where the
 threshold will stand. Values are looked up when trees are grown. Where they were left in X (see
-`cart.table.table.complete`), a thread looks up some columns at a time for all trees, so that a fit on few
-threads never holds the values of all.
+`cart.table.table.complete`), a thread looks up some columns at a time for all trees, so that a fit
+on few threads never holds the values of all.
 """
 
 import numpy as np

@@ -199,7 +199,8 @@ def has_missing(X):
 
 @inline_kernel
 def key_of(bits):
-    """Place of a float32 value among all, see `cart.primitives.float_order.ordinal_of`, counted from 0, uint32."""
+    """Place of a float32 value among all, see `cart.primitives.float_order.ordinal_of`, counted
+    from 0, uint32."""
     return np.uint32(np.int64(ordinal_of(bits)) + (np.int64(1) << 31))
 
 

@@ -60,7 +60,8 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
     ----------
     n_estimators : int or "auto", default=100
         Number of trees. "auto" grows until out-of-bag loss and order of the five most important
-        features would hardly change with more, see `forest.growing.stopping`, or one of the next two ends it.
+        features would hardly change with more, see `forest.growing.stopping`, or one of the next
+        two ends it.
     criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, \
     max_features, max_leaf_nodes, min_impurity_decrease, ccp_alpha, monotonic_cst, precision, \
     max_bins, categorical_features, min_category_ratio, feature_draw

@@ -42,7 +42,8 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
         """Standard errors of the class shares of `predict_proba`.
 
         From the infinitesimal jackknife with its correction for a finite number of trees (Wager,
-        Hastie and Efron 2014); see `forest.inference.jackknife.standard_error`, also for what is refused.
+        Hastie and Efron 2014); see `forest.inference.jackknife.standard_error`, also for what is
+        refused.
 
         Parameters
         ----------
@@ -85,8 +86,8 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         return_std : bool, default=False
             Return the standard error of the prediction too, from the infinitesimal jackknife with
             its correction for a finite number of trees (Wager, Hastie and Efron 2014); see
-            `forest.inference.jackknife.standard_error`, also for what is refused. `predict_interval` is
-            about y, this about the prediction.
+            `forest.inference.jackknife.standard_error`, also for what is refused.
+            `predict_interval` is about y, this about the prediction.
 
         Returns
         -------
@@ -124,7 +125,8 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         """Intervals that hold y with a given probability, calibrated on out-of-bag rows.
 
         Conformalised quantile regression (Romano, Patterson and Candes 2019) of out-of-bag
-        residuals; see `forest.inference.intervals.predict_interval` for the steps. Needs a bootstrap.
+        residuals; see `forest.inference.intervals.predict_interval` for the steps. Needs a
+        bootstrap.
 
         Parameters
         ----------

@@ -1,0 +1,1 @@
+"""Trees over threads and workers: progress, interrupts, when to stop."""

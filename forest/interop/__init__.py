@@ -1,0 +1,1 @@
+"""Between our forests and scikit-learn's."""

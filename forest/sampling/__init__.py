@@ -1,0 +1,1 @@
+"""Which rows and columns an estimator of a forest sees, and their weights."""

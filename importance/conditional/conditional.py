@@ -45,8 +45,9 @@ def conditional_permutation(
     (Strobl et al. 2008). The expectation over all permutations is taken exactly. A feature that
     no tree uses has exactly 0; one with an empty conditioning set has its marginal value.
 
-    The conditioning set of j are the columns whose association with j (`importance.conditional.association`;
-    for numbers, the absolute Spearman correlation in the training table) is at least `threshold`.
+    The conditioning set of j are the columns whose association with j
+    (`importance.conditional.association`; for numbers, the absolute Spearman correlation in the
+    training table) is at least `threshold`.
 
     - "cells": the out-of-bag rows of a tree are permuted within the cells of a grid. Its cuts are
       all cut points of that tree on the conditioning set, wherever they stand in the tree, each

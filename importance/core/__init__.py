@@ -1,0 +1,5 @@
+"""What all importances share: the result, the fitted forest, groups of columns, losses, plots."""
+
+from importance.core.result import Importances
+
+__all__ = ["Importances"]

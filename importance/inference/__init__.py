@@ -1,0 +1,18 @@
+"""Uncertainty and tests of importances: refits, subsampling, p-values, shadows, selection."""
+
+from importance.inference.janitza import janitza
+from importance.inference.p_values import Significance, permutation_test
+from importance.inference.selection import Selection, select_features
+from importance.inference.shadow import Shadows, shadow
+from importance.inference.subsampling import over_data
+
+__all__ = [
+    "Selection",
+    "Shadows",
+    "Significance",
+    "janitza",
+    "over_data",
+    "permutation_test",
+    "select_features",
+    "shadow",
+]

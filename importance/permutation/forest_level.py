@@ -128,7 +128,8 @@ def shared_donors(shuffles, n_samples, n_repeats):
     Parameters
     ----------
     shuffles : callable
-        `shuffles(group)` gives `draw(repeat, n_samples)`, see `importance.permutation.shuffling.seeded`.
+        `shuffles(group)` gives `draw(repeat, n_samples)`, see
+        `importance.permutation.shuffling.seeded`.
     n_samples, n_repeats : int
 
     Returns

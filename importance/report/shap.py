@@ -37,7 +37,8 @@ def mean_absolute_shap(forest, X, *, max_rows=MAX_ROWS, missing_ok=False):
     ImportError
         If shap is not installed.
     ValueError
-        If the forest has no form in scikit-learn, see `forest.interop.bridge.to_sklearn`, or X is sparse.
+        If the forest has no form in scikit-learn, see `forest.interop.bridge.to_sklearn`, or X is
+        sparse.
     """
     trees_of(forest)
     try:

@@ -1,0 +1,1 @@
+"""Gini and entropy on whole class counts."""

@@ -34,7 +34,7 @@ class Running(NamedTuple):
     second: np.ndarray  # (n + 1,) int32: weight of the second class, where there are two
     power_left: np.ndarray  # (n + 1,) float64: sum of `power` of the class counts, where more
     power_right: np.ndarray  # (n + 1,) float64
-    bound: np.ndarray  # (n + 1,) float64: see `cart.fast_paths.classification.screening`, where there are more than two classes
+    bound: np.ndarray  # (n + 1,) float64: see `screening`, of more than two classes
     merit: np.ndarray  # (n + 1,) float32; NO_CUT where both sides have one value
     merit_bits: np.ndarray  # (n + 1,) int32: the same memory; ordered as the merits >= 0 are
     tops: np.ndarray  # (n // _BLOCK + 1,) int32: the highest bits of every block
@@ -104,7 +104,8 @@ def scores_at_once(criterion, n):
 
 @dispatch
 def bounds_more_classes(criterion):
-    """Does the bound of `cart.fast_paths.classification.screening` for more than two classes hold?"""
+    """Does the bound of `cart.fast_paths.classification.screening` for more than two classes
+    hold?"""
     return criterion.bounds_more_classes()
 
 

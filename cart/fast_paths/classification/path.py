@@ -1,7 +1,7 @@
 """Grow classification trees on whole class counts: the fast path of Gini and entropy.
 
-Rows are words (see `cart.fast_paths.classification.row_words`). A node's class counts come from its parent, so a node that is
-not searched is never read.
+Rows are words (see `cart.fast_paths.classification.row_words`). A node's class counts come from its
+parent, so a node that is not searched is never read.
 """
 
 from itertools import starmap

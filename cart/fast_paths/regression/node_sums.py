@@ -105,8 +105,8 @@ def add_up_node(samples, targets, start, end, sums):
 
 
 def what_follows(follows, targets, weights):
-    """What is known to follow in nodes (see `cart.tree.compact`): with means and impurities where sums
-    are whole."""
+    """What is known to follow in nodes (see `cart.tree.compact`): with means and impurities where
+    sums are whole."""
     heaviest, farthest = weights.sum(axis=1).max(), np.abs(targets).max()
     is_exact = follows & WEIGHTS and heaviest * farthest**2 < SUMS_MAX
     return follows | SUMS if is_exact and are_whole(targets) else follows

@@ -1,4 +1,4 @@
-"""Grow what lies below a node of few rows by squared error: all nodes in the words of `cart.fast_paths.regression.small_node`.
+"""Grow the subtree of a small node by squared error, on the rows of `small_node`.
 
 The rows have their numbers and words when this begins. Samples are kept in scikit-learn's order, as
 in large nodes.

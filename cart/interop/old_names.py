@@ -1,0 +1,151 @@
+"""Names that modules had before the wings: they are imported, and unpickled, as what they are now.
+
+Where a wing has the name of an old module (`cart.tree`), its face hands on what the module had.
+"""
+
+import sys
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.util import spec_from_loader
+
+NEW_NAMES = {
+    "cart.along": "cart.fast_paths.regression.sorted_rows",
+    "cart.batch": "cart.tree.batch",
+    "cart.bins": "cart.table.bins",
+    "cart.bits": "cart.table.float_table",
+    "cart.bridge": "cart.interop.bridge",
+    "cart.categories": "cart.estimators.category_encoder",
+    "cart.class_cuts": "cart.fast_paths.classification.best_cut",
+    "cart.class_screen": "cart.fast_paths.classification.screening",
+    "cart.columns": "cart.table.columns",
+    "cart.compact": "cart.tree.compact",
+    "cart.criteria": "cart.splitting.criteria",
+    "cart.draw": "cart.splitting.feature_draw",
+    "cart.export": "cart.interop.export",
+    "cart.few": "cart.fast_paths.regression.small_node",
+    "cart.few_means": "cart.fast_paths.regression.small_subtree",
+    "cart.floats": "cart.primitives.float_order",
+    "cart.grow": "cart.growth.general",
+    "cart.indices": "cart.jit.unsigned_indices",
+    "cart.kernel_cache": "cart.jit.disk_cache",
+    "cart.levels": "cart.table.distinct_values",
+    "cart.mean_cuts": "cart.fast_paths.regression.best_cut",
+    "cart.mean_node": "cart.fast_paths.regression.node_sums",
+    "cart.mean_score": "cart.fast_paths.regression.cut_score",
+    "cart.mean_screen": "cart.fast_paths.regression.screening",
+    "cart.near": "cart.fast_paths.cache_copies",
+    "cart.network": "cart.primitives.sorting_networks",
+    "cart.node": "cart.table.node_samples",
+    "cart.nodes": "cart.tree.nodes",
+    "cart.order": "cart.primitives.sort_keys",
+    "cart.outputs": "cart.estimators.outputs",
+    "cart.packed": "cart.tree.packed",
+    "cart.parameters": "cart.estimators.parameters",
+    "cart.plan": "cart.growth.plan",
+    "cart.precision": "cart.table.precision",
+    "cart.prune": "cart.tree.pruning",
+    "cart.quick": "cart.fast_paths.base",
+    "cart.quick_classes": "cart.fast_paths.classification.path",
+    "cart.quick_means": "cart.fast_paths.regression.sorted_path",
+    "cart.quick_sums": "cart.fast_paths.regression.histogram_path",
+    "cart.radix": "cart.primitives.radix_sort",
+    "cart.rank": "cart.table.ranking",
+    "cart.sieve": "cart.table.repeated_codes",
+    "cart.split": "cart.splitting.splitter",
+    "cart.stream": "cart.primitives.mersenne_twister",
+    "cart.subsets": "cart.splitting.category_subsets",
+    "cart.target": "cart.estimators.target",
+    "cart.threads": "cart.primitives.threads",
+    "cart.thresholds": "cart.table.thresholds",
+    "cart.training": "cart.estimators.validation",
+    "cart.traverse": "cart.tree.traversal",
+    "cart.vectors": "cart.jit.simd",
+    "cart.words": "cart.fast_paths.classification.row_words",
+    "forest.bagging": "forest.estimators.bagging",
+    "forest.base": "forest.estimators.base",
+    "forest.bootstrap": "forest.sampling.bootstrap",
+    "forest.bridge": "forest.interop.bridge",
+    "forest.dask": "forest.growing.dask",
+    "forest.enough": "forest.growing.stopping",
+    "forest.grow": "forest.growing.thread_pool",
+    "forest.intervals": "forest.inference.intervals",
+    "forest.jackknife": "forest.inference.jackknife",
+    "forest.leaves": "forest.inference.leaf_rows",
+    "forest.oob": "forest.voting.out_of_bag",
+    "forest.parameters": "forest.estimators.parameters",
+    "forest.progress": "forest.growing.progress",
+    "forest.proximity": "forest.inference.proximity",
+    "forest.quantiles": "forest.inference.quantiles",
+    "forest.stack": "forest.voting.stacking",
+    "forest.training_rows": "forest.inference.training_rows",
+    "forest.vote": "forest.voting.rules",
+    "forest.weights": "forest.sampling.weights",
+    "importance.adopt": "importance.core.fitted_forest",
+    "importance.advice": "importance.report.advice",
+    "importance.association": "importance.conditional.association",
+    "importance.class_share": "importance.permutation.class_share",
+    "importance.comparison": "importance.report.comparison",
+    "importance.debiased": "importance.impurity.debiased",
+    "importance.definitions": "importance.permutation.definitions",
+    "importance.donors": "importance.conditional.donors",
+    "importance.exchange": "importance.conditional.exchange",
+    "importance.expectation": "importance.permutation.expectation",
+    "importance.find_groups": "importance.report.find_groups",
+    "importance.forest_level": "importance.permutation.forest_level",
+    "importance.grouping": "importance.core.grouping",
+    "importance.groups": "importance.core.groups",
+    "importance.held_out": "importance.permutation.held_out",
+    "importance.janitza": "importance.inference.janitza",
+    "importance.judging": "importance.drop_column.evaluation",
+    "importance.losses": "importance.core.losses",
+    "importance.narrow": "importance.core.used_features",
+    "importance.plots": "importance.core.plots",
+    "importance.refit": "importance.inference.refit",
+    "importance.result": "importance.core.result",
+    "importance.selection": "importance.inference.selection",
+    "importance.selector": "importance.inference.selector",
+    "importance.shadow": "importance.inference.shadow",
+    "importance.shap": "importance.report.shap",
+    "importance.shuffling": "importance.permutation.shuffling",
+    "importance.significance": "importance.inference.p_values",
+    "importance.subsampling": "importance.inference.subsampling",
+    "importance.tree_level": "importance.permutation.tree_level",
+    "importance.walked": "importance.permutation.prepared_tree",
+    "importance.without": "importance.drop_column.refits",
+}
+
+
+class _OldNames(MetaPathFinder, Loader):
+    """Finds the module of today for an old name; both names are then one module."""
+
+    def __init__(self):
+        self._specs = {}  # of the modules of today, which the import system replaces
+
+    def find_spec(self, fullname, path=None, target=None):
+        return spec_from_loader(fullname, self) if fullname in NEW_NAMES else None
+
+    def create_module(self, spec):
+        module = import_module(NEW_NAMES[spec.name])
+        self._specs[spec.name] = module.__spec__
+        return module
+
+    def exec_module(self, module):
+        module.__spec__ = self._specs.pop(module.__spec__.name)
+
+
+def install():
+    """Have old names found, once a process."""
+    if not any(isinstance(finder, _OldNames) for finder in sys.meta_path):
+        sys.meta_path.append(_OldNames())
+
+
+def keep_functions(package):
+    """Keep an old module from taking the place of the function that has its name in the package.
+
+    The import system would put it there when the module is first asked for; a module that is
+    known already it leaves alone.
+    """
+    for old, new in NEW_NAMES.items():
+        parent, _, name = old.rpartition(".")
+        if parent == package and name in vars(sys.modules[package]) and new in sys.modules:
+            sys.modules.setdefault(old, sys.modules[new])
