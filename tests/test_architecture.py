@@ -1,7 +1,6 @@
-"""The house rules of docs/design.md that a machine can check."""
+"""The house rules that a machine can check: floors of wings, and who may import whom."""
 
 import ast
-import re
 from pathlib import Path
 
 import pytest
@@ -11,17 +10,24 @@ import cart
 import forest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("cart", "forest", "importance")  # each may import those before it
-# Modules of cart that may know estimators or scikit-learn: kernels are all the others.
-NO_KERNELS = {
-    *("__init__", "__main__", "bridge", "categories", "estimators", "export", "grower"),
-    *("outputs", "parameters", "prune", "target", "training", "tree"),
+# From top to bottom, packages and their wings: each may import those below it.
+FLOORS = {
+    "importance": (
+        *("report", "inference", "conditional", "permutation", "impurity", "drop_column", "core"),
+    ),
+    "forest": ("interop", "estimators", "inference", "voting", "growing", "sampling"),
+    "cart": (
+        *("interop", "estimators", "grower", "fast_paths", "growth", "splitting"),
+        *("tree", "table", "primitives", "jit"),
+    ),
 }
-KERNELS = sorted({path.stem for path in (ROOT / "cart").glob("*.py")} - NO_KERNELS)
+PACKAGES = tuple(FLOORS)
+DOORS = ("__init__", "__main__")  # of a package: they stand above its wings
+# Estimators and scikit-learn are known by these alone; whatever else cart has are kernels.
+NO_KERNELS = (*DOORS, "interop", "estimators", "grower")
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
-EACH_SOURCE = pytest.mark.parametrize(
-    "path", SOURCES, ids=[path.relative_to(ROOT).as_posix() for path in SOURCES]
-)
+NAMES = [path.relative_to(ROOT).as_posix() for path in SOURCES]
+EACH_SOURCE = pytest.mark.parametrize("path", SOURCES, ids=NAMES)
 
 
 def imported(path):
@@ -38,58 +44,63 @@ def starts_with(name, prefix):
     return name == prefix or name.startswith(prefix + ".")
 
 
+def wing_of(path):
+    """Package and wing, or file beside the wings, that a source belongs to."""
+    package, wing, *_ = path.relative_to(ROOT).with_suffix("").parts
+    return package, wing
+
+
+def test_the_floors_are_those_of_the_folders():
+    for package, wings in FLOORS.items():
+        found = {wing_of(path)[1] for path in (ROOT / package).rglob("*.py")}
+        assert found - {*DOORS} == {*wings}
+
+
 @EACH_SOURCE
-def test_imports_run_one_way(path):
+def test_packages_import_one_way(path):
     """importance -> forest -> cart, and none of them imports tests or benchmarks."""
-    package = path.relative_to(ROOT).parts[0]
-    later = PACKAGES[PACKAGES.index(package) + 1 :]
+    package = wing_of(path)[0]
+    above = PACKAGES[: PACKAGES.index(package)]
     for name in imported(path):
-        assert name.partition(".")[0] not in (*later, "tests", "benchmarks")
+        assert name.partition(".")[0] not in (*above, "tests", "benchmarks")
 
 
-@pytest.mark.parametrize("module", KERNELS)
-def test_kernels_know_no_estimator(module):
-    """Nor scikit-learn, nor any module that does."""
-    waiting, seen = {module}, set()
-    while waiting:
-        name = waiting.pop()
-        seen.add(name)
-        targets = list(imported(ROOT / "cart" / f"{name}.py"))
-        assert "estimators" not in seen, f"cart/{module}.py imports estimators"
-        assert not any(starts_with(target, "sklearn") for target in targets), f"cart/{name}.py"
-        waiting |= {t.split(".")[1] for t in targets if starts_with(t, "cart")} - seen
+@EACH_SOURCE
+def test_wings_import_those_below_them(path):
+    """The bridges, on top, may also enter their own package by its door."""
+    package, wing = wing_of(path)
+    wings = FLOORS[package]
+    if wing in DOORS:
+        return
+    for name in imported(path):
+        if starts_with(name, package):
+            target = [*name.split("."), "__init__"][1]
+            if target not in wings:
+                assert wing == "interop", name
+            else:
+                assert wings.index(wing) <= wings.index(target), name
 
 
-def test_the_map_names_every_module():
-    page = (ROOT / "docs" / "design.md").read_text()
-    map_ = page[page.index("## The map") : page.index("Imports run one way")]
-    for package in (*PACKAGES, "benchmarks"):
-        start = map_.index(f"{package}/ ")
-        room = re.split(r"\n    \w", map_[start:])[0]
-        modules = {path.name for path in (ROOT / package).glob("*.py")} - {"__init__.py"}
-        assert set(re.findall(r"\w+\.py", room)) == modules
+@EACH_SOURCE
+def test_kernels_know_no_scikit_learn(path):
+    if path.is_relative_to(ROOT / "cart") and wing_of(path)[1] not in NO_KERNELS:
+        assert not any(starts_with(name, "sklearn") for name in imported(path))
 
 
 @EACH_SOURCE
 def test_trees_and_forests_are_our_own(path):
     """scikit-learn's are imported only by the modules that convert to and from them."""
-    if path.stem.startswith(("bridge", "export")):
-        return
-    for name in imported(path):
-        assert not starts_with(name, "sklearn.tree"), name
-        assert not starts_with(name, "sklearn.ensemble"), name
+    if wing_of(path)[1] != "interop":
+        for name in imported(path):
+            assert not starts_with(name, "sklearn.tree"), name
+            assert not starts_with(name, "sklearn.ensemble"), name
 
 
 @EACH_SOURCE
-def test_four_modules_know_numba(path):
+def test_one_wing_knows_numba(path):
     """How kernels are compiled, where they are kept, what instructions they may ask for, and what
     an index is."""
-    if path.relative_to(ROOT).as_posix() not in (
-        "cart/indices.py",
-        "cart/jit.py",
-        "cart/kernel_cache.py",
-        "cart/vectors.py",
-    ):
+    if wing_of(path) != ("cart", "jit"):
         for name in imported(path):
             assert not starts_with(name, "numba"), name
             assert not starts_with(name, "llvmlite"), name

@@ -1,7 +1,8 @@
 """Pickle fitted estimators of every kind, with what they predict.
 
 `python -m tests.golden.make_pickles` wrote the files with the code of fe7cac0, before the wings.
-Later versions load them and predict the same (`tests/test_old_pickles.py`): never write them again.
+Later versions load them and predict the same (`tests/cart/interop/test_old_pickles.py`): never
+write them again.
 """
 
 import pickle
