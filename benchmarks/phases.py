@@ -13,9 +13,9 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from benchmarks import display, results
-from cart.fast_paths.classification.best_cut import GiniCuts, Running, add_up, choose_cut
-from cart.fast_paths.classification.path import Bench
-from cart.fast_paths.classification.row_words import Layout, divide_words, gather_keys
+from cart.fast_paths.classification.best_cut import GiniCuts, PrefixCounts, add_up, choose_cut
+from cart.fast_paths.classification.path import ClassScratch
+from cart.fast_paths.classification.row_words import Layout, gather_keys, partition_packed_rows
 from cart.fast_paths.classification.screening import add_up_kept, is_worth_screening, screen
 from cart.jit.decorators import entry_kernel
 from cart.primitives.radix_sort import sort_short_keys
@@ -80,13 +80,13 @@ def _measure(encoded, y, n, n_classes):
     rows = np.sort(nodes, axis=1).ravel()
     layout = Layout.of(len(y), n_classes, counts.max())
     words = rows << int(layout.low_bits) | counts[rows] << int(layout.class_bits) | y[rows]
-    bench = Bench.create(len(y), n_classes)
+    bench = ClassScratch.create(len(y), n_classes)
     class_counts = [
         np.bincount(y[rows[i : i + n]], counts[rows[i : i + n]], n_classes)
         for i in range(0, len(rows), n)
     ]
     call = partial(
-        _repeat, GiniCuts(), encoded, bench, Running.create(len(y), n_classes), layout, n,
+        _repeat, GiniCuts(), encoded, bench, PrefixCounts.create(len(y), n_classes), layout, n,
         np.array(class_counts, np.int64), max(REPEATS, VISITS // n),
     )  # fmt: skip
     times = []
@@ -118,7 +118,9 @@ def _repeat(criterion, table, bench, running, layout, n, class_counts, repeats, 
             continue
         if last == DIVIDE:
             middle = codes.shape[0] // 2
-            found += divide_words(codes, middle, words, start, n, layout, bench.spare, bench.left)
+            found += partition_packed_rows(
+                codes, middle, words, start, n, layout, bench.spare, bench.left
+            )
             continue
         lowest, highest = gather_keys(codes, words, start, n, layout, bench.keys)
         found += np.int64(lowest)

@@ -2,19 +2,19 @@
 
 import numpy as np
 
-from cart.fast_paths.classification.path import QuickClasses
-from cart.fast_paths.regression.histogram_path import QuickSums
-from cart.fast_paths.regression.sorted_path import QuickMeans
+from cart.fast_paths.classification.path import ClassCountsPath
+from cart.fast_paths.regression.histogram_path import HistogramPath
+from cart.fast_paths.regression.sorted_path import SortedPath
 from cart.growth.general import create_workspace, grow_tree, make_records
 from cart.primitives.float_order import are_whole
 from cart.table.table import Table, complete
 from cart.tree.pruning import prune
 from cart.tree.tree import Tree
 
-FAST_PATHS = (QuickClasses, QuickSums, QuickMeans)
+FAST_PATHS = (ClassCountsPath, HistogramPath, SortedPath)
 
 
-def needs_values(plan, weight):
+def needs_complete_table(plan, weight):
     """Are trees to be grown on a table that is complete? Else a fast path will most likely do.
 
     Parameters
@@ -27,7 +27,7 @@ def needs_values(plan, weight):
     return not (is_whole and any(path.knows(plan) for path in FAST_PATHS))
 
 
-def made_to_grow(table, codes, plan, columns=None):
+def prepare_for_growth(table, codes, plan, columns=None):
     """The table as trees are grown on it: with codes of 32 bits unless narrow ones are of use, and
     complete unless a fast path fits, so that threads share what each would have to make.
 
@@ -37,7 +37,7 @@ def made_to_grow(table, codes, plan, columns=None):
 
     Returns
     -------
-    Table, BitsTable, SparseTable or CategoricalTable
+    Table, FloatTable, SparseTable or CategoricalTable
     """
     if not isinstance(table, Table):
         return table
@@ -52,7 +52,7 @@ class Grower:
 
     Parameters
     ----------
-    table : Table, BitsTable, SparseTable or CategoricalTable
+    table : Table, FloatTable, SparseTable or CategoricalTable
     codes : ndarray of shape (n_rows,) or (n_rows, n_outputs), float64
         See `cart.estimators.target.Target`.
     plan : cart.growth.plan.Plan
@@ -90,7 +90,7 @@ class Grower:
         Returns
         -------
         list of Tree
-            Where the table is not complete, they may have no thresholds yet: see `settle`.
+            Where the table is not complete, they may have no thresholds yet: see `fill_thresholds`.
         """
         grown = self._grow_fast(weights, seeds) if self._fast else None
         if grown is None:

@@ -23,12 +23,12 @@ from cart.estimators.validation import (
     require_weight,
     restored_on_failure,
 )
-from cart.grower import Grower, needs_values
+from cart.grower import Grower, needs_complete_table
 from cart.growth.plan import make_plan
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.columns import Columns
 from cart.table.precision import precision_of
-from cart.table.thresholds import settle
+from cart.table.thresholds import fill_thresholds
 from cart.tree.pruning import pruning_path
 
 
@@ -188,11 +188,11 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
             )  # fmt: skip
             self.max_features_ = plan.limits.max_features
             columns = Columns(X, precision_of(self))
-            keeps = needs_values(plan, weight)
+            keeps = needs_complete_table(plan, weight)
             table = encode_table(self, given, columns, self.splitter, keeps)
             seed = random_state.randint(DRAW_SEED_MAX)
             (self.tree_,) = Grower(table, target.codes, plan, columns).grow([weight], [seed])
-            settle([self.tree_], table, columns)
+            fill_thresholds([self.tree_], table, columns)
         return self
 
     def _combine_weights(self, weight, y):

@@ -11,7 +11,7 @@ from cart.estimators.category_encoder import CategoryEncoder, as_columns, find_c
 from cart.splitting.category_subsets import CategoricalTable
 from cart.table.bins import bin_table
 from cart.table.columns import Columns
-from cart.table.float_table import BitsTable
+from cart.table.float_table import FloatTable
 from cart.table.precision import (
     count_merged_values,
     dates_as_seconds,
@@ -216,7 +216,7 @@ def encode_table(estimator, given, columns, splitter, keeps_values=True):
 
     Returns
     -------
-    Table, BitsTable, SparseTable or CategoricalTable
+    Table, FloatTable, SparseTable or CategoricalTable
 
     Warns
     -----
@@ -245,7 +245,7 @@ def encode_columns(estimator, X, splitter):
 
     Returns
     -------
-    Table, BitsTable, SparseTable or CategoricalTable
+    Table, FloatTable, SparseTable or CategoricalTable
     """
     refuse_impossible_bins(estimator, X, splitter)
     return _finish(estimator, _encode_values(estimator, Columns(X), splitter))
@@ -257,7 +257,7 @@ def _encode_values(estimator, columns, splitter, keeps_values=True):
     if np.any(getattr(estimator, "is_categorical_", False)):
         return CategoricalTable.encode(columns, estimator._category_encoder.n_categories, n_jobs)
     if splitter == "random" and columns.precision == np.float32 and not issparse(columns.X):
-        return BitsTable.encode(columns, n_jobs)
+        return FloatTable.encode(columns, n_jobs)
     # Bins know their values, and to look up those of a small table takes longer than to keep them.
     has_bins = getattr(estimator, "max_bins", None) is not None
     keeps_values = keeps_values or has_bins or columns.X.size < _MANY_VALUES

@@ -27,7 +27,7 @@ from cart.tree.nodes import UNDEFINED, Grown
 _ROWS_AT_ONCE, _TREES_AT_ONCE = 3 << 11, 50
 
 
-class Waiting(NamedTuple):
+class NodeStack(NamedTuple):
     """A stack of nodes that wait to be grown."""
 
     start: np.ndarray  # int64: first of the node's rows
@@ -103,7 +103,7 @@ def write_split(nodes, this, cut, cuts):
     cuts[this] = cut_of(cut.left_code, cut.right_code)
 
 
-class Quick(ABC):
+class FastPath(ABC):
     """Grows trees on one table, in one thread.
 
     Parameters
@@ -176,7 +176,7 @@ class Quick(ABC):
             scratch = self._create_scratch()  # all is written: it goes where memory was in use
             self._scratch = (
                 Draw.create(len(self._table.columns)),
-                Waiting.create(len(self._y) + 2),
+                NodeStack.create(len(self._y) + 2),
                 *scratch,
             )
         if self._capacity < len(weights):
@@ -187,7 +187,7 @@ class Quick(ABC):
         first_node = np.zeros(len(weights) + 1, np.int64)
         self._grow(weights, np.asarray(seeds, np.int64), first_node)
         grown = Grown._make(array[: first_node[-1]] for array in self._nodes)
-        kept = Compact.of_grown(grown, self._what_follows(weights, is_whole))
+        kept = Compact.of_grown(grown, self._flags(weights, is_whole))
         if self._table.is_complete:
             write_thresholds(*kept.splits, self._table)
         is_large = len(weights) == 1 and kept.n_nodes >= MANY
@@ -196,7 +196,7 @@ class Quick(ABC):
     def _accepts(self, weights, is_whole):
         return True
 
-    def _what_follows(self, weights, is_whole):
+    def _flags(self, weights, is_whole):
         """What is known to follow in the nodes of trees with these weights, see
         `cart.tree.compact`."""
         is_exact = is_whole and weights.sum() < WHOLE_MAX

@@ -11,7 +11,7 @@ _HELD_ANYWAY = 2**20  # bytes of a table's codes, which the second cache holds a
 _PADDING = 16  # of the columns of a copy, so that they do not all begin at one place of the cache
 
 
-def create_near(codes, max_features, n_bytes):
+def create_cache_copies(codes, max_features, n_bytes):
     """Room for near copies of a table's codes.
 
     Parameters

@@ -16,7 +16,7 @@ from cart.splitting.criteria import EPSILON
 from cart.splitting.feature_draw import Draw, KeyedDraw, child_key, root_key
 from cart.splitting.splitter import NO_SPLIT, Bounds, Split, best_split, cut_at, divide
 from cart.table.node_samples import Node, load_node
-from cart.tree.compact import take_up
+from cart.tree.compact import compress_if_large
 from cart.tree.nodes import LEAF, UNDEFINED, Nodes
 from cart.tree.pruning import prune
 from cart.tree.tree import Tree
@@ -49,7 +49,7 @@ class Frontier(NamedTuple):
         return cls(*integers, *floats, np.empty(capacity, np.uint64))
 
 
-class Examined(NamedTuple):
+class SplitOutcome(NamedTuple):
     """What came of examining a node."""
 
     split: Split  # column -1: the node is a leaf
@@ -140,17 +140,17 @@ def grow_tree(table, records, plan, seed, workspace=None):
         workspace = create_workspace(plan, len(samples), len(records), table)
     workspace.draw.restart(seed)
     workspace.table.begin_tree(samples.astype(np.int64))
-    follow = sums_depend_on_order(plan, weight)
-    if not follow:
-        kinds_records, kinds = number_kinds(records, plan.n_values)
+    keep_order = sums_depend_on_order(plan, weight)
+    if not keep_order:
+        distinct_records, kinds = number_distinct_records(records, plan.n_values)
         samples |= kinds[samples] << np.uint64(32)
-        workspace = workspace._replace(node=workspace.node._replace(records=kinds_records))
+        workspace = workspace._replace(node=workspace.node._replace(records=distinct_records))
     grow = _grow_depth_first if plan.limits.max_leaf_nodes < 0 else _grow_best_first
     total_weight = weight.sum()
     limits = plan.limits._replace(min_weight_leaf=plan.min_weight_fraction_leaf * total_weight)
-    n_nodes = grow(plan.splitter, *workspace, records, samples, limits, follow, total_weight)
+    n_nodes = grow(plan.splitter, *workspace, records, samples, limits, keep_order, total_weight)
     nodes = Nodes(*(array[:n_nodes] for array in workspace.nodes))
-    tree = Tree(take_up(nodes), len(table.columns), workspace.table.end_tree(nodes))
+    tree = Tree(compress_if_large(nodes), len(table.columns), workspace.table.end_tree(nodes))
     return prune(tree, plan.ccp_alpha) if plan.ccp_alpha > 0.0 else tree
 
 
@@ -161,7 +161,7 @@ def sums_depend_on_order(plan, weight):
     return bool((weight != np.floor(weight)).any())
 
 
-def number_kinds(records, n_values):
+def number_distinct_records(records, n_values):
     """Number the kinds of samples that differ in weight or class.
 
     Parameters
@@ -173,7 +173,7 @@ def number_kinds(records, n_values):
 
     Returns
     -------
-    kinds_records : ndarray of shape (n_kinds, 1 + n_outputs), float64
+    distinct_records : ndarray of shape (n_kinds, 1 + n_outputs), float64
         `records` itself, every sample its own kind, where the kinds would be no fewer.
     kinds : ndarray of shape (n_samples,), uint64
     """
@@ -184,8 +184,8 @@ def number_kinds(records, n_values):
     kinds = records[:, 0]
     for k in range(1, width):
         kinds = kinds * n_values + records[:, k]
-    kinds_records = np.indices(shape).reshape(width, -1).T.astype(np.float64, order="C")
-    return kinds_records, kinds.astype(np.uint64)
+    distinct_records = np.indices(shape).reshape(width, -1).T.astype(np.float64, order="C")
+    return distinct_records, kinds.astype(np.uint64)
 
 
 @kernel
@@ -235,16 +235,16 @@ def write_leaf(nodes, i):
 
 
 @inline_kernel
-def examine_node(
+def split_node(
     splitter, criterion, node, draw, key, table, records, samples, start, n, depth, impurity,
-    n_constant, limits, bounds, follow, total_weight,
+    n_constant, limits, bounds, keep_order, total_weight,
 ):  # fmt: skip
     """Load a node, search its best split and bring its samples into the order left | right.
 
     `impurity` is what the parent found, or infinite for the root.
     """
-    load_node(node, records, samples, start, n, follow)
-    criteria.load(criterion, node.records, node.keys, n, follow)
+    load_node(node, records, samples, start, n, keep_order)
+    criteria.load(criterion, node.records, node.keys, n, keep_order)
     if depth == 0:
         impurity = criteria.impurity(criterion, node.records, node.keys, n)
     split = NO_SPLIT
@@ -253,10 +253,12 @@ def examine_node(
     if may_split(n, weight, depth, impurity, limits):
         split, last_feature, n_constant = best_split(
             splitter, criterion, node, draw, key, table, samples, start, n, limits, bounds,
-            n_constant, follow,
+            n_constant, keep_order,
         )  # fmt: skip
         if split.column >= 0:
-            n_left = divide(splitter, table, split, last_feature, node, samples, start, n, follow)
+            n_left = divide(
+                splitter, table, split, last_feature, node, samples, start, n, keep_order
+            )
             side = cut_at(criterion, node, n_left, n)
             left, right = criteria.children_impurity(
                 criterion, side, node.records, node.keys, n_left, n
@@ -270,7 +272,7 @@ def examine_node(
             if improvement + EPSILON < limits.min_impurity_decrease:
                 split = NO_SPLIT
                 improvement = 0.0
-    return Examined(split, n_left, impurity, left, right, middle, improvement, n_constant)
+    return SplitOutcome(split, n_left, impurity, left, right, middle, improvement, n_constant)
 
 
 @inline_kernel
@@ -305,7 +307,7 @@ def _push(
 
 @entry_kernel
 def _grow_depth_first(
-    splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits, follow,
+    splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits, keep_order,
     total_weight,
 ):  # fmt: skip
     no_bounds = Bounds(-np.inf, np.inf)
@@ -321,9 +323,9 @@ def _grow_depth_first(
         bounds = Bounds(frontier.lower[height], frontier.upper[height])
         key = frontier.key[height]
         n = end - start
-        found = examine_node(
+        found = split_node(
             splitter, criterion, node, draw, key, table, records, samples, start, n, depth,
-            frontier.impurity[height], frontier.n_constant[height], limits, bounds, follow,
+            frontier.impurity[height], frontier.n_constant[height], limits, bounds, keep_order,
             total_weight,
         )  # fmt: skip
         this = n_nodes
@@ -356,16 +358,16 @@ def _grow_depth_first(
 
 @entry_kernel
 def _grow_best_first(
-    splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits, follow,
+    splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits, keep_order,
     total_weight,
 ):  # fmt: skip
     n_nodes = 0
     height = 0  # frontier rows [0, height) are the heap; row `height` holds the node at hand
     n_splits_left = limits.max_leaf_nodes - 1
     _enter(
-        splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits, follow,
-        total_weight, 0, samples.shape[0], 0, 0.0, Bounds(-np.inf, np.inf), root_key(draw),
-        n_nodes, height,
+        splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits,
+        keep_order, total_weight, 0, samples.shape[0], 0, 0.0, Bounds(-np.inf, np.inf),
+        root_key(draw), n_nodes, height,
     )  # fmt: skip
     n_nodes += 1
     height += 1
@@ -391,13 +393,13 @@ def _grow_best_first(
         nodes.children_right[this] = n_nodes + 1
         _enter(
             splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits,
-            follow, total_weight, start, end_left, depth, impurity_left,
+            keep_order, total_weight, start, end_left, depth, impurity_left,
             child_bounds(bounds, direction, middle, True), child_key(draw, key, True),
             n_nodes, height,
         )  # fmt: skip
         _enter(
             splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits,
-            follow, total_weight, end_left, end, depth, impurity_right,
+            keep_order, total_weight, end_left, end, depth, impurity_right,
             child_bounds(bounds, direction, middle, False), child_key(draw, key, False),
             n_nodes + 1, height + 1,
         )  # fmt: skip
@@ -410,14 +412,14 @@ def _grow_best_first(
 
 @kernel
 def _enter(
-    splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits, follow,
+    splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits, keep_order,
     total_weight, start, end, depth, impurity, bounds, key, this, row,
 ):  # fmt: skip
     """Write node `this` with the split it would get, and its frontier record into `row`."""
     n = end - start
-    found = examine_node(
+    found = split_node(
         splitter, criterion, node, draw, key, table, records, samples, start, n, depth, impurity, 0,
-        limits, bounds, follow, total_weight,
+        limits, bounds, keep_order, total_weight,
     )  # fmt: skip
     write_node(nodes, this, found, n, criterion, limits, bounds)
     write_list(table, node, this, found.split.column)

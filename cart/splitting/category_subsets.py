@@ -24,7 +24,7 @@ import numpy as np
 from cart.jit.decorators import dispatch, inline_kernel, kernel
 from cart.primitives.sort_keys import record_of, sort_keys, sort_positions_by_value
 from cart.splitting import criteria
-from cart.table.distinct_values import Close, Levels
+from cart.table.distinct_values import Levels, Ties
 from cart.table.node_samples import order_node
 from cart.table.ranking import MISSING
 from cart.table.table import Table, encode
@@ -101,7 +101,7 @@ class CategoricalTable(NamedTuple):
     levels: Levels
     tops: Levels
     level_start: np.ndarray
-    close: Close
+    close: Ties
     reach: np.ndarray
     columns: np.ndarray
     n_categories: np.ndarray  # (n_columns,) int64; 0: the column holds numbers

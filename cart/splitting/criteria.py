@@ -36,9 +36,9 @@ class Side(NamedTuple):
 
 
 @dispatch
-def load(criterion, records, keys, n, follow):
-    """Sum up the first `n` keys: they are the node. `follow`: sums depend on their order."""
-    criterion.load(records, keys, n, follow)
+def load(criterion, records, keys, n, keep_order):
+    """Sum up the first `n` keys: they are the node. `keep_order`: sums depend on their order."""
+    criterion.load(records, keys, n, keep_order)
 
 
 @dispatch
@@ -173,9 +173,9 @@ class ClassCounts(NamedTuple):
         counts = np.zeros((2, n_outputs, n_values))
         return cls(counts[0], counts[1], np.zeros(1), np.zeros(1, np.int64))
 
-    def load(self, records, keys, n, follow):
+    def load(self, records, keys, n, keep_order):
         self.kept[0] = NOTHING
-        if not follow and self.node.shape[0] == 1:
+        if not keep_order and self.node.shape[0] == 1:
             self.kept[0] = SECOND_CLASS if self.node.shape[1] == 2 else SQUARES
         for k in range(self.node.shape[0]):
             for c in range(self.node.shape[1]):
@@ -363,7 +363,7 @@ class TargetSums(NamedTuple):
     def create(cls, n_outputs, n_values, n_samples):
         return cls(np.zeros(n_outputs), np.zeros(n_outputs), np.zeros(1), np.zeros(1))
 
-    def load(self, records, keys, n, follow):
+    def load(self, records, keys, n, keep_order):
         for k in range(self.node.shape[0]):
             self.node[k] = 0.0
         weight = 0.0
@@ -546,7 +546,7 @@ class AbsoluteError(NamedTuple):
             np.empty((2, n_samples + 1)),
         )
 
-    def load(self, records, keys, n, follow):
+    def load(self, records, keys, n, keep_order):
         self.weight[0] = 0.0
         for i in range(n):
             self.weight[0] += records[i, 0]

@@ -80,13 +80,13 @@ class Bounds(NamedTuple):
 @inline_kernel
 def best_split(
     splitter, criterion, node, draw, key, table, samples, start, n, limits, bounds, n_constant,
-    follow,
+    keep_order,
 ):  # fmt: skip
     """Draw features and search each.
 
     The samples that are 0 in a sparse table are passed over where the criterion can do without.
-    With `follow`, samples keep the order of the feature looked at before wherever they tie, as in
-    scikit-learn, whose samples stay in the order of the last sort. It matters only where sums
+    With `keep_order`, samples keep the order of the feature looked at before wherever they tie, as
+    in scikit-learn, whose samples stay in the order of the last sort. It matters only where sums
     depend on their order.
 
     Returns
@@ -98,7 +98,7 @@ def best_split(
         How many features are known to be constant now.
     """
     may_list = not (keeps_order(table) or criteria.needs_all(criterion))
-    follow = follow and keeps_order(table)
+    keep_order = keep_order and keeps_order(table)
     best = NO_SPLIT
     last_feature = -1
     drawing = begin_draw(draw, key, n_constant)
@@ -115,14 +115,16 @@ def best_split(
             table, splitter, criterion, node, n, n_missing, draw, feature, limits, lowest, highest
         )
         if n_missing < n and (lowest < highest or n_missing > 0):
-            order(splitter, node, n, n_listed, table, column, lowest, highest, n_missing, follow)
+            order(
+                splitter, node, n, n_listed, table, column, lowest, highest, n_missing, keep_order
+            )
         if n_missing == n or (n_missing == 0 and same_value(table, column, lowest, highest)):
             drawing = mark_constant(draw, drawing, j)
         else:
             drawing = mark_searched(draw, drawing, j)
             found = search(
                 splitter, criterion, node, n, n_listed, draw, table, feature, lowest, highest,
-                n_missing, limits, bounds, best, follow,
+                n_missing, limits, bounds, best, keep_order,
             )  # fmt: skip
             if is_categorical(table, column) and found.score > best.score:
                 keep_subset(table, node, n_present, found.left_code)
@@ -140,19 +142,19 @@ def best_split(
 @dispatch
 def search(
     splitter, criterion, node, n, n_listed, draw, table, feature, lowest, highest, n_missing,
-    limits, bounds, best, follow,
+    limits, bounds, best, keep_order,
 ):  # fmt: skip
     """Search one feature; return the best Split so far."""
     return splitter.search(
         criterion, node, n, n_listed, draw, table, feature, lowest, highest, n_missing, limits,
-        bounds, best, follow,
+        bounds, best, keep_order,
     )  # fmt: skip
 
 
 @dispatch
-def order(splitter, node, n, n_listed, table, column, lowest, highest, n_missing, follow):
+def order(splitter, node, n, n_listed, table, column, lowest, highest, n_missing, keep_order):
     """Bring the node's keys into the order in which the feature is searched."""
-    splitter.order(node, n, n_listed, table, column, lowest, highest, n_missing, follow)
+    splitter.order(node, n, n_listed, table, column, lowest, highest, n_missing, keep_order)
 
 
 @dispatch
@@ -183,12 +185,12 @@ class BestSplitter(NamedTuple):
             return n_present, 2
         return n_present, n_present
 
-    def order(self, node, n, n_listed, table, column, lowest, highest, n_missing, follow):
-        order_codes(table, node, n, n_listed, column, lowest, highest, n_missing, follow)
+    def order(self, node, n, n_listed, table, column, lowest, highest, n_missing, keep_order):
+        order_codes(table, node, n, n_listed, column, lowest, highest, n_missing, keep_order)
 
     def search(
         self, criterion, node, n, n_listed, draw, table, feature, lowest, highest, n_missing,
-        limits, bounds, best, follow,
+        limits, bounds, best, keep_order,
     ):  # fmt: skip
         n_known = n - n_missing
         for missing_left in range(2 if n_missing > 0 else 1):
@@ -234,7 +236,7 @@ class RandomSplitter(NamedTuple):
 
     def search(
         self, criterion, node, n, n_listed, draw, table, feature, lowest, highest, n_missing,
-        limits, bounds, best, follow,
+        limits, bounds, best, keep_order,
     ):  # fmt: skip
         column = table.columns[feature]
         low = value_of(table, column, lowest)
@@ -248,7 +250,7 @@ class RandomSplitter(NamedTuple):
         if not threshold < high:  # rounded up to it, or high - low is infinite
             threshold = low
         left_code = code_up_to(table, column, lowest, highest, threshold)
-        p = divide_codes(table, node, n, n_listed, column, left_code, missing_left, follow)
+        p = divide_codes(table, node, n, n_listed, column, left_code, missing_left, keep_order)
         if p < limits.min_samples_leaf or n - p < limits.min_samples_leaf:
             return best
         side = cut_at(criterion, node, p, n)
@@ -259,7 +261,7 @@ class RandomSplitter(NamedTuple):
             best = Split(feature, column, left_code, threshold, n_missing > 0, missing_left, score)
         return best
 
-    def order(self, node, n, n_listed, table, column, lowest, highest, n_missing, follow):
+    def order(self, node, n, n_listed, table, column, lowest, highest, n_missing, keep_order):
         pass
 
     def is_divided(self, best, last_feature):
@@ -338,14 +340,14 @@ def _cut_at(node, p, n_known, table, feature, lowest, n_missing, missing_left, s
 
 
 @inline_kernel
-def divide(splitter, table, split, last_feature, node, samples, start, n, follow):
+def divide(splitter, table, split, last_feature, node, samples, start, n, keep_order):
     """Bring samples[start:start + n] and the keys into the order left | right.
 
     Returns how many go left.
     """
     gather(table, split.column, samples, start, n, node, False)
     take_sides(table, node, n, split.column)
-    if follow and keeps_order(table):
+    if keep_order and keeps_order(table):
         divided = is_divided(splitter, split, last_feature)
         return divide_in_order(split, divided, node, samples, start, n)
     n_left = divide_stably(split, node, samples, start, n)

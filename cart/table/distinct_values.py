@@ -36,7 +36,7 @@ def level_at(levels, at):
     return np.float64(levels.single[at])
 
 
-class Close(NamedTuple):
+class Ties(NamedTuple):
     """The codes whose values count as one with the next: they lie within FEATURE_THRESHOLD."""
 
     start: np.ndarray  # (n_columns + 1,) int64: column c owns entries start[c]:start[c + 1]

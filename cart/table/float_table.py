@@ -18,7 +18,7 @@ _MIN_VALUES = 1 << 17
 _SIGN = np.uint32(1 << 31)
 
 
-class BitsTable(NamedTuple):
+class FloatTable(NamedTuple):
     """See `cart.table.table.Table`."""
 
     codes: np.ndarray  # (n_columns, n_samples) uint32: above 2**31 if positive; MISSING for nan

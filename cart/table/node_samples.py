@@ -58,15 +58,15 @@ class Listed(NamedTuple):
 
 
 @kernel
-def load_node(node, records, samples, start, n, follow):
+def load_node(node, records, samples, start, n, keep_order):
     """Take up samples[start:start + n].
 
     Where sums depend on their order, the samples' records are copied together, and a sample's
     record has its position in the node. Else `node.records` has one row per kind of sample (see
-    `cart.growth.general.number_kinds`): so few that a scan, which meets the samples in any order,
-    finds them in the cache.
+    `cart.growth.general.number_distinct_records`): so few that a scan, which meets the samples in
+    any order, finds them in the cache.
     """
-    if follow:
+    if keep_order:
         for i in range(n):
             row = row_of(samples[start + i])
             for k in range(records.shape[1]):
@@ -96,16 +96,16 @@ def known_range(codes, n):
 
 
 @kernel
-def order_node(node, n, lowest, highest, n_missing, gap, follow):
+def order_node(node, n, lowest, highest, n_missing, gap, keep_order):
     """Sort the node's keys along the codes just gathered, missing values last.
 
     A key's code is relative to `lowest`; the missing ones stand `gap` behind the highest.
     """
-    if n_missing > 0 and follow:
+    if n_missing > 0 and keep_order:
         _move_missing_last(node, n)
     for i in range(n):
-        number = np.uint32(record_of(node.keys[i])) if follow else node.numbers[i]
-        code = node.codes[number] if follow else node.codes[i]
+        number = np.uint32(record_of(node.keys[i])) if keep_order else node.numbers[i]
+        code = node.codes[number] if keep_order else node.codes[i]
         code = highest - lowest + gap if code == MISSING else code - lowest
         node.keys[i] = (np.uint64(code) << np.uint64(32)) | np.uint64(number)
     top = np.uint64(highest - lowest)
@@ -188,13 +188,13 @@ def goes_left(code, left_code, missing_left):
 
 
 @kernel
-def divide_keys(node, n, left_code, missing_left, follow):
+def divide_keys(node, n, left_code, missing_left, keep_order):
     """Bring the keys into the order left | right of the codes at hand; return how many go left.
 
-    With `follow` by scikit-learn's exchange from both ends.
+    With `keep_order` by scikit-learn's exchange from both ends.
     """
     keys = node.keys
-    if not follow:
+    if not keep_order:
         n_left = 0
         n_right = 0
         for i in range(n):

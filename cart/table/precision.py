@@ -6,9 +6,9 @@ import numpy as np
 from scipy.sparse import csc_matrix, issparse
 
 from cart.primitives.threads import in_parts
-from cart.table.float_table import BitsTable
+from cart.table.float_table import FloatTable
 from cart.table.ranking import MISSING
-from cart.table.repeated_codes import Sieve
+from cart.table.repeated_codes import RepeatedCodes
 from cart.table.table import SparseTable
 
 # Kinds of dtypes whose values are whole: numbers, dates, durations.
@@ -74,7 +74,7 @@ def count_merged_values(X, table, n_jobs=None):
     ----------
     X : array-like of shape (n_samples, n_features), or sparse
         As the user gave it.
-    table : Table, BitsTable, SparseTable or CategoricalTable
+    table : Table, FloatTable, SparseTable or CategoricalTable
         Of the same cast to float32.
     n_jobs : int or None
         joblib's: threads that long dense columns are shared among.
@@ -94,14 +94,14 @@ def count_merged_values(X, table, n_jobs=None):
         return n_merged, n_left
     n_samples = table.codes.shape[1]
     may_merge = getattr(table, "n_categories", np.zeros(n_features)) == 0
-    is_ranked = not isinstance(table, BitsTable)
+    is_ranked = not isinstance(table, FloatTable)
     if is_ranked:
         n_left = np.diff(table.level_start)
         may_merge &= n_left < n_samples
     columns = list(_dense_columns(dates_as_seconds(X), may_merge))
 
     def count(first, end):
-        sieve = None if is_ranked else Sieve.create(n_samples)
+        sieve = None if is_ranked else RepeatedCodes.create(n_samples)
         for j, column in columns[first:end]:
             values, codes = _as_numbers(column), table.codes[j]
             if is_ranked:

@@ -11,7 +11,7 @@ from cart.table.ranking import MISSING
 _BITS = 26
 
 
-class Sieve(NamedTuple):
+class RepeatedCodes(NamedTuple):
     """Room to sift columns of so many codes, one after another."""
 
     once: np.ndarray  # (n_words,) uint64: a bit per hash, set by the first code that has it

@@ -10,7 +10,7 @@ from cart.jit.decorators import dispatch, entry_kernel
 from cart.primitives.sort_keys import row_of
 from cart.primitives.threads import in_parts
 from cart.table.columns import rows_at_once
-from cart.table.distinct_values import Close, Levels, last_alike, level_at
+from cart.table.distinct_values import Levels, Ties, last_alike, level_at
 from cart.table.node_samples import Listed, divide_keys, divide_listed, order_listed, order_node
 from cart.table.ranking import MISSING, Scratch, rank, rank_sparse
 
@@ -38,15 +38,15 @@ def gather(table, column, samples, start, n, node, may_list):
 
 
 @dispatch
-def order_codes(table, node, n, n_listed, column, lowest, highest, n_missing, follow):
+def order_codes(table, node, n, n_listed, column, lowest, highest, n_missing, keep_order):
     """Sort the node's keys along the codes gathered."""
-    table.order_codes(node, n, n_listed, column, lowest, highest, n_missing, follow)
+    table.order_codes(node, n, n_listed, column, lowest, highest, n_missing, keep_order)
 
 
 @dispatch
-def divide_codes(table, node, n, n_listed, column, left_code, missing_left, follow):
+def divide_codes(table, node, n, n_listed, column, left_code, missing_left, keep_order):
     """Bring the node's keys into the order left | right; return how many go left."""
-    return table.divide_codes(node, n, n_listed, column, left_code, missing_left, follow)
+    return table.divide_codes(node, n, n_listed, column, left_code, missing_left, keep_order)
 
 
 @dispatch
@@ -169,7 +169,7 @@ class Table(NamedTuple):
         Levels  # `levels` again; of bins (see cart.table.bins) the largest values, not the smallest
     )
     level_start: np.ndarray  # (n_columns + 1,) int64: column c owns levels[start[c]:start[c + 1]]
-    close: Close  # codes whose values count as one
+    close: Ties  # codes whose values count as one
     reach: np.ndarray  # (n_columns,) uint32: by how many ranks these differ at most; of bins 0
     columns: np.ndarray  # (n_features,) int64: the column of each feature
 
@@ -217,11 +217,13 @@ class Table(NamedTuple):
             highest = max(highest, code)
         return lowest, highest, n
 
-    def order_codes(self, node, n, n_listed, column, lowest, highest, n_missing, follow):
-        order_node(node, n, lowest, highest, n_missing, self.reach[column] + np.uint32(1), follow)
+    def order_codes(self, node, n, n_listed, column, lowest, highest, n_missing, keep_order):
+        order_node(
+            node, n, lowest, highest, n_missing, self.reach[column] + np.uint32(1), keep_order
+        )
 
-    def divide_codes(self, node, n, n_listed, column, left_code, missing_left, follow):
-        return divide_keys(node, n, left_code, missing_left, follow)
+    def divide_codes(self, node, n, n_listed, column, left_code, missing_left, keep_order):
+        return divide_keys(node, n, left_code, missing_left, keep_order)
 
     value_of = _level
     top_of = _top
@@ -254,7 +256,7 @@ class SparseTable(NamedTuple):
     levels: Levels  # as in Table
     tops: Levels
     level_start: np.ndarray
-    close: Close
+    close: Ties
     reach: np.ndarray
     columns: np.ndarray
     listed: Listed | None = None  # a thread's own
@@ -302,16 +304,16 @@ class SparseTable(NamedTuple):
             node.codes[self.listed.at[j]] = self.listed.spare_codes[j]
         return lowest, highest, n
 
-    def order_codes(self, node, n, n_listed, column, lowest, highest, n_missing, follow):
+    def order_codes(self, node, n, n_listed, column, lowest, highest, n_missing, keep_order):
         if n_listed < n:
             order_listed(node, self.listed, n, n_listed, lowest, highest, self.zero[column])
         else:
-            order_node(node, n, lowest, highest, 0, np.uint32(1), follow)
+            order_node(node, n, lowest, highest, 0, np.uint32(1), keep_order)
 
-    def divide_codes(self, node, n, n_listed, column, left_code, missing_left, follow):
+    def divide_codes(self, node, n, n_listed, column, left_code, missing_left, keep_order):
         if n_listed < n:
             return divide_listed(node, self.listed, n, n_listed, left_code, self.zero[column])
-        return divide_keys(node, n, left_code, missing_left, follow)
+        return divide_keys(node, n, left_code, missing_left, keep_order)
 
     value_of = _level
     top_of = _top
@@ -377,7 +379,7 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
             start = rank(values, n_categories, ranks, levels, scratch)
             mine = levels[: start[-1]]
             keeps = keeps_values or _FEW_LEVELS * len(mine) <= values.size
-            return np.diff(start), Close.find(mine, start), mine.copy() if keeps else None
+            return np.diff(start), Ties.find(mine, start), mine.copy() if keeps else None
 
         for run in _runs(first, end, run_width):
             ranks = codes[run] if is_wide else np.empty(codes[run].shape, np.uint32)
@@ -396,7 +398,7 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
     if not is_kept:
         levels = [np.empty(0, columns.precision)]
     levels = Levels.of(levels[0] if len(levels) == 1 else np.concatenate(levels))
-    close = Close.join(close)
+    close = Ties.join(close)
     return Table(codes, levels, levels, level_start, close, close.reach, np.arange(n_columns))
 
 
@@ -481,7 +483,7 @@ def _encode_sparse(X):
         X.sum_duplicates()
         X.eliminate_zeros()
     codes, zero, values, level_start = rank_sparse(X)
-    levels, close = Levels.of(values), Close.find(values, level_start)
+    levels, close = Levels.of(values), Ties.find(values, level_start)
     return SparseTable(
         X.indptr.astype(np.int64, copy=False),
         X.indices.astype(np.int32, copy=False),

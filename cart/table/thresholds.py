@@ -55,7 +55,7 @@ def _write(features, cuts, thresholds, columns, level_start, levels, tops, first
             thresholds[i] = threshold if threshold < high else low  # rounded up to it
 
 
-def settle(trees, table, columns, n_jobs=None):
+def fill_thresholds(trees, table, columns, n_jobs=None):
     """Write the thresholds of trees that have cuts in their place.
 
     Parameters
@@ -77,7 +77,7 @@ def settle(trees, table, columns, n_jobs=None):
 
     def settle_columns(first, end):
         for start in range(first, end, step):
-            _settle_columns(splits, table, columns, start, min(start + step, end))
+            _fill_columns(splits, table, columns, start, min(start + step, end))
 
     least = max(LEAST_PER_THREAD, BLOCK // table.codes.shape[1])
     in_parts(settle_columns, n_columns, n_jobs, least)
@@ -85,7 +85,7 @@ def settle(trees, table, columns, n_jobs=None):
         del tree.has_cuts
 
 
-def _settle_columns(splits, table, columns, first, end):
+def _fill_columns(splits, table, columns, first, end):
     """Write the thresholds of splits on columns first, ..., end - 1."""
     values = Levels.of(look_up(table, columns, first, end))
     start = table.level_start - table.level_start[first]

@@ -175,7 +175,7 @@ class Compact:
         }
 
 
-def take_up(nodes):
+def compress_if_large(nodes):
     """Keep nodes that stand where others will be written.
 
     Parameters

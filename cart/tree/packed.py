@@ -161,7 +161,7 @@ def fetch(packed, tree, part, n_parts):
     return packed.fetch(tree, part, n_parts)
 
 
-class Rows(NamedTuple):
+class PackedRows(NamedTuple):
     """Rows as the trees of one pack take them."""
 
     values: np.ndarray  # (n_rows * width,): uint32 keys for `Packed`, else float32 or float64

@@ -6,7 +6,7 @@ The order of additions and of ties is that of scikit-learn's `_cost_complexity_p
 import numpy as np
 
 from cart.jit.decorators import entry_kernel
-from cart.tree.compact import take_up
+from cart.tree.compact import compress_if_large
 from cart.tree.nodes import LEAF, UNDEFINED, Nodes
 from cart.tree.tree import Tree
 
@@ -44,7 +44,7 @@ def prune(tree, ccp_alpha):
     nodes.threshold[leaf] = UNDEFINED
     nodes.missing_go_to_left[leaf] = 0
     categories = tree.categories and tree.categories.select(kept, ~leaf)
-    return Tree(take_up(nodes), tree.n_features, categories)
+    return Tree(compress_if_large(nodes), tree.n_features, categories)
 
 
 def pruning_path(tree):

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.tree.packed import MISSING_LEFT, Rows, fetch, has_arrived, step, value_at
+from cart.tree.packed import MISSING_LEFT, PackedRows, fetch, has_arrived, step, value_at
 
 # Walkers on their way at once: what is known of them stays in the cache.
 _WALKERS = 512
@@ -183,9 +183,9 @@ def leaf_ids(packed, tree, X, rows=None):
     ----------
     packed : cart.tree.packed.Packed or PackedWide
     tree : int
-    X : cart.tree.packed.Rows; or ndarray of shape (n_samples, n_features) in C order, of the \
-    dtype that `packed` was made for; or csr_matrix
-    rows : ndarray of shape (n_rows,), int64, optional
+    X : cart.tree.packed.PackedRows; or ndarray of shape (n_samples, n_features) in C order, of the
+    \ dtype that `packed` was made for; or csr_matrix rows : ndarray of shape (n_rows,), int64,
+    optional
         Rows of X to send; all by default.
 
     Returns
@@ -196,7 +196,7 @@ def leaf_ids(packed, tree, X, rows=None):
         rows = np.arange(X.shape[0]) if rows is None else rows
         parts = [leaf_ids(packed, tree, dense) for _, dense in _dense_parts(X, rows)]
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
-    X = X if isinstance(X, Rows) else Rows.of(packed, X)
+    X = X if isinstance(X, PackedRows) else PackedRows.of(packed, X)
     rows = np.arange(X.n_samples) if rows is None else rows
     out = np.empty(len(rows), np.int64)
     _find_leaves(
@@ -227,7 +227,7 @@ def sum_of_values(packed, X, first_tree=0, end_tree=None, rows=None, out=None):
         for part, dense in _dense_parts(X, rows):
             out[part] += sum_of_values(packed, dense, first_tree, end_tree)
         return out
-    X = X if isinstance(X, Rows) else Rows.of(packed, X)
+    X = X if isinstance(X, PackedRows) else PackedRows.of(packed, X)
     rows = np.arange(X.n_samples) if rows is None else rows
     out = np.zeros((X.n_samples, packed.value.shape[1])) if out is None else out
     block = max(_WALKERS, _BLOCK_VALUES // X.width)

@@ -25,7 +25,7 @@ from cart.estimators.validation import (
     require_weight,
     restored_on_failure,
 )
-from cart.grower import needs_values
+from cart.grower import needs_complete_table
 from cart.growth.plan import make_plan
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.columns import Columns
@@ -33,8 +33,8 @@ from cart.table.precision import precision_of
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
 from forest.estimators.parameters import FOREST_CONSTRAINTS, TREE_PARAMETERS, refuse_contradictions
-from forest.growing.progress import Watch
-from forest.growing.stopping import Budget, Judge, grow_enough
+from forest.growing.progress import ProgressReporter
+from forest.growing.stopping import Budget, StabilityEstimator, grow_enough
 from forest.growing.thread_pool import GrowthInterrupted, grow_trees
 from forest.inference.training_rows import bootstrap_of, fingerprint, is_worth_remembering, remember
 from forest.sampling.bootstrap import plan_bootstrap
@@ -242,7 +242,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
                 )
             else:
                 columns = Columns(X, precision_of(self))
-                keeps = self.n_estimators == "auto" or needs_values(plan, weight)
+                keeps = self.n_estimators == "auto" or needs_complete_table(plan, weight)
                 table = encode_table(self, given, columns, splitter, keeps)
                 self._grow(table, plan, columns, target, old_trees)
             has_grown = len(self.estimators_) > len(old_trees)
@@ -308,7 +308,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         n_new = self.n_estimators - len(old_trees)
         seeds = list(islice(self._new_seeds(old_trees, n_new), n_new))
         try:
-            with Watch(len(seeds), "tree", self.verbose, self.callback) as watch:
+            with ProgressReporter(len(seeds), "tree", self.verbose, self.callback) as watch:
                 return grow(seeds, watch), seeds
         except GrowthInterrupted as interrupt:
             return self._keep_finished(interrupt, len(old_trees)), seeds
@@ -316,7 +316,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
     def _grow_enough(self, grow, X, target, old_trees):
         """New trees until they are enough."""
         X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
-        judge = Judge(target.codes, target.n_values)
+        judge = StabilityEstimator(target.codes, target.n_values)
 
         def ask(trees, seeds):
             bootstrap = self._plan.of_trees(seeds)
@@ -329,7 +329,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         if kept:
             judge.add(kept, ask(kept, [estimator.random_state for estimator in old_trees]))
         budget = Budget(self.max_time, self.max_memory, kept)
-        with Watch(None, "tree", self.verbose, self.callback) as watch:
+        with ProgressReporter(None, "tree", self.verbose, self.callback) as watch:
             trees, seeds, self.stability_ = grow_enough(
                 partial(grow, watch=watch), ask, self._new_seeds(old_trees, 1), judge, budget
             )

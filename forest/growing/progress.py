@@ -23,7 +23,7 @@ class Progress(NamedTuple):
         return None if self.n_total is None else (self.n_total - self.n_done) / self.rate
 
 
-class Watch:
+class ProgressReporter:
     """Counts finished steps, from any thread, and shows them; a context manager.
 
     Parameters

@@ -48,7 +48,7 @@ class Stability(NamedTuple):
         return self.is_loss_settled and self.is_order_settled
 
 
-class Judge:
+class StabilityEstimator:
     """Sums over groups of trees, from which follows what their number leaves to chance.
 
     Parameters
@@ -204,7 +204,7 @@ def grow_enough(grow, ask, seeds, judge, budget):
     ask : callable
         `ask(trees, seeds)` yields what each says of the rows that `judge` wants, out of bag.
     seeds : iterator of int
-    judge : Judge
+    judge : StabilityEstimator
         Knows the trees there are.
     budget : Budget
 

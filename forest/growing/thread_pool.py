@@ -9,11 +9,11 @@ from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
-from cart.grower import Grower, made_to_grow
+from cart.grower import Grower, prepare_for_growth
 from cart.primitives.mersenne_twister import first_draws
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.table import complete
-from cart.table.thresholds import settle
+from cart.table.thresholds import fill_thresholds
 
 # Batches per worker of another backend, where there are several: enough that none idles for long
 # when trees differ in size.
@@ -52,7 +52,7 @@ class Job:
     """
 
     def __init__(self, table, codes, plan, seeds, weigh, columns=None):
-        self.table = made_to_grow(table, codes, plan, columns)
+        self.table = prepare_for_growth(table, codes, plan, columns)
         self.columns = columns
         self.codes = codes
         self.plan = plan
@@ -70,7 +70,7 @@ def bytes_of(*fields):
     return sum(tuples) + sum(field.nbytes for field in fields if isinstance(field, np.ndarray))
 
 
-class _Shop:
+class _WorkQueue:
     """Where workers are told which trees to grow, and leave them."""
 
     def __init__(self, n_trees, n_workers, watch):
@@ -123,7 +123,7 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None, column
         `weigh(numbers)`: the weight of every row in each of these trees, (n_samples,) or a scalar.
     n_jobs : int or None
         joblib's.
-    watch : forest.growing.progress.Watch, optional
+    watch : forest.growing.progress.ProgressReporter, optional
         Told of every tree.
     columns : cart.table.columns.Columns, optional
         Of the table, where it is not complete.
@@ -142,7 +142,10 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None, column
     is_near = shares_memory()
     if not is_near and columns is not None:  # which stay here
         table, columns = complete(table, columns, n_jobs), None
-    job, shop = Job(table, codes, plan, seeds, weigh, columns), _Shop(len(seeds), n_workers, watch)
+    job, shop = (
+        Job(table, codes, plan, seeds, weigh, columns),
+        _WorkQueue(len(seeds), n_workers, watch),
+    )
     try:
         if not is_near:
             _grow_elsewhere(job, shop, n_jobs)
@@ -153,9 +156,9 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None, column
     except KeyboardInterrupt:
         shop.close()
         trees = list(shop.trees)
-        settle(trees, table, columns, n_jobs)
+        fill_thresholds(trees, table, columns, n_jobs)
         raise GrowthInterrupted(trees) from None
-    settle(shop.trees, table, columns, n_jobs)
+    fill_thresholds(shop.trees, table, columns, n_jobs)
     return shop.trees
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from cart.primitives.threads import in_parts
-from cart.tree.packed import Rows
+from cart.tree.packed import PackedRows
 from cart.tree.traversal import leaf_ids
 from forest.inference.leaf_rows import (
     create_scratch,
@@ -130,7 +130,7 @@ def quantiles_of(forest, X, members, mass, y, levels):
     most_nodes = max(tree.node_count for tree in trees)
 
     def fill(begin, end):
-        part = X[begin:end] if issparse(X) else Rows.of(packed, X[begin:end])
+        part = X[begin:end] if issparse(X) else PackedRows.of(packed, X[begin:end])
         start = np.empty((len(trees), end - begin), np.int32)
         first = np.empty(most_nodes, np.int32)
         for t, tree in enumerate(trees):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.target import encode_numbers
 from cart.primitives.threads import in_parts
-from cart.tree.packed import Rows
+from cart.tree.packed import PackedRows
 from cart.tree.traversal import leaf_ids
 from forest.inference.leaf_rows import group_by_leaf
 
@@ -261,7 +261,7 @@ def list_rows(forest, X, y):
     weight = forest._row_weight
     mass = np.ones(len(y)) if weight is None else weight[order]
     members = np.empty((len(trees), len(y)), np.int32)
-    X = X if issparse(X) else Rows.of(packed, X)
+    X = X if issparse(X) else PackedRows.of(packed, X)
     most_nodes = max(tree.node_count for tree in trees)
 
     def group(first_tree, end_tree):

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import is_classifier
 
-from cart.tree.packed import Rows
+from cart.tree.packed import PackedRows
 from cart.tree.traversal import sum_of_values
 from forest.voting.rules import RULES, ballots, scores_of, weights_of
 from forest.voting.stacking import FOLDS, Stack, cross_fit
@@ -282,7 +282,7 @@ def outputs_out_of_bag(packed, X, n_outputs, out_of_bag):
     outputs : ndarray of shape (n_rows, n_outputs, n_values), float64
     """
     values = np.zeros((X.shape[0], packed.value.shape[1]))
-    X = X if issparse(X) else Rows.of(packed, X)
+    X = X if issparse(X) else PackedRows.of(packed, X)
     for tree in range(len(packed.start) - 1):
         rows = out_of_bag(tree)
         values[rows] = 0.0

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from cart.primitives.threads import in_parts
-from cart.tree.packed import Rows
+from cart.tree.packed import PackedRows
 from cart.tree.traversal import sum_of_values
 
 # Fewer rows per thread are sent faster by one.
@@ -133,7 +133,7 @@ def values_of_trees(packed, X, n_jobs=None):
     """
     n_trees = len(packed.start) - 1
     values = np.zeros((n_trees, X.shape[0], packed.value.shape[1]))
-    X = X if issparse(X) else Rows.of(packed, X)
+    X = X if issparse(X) else PackedRows.of(packed, X)
 
     def fill(first_tree, end_tree):
         for tree in range(first_tree, end_tree):

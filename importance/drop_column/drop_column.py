@@ -3,7 +3,7 @@
 import numpy as np
 
 from cart.splitting.feature_draw import DRAW_SEED_MAX
-from forest.growing.progress import Watch
+from forest.growing.progress import ProgressReporter
 from importance.core.fitted_forest import is_classification, names_of
 from importance.core.groups import parse_groups
 from importance.core.losses import choose_loss
@@ -94,7 +94,7 @@ def drop_column(
     n_forests = len(sets) * n_refits * design.n_folds - design.is_fitted
     values, per_tree = [], []
     per_row = _RowMeans(len(weight), len(groups))
-    with Watch(n_forests * seeds.shape[1], "tree", verbose, callback) as watch:
+    with ProgressReporter(n_forests * seeds.shape[1], "tree", verbose, callback) as watch:
         for pair in range(n_refits):
             rows, trees = _judge_pair(
                 design, seeds[pair], pair == 0, sets, make_loss, n_jobs, watch

@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from cart.estimators.validation import encode_columns
 from cart.growth.plan import make_plan
 from cart.splitting import criteria
-from cart.tree.packed import Rows, pack
+from cart.tree.packed import PackedRows, pack
 from cart.tree.traversal import leaf_ids
 from forest.growing.thread_pool import Job, bytes_of, grow_each, shares_memory
 from forest.sampling.bootstrap import Bootstrap, plan_bootstrap
@@ -200,7 +200,7 @@ class Refit:
         """The rows judged as packed trees take them, prepared once for either kind."""
         kind = type(packed)
         if kind not in self._prepared:
-            self._prepared[kind] = Rows.of(packed, self.judged.X)
+            self._prepared[kind] = PackedRows.of(packed, self.judged.X)
         return self._prepared[kind]
 
     @cached_property
@@ -228,7 +228,7 @@ def losses_without(refit, sets, make_loss, n_jobs=None, watch=None):
         From `importance.core.losses.choose_loss`.
     n_jobs : int or None
         Threads; the result does not depend on it.
-    watch : forest.growing.progress.Watch, optional
+    watch : forest.growing.progress.ProgressReporter, optional
         Told of every tree that is grown by a thread.
 
     Yields

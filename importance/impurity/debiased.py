@@ -17,7 +17,7 @@ from scipy.sparse import issparse
 from sklearn.utils.parallel import Parallel, delayed
 
 from cart.tree.nodes import LEAF
-from cart.tree.packed import Rows, pack
+from cart.tree.packed import PackedRows, pack
 from cart.tree.traversal import leaf_ids
 from importance.core.fitted_forest import adopt, is_classification, names_of
 from importance.core.groups import parse_groups
@@ -197,7 +197,7 @@ def _judge_trees(fitted, method, n_jobs):
         packed, X = None, fitted.X
     else:
         packed = pack(fitted.trees, fitted.X.dtype)
-        X = Rows.of(packed, fitted.X)
+        X = PackedRows.of(packed, fitted.X)
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
     splits = parallel(delayed(_judge_splits)(fitted, packed, X, t, method) for t in trees)
     return zip(trees, splits, strict=True)

@@ -39,7 +39,7 @@ def janitza(
     n_jobs : int, default=None
         Threads; the result does not depend on it.
     verbose, callback
-        See `forest.growing.progress.Watch`; a step is a refit, of 2.
+        See `forest.growing.progress.ProgressReporter`; a step is a refit, of 2.
 
     Returns
     -------

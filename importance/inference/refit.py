@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 import forest as ours
-from forest.growing.progress import Watch
+from forest.growing.progress import ProgressReporter
 from forest.sampling.weights import combine_weights
 from importance.core.fitted_forest import is_classification, trees_of
 from importance.permutation.oob import oob_permutation
@@ -124,13 +124,13 @@ def for_each(function, items, n_jobs, verbose, callback):
     n_jobs : int or None
         joblib's.
     verbose, callback
-        See `forest.growing.progress.Watch`; a step is a refit.
+        See `forest.growing.progress.ProgressReporter`; a step is a refit.
 
     Returns
     -------
     list
     """
-    with Watch(len(items), "refit", verbose, callback) as watch:
+    with ProgressReporter(len(items), "refit", verbose, callback) as watch:
 
         def call(item):
             result = function(item)

@@ -126,7 +126,7 @@ def select_features(
     n_jobs : int, default=None
         Threads; the result does not depend on it.
     verbose, callback
-        See `forest.growing.progress.Watch`; a step is a refit.
+        See `forest.growing.progress.ProgressReporter`; a step is a refit.
 
     Returns
     -------

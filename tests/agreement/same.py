@@ -3,7 +3,7 @@
 import numpy as np
 
 from cart.grower import Grower
-from cart.table.distinct_values import Close, Levels
+from cart.table.distinct_values import Levels, Ties
 from cart.tree.nodes import Nodes
 from tests.oracles.ties import Training, why_different
 
@@ -71,7 +71,7 @@ def assert_same_tables(ours, theirs):
     for found, expected in zip(ours, theirs, strict=True):
         if isinstance(expected, Levels):
             found, expected = found.array, expected.array
-        if isinstance(expected, Close):
+        if isinstance(expected, Ties):
             assert_same_tables(found, expected)
             continue
         np.testing.assert_array_equal(found, expected)

@@ -1,7 +1,7 @@
 """Judge the cuts of a node's ordered keys: approximately all of them, exactly those that may win.
 
 A criterion sums up the entries of a node (keys, or the levels of a histogram) from the left and
-gives every cut a merit, in single precision and with vector instructions. Only cuts whose merit is
+gives every cut a gain, in single precision and with vector instructions. Only cuts whose gain is
 so high that, within its error, they may be the best are scored as scikit-learn does, to the bit.
 """
 
@@ -27,7 +27,7 @@ _UNIT = 2.0**-30  # of the table of x log2 x
 _ROUNDING = 6e-8  # of single precision, relative
 
 
-class Running(NamedTuple):
+class PrefixCounts(NamedTuple):
     """What lies left of every cut of the entries at hand; entry i is left of cut i."""
 
     weight: np.ndarray  # (n + 1,) int32
@@ -35,8 +35,8 @@ class Running(NamedTuple):
     power_left: np.ndarray  # (n + 1,) float64: sum of `power` of the class counts, where more
     power_right: np.ndarray  # (n + 1,) float64
     bound: np.ndarray  # (n + 1,) float64: see `screening`, of more than two classes
-    merit: np.ndarray  # (n + 1,) float32; NO_CUT where both sides have one value
-    merit_bits: np.ndarray  # (n + 1,) int32: the same memory; ordered as the merits >= 0 are
+    gain: np.ndarray  # (n + 1,) float32; NO_CUT where both sides have one value
+    gain_bits: np.ndarray  # (n + 1,) int32: the same memory; ordered as the gains >= 0 are
     tops: np.ndarray  # (n // _BLOCK + 1,) int32: the highest bits of every block
     left: np.ndarray  # (n_classes,) int64: counts left of the cut at hand
     histogram: np.ndarray  # (n + 1,) int64: see `_count`
@@ -46,15 +46,15 @@ class Running(NamedTuple):
     @classmethod
     def create(cls, n, n_classes):
         n_powers = n + 1 if n_classes > 2 else 1
-        merit = np.empty(n + 1, np.float32)
+        gain = np.empty(n + 1, np.float32)
         return cls(
             np.empty(n + 1, np.int32),
             np.empty(n + 1, np.int32),
             np.empty(n_powers),
             np.empty(n_powers),
             np.empty(n_powers),
-            merit,
-            merit.view(np.int32),
+            gain,
+            gain.view(np.int32),
             np.empty(n // _BLOCK + 1, np.int32),
             np.empty(n_classes, np.int64),
             np.empty(n + 1, np.int64),
@@ -79,21 +79,21 @@ def power(criterion, count):
 
 
 @dispatch
-def find_merits(criterion, running, entries, first, last, counts, weight, low_mask):
-    """Fill `merit` for the cuts from `first` to `last` (excluded).
+def approximate_gains(criterion, running, entries, first, last, counts, weight, low_mask):
+    """Fill `gain` for the cuts from `first` to `last` (excluded).
 
     It is not negative, but NO_CUT between two entries of one code.
     """
-    criterion.find_merits(running, entries, first, last, counts, weight, low_mask)
+    criterion.approximate_gains(running, entries, first, last, counts, weight, low_mask)
 
 
 @dispatch
-def merit_to_beat(criterion, top, score, counts, weight):
-    """The lowest merit that a cut may have and be the best, if `top` is the highest.
+def gain_to_beat(criterion, top, score, counts, weight):
+    """The lowest gain that a cut may have and be the best, if `top` is the highest.
 
     Infinite if no cut scores more than `score`.
     """
-    return criterion.merit_to_beat(top, score, counts, weight)
+    return criterion.gain_to_beat(top, score, counts, weight)
 
 
 @dispatch
@@ -138,14 +138,14 @@ class GiniCuts(NamedTuple):
     def power(self, count):
         return count * count
 
-    def find_merits(self, running, entries, first, last, counts, weight, low_mask):
+    def approximate_gains(self, running, entries, first, last, counts, weight, low_mask):
         """Of two classes: (n1 - w p1)**2 / (w (W - w)), the squared difference of the shares by a
         constant. Of more: the sums of squared counts over the weight of their side.
 
         The weight right of a cut is the difference of whole numbers, rounded once. Were it taken in
         single precision, it could vanish beside a total above 2**24."""
         total = np.int32(weight)
-        merit = running.merit[first:last]
+        gain = running.gain[first:last]
         weights = running.weight[first:last]
         low = entries[first:last]
         high = entries[first + 1 : last + 1]
@@ -157,7 +157,7 @@ class GiniCuts(NamedTuple):
                 right = np.float32(np.int32(total - weights[i]))
                 excess = np.float32(second[i]) - left * share
                 found = excess * excess / (left * right)
-                merit[i] = found if low[i] ^ high[i] > low_mask else NO_CUT
+                gain[i] = found if low[i] ^ high[i] > low_mask else NO_CUT
         else:
             squares_left = running.power_left[first:last]
             squares_right = running.power_right[first:last]
@@ -166,11 +166,11 @@ class GiniCuts(NamedTuple):
                 right = np.float32(np.int32(total - weights[i]))
                 found = np.float32(squares_left[i]) / left
                 found += np.float32(squares_right[i]) / right
-                merit[i] = found if low[i] ^ high[i] > low_mask else NO_CUT
+                gain[i] = found if low[i] ^ high[i] > low_mask else NO_CUT
 
-    def merit_to_beat(self, top, score, counts, weight):
+    def gain_to_beat(self, top, score, counts, weight):
         W = np.float64(weight)
-        if counts.shape[0] > 2:  # the score is the merit - W; a merit has about six roundings
+        if counts.shape[0] > 2:  # the score is the gain - W; a gain has about six roundings
             error = 10.0 * _ROUNDING * W
             return np.inf if top - W + error < score else top - 2.0 * error
         # The excess is wrong by 4 roundings of the left weight w at most, its quotient by
@@ -223,7 +223,7 @@ class GiniCuts(NamedTuple):
 
 
 class EntropyCuts(NamedTuple):
-    """Entropy in bits. Its merit is the gain over the node, from a table of x log2 x."""
+    """Entropy in bits. Its gain is the gain over the node, from a table of x log2 x."""
 
     table: np.ndarray  # (at least weight + 1,) int64, in units of _UNIT
 
@@ -241,13 +241,13 @@ class EntropyCuts(NamedTuple):
     def power(self, count):
         return self.table[count]
 
-    def find_merits(self, running, entries, first, last, counts, weight, low_mask):
+    def approximate_gains(self, running, entries, first, last, counts, weight, low_mask):
         table = self.table
         node = -table[weight]
         for c in range(counts.shape[0]):
             node += table[counts[c]]
         for i in range(first, last):
-            running.merit[i] = NO_CUT
+            running.gain[i] = NO_CUT
             if entries[i] ^ entries[i + 1] <= low_mask:
                 continue
             left = np.int64(running.weight[i])
@@ -258,9 +258,9 @@ class EntropyCuts(NamedTuple):
                 gain += table[counts[1] - second] + table[counts[0] - (left - second)]
             else:
                 gain += np.int64(running.power_left[i]) + np.int64(running.power_right[i])
-            running.merit[i] = np.float32(max(gain, 0) * _UNIT)
+            running.gain[i] = np.float32(max(gain, 0) * _UNIT)
 
-    def merit_to_beat(self, top, score, counts, weight):
+    def gain_to_beat(self, top, score, counts, weight):
         W = np.float64(weight)
         error = 4.0 * (counts.shape[0] + 2) * _UNIT + 1e-13 * W + 2.0 * _ROUNDING * top
         if top - W * impurity_of(self, counts, weight) + error < score:
@@ -465,16 +465,16 @@ def choose_cut(
             best = i if is_best else best
         if best < 0 or _is_cut_of(table, column, entries, best, layout):
             return top, best
-    find_merits(criterion, running, entries, first, last, counts, weight, layout.low_mask)
+    approximate_gains(criterion, running, entries, first, last, counts, weight, layout.low_mask)
     while True:
         top = _find_tops(running, first, last)
         if top < 0.0:
             return score, -1
-        least = merit_to_beat(criterion, top, score, counts, weight)
+        least = gain_to_beat(criterion, top, score, counts, weight)
         if least == np.inf:
             return score, -1
-        running.merit[last] = least
-        least_bits = running.merit_bits[last]
+        running.gain[last] = least
+        least_bits = running.gain_bits[last]
         best = -1
         best_score = score
         is_settled = True
@@ -483,7 +483,7 @@ def choose_cut(
                 continue
             begin = first + block * _BLOCK
             for i in range(begin, min(begin + _BLOCK, last)):
-                if running.merit_bits[i] < least_bits:
+                if running.gain_bits[i] < least_bits:
                     continue
                 if not _is_cut_of(table, column, entries, i, layout):
                     is_settled = False
@@ -494,9 +494,9 @@ def choose_cut(
                     best = i
         if is_settled:
             return best_score, best
-        for i in range(first, last):  # the highest merit may have been none
-            if running.merit_bits[i] >= 0 and not _is_cut_of(table, column, entries, i, layout):
-                running.merit[i] = NO_CUT
+        for i in range(first, last):  # the highest gain may have been none
+            if running.gain_bits[i] >= 0 and not _is_cut_of(table, column, entries, i, layout):
+                running.gain[i] = NO_CUT
 
 
 @inline_kernel
@@ -508,8 +508,8 @@ def _is_cut_of(table, column, entries, i, layout):
 
 @inline_kernel
 def _find_tops(running, first, last):
-    """The highest merit; those of the blocks stay in `tops`."""
-    bits = running.merit_bits[first:last]
+    """The highest gain; those of the blocks stay in `tops`."""
+    bits = running.gain_bits[first:last]
     top = np.int32(-1)
     for block in range((last - first + _BLOCK - 1) // _BLOCK):
         mine = bits[block * _BLOCK : block * _BLOCK + _BLOCK]
@@ -518,5 +518,5 @@ def _find_tops(running, first, last):
             highest = np.int32(max(highest, mine[i]))
         running.tops[block] = highest
         top = max(top, highest)
-    running.merit_bits[last] = top
-    return np.float64(running.merit[last])
+    running.gain_bits[last] = top
+    return np.float64(running.gain[last])

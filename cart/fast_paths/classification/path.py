@@ -12,17 +12,17 @@ import numpy as np
 from cart.fast_paths.base import (
     NO_CUT,
     Cut,
-    Quick,
+    FastPath,
     may_be_split,
     push,
     write_leaf,
     write_split,
 )
-from cart.fast_paths.cache_copies import create_near
+from cart.fast_paths.cache_copies import create_cache_copies
 from cart.fast_paths.classification.best_cut import (
     EntropyCuts,
     GiniCuts,
-    Running,
+    PrefixCounts,
     add_up,
     add_up_counts,
     child_impurities,
@@ -33,10 +33,10 @@ from cart.fast_paths.classification.best_cut import (
 )
 from cart.fast_paths.classification.row_words import (
     Layout,
-    divide_words,
     gather_keys,
+    pack_rows,
+    partition_packed_rows,
     row_of_word,
-    write_words,
 )
 from cart.fast_paths.classification.screening import add_up_kept, is_worth_screening, screen
 from cart.jit.decorators import entry_kernel, inline_kernel
@@ -54,7 +54,10 @@ from cart.table.table import same_value
 from cart.tree.compact import DEPTH_FIRST, GINI, WHOLE_COUNTS
 from cart.tree.nodes import from_node
 
-NEAR_BYTES = (2**19, 2**16)  # of a column of the near tiers (see `cart.fast_paths.cache_copies`)
+CACHE_COPY_BYTES = (
+    2**19,
+    2**16,
+)  # of a column of the near tiers (see `cart.fast_paths.cache_copies`)
 _HISTOGRAM_MIN = 64  # rows
 _CLASSES_MAX = 256
 _WEIGHT_MAX = 2**26  # whose square is exact in double precision
@@ -62,7 +65,7 @@ _WEIGHT_MAX = 2**26  # whose square is exact in double precision
 _TABLE_MAX, _PER_ROW = 2**20, 8
 
 
-class Rows(NamedTuple):
+class ClassRows(NamedTuple):
     """Some rows: their words, those of a node side by side, and the codes that they point to."""
 
     words: np.ndarray  # (n,) uint32
@@ -73,7 +76,7 @@ class Rows(NamedTuple):
         return cls(np.empty(n, np.uint32), codes)
 
 
-class Bench(NamedTuple):
+class ClassScratch(NamedTuple):
     """What a thread writes to while it searches a node."""
 
     keys: np.ndarray  # (n + ROOM,) uint32
@@ -97,7 +100,7 @@ class Bench(NamedTuple):
 
 @inline_kernel
 def _search(
-    criterion, table, rows, draw, bench, running, start, n, n_constant, weight, limits, layout
+    criterion, table, rows, draw, scratch, running, start, n, n_constant, weight, limits, layout
 ):
     """Draw features and search each; return the best Cut and how many features are constant."""
     best = NO_CUT
@@ -109,13 +112,13 @@ def _search(
         column = table.columns[feature]
         codes = rows.codes[column]
         n_codes = table.level_start[column + 1] - table.level_start[column]
-        counts_codes = first == 0 and is_worth_counting(n, n_codes, bench.counts.shape[0])
+        counts_codes = first == 0 and is_worth_counting(n, n_codes, scratch.counts.shape[0])
         if counts_codes:
             lowest, highest = count_codes(
-                running, codes, rows.words, start, n, n_codes, bench.counts.shape[0], layout
+                running, codes, rows.words, start, n, n_codes, scratch.counts.shape[0], layout
             )
         else:
-            lowest, highest = gather_keys(codes, rows.words, start, n, layout, bench.keys)
+            lowest, highest = gather_keys(codes, rows.words, start, n, layout, scratch.keys)
         if same_value(table, column, lowest, highest):
             drawing = mark_constant(draw, drawing, j)
         else:
@@ -124,15 +127,15 @@ def _search(
                 if counts_codes:
                     entries = running.levels
                     n_entries = add_up_counts(
-                        criterion, running, lowest, highest, bench.counts, layout
+                        criterion, running, lowest, highest, scratch.counts, layout
                     )
                 else:
                     entries, n_entries = _put_in_order(
-                        criterion, running, bench, n, lowest, highest, weight, best.score, first,
+                        criterion, running, scratch, n, lowest, highest, weight, best.score, first,
                         table, column, layout,
                     )  # fmt: skip
                 score, i = choose_cut(
-                    criterion, running, entries, first, n_entries - 1 - first, bench.counts,
+                    criterion, running, entries, first, n_entries - 1 - first, scratch.counts,
                     weight, best.score, table, column, layout,
                 )  # fmt: skip
                 if i >= 0:
@@ -151,10 +154,10 @@ def is_worth_counting(n, n_codes, n_classes):
 
 @inline_kernel
 def _put_in_order(
-    criterion, running, bench, n, lowest, highest, weight, score, first, table, column, layout
+    criterion, running, scratch, n, lowest, highest, weight, score, first, table, column, layout
 ):
     """Order what the best cut may lie among, and sum it up; return the entries and how many."""
-    keys, spare, counts = bench.keys, bench.spare, bench.counts
+    keys, spare, counts = scratch.keys, scratch.spare, scratch.counts
     if first == 0 and is_worth_counting(n, np.int64(highest - lowest) + 1, counts.shape[0]):
         count_keys(running, keys, n, lowest, highest, counts.shape[0], layout)
         n_levels = add_up_counts(criterion, running, lowest, highest, counts, layout)
@@ -165,18 +168,18 @@ def _put_in_order(
             layout, spare,
         )  # fmt: skip
         kept = spare
-        if sort_short_keys(kept, n_kept, layout.low_bits, lowest, highest, keys, bench.digits):
+        if sort_short_keys(kept, n_kept, layout.low_bits, lowest, highest, keys, scratch.digits):
             kept = keys
         add_up_kept(criterion, running, kept, n_kept, lowest, shift, counts, layout)
         return kept, n_kept
-    if sort_short_keys(keys, n, layout.low_bits, lowest, highest, spare, bench.digits):
+    if sort_short_keys(keys, n, layout.low_bits, lowest, highest, spare, scratch.digits):
         keys = spare
     add_up(criterion, running, keys, n, counts, layout)
     return keys, n
 
 
 @inline_kernel
-def _copy_near(rows, start, n, layout, nearer):
+def _fill_cache_copy(rows, start, n, layout, nearer):
     """Copy words[start:start + n] and their codes."""
     for column in range(nearer.codes.shape[0]):
         codes = rows.codes[column]
@@ -190,31 +193,31 @@ def _copy_near(rows, start, n, layout, nearer):
 
 @entry_kernel
 def _grow_trees(
-    criterion, table, all_nodes, all_cuts, draw, waiting, tiers, bench, running, weights, classes,
+    criterion, table, all_nodes, all_cuts, draw, waiting, tiers, scratch, running, weights, classes,
     seeds, limits, layout, first_node,
 ):  # fmt: skip
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
     for t in range(weights.shape[0]):
         restart(draw, seeds[t])
-        n_rows = write_words(weights[t], classes, layout, tiers[0].words, bench.counts)
+        n_rows = pack_rows(weights[t], classes, layout, tiers[0].words, scratch.counts)
         n_nodes = _grow(
             criterion, table, from_node(all_nodes, first_node[t]), all_cuts[first_node[t] :], draw,
-            waiting, tiers, bench, running, n_rows, limits, layout,
+            waiting, tiers, scratch, running, n_rows, limits, layout,
         )  # fmt: skip
         first_node[t + 1] = first_node[t] + n_nodes
 
 
 @inline_kernel
 def _grow(
-    criterion, table, nodes, cuts, draw, waiting, tiers, bench, running, n_rows, limits, layout
+    criterion, table, nodes, cuts, draw, waiting, tiers, scratch, running, n_rows, limits, layout
 ):
     """Grow one tree; return how many nodes it has."""
-    n_classes = bench.counts.shape[0]
+    n_classes = scratch.counts.shape[0]
     total = np.int64(0)
     for c in range(n_classes):
-        bench.waiting_counts[0, c] = bench.counts[c]
-        total += bench.counts[c]
-    impurity = impurity_of(criterion, bench.counts, total)
+        scratch.waiting_counts[0, c] = scratch.counts[c]
+        total += scratch.counts[c]
+    impurity = impurity_of(criterion, scratch.counts, total)
     push(waiting, 0, 0, n_rows, 0, 0, 0, impurity)
     height = 1
     n_nodes = 0
@@ -226,34 +229,34 @@ def _grow(
         n = end - start
         weight = np.int64(0)
         for c in range(n_classes):
-            bench.counts[c] = bench.waiting_counts[height, c]
-            weight += bench.counts[c]
+            scratch.counts[c] = scratch.waiting_counts[height, c]
+            weight += scratch.counts[c]
         this = n_nodes
         n_nodes += 1
         write_leaf(nodes, this, impurity, n, weight)
         for c in range(n_classes):
-            nodes.value[this, 0, c] = np.float64(bench.counts[c]) / np.float64(weight)
+            nodes.value[this, 0, c] = np.float64(scratch.counts[c]) / np.float64(weight)
         if not may_be_split(n, depth, impurity, limits):
             continue
         for nearer in range(tier + 1, len(tiers)):
             if n <= tiers[nearer].words.shape[0]:
-                _copy_near(tiers[tier], start, n, layout, tiers[nearer])
+                _fill_cache_copy(tiers[tier], start, n, layout, tiers[nearer])
                 tier, start, end = nearer, 0, n
         rows = tiers[tier]
         cut, n_constant = _search(
-            criterion, table, rows, draw, bench, running, start, n, waiting.n_constant[height],
+            criterion, table, rows, draw, scratch, running, start, n, waiting.n_constant[height],
             weight, limits, layout,
         )  # fmt: skip
         if cut.feature < 0:
             continue
         codes = rows.codes[table.columns[cut.feature]]
-        n_left = divide_words(
-            codes, cut.left_code, rows.words, start, n, layout, bench.spare, bench.left
+        n_left = partition_packed_rows(
+            codes, cut.left_code, rows.words, start, n, layout, scratch.spare, scratch.left
         )
         left_weight = np.int64(0)
         for c in range(n_classes):
-            left_weight += bench.left[c]
-        left, right = child_impurities(criterion, bench.left, bench.counts, left_weight, weight)
+            left_weight += scratch.left[c]
+        left, right = child_impurities(criterion, scratch.left, scratch.counts, left_weight, weight)
         share_left = np.float64(left_weight) / np.float64(weight)
         share_right = np.float64(weight - left_weight) / np.float64(weight)
         decrease = (np.float64(weight) / np.float64(total)) * (
@@ -263,8 +266,8 @@ def _grow(
             continue
         write_split(nodes, this, cut, cuts)
         for c in range(n_classes):
-            bench.waiting_counts[height, c] = bench.counts[c] - bench.left[c]
-            bench.waiting_counts[height + 1, c] = bench.left[c]
+            scratch.waiting_counts[height, c] = scratch.counts[c] - scratch.left[c]
+            scratch.waiting_counts[height + 1, c] = scratch.left[c]
         middle = start + n_left
         depth += 1
         push(waiting, height, middle, end, tier, depth, n_constant, right)
@@ -273,7 +276,7 @@ def _grow(
     return n_nodes
 
 
-class QuickClasses(Quick):
+class ClassCountsPath(FastPath):
     """Grows classification trees whose weights are whole numbers."""
 
     criteria = (Gini, Entropy)
@@ -298,17 +301,17 @@ class QuickClasses(Quick):
             self._criterion = EntropyCuts.create(int(top))
         return self._layout is not None
 
-    def _what_follows(self, weights, is_whole):
+    def _flags(self, weights, is_whole):
         follows = DEPTH_FIRST | WHOLE_COUNTS
         return follows | GINI if isinstance(self._criterion, GiniCuts) else follows
 
     def _create_scratch(self):
         codes, n_rows = self._table.codes, len(self._y)
-        near = create_near(codes, self._plan.limits.max_features, NEAR_BYTES)
+        near = create_cache_copies(codes, self._plan.limits.max_features, CACHE_COPY_BYTES)
         return (
-            tuple(starmap(Rows.create, [(n_rows, codes), *near])),
-            Bench.create(n_rows, self._plan.n_values),
-            Running.create(n_rows, self._plan.n_values),
+            tuple(starmap(ClassRows.create, [(n_rows, codes), *near])),
+            ClassScratch.create(n_rows, self._plan.n_values),
+            PrefixCounts.create(n_rows, self._plan.n_values),
         )
 
     def _grow(self, weights, seeds, first_node):

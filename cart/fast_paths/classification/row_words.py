@@ -53,7 +53,7 @@ def class_of_word(word, layout):
 
 
 @kernel
-def write_words(weight, classes, layout, words, counts):
+def pack_rows(weight, classes, layout, words, counts):
     """Write the words of the rows with a weight, and the weighted class counts.
 
     Parameters
@@ -96,7 +96,7 @@ def gather_keys(codes, words, start, n, layout, keys):
 
 
 @inline_kernel
-def divide_words(codes, left_code, words, start, n, layout, spare, counts):
+def partition_packed_rows(codes, left_code, words, start, n, layout, spare, counts):
     """Words whose code is up to `left_code` first, each side in its order; count their classes.
 
     Returns how many go left; `counts` gets the weighted class counts of the left.

@@ -1,7 +1,7 @@
 """Screen a node's keys: only those among which the best cut may lie are worth sorting.
 
 The keys are counted in buckets of neighbouring codes. What lies left of a cut inside a bucket is at
-least what lies left of the bucket, and at most that and the bucket; this bounds its merit. A bucket
+least what lies left of the bucket, and at most that and the bucket; this bounds its gain. A bucket
 whose bound stays below the best border between two buckets does not hold the best cut.
 """
 
@@ -11,9 +11,9 @@ import numpy as np
 
 from cart.fast_paths.base import is_cut
 from cart.fast_paths.classification.best_cut import (
+    approximate_gains,
     bounds_more_classes,
-    find_merits,
-    merit_to_beat,
+    gain_to_beat,
     power,
 )
 from cart.fast_paths.classification.row_words import class_of_word, code_of_key, weight_of_word
@@ -53,7 +53,7 @@ def screen(
     shift = layout.low_bits + np.uint32(max(n_bits_of(highest - lowest) - n_bits, 0))
     base = lowest << layout.low_bits
     n_buckets = np.int64(((highest << layout.low_bits) - base) >> shift) + 1
-    for i in range(3 * n_buckets + 1):  # entries of different codes, for `find_merits`
+    for i in range(3 * n_buckets + 1):  # entries of different codes, for `approximate_gains`
         running.levels[i] = np.uint32(i) << layout.low_bits
     if n_classes == 2:
         _count_two(running.histogram, keys, n, base, shift, n_buckets, layout)
@@ -61,7 +61,7 @@ def screen(
     else:
         _count_more(running.histogram, keys, n, base, shift, n_buckets, n_classes, layout)
         _bound_more(criterion, running, n_buckets, counts, weight, layout)
-    bits = running.merit_bits
+    bits = running.gain_bits
     border = np.int64(0)
     for b in range(n_buckets):
         if bits[b] > bits[border]:
@@ -69,13 +69,13 @@ def screen(
     top_bits = np.int32(0)
     for i in range(2 * n_buckets):
         top_bits = max(top_bits, bits[i])
-    best = np.float64(running.merit[border])
+    best = np.float64(running.gain[border])
     spare = 2 * n_buckets
     bits[spare] = top_bits
-    top = np.float64(running.merit[spare])
-    if merit_to_beat(criterion, top, score, counts, weight) == np.inf:
+    top = np.float64(running.gain[spare])
+    if gain_to_beat(criterion, top, score, counts, weight) == np.inf:
         return 0, shift
-    running.merit[spare] = merit_to_beat(criterion, best, -np.inf, counts, weight)
+    running.gain[spare] = gain_to_beat(criterion, best, -np.inf, counts, weight)
     _mark(bits, n_buckets, bits[spare])
     n_kept = 0
     for i in range(n):
@@ -120,16 +120,18 @@ def _bound_two(criterion, running, n_buckets, counts, weight, layout):
         _list(running, 2 * n_buckets + b, left + (second << 32 | second), weight, counts)
         buckets[b], left = left, left + buckets[b]
     n_cuts = 3 * n_buckets
-    find_merits(criterion, running, running.levels, 0, n_cuts, counts, weight, layout.low_mask)
-    running.merit[n_buckets - 1] = 0.0  # behind all there is no cut
-    corners = running.merit_bits[n_buckets:n_cuts]
+    approximate_gains(
+        criterion, running, running.levels, 0, n_cuts, counts, weight, layout.low_mask
+    )
+    running.gain[n_buckets - 1] = 0.0  # behind all there is no cut
+    corners = running.gain_bits[n_buckets:n_cuts]
     for b in range(n_buckets):
         corners[b] = max(corners[b], corners[n_buckets + b])
 
 
 @inline_kernel
 def _list(running, i, left, weight, counts):
-    """Cut i has so much on its left; half of all where that is nothing or all, for a merit that is
+    """Cut i has so much on its left; half of all where that is nothing or all, for a gain that is
     not below that, 0."""
     w = left >> 32
     is_empty = w == 0 or w == weight
@@ -155,7 +157,7 @@ def _count_more(buckets, keys, n, base, shift, n_buckets, n_classes, layout):
 def _bound_more(criterion, running, n_buckets, counts, weight, layout):
     """Merits of the borders behind the buckets, then bounds of those inside, for Gini impurity.
 
-    With counts L of weight w on the left, T of weight W in the node, the merit is
+    With counts L of weight w on the left, T of weight W in the node, the gain is
     sum T**2 / W + |d|**2 W / (w (W - w)), where d = L - (w / W) T. Inside a bucket of counts b,
     d lies on the line between its values at the borders but for e, with e = a - s b, 0 <= a <= b,
     sum e = 0; then |e| is at most half of |b| and |b - mean b| together. The factor is convex in
@@ -197,8 +199,8 @@ def _bound_more(criterion, running, n_buckets, counts, weight, layout):
         if is_last:
             length = 0.0
         else:
-            merit = np.float64(squares_left) / w + np.float64(squares_right) / (W - w)
-            length = math.sqrt(max(merit - node, 0.0) * w * (W - w) / W)
+            gain = np.float64(squares_left) / w + np.float64(squares_right) / (W - w)
+            length = math.sqrt(max(gain - node, 0.0) * w * (W - w) / W)
         if before == 0 or is_last:
             bound = 2.0 * np.float64(here) * W / max(W - np.float64(here), 1.0)
         else:
@@ -212,9 +214,11 @@ def _bound_more(criterion, running, n_buckets, counts, weight, layout):
         running.bound[b] = min(node + bound, W)  # W: both sides are pure
         before = after
         length_before = length
-    find_merits(criterion, running, running.levels, 0, n_buckets, counts, weight, layout.low_mask)
+    approximate_gains(
+        criterion, running, running.levels, 0, n_buckets, counts, weight, layout.low_mask
+    )
     for b in range(n_buckets):
-        running.merit[n_buckets + b] = np.float32(running.bound[b])
+        running.gain[n_buckets + b] = np.float32(running.bound[b])
 
 
 # ---------------------------------------------------------------------------------- keeping
@@ -235,7 +239,7 @@ def _is_border(keys, n, behind, table, column, layout):
 
 @inline_kernel
 def _mark(bits, n_buckets, least):
-    """Write 1 for the buckets that reach this merit at a border or inside, else 0."""
+    """Write 1 for the buckets that reach this gain at a border or inside, else 0."""
     before = np.int32(-1)
     for b in range(n_buckets):
         behind = bits[b]

@@ -14,39 +14,39 @@ import numpy as np
 from cart.fast_paths.base import (
     NO_CUT,
     Cut,
-    Quick,
+    FastPath,
     is_cut,
     may_be_split,
     push,
     write_split,
 )
-from cart.fast_paths.cache_copies import create_near
+from cart.fast_paths.cache_copies import create_cache_copies
 from cart.fast_paths.regression.cut_score import WEIGHT, mean_score, weight_at, write_target, y_at
 from cart.fast_paths.regression.node_sums import (
     SQUARES,
     TOTAL,
     Drawn,
-    Exchange,
+    SwapScratch,
     add_up_children,
     add_up_node,
     decrease_of,
+    flags_of,
     impurity_of,
     place_children,
-    what_follows,
     write_mean,
 )
 from cart.fast_paths.regression.screening import slack_of
 from cart.fast_paths.regression.small_node import (
     FEW,
-    Few,
-    number_rows,
+    SmallNode,
+    enter_small_node,
     rank_codes,
     read_code,
     restore_rows,
-    rows_of_few,
+    small_node_rows,
     write_code,
 )
-from cart.fast_paths.regression.small_subtree import grow_few
+from cart.fast_paths.regression.small_subtree import grow_small_subtree
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.jit.simd import lowest_bit
 from cart.primitives.float_order import WHOLE_MAX, are_whole
@@ -63,7 +63,7 @@ from cart.table.table import same_value
 from cart.tree.nodes import from_node
 
 CODES_MAX = 2**12  # of a column
-NEAR_BYTES = (
+CACHE_COPY_BYTES = (
     2**17,
     2**15,
     2**12,
@@ -74,7 +74,7 @@ _IN_WORD = (1 << _PER_WORD) - 1
 _LARGEST = 1e50  # of targets, and of weights, for products of their squares to be numbers
 
 
-class Rows(NamedTuple):
+class HistogramRows(NamedTuple):
     """Some rows: those of a node side by side, and what their numbers point to."""
 
     rows: np.ndarray  # (n,) uint32, ascending in a node
@@ -86,7 +86,7 @@ class Rows(NamedTuple):
         return cls(np.empty(n, np.uint32), codes, np.empty(2 * n))
 
 
-class Bench(NamedTuple):
+class HistogramScratch(NamedTuple):
     """What a node is searched on."""
 
     bins: np.ndarray  # (2 n_codes,) float64: weight, and times y, of a code; 0 between searches
@@ -105,7 +105,7 @@ class Bench(NamedTuple):
 
 
 @inline_kernel
-def _search(table, rows, draw, bench, start, n, n_constant, weight, total, slack, limits):
+def _search(table, rows, draw, scratch, start, n, n_constant, weight, total, slack, limits):
     """Draw features and search each; return the best Cut and how many features are constant."""
     best = NO_CUT
     least = -1.0
@@ -118,14 +118,14 @@ def _search(table, rows, draw, bench, start, n, n_constant, weight, total, slack
         mine, codes = rows.rows[start : start + n], rows.codes[column]
         n_codes = table.level_start[column + 1] - table.level_start[column]
         if n < n_codes:
-            touched = _add_up_few(bench, mine, codes, targets, n)
+            touched = _add_up_few(scratch, mine, codes, targets, n)
         else:
-            touched = _add_up_many(bench, mine, codes, targets, n, n_codes)
+            touched = _add_up_many(scratch, mine, codes, targets, n, n_codes)
         first, last = np.int64(0), np.int64(CODES_MAX)
         if limits.min_samples_leaf > 1:
-            first, last = _range_of(bench, touched, mine, codes, n, limits.min_samples_leaf)
+            first, last = _range_of(scratch, touched, mine, codes, n, limits.min_samples_leaf)
         is_constant, best, least = _choose_cut(
-            table, bench, touched, feature, column, first, last, weight, total, slack, best, least
+            table, scratch, touched, feature, column, first, last, weight, total, slack, best, least
         )
         if is_constant:
             drawing = mark_constant(draw, drawing, j)
@@ -136,17 +136,17 @@ def _search(table, rows, draw, bench, start, n, n_constant, weight, total, slack
 
 
 @inline_kernel
-def _add_up_few(bench, rows, codes, targets, n):
+def _add_up_few(scratch, rows, codes, targets, n):
     """Add up the rows of every code, and mark the codes that occur.
 
-    Returns a word that has a bit for each of bench.words that is not 0.
+    Returns a word that has a bit for each of scratch.words that is not 0.
     """
-    words = bench.words
+    words = scratch.words
     touched = np.uint64(0)
     for i in range(n):
         row = rows[i]
         code = codes[row]
-        _add(bench, code, targets, row)
+        _add(scratch, code, targets, row)
         w = np.uint64(code >> _PER_WORD)
         words[w] |= np.uint64(1) << np.uint64(code & _IN_WORD)
         touched |= np.uint64(1) << w
@@ -154,12 +154,12 @@ def _add_up_few(bench, rows, codes, targets, n):
 
 
 @inline_kernel
-def _add_up_many(bench, rows, codes, targets, n, n_codes):
+def _add_up_many(scratch, rows, codes, targets, n, n_codes):
     """The same of so many rows that most codes occur: they are marked afterwards."""
-    bins, words = bench.bins, bench.words
+    bins, words = scratch.bins, scratch.words
     for i in range(n):
         row = rows[i]
-        _add(bench, codes[row], targets, row)
+        _add(scratch, codes[row], targets, row)
     touched = np.uint64(0)
     for begin in range(0, n_codes, _IN_WORD + 1):
         word = np.uint64(0)
@@ -171,25 +171,25 @@ def _add_up_many(bench, rows, codes, targets, n, n_codes):
 
 
 @inline_kernel
-def _add(bench, code, targets, row):
+def _add(scratch, code, targets, row):
     """Add a row to its code."""
-    bins = bench.bins
+    bins = scratch.bins
     weight = weight_at(targets, row)
     total = y_at(bins, code) + weight * y_at(targets, row)
     write_target(bins, code, weight_at(bins, code) + weight, total)
 
 
 @inline_kernel
-def _range_of(bench, touched, rows, codes, n, min_samples_leaf):
+def _range_of(scratch, touched, rows, codes, n, min_samples_leaf):
     """The first and the last code that may be the first right of a cut."""
     for i in range(n):
-        bench.counts[codes[rows[i]]] += 1
+        scratch.counts[codes[rows[i]]] += 1
     first, last = np.int64(CODES_MAX), np.int64(0)
     n_left = 0
     while touched > 0:
         w = lowest_bit(touched)
         touched &= touched - np.uint64(1)
-        word = bench.words[w]
+        word = scratch.words[w]
         while word > 0:
             code = (w << _PER_WORD) + lowest_bit(word)
             word &= word - np.uint64(1)
@@ -197,21 +197,21 @@ def _range_of(bench, touched, rows, codes, n, min_samples_leaf):
                 first = min(first, code)
             if n - n_left >= min_samples_leaf:
                 last = code
-            n_left += bench.counts[code]
-            bench.counts[code] = 0
+            n_left += scratch.counts[code]
+            scratch.counts[code] = 0
     return first, last
 
 
 @inline_kernel
 def _choose_cut(
-    table, bench, touched, feature, column, first, last, weight, total, slack, best, least
+    table, scratch, touched, feature, column, first, last, weight, total, slack, best, least
 ):
-    """Judge the cuts between codes, and leave the bench empty.
+    """Judge the cuts between codes, and leave the scratch empty.
 
-    The merit of a cut with weight w and sum s on its left is (s - w mean)**2 / (w (W - w)), W
+    The gain of a cut with weight w and sum s on its left is (s - w mean)**2 / (w (W - w)), W
     being the weight of the node. Cuts with more than `least` are scored as scikit-learn does it.
     Returns whether the feature is constant in the node, the better of `best` and its best Cut, and
-    the least merit of a cut that may be better.
+    the least gain of a cut that may be better.
     """
     mean = total / weight
     left_weight = 0.0
@@ -221,8 +221,8 @@ def _choose_cut(
     while touched > 0:
         w = lowest_bit(touched)
         touched &= touched - np.uint64(1)
-        word = bench.words[w]
-        bench.words[w] = 0
+        word = scratch.words[w]
+        scratch.words[w] = 0
         while word > 0:
             code = (w << _PER_WORD) + lowest_bit(word)
             word &= word - np.uint64(1)
@@ -238,9 +238,9 @@ def _choose_cut(
                 if found > best.score:
                     best = Cut(feature, low, code, found)
                 least = max(least, excess * excess / scale * (1.0 - 1e-9) - slack)
-            left_weight += weight_at(bench.bins, code)
-            left_sum += y_at(bench.bins, code)
-            write_target(bench.bins, code, 0.0, 0.0)
+            left_weight += weight_at(scratch.bins, code)
+            left_sum += y_at(scratch.bins, code)
+            write_target(scratch.bins, code, 0.0, 0.0)
             if low < 0:
                 lowest = code
             low = code
@@ -248,7 +248,7 @@ def _choose_cut(
 
 
 @inline_kernel
-def _copy_near(rows, start, n, nearer):
+def _fill_cache_copy(rows, start, n, nearer):
     """Copy n rows from `start` on."""
     for column in range(nearer.codes.shape[0]):
         codes = rows.codes[column]
@@ -280,9 +280,9 @@ def _divide(rows, column, left_code, start, n, spare):
 
 
 @inline_kernel
-def _hand_to_few(rows, few, table, features, start, n, mean):
+def _hand_to_small_node(rows, few, table, features, start, n, mean):
     """Give the node's rows numbers and words; False, and nothing done, if that is impossible."""
-    if not number_rows(few, rows.rows, start, n, rows.targets, mean):
+    if not enter_small_node(few, rows.rows, start, n, rows.targets, mean):
         return False
     for j in range(features.shape[0]):
         column = table.columns[features[j]]
@@ -311,8 +311,8 @@ def _may_be_equal(few, table, column, n):
 
 @entry_kernel
 def _grow_trees(
-    table, all_nodes, all_cuts, draw, waiting, tiers, bench, few, drawn, exchange, sums, weights, y,
-    seeds, limits, n_few, first_node,
+    table, all_nodes, all_cuts, draw, waiting, tiers, scratch, few, drawn, exchange, sums, weights,
+    y, seeds, limits, n_small, first_node,
 ):  # fmt: skip
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
     farthest = 0.0
@@ -328,16 +328,16 @@ def _grow_trees(
             n += weights[t, row] > 0.0
         nodes, cuts = from_node(all_nodes, first_node[t]), all_cuts[first_node[t] :]
         n_nodes = _grow(
-            table, nodes, cuts, draw, waiting, tiers, bench, few, drawn, exchange, sums, n,
-            farthest, limits, n_few,
+            table, nodes, cuts, draw, waiting, tiers, scratch, few, drawn, exchange, sums, n,
+            farthest, limits, n_small,
         )  # fmt: skip
         first_node[t + 1] = first_node[t] + n_nodes
 
 
 @inline_kernel
 def _grow(
-    table, nodes, cuts, draw, waiting, tiers, bench, few, drawn, exchange, sums, n_rows,
-    farthest, limits, n_few,
+    table, nodes, cuts, draw, waiting, tiers, scratch, few, drawn, exchange, sums, n_rows,
+    farthest, limits, n_small,
 ):  # fmt: skip
     """Grow one tree; return how many nodes it has."""
     add_up_node(tiers[0].rows, tiers[0].targets, 0, n_rows, sums[0])
@@ -357,14 +357,14 @@ def _grow(
         n_constant = waiting.n_constant[height]
         for nearer in range(tier + 1, len(tiers)):
             if splits and n <= tiers[nearer].rows.shape[0]:
-                _copy_near(tiers[tier], start, n, tiers[nearer])
+                _fill_cache_copy(tiers[tier], start, n, tiers[nearer])
                 tier, start, end = nearer, 0, n
                 waiting.start[height], waiting.end[height] = start, end
         rows = tiers[tier]
-        if splits and n <= n_few:
+        if splits and n <= n_small:
             features = draw.features[n_constant:]
-            if _hand_to_few(rows, few, table, features, start, n, total / weight):
-                n_nodes = grow_few(
+            if _hand_to_small_node(rows, few, table, features, start, n, total / weight):
+                n_nodes = grow_small_subtree(
                     few, table, nodes, draw, drawn, exchange, waiting, sums, cuts, rows.rows,
                     height + 1, n_nodes, total_weight, farthest, limits,
                 )  # fmt: skip
@@ -375,13 +375,13 @@ def _grow(
         if not splits:
             continue
         cut, n_constant = _search(
-            table, rows, draw, bench, start, n, n_constant, weight, total, slack_of(n, farthest),
+            table, rows, draw, scratch, start, n, n_constant, weight, total, slack_of(n, farthest),
             limits,
         )  # fmt: skip
         if cut.feature < 0:
             continue
         column = table.columns[cut.feature]
-        middle = _divide(rows, column, cut.left_code, start, n, bench.spare)
+        middle = _divide(rows, column, cut.left_code, start, n, scratch.spare)
         left, right, left_weight = add_up_children(
             rows.rows, rows.targets, start, middle, end, sums[height], sums[height + 1],
             sums[height],
@@ -402,7 +402,7 @@ def _n_codes(table):
     return int(np.diff(table.level_start).max())
 
 
-class QuickSums(Quick):
+class HistogramPath(FastPath):
     """Grows regression trees by squared error where columns have few codes."""
 
     criteria = (SquaredError,)
@@ -433,20 +433,20 @@ class QuickSums(Quick):
         is_exact = heaviest * self._farthest**2 < WHOLE_MAX
         return is_exact and self._is_whole and is_whole
 
-    def _what_follows(self, weights, is_whole):
-        return what_follows(super()._what_follows(weights, is_whole), self._y, weights)
+    def _flags(self, weights, is_whole):
+        return flags_of(super()._flags(weights, is_whole), self._y, weights)
 
     def _create_scratch(self):
         codes = self._table.codes
         n_columns, n_rows = codes.shape
         n_features = len(self._table.columns)
-        near = create_near(codes, self._plan.limits.max_features, NEAR_BYTES)
+        near = create_cache_copies(codes, self._plan.limits.max_features, CACHE_COPY_BYTES)
         return (
-            tuple(starmap(Rows.create, [(n_rows, codes), *near])),
-            Bench.create(n_rows, _n_codes(self._table)),
-            Few.create(n_rows, n_columns, n_features),
+            tuple(starmap(HistogramRows.create, [(n_rows, codes), *near])),
+            HistogramScratch.create(n_rows, _n_codes(self._table)),
+            SmallNode.create(n_rows, n_columns, n_features),
             Drawn.create(n_features),
-            Exchange.create(FEW),
+            SwapScratch.create(FEW),
             np.empty((n_rows + 2, 3)),
         )
 
@@ -454,5 +454,5 @@ class QuickSums(Quick):
         limits = self._plan.limits
         _grow_trees(
             self._table, self._nodes, self._cuts, *self._scratch, weights, self._y, seeds, limits,
-            rows_of_few(limits.max_features, len(self._table.columns), _SOME), first_node,
+            small_node_rows(limits.max_features, len(self._table.columns), _SOME), first_node,
         )  # fmt: skip

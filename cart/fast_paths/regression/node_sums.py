@@ -26,7 +26,7 @@ class Drawn(NamedTuple):
         return cls(*np.empty((3, n_features), np.int64))
 
 
-class Exchange(NamedTuple):
+class SwapScratch(NamedTuple):
     """Which samples change sides."""
 
     leaving: np.ndarray  # (n,) uint32: places in the left part of those that go right; then these
@@ -38,7 +38,7 @@ class Exchange(NamedTuple):
 
 
 @inline_kernel
-def exchange_samples(samples, start, end, n_left, is_left, exchange):
+def swap_across(samples, start, end, n_left, is_left, exchange):
     """Divide samples[start:end], of which n_left go left, as scikit-learn does: a sample from the
     left end that goes right changes places with one from the right end, until that goes left.
 
@@ -104,7 +104,7 @@ def add_up_node(samples, targets, start, end, sums):
     sums[SQUARES] = squares
 
 
-def what_follows(follows, targets, weights):
+def flags_of(follows, targets, weights):
     """What is known to follow in nodes (see `cart.tree.compact`): with means and impurities where
     sums are whole."""
     heaviest, farthest = weights.sum(axis=1).max(), np.abs(targets).max()

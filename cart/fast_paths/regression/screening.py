@@ -25,9 +25,9 @@ class Screen(NamedTuple):
 
     weight: np.ndarray  # (n_blocks + 1,) float64: left of every block
     total: np.ndarray  # (n_blocks + 1,) float64: deviations from the mean, left of every block
-    bound: np.ndarray  # (n_blocks,) float64: no cut in the block has more merit
+    bound: np.ndarray  # (n_blocks,) float64: no cut in the block has more gain
     best: np.ndarray  # (3,) int64: feature, left code and right code
-    merit: np.ndarray  # (2,) float64: of the best cut, and of the best other
+    gain: np.ndarray  # (2,) float64: of the best cut, and of the best other
 
     @classmethod
     def create(cls, n_rows):
@@ -46,7 +46,7 @@ def is_worth_screening(n, slack, impurity):
 
 @inline_kernel
 def slack_of(n, farthest):
-    """How far rounding may move merits apart, of n rows whose targets are at most `farthest`
+    """How far rounding may move gains apart, of n rows whose targets are at most `farthest`
     from 0.
 
     A sum of n terms is off by n roundings of the sum of their sizes, which are no more than
@@ -57,22 +57,22 @@ def slack_of(n, farthest):
 
 @inline_kernel
 def begin_screening(screen):
-    screen.merit[0] = 0.0
-    screen.merit[1] = 0.0
+    screen.gain[0] = 0.0
+    screen.gain[1] = 0.0
 
 
 @inline_kernel
 def screen_feature(screen, entries, targets, n, weight, mean, slack, table, feature, column):
     """Find the best cuts of entries[:n].
 
-    The merit of a cut with weight w and deviations from the mean s on its left is
+    The gain of a cut with weight w and deviations from the mean s on its left is
     s**2 / (w (W - w)), which is convex: in a box it is highest at a corner.
     """
     n_blocks = n // _BLOCK
     left = 0.0
     total = 0.0
     per_weight = 0.0  # 1 / (w (W - w)) left of the block
-    best = screen.merit[0]
+    best = screen.gain[0]
     for b in range(n_blocks):
         start = b * _BLOCK
         own = 0.0
@@ -94,10 +94,10 @@ def screen_feature(screen, entries, targets, n, weight, mean, slack, table, feat
         right = weight - left
         per_weight = 1.0 / (left * right) if right > 0.0 else 0.0
         screen.bound[b] = farthest * farthest * max(before, per_weight)
-        merit = total * total * per_weight
+        gain = total * total * per_weight
         last = start + _BLOCK - 1
-        if merit > best and last < n - 1 and cuts_behind(entries, last, table, column):
-            best = merit
+        if gain > best and last < n - 1 and cuts_behind(entries, last, table, column):
+            best = gain
     screen.weight[n_blocks] = left
     screen.total[n_blocks] = total
     least = best * (1.0 - 1e-9) - slack
@@ -122,19 +122,19 @@ def _search_block(screen, entries, targets, b, last, weight, mean, table, featur
         row = row_at(entries, i)
         left += weight_at(targets, row)
         total += weight_at(targets, row) * (y_at(targets, row) - mean)
-        merit = total * total / (left * (weight - left))
-        if merit > screen.merit[1] and cuts_behind(entries, i, table, column):
-            if merit > screen.merit[0]:
-                screen.merit[1] = screen.merit[0]
-                screen.merit[0] = merit
+        gain = total * total / (left * (weight - left))
+        if gain > screen.gain[1] and cuts_behind(entries, i, table, column):
+            if gain > screen.gain[0]:
+                screen.gain[1] = screen.gain[0]
+                screen.gain[0] = gain
                 screen.best[0] = feature
                 screen.best[1] = np.int64(code_at(entries, i))
                 screen.best[2] = np.int64(code_at(entries, i + 1))
             else:
-                screen.merit[1] = merit
+                screen.gain[1] = gain
 
 
 @inline_kernel
 def is_certain(screen, slack):
     """Is the best cut better than all others, whatever is rounded?"""
-    return screen.merit[0] > screen.merit[1] + slack
+    return screen.gain[0] > screen.gain[1] + slack

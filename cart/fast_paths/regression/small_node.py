@@ -32,7 +32,7 @@ _CODE_MAX = 2**31 - 1
 _LEAST = 1e-100  # of deviations, for their squares to be numbers; 1 / _LEAST is the largest
 
 
-class Few(NamedTuple):
+class SmallNode(NamedTuple):
     """A few rows, and those of the node at hand in order; columns come in blocks of lanes."""
 
     rows: np.ndarray  # (NETWORK_MAX,) uint32: of the table, ascending
@@ -41,7 +41,7 @@ class Few(NamedTuple):
     words: np.ndarray  # (n_blocks * _BLOCK,) int32: of every row, and one behind all
     places: np.ndarray  # (FEW + 1,) int64: which rows of `words` the node has
     ordered: np.ndarray  # (n_blocks * _BLOCK,) int32: the node's words
-    merit: np.ndarray  # (n_blocks * _BLOCK,) float32: of every cut; -1 where there is none
+    gain: np.ndarray  # (n_blocks * _BLOCK,) float32: of every cut; -1 where there is none
     top: np.ndarray  # (n_blocks * N_LANES,) float32: the highest of a column
     second: np.ndarray  # (n_blocks * N_LANES,) float32: the highest but one
     place: np.ndarray  # (n_blocks * N_LANES,) int32: of the highest
@@ -76,7 +76,7 @@ class Few(NamedTuple):
 
 
 @inline_kernel
-def number_rows(few, samples, start, n, targets, mean):
+def enter_small_node(few, samples, start, n, targets, mean):
     """Give samples[start:start + n] numbers in the order of the table, and replace them by these.
 
     Their codes are to follow, by `write_code`, then `rank_codes`. Returns False, and does nothing,
@@ -107,7 +107,7 @@ def number_rows(few, samples, start, n, targets, mean):
     return True
 
 
-def rows_of_few(max_features, n_features, n_some):
+def small_node_rows(max_features, n_features, n_some):
     """How many rows a node must have, at most, for them to be ordered along all features.
 
     Where nodes look at few of these, most of it is for nothing; where they look at some, `n_some`.
@@ -191,13 +191,13 @@ def rank_codes(few, n):
 
 
 def _ordering(size):
-    """Compile the ordering of up to `size` words in each lane, and the merits of the cuts.
+    """Compile the ordering of up to `size` words in each lane, and the gains of the cuts.
 
-    The merit of a cut is s**2 / (w (W - w)), where s is the sum of the deviations from the node's
+    The gain of a cut is s**2 / (w (W - w)), where s is the sum of the deviations from the node's
     mean on its left, w their weight and W that of the node.
     """
 
-    def order(lanes, words, places, ordered, merits, tops, seconds, best):
+    def order(lanes, words, places, ordered, gains, tops, seconds, best):
         rows = [lanes.load(words, lanes.item(places, i)) for i in range(size)]
         for low, high in merge_exchanges(size):
             one, other = rows[low], rows[high]
@@ -219,13 +219,13 @@ def _ordering(size):
             total = total + deviations[i]
             left = lanes.real(weight)
             excess = lanes.real(total) - left * share
-            merit = excess * excess / (left * (node - left))
+            gain = excess * excess / (left * (node - left))
             is_cut = ((rows[i] ^ rows[i + 1]) > _NUMBERS_ALL) & (rows[i + 1] <= _BEHIND - 1)
-            merit = lanes.where(is_cut, merit, lanes.real(weight - weight) - 1.0)
-            lanes.store(merits, merit, i)
-            is_best = merit > top
-            second = lanes.where(is_best, top, lanes.where(merit > second, merit, second))
-            top = lanes.where(is_best, merit, top)
+            gain = lanes.where(is_cut, gain, lanes.real(weight - weight) - 1.0)
+            lanes.store(gains, gain, i)
+            is_best = gain > top
+            second = lanes.where(is_best, top, lanes.where(gain > second, gain, second))
+            top = lanes.where(is_best, gain, top)
             place = lanes.where(is_best, i, place)
         lanes.store(tops, top)
         lanes.store(seconds, second)
@@ -239,7 +239,7 @@ _order_4, _order_8, _order_16, _order_32, _order_64 = map(_ordering, (4, 8, 16, 
 
 
 @inline_kernel
-def order_few(few, samples, start, n):
+def sort_small_node(few, samples, start, n):
     """Bring the node's rows into the order of every column, and judge the cuts."""
     for i in range(n):
         few.places[i] = samples[start + i]
@@ -251,19 +251,19 @@ def order_few(few, samples, start, n):
     for block in range(few.top.shape[0] // N_LANES):
         begin, end = block * _BLOCK, (block + 1) * _BLOCK
         words, ordered = few.words[begin:end], few.ordered[begin:end]
-        merit = few.merit[begin:end]
+        gain = few.gain[begin:end]
         begin, end = block * N_LANES, (block + 1) * N_LANES
         top, second, place = few.top[begin:end], few.second[begin:end], few.place[begin:end]
         if size == 4:
-            _order_4(words, few.places, ordered, merit, top, second, place)
+            _order_4(words, few.places, ordered, gain, top, second, place)
         elif size == 8:
-            _order_8(words, few.places, ordered, merit, top, second, place)
+            _order_8(words, few.places, ordered, gain, top, second, place)
         elif size == 16:
-            _order_16(words, few.places, ordered, merit, top, second, place)
+            _order_16(words, few.places, ordered, gain, top, second, place)
         elif size == 32:
-            _order_32(words, few.places, ordered, merit, top, second, place)
+            _order_32(words, few.places, ordered, gain, top, second, place)
         else:
-            _order_64(words, few.places, ordered, merit, top, second, place)
+            _order_64(words, few.places, ordered, gain, top, second, place)
 
 
 @inline_kernel
@@ -284,7 +284,7 @@ def number_at(few, i, column):
 
 
 @inline_kernel
-def mark_few(few, column, left_code, n):
+def mark_small_node(few, column, left_code, n):
     """Mark the node's rows in `is_left`: codes up to `left_code` go left. Returns how many do."""
     n_left = 0
     for i in range(n):
@@ -299,8 +299,9 @@ def mark_few(few, column, left_code, n):
 
 
 @inline_kernel
-def choose_few_cut(few, columns, n_drawn, n, first, weight, total, slack):
-    """The best of the cuts along columns[:n_drawn], none of which is constant, after `order_few`.
+def best_small_node_cut(few, columns, n_drawn, n, first, weight, total, slack):
+    """The best of the cuts along columns[:n_drawn], none of which is constant, after
+    `sort_small_node`.
 
     Among equals that of the first column, then the leftmost. Returns its column's place in
     `columns`, and the place of the last row that goes left; -1 for both where there is none.
@@ -331,7 +332,7 @@ def choose_few_cut(few, columns, n_drawn, n, first, weight, total, slack):
                     continue
                 seen |= alone
         for i in range(begin, end):
-            if few.merit[_place_of(i, column)] >= least:
+            if few.gain[_place_of(i, column)] >= least:
                 score = _score_cut(few, column, i, n, first, weight, total)
                 if score > best:
                     best = score
@@ -342,18 +343,18 @@ def choose_few_cut(few, columns, n_drawn, n, first, weight, total, slack):
 
 @inline_kernel
 def _least_merit(few, columns, n_drawn, n, first, slack):
-    """The least merit that the best cut may have."""
+    """The least gain that the best cut may have."""
     top = np.float32(0.0)
     for k in range(n_drawn):
         column = columns[k]
         if first > 0:
             few.top[column] = -1.0
             for i in range(first, n - 1 - first):
-                few.top[column] = max(few.top[column], few.merit[_place_of(i, column)])
+                few.top[column] = max(few.top[column], few.gain[_place_of(i, column)])
         top = max(top, few.top[column])
     lowest = math.sqrt(np.float64(top)) * (1.0 - 2e-6) - 1.5
     least = max(lowest, 0.0) ** 2 - slack / (few.unit[0] * few.unit[0])
-    return np.float32(max(least, 0.0))  # where there is no cut merits are negative
+    return np.float32(max(least, 0.0))  # where there is no cut gains are negative
 
 
 @inline_kernel

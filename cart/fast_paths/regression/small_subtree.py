@@ -13,19 +13,19 @@ from cart.fast_paths.regression.node_sums import (
     TOTAL,
     add_up_children,
     decrease_of,
-    exchange_samples,
     impurity_of,
     place_children,
+    swap_across,
     write_mean,
 )
 from cart.fast_paths.regression.screening import slack_of
 from cart.fast_paths.regression.small_node import (
-    choose_few_cut,
-    mark_few,
+    best_small_node_cut,
+    mark_small_node,
     number_at,
-    order_few,
     rank_at,
     read_code,
+    sort_small_node,
 )
 from cart.jit.decorators import inline_kernel
 from cart.splitting.criteria import EPSILON
@@ -39,7 +39,7 @@ from cart.splitting.feature_draw import (
 
 
 @inline_kernel
-def grow_few(
+def grow_small_subtree(
     few, table, nodes, draw, drawn, exchange, waiting, sums, cuts, samples, height, n_nodes,
     total_weight, farthest, limits,
 ):  # fmt: skip
@@ -47,14 +47,14 @@ def grow_few(
 
     Parameters
     ----------
-    few : cart.fast_paths.regression.small_node.Few
+    few : cart.fast_paths.regression.small_node.SmallNode
         With the words of the node's rows.
     table : Table
     nodes : cart.tree.nodes.Grown
     draw : Draw
     drawn : cart.fast_paths.regression.node_sums.Drawn
-    exchange : cart.fast_paths.regression.node_sums.Exchange
-    waiting : cart.fast_paths.base.Waiting
+    exchange : cart.fast_paths.regression.node_sums.SwapScratch
+    waiting : cart.fast_paths.base.NodeStack
     sums : ndarray of shape (n_waiting, 3), float64
         Weight, sum and squares of the nodes that wait.
     cuts : ndarray of uint64
@@ -96,8 +96,8 @@ def grow_few(
             continue
         for i in range(n):
             samples[start + i] = number_at(few, i, last)
-        n_left = mark_few(few, table.columns[cut.feature], cut.left_code, n)
-        exchange_samples(samples, start, end, n_left, is_left, exchange)
+        n_left = mark_small_node(few, table.columns[cut.feature], cut.left_code, n)
+        swap_across(samples, start, end, n_left, is_left, exchange)
         middle = start + n_left
         left, right, left_weight = add_up_children(
             samples, targets, start, middle, end, sums[height], sums[height + 1], sums[height]
@@ -194,7 +194,7 @@ def _search(few, table, draw, drawn, samples, start, n, n_constant, weight, tota
 
     Returns the best Cut, how many features are constant, and the column of the last that is not.
     """
-    order_few(few, samples, start, n)
+    sort_small_node(few, samples, start, n)
     last = np.int64(-1)
     n_drawn = 0
     drawing = begin_draw(draw, np.uint64(0), n_constant)
@@ -213,7 +213,7 @@ def _search(few, table, draw, drawn, samples, start, n, n_constant, weight, tota
         j, drawing = next_feature(draw, drawing, limits.max_features)
     best = NO_CUT
     if n_drawn > 0:
-        k, i = choose_few_cut(
+        k, i = best_small_node_cut(
             few, drawn.column, n_drawn, n, limits.min_samples_leaf - 1, weight, total, slack
         )
         if k >= 0:

@@ -10,7 +10,7 @@ import numpy as np
 from cart.fast_paths.base import (
     NO_CUT,
     Cut,
-    Quick,
+    FastPath,
     may_be_split,
     push,
     write_split,
@@ -21,14 +21,14 @@ from cart.fast_paths.regression.node_sums import (
     SQUARES,
     TOTAL,
     Drawn,
-    Exchange,
+    SwapScratch,
     add_up_children,
     add_up_node,
     decrease_of,
-    exchange_samples,
+    flags_of,
     impurity_of,
     place_children,
-    what_follows,
+    swap_across,
     write_mean,
 )
 from cart.fast_paths.regression.screening import (
@@ -39,17 +39,17 @@ from cart.fast_paths.regression.screening import (
     screen_feature,
     slack_of,
 )
-from cart.fast_paths.regression.small_node import FEW, Few, rows_of_few
-from cart.fast_paths.regression.small_subtree import grow_few
+from cart.fast_paths.regression.small_node import FEW, SmallNode, small_node_rows
+from cart.fast_paths.regression.small_subtree import grow_small_subtree
 from cart.fast_paths.regression.sorted_rows import (
-    Lists,
-    Sorter,
+    PresortedRows,
+    RowsSortedOnDemand,
     begin_tree,
-    bring_along,
     code_at,
     divide_rows,
-    hand_to_few,
-    keeps_all_in_order,
+    hand_to_small_node,
+    is_presorted,
+    load_feature,
     mark_left,
     row_at,
 )
@@ -91,7 +91,7 @@ def _search(
     while j >= 0:
         feature = draw.features[j]
         column = table.columns[feature]
-        at, lowest, highest = bring_along(rows, table, column, n_drawn, start, n, depth)
+        at, lowest, highest = load_feature(rows, table, column, n_drawn, start, n, depth)
         if lowest < highest:
             last = at
         if same_value(table, column, lowest, highest):
@@ -147,7 +147,7 @@ def _search_lanes(
 @entry_kernel
 def _grow_trees(
     table, all_nodes, all_cuts, draw, waiting, rows, few, samples, targets, is_left, drawn,
-    exchange, screen, lanes, sums, weights, y, seeds, limits, n_few, first_node,
+    exchange, screen, lanes, sums, weights, y, seeds, limits, n_small, first_node,
 ):  # fmt: skip
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
     farthest = 0.0
@@ -166,7 +166,7 @@ def _grow_trees(
         n_nodes = _grow(
             table, from_node(all_nodes, first_node[t]), all_cuts[first_node[t] :], draw, waiting,
             rows, few, samples, targets, is_left, drawn, exchange, screen, lanes, sums, n, farthest,
-            limits, n_few,
+            limits, n_small,
         )  # fmt: skip
         first_node[t + 1] = first_node[t] + n_nodes
 
@@ -174,7 +174,7 @@ def _grow_trees(
 @inline_kernel
 def _grow(
     table, nodes, cuts, draw, waiting, rows, few, samples, targets, is_left, drawn, exchange,
-    screen, lanes, sums, n_rows, farthest, limits, n_few,
+    screen, lanes, sums, n_rows, farthest, limits, n_small,
 ):  # fmt: skip
     """Grow one tree; return how many nodes it has."""
     add_up_node(samples, targets, 0, n_rows, sums[0])
@@ -191,12 +191,12 @@ def _grow(
         n = end - start
         splits = may_be_split(n, depth, impurity, limits)
         n_constant = waiting.n_constant[height]
-        if splits and n <= n_few:
+        if splits and n <= n_small:
             features = draw.features[n_constant:]
-            if hand_to_few(
+            if hand_to_small_node(
                 rows, few, table, features, samples, start, n, depth, targets, total / weight
             ):
-                n_nodes = grow_few(
+                n_nodes = grow_small_subtree(
                     few, table, nodes, draw, drawn, exchange, waiting, sums, cuts, samples,
                     height + 1, n_nodes, total_weight, farthest, limits,
                 )  # fmt: skip
@@ -209,7 +209,7 @@ def _grow(
         slack = slack_of(n, farthest)
         screens = (
             limits.min_samples_leaf == 1
-            and keeps_all_in_order(rows)
+            and is_presorted(rows)
             and is_worth_screening(n, slack, impurity)
         )
         cut, n_constant, last = _search(
@@ -223,7 +223,7 @@ def _grow(
             samples[start + i] = row_at(entries, i)
         column = table.columns[cut.feature]
         n_left = mark_left(rows, table, column, cut.left_code, start, n, depth, is_left)
-        exchange_samples(samples, start, end, n_left, is_left, exchange)
+        swap_across(samples, start, end, n_left, is_left, exchange)
         middle = start + n_left
         left, right, left_weight = add_up_children(
             samples, targets, start, middle, end, sums[height], sums[height + 1], sums[height]
@@ -244,7 +244,7 @@ def _grow(
     return n_nodes
 
 
-class QuickMeans(Quick):
+class SortedPath(FastPath):
     """Grows regression trees by squared error."""
 
     criteria = (SquaredError,)
@@ -253,22 +253,26 @@ class QuickMeans(Quick):
     def takes_narrow(cls, codes, plan):
         return False
 
-    def _what_follows(self, weights, is_whole):
-        return what_follows(super()._what_follows(weights, is_whole), self._y, weights)
+    def _flags(self, weights, is_whole):
+        return flags_of(super()._flags(weights, is_whole), self._y, weights)
 
     def _create_scratch(self):
         self._table = self._table.wide()  # compiled for one kind
         n_rows, n_features = len(self._y), len(self._table.columns)
         looks_at_many = self._plan.limits.max_features >= _LISTS_SHARE * n_features
-        kind = Lists if looks_at_many and self._table.codes.size <= _LISTS_MAX else Sorter
+        kind = (
+            PresortedRows
+            if looks_at_many and self._table.codes.size <= _LISTS_MAX
+            else RowsSortedOnDemand
+        )
         return (
             kind.create(self._table),
-            Few.create(n_rows, len(self._table.codes), n_features),
+            SmallNode.create(n_rows, len(self._table.codes), n_features),
             np.empty(n_rows, np.uint32),
             np.empty(2 * n_rows),
             np.empty(n_rows, np.uint8),
             Drawn.create(n_features),
-            Exchange.create(n_rows),
+            SwapScratch.create(n_rows),
             Screen.create(n_rows),
             Lanes.create(),
             np.empty((n_rows + 2, 3)),
@@ -278,5 +282,5 @@ class QuickMeans(Quick):
         limits = self._plan.limits
         _grow_trees(
             self._table, self._nodes, self._cuts, *self._scratch, weights, self._y, seeds, limits,
-            rows_of_few(limits.max_features, len(self._table.columns), _SOME), first_node,
+            small_node_rows(limits.max_features, len(self._table.columns), _SOME), first_node,
         )  # fmt: skip

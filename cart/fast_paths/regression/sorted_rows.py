@@ -1,8 +1,8 @@
 """The rows of a tree, ready to be brought into the order of a feature in every node.
 
-`Lists` are sorted once, along every feature, and divided with the nodes: for trees whose nodes
-look at many features. `Sorter` sorts a node's rows along each feature that is looked at. Rows of
-equal codes stand in the order of the table.
+`PresortedRows` are sorted once, along every feature, and divided with the nodes: for trees whose
+nodes look at many features. `RowsSortedOnDemand` sorts a node's rows along each feature that is
+looked at. Rows of equal codes stand in the order of the table.
 
 Along a feature a row is an entry: its code above its number, 32 bits each. Either kind has a
 node's entries side by side in its array `entries`, and says from where on.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.regression.small_node import number_rows, restore_rows, write_word
+from cart.fast_paths.regression.small_node import enter_small_node, restore_rows, write_word
 from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
 from cart.primitives.radix_sort import N_DIGITS, ROOM, n_bits_of, sort_short_keys
 from cart.primitives.sort_keys import CODE_SHIFT, N_COUNTS, sort_by_radix
@@ -42,13 +42,13 @@ def begin_tree(rows, table, in_bag, n, is_in_bag):
 
 
 @dispatch
-def bring_along(rows, table, column, place, start, n, depth):
+def load_feature(rows, table, column, place, start, n, depth):
     """Bring the node's rows into the order of a feature; `place`, below N_PLACES, is free for it.
 
     Returns where in `rows.entries` they are, and the lowest and the highest code. If these are one
     the place stays free.
     """
-    return rows.bring_along(table, column, place, start, n, depth)
+    return rows.load_feature(table, column, place, start, n, depth)
 
 
 @dispatch
@@ -65,24 +65,24 @@ def divide_rows(rows, table, features, start, n, n_left, depth, is_left):
 
 
 @dispatch
-def keeps_all_in_order(rows):
+def is_presorted(rows):
     """Are the entries of all features there at the same time?"""
-    return rows.keeps_all_in_order()
+    return rows.is_presorted()
 
 
 @dispatch
-def hand_to_few(rows, few, table, features, samples, start, n, depth, targets, mean):
+def hand_to_small_node(rows, few, table, features, samples, start, n, depth, targets, mean):
     """Hand the node's rows over to `few`, along the features that it and nodes below may look at.
 
     `samples` then has their numbers. Returns False, and leaves it as it was, if it cannot be done.
     """
-    return rows.hand_to_few(few, table, features, samples, start, n, depth, targets, mean)
+    return rows.hand_to_small_node(few, table, features, samples, start, n, depth, targets, mean)
 
 
 # ----------------------------------------------------------------------------------- lists
 
 
-class Lists(NamedTuple):
+class PresortedRows(NamedTuple):
     """The rows of the tree along every feature, sorted once and divided with the nodes.
 
     There are two lists of a feature: nodes of even depth have their entries in the first, and
@@ -118,7 +118,7 @@ class Lists(NamedTuple):
                 entries[at] = np.uint64(codes[row]) << CODE_SHIFT | np.uint64(row)
                 at += is_in_bag[row]
 
-    def bring_along(self, table, column, place, start, n, depth):
+    def load_feature(self, table, column, place, start, n, depth):
         first = _first_of(self, column, start, depth)
         return first, code_at(self.entries, first), code_at(self.entries, first + n - 1)
 
@@ -147,11 +147,11 @@ class Lists(NamedTuple):
                 left += goes_left
                 right += 1 - goes_left
 
-    def keeps_all_in_order(self):
+    def is_presorted(self):
         return True
 
-    def hand_to_few(self, few, table, features, samples, start, n, depth, targets, mean):
-        if not number_rows(few, samples, start, n, targets, mean):
+    def hand_to_small_node(self, few, table, features, samples, start, n, depth, targets, mean):
+        if not enter_small_node(few, samples, start, n, targets, mean):
             return False
         for j in range(features.shape[0]):
             column = table.columns[features[j]]
@@ -193,7 +193,7 @@ def _sort_rows(codes, sorted_rows, keys, spare, counts):
 # ---------------------------------------------------------------------------------- sorter
 
 
-class Sorter(NamedTuple):
+class RowsSortedOnDemand(NamedTuple):
     """The node's rows in the order of the table, sorted along each feature looked at."""
 
     rows: np.ndarray  # (n_rows,) uint32, ascending in a node
@@ -224,7 +224,7 @@ class Sorter(NamedTuple):
         for i in range(n):
             self.rows[i] = in_bag[i]
 
-    def bring_along(self, table, column, place, start, n, depth):
+    def load_feature(self, table, column, place, start, n, depth):
         codes = table.codes[column]
         lowest = np.uint32(0xFFFFFFFF)
         highest = np.uint32(0)
@@ -260,10 +260,10 @@ class Sorter(NamedTuple):
         for i in range(right):
             self.rows[start + left + i] = self.spare_rows[i]
 
-    def keeps_all_in_order(self):
+    def is_presorted(self):
         return False
 
-    def hand_to_few(self, few, table, features, samples, start, n, depth, targets, mean):
+    def hand_to_small_node(self, few, table, features, samples, start, n, depth, targets, mean):
         return False  # to sort along all features costs more than along those that are looked at
 
 

@@ -16,13 +16,13 @@ from cart.fast_paths.regression.screening import (
 )
 from cart.fast_paths.regression.small_node import (
     FEW,
-    Few,
-    choose_few_cut,
+    SmallNode,
+    best_small_node_cut,
+    enter_small_node,
     number_at,
-    number_rows,
-    order_few,
     rank_at,
     rank_codes,
+    sort_small_node,
     write_code,
     write_word,
 )
@@ -123,7 +123,7 @@ def screen_mean(screen, entries, targets, n, weight, mean, farthest, table):
 )
 def test_screening_is_certain_of_the_best_mean_cut_only(seed, n, n_levels, step, offset):
     """Certain, it is right; where no two cuts come near each other and the mean is not far from 0,
-    it is certain. No cut has more merit than its block's bound."""
+    it is certain. No cut has more gain than its block's bound."""
     rng = np.random.default_rng(seed)
     values = (rng.integers(0, n_levels, n) * step).astype(np.float32)
     weight, y = rng.integers(1, 4, n).astype(float), rng.normal(offset, 1.0, n)
@@ -140,12 +140,12 @@ def test_screening_is_certain_of_the_best_mean_cut_only(seed, n, n_levels, step,
         assert screened.best[0] == 7
         np.testing.assert_array_equal(screened.best[1:], table.codes[0, rows[place : place + 2]])
     left = np.cumsum(weight)[:-1]
-    merit = np.cumsum(weight * (y - mean))[:-1] ** 2 / (left * (total_weight - left))
+    gain = np.cumsum(weight * (y - mean))[:-1] ** 2 / (left * (total_weight - left))
     is_cut = np.diff(values) > np.float32(1e-7)
     bound = np.repeat(screened.bound[: n // 8], 8)[: n - 1]
     rounding = 1e-13 * n * farthest**2
-    assert (merit[: len(bound)] <= bound * (1 + 1e-6) + rounding).all()
-    highest = np.sort(np.where(is_cut, merit, 0.0))[::-1]
+    assert (gain[: len(bound)] <= bound * (1 + 1e-6) + rounding).all()
+    highest = np.sort(np.where(is_cut, gain, 0.0))[::-1]
     if offset < 1e9 and highest[0] > highest[1] + 1e-5:
         assert certain
 
@@ -155,7 +155,7 @@ def test_screening_is_certain_of_the_best_mean_cut_only(seed, n, n_levels, step,
 
 @entry_kernel
 def order_rows(few, samples, start, n, n_all, targets, mean, codes, are_ranks):
-    if not number_rows(few, samples, 0, n_all, targets, mean):
+    if not enter_small_node(few, samples, 0, n_all, targets, mean):
         return False
     for column in range(codes.shape[0]):
         for i in range(n_all):
@@ -165,7 +165,7 @@ def order_rows(few, samples, start, n, n_all, targets, mean, codes, are_ranks):
                 write_code(few, i, column, codes[column, i])
     if not are_ranks:
         rank_codes(few, n_all)
-    order_few(few, samples, start, n)
+    sort_small_node(few, samples, start, n)
     return True
 
 
@@ -180,14 +180,14 @@ def read_few(few, n, ranks, numbers):
 @settings(deadline=None, max_examples=200)
 @given(seed=seeds, n_all=st.integers(2, FEW), n_columns=st.integers(1, 20), data=st.data())
 def test_few_rows_are_ordered_and_their_cuts_judged(seed, n_all, n_columns, data):
-    """In every lane as NumPy would: rows by rank and number, merits, the highest, their place."""
+    """In every lane as NumPy would: rows by rank and number, gains, the highest, their place."""
     rng = np.random.default_rng(seed)
     start = data.draw(st.integers(0, n_all - 2))
     n = data.draw(st.integers(2, n_all - start))
     rows = rng.permutation(N)[:n_all].astype(np.uint32)
     targets = np.column_stack((rng.integers(1, 32, N), rng.normal(3.0, 5.0, N)))
     weight, y = targets[np.sort(rows)].T
-    few, samples = Few.create(N, n_columns, n_columns), rows.copy()
+    few, samples = SmallNode.create(N, n_columns, n_columns), rows.copy()
     codes = rng.integers(0, rng.choice([3, n_all, 2**31]), (n_columns, n_all))
     ranks = (codes[:, :, None] > codes[:, None]).sum(axis=2)
     mean = np.average(y, weights=weight)
@@ -210,19 +210,19 @@ def test_few_rows_are_ordered_and_their_cuts_judged(seed, n_all, n_columns, data
         root = np.abs(deviation.cumsum()[:-1]) / np.sqrt(left * (W - left)) / unit
         is_cut = np.diff(ranks[column, mine]) > 0
         block, lane = divmod(column, few_rows.N_LANES)
-        merit = few.merit.reshape(-1, FEW + 1, few_rows.N_LANES)[block, : n - 1, lane]
-        np.testing.assert_array_equal(merit >= 0.0, is_cut)
-        np.testing.assert_allclose(np.sqrt(merit[is_cut]), root[is_cut], rtol=2e-6, atol=0.75)
-        highest = np.sort(np.append(merit, [-1.0, -1.0]))[::-1]
+        gain = few.gain.reshape(-1, FEW + 1, few_rows.N_LANES)[block, : n - 1, lane]
+        np.testing.assert_array_equal(gain >= 0.0, is_cut)
+        np.testing.assert_allclose(np.sqrt(gain[is_cut]), root[is_cut], rtol=2e-6, atol=0.75)
+        highest = np.sort(np.append(gain, [-1.0, -1.0]))[::-1]
         assert (few.top[column], few.second[column]) == tuple(highest[:2])
         if is_cut.any():
-            assert few.place[column] == merit.argmax()
+            assert few.place[column] == gain.argmax()
 
 
 @entry_kernel
 def choose_few(few, columns, n, first, weight, total, farthest):
     slack = slack_of(n, farthest)
-    return choose_few_cut(few, columns, columns.shape[0], n, first, weight, total, slack)
+    return best_small_node_cut(few, columns, columns.shape[0], n, first, weight, total, slack)
 
 
 @settings(deadline=None, max_examples=300)
@@ -245,7 +245,7 @@ def test_the_best_cut_of_few_rows_to_the_bit(seed, n, n_columns, n_levels, first
     ranks = encode(Columns(values.astype(np.float32))).codes
     ranks = np.array([np.unique(codes, return_inverse=True)[1] for codes in ranks])
     totals, samples = (weight.sum(), sum((weight * y).tolist())), np.arange(n, dtype=np.uint32)
-    few, columns = Few.create(n, n_columns, n_columns), rng.permutation(n_columns)
+    few, columns = SmallNode.create(n, n_columns, n_columns), rng.permutation(n_columns)
     columns = columns[ranks[columns].max(axis=1) > 0]  # others are not searched
     assume(len(columns) > 0 and (y != y[0]).any() and n >= 2 * (first + 1))
     assert order_rows(few, samples, 0, n, n, targets, totals[1] / totals[0], ranks, False)
@@ -266,7 +266,7 @@ def test_weights_and_targets_that_fit_into_no_word_of_a_few_rows():
     ranks = np.zeros((1, 4), np.int64)
     for weight in (0.5, 32.0):
         targets[4] = weight
-        few = Few.create(4, 1, 1)
+        few = SmallNode.create(4, 1, 1)
         assert not order_rows(few, samples, 0, 4, 4, targets, 0.0, ranks, False)
         np.testing.assert_array_equal(samples, range(4))
     for y in (0.0, 1e-120, 1e120):  # deviations from the mean that cannot be squared

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.fast_paths import cache_copies as near
-from cart.fast_paths.cache_copies import create_near
-from cart.fast_paths.classification import path as quick_classes
-from cart.fast_paths.regression import histogram_path as quick_sums
+from cart.fast_paths.cache_copies import create_cache_copies
+from cart.fast_paths.classification import path as class_counts_path
+from cart.fast_paths.regression import histogram_path as histogram_path
 from cart.growth.plan import make_plan
 from cart.splitting.criteria import Gini, SquaredError
 from cart.table.columns import Columns
@@ -31,7 +31,7 @@ from tests.agreement.same import assert_same_nodes, paths
 )
 def test_copies_are_made_where_they_pay(n_rows, dtype, max_features, expected):
     codes = np.empty((30, n_rows), dtype)
-    room = create_near(codes, max_features, (2**19, 2**16))
+    room = create_cache_copies(codes, max_features, (2**19, 2**16))
     assert [n for n, _ in room] == expected
     for n, copies in room:
         assert copies.dtype == dtype
@@ -52,9 +52,9 @@ def test_trees_are_the_same_on_any_tiers(seed, sizes, path, min_samples_leaf):
     X = rng.integers(0, 50, (2000, 6))
     y = np.rint(X[:, 0] + rng.normal(0, 20, 2000)) + 100
     kind, criterion, fast_path, module = (
-        (DecisionTreeClassifier, Gini, quick_classes.QuickClasses, quick_classes)
+        (DecisionTreeClassifier, Gini, class_counts_path.ClassCountsPath, class_counts_path)
         if path == "classes"
-        else (DecisionTreeRegressor, SquaredError, quick_sums.QuickSums, quick_sums)
+        else (DecisionTreeRegressor, SquaredError, histogram_path.HistogramPath, histogram_path)
     )
     if path == "classes":
         y = y % 3
@@ -68,7 +68,7 @@ def test_trees_are_the_same_on_any_tiers(seed, sizes, path, min_samples_leaf):
     table = encode(Columns(X.astype(np.float32))).narrow()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(near, "_HELD_ANYWAY", 0)
-        patch.setattr(module, "NEAR_BYTES", sorted((2 * n for n in sizes), reverse=True))
+        patch.setattr(module, "CACHE_COPY_BYTES", sorted((2 * n for n in sizes), reverse=True))
         fast, general = paths(table, y[:, None], plan, fast_path)
         both = fast.grow(weights, [1, 2]), general.grow(weights, [1, 2])
     for ours, theirs in zip(*both, strict=True):

@@ -8,21 +8,26 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier as Peer
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
-from cart.fast_paths.classification import path as quick_classes
+from cart.fast_paths.classification import path as class_counts_path
 from cart.fast_paths.classification.best_cut import (
     EntropyCuts,
     GiniCuts,
-    Running,
+    PrefixCounts,
     add_up,
     add_up_counts,
     choose_cut,
     count_codes,
     count_keys,
 )
-from cart.fast_paths.classification.path import QuickClasses
-from cart.fast_paths.classification.row_words import Layout, divide_words, gather_keys, write_words
+from cart.fast_paths.classification.path import ClassCountsPath
+from cart.fast_paths.classification.row_words import (
+    Layout,
+    gather_keys,
+    pack_rows,
+    partition_packed_rows,
+)
 from cart.fast_paths.classification.screening import add_up_kept, screen
-from cart.fast_paths.regression.sorted_path import QuickMeans
+from cart.fast_paths.regression.sorted_path import SortedPath
 from cart.grower import Grower
 from cart.growth.plan import make_plan
 from cart.jit.decorators import entry_kernel
@@ -82,12 +87,12 @@ def test_short_keys_are_sorted(n, top):
 
 @entry_kernel
 def take_words(weight, classes, layout, words, counts):
-    return write_words(weight, classes, layout, words, counts)
+    return pack_rows(weight, classes, layout, words, counts)
 
 
 @entry_kernel
 def divide_any(codes, left_code, words, start, n, layout, spare, counts):
-    return divide_words(codes, left_code, words, start, n, layout, spare, counts)
+    return partition_packed_rows(codes, left_code, words, start, n, layout, spare, counts)
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
@@ -153,8 +158,8 @@ def test_codes_are_counted_with_and_without_keys(seed, n, n_classes):
     start = rng.integers(0, n)
     counted = np.zeros((2, n_codes * n_classes), np.int64)
     found = count_both_ways(
-        Running.create(600, n_classes), codes, words, start, n - start, n_codes, n_classes, layout,
-        np.empty(n, np.uint32), counted,
+        PrefixCounts.create(600, n_classes), codes, words, start, n - start, n_codes, n_classes,
+        layout, np.empty(n, np.uint32), counted,
     )  # fmt: skip
     mine = slice(start, n)
     expected = np.zeros((n_codes, n_classes), np.int64)
@@ -241,7 +246,7 @@ def test_the_best_class_cut(criterion, seed, n, n_classes, n_levels, first, step
             best, best_code = score, low
     room = max(n, n_classes * (int(codes.max()) + 1))
     for is_counted in (False, True) if first == 0 else (False,):
-        running = Running.create(room, n_classes)
+        running = PrefixCounts.create(room, n_classes)
         found = choose_class_cut(
             cuts, running, keys, n, first, counts, int(counts.sum()), table, layout, codes.min(),
             codes.max(), is_counted,
@@ -311,7 +316,7 @@ def test_screening_keeps_the_best_class_cut(
     )
     counts = np.bincount(classes, weight, n_classes).astype(np.int64)
     total = int(counts.sum())
-    running = Running.create(n, n_classes)
+    running = PrefixCounts.create(n, n_classes)
     span = table, layout, codes.min(), codes.max()
     best, code = choose_class_cut(cuts, running, np.sort(words), n, 0, counts, total, *span, False)
     score = -np.inf if bar is None or best == -np.inf else best - bar * abs(best)
@@ -325,7 +330,7 @@ def test_screening_keeps_the_best_class_cut(
 
 @pytest.mark.parametrize("n", range(129, 400, 2))
 def test_screening_keeps_the_cut_beside_the_only_row_of_a_class(n):
-    """Among equals in the middle, so that no cut has as much merit as half of the rows without it
+    """Among equals in the middle, so that no cut has as much gain as half of the rows without it
     would have."""
     values = np.arange(n)
     values[n // 2 - 4 : n // 2 + 5] = n // 2
@@ -334,7 +339,7 @@ def test_screening_keeps_the_cut_beside_the_only_row_of_a_class(n):
     layout = Layout.of(n, 2, 1)
     words = codes << layout.low_bits | (1 << int(layout.class_bits) | classes).astype(np.uint32)
     _, low, high, _ = choose_screened(
-        GiniCuts(), Running.create(n, 2), words, create_scratch(n), n, np.bincount(classes), n,
+        GiniCuts(), PrefixCounts.create(n, 2), words, create_scratch(n), n, np.bincount(classes), n,
         -np.inf, table, layout, codes.min(), codes.max(),
     )  # fmt: skip
     assert (low, high) == (n // 2 - 5, n // 2 - 4)
@@ -350,7 +355,15 @@ def test_screening_leaves_most_keys_out(n_classes):
     layout = Layout.of(n, n_classes, 1)
     words = codes << layout.low_bits | (1 << int(layout.class_bits) | classes).astype(np.uint32)
     counts = np.bincount(classes, minlength=n_classes)
-    arguments = GiniCuts(), Running.create(n, n_classes), words, create_scratch(n), n, counts, n
+    arguments = (
+        GiniCuts(),
+        PrefixCounts.create(n, n_classes),
+        words,
+        create_scratch(n),
+        n,
+        counts,
+        n,
+    )
     span = table, layout, codes.min(), codes.max()
     score, code, _, n_kept = choose_screened(*arguments, -np.inf, *span)
     assert code >= 0
@@ -441,7 +454,7 @@ def test_quick_class_trees_are_the_general_ones(seed, params, n_classes, criteri
     weights = rng.integers(0, 4, (3, n)).astype(float)
     weights[:, rng.integers(n)] = 1.0
     params = {**params, "criterion": criterion}
-    both = grow_both_ways(X, y, weights, params, QuickClasses, is_narrow=is_narrow)
+    both = grow_both_ways(X, y, weights, params, ClassCountsPath, is_narrow=is_narrow)
     for ours, theirs in zip(*both, strict=True):
         assert_same_nodes(ours, theirs)
 
@@ -469,7 +482,7 @@ def test_quick_mean_trees_are_the_general_ones(seed, params, has_ties, offset, f
         y = offset + rng.normal(size=n) * rng.choice([1.0, 1e-6])
     weights = rng.integers(0, 4, (3, n)) * factor
     weights[:, rng.integers(n)] = 1.0
-    for ours, theirs in zip(*grow_both_ways(X, y, weights, params, QuickMeans), strict=True):
+    for ours, theirs in zip(*grow_both_ways(X, y, weights, params, SortedPath), strict=True):
         assert_same_nodes(ours, theirs)
 
 
@@ -482,7 +495,7 @@ def test_targets_that_differ_by_rounding_only_or_hardly_fit(y):
     for scale in (0.0, 1.0):
         target = y * (1.0 + scale * rng.random(300))
         with np.errstate(all="ignore"):
-            both = grow_both_ways(X, target, weights, {}, QuickMeans)
+            both = grow_both_ways(X, target, weights, {}, SortedPath)
         for ours, theirs in zip(*both, strict=True):
             assert_same_nodes(ours, theirs)
 
@@ -492,16 +505,16 @@ def test_targets_that_differ_by_rounding_only_or_hardly_fit(y):
 @pytest.mark.parametrize("is_narrow", [True, False])
 def test_large_trees(task, max_features, is_narrow, monkeypatch):
     """On near copies of the codes, and on rows that lists, or none, bring along."""
-    monkeypatch.setattr(quick_classes, "NEAR_BYTES", (2**14, 2**11))
+    monkeypatch.setattr(class_counts_path, "CACHE_COPY_BYTES", (2**14, 2**11))
     rng = np.random.default_rng(0)
     n = 24_000
     X = np.argsort(rng.random((n, 24)), axis=0)
     signal = X[:, 0] + X[:, 1] > rng.normal(n, n / 2, n)
-    y, path = signal.astype(int), QuickClasses
+    y, path = signal.astype(int), ClassCountsPath
     if task == "five classes":
         y = signal + rng.integers(0, 4, n)
     elif task == "means":
-        y, path = signal + rng.normal(size=n), QuickMeans
+        y, path = signal + rng.normal(size=n), SortedPath
     weights = np.bincount(rng.integers(0, n, n), minlength=n)[None].astype(float)
     params = {"max_features": max_features}
     ((ours,), (theirs,)) = grow_both_ways(X, y, weights, params, path, is_narrow=is_narrow)
@@ -535,7 +548,7 @@ def test_gini_trees_of_weights_on_both_sides_of_what_single_precision_counts(
         i = rng.integers(n)
         weight[i] = min(max(weight[i] + total + step - weight.sum(), 1.0), 2.0**20 - 1)
     beyond = weight.sum() > 2**26
-    both = grow_both_ways(X, y, weight[None], {}, QuickClasses, hands_on=beyond)
+    both = grow_both_ways(X, y, weight[None], {}, ClassCountsPath, hands_on=beyond)
     for ours, theirs in zip(*both, strict=True):
         assert_same_nodes(ours, theirs)
 
@@ -561,7 +574,7 @@ def test_weights_that_fit_into_no_word(factor):
     X, y = rng.normal(size=(200, 3)), rng.integers(0, 200, 200)
     weights = rng.integers(0, 4, (2, 200)) * factor
     weights[:, 50:] = np.minimum(weights[:, 50:], 1.0)
-    both = grow_both_ways(X, y, weights, {}, QuickClasses, hands_on=True)
+    both = grow_both_ways(X, y, weights, {}, ClassCountsPath, hands_on=True)
     for ours, theirs in zip(*both, strict=True):
         assert ours.node_count > 10
         assert_same_nodes(ours, theirs)
@@ -573,7 +586,7 @@ def test_weights_of_which_entropy_keeps_no_table(factor):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
     weights = rng.integers(0, 4, (2, 200)) * factor
-    both = grow_both_ways(X, y, weights, {"criterion": "entropy"}, QuickClasses, hands_on=True)
+    both = grow_both_ways(X, y, weights, {"criterion": "entropy"}, ClassCountsPath, hands_on=True)
     for ours, theirs in zip(*both, strict=True):
         assert ours.node_count > 10
         assert_same_nodes(ours, theirs)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import cart
 from cart.estimators.validation import encode_columns
 from cart.fast_paths import cache_copies as near
-from cart.fast_paths.regression.histogram_path import CODES_MAX, NEAR_BYTES, QuickSums
-from cart.fast_paths.regression.sorted_path import QuickMeans
-from cart.grower import Grower, made_to_grow
+from cart.fast_paths.regression.histogram_path import CACHE_COPY_BYTES, CODES_MAX, HistogramPath
+from cart.fast_paths.regression.sorted_path import SortedPath
+from cart.grower import Grower, prepare_for_growth
 from cart.growth.plan import make_plan
 from cart.splitting.criteria import Gini, Poisson, SquaredError
 from cart.table.columns import Columns
@@ -27,7 +27,7 @@ def growers(X, y, **params):
     model = cart.DecisionTreeRegressor(**params)
     plan = make_plan(model, SquaredError, "best", *X.shape, 1, 1)
     table = encode_columns(model, X.astype(np.float32), "best")
-    return paths(table, y[:, None], plan, QuickSums)
+    return paths(table, y[:, None], plan, HistogramPath)
 
 
 @settings(deadline=None, max_examples=200)
@@ -80,7 +80,7 @@ def test_a_large_tree(max_features, monkeypatch):
     """Most of a column's codes occur in large nodes, few in small ones; rows are copied twice."""
     monkeypatch.setattr(near, "_HELD_ANYWAY", 0)
     rng = np.random.default_rng(0)
-    n = NEAR_BYTES[1]
+    n = CACHE_COPY_BYTES[1]
     X = np.column_stack([rng.integers(0, m, n) for m in (3, 12, 64, 65, 1000, CODES_MAX)])
     y = np.rint(X[:, 0] + X[:, 4] / 300 + rng.normal(0.0, 9.0, n))
     weights = np.bincount(rng.integers(0, n, n), minlength=n)[None].astype(float)
@@ -94,15 +94,15 @@ def test_a_large_tree(max_features, monkeypatch):
 @pytest.mark.parametrize(
     ("y", "weight", "n_codes", "max_bins", "path"),
     [
-        (3.0, 2.0, 9, None, QuickSums),
-        (-3.0, 2.0, CODES_MAX, None, QuickSums),
-        (0.5, 2.0, 9, None, QuickMeans),  # sums that depend on their order
-        (3.0, 0.5, 9, None, QuickMeans),
-        (1e8, 2.0, 9, None, QuickMeans),
-        (3.0, 2.0, CODES_MAX + 1, None, QuickMeans),
-        (0.5, 0.3, 9, 255, QuickSums),  # which is the promise of bins
-        (1e120, 2.0, 9, 255, QuickMeans),
-        (1.0, 1e120, 9, 255, QuickMeans),
+        (3.0, 2.0, 9, None, HistogramPath),
+        (-3.0, 2.0, CODES_MAX, None, HistogramPath),
+        (0.5, 2.0, 9, None, SortedPath),  # sums that depend on their order
+        (3.0, 0.5, 9, None, SortedPath),
+        (1e8, 2.0, 9, None, SortedPath),
+        (3.0, 2.0, CODES_MAX + 1, None, SortedPath),
+        (0.5, 0.3, 9, 255, HistogramPath),  # which is the promise of bins
+        (1e120, 2.0, 9, 255, SortedPath),
+        (1.0, 1e120, 9, 255, SortedPath),
     ],
 )
 def test_sums_per_code_are_for_bins_and_whole_numbers(y, weight, n_codes, max_bins, path):
@@ -135,7 +135,7 @@ def test_threads_share_wide_codes_where_narrow_ones_are_of_no_use(criterion, y, 
     plan = make_plan(model, criterion, "best", 9, 1, 1, 1)
     table = encode_columns(model, np.arange(9, dtype=np.float32)[:, None], "best")
     assert table.codes.dtype.itemsize == (2 if max_bins is None else 1)
-    assert made_to_grow(table, np.full((9, 1), y), plan).codes.dtype == dtype
+    assert prepare_for_growth(table, np.full((9, 1), y), plan).codes.dtype == dtype
 
 
 def test_many_columns_of_which_a_node_looks_at_few_and_a_table_without_some():
@@ -151,7 +151,7 @@ def test_many_columns_of_which_a_node_looks_at_few_and_a_table_without_some():
         )  # fmt: skip
         table = encode(Columns(X.astype(np.float32))).narrow().without([0, 41])
         (ours,), (theirs,) = (
-            grower.grow(weights, [1]) for grower in paths(table, y[:, None], plan, QuickSums)
+            grower.grow(weights, [1]) for grower in paths(table, y[:, None], plan, HistogramPath)
         )
         assert ours.node_count > 100
         assert_same_nodes(ours, theirs)

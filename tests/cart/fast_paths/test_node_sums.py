@@ -4,13 +4,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cart.fast_paths.regression.node_sums import Exchange, exchange_samples
+from cart.fast_paths.regression.node_sums import SwapScratch, swap_across
 from cart.jit.decorators import entry_kernel
 
 
 @entry_kernel
 def exchange_rows(samples, start, end, n_left, is_left, exchange):
-    exchange_samples(samples, start, end, n_left, is_left, exchange)
+    swap_across(samples, start, end, n_left, is_left, exchange)
 
 
 def exchanged(samples, is_left):
@@ -42,5 +42,5 @@ def test_samples_are_exchanged_as_scikit_learn_does(seed, n, before, behind, sha
     expected = samples.copy()
     expected[mine] = exchanged(samples[mine], is_left)
     n_left = int(is_left[samples[mine]].sum())
-    exchange_rows(samples, before, before + n, n_left, is_left, Exchange.create(n))
+    exchange_rows(samples, before, before + n, n_left, is_left, SwapScratch.create(n))
     np.testing.assert_array_equal(samples, expected)

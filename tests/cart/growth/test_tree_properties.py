@@ -33,7 +33,7 @@ from cart.splitting.feature_draw import (
 )
 from cart.table.columns import Columns
 from cart.table.table import encode
-from cart.tree.packed import Packed, PackedWide, Rows, pack
+from cart.tree.packed import Packed, PackedRows, PackedWide, pack
 from cart.tree.traversal import leaf_ids, sum_of_values
 from tests.agreement.same import assert_same_outputs, assert_same_tree
 from tests.data import load
@@ -333,9 +333,9 @@ def test_order_of_keys():
     values = np.float32([-np.inf, -1.5, -1e-45, -0.0, 0.0, 1e-45, 2.0, np.inf, np.nan, -np.nan])
     X, y = load("iris")
     packed = DecisionTreeClassifier().fit(X, y).tree_._packed(np.dtype(np.float32))
-    rows = Rows.of(packed, values[:, None])
+    rows = PackedRows.of(packed, values[:, None])
     assert rows.may_miss
-    assert not Rows.of(packed, values[:8, None]).may_miss
+    assert not PackedRows.of(packed, values[:8, None]).may_miss
     keys, behind = np.int64(rows.values).reshape(-1, 2).T
     np.testing.assert_array_equal(np.sign(np.diff(keys)), [1, 1, 1, 0, 1, 1, 1, 1, 0])
     np.testing.assert_array_equal(behind, 0)

@@ -11,9 +11,9 @@ from cart.jit.decorators import entry_kernel
 from cart.primitives.float_order import bits_in_order, ordered
 from cart.table.columns import Columns
 from cart.table.distinct_values import FEATURE_THRESHOLD, last_alike
-from cart.table.float_table import BitsTable
+from cart.table.float_table import FloatTable
 from cart.table.ranking import MISSING, Scratch, rank
-from cart.table.repeated_codes import Sieve
+from cart.table.repeated_codes import RepeatedCodes
 from cart.table.table import code_up_to, encode, value_of
 from tests.agreement.same import assert_same_tables
 
@@ -83,9 +83,9 @@ def test_a_table_is_its_columns_whatever_the_threads(n_jobs, dtype, order, monke
         np.testing.assert_array_equal(table.columns, np.arange(X.shape[1]))
     np.testing.assert_array_equal(table.codes[categories] == MISSING, X[:, categories].T < 0)
     if dtype == np.float32:
-        expected = BitsTable.encode(Columns(X))
+        expected = FloatTable.encode(Columns(X))
         monkeypatch.setattr("cart.table.float_table._MIN_VALUES", 1)
-        np.testing.assert_array_equal(BitsTable.encode(Columns(X), n_jobs).codes, expected.codes)
+        np.testing.assert_array_equal(FloatTable.encode(Columns(X), n_jobs).codes, expected.codes)
 
 
 @pytest.mark.parametrize("n_levels", [1, 2**8, 2**8 + 1, 2**16, 2**16 + 1])
@@ -138,7 +138,7 @@ def test_small_tables_start_no_threads(monkeypatch):
     X = np.random.default_rng(0).random((1800, 64)).astype(np.float32)
     assert (
         encode(Columns(X), n_jobs=2).codes.shape
-        == BitsTable.encode(Columns(X), n_jobs=2).codes.shape
+        == FloatTable.encode(Columns(X), n_jobs=2).codes.shape
     )
 
 
@@ -159,7 +159,7 @@ def test_bits_stand_for_the_values(column):
     """The table of random splitters: codes in the order of the values, and back."""
     rng = np.random.default_rng(0)
     values = COLUMNS[column](rng, 500).astype(np.float32)
-    table = BitsTable.encode(Columns(values[:, None]))
+    table = FloatTable.encode(Columns(values[:, None]))
     codes = table.codes[0]
     known = ~np.isnan(values)
     assert (codes[~known] == MISSING).all()
@@ -193,7 +193,7 @@ def _fill_limits(table, thresholds, out):
 @pytest.mark.parametrize("n_levels", [1, 10, 400, 10**9])
 def test_a_sieve_misses_no_repetition(n_levels):
     rng = np.random.default_rng(0)
-    sieve = Sieve.create(500)
+    sieve = RepeatedCodes.create(500)
     codes = rng.integers(0, n_levels, 500).astype(np.uint32)
     codes[::7] = MISSING
     positions, n_others = sieve.suspects(codes)

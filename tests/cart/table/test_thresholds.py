@@ -41,15 +41,15 @@ def values_in_X():
 
     def settle_and_count(trees, *args):
         settled.extend(tree for tree in trees if tree is not None and tree.has_cuts)
-        settle(trees, *args)
+        fill_thresholds(trees, *args)
 
-    settle = grow.settle
+    fill_thresholds = grow.fill_thresholds
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "_MANY_VALUES", 0)
         patch.setattr(table, "_FEW_LEVELS", np.inf)
         patch.setattr(thresholds, "BLOCK", 1)  # threads that small tables would not start
-        patch.setattr(grow, "settle", settle_and_count)
-        patch.setattr(tree_estimators, "settle", settle_and_count)
+        patch.setattr(grow, "fill_thresholds", settle_and_count)
+        patch.setattr(tree_estimators, "fill_thresholds", settle_and_count)
         yield settled
 
 

@@ -18,7 +18,7 @@ from sklearn.metrics import balanced_accuracy_score, mean_absolute_error
 from cart import DecisionTreeClassifier
 from forest import RandomForestClassifier, RandomForestRegressor
 from forest.growing import thread_pool as grow
-from forest.growing.thread_pool import _Shop
+from forest.growing.thread_pool import _WorkQueue
 from forest.inference.training_rows import bootstrap_of
 from tests.oracles import forests as oracle
 
@@ -131,20 +131,20 @@ def test_every_row_is_in_bag_or_out_of_bag_for_each_tree(seed, n, max_samples):
 @pytest.mark.parametrize(("n_trees", "n_workers"), [(1, 2), (10, 1), (100, 3), (101, 8)])
 def test_every_tree_is_handed_out_once(n_trees, n_workers):
     """And to none of several workers more than half of its share of what is left."""
-    shop, taken = _Shop(n_trees, n_workers, None), []
+    shop, taken = _WorkQueue(n_trees, n_workers, None), []
     while numbers := shop.take(12):
         share = np.ceil((n_trees - len(taken)) / (2 * n_workers)) if n_workers > 1 else 12
         assert len(numbers) <= min(share, 12)
         taken += numbers
     assert taken == list(range(n_trees))
-    shop = _Shop(n_trees, n_workers, None)
+    shop = _WorkQueue(n_trees, n_workers, None)
     shop.close()
     assert shop.take(12) == []
 
 
 def test_a_tree_that_is_finished_after_an_interrupt_is_told_to_nobody():
     steps = []
-    shop = _Shop(2, 2, SimpleNamespace(step=lambda: steps.append(None)))
+    shop = _WorkQueue(2, 2, SimpleNamespace(step=lambda: steps.append(None)))
     shop.leave(0, "a tree")
     shop.close()
     shop.leave(1, "another")

@@ -12,7 +12,7 @@ import pytest
 from sklearn.datasets import load_diabetes, load_iris, make_classification
 
 from forest import RandomForestClassifier, RandomForestRegressor
-from forest.growing.progress import Progress, Watch
+from forest.growing.progress import Progress, ProgressReporter
 from importance import drop_column
 
 
@@ -58,7 +58,7 @@ def test_a_bar_is_shown_on_request(capsys):
 
 def test_without_tqdm_there_are_lines(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with Watch(40, "tree", verbose=1) as watch:
+    with ProgressReporter(40, "tree", verbose=1) as watch:
         for _ in range(40):
             watch.step()
     lines = capsys.readouterr().out.splitlines()
