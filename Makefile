@@ -31,7 +31,6 @@ bench: .venv/installed
 studies: .venv/installed
 	.venv/bin/pip install -q -c constraints.txt -e ".[test,flights]"
 	.venv/bin/python -m benchmarks identity
-	.venv/bin/python -m benchmarks speed
 	.venv/bin/python -m benchmarks groups
 	.venv/bin/python -m benchmarks categorical
 	.venv/bin/python -m benchmarks forest

@@ -5,28 +5,36 @@ from argparse import ArgumentParser, ArgumentTypeError
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks.cache import use_digest_cache
-from benchmarks.errors import DataError
+from benchmarks.harness.errors import DataError
+from benchmarks.harness.kernel_cache import use_digest_cache
 
 EXTRAS = ("matplotlib", "pandas", "polars", "rich")
 SUITE = "suite"  # what `python -m benchmarks` runs
+# What a command runs: the module with its `run`, and what it does.
 COMMANDS = {
-    "suite": "fit and predict against scikit-learn and other peers: what is run by default",
-    "compare": "fit Cartwood and scikit-learn on a table and report, with every importance",
-    "demo": "compare on breast_cancer, diabetes and, where it can be had, california",
-    "speed": "time fit, predict and importance against scikit-learn",
-    "groups": "time fits of every kind of tree, and the memory of a sparse one",
-    "categorical": "score splits on subsets of categories against ordinal codes",
-    "forest": "all of forests: voting, intervals, the out-of-bag curve, warm start, Dask",
-    "voting": "score the voting rules, out of bag and on fresh rows",
-    "intervals": "study the coverage of intervals, and race quantile forests",
-    "calibration": "check p-values and intervals of importances on generated tables",
-    "importance": "check importances against their definitions, and time them",
-    "lessons": "study and draw the five traps of docs/importance.md",
-    "phases": "nanoseconds that growth spends per row and feature, phase by phase",
-    "startup": "time compilation and the start of a process",
-    "identity": "count the trees that are scikit-learn's, node for node",
-    "tables": "write docs/benchmarks.md from the results that were kept",
+    "suite": ("suite.run", "fit and predict against scikit-learn and other peers (the default)"),
+    "compare": ("compare.run", "fit Cartwood and scikit-learn on a table and report"),
+    "demo": ("compare.run", "compare on breast_cancer, diabetes and, where it is, california"),
+    "identity": ("identity.run", "count the trees that are scikit-learn's, node for node"),
+    "phases": ("micro.phases", "nanoseconds that growth spends per row and feature, by phase"),
+    "startup": ("micro.startup", "time compilation and the start of a process"),
+    "groups": ("studies.groups", "time fits of every kind of tree, and the memory of a sparse one"),
+    "categorical": ("studies.categorical", "score splits on subsets of categories against codes"),
+    "forest": ("studies.forest", "voting, intervals, the out-of-bag curve, warm start, Dask"),
+    "voting": ("studies.voting", "score the voting rules, out of bag and on fresh rows"),
+    "intervals": ("studies.intervals", "study the coverage of intervals, and race quantiles"),
+    "calibration": ("studies.calibration", "check p-values and intervals of importances"),
+    "importance": ("studies.importance", "check importances by their definitions, and time them"),
+    "lessons": ("studies.lessons", "study and draw the five traps of docs/importance.md"),
+    "tables": ("tables", "write docs/benchmarks.md from the results that were kept"),
+}
+ONLY = {  # commands whose rows may be measured again alone
+    "suite": "cases with this in their name; the others keep their results",
+    "phases": "nodes of so many rows; the others keep their results",
+    "startup": "Classifier or Regressor; the other keeps its results",
+    "groups": "groups with this in their name; the others keep their results",
+    "voting": "rules with this in 'TASK RULE'; the others keep their results",
+    "calibration": "studies with this in 'STUDY TARGET'; the others keep their results",
 }
 
 
@@ -50,36 +58,25 @@ def main():
 def _parser():
     parser = ArgumentParser(prog="python -m benchmarks", description="Benchmarks of Cartwood.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, description in COMMANDS.items():
+    for name, (module, description) in COMMANDS.items():
         command = commands.add_parser(name, help=description, description=description)
-        command.set_defaults(module="compare" if name == "demo" else name)
+        command.set_defaults(module=module, only="")
         if name in ("compare", "demo"):
             _add_compare_arguments(command, name)
         elif name != "tables":
             command.add_argument(
                 "--quick", action="store_true", help="less of everything; keeps no results"
             )
+        if name in ONLY:
+            command.add_argument("--only", default="", metavar="TEXT", help=ONLY[name])
         if name == SUITE:
-            command.add_argument(
-                "--only", default="", metavar="TEXT",
-                help="cases with this in their name; the others keep their results",
-            )  # fmt: skip
             command.add_argument(
                 "--peers", default="", metavar="NAMES",
                 help="of these only, as cartwood,scikit-learn,lightgbm",
             )  # fmt: skip
         if name == "forest":
             command.add_argument("--rest", action="store_true", help="without voting and intervals")
-        if name == "groups":
-            command.add_argument(
-                "--only", default="", metavar="TEXT",
-                help="the groups with this in their name; keeps no results",
-            )  # fmt: skip
         if name == "calibration":
-            command.add_argument(
-                "--only", default="", metavar="TEXT",
-                help="studies with this in 'STUDY TARGET'; the others keep their results",
-            )  # fmt: skip
             command.add_argument(
                 "--sets", type=_positive, default=500, metavar="N", help="tables a study (500)"
             )

@@ -2,21 +2,20 @@
 
 from importlib import import_module
 
-from benchmarks import display, results
+from benchmarks.harness import display, results
 
-BENCHMARKS = {
-    "suite": ["table", "peer_table", "sizes_table", "scaling_table"],
-    "speed": ["table"],
-    "groups": ["table"],
-    "categorical": ["table", "generated_table"],
-    "voting": ["table"],
-    "intervals": ["table", "pinball_table", "race_table"],
-    "forest": ["table", "curve_table", "partition_table"],
-    "importance": ["table", "speed_table"],
-    "calibration": ["table"],
-    "phases": ["table"],
-    "startup": ["table"],
-    "identity": ["table", "matrix_table"],
+BENCHMARKS = {  # results by name: the module that made them, and its tables
+    "suite": ("suite.run", ["table", "peer_table", "sizes_table", "scaling_table"]),
+    "groups": ("studies.groups", ["table"]),
+    "categorical": ("studies.categorical", ["table", "generated_table"]),
+    "voting": ("studies.voting", ["table"]),
+    "intervals": ("studies.intervals", ["table", "pinball_table", "race_table"]),
+    "forest": ("studies.forest", ["table", "curve_table", "partition_table"]),
+    "importance": ("studies.importance", ["table", "speed_table"]),
+    "calibration": ("studies.calibration", ["table"]),
+    "phases": ("micro.phases", ["table"]),
+    "startup": ("micro.startup", ["table"]),
+    "identity": ("identity.run", ["table", "matrix_table"]),
 }
 PAGE = results.ROOT / "docs" / "benchmarks.md"
 README = results.ROOT / "README.md"
@@ -36,12 +35,12 @@ def run(args):
 def page():
     """The text of docs/benchmarks.md."""
     parts = ["# Benchmarks\n\nMade by `python -m benchmarks tables` from `benchmarks/results`.\n"]
-    for name, kinds in BENCHMARKS.items():
+    for name, (home, kinds) in BENCHMARKS.items():
         content = results.load(name)
         if content is None:
             display.say(f"no results of {name} yet; run `python -m benchmarks {name}`")
             continue
-        module = import_module(f"benchmarks.{name}")
+        module = import_module(f"benchmarks.{home}")
         parts += [display.markdown(getattr(module, kind)(content)) for kind in kinds]
         for figure in sorted((PAGE.parent / "figures").glob(f"{name}_*.png")):
             parts.append(f"![{figure.stem.replace('_', ' ')}](figures/{figure.name})\n")
@@ -63,7 +62,7 @@ def with_figures(text, content):
     -------
     str
     """
-    table = import_module("benchmarks.suite").table(content)
+    table = import_module("benchmarks.suite.run").table(content)
     kept = [0, 1, 2, 3, 6]  # case, both fits, their ratio, that of predicting
     small = display.Table(
         "", [table.columns[i] for i in kept], [[row[i] for i in kept] for row in table.rows]

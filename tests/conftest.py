@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from benchmarks.cache import use_digest_cache
+from benchmarks.harness.kernel_cache import use_digest_cache
 
 use_digest_cache()  # before numba is imported
 _SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "scikit_learn_data"

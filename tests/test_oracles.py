@@ -7,9 +7,9 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import cart
+from benchmarks.oracles import splitter
+from benchmarks.oracles.ties import Training, first_difference, replay
 from tests.data import load
-from tests.oracles import splitter
-from tests.oracles.ties import Training, first_difference, replay
 
 ARRAYS = (
     *("children_left", "children_right", "feature", "threshold", "impurity"),

@@ -5,10 +5,10 @@ import pytest
 from sklearn.datasets import fetch_california_housing
 from sklearn.model_selection import train_test_split
 
+from benchmarks.oracles.splitter import best_split, impurity, thresholds
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from forest import RandomForestClassifier
 from tests.data import load
-from tests.oracles.splitter import best_split, impurity, thresholds
 
 
 def node_importances(tree):

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from benchmarks.oracles.ties import Training, why_different
 from cart.grower import Grower
 from cart.table.distinct_values import Levels, Ties
 from cart.tree.nodes import Nodes
-from tests.oracles.ties import Training, why_different
 
 SEEDS = range(5)
 CRITERIA = ("gini", "entropy")

@@ -7,8 +7,8 @@ import sklearn.tree
 
 import cart
 import forest
-from benchmarks import cases
-from benchmarks.identity import fit_both, judge
+from benchmarks.identity import cases
+from benchmarks.identity.run import fit_both, judge
 from tests.agreement.same import SEEDS, TOLERANCE, assert_same_tree
 from tests.data import load
 

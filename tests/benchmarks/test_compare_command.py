@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import all_measures, measures, report
-from benchmarks.compare import NEVER_OUT_OF_BAG
-from benchmarks.compare import compare as run_compare
-from benchmarks.datasets import Dataset
-from benchmarks.timing import n_runs
+from benchmarks.compare import all_measures, measures, report
+from benchmarks.compare.run import NEVER_OUT_OF_BAG
+from benchmarks.compare.run import compare as run_compare
+from benchmarks.harness.datasets import Dataset
+from benchmarks.harness.timing import n_runs
 from forest import RandomForestRegressor
 from importance import compare
 

@@ -9,10 +9,12 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
-from benchmarks import results, suite, tables
-from benchmarks.peers import environment, models
-from benchmarks.peers.registry import BY_NAME, OURS, PEERS, REFERENCE
-from benchmarks.suite_cases import CASES, QUICK, SCALING, Case
+from benchmarks import tables
+from benchmarks.harness import results
+from benchmarks.suite import run as suite
+from benchmarks.suite.cases import CASES, QUICK, SCALING, Case
+from benchmarks.suite.peers import environment, models
+from benchmarks.suite.peers.registry import BY_NAME, OURS, PEERS, REFERENCE
 
 IRIS = Case(
     "iris", "iris", "classification",
@@ -77,7 +79,7 @@ def test_a_slow_peer_is_stopped(monkeypatch):
 
 def test_other_trees_are_told(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "models", models)  # as in the process that measures
-    worker = import_module("benchmarks.peers.worker")
+    worker = import_module("benchmarks.suite.peers.worker")
     X, y = load_iris(return_X_y=True)
     for seed, name in enumerate((OURS, REFERENCE)):
         forest = RandomForestClassifier(2, random_state=seed).fit(X, y)

@@ -12,6 +12,9 @@ from hypothesis.extra import numpy as arrays
 from sklearn.base import clone
 
 import cart
+from benchmarks.oracles import splitter
+from benchmarks.oracles.draw import FeatureDraw
+from benchmarks.oracles.ties import Training, replay
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.interop.bridge import counterpart
 from cart.jit.decorators import entry_kernel
@@ -37,9 +40,7 @@ from cart.tree.packed import Packed, PackedRows, PackedWide, pack
 from cart.tree.traversal import leaf_ids, sum_of_values
 from tests.agreement.same import assert_same_outputs, assert_same_tree
 from tests.data import load
-from tests.oracles import forests, splitter
-from tests.oracles.draw import FeatureDraw
-from tests.oracles.ties import Training, replay
+from tests.oracles import forests
 
 CRITERIA = ("gini", "entropy", "squared_error")
 

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cart
+from benchmarks.oracles import pruning, splitter
+from benchmarks.oracles.ties import Training, has_medians, replay
 from cart.interop.bridge import counterpart
 from tests.agreement.same import assert_same_tree
-from tests.oracles import pruning, splitter
-from tests.oracles.ties import Training, has_medians, replay
 
 CLASSIFICATION = ("gini", "entropy")
 REGRESSION = ("squared_error", "absolute_error", "poisson")

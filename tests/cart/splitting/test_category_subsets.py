@@ -14,9 +14,9 @@ from sklearn.model_selection import train_test_split
 
 import cart
 import forest
+from benchmarks.oracles.splitter import decrease
 from forest.interop.bridge import to_sklearn
 from importance import drop_column, mdi, oob_permutation
-from tests.oracles.splitter import decrease
 
 pd = pytest.importorskip("pandas", reason="categorical columns of DataFrames")
 mpl.use("Agg")

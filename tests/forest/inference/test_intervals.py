@@ -14,8 +14,8 @@ from sklearn.ensemble import RandomForestRegressor as PeerForest
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import train_test_split
 
-from benchmarks.forest import JACKKNIFE_BAR, study_jackknife
-from benchmarks.intervals import coverage_of
+from benchmarks.studies.forest import JACKKNIFE_BAR, study_jackknife
+from benchmarks.studies.intervals import coverage_of
 from forest import (
     ExtraTreesRegressor,
     RandomForestClassifier,

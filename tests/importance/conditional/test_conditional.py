@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 from sklearn.ensemble import RandomForestRegressor as PeerRegressor
 
-from benchmarks.importance_designs import independent_given_the_rest, strobl_2008
+from benchmarks.studies.importance_designs import independent_given_the_rest, strobl_2008
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import conditional_permutation, oob_permutation
 from importance.conditional.association import Association

@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 from sklearn.ensemble import RandomForestRegressor as PeerRegressor
 from sklearn.utils import compute_sample_weight
 
-from benchmarks.importance_designs import noise_bias
+from benchmarks.studies.importance_designs import noise_bias
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import mdi, optimism, unbiased_mdi
 from tests.oracles import forests as oracle

@@ -6,13 +6,13 @@ from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 from sklearn.ensemble import RandomForestRegressor as PeerRegressor
 from sklearn.metrics import accuracy_score, r2_score
 
+from benchmarks.oracles import permutation as oracle
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import oob_permutation
 from importance.core.fitted_forest import adopt
 from importance.core.grouping import group_columns
 from importance.permutation.definitions import DEFINITIONS
 from importance.permutation.tree_level import Asked
-from tests.oracles import permutation as oracle
 
 FORESTS = {
     "classes": (RandomForestClassifier, PeerClassifier),

@@ -12,12 +12,12 @@ from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 from sklearn.ensemble import RandomForestRegressor as PeerRegressor
 from sklearn.metrics import log_loss, mean_poisson_deviance, r2_score, roc_auc_score
 
+from benchmarks.oracles import permutation as oracle
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import drop_column, forest_permutation, oob_permutation
 from importance.core.fitted_forest import adopt
 from importance.core.grouping import group_columns
 from importance.permutation.forest_level import judge_forest, score_by, shared_donors
-from tests.oracles import permutation as oracle
 
 KINDS = {
     "zero_one": (RandomForestClassifier, PeerClassifier),

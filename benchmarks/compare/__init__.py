@@ -1,0 +1,1 @@
+"""Ours beside scikit-learn on one table, as a report."""

@@ -1,0 +1,210 @@
+"""The report of a comparison: on the terminal, as a page, and as numbers."""
+
+import html
+import re
+from pathlib import Path
+from string import Template
+
+import numpy as np
+
+from benchmarks.compare import all_measures
+from benchmarks.harness import display, plot, results
+from benchmarks.harness.display import Table
+
+SIDES = ("Cartwood", "scikit-learn")
+SHORT = {"Cartwood": "Cartwood", "scikit-learn": "sklearn"}
+TOP = 20  # features that the terminal and the plot show
+TEMPLATE = Path(__file__).with_name("report.html")
+
+
+def show(result):
+    """Print a comparison."""
+    display.heading(result["data"]["name"])
+    display.say(headline(result), "")
+    found = result["all_measures"]
+    tables = models(result), times(result), importances(result, TOP), all_measures.table(found, TOP)
+    for table in tables:
+        display.show(table)
+    hidden = len(result["data"]["features"]) - TOP
+    if hidden > 0:
+        display.say(f"{hidden} more features are in the report.", "")
+    if found.comparison.warnings:
+        display.say("What to mind:", *(f"- {text}" for text in found.comparison.warnings), "")
+
+
+def write(result, folder):
+    """Write compare-NAME.html and compare-NAME.json.
+
+    Returns
+    -------
+    list of pathlib.Path
+    """
+    stem = folder / f"compare-{re.sub('[^A-Za-z0-9_.-]+', '-', result['data']['name'])}"
+    page, numbers = Path(f"{stem}.html"), Path(f"{stem}.json")
+    found = all_measures.numbers(result["all_measures"])
+    results.write_json(numbers, {**result, "all_measures": found})
+    page.write_text(_page(result))
+    return [page, numbers]
+
+
+def headline(result):
+    """What was compared, in one line."""
+    data, parameters = result["data"], result["parameters"]
+    return (
+        f"{data['task'].capitalize()}, {data['rows']:,} rows x {len(data['features'])} features: "
+        f"{data['rows_fitted']:,} rows fitted, {data['rows_held_out']:,} held out; "
+        f"{parameters['n_estimators']} trees, random_state={parameters['seed']}, "
+        f"n_jobs={parameters['n_jobs']} on both sides."
+    )
+
+
+def models(result):
+    """Table: how far the models are the same."""
+    rows = []
+    for name in ("forest", "tree"):
+        model = result[name]
+        scores = [*model["test"], *model.get("oob", ())]
+        rows.append(
+            [
+                name,
+                display.share(model["identical_trees"], model["trees"]),
+                display.share(model["identical_nodes"], model["nodes"]),
+                *(f"{score:.4f}" for score in scores),
+                *["-"] * (4 - len(scores)),
+            ]
+        )
+    score = result["score"]
+    columns = ["", "identical\ntrees", "identical\nnodes"]
+    columns += [f"{kind} {score}\n{side}" for kind in ("test", "OOB") for side in SIDES]
+    note = "A node counts as identical down to the first difference on its path from the root."
+    if first := result["forest"]["first_difference_rows"]:
+        n_trees = result["forest"]["trees"] - result["forest"]["identical_trees"]
+        note += (
+            f" The first differing nodes of {n_trees} trees have {first[0]} to {first[-1]} rows."
+        )
+        if result["data"]["task"] == "regression":
+            note += (
+                " In regression rounding decides between equally good splits, in scikit-learn too."
+            )
+    if never := result["forest"]["never_out_of_bag"]:
+        note += (
+            f" {never} rows were never out of bag: ours leaves them out of the OOB score, "
+            "scikit-learn counts them as predicted 0 or the first class."
+        )
+    return Table("The models", columns, rows, note)
+
+
+def times(result):
+    """Table: medians and their ratio."""
+    rows = [
+        [
+            row["work"],
+            display.seconds(row["ours"]),
+            display.seconds(row["peer"]),
+            display.ratio(row["peer"] / row["ours"]),
+            str(row["repeats"]),
+        ]
+        for row in result["seconds"]
+    ]
+    return Table(
+        "Time",
+        ["", *SIDES, "ratio", "runs"],
+        rows,
+        "Medians of runs taken in turn after a warm-up; kernels compiled.",
+    )
+
+
+def importances(result, top=None):
+    """Table: the measures of both sides, sorted by OOB permutation."""
+    measures = result["importances"]
+    order = ranking(result)[:top]
+    cells = [display.estimates(measure["values"], measure["spread"]) for measure in measures]
+    names = result["data"]["features"]
+    return Table(
+        "Importance on both sides",
+        ["feature", *(f"{SHORT[m['side']]}\n{m['title']}" for m in measures)],
+        [[names[j], *(column[j] for column in cells)] for j in order],
+        "\n".join(_describe(measure) for measure in measures),
+    )
+
+
+def ranking(result):
+    """Features by decreasing OOB permutation importance."""
+    return np.argsort(-plot.find(result["importances"], "oob_permutation")["values"], kind="stable")
+
+
+def _describe(measure):
+    """What a column of importances is, for the note below the table."""
+    spread = measure["spread_unit"] and f", ± {measure['spread_unit']}"
+    return (
+        f"{SHORT[measure['side']]} {measure['title']} ({measure['name']}): "
+        f"{measure['unit']}{spread}."
+    )
+
+
+def _page(result):
+    found = result["all_measures"]
+    order = ranking(result)[:TOP]
+    names = [result["data"]["features"][j] for j in order]
+    figure = plot.draw(result["importances"], order, names, f"increase in {result['loss']}")
+    facts = "\n".join(
+        f"<div><b>{value}</b><span>{what}</span></div>" for value, what in _facts(result)
+    )
+    environment = "\n".join(
+        f"<dt>{key}</dt><dd>{html.escape(value)}</dd>"
+        for key, value in result["environment"].items()
+    )
+    shown = "All features" if len(names) == len(result["data"]["features"]) else f"The first {TOP}"
+    return Template(TEMPLATE.read_text()).substitute(
+        title=html.escape(f"Cartwood and scikit-learn on {result['data']['name']}"),
+        headline=html.escape(headline(result)),
+        facts=facts,
+        models=_table(models(result)),
+        times=_table(times(result)),
+        plot=plot.svg(figure),
+        plot_note=f"{shown}, sorted by OOB permutation; lines are the ± of the table below. "
+        "Permutation is out of bag in Cartwood, on the held-out rows in scikit-learn.",
+        importances=_table(importances(result)),
+        all_measures=_table(all_measures.table(found)),
+        warnings=_list(found.comparison.warnings),
+        pictures="\n".join(_figure(*each) for each in all_measures.pictures(found)),
+        environment=environment,
+    )
+
+
+def _facts(result):
+    """The headline numbers: value and what it is."""
+    forest, seconds = result["forest"], result["seconds"]
+    yield (
+        display.share(forest["identical_trees"], forest["trees"]),
+        "of the forest's trees identical",
+    )
+    yield display.share(forest["identical_nodes"], forest["nodes"]), "of its nodes identical"
+    for row, what in zip(seconds, ("fit", "predict"), strict=False):
+        yield display.ratio(row["peer"] / row["ours"]), f"scikit-learn's speed in {what} (forest)"
+
+
+def _table(table):
+    header = "".join(f"<th>{html.escape(column)}</th>" for column in table.columns)
+    rows = "\n".join(
+        f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows
+    )
+    return (
+        f'<h2>{table.title}</h2>\n<div class="wide"><table>\n<thead><tr>{header}</tr></thead>\n'
+        f'<tbody>\n{rows}\n</tbody></table></div>\n<p class="note">{html.escape(table.note)}</p>'
+    )
+
+
+def _list(warnings):
+    """Warnings as a list, under a heading where there are any."""
+    if not warnings:
+        return ""
+    items = "\n".join(f"<li>{html.escape(text)}</li>" for text in warnings)
+    return f"<h2>What to mind</h2>\n<ul>\n{items}\n</ul>"
+
+
+def _figure(caption, svg):
+    return (
+        f'<figure>\n<figcaption class="note">{html.escape(caption)}</figcaption>\n'
+        f'<div role="img" aria-label="{html.escape(caption)}">{svg}</div>\n</figure>'
+    )

@@ -1,0 +1,1 @@
+"""What all benchmarks share: tables, timing, results, data, plots."""

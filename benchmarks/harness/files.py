@@ -1,0 +1,92 @@
+"""Tables from CSV and Parquet files."""
+
+import numpy as np
+
+from benchmarks.harness.errors import DataError
+
+SUFFIXES = (".csv", ".parquet")
+MAX_CLASSES = 20  # an integer target with more distinct values is a regression target
+
+
+def read(path, target, task):
+    """Read a table and check that forests can be fitted to it.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        A file with one of SUFFIXES.
+    target : str or None
+        Column to predict.
+    task : {"classification", "regression"} or None
+        None decides by the values of the target.
+
+    Returns
+    -------
+    task : str
+    X : ndarray of shape (n_samples, n_features), float64
+    y : ndarray of shape (n_samples,)
+    feature_names : list of str
+    """
+    frame = _frame(path)
+    columns = ", ".join(map(str, frame.columns))
+    if target is None:
+        raise DataError(f"--target is needed with a file; the columns of {path} are {columns}.")
+    if target not in frame.columns:
+        raise DataError(f"{path} has no column {target!r}; its columns are {columns}.")
+    y = frame.pop(target)
+    task = task or _task_of(y)
+    is_text = [not _is_numeric(frame[name]) for name in frame.columns]
+    _refuse("non-numeric features (encode them as numbers first)", frame.columns[is_text])
+    _refuse("missing values (fill or drop them first)", frame.columns[frame.isna().any()])
+    _refuse("missing values (drop these rows first)", [target] * bool(y.isna().any()))
+    _refuse("non-numeric target (for regression)", [target] * _is_text_number(y, task))
+    X = frame.to_numpy(np.float64)
+    _refuse("infinite values", frame.columns[np.isinf(X).any(axis=0)])
+    values = _values(y, task)
+    _refuse("infinite values", [target] * (task == "regression" and bool(np.isinf(values).any())))
+    return task, X, values, [str(name) for name in frame.columns]
+
+
+def _frame(path):
+    import pandas as pd
+
+    try:
+        if path.suffix.lower() == ".csv":
+            return pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise DataError(f"cannot read {path}: {error}") from error
+    import polars
+
+    try:
+        frame = polars.read_parquet(path)
+    except (OSError, polars.exceptions.PolarsError) as error:
+        raise DataError(f"cannot read {path}: {error}") from error
+    return pd.DataFrame({column.name: column.to_numpy() for column in frame})
+
+
+def _is_numeric(column):
+    from pandas.api.types import is_numeric_dtype
+
+    return is_numeric_dtype(column) and column.dtype.kind != "c"
+
+
+def _is_text_number(y, task):
+    return task == "regression" and not _is_numeric(y)
+
+
+def _task_of(y):
+    if not _is_numeric(y) or y.dtype.kind == "b":
+        return "classification"
+    few = y.dtype.kind in "iu" and y.nunique() <= MAX_CLASSES
+    return "classification" if few else "regression"
+
+
+def _values(y, task):
+    if task == "regression":
+        return y.to_numpy(np.float64)
+    return y.to_numpy() if _is_numeric(y) else y.astype(str).to_numpy(dtype=str)
+
+
+def _refuse(problem, columns):
+    if len(columns):
+        raise DataError(f"{problem} in: {', '.join(map(str, columns))}.")

@@ -1,0 +1,1 @@
+"""How far trees are scikit-learn's: every difference is judged in exact arithmetic."""

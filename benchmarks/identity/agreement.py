@@ -1,0 +1,97 @@
+"""Agreement: how far two trees are the same, walked side by side from the root."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+LEAF = -1
+SAME = ("feature", "threshold", "n_node_samples")  # bit for bit in identical nodes, and where
+# missing values go
+CLOSE = ("impurity", "value")  # up to rounding
+
+
+class Agreement(NamedTuple):
+    """How far two trees agree; a node below a difference does not count as identical."""
+
+    identical: int  # nodes
+    total: int  # nodes of the larger tree
+    first_rows: int | None  # rows of the first node, depth-first, that differs
+    gap: float  # largest difference of CLOSE in identical nodes, relative to the tree's largest
+
+
+def agree(ours, theirs):
+    """Walk two trees side by side, level by level.
+
+    Parameters
+    ----------
+    ours, theirs : objects with the arrays of scikit-learn's `tree_`
+
+    Returns
+    -------
+    Agreement
+    """
+    a = b = np.zeros(1, np.int64)
+    identical, gap, differing = 0, 0.0, []
+    while len(a):
+        same = np.all([getattr(ours, name)[a] == getattr(theirs, name)[b] for name in SAME], axis=0)
+        leaf = ours.children_left[a] == LEAF  # in a leaf, the side of missing values is left over
+        same &= leaf | (ours.missing_go_to_left[a] == theirs.missing_go_to_left[b])
+        differing.extend(a[~same])
+        a, b = a[same], b[same]
+        identical += len(a)
+        gap = max(gap, *(_gap(getattr(ours, name), a, getattr(theirs, name), b) for name in CLOSE))
+        split = ours.children_left[a] != LEAF
+        a, b = _children(ours, a[split]), _children(theirs, b[split])
+    total = max(len(ours.feature), len(theirs.feature))
+    first_rows = int(ours.n_node_samples[min(differing)]) if differing else None
+    return Agreement(identical, total, first_rows, gap)
+
+
+def agree_all(ours, theirs):
+    """Agreement of two forests' trees, one by one.
+
+    Parameters
+    ----------
+    ours, theirs : list of fitted decision trees
+
+    Returns
+    -------
+    list of Agreement
+    """
+    return [agree(a.tree_, b.tree_) for a, b in zip(ours, theirs, strict=True)]
+
+
+def summarize(agreements):
+    """Counts over many trees.
+
+    Parameters
+    ----------
+    agreements : list of Agreement
+
+    Returns
+    -------
+    dict
+    """
+    first = [each.first_rows for each in agreements if each.first_rows is not None]
+    middle = np.quantile(first, (0, 0.5, 1), method="lower").tolist() if first else []
+    return {
+        "trees": len(agreements),
+        "identical_trees": len(agreements) - len(first),
+        "nodes": sum(each.total for each in agreements),
+        "identical_nodes": sum(each.identical for each in agreements),
+        "first_difference_rows": middle,  # lowest, median, highest
+        "largest_gap": max(each.gap for each in agreements),
+    }
+
+
+def _gap(x, a, y, b):
+    finite = np.isfinite(y)  # a Poisson deviance may be infinite
+    if (np.isfinite(x[a]) != finite[b]).any():
+        return np.inf
+    known = np.isfinite(x[a])
+    gaps = np.abs(x[a][known] - y[b][known])
+    return gaps.max(initial=0.0) / (np.abs(y[finite]).max(initial=0.0) or 1.0)
+
+
+def _children(tree, nodes):
+    return np.concatenate((tree.children_left[nodes], tree.children_right[nodes]))

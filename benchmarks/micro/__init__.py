@@ -1,0 +1,1 @@
+"""What speed is made of: kernel families, phases of growth, the start of a process."""

@@ -1,0 +1,106 @@
+"""The startup benchmark: seconds of compilation, and of a process until its forest is fitted."""
+
+import os
+import subprocess
+import sys
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+from benchmarks.harness import display, results
+
+KINDS = ("Classifier", "Regressor")
+COMPILE_BAR, START_BAR = 15.0, 0.6  # seconds; the second beyond PEER_IMPORT
+PEER_IMPORT = "import sklearn.ensemble"
+# A process of its own: a forest on 500 x 10, default parameters.
+PROGRAM = """
+from time import perf_counter
+import numpy as np
+from forest import RandomForest{kind}
+X = np.random.RandomState(0).uniform(size=(500, 10))
+y = X[:, 0] + X[:, 1] {cut}
+times = []
+for _ in range({fits}):
+    start = perf_counter()
+    RandomForest{kind}(random_state=0).fit(X, y)
+    times.append(perf_counter() - start)
+print(*times, flush=True)
+"""
+
+
+def run(args):
+    """Time first fits, with nothing compiled before and with everything."""
+    repeats = 1 if args.quick else 5
+    rows = []
+    with display.progress(len(KINDS) * (2 + 2 * repeats)) as step:
+        for kind in [kind for kind in KINDS if args.only in kind]:
+            step(f"RandomForest{kind}, nothing compiled")
+            rows.append(_compilation(kind))
+            step()
+            step(f"RandomForest{kind}, from process start")
+            rows.append(_start(kind, repeats, step))
+    content = {"rows": rows}
+    display.show(table(content))
+    if not args.quick:
+        display.say(f"wrote {results.save('startup', content, args.only)}")
+
+
+def table(content):
+    """The results as a table."""
+    return display.Table(
+        "First use",
+        ["", "Cartwood", PEER_IMPORT, "bar", "reached"],
+        [
+            [
+                row["what"],
+                display.seconds(row["ours"]),
+                display.seconds(row["peer"]) if row["peer"] else "-",
+                display.seconds(row["bar"]),
+                "yes" if row["ours"] <= row["bar"] else "no",
+            ]
+            for row in content["rows"]
+        ],
+        "Forests of 100 trees on 500 x 10. Compilation happens once per machine: it is what the "
+        "very first fit takes longer than the same fit again.",
+    )
+
+
+def _compilation(kind):
+    with TemporaryDirectory() as empty:
+        _, (first, second) = _launch(_fits(kind, 2), {"NUMBA_CACHE_DIR": empty})
+    what = f"compilation at the very first RandomForest{kind}.fit"
+    return {"what": what, "ours": first - second, "peer": None, "bar": COMPILE_BAR}
+
+
+def _start(kind, repeats, step):
+    """Launch both sides in turn; the first launch of each fills caches and is not counted."""
+    seconds = {_fits(kind, 1): [], f"{PEER_IMPORT}; print(0)": []}
+    for _ in range(repeats + 1):
+        for program, times in seconds.items():
+            times.append(_launch(program)[0])
+            step()
+    ours, peer = (median(times[1:]) for times in seconds.values())
+    what = f"process start to fitted RandomForest{kind}, warm cache, beyond {PEER_IMPORT}"
+    return {"what": what, "ours": ours - peer, "peer": peer, "bar": START_BAR}
+
+
+def _fits(kind, fits):
+    return PROGRAM.format(kind=kind, cut="> 1" if kind == "Classifier" else "", fits=fits)
+
+
+def _launch(program, environment=None):
+    """Seconds from the start of a process to its first line, and what that says."""
+    start = perf_counter()
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=results.ROOT,
+        # As installed packages have it, bytecode may be kept, whatever the shell says.
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "", **(environment or {})},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        line = process.stdout.readline()
+        elapsed = perf_counter() - start
+    if process.returncode:
+        raise RuntimeError(f"the process failed with exit code {process.returncode}.")
+    return elapsed, [float(word) for word in line.split()]

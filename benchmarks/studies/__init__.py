@@ -1,0 +1,1 @@
+"""What the documentation claims of importances, intervals, votes and categories."""

@@ -1,0 +1,304 @@
+"""The calibration benchmark: do p-values and intervals of importances keep what they promise?
+
+The seed of everything is a number per study and set, fixed here before the first run.
+"""
+
+from itertools import product
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from benchmarks.harness import display, results
+from forest import RandomForestClassifier, RandomForestRegressor
+from importance import held_out_permutation, oob_permutation, over_data, permutation_test
+from importance.inference.selection import CONFIRMED, decide
+from importance.inference.shadow import play
+
+SETS, QUICK_SETS = 500, 6
+TASKS = {"classification": "brier", "regression": "squared_error"}
+ALPHA = 0.05
+# Seeds of the studies, and of the parts of one.
+P_VALUES, SELECTION, OVER_DATA, TRUTH, OVER_TREES, DOUBLING = 11, 12, 13, 14, 15, 16
+
+NULL_ROWS, NULL_FEATURES, NULL_TREES, REPEATS = 50, 5, 5, 199
+SELECTION_ROUNDS, SELECTION_TREES = 49, 50
+SELECTION_SHARE = 5  # one table for so many of the other studies: rounds have many trees
+ROWS, TREES, SUBSAMPLES = 200, 25, 30
+TRUTH_FORESTS, TRUTH_ROWS = 2000, 500  # 10^6 rows in all
+COVERAGE = (0.92, 0.98)
+MANY_TREES, MANY_TREES_TABLES, TREES_ROWS = 20_000, 25, 100
+DOUBLING_SLACK = 0.1  # of the data variance, and of the ratio of the tree variances
+
+
+def run(args):
+    """Run the studies, each on `n_sets` tables of either task; the others keep their results."""
+    n_sets = QUICK_SETS if args.quick else args.sets
+    studies = {
+        "p-values": study_p_values,
+        "selection": study_selection,
+        "over data": study_over_data,
+        "over trees": study_over_trees,
+        "twice the trees": study_doubling,
+    }
+    with Parallel(args.n_jobs) as parallel:
+        for (name, study), task in product(studies.items(), TASKS):
+            if args.only not in f"{name} {task}":
+                continue
+            found = study(task, n_sets, parallel, args.quick)
+            rows = [{"study": name, "task": task, "n_sets": n_sets, **row} for row in found]
+            display.show(table({"rows": rows}))
+            if not args.quick:
+                _keep(rows, list(studies))
+    if not args.quick:
+        display.say("kept in benchmarks/results/calibration.json")
+
+
+def _keep(rows, studies):
+    """Put the results of one study of one task in the place of those before."""
+    kept = (results.load("calibration") or {"rows": []})["rows"]
+    done = {(row["study"], row["task"]) for row in rows}
+    rows = rows + [row for row in kept if (row["study"], row["task"]) not in done]
+    rows.sort(key=lambda row: (studies.index(row["study"]), row["task"]))
+    results.save("calibration", {"rows": rows})
+
+
+def table(content):
+    """The results as a table."""
+    return display.Table(
+        "Calibration of importances",
+        ["study", "target", "tables", "what", "found", "bar", "reached"],
+        [
+            [
+                row["study"],
+                row["task"],
+                str(row["n_sets"]),
+                row["what"],
+                row["found"],
+                row["bar"] or "-",
+                {True: "yes", False: "no", None: "-"}[row["reached"]],
+            ]
+            for row in content["rows"]
+        ],
+        "Generated tables; Brier score or squared error. P-values and selection: "
+        f"{NULL_ROWS} rows of {NULL_FEATURES} features without information; {REPEATS} refits of "
+        f"{NULL_TREES} trees, {SELECTION_ROUNDS} rounds of {SELECTION_TREES} trees. Over data: "
+        f"{ROWS} rows, {TREES} trees, {SUBSAMPLES} subsamples; the truth is the mean of "
+        f"{TRUTH_FORESTS:,} forests on fresh tables, on {TRUTH_FORESTS * TRUTH_ROWS:,} fresh rows "
+        f"in all. Over trees: the truth is the value of {MANY_TREES:,} trees on the same table.",
+    )
+
+
+# ------------------------------------------------------------------------------------ designs
+
+
+def stream_of(*numbers):
+    """The random stream of a study, a task and a set."""
+    return np.random.default_rng(numbers)
+
+
+def make_null(task, rng, n=NULL_ROWS):
+    """A table without information."""
+    X = rng.normal(size=(n, NULL_FEATURES)).astype(np.float32)
+    y = rng.permutation(n) % 2 if task == "classification" else rng.normal(size=n)
+    return X, y
+
+
+def make_table(task, rng, n=ROWS):
+    """Three features with information, one that follows the first of them, two of noise."""
+    X = rng.normal(size=(n, 6))
+    X[:, 3] = 0.7 * X[:, 0] + np.sqrt(0.51) * X[:, 3]
+    mean = 2 * X[:, 0] + X[:, 1] + 0.5 * X[:, 2]
+    if task == "classification":
+        return X.astype(np.float32), (mean + rng.logistic(size=n) > 0).astype(int)
+    return X.astype(np.float32), mean + rng.normal(size=n)
+
+
+def fit(task, X, y, seed, n_trees):
+    """A default forest."""
+    kind = RandomForestClassifier if task == "classification" else RandomForestRegressor
+    return kind(n_trees, random_state=int(seed), n_jobs=1).fit(X, y)
+
+
+def seed_of(rng):
+    """A `random_state`."""
+    return int(rng.integers(2**31))
+
+
+def number_of(task):
+    """Position of a task, for seeds."""
+    return list(TASKS).index(task)
+
+
+def row(what, found, bar="", reached=None, **figures):
+    """A line of the results."""
+    reached = None if reached is None else bool(reached)
+    return {"what": what, "found": found, "bar": bar, "reached": reached, **figures}
+
+
+def most_false(n_sets, alpha=ALPHA):
+    """Most false rejections of n_sets that a level of alpha allows, one-sided 99 % bound."""
+    from scipy.stats import binom
+
+    return int(binom.ppf(0.99, n_sets, alpha))
+
+
+# ------------------------------------------------------------------------------------ p-values
+
+
+def p_values_of(task, i):
+    """P-values, and family-wise ones, of one table without information."""
+    rng = stream_of(P_VALUES, number_of(task), i)
+    X, y = make_null(task, rng)
+    model = fit(task, X, y, seed_of(rng), NULL_TREES)
+    found = permutation_test(model, X, y, n_repeats=REPEATS, random_state=seed_of(rng))
+    return found.p_values, found.family_wise
+
+
+def study_p_values(task, n_sets, parallel, quick=False):
+    """Under the global null: p-values of one designated feature a set, and family-wise error."""
+    from scipy.stats import kstest
+
+    found = parallel(delayed(p_values_of)(task, i) for i in range(n_sets))
+    p_values, family_wise = map(np.array, zip(*found, strict=True))
+    designated = p_values[np.arange(n_sets), np.arange(n_sets) % NULL_FEATURES]
+    ks = kstest(designated, "uniform").pvalue
+    n_small, n_any = (designated <= ALPHA).sum(), (family_wise.min(axis=1) <= ALPHA).sum()
+    most = most_false(n_sets)
+    return [
+        row("uniform: Kolmogorov-Smirnov p", f"{ks:.3f}", "> 0.01", ks > 0.01,
+            tenths=np.histogram(designated, 10, (0.0, 1.0))[0]),
+        row(f"p <= {ALPHA} of the designated feature", f"{n_small} of {n_sets}",
+            f"<= {most}", n_small <= most),
+        row(f"family-wise p <= {ALPHA} of any feature", f"{n_any} of {n_sets}",
+            f"<= {most}", n_any <= most),
+    ]  # fmt: skip
+
+
+def hits_of(task, i):
+    """Hits of every feature on one table without information."""
+    rng = stream_of(SELECTION, number_of(task), i)
+    X, y = make_null(task, rng)
+    model = fit(task, X, y, seed_of(rng), SELECTION_TREES)
+    rounds, shadow_rounds, _ = play(
+        model, X, y, None, SELECTION_ROUNDS, seed_of(rng), None, 0, None
+    )
+    return (rounds > shadow_rounds.max(axis=1, keepdims=True)).sum(axis=0)
+
+
+def study_selection(task, n_sets, parallel, quick=False):
+    """Tables without information in which select_features confirms a feature."""
+    n_sets = max(1, n_sets // SELECTION_SHARE)
+    hits = parallel(delayed(hits_of)(task, i) for i in range(n_sets))
+    most, rows = most_false(n_sets), []
+    for method in ("maximum", "boruta"):
+        decisions = [decide(h, SELECTION_ROUNDS, ALPHA, method)[1] for h in hits]
+        n_any = sum((decision == CONFIRMED).any() for decision in decisions)
+        bar = f"<= {most}" if method == "maximum" else ""
+        rows.append(
+            row(f"any feature confirmed, method={method}",
+                f"{n_any} of {n_sets}", bar, n_any <= most if bar else None, n_sets=n_sets)
+        )  # fmt: skip
+    return rows
+
+
+# ------------------------------------------------------------------------------------ intervals
+
+
+def true_importance(task, i):
+    """Importance of a forest fitted on a fresh table, on fresh rows."""
+    rng = stream_of(TRUTH, number_of(task), i)
+    model = fit(task, *make_table(task, rng), seed_of(rng), TREES)
+    return held_out_permutation(model, *make_table(task, rng, TRUTH_ROWS), loss=TASKS[task]).values
+
+
+def interval_of(task, i):
+    """Values, and their standard errors over data and over trees, on one table."""
+    rng = stream_of(OVER_DATA, number_of(task), i)
+    X, y = make_table(task, rng)
+    model = fit(task, X, y, seed_of(rng), TREES)
+    found = over_data(model, X, y, n_subsamples=SUBSAMPLES, random_state=seed_of(rng))
+    return found.values, found.errors["over data"], found.interval(over="over data")
+
+
+def study_over_data(task, n_sets, parallel, quick=False):
+    """Coverage of the mean importance of forests on fresh tables, by intervals over data."""
+    n_forests = 100 if quick else TRUTH_FORESTS
+    drawn = np.array(parallel(delayed(true_importance)(task, i) for i in range(n_forests)))
+    truth = drawn.mean(axis=0)
+    found = parallel(delayed(interval_of)(task, i) for i in range(n_sets))
+    values, errors, intervals = map(np.array, zip(*found, strict=True))
+    inside = (intervals[..., 0] <= truth) & (truth <= intervals[..., 1])
+    low, high = COVERAGE
+    return [
+        row("95 % intervals that cover", f"{inside.mean():.1%}",
+            f"{low:.0%} to {high:.0%}", low <= inside.mean() <= high,
+            truth=truth, truth_error=drawn.std(axis=0) / np.sqrt(n_forests),
+            deviation=values.std(axis=0), error=errors.mean(axis=0), mean=values.mean(axis=0)),
+        row("by feature", by_feature(inside.mean(axis=0)),
+            coverage=inside.mean(axis=0)),
+    ]  # fmt: skip
+
+
+def by_feature(coverage):
+    """Shares in per cent, one after the other."""
+    return ", ".join(f"{share:.1%}" for share in coverage)
+
+
+def tree_intervals_of(task, i, n_forests, n_trees):
+    """Which intervals over trees cover the value of very many trees, on one table."""
+    rng = stream_of(OVER_TREES, number_of(task), i)
+    X, y = make_table(task, rng, TREES_ROWS)
+
+    def measure(n):
+        return oob_permutation(fit(task, X, y, seed_of(rng), n), X, y, loss=TASKS[task])
+
+    truth = np.mean([measure(1000).values for _ in range(n_trees // 1000)], axis=0)
+    intervals = np.array([measure(TREES).interval() for _ in range(n_forests)])
+    return (intervals[..., 0] <= truth) & (truth <= intervals[..., 1])
+
+
+def study_over_trees(task, n_sets, parallel, quick=False):
+    """Coverage of the value of 20,000 trees on the same table, by intervals over trees."""
+    n_tables = 2 if quick else MANY_TREES_TABLES
+    n_forests = max(1, n_sets // n_tables)
+    n_trees = 2000 if quick else MANY_TREES
+    inside = np.concatenate(
+        parallel(delayed(tree_intervals_of)(task, i, n_forests, n_trees) for i in range(n_tables))
+    )
+    low, high = COVERAGE
+    return [
+        row(f"95 % intervals that cover, {n_tables} tables",
+            f"{inside.mean():.1%}", f"{low:.0%} to {high:.0%}", low <= inside.mean() <= high),
+        row("by feature", by_feature(inside.mean(axis=0)),
+            coverage=inside.mean(axis=0)),
+    ]  # fmt: skip
+
+
+def doubled(task, i, n_trees):
+    """Values and squared standard errors over trees, of so many trees on one table."""
+    rng = stream_of(DOUBLING, number_of(task), i)
+    X, y = make_table(task, rng)
+    model = fit(task, X, y, seed_of(rng), n_trees)
+    found = oob_permutation(model, X, y, loss=TASKS[task])
+    return found.values, found.standard_error**2
+
+
+def study_doubling(task, n_sets, parallel, quick=False):
+    """Twice as many trees: what becomes of the variance over trees, and of that over data.
+
+    Sums over features; the same tables for both numbers, other trees.
+    """
+    found = {}
+    for n_trees in (TREES, 2 * TREES):
+        parts = parallel(delayed(doubled)(task, i, n_trees) for i in range(4 * n_sets))
+        values, squares = map(np.array, zip(*parts, strict=True))
+        of_trees = squares.mean(axis=0).sum()
+        found[n_trees] = of_trees, values.var(axis=0, ddof=1).sum() - of_trees
+    (trees, data), (trees_2, data_2) = found.values()
+    trees_ratio, data_ratio = trees_2 / trees, data_2 / data
+    return [
+        row("variance over trees", f"{trees_ratio:.3f}x",
+            f"0.5 ± {DOUBLING_SLACK / 2}", abs(trees_ratio - 0.5) <= DOUBLING_SLACK / 2),
+        row("variance over data", f"{data_ratio:.3f}x",
+            f"1 ± {DOUBLING_SLACK}", abs(data_ratio - 1.0) <= DOUBLING_SLACK),
+    ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Fit and predict against scikit-learn and other peers, case by case."""
