@@ -183,9 +183,10 @@ def leaf_ids(packed, tree, X, rows=None):
     ----------
     packed : cart.tree.packed.Packed or PackedWide
     tree : int
-    X : cart.tree.packed.PackedRows; or ndarray of shape (n_samples, n_features) in C order, of the
-    \ dtype that `packed` was made for; or csr_matrix rows : ndarray of shape (n_rows,), int64,
-    optional
+    X : cart.tree.packed.PackedRows, ndarray or csr_matrix
+        Of shape (n_samples, n_features); an array in C order, of the dtype that `packed` is made
+        for.
+    rows : ndarray of shape (n_rows,), int64, optional
         Rows of X to send; all by default.
 
     Returns
