@@ -102,7 +102,7 @@ class CategoricalTable(NamedTuple):
     tops: Levels
     level_start: np.ndarray
     close: Ties
-    reach: np.ndarray
+    tie_span: np.ndarray
     columns: np.ndarray
     n_categories: np.ndarray  # (n_columns,) int64; 0: the column holds numbers
     subsets: "Subsets | None" = None  # a thread's own

@@ -301,7 +301,7 @@ def scan_cuts(criterion, node, n, first, last, table, feature, lowest, limits, b
     keys = node.keys
     records = node.records
     column = table.columns[feature]
-    reach = table.reach[column]
+    tie_span = table.tie_span[column]
     is_bound = limits.monotonic[feature] != 0 or limits.min_weight_leaf > 0.0
     side = criteria.arrange(criterion, records, keys, n)
     last = min(last, n - limits.min_samples_leaf)
@@ -311,7 +311,7 @@ def scan_cuts(criterion, node, n, first, last, table, feature, lowest, limits, b
         following = next_cut(table, p)
         low = code_of(keys[p - 1])
         high = code_of(keys[p])
-        if high - low <= reach and same_value(table, column, lowest + low, lowest + high):
+        if high - low <= tie_span and same_value(table, column, lowest + low, lowest + high):
             continue
         side = criteria.advance(criterion, side, records, keys, cut, p, n)
         cut = p

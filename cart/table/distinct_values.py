@@ -79,13 +79,13 @@ class Ties(NamedTuple):
         return cls(start, code.astype(np.uint32), last)
 
     @property
-    def reach(self):
+    def tie_span(self):
         """(n_columns,) uint32: by how many ranks values that count as one differ at most."""
-        reach = np.zeros(len(self.start) - 1, np.uint32)
+        tie_span = np.zeros(len(self.start) - 1, np.uint32)
         has_some = np.flatnonzero(np.diff(self.start))
         if len(has_some):
-            reach[has_some] = np.maximum.reduceat(self.last - self.code, self.start[has_some])
-        return reach
+            tie_span[has_some] = np.maximum.reduceat(self.last - self.code, self.start[has_some])
+        return tie_span
 
 
 @inline_kernel

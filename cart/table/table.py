@@ -112,7 +112,7 @@ def _top(self, column, code):
 def _is_within_reach(self, column, low, high):
     if low == high:
         return True
-    if high - low > self.reach[column]:
+    if high - low > self.tie_span[column]:
         return False
     return np.int64(high) <= last_alike(self.close, column, low)
 
@@ -170,7 +170,7 @@ class Table(NamedTuple):
     )
     level_start: np.ndarray  # (n_columns + 1,) int64: column c owns levels[start[c]:start[c + 1]]
     close: Ties  # codes whose values count as one
-    reach: np.ndarray  # (n_columns,) uint32: by how many ranks these differ at most; of bins 0
+    tie_span: np.ndarray  # (n_columns,) uint32: by how many ranks these differ at most; of bins 0
     columns: np.ndarray  # (n_features,) int64: the column of each feature
 
     @property
@@ -219,7 +219,7 @@ class Table(NamedTuple):
 
     def order_codes(self, node, n, n_listed, column, lowest, highest, n_missing, keep_order):
         order_node(
-            node, n, lowest, highest, n_missing, self.reach[column] + np.uint32(1), keep_order
+            node, n, lowest, highest, n_missing, self.tie_span[column] + np.uint32(1), keep_order
         )
 
     def divide_codes(self, node, n, n_listed, column, left_code, missing_left, keep_order):
@@ -257,7 +257,7 @@ class SparseTable(NamedTuple):
     tops: Levels
     level_start: np.ndarray
     close: Ties
-    reach: np.ndarray
+    tie_span: np.ndarray
     columns: np.ndarray
     listed: Listed | None = None  # a thread's own
 
@@ -399,7 +399,7 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
         levels = [np.empty(0, columns.precision)]
     levels = Levels.of(levels[0] if len(levels) == 1 else np.concatenate(levels))
     close = Ties.join(close)
-    return Table(codes, levels, levels, level_start, close, close.reach, np.arange(n_columns))
+    return Table(codes, levels, levels, level_start, close, close.tie_span, np.arange(n_columns))
 
 
 def _type_of_codes(columns, keeps_values):
@@ -493,6 +493,6 @@ def _encode_sparse(X):
         levels,
         level_start,
         close,
-        close.reach,
+        close.tie_span,
         np.arange(X.shape[1]),
     )

@@ -70,7 +70,7 @@ def test_a_table_is_its_columns_whatever_the_threads(n_jobs, dtype, order, monke
     X[:, categories] = rng.integers(-1, 7, (n, len(categories)))
     alone = [encode(Columns(X[:, [j]]), n_categories[[j]]) for j in range(X.shape[1])]
     levels = np.concatenate([one.levels.array for one in alone])
-    assert any(one.reach[0] > 0 for one in alone) == (dtype == np.float32)
+    assert any(one.tie_span[0] > 0 for one in alone) == (dtype == np.float32)
     for block in (1, 2 * n, 5 * n):
         monkeypatch.setattr("cart.table.table.BLOCK", block)
         table = encode(Columns(X), n_categories, n_jobs)
@@ -79,7 +79,7 @@ def test_a_table_is_its_columns_whatever_the_threads(n_jobs, dtype, order, monke
         np.testing.assert_array_equal(table.tops.array, levels)
         n_levels = [len(one.levels.array) for one in alone]
         np.testing.assert_array_equal(np.diff(table.level_start), n_levels)
-        np.testing.assert_array_equal(table.reach, [one.reach[0] for one in alone])
+        np.testing.assert_array_equal(table.tie_span, [one.tie_span[0] for one in alone])
         np.testing.assert_array_equal(table.columns, np.arange(X.shape[1]))
     np.testing.assert_array_equal(table.codes[categories] == MISSING, X[:, categories].T < 0)
     if dtype == np.float32:
@@ -216,10 +216,10 @@ def test_which_levels_count_as_one(scale):
     for n in (1, 2, 3, 20, 300):
         X = (rng.uniform(size=(n, 5)) * scale).astype(np.float32)
         table = encode(Columns(X))
-        for column, reach in enumerate(table.reach):
+        for column, tie_span in enumerate(table.tie_span):
             levels = np.unique(X[:, column])
             within = levels <= (levels + FEATURE_THRESHOLD)[:, None]
             last = within.sum(axis=1) - 1
-            assert reach == (last - np.arange(len(levels))).max()
+            assert tie_span == (last - np.arange(len(levels))).max()
             found = [last_alike_here(table, column, code) for code in range(len(levels))]
             np.testing.assert_array_equal(found, last)
