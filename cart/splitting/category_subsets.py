@@ -25,9 +25,10 @@ from cart.jit.decorators import dispatch, inline_kernel, kernel
 from cart.primitives.sort_keys import record_of, sort_keys, sort_positions_by_value
 from cart.splitting import criteria
 from cart.table.distinct_values import Levels, Ties
+from cart.table.encoding import encode
 from cart.table.node_samples import order_node
 from cart.table.ranking import MISSING
-from cart.table.table import Table, encode
+from cart.table.table import Table
 from cart.tree.nodes import Categories
 
 EXACT = 8
@@ -109,7 +110,7 @@ class CategoricalTable(NamedTuple):
 
     @classmethod
     def encode(cls, columns, n_categories, n_jobs=None):
-        """Rank the columns of numbers; see `cart.table.table.encode`."""
+        """Rank the columns of numbers; see `cart.table.encoding.encode`."""
         return cls(*encode(columns, n_categories, n_jobs), n_categories)
 
     without = Table.without

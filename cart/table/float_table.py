@@ -26,7 +26,7 @@ class FloatTable(NamedTuple):
 
     @classmethod
     def encode(cls, columns, n_jobs=None):
-        """Take the values of columns, in single precision; see `cart.table.table.encode`."""
+        """Take the values of columns, in single precision; see `cart.table.encoding.encode`."""
         codes = columns.take_all(n_jobs).view(np.uint32)
 
         def fill(first, end):

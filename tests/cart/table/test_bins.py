@@ -17,7 +17,7 @@ import forest
 from cart.interop.bridge import counterpart
 from cart.table.bins import bin_table
 from cart.table.columns import Columns
-from cart.table.table import encode
+from cart.table.encoding import encode
 from forest.interop.bridge import from_sklearn, to_sklearn
 from importance import drop_column
 from importance.core.fitted_forest import adopt

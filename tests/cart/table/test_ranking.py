@@ -11,10 +11,11 @@ from cart.jit.decorators import entry_kernel
 from cart.primitives.float_order import bits_in_order, ordered
 from cart.table.columns import Columns
 from cart.table.distinct_values import FEATURE_THRESHOLD, last_alike
+from cart.table.encoding import encode
 from cart.table.float_table import FloatTable
 from cart.table.ranking import MISSING, Scratch, rank
 from cart.table.repeated_codes import RepeatedCodes
-from cart.table.table import code_up_to, encode, value_of
+from cart.table.table import code_up_to, value_of
 from tests.agreement.same import assert_same_tables
 
 SPECIAL = (0.0, -0.0, np.nan, 1e38, -1e38, np.inf, -np.inf, 1e-45, -1e-45, 2.0**53, 2.0**53 - 1)
@@ -72,7 +73,7 @@ def test_a_table_is_its_columns_whatever_the_threads(n_jobs, dtype, order, monke
     levels = np.concatenate([one.levels.array for one in alone])
     assert any(one.tie_span[0] > 0 for one in alone) == (dtype == np.float32)
     for block in (1, 2 * n, 5 * n):
-        monkeypatch.setattr("cart.table.table.BLOCK", block)
+        monkeypatch.setattr("cart.table.encoding.BLOCK", block)
         table = encode(Columns(X), n_categories, n_jobs)
         np.testing.assert_array_equal(table.codes, np.concatenate([one.codes for one in alone]))
         np.testing.assert_array_equal(table.levels.array, levels)
