@@ -80,8 +80,8 @@ class AbsoluteError(NamedTuple):
             self.error_left[i] = 0.0
             self.error_right[i] = 0.0
         for k in range(self.median.shape[0]):
-            _grow_errors(self, records, keys, n, k, 0, 1, self.error_left, self.median_left)
-            _grow_errors(self, records, keys, n, k, n - 1, -1, self.error_right, self.median_right)
+            _grow_errors(self, records, keys, n, k, 1)
+            _grow_errors(self, records, keys, n, k, -1)
         return Side(0.0, 0.0, 0.0)
 
     def advance(self, side, records, keys, cut, p, n):
@@ -109,8 +109,11 @@ class AbsoluteError(NamedTuple):
 
 
 @kernel
-def _grow_errors(criterion, records, keys, n, k, first, step, errors, medians):
-    """Let a set of samples grow from `first` in steps; add its absolute errors, note medians."""
+def _grow_errors(criterion, records, keys, n, k, step):
+    """Let a set of samples grow from the first on (step 1), or from the last back (-1); add its
+    absolute errors, note its medians."""
+    errors = criterion.error_left if step > 0 else criterion.error_right
+    medians = criterion.median_left if step > 0 else criterion.median_right
     ordered = criterion.ordered
     tree = criterion.tree
     for j in range(n + 1):
@@ -121,7 +124,7 @@ def _grow_errors(criterion, records, keys, n, k, first, step, errors, medians):
         highest_bit *= 2
     total_weight = 0.0
     total = 0.0
-    p = first
+    p = 0 if step > 0 else n - 1
     for _ in range(n):
         i = record_of(keys[p])
         w = records[i, 0]

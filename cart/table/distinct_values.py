@@ -89,17 +89,17 @@ class Ties(NamedTuple):
 
 
 @inline_kernel
-def last_alike(close, column, code):
+def last_tied(ties, column, code):
     """The highest code of a column whose value counts as one with that of `code`, int64."""
     code = np.int64(code)
-    first, end = close.start[column], close.start[column + 1]
+    first, end = ties.start[column], ties.start[column + 1]
     behind = end
     while first < end:
         middle = (first + end) // 2
-        if np.int64(close.code[middle]) < code:
+        if np.int64(ties.code[middle]) < code:
             first = middle + 1
         else:
             end = middle
-    if first < behind and np.int64(close.code[first]) == code:
-        return np.int64(close.last[first])
+    if first < behind and np.int64(ties.code[first]) == code:
+        return np.int64(ties.last[first])
     return code

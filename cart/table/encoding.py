@@ -80,14 +80,14 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
                 codes[run] = ranks
 
     in_parts(rank_runs, n_columns, n_jobs, n_columns if is_small else LEAST_PER_THREAD)
-    n_levels, close, levels = zip(*chain.from_iterable(found), strict=True)
+    n_levels, ties, levels = zip(*chain.from_iterable(found), strict=True)
     level_start = np.cumsum(np.concatenate([[0], *n_levels]))
     is_kept = all(some is not None for some in levels)
     if not is_kept:
         levels = [np.empty(0, columns.precision)]
     levels = Levels.of(levels[0] if len(levels) == 1 else np.concatenate(levels))
-    close = Ties.join(close)
-    return Table(codes, levels, levels, level_start, close, close.tie_span, np.arange(n_columns))
+    ties = Ties.join(ties)
+    return Table(codes, levels, levels, level_start, ties, ties.tie_span, np.arange(n_columns))
 
 
 def _type_of_codes(columns, keeps_values):
@@ -171,7 +171,7 @@ def _encode_sparse(X):
         X.sum_duplicates()
         X.eliminate_zeros()
     codes, zero, values, level_start = rank_sparse(X)
-    levels, close = Levels.of(values), Ties.find(values, level_start)
+    levels, ties = Levels.of(values), Ties.find(values, level_start)
     return SparseTable(
         X.indptr.astype(np.int64, copy=False),
         X.indices.astype(np.int32, copy=False),
@@ -180,7 +180,7 @@ def _encode_sparse(X):
         levels,
         levels,
         level_start,
-        close,
-        close.tie_span,
+        ties,
+        ties.tie_span,
         np.arange(X.shape[1]),
     )

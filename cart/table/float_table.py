@@ -56,11 +56,11 @@ class FloatTable(NamedTuple):
     end_tree = Table.end_tree
     gather = Table.gather
     divide_codes = Table.divide_codes
-    remember = Table.remember
+    update_positions = Table.update_positions
     is_categorical = Table.is_categorical
     find_places = Table.find_places
     keep_subset = Table.keep_subset
-    take_sides = Table.take_sides
+    replace_by_sides = Table.replace_by_sides
     write_list = Table.write_list
     keeps_order = Table.keeps_order
 

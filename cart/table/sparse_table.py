@@ -1,4 +1,13 @@
-"""A sparse training table: of every column the ranks of the values that are not 0."""
+"""A sparse training table: of every column the ranks of the values that are not 0.
+
+    column 0 of X   [ 0  3  0  0  -1  0 ]        zero[0] = 1, the rank of 0
+
+    rows            [ 1  4 | column 1 ... ]      column c owns entries entry_start[c]:
+    codes           [ 2  0 | ...          ]                            entry_start[c + 1]
+
+A node that looks at a column meets the column's entries, and asks of each row where it stands among
+the tree's samples; so a thread keeps `positions` up to date.
+"""
 
 from typing import NamedTuple
 
@@ -30,7 +39,7 @@ class SparseTable(NamedTuple):
     levels: Levels  # as in Table
     tops: Levels
     level_start: np.ndarray
-    close: Ties
+    ties: Ties
     tie_span: np.ndarray
     columns: np.ndarray
     listed: Listed | None = None  # a thread's own
@@ -78,15 +87,17 @@ class SparseTable(NamedTuple):
             node.codes[self.listed.at[j]] = self.listed.spare_codes[j]
         return lowest, highest, n
 
-    def order_codes(self, node, n, n_listed, column, lowest, highest, n_missing, keep_order):
-        if n_listed < n:
-            order_listed(node, self.listed, n, n_listed, lowest, highest, self.zero[column])
+    def order_codes(self, node, codes, keep_order):
+        if codes.n_listed < codes.n:
+            order_listed(node, self.listed, codes, self.zero[codes.column])
         else:
-            order_node(node, n, lowest, highest, 0, np.uint32(1), keep_order)
+            order_node(node, codes, np.uint32(1), keep_order)
 
-    def divide_codes(self, node, n, n_listed, column, left_code, missing_left, keep_order):
+    def divide_codes(self, node, codes, left_code, missing_left, keep_order):
+        n, n_listed = codes.n, codes.n_listed
         if n_listed < n:
-            return divide_listed(node, self.listed, n, n_listed, left_code, self.zero[column])
+            zero = self.zero[codes.column]
+            return divide_listed(node, self.listed, n, n_listed, left_code, zero)
         return divide_keys(node, n, left_code, missing_left, keep_order)
 
     value_of = value_of_code
@@ -98,14 +109,14 @@ class SparseTable(NamedTuple):
         unlisted = self.listed.unlisted
         return unlisted[1] if unlisted[0] < p + 1 < unlisted[1] else p + 1
 
-    def remember(self, samples, start, n):
+    def update_positions(self, samples, start, n):
         for i in range(start, start + n):
             self.listed.positions[row_of(samples[i])] = i
 
     is_categorical = no_categories
     find_places = keep_codes
     keep_subset = keep_no_subset
-    take_sides = keep_sides
+    replace_by_sides = keep_sides
     write_list = write_no_list
 
     def keeps_order(self):

@@ -1,4 +1,16 @@
-"""The training table: every column as ranks, built once and shared by all trees and threads."""
+"""The training table: every column as ranks, built once and shared by all trees and threads.
+
+A code is the rank of a value among the distinct values of its column, its levels:
+
+    column 0    X      = [ 0.5  0.1  nan  0.5  2.0 ]
+                codes  = [ 1    0    ?    1    2   ]         ? = MISSING
+                levels = [ 0.1  0.5  2.0 | column 1 ... ]
+                           ^               ^
+                           level_start[0]  level_start[1]
+
+Cuts depend on ranks alone; levels are read where a threshold is written, and where two values are
+so close that scikit-learn takes them for one.
+"""
 
 from typing import NamedTuple
 
@@ -6,7 +18,7 @@ import numpy as np
 
 from cart.jit.decorators import dispatch
 from cart.primitives.sort_keys import row_of
-from cart.table.distinct_values import Levels, Ties, last_alike, level_at
+from cart.table.distinct_values import Levels, Ties, last_tied, level_at
 from cart.table.node_samples import divide_keys, order_node
 from cart.table.ranking import MISSING
 
@@ -22,15 +34,15 @@ def gather(table, column, samples, start, n, node, may_list):
 
 
 @dispatch
-def order_codes(table, node, n, n_listed, column, lowest, highest, n_missing, keep_order):
+def order_codes(table, node, codes, keep_order):
     """Sort the node's keys along the codes gathered."""
-    table.order_codes(node, n, n_listed, column, lowest, highest, n_missing, keep_order)
+    table.order_codes(node, codes, keep_order)
 
 
 @dispatch
-def divide_codes(table, node, n, n_listed, column, left_code, missing_left, keep_order):
+def divide_codes(table, node, codes, left_code, missing_left, keep_order):
     """Bring the node's keys into the order left | right; return how many go left."""
-    return table.divide_codes(node, n, n_listed, column, left_code, missing_left, keep_order)
+    return table.divide_codes(node, codes, left_code, missing_left, keep_order)
 
 
 @dispatch
@@ -70,9 +82,9 @@ def next_cut(table, p):
 
 
 @dispatch
-def remember(table, samples, start, n):
+def update_positions(table, samples, start, n):
     """Note that samples[start:start + n] have changed places."""
-    table.remember(samples, start, n)
+    table.update_positions(samples, start, n)
 
 
 @dispatch
@@ -98,7 +110,7 @@ def are_tied(self, column, low, high):
         return True
     if high - low > self.tie_span[column]:
         return False
-    return np.int64(high) <= last_alike(self.close, column, low)
+    return np.int64(high) <= last_tied(self.ties, column, low)
 
 
 def search_levels(self, column, lowest, highest, threshold):
@@ -121,10 +133,8 @@ def no_categories(self, column):
     return False
 
 
-def keep_codes(
-    self, splitter, criterion, node, n, n_missing, draw, feature, limits, lowest, highest
-):
-    return lowest, highest, 0
+def keep_codes(self, context, codes):
+    return codes, 0
 
 
 def keep_no_subset(self, node, n_present, left_place):
@@ -153,7 +163,7 @@ class Table(NamedTuple):
         Levels  # `levels` again; of bins (see cart.table.bins) the largest values, not the smallest
     )
     level_start: np.ndarray  # (n_columns + 1,) int64: column c owns levels[start[c]:start[c + 1]]
-    close: Ties  # codes whose values count as one
+    ties: Ties  # codes whose values count as one
     tie_span: np.ndarray  # (n_columns,) uint32: by how many ranks these differ at most; of bins 0
     columns: np.ndarray  # (n_features,) int64: the column of each feature
 
@@ -201,13 +211,11 @@ class Table(NamedTuple):
             highest = max(highest, code)
         return lowest, highest, n
 
-    def order_codes(self, node, n, n_listed, column, lowest, highest, n_missing, keep_order):
-        order_node(
-            node, n, lowest, highest, n_missing, self.tie_span[column] + np.uint32(1), keep_order
-        )
+    def order_codes(self, node, codes, keep_order):
+        order_node(node, codes, self.tie_span[codes.column] + np.uint32(1), keep_order)
 
-    def divide_codes(self, node, n, n_listed, column, left_code, missing_left, keep_order):
-        return divide_keys(node, n, left_code, missing_left, keep_order)
+    def divide_codes(self, node, codes, left_code, missing_left, keep_order):
+        return divide_keys(node, codes.n, left_code, missing_left, keep_order)
 
     value_of = value_of_code
     top_of = top_of_code
@@ -217,13 +225,13 @@ class Table(NamedTuple):
     def next_cut(self, p):
         return p + 1
 
-    def remember(self, samples, start, n):
+    def update_positions(self, samples, start, n):
         pass
 
     is_categorical = no_categories
     find_places = keep_codes
     keep_subset = keep_no_subset
-    take_sides = keep_sides
+    replace_by_sides = keep_sides
     write_list = write_no_list
 
     def keeps_order(self):

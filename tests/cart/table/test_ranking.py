@@ -10,7 +10,7 @@ from cart.estimators.validation import encode_columns
 from cart.jit.decorators import entry_kernel
 from cart.primitives.float_order import bits_in_order, ordered
 from cart.table.columns import Columns
-from cart.table.distinct_values import FEATURE_THRESHOLD, last_alike
+from cart.table.distinct_values import FEATURE_THRESHOLD, last_tied
 from cart.table.encoding import encode
 from cart.table.float_table import FloatTable
 from cart.table.ranking import MISSING, Scratch, rank
@@ -207,8 +207,8 @@ def test_a_sieve_misses_no_repetition(n_levels):
 
 
 @entry_kernel
-def last_alike_here(table, column, code):
-    return last_alike(table.close, column, code)
+def last_tied_here(table, column, code):
+    return last_tied(table.ties, column, code)
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1e-7, 1e-6, 1e-5, 1.0])
@@ -222,5 +222,5 @@ def test_which_levels_count_as_one(scale):
             within = levels <= (levels + FEATURE_THRESHOLD)[:, None]
             last = within.sum(axis=1) - 1
             assert tie_span == (last - np.arange(len(levels))).max()
-            found = [last_alike_here(table, column, code) for code in range(len(levels))]
+            found = [last_tied_here(table, column, code) for code in range(len(levels))]
             np.testing.assert_array_equal(found, last)
