@@ -7,7 +7,7 @@ as its features need to be read. Names of features are cut where they are long.
 import numpy as np
 from scipy.special import ndtri
 
-from importance.core.result import leading, ranks_of
+from importance.core.ordering import leading, ranks_of
 
 COLOR, DARK = "#4878a8", "#333333"
 ROW_HEIGHT = 0.24  # inches of a feature

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import ndtri
 
+from importance.core import plots
+
 
 @dataclass(frozen=True, eq=False)
 class Importances:
@@ -149,8 +151,6 @@ class Importances:
         -------
         matplotlib.axes.Axes
         """
-        from importance.core import plots
-
         kinds = {"bars": plots.plot_bars, "trees": plots.plot_trees, "rows": plots.plot_rows}
         if kind not in kinds:
             raise ValueError(f"kind={kind!r} is not one of {sorted(kinds)}.")
@@ -185,15 +185,3 @@ def mean_and_error(per_tree):
     """
     known = per_tree[~np.isnan(per_tree).any(axis=1)]
     return known.mean(axis=0), known.std(axis=0) / np.sqrt(len(known))
-
-
-def leading(values, n):
-    """Positions of the n largest values, the largest last: where pictures have it on top."""
-    return np.argsort(-values, kind="stable")[:n][::-1]
-
-
-def ranks_of(values):
-    """1 for the largest value, and so on; equal ones in their order."""
-    ranks = np.empty(len(values), np.int64)
-    ranks[np.argsort(-values, kind="stable")] = np.arange(1, len(values) + 1)
-    return ranks

@@ -7,8 +7,9 @@ from scipy.sparse import hstack, issparse
 
 from cart.estimators.validation import check_rows
 from importance.core.fitted_forest import names_of
+from importance.core.ordering import leading
 from importance.core.plots import plot_bars
-from importance.core.result import Importances, leading
+from importance.core.result import Importances
 from importance.inference.refit import Refits, default_measure, for_each, seeds_of
 
 BIAS = (

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from importance.core.result import ranks_of
+from importance.core.ordering import ranks_of
 
 REACH = 2.0  # standard errors within which a value may be 0
 LEADERS = 10  # features by rank that a warning speaks of

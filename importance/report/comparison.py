@@ -9,8 +9,8 @@ from scipy.sparse import issparse
 
 from importance.core.fitted_forest import adopt
 from importance.core.groups import parse_groups
+from importance.core.ordering import leading, ranks_of
 from importance.core.plots import HEADROOM, ROW_HEIGHT, draw_bars, plot_clusters, plot_ranks
-from importance.core.result import leading, ranks_of
 from importance.drop_column.drop_column import drop_column
 from importance.impurity.debiased import unbiased_mdi
 from importance.impurity.mdi import mdi
