@@ -14,15 +14,15 @@ from importance.conditional.donors import (
     exchange_with,
     exchange_within,
     find_levels,
-    nearest_rows,
+    find_neighbors,
 )
-from importance.conditional.exchange import increase_by, row_losses
-from importance.core.fitted_forest import adopt, is_classification, names_of
+from importance.conditional.segments import increase_by, row_losses
+from importance.core.fitted_forest import check_forest, is_classification, names_of
 from importance.core.groups import parse_groups
 from importance.core.losses import choose_loss
 from importance.core.result import Importances, mean_and_error
 from importance.impurity.mdi import names_of_groups
-from importance.permutation.prepared_tree import walk_tree
+from importance.permutation.prepared_tree import prepare_tree
 
 METHODS = ("cells", "neighbours")
 BIAS = (
@@ -112,7 +112,7 @@ def conditional_permutation(
         raise ValueError(f"n_neighbors={n_neighbors!r} must be at least 1.")
     if condition is not None and not isinstance(condition, dict):
         raise TypeError(f"condition must map features to lists of columns, got {condition!r}.")
-    fitted = adopt(forest, X, y, sample_weight)
+    fitted = check_forest(forest, X, y, sample_weight)
     name, make_loss = choose_loss(loss, is_classification(forest))
     names = names_of(forest)
     groups = parse_groups(groups, names)
@@ -124,9 +124,9 @@ def conditional_permutation(
     )
     if method == "cells":
         levels = find_levels(fitted.X, np.unique(np.concatenate(sets)))
-        lend = partial(_lend_in_cells, levels, sets)
+        find_donors = partial(_donors_in_cells, levels, sets)
         increase, n_movable, n_rows = _over_trees(
-            fitted, groups, np.arange(len(groups)), make_loss, lend, n_jobs
+            fitted, groups, np.arange(len(groups)), make_loss, find_donors, n_jobs
         )
     else:
         random_state = check_random_state(random_state)
@@ -139,12 +139,12 @@ def conditional_permutation(
             if len(part) == 0:
                 continue
             nearest = {
-                g: nearest_rows(fitted.X, sets[g], is_categorical, n_neighbors, random_state)
+                g: find_neighbors(fitted.X, sets[g], is_categorical, n_neighbors, random_state)
                 for g in part
                 if not free[g]
             }
-            lend = partial(_lend_to_neighbours, fitted.X.shape[0], nearest)
-            found = _over_trees(fitted, groups, part, make_loss, lend, n_jobs)
+            find_donors = partial(_donors_among_neighbors, fitted.X.shape[0], nearest)
+            found = _over_trees(fitted, groups, part, make_loss, find_donors, n_jobs)
             increase[:, part], n_movable[:, part], n_rows[:, part] = found
     if np.isnan(increase).all():
         raise ValueError(
@@ -212,7 +212,7 @@ def _columns(columns, names):
     return parse_groups([columns], names)[0].columns if columns else np.empty(0, np.int64)
 
 
-def _over_trees(fitted, groups, chosen, make_loss, lend, n_jobs):
+def _over_trees(fitted, groups, chosen, make_loss, find_donors, n_jobs):
     """Increase of the loss, movable rows and rows asked, of the chosen groups in every tree.
 
     Returns
@@ -225,12 +225,13 @@ def _over_trees(fitted, groups, chosen, make_loss, lend, n_jobs):
     n_trees = len(fitted.trees)
     batches = np.array_split(np.arange(n_trees), min(n_trees, 4 * effective_n_jobs(n_jobs)))
     parts = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_of_batch)(fitted, batch, groups, chosen, make_loss, lend) for batch in batches
+        delayed(_of_batch)(fitted, batch, groups, chosen, make_loss, find_donors)
+        for batch in batches
     )
     return [np.concatenate(of_parts) for of_parts in zip(*parts, strict=True)]
 
 
-def _of_batch(fitted, batch, groups, chosen, make_loss, lend):
+def _of_batch(fitted, batch, groups, chosen, make_loss, find_donors):
     increase = np.zeros((len(batch), len(chosen)))
     n_movable, n_rows = np.zeros((2, len(batch), len(chosen)), np.int64)
     for i, t in enumerate(batch):
@@ -239,43 +240,43 @@ def _of_batch(fitted, batch, groups, chosen, make_loss, lend):
         if not weight.any():
             increase[i] = np.nan
             continue
-        walked, values = walk_tree(fitted.trees[t], fitted.X, rows)
+        prepared, values = prepare_tree(fitted.trees[t], fitted.X, rows)
         loss = make_loss(values, fitted.codes[rows])
-        row_loss = row_losses(walked, loss, len(rows))
+        row_loss = row_losses(prepared, loss, len(rows))
         is_used = np.zeros(fitted.X.shape[1], bool)
-        is_used[walked.groups] = True
+        is_used[prepared.groups] = True
         cuts = {}  # of this tree, by column
         for k, g in enumerate(chosen):
             if not is_used[groups[g].columns].any():
                 continue
-            exchange = lend(g, fitted.trees[t], rows, walked, cuts)
+            segments = find_donors(g, fitted.trees[t], rows, prepared, cuts)
             n_rows[i, k] = len(rows)
-            n_movable[i, k] = len(exchange.rows)
-            total = increase_by(exchange, walked, loss, row_loss, weight, groups[g].columns)
+            n_movable[i, k] = len(segments.rows)
+            total = increase_by(segments, prepared, loss, row_loss, weight, groups[g].columns)
             increase[i, k] = total / weight.sum()
     return increase, n_movable, n_rows
 
 
-def _lend_in_cells(levels, sets, g, tree, rows, walked, cuts):
+def _donors_in_cells(levels, sets, g, tree, rows, prepared, cuts):
     """Who exchanges values of group g with whom in a tree: an Exchange."""
     for column in sets[g]:
         if column not in cuts:
-            cuts[column] = _cut(levels, column, tree, rows, walked)
+            cuts[column] = _cut(levels, column, tree, rows, prepared)
     bins = [cuts[column] for column in sets[g]]
     return exchange_within([cut for cut in bins if cut is not None], len(rows))
 
 
-def _cut(levels, column, tree, rows, walked):
+def _cut(levels, column, tree, rows, prepared):
     """Bins of a column, None where it is neither discrete nor used by the tree."""
     if column in levels:
         return levels[column]._replace(number=levels[column].number[rows])
-    slot = np.searchsorted(walked.groups, column)
-    if slot == len(walked.groups) or walked.groups[slot] != column:
+    used_index = np.searchsorted(prepared.groups, column)
+    if used_index == len(prepared.groups) or prepared.groups[used_index] != column:
         return None
-    return cut_by_tree(tree, column, walked.columns[slot])
+    return cut_by_tree(tree, column, prepared.columns[used_index])
 
 
-def _lend_to_neighbours(n_samples, nearest, g, tree, rows, walked, cuts):
+def _donors_among_neighbors(n_samples, nearest, g, tree, rows, prepared, cuts):
     if g not in nearest:
         return exchange_within([], len(rows))
     return exchange_with(nearest[g], rows, n_samples)

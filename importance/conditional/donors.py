@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from cart.tree.nodes import LEAF
-from importance.conditional.exchange import Exchange
+from importance.conditional.exchange import DonorSegments
 
 # A column counts as discrete if it has so few values, each of so many rows on average.
 MOST_VALUES = 20
@@ -33,7 +33,7 @@ def exchange_within(bins, n_rows):
 
     Returns
     -------
-    importance.conditional.exchange.Exchange
+    importance.conditional.exchange.DonorSegments
         Of the cells with more than one row.
     """
     cell, n_cells = np.zeros(n_rows, np.int64), 1
@@ -47,7 +47,7 @@ def exchange_within(bins, n_rows):
     sizes = np.diff(begins, append=n_rows)
     rows = order[np.repeat(sizes > 1, sizes)].astype(np.int32)
     start = np.concatenate(([0], np.cumsum(sizes[sizes > 1])))
-    return Exchange(rows, start, rows, start)
+    return DonorSegments(rows, start, rows, start)
 
 
 def find_levels(X, columns):
@@ -107,7 +107,7 @@ def cut_by_tree(tree, column, x):
     return Bins(np.where(is_missing, n_parts, number), n_parts + 1)
 
 
-def nearest_rows(X, columns, is_categorical, n_neighbors, random_state):
+def find_neighbors(X, columns, is_categorical, n_neighbors, random_state):
     """The rows nearest to each row in some columns.
 
     The distance is Euclidean, between ranks that run from 0 to 1; two categories lie 1 apart, a
@@ -172,7 +172,7 @@ def exchange_with(nearest, rows, n_samples):
 
     Returns
     -------
-    importance.conditional.exchange.Exchange
+    importance.conditional.exchange.DonorSegments
     """
     position = np.full(n_samples, -1, np.int32)
     position[rows] = np.arange(len(rows), dtype=np.int32)
@@ -180,7 +180,7 @@ def exchange_with(nearest, rows, n_samples):
     is_donor = donors >= 0
     sizes = is_donor.sum(axis=1)
     moved = np.flatnonzero(sizes).astype(np.int32)
-    return Exchange(
+    return DonorSegments(
         moved,
         np.arange(len(moved) + 1),
         donors[is_donor],

@@ -15,7 +15,7 @@ from importance.core import losses
 from importance.permutation.prepared_tree import divide, fill_losses, test_of
 
 
-class Exchange(NamedTuple):
+class DonorSegments(NamedTuple):
     """Who may get whose values: any row of a segment from any donor of it, equally likely.
 
     Rows and donors are positions among the rows of a tree. Rows that stand in no segment keep
@@ -28,7 +28,7 @@ class Exchange(NamedTuple):
     donor_start: np.ndarray  # (n_segments + 1,) int64
 
 
-class Stack(NamedTuple):
+class PendingNodes(NamedTuple):
     """Nodes that wait, each with its rows and its donors."""
 
     node: np.ndarray  # int32
@@ -38,17 +38,17 @@ class Stack(NamedTuple):
     high: np.ndarray  # int32
 
     @classmethod
-    def create(cls, walked):
-        capacity = len(walked.left) // 2 + 2
+    def create(cls, prepared):
+        capacity = len(prepared.left) // 2 + 2
         return cls(*(np.empty(capacity, np.int32) for _ in cls._fields))
 
 
-def row_losses(walked, loss, n_rows):
+def row_losses(prepared, loss, n_rows):
     """Loss of every row as it is.
 
     Parameters
     ----------
-    walked : importance.permutation.prepared_tree.WalkedTree
+    prepared : importance.permutation.prepared_tree.PreparedTree
     loss : see importance.core.losses
     n_rows : int
 
@@ -58,19 +58,19 @@ def row_losses(walked, loss, n_rows):
     """
     out = np.empty(n_rows)
     rows = np.arange(n_rows, dtype=np.uint32)
-    _fill(walked, loss, rows, np.zeros((len(walked.left), 2), np.int32), out)
+    _fill(prepared, loss, rows, np.zeros((len(prepared.left), 2), np.int32), out)
     return out
 
 
-def increase_by(exchange, walked, loss, row_loss, weight, columns):
+def increase_by(segments, prepared, loss, row_loss, weight, columns):
     """Expected increase of the loss when rows get the values of their donors in some columns.
 
     Parameters
     ----------
-    exchange : Exchange
-    walked : importance.permutation.prepared_tree.WalkedTree
+    segments : Exchange
+    prepared : importance.permutation.prepared_tree.PreparedTree
     loss : see importance.core.losses
-        Of `walked`'s nodes and rows.
+        Of `prepared`'s nodes and rows.
     row_loss : ndarray of shape (n_rows,), float64
     weight : ndarray of shape (n_rows,), float64
     columns : ndarray, int64
@@ -81,21 +81,21 @@ def increase_by(exchange, walked, loss, row_loss, weight, columns):
     float
         Weighted sum over the rows.
     """
-    is_given = np.isin(walked.groups, columns)
+    is_given = np.isin(prepared.groups, columns)
     return _increase(
-        walked, loss, row_loss, weight, is_given, exchange.rows.copy(), exchange.row_start,
-        exchange.donors.copy(), exchange.donor_start, Stack.create(walked),
+        prepared, loss, row_loss, weight, is_given, segments.rows.copy(), segments.row_start,
+        segments.donors.copy(), segments.donor_start, PendingNodes.create(prepared),
     )  # fmt: skip
 
 
 @entry_kernel
-def _fill(walked, loss, rows, reached, out):
-    fill_losses(walked, loss, rows, reached, out)
+def _fill(prepared, loss, rows, reached, out):
+    fill_losses(prepared, loss, rows, reached, out)
 
 
 @entry_kernel
 def _increase(
-    walked, loss, row_loss, weight, is_given, rows, row_start, donors, donor_start, stack
+    prepared, loss, row_loss, weight, is_given, rows, row_start, donors, donor_start, pending
 ):
     total = 0.0
     for s in range(row_start.shape[0] - 1):
@@ -106,50 +106,50 @@ def _increase(
             base += weight[rows[i]] * row_loss[rows[i]]
         total -= base
         total += _expected_loss(
-            walked, loss, weight, is_given, rows, first, end, donors, donor_start[s],
-            donor_start[s + 1], stack,
+            prepared, loss, weight, is_given, rows, first, end, donors, donor_start[s],
+            donor_start[s + 1], pending,
         )  # fmt: skip
     return total
 
 
 @inline_kernel
-def _push(stack, height, node, start, end, low, high):
-    stack.node[height] = node
-    stack.start[height] = start
-    stack.end[height] = end
-    stack.low[height] = low
-    stack.high[height] = high
+def _push(pending, height, node, start, end, low, high):
+    pending.node[height] = node
+    pending.start[height] = start
+    pending.end[height] = end
+    pending.low[height] = low
+    pending.high[height] = high
     return height + 1
 
 
 @kernel
 def _expected_loss(
-    walked, loss, weight, is_given, rows, start, end, donors, low, high, stack
+    prepared, loss, weight, is_given, rows, start, end, donors, low, high, pending
 ):  # fmt: skip
     """Weighted sum over rows[start:end] of the mean loss over donors[low:high]."""
     n_donors = high - low
     total = 0.0
-    height = _push(stack, 0, 0, start, end, low, high)
+    height = _push(pending, 0, 0, start, end, low, high)
     while height > 0:
         height -= 1
-        node = stack.node[height]
-        start = stack.start[height]
-        end = stack.end[height]
-        low = stack.low[height]
-        high = stack.high[height]
-        while walked.left[node] != LEAF and start < end and low < high:
-            right = walked.right[node]
-            if is_given[walked.slot[node]]:
-                middle = divide(test_of(walked, node), donors, low, high)
+        node = pending.node[height]
+        start = pending.start[height]
+        end = pending.end[height]
+        low = pending.low[height]
+        high = pending.high[height]
+        while prepared.left[node] != LEAF and start < end and low < high:
+            right = prepared.right[node]
+            if is_given[prepared.used_index[node]]:
+                middle = divide(test_of(prepared, node), donors, low, high)
                 if middle < high:
-                    height = _push(stack, height, right, start, end, middle, high)
+                    height = _push(pending, height, right, start, end, middle, high)
                 high = middle
             else:
-                middle = divide(test_of(walked, node), rows, start, end)
+                middle = divide(test_of(prepared, node), rows, start, end)
                 if middle < end:
-                    height = _push(stack, height, right, middle, end, low, high)
+                    height = _push(pending, height, right, middle, end, low, high)
                 end = middle
-            node = walked.left[node]
+            node = prepared.left[node]
         if low < high:
             here = 0.0
             for i in range(start, end):

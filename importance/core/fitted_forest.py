@@ -90,7 +90,7 @@ class FittedForest:
         return self.bootstrap.out_of_bag(tree)
 
 
-def adopt(forest, X, y, sample_weight=None, out_of_bag=True):
+def check_forest(forest, X, y, sample_weight=None, out_of_bag=True):
     """Check a forest and the table it was fitted on.
 
     Parameters
@@ -120,7 +120,7 @@ def adopt(forest, X, y, sample_weight=None, out_of_bag=True):
             f"{type(forest).__name__} was fitted with bootstrap=False: no row is out of bag. "
             "Fit it with bootstrap=True."
         )
-    X, codes, weight = check_judged(forest, X, y, sample_weight)
+    X, codes, weight = check_evaluation_rows(forest, X, y, sample_weight)
     n_samples = X.shape[0]
     if n_samples != forest._n_samples:
         raise ValueError(
@@ -132,7 +132,7 @@ def adopt(forest, X, y, sample_weight=None, out_of_bag=True):
     return fitted
 
 
-def check_judged(forest, X, y, sample_weight=None):
+def check_evaluation_rows(forest, X, y, sample_weight=None):
     """Check rows that a fitted forest is judged by.
 
     Parameters

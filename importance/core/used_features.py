@@ -9,7 +9,7 @@ from cart.jit.decorators import entry_kernel
 from cart.tree.nodes import LEAF, Nodes
 
 
-def narrow(tree, X, rows):
+def restrict_to_used(tree, X, rows):
     """Number the features of a tree among those that it uses.
 
     Parameters
@@ -20,7 +20,7 @@ def narrow(tree, X, rows):
 
     Returns
     -------
-    narrow_tree : object with scikit-learn's node arrays
+    restricted : object with scikit-learn's node arrays
     features : ndarray of shape (n_used,), int64
         The features used, ascending.
     X_used : ndarray of shape (n_rows, n_used), C order
@@ -28,17 +28,17 @@ def narrow(tree, X, rows):
     """
     of_trees = ("node_count", "n_outputs", "max_n_classes", "categories", "is_subset")
     kept = (*Nodes._fields, *of_trees)
-    narrow_tree = SimpleNamespace(**{name: getattr(tree, name, None) for name in kept})
+    restricted = SimpleNamespace(**{name: getattr(tree, name, None) for name in kept})
     number = np.full(X.shape[1], -1, np.int32)
-    narrow_tree.feature = np.empty(tree.node_count, np.int32)
+    restricted.feature = np.empty(tree.node_count, np.int32)
     # scikit-learn's are 64 bits wide, and views with gaps: kernels are compiled for one kind.
     _renumber(
         np.ascontiguousarray(tree.children_left, np.int32),
-        np.ascontiguousarray(tree.feature, np.int32), number, narrow_tree.feature,
+        np.ascontiguousarray(tree.feature, np.int32), number, restricted.feature,
     )  # fmt: skip
     features = np.flatnonzero(number >= 0)
-    narrow_tree.n_features = max(1, len(features))
-    return narrow_tree, features, values_of(X, rows, features)
+    restricted.n_features = max(1, len(features))
+    return restricted, features, values_of(X, rows, features)
 
 
 @entry_kernel

@@ -90,13 +90,13 @@ def drop_column(
     _refuse_what_cannot_be_refitted(design.fitted, groups, n_refits)
     seeds = _seeds_of_pairs(design.fitted, n_refits)
     sets = [NO_COLUMNS, *(group.columns for group in groups)]
-    weight = design.judged.weight
+    weight = design.evaluation.weight
     n_forests = len(sets) * n_refits * design.n_folds - design.is_fitted
     values, per_tree = [], []
     per_row = _RowMeans(len(weight), len(groups))
     with ProgressReporter(n_forests * seeds.shape[1], "tree", verbose, callback) as watch:
         for pair in range(n_refits):
-            rows, trees = _judge_pair(
+            rows, trees = _evaluate_pair(
                 design, seeds[pair], pair == 0, sets, make_loss, n_jobs, watch
             )
             values.append(_over_rows(rows, weight)[0])
@@ -144,7 +144,7 @@ def _seeds_of_pairs(fitted, n_refits):
     return np.vstack((known, further))
 
 
-def _judge_pair(design, seeds, is_first, sets, make_loss, n_jobs, watch):
+def _evaluate_pair(design, seeds, is_first, sets, make_loss, n_jobs, watch):
     """How much larger the losses are without each of the sets behind the first, the empty one.
 
     Returns
@@ -153,7 +153,7 @@ def _judge_pair(design, seeds, is_first, sets, make_loss, n_jobs, watch):
         nan in rows that are not judged.
     per_tree : ndarray of shape (n_folds * n_trees, n_sets - 1)
     """
-    per_row, per_tree = _RowMeans(len(design.judged.codes), len(sets) - 1), []
+    per_row, per_tree = _RowMeans(len(design.evaluation.codes), len(sets) - 1), []
     for refit, rows in design.refits(seeds, is_first):
         losses = losses_without(refit, sets, make_loss, n_jobs, watch)
         row_loss, tree_loss = next(losses)
@@ -198,9 +198,12 @@ def _per_class(per_row, design):
     """The value over the rows of each class, (n_classes, n_features); None in regression."""
     if not is_classification(design.fitted.forest):
         return None
-    judged, out = design.judged, np.full((design.fitted.n_classes, per_row.shape[1]), np.nan)
+    evaluation, out = (
+        design.evaluation,
+        np.full((design.fitted.n_classes, per_row.shape[1]), np.nan),
+    )
     for k, of_class in enumerate(out):
-        mine = judged.codes == k
-        if judged.weight[mine & ~np.isnan(per_row[:, 0])].any():
-            of_class[:] = _over_rows(per_row[mine], judged.weight[mine])[0]
+        mine = evaluation.codes == k
+        if evaluation.weight[mine & ~np.isnan(per_row[:, 0])].any():
+            of_class[:] = _over_rows(per_row[mine], evaluation.weight[mine])[0]
     return out

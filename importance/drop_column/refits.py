@@ -21,7 +21,7 @@ from forest.sampling.bootstrap import Bootstrap, plan_bootstrap
 from forest.sampling.weights import balance_subsample
 from forest.voting.rules import ballots
 from importance.core.fitted_forest import is_classification, row_weight_of
-from importance.core.used_features import narrow
+from importance.core.used_features import restrict_to_used
 
 # Trees of a task. Votes are added task by task: the same number for every `n_jobs`, so that sums
 # do not depend on it.
@@ -70,7 +70,7 @@ class Training(NamedTuple):
         return cls(table, codes, bootstrap.of_trees(seeds), weight)
 
 
-class JudgedRows(NamedTuple):
+class EvaluationRows(NamedTuple):
     """The rows that the forest is judged by."""
 
     X: object  # ndarray of shape (n_rows, n_features), C order, or csr_matrix
@@ -87,7 +87,7 @@ class Refit:
     forest : fitted random forest, ours or scikit-learn's
         Its parameters count, and its classes.
     training : Training
-    judged : JudgedRows
+    evaluation : EvaluationRows
     out_of_bag : bool
         The rows judged are the training rows, and a tree judges those that are out of bag for it;
         else every tree judges every row.
@@ -97,13 +97,13 @@ class Refit:
 
     forest: object
     training: Training
-    judged: JudgedRows
+    evaluation: EvaluationRows
     out_of_bag: bool
     trees: list | None = None
 
     def __sizeof__(self):
         # Dask ships objects that say they are large once, small ones with every task.
-        return bytes_of(*self.training.table, self.judged.X, self.judged.codes)
+        return bytes_of(*self.training.table, self.evaluation.X, self.evaluation.codes)
 
     @property
     def n_trees(self):
@@ -122,7 +122,7 @@ class Refit:
         tree : object with scikit-learn's node arrays
             Its features are numbered as in the whole table.
         rows : ndarray of shape (n_rows,), int64
-            Rows of `judged` that it has a say on.
+            Rows of `evaluation` that it has a say on.
         """
         drawn = {}
 
@@ -138,7 +138,7 @@ class Refit:
                 weigh([i])
                 yield self.trees[i], drawn.pop(i)
             return
-        training, n_features = self.training, self.judged.X.shape[1]
+        training, n_features = self.training, self.evaluation.X.shape[1]
         kept = np.delete(np.arange(n_features), columns)
         job = Job(
             training.table.without(columns), training.codes, self._plan_without(columns),
@@ -169,7 +169,7 @@ class Refit:
         return {"feature_draw": "sequence", **self.forest.get_params()}
 
     def _draw(self, i):
-        """Weight of every training row in tree i, and the rows of `judged` that it has a say on."""
+        """Weight of every training row in tree i, and the rows that it has a say on."""
         training = self.training
         if not self.forest.bootstrap:
             return 1.0 if training.row_weight is None else training.row_weight, self._every_row
@@ -180,15 +180,15 @@ class Refit:
 
     @cached_property
     def _every_row(self):
-        return np.arange(len(self.judged.codes))
+        return np.arange(len(self.evaluation.codes))
 
     def leaf_values(self, trees, rows):
         """What each of some trees gives its rows of those judged: (n_rows, n_values) each."""
-        X = self.judged.X
+        X = self.evaluation.X
         if issparse(X):  # only the columns that a tree uses are made dense
             for tree, mine in zip(trees, rows, strict=True):
-                narrow_tree, _, X_used = narrow(tree, X, mine)
-                leaves = leaf_ids(pack([narrow_tree], X.dtype), 0, X_used)
+                restricted, _, X_used = restrict_to_used(tree, X, mine)
+                leaves = leaf_ids(pack([restricted], X.dtype), 0, X_used)
                 yield tree.value.reshape(tree.node_count, -1)[leaves]
             return
         packed = pack(trees, X.dtype)
@@ -200,7 +200,7 @@ class Refit:
         """The rows judged as packed trees take them, prepared once for either kind."""
         kind = type(packed)
         if kind not in self._prepared:
-            self._prepared[kind] = PackedRows.of(packed, self.judged.X)
+            self._prepared[kind] = PackedRows.of(packed, self.evaluation.X)
         return self._prepared[kind]
 
     @cached_property
@@ -208,7 +208,7 @@ class Refit:
         return {}
 
 
-class Votes(NamedTuple):
+class VoteSums(NamedTuple):
     """What some trees say of the rows judged, summed."""
 
     total: np.ndarray  # (n_rows, n_values) float64
@@ -262,20 +262,23 @@ def _vote(refit, columns, batch, make_loss, watch, is_over):
         rows.append(mine)
         if watch is not None and (len(columns) or refit.trees is None):
             watch.step()
-    judged = refit.judged
+    evaluation = refit.evaluation
     is_hard = getattr(refit.forest, "voting", "soft") == "majority"
-    total, n_trees = np.zeros((len(judged.codes), refit.n_values)), np.zeros(len(judged.codes))
+    total, n_trees = (
+        np.zeros((len(evaluation.codes), refit.n_values)),
+        np.zeros(len(evaluation.codes)),
+    )
     tree_loss = np.full(len(batch), np.nan)
-    all_said = refit.leaf_values(trees, rows) if trees else ()
-    for t, (mine, said) in enumerate(zip(rows, all_said, strict=True)):
-        total[mine] += ballots(said, is_hard)
+    all_values = refit.leaf_values(trees, rows) if trees else ()
+    for t, (mine, values) in enumerate(zip(rows, all_values, strict=True)):
+        total[mine] += ballots(values, is_hard)
         n_trees[mine] += 1
-        weight = judged.weight[mine]
+        weight = evaluation.weight[mine]
         weight_of_tree = weight.sum()
         if weight_of_tree > 0.0:
-            loss = _loss_of(make_loss, said, judged.codes[mine])
+            loss = _loss_of(make_loss, values, evaluation.codes[mine])
             tree_loss[t] = (weight * loss).sum() / weight_of_tree
-    return Votes(total, n_trees, tree_loss)
+    return VoteSums(total, n_trees, tree_loss)
 
 
 def _judge(refit, parts, make_loss):
@@ -285,10 +288,10 @@ def _judge(refit, parts, make_loss):
     row_loss = np.full(len(n_trees), np.nan)
     if len(known):
         mean = total[known] / n_trees[known, np.newaxis]
-        row_loss[known] = _loss_of(make_loss, mean, refit.judged.codes[known])
+        row_loss[known] = _loss_of(make_loss, mean, refit.evaluation.codes[known])
     return row_loss, np.concatenate([part.tree_loss for part in parts])
 
 
-def _loss_of(make_loss, said, codes):
+def _loss_of(make_loss, values, codes):
     """Loss of every row for what is said of it."""
-    return make_loss(said, codes).of(np.arange(len(codes)))
+    return make_loss(values, codes).of(np.arange(len(codes)))

@@ -19,10 +19,10 @@ from sklearn.utils.parallel import Parallel, delayed
 from cart.tree.nodes import LEAF
 from cart.tree.packed import PackedRows, pack
 from cart.tree.traversal import leaf_ids
-from importance.core.fitted_forest import adopt, is_classification, names_of
+from importance.core.fitted_forest import check_forest, is_classification, names_of
 from importance.core.groups import parse_groups
 from importance.core.result import Importances, mean_and_error
-from importance.core.used_features import narrow
+from importance.core.used_features import restrict_to_used
 from importance.impurity.mdi import names_of_groups, sum_by_group
 
 METHODS = ("ufi", "mdi_oob")
@@ -105,11 +105,11 @@ def unbiased_mdi(forest, X, y, *, method="ufi", sample_weight=None, groups=None,
         If the forest is not one with out-of-bag rows, (X, y) cannot be its training table, or the
         method or the groups are not known.
     """
-    fitted = adopt(forest, X, y, sample_weight)
+    fitted = check_forest(forest, X, y, sample_weight)
     groups = parse_groups(groups, names_of(forest))
     n_features = fitted.X.shape[1]
     per_tree = np.full((len(fitted.trees), n_features), np.nan)
-    for t, splits in _judge_trees(fitted, method, n_jobs):
+    for t, splits in _evaluate_trees(fitted, method, n_jobs):
         per_tree[t] = np.bincount(splits.feature, splits.debiased, n_features)
     per_tree = sum_by_group(per_tree, groups)
     impurity = "Gini impurity" if is_classification(forest) else "squared error"
@@ -140,13 +140,13 @@ def optimism(forest, X, y, *, method="ufi", sample_weight=None, groups=None, n_j
     TypeError, ValueError
         See `unbiased_mdi`.
     """
-    fitted = adopt(forest, X, y, sample_weight)
+    fitted = check_forest(forest, X, y, sample_weight)
     groups = parse_groups(groups, names_of(forest))
     n_features = fitted.X.shape[1]
     per_tree = np.full((len(fitted.trees), n_features), np.nan)
     n_judged = 0
     by_depth = np.zeros((3, 0, n_features))  # optimism, MDI, optimism that no row judges
-    for t, splits in _judge_trees(fitted, method, n_jobs):
+    for t, splits in _evaluate_trees(fitted, method, n_jobs):
         n_judged += 1
         excess = splits.plain - splits.debiased
         per_tree[t] = np.bincount(splits.feature, excess, n_features)
@@ -178,7 +178,7 @@ class Splits(NamedTuple):
     is_judged: np.ndarray  # (n_splits,) bool: by out-of-bag rows
 
 
-def _judge_trees(fitted, method, n_jobs):
+def _evaluate_trees(fitted, method, n_jobs):
     """Numbers and Splits, one after the other, of the trees that have out-of-bag rows.
 
     Raises
@@ -199,11 +199,11 @@ def _judge_trees(fitted, method, n_jobs):
         packed = pack(fitted.trees, fitted.X.dtype)
         X = PackedRows.of(packed, fitted.X)
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    splits = parallel(delayed(_judge_splits)(fitted, packed, X, t, method) for t in trees)
+    splits = parallel(delayed(_evaluate_splits)(fitted, packed, X, t, method) for t in trees)
     return zip(trees, splits, strict=True)
 
 
-def _judge_splits(fitted, packed, X, t, method):
+def _evaluate_splits(fitted, packed, X, t, method):
     """The Splits of one tree."""
     tree = fitted.trees[t]
     leaves = _leaves_of_sparse(tree, X) if packed is None else leaf_ids(packed, t, X)
@@ -242,8 +242,8 @@ def _dot(a, b):
 
 def _leaves_of_sparse(tree, X):
     """Leaf of every row, of the columns that the tree uses only."""
-    narrow_tree, features, _ = narrow(tree, X, np.empty(0, np.int64))
-    return leaf_ids(pack([narrow_tree], X.dtype), 0, X[:, features].tocsr())
+    restricted, features, _ = restrict_to_used(tree, X, np.empty(0, np.int64))
+    return leaf_ids(pack([restricted], X.dtype), 0, X[:, features].tocsr())
 
 
 def split_levels(tree):

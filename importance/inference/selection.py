@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import bdtr
 
 from importance.core.fitted_forest import names_of
-from importance.inference.shadow import play
+from importance.inference.shadow import measure_with_shadows
 
 CONFIRMED, TENTATIVE, REJECTED = "confirmed", "tentative", "rejected"
 METHODS = {"maximum", "boruta"}
@@ -143,7 +143,7 @@ def select_features(
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha={alpha!r} must lie between 0 and 1.")
     _require_rounds(method, alpha, n_rounds)
-    rounds, shadow_rounds, _ = play(
+    rounds, shadow_rounds, _ = measure_with_shadows(
         forest, X, y, measure, n_rounds, random_state, n_jobs, verbose, callback
     )
     best_shadow = shadow_rounds.max(axis=1)

@@ -129,7 +129,7 @@ def shadow(
     """
     if n_rounds < 2:
         raise ValueError(f"n_rounds={n_rounds} must be at least 2, to have a standard error.")
-    rounds, shadow_rounds, example = play(
+    rounds, shadow_rounds, example = measure_with_shadows(
         forest, X, y, measure, n_rounds, random_state, n_jobs, verbose, callback
     )
     names = names_of(forest)
@@ -141,7 +141,7 @@ def shadow(
     )
 
 
-def play(forest, X, y, measure, n_rounds, random_state, n_jobs, verbose, callback):
+def measure_with_shadows(forest, X, y, measure, n_rounds, random_state, n_jobs, verbose, callback):
     """Refit with shadows, and measure; the parameters are those of `shadow`.
 
     Returns
@@ -161,7 +161,7 @@ def play(forest, X, y, measure, n_rounds, random_state, n_jobs, verbose, callbac
     measure = default_measure(forest) if measure is None else measure
     n_samples, n_features = X.shape
 
-    def play_one(seed):
+    def measure_once(seed):
         stream = np.random.RandomState(seed)
         shadows = X[stream.permutation(n_samples)]
         both = hstack((X, shadows)).tocsr() if issparse(X) else np.hstack((X, shadows))
@@ -174,7 +174,7 @@ def play(forest, X, y, measure, n_rounds, random_state, n_jobs, verbose, callbac
         return replace(found, per_tree=None, per_row=None)
 
     seeds = seeds_of(random_state, n_rounds)
-    found = for_each(play_one, seeds, n_jobs, verbose, callback)
+    found = for_each(measure_once, seeds, n_jobs, verbose, callback)
     values = np.array([each.values for each in found])
     return values[:, :n_features], values[:, n_features:], found[-1]
 

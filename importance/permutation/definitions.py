@@ -15,14 +15,14 @@ from importance.core.fitted_forest import is_classification
 from importance.core.result import Importances
 from importance.permutation.forest_level import (
     donors_within_trees,
-    judge_forest,
+    evaluate_forest,
     mean_loss,
     over_permutations,
     score_by,
     shared_donors,
 )
 from importance.permutation.shuffling import seeded
-from importance.permutation.tree_level import judge_trees
+from importance.permutation.tree_level import evaluate_trees
 
 BIAS = "That of the source: permuting one feature of a correlated group asks about impossible rows."
 
@@ -35,7 +35,7 @@ class Definition(NamedTuple):
     options: tuple  # of loss, scale, per_row, per_class: what the source has
 
 
-def random_forest(fitted, grouping, asked):
+def random_forest(fitted, grouping, options):
     """R's randomForest (rf.c, regrf.c): the mean over all trees, with its standard error.
 
     d_t is the increase of the tree's own 0-1 loss, or squared error. I = sum d_t / T and
@@ -46,25 +46,25 @@ def random_forest(fitted, grouping, asked):
     """
     classification = is_classification(fitted.forest)
     make_loss = losses.zero_one if classification else losses.squared_error
-    judged = judge_trees(fitted, make_loss, grouping, asked)
-    n_trees = len(judged.per_tree)
+    result = evaluate_trees(fitted, make_loss, grouping, options)
+    n_trees = len(result.per_tree)
     values, error = _over_all_trees(
-        np.nansum(judged.per_tree, axis=0), np.nansum(judged.per_tree**2, axis=0), n_trees
+        np.nansum(result.per_tree, axis=0), np.nansum(result.per_tree**2, axis=0), n_trees
     )
     per_row = per_class = None
-    if asked.per_class:
-        per_class, class_error = _over_all_trees(judged.class_sum, judged.class_squares, n_trees)
-        if asked.scale:
+    if options.per_class:
+        per_class, class_error = _over_all_trees(result.class_sum, result.class_squares, n_trees)
+        if options.scale:
             per_class = per_class / _divisor(class_error)
-    if asked.per_row:
-        per_row = judged.row_mean()
+    if options.per_row:
+        per_row = result.row_mean()
     unit = f"increase in out-of-bag {'0-1 loss' if classification else 'squared error'} of a tree"
     return _over_trees(
-        "randomForest", grouping, judged, values, error, asked, unit, per_row, per_class
+        "randomForest", grouping, result, values, error, options, unit, per_row, per_class
     )
 
 
-def ranger(fitted, grouping, asked):
+def ranger(fitted, grouping, options):
     """R's ranger (Tree.cpp, Forest.cpp): the mean over all trees.
 
     d_t is the increase of the tree's own 0-1 loss or squared error; with loss="true_class", as in
@@ -75,20 +75,20 @@ def ranger(fitted, grouping, asked):
         known = {"zero_one": losses.zero_one, "true_class": losses.true_class}
     else:
         known = {"squared_error": losses.squared_error}
-    name = next(iter(known)) if asked.loss is None else asked.loss
+    name = next(iter(known)) if options.loss is None else options.loss
     if name not in known:
         raise ValueError(f"loss={name!r} is not one of ranger's here; use one of {list(known)}.")
-    judged = judge_trees(fitted, known[name], grouping, asked)
-    n_trees = len(judged.per_tree)
+    result = evaluate_trees(fitted, known[name], grouping, options)
+    n_trees = len(result.per_tree)
     values, error = _over_all_trees(
-        np.nansum(judged.per_tree, axis=0), np.nansum(judged.per_tree**2, axis=0), n_trees
+        np.nansum(result.per_tree, axis=0), np.nansum(result.per_tree**2, axis=0), n_trees
     )
-    per_row = judged.row_sum / n_trees if asked.per_row else None
+    per_row = result.row_sum / n_trees if options.per_row else None
     unit = f"increase in out-of-bag {name.replace('_', '-')} loss of a tree"
-    return _over_trees("ranger", grouping, judged, values, error, asked, unit, per_row, None)
+    return _over_trees("ranger", grouping, result, values, error, options, unit, per_row, None)
 
 
-def rfpimp(fitted, grouping, asked):
+def rfpimp(fitted, grouping, options):
     """rfpimp's oob_importances (Parr et al. 2018): the decrease of out-of-bag accuracy or R2.
 
     One permutation over all rows, shared by all trees; class shares, or means, of the trees for
@@ -99,11 +99,11 @@ def rfpimp(fitted, grouping, asked):
     from sklearn.metrics import accuracy_score, r2_score  # slow to import
 
     classification = is_classification(fitted.forest)
-    n_repeats = 1 if asked.n_repeats is None else asked.n_repeats
-    shuffles = asked.shuffles or seeded(asked.random_state, len(grouping.names))
-    base, permuted, _ = judge_forest(
+    n_repeats = 1 if options.n_repeats is None else options.n_repeats
+    shuffles = options.shuffles or seeded(options.random_state, len(grouping.names))
+    base, permuted, _ = evaluate_forest(
         fitted, score_by(fitted, accuracy_score if classification else r2_score), grouping,
-        shared_donors(shuffles, len(fitted.codes), n_repeats), n_repeats, False, asked.n_jobs,
+        shared_donors(shuffles, len(fitted.codes), n_repeats), n_repeats, False, options.n_jobs,
     )  # fmt: skip
     return over_permutations(
         base - permuted, grouping, measure="oob_permutation (rfpimp)", bias=BIAS,
@@ -111,7 +111,7 @@ def rfpimp(fitted, grouping, asked):
     )  # fmt: skip
 
 
-def breiman2001(fitted, grouping, asked):
+def breiman2001(fitted, grouping, options):
     """Breiman (2001), section 10: the percent increase of the forest's misclassification rate.
 
     A feature is permuted within each tree's out-of-bag rows; every tree votes for a class, the
@@ -124,11 +124,11 @@ def breiman2001(fitted, grouping, asked):
             'definition="breiman2001" counts votes for classes, and numbers have none; use '
             '"randomForest" for squared error.'
         )
-    n_repeats = 1 if asked.n_repeats is None else asked.n_repeats
-    shuffles = asked.shuffles or seeded(asked.random_state, len(grouping.names))
-    base, permuted, _ = judge_forest(
+    n_repeats = 1 if options.n_repeats is None else options.n_repeats
+    shuffles = options.shuffles or seeded(options.random_state, len(grouping.names))
+    base, permuted, _ = evaluate_forest(
         fitted, mean_loss(fitted, losses.zero_one), grouping, donors_within_trees(shuffles),
-        n_repeats, True, asked.n_jobs,
+        n_repeats, True, options.n_jobs,
     )  # fmt: skip
     if base == 0.0:
         raise ValueError(
@@ -161,11 +161,11 @@ def _divisor(error):
     return np.where(error < np.finfo(np.float64).eps, 1.0, error)
 
 
-def _over_trees(name, grouping, judged, values, error, asked, unit, per_row, per_class):
-    if asked.scale:
+def _over_trees(name, grouping, result, values, error, options, unit, per_row, per_class):
+    if options.scale:
         divisor = _divisor(error)
         values, error, unit = values / divisor, error / divisor, f"{unit}, in standard errors"
     return Importances(
-        f"oob_permutation ({name})", values, error, judged.per_tree, grouping.names, unit=unit,
+        f"oob_permutation ({name})", values, error, result.per_tree, grouping.names, unit=unit,
         uncertainty="over trees", bias=BIAS, per_row=per_row, per_class=per_class,
     )  # fmt: skip

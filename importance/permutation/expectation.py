@@ -28,7 +28,7 @@ from importance.core import losses
 from importance.permutation.prepared_tree import divide, fill_losses, goes_left, test_of
 
 
-class Waiting(NamedTuple):
+class PendingChildren(NamedTuple):
     """Children that wait until the subtree of their sibling was walked."""
 
     node: np.ndarray  # int64
@@ -44,7 +44,7 @@ class Waiting(NamedTuple):
         return cls(*np.empty((4, capacity), np.int64), np.empty((capacity, 4), np.int64))
 
 
-class Strays(NamedTuple):
+class DisplacedRows(NamedTuple):
     """Segments of rows that are at a node, if the values of their group are not their own."""
 
     rows: np.ndarray  # (n_rows,) uint32
@@ -53,10 +53,10 @@ class Strays(NamedTuple):
     lines: np.ndarray
 
     @classmethod
-    def create(cls, walked, n_rows, n_waiting):
+    def create(cls, prepared, n_rows, n_pending):
         return cls(
             np.empty(n_rows, np.uint32),
-            np.empty((n_waiting + 2, min(walked.n_levels, n_rows) + 1, 3), np.int64),
+            np.empty((n_pending + 2, min(prepared.n_levels, n_rows) + 1, 3), np.int64),
         )
 
 
@@ -68,14 +68,14 @@ class Sums(NamedTuple):
     of_rows: np.ndarray  # (n_groups, n_rows) float64: over donors; (0, n_rows): not asked
 
 
-def expected_increase(walked, loss, by_row=False):
+def expected_increase(prepared, loss, by_row=False):
     """Expected loss with each group permuted, less the loss as it is.
 
     Parameters
     ----------
-    walked : importance.permutation.prepared_tree.WalkedTree
+    prepared : importance.permutation.prepared_tree.PreparedTree
     loss : see importance.core.losses
-        Of `walked`'s nodes and rows.
+        Of `prepared`'s nodes and rows.
     by_row : bool, default=False
 
     Returns
@@ -83,28 +83,28 @@ def expected_increase(walked, loss, by_row=False):
     ndarray of shape (n_owners,), or (n_owners, n_rows) with `by_row`, float64
         Sums over the rows, or of each row.
     """
-    n_owners, n_rows = len(walked.groups), walked.columns.shape[1]
-    increase = np.zeros(n_owners)
-    of_rows = np.zeros((n_owners if by_row else 0, n_rows))
-    if n_owners and n_rows:
-        lists = np.empty((max(1, walked.listed.max() + 1), n_rows), np.uint32)
+    n_groups, n_rows = len(prepared.groups), prepared.columns.shape[1]
+    increase = np.zeros(n_groups)
+    of_rows = np.zeros((n_groups if by_row else 0, n_rows))
+    if n_groups and n_rows:
+        lists = np.empty((max(1, prepared.donor_list.max() + 1), n_rows), np.uint32)
         lists[:] = np.arange(n_rows)
-        n_waiting = int(walked.n_samples[0]).bit_length()  # of each, the sibling is no larger
+        n_pending = int(prepared.n_samples[0]).bit_length()  # of each, the sibling is no larger
         _increase_of_all(
-            walked, loss, np.arange(n_rows, dtype=np.uint32),
-            np.zeros((len(walked.left), 2), np.int32), walked.reach.copy(), lists,
-            np.empty((walked.n_levels, 4), np.int64), Waiting.create(n_waiting),
-            Strays.create(walked, n_rows, n_waiting), Sums(np.empty(n_rows), increase, of_rows),
+            prepared, loss, np.arange(n_rows, dtype=np.uint32),
+            np.zeros((len(prepared.left), 2), np.int32), prepared.donor_range.copy(), lists,
+            np.empty((prepared.n_levels, 4), np.int64), PendingChildren.create(n_pending),
+            DisplacedRows.create(prepared, n_rows, n_pending), Sums(np.empty(n_rows), increase, of_rows),
         )  # fmt: skip
     return (of_rows if by_row else increase) / max(1, n_rows)
 
 
 @kernel
-def _divide_donors(walked, node, lists, owner, low, high):
+def _divide_donors(prepared, node, lists, group_index, low, high):
     """Where the donors that go right begin; those in a list are divided for it."""
-    if walked.listed[owner] >= 0:
-        return divide(test_of(walked, node), lists[walked.listed[owner]], low, high)
-    return min(max(low, walked.n_below[node]), high)
+    if prepared.donor_list[group_index] >= 0:
+        return divide(test_of(prepared, node), lists[prepared.donor_list[group_index]], low, high)
+    return min(max(low, prepared.n_below[node]), high)
 
 
 @inline_kernel
@@ -117,42 +117,42 @@ def _put(line, n, group, start, end, is_kept):
 
 
 @inline_kernel
-def _divide_segments(walked, node, strays, here, n, left, right, group, goes_left, goes_right):
+def _divide_segments(prepared, node, displaced, here, n, left, right, group, goes_left, goes_right):
     """Divide the segments of a node among its children; those of its group go where donors do.
 
     Returns how many there are on either side.
     """
-    test = test_of(walked, node)
+    test = test_of(prepared, node)
     n_left = 0
     n_right = 0
     for k in range(n):
-        free = strays.lines[here, k, 0]
-        start = strays.lines[here, k, 1]
-        end = strays.lines[here, k, 2]
+        free = displaced.lines[here, k, 0]
+        start = displaced.lines[here, k, 1]
+        end = displaced.lines[here, k, 2]
         if free == group:
-            n_left = _put(strays.lines[left], n_left, free, start, end, goes_left)
-            n_right = _put(strays.lines[right], n_right, free, start, end, goes_right)
+            n_left = _put(displaced.lines[left], n_left, free, start, end, goes_left)
+            n_right = _put(displaced.lines[right], n_right, free, start, end, goes_right)
         else:
-            middle = divide(test, strays.rows, start, end)
-            n_left = _put(strays.lines[left], n_left, free, start, middle, start < middle)
-            n_right = _put(strays.lines[right], n_right, free, middle, end, middle < end)
+            middle = divide(test, displaced.rows, start, end)
+            n_left = _put(displaced.lines[left], n_left, free, start, middle, start < middle)
+            n_right = _put(displaced.lines[right], n_right, free, middle, end, middle < end)
     return n_left, n_right
 
 
 @inline_kernel
-def _let_stray(strays, line, n, group, rows, reached, sibling, has_donors):
+def _add_displaced(displaced, line, n, group, rows, reached, sibling, has_donors):
     """Let the rows that get to the sibling by themselves be strays; return how many segments."""
     start = np.int64(reached[sibling, 0])
     end = np.int64(reached[sibling, 1])
     if start < end and has_donors:
         for i in range(start, end):
-            strays.rows[i] = rows[i]
-        n = _put(strays.lines[line], n, group, start, end, True)
+            displaced.rows[i] = rows[i]
+        n = _put(displaced.lines[line], n, group, start, end, True)
     return n
 
 
 @kernel
-def _judge(loss, leaf, rows, start, end, group, n_donors, sums):
+def _add_increase(loss, leaf, rows, start, end, group, n_donors, sums):
     """Add what rows[start:end] lose in a leaf beyond the loss of their own, times the donors."""
     beyond = 0.0
     for i in range(start, end):
@@ -164,48 +164,50 @@ def _judge(loss, leaf, rows, start, end, group, n_donors, sums):
 
 
 @inline_kernel
-def _judge_leaf(loss, leaf, donors, strays, line, n, sums):
+def _evaluate_leaf(loss, leaf, donors, displaced, line, n, sums):
     """Judge the strays in a leaf."""
     for k in range(n):
-        group = strays.lines[line, k, 0]
+        group = displaced.lines[line, k, 0]
         n_donors = donors[group, 1] - donors[group, 0] + donors[group, 2]
-        start = strays.lines[line, k, 1]
-        _judge(loss, leaf, strays.rows, start, strays.lines[line, k, 2], group, n_donors, sums)
+        start = displaced.lines[line, k, 1]
+        _add_increase(
+            loss, leaf, displaced.rows, start, displaced.lines[line, k, 2], group, n_donors, sums
+        )
 
 
 @inline_kernel
-def _judge_leaves(
-    walked, loss, node, n_left, n_right, rows, reached, donors, strays, line, n, sums
+def _evaluate_leaves(
+    prepared, loss, node, n_left, n_right, rows, reached, donors, displaced, line, n, sums
 ):
     """Judge what strays in the two leaves of a node, without dividing it first."""
-    group = walked.owner[walked.slot[node]]
-    left = np.int64(walked.left[node])
-    right = np.int64(walked.right[node])
-    test = test_of(walked, node)
+    group = prepared.group_index[prepared.used_index[node]]
+    left = np.int64(prepared.left[node])
+    right = np.int64(prepared.right[node])
+    test = test_of(prepared, node)
     for k in range(n):
-        free = strays.lines[line, k, 0]
-        start = strays.lines[line, k, 1]
-        end = strays.lines[line, k, 2]
+        free = displaced.lines[line, k, 0]
+        start = displaced.lines[line, k, 1]
+        end = displaced.lines[line, k, 2]
         if free == group:
-            _judge(loss, left, strays.rows, start, end, group, n_left, sums)
-            _judge(loss, right, strays.rows, start, end, group, n_right, sums)
+            _add_increase(loss, left, displaced.rows, start, end, group, n_left, sums)
+            _add_increase(loss, right, displaced.rows, start, end, group, n_right, sums)
             continue
         n_donors = donors[free, 1] - donors[free, 0] + donors[free, 2]
         beyond = 0.0
         for i in range(start, end):
-            row = strays.rows[i]
+            row = displaced.rows[i]
             leaf = left if goes_left(test, row) else right
             lost = losses.at(loss, leaf, row) - sums.row_loss[row]
             beyond += lost
             if sums.of_rows.shape[0] > 0:
                 sums.of_rows[free, row] += n_donors * lost
         sums.increase[free] += n_donors * beyond
-    _judge(loss, left, rows, reached[right, 0], reached[right, 1], group, n_left, sums)
-    _judge(loss, right, rows, reached[left, 0], reached[left, 1], group, n_right, sums)
+    _add_increase(loss, left, rows, reached[right, 0], reached[right, 1], group, n_left, sums)
+    _add_increase(loss, right, rows, reached[left, 0], reached[left, 1], group, n_right, sums)
 
 
 @inline_kernel
-def _keep(kept, i, group, donors):
+def _save_donors(kept, i, group, donors):
     """Note the donors of a group."""
     kept[i, 0] = group
     kept[i, 1] = donors[group, 0]
@@ -214,7 +216,7 @@ def _keep(kept, i, group, donors):
 
 
 @inline_kernel
-def _give_back(kept, i, donors):
+def _restore_donors(kept, i, donors):
     """Let a group have the donors that were kept; return which it is."""
     group = kept[i, 0]
     donors[group, 0] = kept[i, 1]
@@ -224,47 +226,49 @@ def _give_back(kept, i, donors):
 
 
 @entry_kernel
-def _increase_of_all(walked, loss, rows, reached, donors, lists, before, waiting, strays, sums):
+def _increase_of_all(
+    prepared, loss, rows, reached, donors, lists, before, pending, displaced, sums
+):
     """Sums over rows and donors of the loss beyond that of the row's own leaf.
 
     `donors` holds those of every group that are possible at the node at hand; before[depth] those
     that the group of the split had there.
     """
-    fill_losses(walked, loss, rows, reached, sums.row_loss)
-    if walked.left[0] == LEAF:
+    fill_losses(prepared, loss, rows, reached, sums.row_loss)
+    if prepared.left[0] == LEAF:
         return  # whatever the values of a row are, it is there
-    free_line = waiting.node.shape[0]
+    free_line = pending.node.shape[0]
     node = np.int64(0)
     depth = 0
     line = free_line
     n = 0
-    n_waiting = 0
+    n_pending = 0
     while True:
-        group = walked.owner[walked.slot[node]]
+        group = prepared.group_index[prepared.used_index[node]]
         low = donors[group, 0]
         high = donors[group, 1]
         missing = donors[group, 2]
-        _keep(before, depth, group, donors)
+        _save_donors(before, depth, group, donors)
         depth += 1
-        cut = _divide_donors(walked, node, lists, group, low, high)
-        missing_left = missing if walked.missing_left[node] else 0
+        cut = _divide_donors(prepared, node, lists, group, low, high)
+        missing_left = missing if prepared.missing_left[node] else 0
         n_donors_left = cut - low + missing_left
         n_donors_right = high - cut + missing - missing_left
-        left = np.int64(walked.left[node])
-        right = np.int64(walked.right[node])
+        left = np.int64(prepared.left[node])
+        right = np.int64(prepared.right[node])
         goes_on = False
-        if walked.left[left] == LEAF and walked.left[right] == LEAF:
-            _judge_leaves(
-                walked, loss, node, n_donors_left, n_donors_right, rows, reached, donors, strays,
+        if prepared.left[left] == LEAF and prepared.left[right] == LEAF:
+            _evaluate_leaves(
+                prepared, loss, node, n_donors_left, n_donors_right, rows, reached, donors, displaced,
                 line, n, sums,
             )  # fmt: skip
         else:
-            left_waits = walked.n_samples[left] > walked.n_samples[right]
+            left_waits = prepared.n_samples[left] > prepared.n_samples[right]
             next_line = free_line + (line == free_line)
-            left_line = n_waiting if left_waits else next_line
-            right_line = next_line if left_waits else n_waiting
+            left_line = n_pending if left_waits else next_line
+            right_line = next_line if left_waits else n_pending
             n_left, n_right = _divide_segments(
-                walked, node, strays, line, n, left_line, right_line, group, n_donors_left > 0,
+                prepared, node, displaced, line, n, left_line, right_line, group, n_donors_left > 0,
                 n_donors_right > 0,
             )  # fmt: skip
             for turn in range(2):
@@ -276,34 +280,34 @@ def _increase_of_all(walked, loss, rows, reached, donors, lists, before, waiting
                 donors[group, 0] = low if is_left else cut
                 donors[group, 1] = cut if is_left else high
                 donors[group, 2] = missing_left if is_left else missing - missing_left
-                if walked.left[node] == LEAF or turn == 1:
-                    n = _let_stray(
-                        strays, line, n, group, rows, reached, sibling,
+                if prepared.left[node] == LEAF or turn == 1:
+                    n = _add_displaced(
+                        displaced, line, n, group, rows, reached, sibling,
                         (n_donors_left if is_left else n_donors_right) > 0,
                     )  # fmt: skip
-                    if walked.left[node] == LEAF:
-                        _judge_leaf(loss, node, donors, strays, line, n, sums)
+                    if prepared.left[node] == LEAF:
+                        _evaluate_leaf(loss, node, donors, displaced, line, n, sums)
                     else:
                         goes_on = n > 0 or reached[node, 0] < reached[node, 1]
                 elif n > 0 or reached[left, 0] < reached[right, 1]:
-                    waiting.node[n_waiting] = node
-                    waiting.sibling[n_waiting] = sibling
-                    waiting.depth[n_waiting] = depth
-                    waiting.n[n_waiting] = n
-                    _keep(waiting.donors, n_waiting, group, donors)
-                    n_waiting += 1
+                    pending.node[n_pending] = node
+                    pending.sibling[n_pending] = sibling
+                    pending.depth[n_pending] = depth
+                    pending.n[n_pending] = n
+                    _save_donors(pending.donors, n_pending, group, donors)
+                    n_pending += 1
         if goes_on:
             continue
-        if n_waiting == 0:
+        if n_pending == 0:
             return
-        n_waiting -= 1
-        line = n_waiting
-        node = waiting.node[n_waiting]
-        while depth > waiting.depth[n_waiting]:
+        n_pending -= 1
+        line = n_pending
+        node = pending.node[n_pending]
+        while depth > pending.depth[n_pending]:
             depth -= 1
-            _give_back(before, depth, donors)
-        group = _give_back(waiting.donors, n_waiting, donors)
-        n = _let_stray(
-            strays, line, waiting.n[n_waiting], group, rows, reached, waiting.sibling[n_waiting],
+            _restore_donors(before, depth, donors)
+        group = _restore_donors(pending.donors, n_pending, donors)
+        n = _add_displaced(
+            displaced, line, pending.n[n_pending], group, rows, reached, pending.sibling[n_pending],
             donors[group, 1] - donors[group, 0] + donors[group, 2] > 0,
         )  # fmt: skip

@@ -10,13 +10,13 @@ from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
 from forest.voting.rules import RULES, ballots
-from importance.core.fitted_forest import adopt, is_classification
+from importance.core.fitted_forest import check_forest, is_classification
 from importance.core.grouping import group_columns
 from importance.core.losses import choose_loss
 from importance.core.result import Importances
 from importance.core.used_features import values_of
 from importance.permutation.class_share import warn_of_rare_classes
-from importance.permutation.shuffling import Exchange, seeded
+from importance.permutation.shuffling import PermutedTree, seeded
 
 BIAS = (
     "Permuting one feature of a correlated group asks the trees about rows that do not occur; of "
@@ -74,7 +74,7 @@ def forest_permutation(
         If the forest is not one with out-of-bag rows or votes otherwise, (X, y) cannot be its
         training table, groups overlap, or the loss does not fit the task.
     """
-    fitted = adopt(forest, X, y, sample_weight)
+    fitted = check_forest(forest, X, y, sample_weight)
     require_repeats(n_repeats)
     groups = group_columns(groups, forest)
     voting = getattr(forest, "voting", "soft")
@@ -95,7 +95,7 @@ def forest_permutation(
         name = getattr(metric, "__name__", repr(metric))
         unit = f"{'de' if greater_is_better else 'in'}crease in out-of-bag {name} of the forest"
     donors = shared_donors(seeded(random_state, len(groups.names)), len(fitted.codes), n_repeats)
-    base, permuted, n_times = judge_forest(
+    base, permuted, n_times = evaluate_forest(
         fitted, evaluate, groups, donors, n_repeats, RULES[voting].is_hard, n_jobs
     )
     warn_of_rare_classes(fitted, n_times)
@@ -160,7 +160,7 @@ def donors_within_trees(shuffles):
 
 
 def mean_loss(fitted, make_loss):
-    """Judge aggregated predictions by their mean loss; see `judge_forest`."""
+    """Judge aggregated predictions by their mean loss; see `evaluate_forest`."""
 
     def evaluate(values, known):
         losses = make_loss(values, fitted.codes[known]).of(np.arange(len(known)))
@@ -191,7 +191,7 @@ def score_by(fitted, metric, response="predictions", weighs=False):
     return evaluate
 
 
-def judge_forest(fitted, evaluate, groups, donors, n_repeats, is_hard, n_jobs=None):
+def evaluate_forest(fitted, evaluate, groups, donors, n_repeats, is_hard, n_jobs=None):
     """Judge the aggregated out-of-bag predictions, as they are and with each group permuted.
 
     Parameters
@@ -224,8 +224,8 @@ def judge_forest(fitted, evaluate, groups, donors, n_repeats, is_hard, n_jobs=No
     n_times = np.zeros(len(total), np.int64)
     for t, tree in enumerate(fitted.trees):
         rows = fitted.out_of_bag(t)
-        exchange = Exchange(tree, fitted.X, rows, groups.group_of)
-        total[rows] += _ballots(tree, is_hard)[exchange.leaves()]
+        permuted = PermutedTree(tree, fitted.X, rows, groups.group_of)
+        total[rows] += _ballots(tree, is_hard)[permuted.leaves()]
         n_times[rows] += 1
     known = np.flatnonzero(n_times)
     if not fitted.weight[known].any():
@@ -238,7 +238,7 @@ def judge_forest(fitted, evaluate, groups, donors, n_repeats, is_hard, n_jobs=No
     n_blocks = max(effective_n_jobs(n_jobs), n_groups * n_repeats * total.size // _BLOCK_VALUES)
     blocks = np.array_split(np.arange(n_groups), min(n_groups, n_blocks))
     parts = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_judge_some)(
+        delayed(_evaluate_block)(
             fitted, judge, groups.group_of, block, donors, n_repeats, is_hard, total.shape
         )
         for block in blocks
@@ -246,7 +246,7 @@ def judge_forest(fitted, evaluate, groups, donors, n_repeats, is_hard, n_jobs=No
     return judge(total), np.concatenate(parts, axis=1), n_times
 
 
-def _judge_some(fitted, judge, group_of, block, donors, n_repeats, is_hard, shape):
+def _evaluate_block(fitted, judge, group_of, block, donors, n_repeats, is_hard, shape):
     """Judge the forest with each group of a block permuted, (n_repeats, n_block).
 
     Votes are added in the order of the trees, so that what ties without a permutation ties with it.
@@ -255,16 +255,16 @@ def _judge_some(fitted, judge, group_of, block, donors, n_repeats, is_hard, shap
     find = [donors(group) for group in block]
     for t, tree in enumerate(fitted.trees):
         rows = fitted.out_of_bag(t)
-        exchange = Exchange(tree, fitted.X, rows, group_of)
+        permuted = PermutedTree(tree, fitted.X, rows, group_of)
         votes = _ballots(tree, is_hard)
-        is_used = np.isin(block, exchange.groups)
+        is_used = np.isin(block, permuted.groups)
         others = np.ix_(~is_used, np.full(n_repeats, True), rows)
-        totals[others] += votes[exchange.leaves()]
+        totals[others] += votes[permuted.leaves()]
         for i in np.flatnonzero(is_used):
-            features = exchange.features(block[i])
+            features = permuted.features(block[i])
             for repeat in range(n_repeats):
                 values = values_of(fitted.X, find[i](t, repeat, rows), features)
-                totals[i, repeat, rows] += votes[exchange.leaves_with(block[i], values)]
+                totals[i, repeat, rows] += votes[permuted.leaves_with(block[i], values)]
     return np.array([[judge(one) for one in of_group] for of_group in totals]).T
 
 

@@ -12,7 +12,7 @@ from importance.core.losses import choose_loss
 from importance.core.result import Importances, mean_and_error
 from importance.permutation.expectation import expected_increase
 from importance.permutation.oob import BIAS
-from importance.permutation.prepared_tree import walk_tree
+from importance.permutation.prepared_tree import prepare_tree
 
 
 def held_out_permutation(forest, X, y, *, loss=None, n_jobs=None):
@@ -62,8 +62,8 @@ def held_out_permutation(forest, X, y, *, loss=None, n_jobs=None):
     def of_trees(batch):
         out = np.zeros((len(batch), X.shape[1]))
         for d, t in zip(out, batch, strict=True):
-            walked, values = walk_tree(trees[t], X, rows)
-            d[walked.groups] = expected_increase(walked, make_loss(values, codes)) / len(rows)
+            prepared, values = prepare_tree(trees[t], X, rows)
+            d[prepared.groups] = expected_increase(prepared, make_loss(values, codes)) / len(rows)
         return out
 
     n_trees = len(trees)

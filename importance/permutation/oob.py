@@ -1,13 +1,13 @@
 """Out-of-bag permutation importance."""
 
-from importance.core.fitted_forest import adopt, is_classification
+from importance.core.fitted_forest import check_forest, is_classification
 from importance.core.grouping import group_columns
 from importance.core.losses import choose_loss
 from importance.core.result import Importances, mean_and_error
 from importance.permutation.class_share import warn_of_rare_classes
 from importance.permutation.definitions import DEFINITIONS
 from importance.permutation.forest_level import forest_permutation, require_repeats
-from importance.permutation.tree_level import Asked, judge_trees
+from importance.permutation.tree_level import Options, evaluate_trees
 
 BIAS = (
     "Permuting one feature of a correlated group asks the trees about rows that do not occur, and "
@@ -94,27 +94,27 @@ def oob_permutation(
             n_repeats=5 if n_repeats is None else n_repeats, random_state=random_state,
             n_jobs=n_jobs,
         )  # fmt: skip
-    fitted = adopt(forest, X, y, sample_weight)
+    fitted = check_forest(forest, X, y, sample_weight)
     if per_class and not is_classification(forest):
         raise ValueError("per_class=True judges every class, and numbers have none.")
     grouping = group_columns(groups, forest)
-    asked = Asked(per_row, per_class, scale, loss, n_repeats, random_state, n_jobs)
+    options = Options(per_row, per_class, scale, loss, n_repeats, random_state, n_jobs)
     if definition is not None:
-        return DEFINITIONS[definition].judge(fitted, grouping, asked)
+        return DEFINITIONS[definition].judge(fitted, grouping, options)
     name, make_loss = choose_loss(loss, is_classification(forest))
-    judged = judge_trees(fitted, make_loss, grouping, asked)
-    warn_of_rare_classes(fitted, judged.n_times)
+    result = evaluate_trees(fitted, make_loss, grouping, options)
+    warn_of_rare_classes(fitted, result.n_times)
     return Importances(
         "oob_permutation",
-        *mean_and_error(judged.per_tree),
-        judged.per_tree,
+        *mean_and_error(result.per_tree),
+        result.per_tree,
         grouping.names,
         unit=f"increase in out-of-bag {name.replace('_', '-')} loss of a tree",
         uncertainty="over trees",
         bias=BIAS,
-        other_errors={"over permutations": judged.error_over_permutations()},
-        per_row=judged.row_mean() if per_row else None,
-        per_class=judged.class_mean() if per_class else None,
+        other_errors={"over permutations": result.error_over_permutations()},
+        per_row=result.row_mean() if per_row else None,
+        per_class=result.class_mean() if per_class else None,
     )
 
 

@@ -5,7 +5,7 @@ from sklearn.utils import check_random_state
 
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
-from importance.core.used_features import narrow
+from importance.core.used_features import restrict_to_used
 
 
 def seeded(random_state, n_keys):
@@ -32,7 +32,7 @@ def seeded(random_state, n_keys):
     return shuffles
 
 
-class Exchange:
+class PermutedTree:
     """A tree on some rows, with the values of a group of columns or with others in their place.
 
     Parameters
@@ -49,8 +49,8 @@ class Exchange:
     """
 
     def __init__(self, tree, X, rows, group_of):
-        narrow_tree, self._features, self._X = narrow(tree, X, rows)
-        self._packed = pack([narrow_tree], X.dtype)
+        restricted, self._features, self._X = restrict_to_used(tree, X, rows)
+        self._packed = pack([restricted], X.dtype)
         self._group_of = group_of[self._features]
         self.groups = np.unique(self._group_of)
 
@@ -83,7 +83,7 @@ def shuffled_increase(tree, X, rows, group_of, make_loss, codes, weight, draw, n
 
     Parameters
     ----------
-    tree, X, rows, group_of : see `Exchange`
+    tree, X, rows, group_of : see `PermutedTree`
     make_loss : see importance.core.losses
     codes, weight : ndarray of shape (n_rows,), float64
     draw : callable
@@ -98,20 +98,20 @@ def shuffled_increase(tree, X, rows, group_of, make_loss, codes, weight, draw, n
     variance : ndarray of shape (n_used,), float64
         Of the weighted mean over the rows, as the mean over repeats varies; nan for one repeat.
     """
-    exchange = Exchange(tree, X, rows, group_of)
+    permuted = PermutedTree(tree, X, rows, group_of)
     loss = make_loss(tree.value.reshape(tree.node_count, -1), codes)
-    base = loss.of(exchange.leaves())
-    increase = np.zeros((len(exchange.groups), len(rows)))
-    means = np.zeros((len(exchange.groups), n_repeats))
+    base = loss.of(permuted.leaves())
+    increase = np.zeros((len(permuted.groups), len(rows)))
+    means = np.zeros((len(permuted.groups), n_repeats))
     share = weight / (weight.sum() or 1.0)
-    for mine, mean, group in zip(increase, means, exchange.groups, strict=True):
-        values = exchange.values(group)
+    for mine, mean, group in zip(increase, means, permuted.groups, strict=True):
+        values = permuted.values(group)
         for repeat in range(n_repeats):
             order = draw(group, len(rows))
-            one = loss.of(exchange.leaves_with(group, values[order])) - base
+            one = loss.of(permuted.leaves_with(group, values[order])) - base
             mine += one
             mean[repeat] = (share * one).sum()
     variance = np.full(len(means), np.nan)
     if n_repeats > 1:
         variance = means.var(axis=1, ddof=1) / n_repeats
-    return exchange.groups, increase / n_repeats, variance
+    return permuted.groups, increase / n_repeats, variance

@@ -7,11 +7,11 @@ from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
 from importance.permutation.expectation import expected_increase
-from importance.permutation.prepared_tree import walk_tree
+from importance.permutation.prepared_tree import prepare_tree
 from importance.permutation.shuffling import seeded, shuffled_increase
 
 
-class Judged(NamedTuple):
+class PermutationResult(NamedTuple):
     """What the trees say, one by one: increases of the loss."""
 
     per_tree: np.ndarray  # (n_trees, n_groups) mean over its rows; nan where it has none
@@ -37,7 +37,7 @@ class Judged(NamedTuple):
         return _ratio(self.class_sum, self.class_times)
 
 
-class Asked(NamedTuple):
+class Options(NamedTuple):
     """What a user asks for beside the loss; see `importance.oob_permutation`.
 
     Parameters
@@ -75,7 +75,7 @@ class _Task(NamedTuple):
     n_repeats: int
 
 
-class _Said(NamedTuple):
+class TreeResult(NamedTuple):
     """What one tree says of the groups that it uses; of all others it says 0."""
 
     tree: int
@@ -89,7 +89,7 @@ class _Said(NamedTuple):
     has_class: np.ndarray | None  # (n_classes,) bool
 
 
-def judge_trees(fitted, make_loss, grouping, asked):
+def evaluate_trees(fitted, make_loss, grouping, options):
     """Ask every tree.
 
     Parameters
@@ -98,23 +98,23 @@ def judge_trees(fitted, make_loss, grouping, asked):
         Its weights count in means over rows.
     make_loss : see importance.core.losses
     grouping : importance.core.grouping.Grouping
-    asked : Asked
+    options : Options
 
     Returns
     -------
-    Judged
+    PermutationResult
 
     Raises
     ------
     ValueError
         If no row with a weight is out of bag for any tree.
     """
-    shuffles, n_groups = asked.shuffles, len(grouping.names)
-    if shuffles is None and asked.n_repeats is not None:
-        shuffles = seeded(asked.random_state, len(fitted.trees))
+    shuffles, n_groups = options.shuffles, len(grouping.names)
+    if shuffles is None and options.n_repeats is not None:
+        shuffles = seeded(options.random_state, len(fitted.trees))
     task = _Task(
         bool((fitted.weight != fitted.weight[0]).any()), make_loss, grouping.group_of,
-        asked.per_row, asked.per_class, shuffles, asked.n_repeats or 1,
+        options.per_row, options.per_class, shuffles, options.n_repeats or 1,
     )  # fmt: skip
     n_samples = len(fitted.codes)
     per_tree = np.full((len(fitted.trees), n_groups), np.nan)
@@ -125,27 +125,29 @@ def judge_trees(fitted, make_loss, grouping, asked):
     if task.by_class:
         class_sum, class_squares = np.zeros((2, fitted.n_classes, n_groups))
         class_times = np.zeros(fitted.n_classes, np.int64)
-    for answers, times in _ask(fitted, task, asked.n_jobs):
+    for results, times in _evaluate_batches(fitted, task, options.n_jobs):
         n_times += times
-        for said in answers:
+        for result in results:
             if task.by_row:
-                row_sum[said.rows[:, np.newaxis], said.groups] += said.of_rows.T
-            if not said.has_weight:
+                row_sum[result.rows[:, np.newaxis], result.groups] += result.of_rows.T
+            if not result.has_weight:
                 continue
-            per_tree[said.tree] = 0.0
-            per_tree[said.tree, said.groups] = said.increase
-            variance[said.groups] += said.variance
+            per_tree[result.tree] = 0.0
+            per_tree[result.tree, result.groups] = result.increase
+            variance[result.groups] += result.variance
             if task.by_class:
-                class_sum[:, said.groups] += said.of_classes
-                class_squares[:, said.groups] += np.square(said.of_classes)
-                class_times += said.has_class
+                class_sum[:, result.groups] += result.of_classes
+                class_squares[:, result.groups] += np.square(result.of_classes)
+                class_times += result.has_class
     if np.isnan(per_tree).all():
         raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
-    return Judged(per_tree, variance, n_times, row_sum, class_sum, class_squares, class_times)
+    return PermutationResult(
+        per_tree, variance, n_times, row_sum, class_sum, class_squares, class_times
+    )
 
 
-def _ask(fitted, task, n_jobs):
-    """What batches of trees say, in their order; see `_ask_some`."""
+def _evaluate_batches(fitted, task, n_jobs):
+    """What batches of trees say, in their order; see `_evaluate_batch`."""
     n_trees, n_threads = len(fitted.trees), effective_n_jobs(n_jobs)
     # By rows an answer is as large as the tree's share of the table: few are held at a time.
     n_batches = n_trees if task.by_row else min(n_trees, 8 * n_threads)
@@ -154,43 +156,46 @@ def _ask(fitted, task, n_jobs):
     with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
         for first in range(0, n_batches, step):
             yield from parallel(
-                delayed(_ask_some)(fitted, task, batch) for batch in batches[first : first + step]
+                delayed(_evaluate_batch)(fitted, task, batch)
+                for batch in batches[first : first + step]
             )
 
 
-def _ask_some(fitted, task, trees):
+def _evaluate_batch(fitted, task, trees):
     """What some trees say, and for how many of them each row is out of bag."""
-    answers, n_times = [], np.zeros(len(fitted.codes), np.int64)
+    results, n_times = [], np.zeros(len(fitted.codes), np.int64)
     for t in trees:
         rows = fitted.out_of_bag(t)
         n_times[rows] += 1
-        answers.append(_ask_one(fitted, task, t, rows))
-    return answers, n_times
+        results.append(_evaluate_tree(fitted, task, t, rows))
+    return results, n_times
 
 
-def _ask_one(fitted, task, t, rows):
+def _evaluate_tree(fitted, task, t, rows):
     tree, codes, weight = fitted.trees[t], fitted.codes[rows], fitted.weight[rows]
     has_weight = bool(weight.any())
     if task.shuffles is None:
-        walked, values = walk_tree(tree, fitted.X, rows, task.group_of)
-        groups, loss = walked.groups, task.make_loss(values, codes)
+        prepared, values = prepare_tree(tree, fitted.X, rows, task.group_of)
+        groups, loss = prepared.groups, task.make_loss(values, codes)
         if not (task.by_row or task.by_class or task.is_weighted):
-            increase = expected_increase(walked, loss) / max(1, len(rows))
+            increase = expected_increase(prepared, loss) / max(1, len(rows))
             none = np.zeros(len(groups))
-            return _Said(t, groups, has_weight, increase, none, None, None, None, None)
-        of_rows, variance = expected_increase(walked, loss, by_row=True), np.zeros(len(groups))
+            return TreeResult(t, groups, has_weight, increase, none, None, None, None, None)
+        of_rows, variance = expected_increase(prepared, loss, by_row=True), np.zeros(len(groups))
     else:
         groups, of_rows, variance = shuffled_increase(
             tree, fitted.X, rows, task.group_of, task.make_loss, codes, weight, task.shuffles(t),
             task.n_repeats,
         )  # fmt: skip
-    said = _Said(t, groups, has_weight, _mean(of_rows, weight), variance, None, None, None, None)
+    result = TreeResult(
+        t, groups, has_weight, _mean(of_rows, weight), variance, None, None, None, None
+    )
     if task.by_class:
         members = [codes == c for c in range(fitted.n_classes)]
         of_classes = [_mean(of_rows[:, mine], weight[mine]) for mine in members]
         has_class = [weight[mine].any() for mine in members]
-        said = said._replace(of_classes=np.array(of_classes), has_class=np.array(has_class))
-    return said._replace(rows=rows, of_rows=of_rows) if task.by_row else said
+        result = result._replace(of_classes=np.array(of_classes), has_class=np.array(has_class))
+    return result._replace(rows=rows, of_rows=of_rows) if task.by_row else result
 
 
 def _ratio(sums, times):

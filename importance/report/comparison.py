@@ -7,7 +7,7 @@ from time import perf_counter
 import numpy as np
 from scipy.sparse import issparse
 
-from importance.core.fitted_forest import adopt
+from importance.core.fitted_forest import check_forest
 from importance.core.groups import parse_groups
 from importance.core.ordering import leading, ranks_of
 from importance.core.plots import HEADROOM, ROW_HEIGHT, draw_bars, plot_clusters, plot_ranks
@@ -170,7 +170,7 @@ def compare(forest, X, y, *, measures=None, loss=None, correlated=0.7, n_jobs=No
     unknown = sorted(set(chosen) - set(MEASURES))
     if unknown or not chosen:
         raise ValueError(f"measures={unknown} are not known; choose of {list(MEASURES)}.")
-    fitted = adopt(forest, X, y)
+    fitted = check_forest(forest, X, y)
     options = {"loss": loss, "n_jobs": n_jobs}
     results, seconds = {}, {}
     for name in chosen:
