@@ -16,7 +16,7 @@ from importance.conditional.donors import (
     find_levels,
     find_neighbors,
 )
-from importance.conditional.segments import increase_by, row_losses
+from importance.conditional.exchange import increase_by, row_losses
 from importance.core.fitted_forest import check_forest, is_classification, names_of
 from importance.core.groups import parse_groups
 from importance.core.losses import choose_loss
