@@ -1,8 +1,13 @@
-"""The expected loss of one tree when rows get the values of given donors, without shuffling.
+"""Expected loss of one tree when rows get the values of given donors: exact, without shuffling.
 
-`importance.permutation.expectation` has one set of donors for all rows. Here every
-segment of rows has its own donors, so these are segments too: rows are divided at splits on what
-they keep, donors at splits on what they give.
+`importance.permutation.expectation` has one set of donors for all rows. Here every segment of rows
+has its own donors, so both are divided on the way down: rows at splits on what they keep, donors at
+splits on what they give. A pending node holds an interval of either:
+
+    rows    [ . a b c | d e . ]   low..high of the donors stay     split on a column that is kept
+    donors  [ . p q | r s t . ]   start..end of the rows stay      split on a column that is given
+
+and in a leaf every row there has met the share of its donors that got there with it.
 """
 
 from typing import NamedTuple
@@ -29,7 +34,7 @@ class DonorSegments(NamedTuple):
 
 
 class PendingNodes(NamedTuple):
-    """Nodes that wait, each with its rows and its donors."""
+    """Stack of nodes, each with its rows and its donors."""
 
     node: np.ndarray  # int32
     start: np.ndarray  # int32
@@ -44,18 +49,7 @@ class PendingNodes(NamedTuple):
 
 
 def row_losses(prepared, loss, n_rows):
-    """Loss of every row as it is.
-
-    Parameters
-    ----------
-    prepared : importance.permutation.prepared_tree.PreparedTree
-    loss : see importance.core.losses
-    n_rows : int
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), float64
-    """
+    """Loss of every row as it is, (n_rows,); the parameters are those of `increase_by`."""
     out = np.empty(n_rows)
     rows = np.arange(n_rows, dtype=np.uint32)
     _fill(prepared, loss, rows, np.zeros((len(prepared.left), 2), np.int32), out)
@@ -67,10 +61,10 @@ def increase_by(segments, prepared, loss, row_loss, weight, columns):
 
     Parameters
     ----------
-    segments : Exchange
+    segments : DonorSegments
     prepared : importance.permutation.prepared_tree.PreparedTree
     loss : see importance.core.losses
-        Of `prepared`'s nodes and rows.
+        Of the nodes and rows of `prepared`.
     row_loss : ndarray of shape (n_rows,), float64
     weight : ndarray of shape (n_rows,), float64
     columns : ndarray, int64
@@ -82,10 +76,9 @@ def increase_by(segments, prepared, loss, row_loss, weight, columns):
         Weighted sum over the rows.
     """
     is_given = np.isin(prepared.groups, columns)
-    return _increase(
-        prepared, loss, row_loss, weight, is_given, segments.rows.copy(), segments.row_start,
-        segments.donors.copy(), segments.donor_start, PendingNodes.create(prepared),
-    )  # fmt: skip
+    own = segments._replace(rows=segments.rows.copy(), donors=segments.donors.copy())
+    pending = PendingNodes.create(prepared)
+    return _increase(prepared, loss, row_loss, weight, is_given, own, pending)
 
 
 @entry_kernel
@@ -94,21 +87,14 @@ def _fill(prepared, loss, rows, reached, out):
 
 
 @entry_kernel
-def _increase(
-    prepared, loss, row_loss, weight, is_given, rows, row_start, donors, donor_start, pending
-):
+def _increase(prepared, loss, row_loss, weight, is_given, segments, pending):
     total = 0.0
-    for s in range(row_start.shape[0] - 1):
-        first = row_start[s]
-        end = row_start[s + 1]
+    for s in range(segments.row_start.shape[0] - 1):
         base = 0.0
-        for i in range(first, end):
-            base += weight[rows[i]] * row_loss[rows[i]]
+        for i in range(segments.row_start[s], segments.row_start[s + 1]):
+            base += weight[segments.rows[i]] * row_loss[segments.rows[i]]
         total -= base
-        total += _expected_loss(
-            prepared, loss, weight, is_given, rows, first, end, donors, donor_start[s],
-            donor_start[s + 1], pending,
-        )  # fmt: skip
+        total += _expected_loss(prepared, loss, weight, is_given, segments, s, pending)
     return total
 
 
@@ -123,13 +109,16 @@ def _push(pending, height, node, start, end, low, high):
 
 
 @kernel
-def _expected_loss(
-    prepared, loss, weight, is_given, rows, start, end, donors, low, high, pending
-):  # fmt: skip
-    """Weighted sum over rows[start:end] of the mean loss over donors[low:high]."""
-    n_donors = high - low
+def _expected_loss(prepared, loss, weight, is_given, segments, s, pending):
+    """Weighted sum over the rows of a segment of the mean loss over its donors."""
+    rows = segments.rows
+    donors = segments.donors
+    n_donors = segments.donor_start[s + 1] - segments.donor_start[s]
     total = 0.0
-    height = _push(pending, 0, 0, start, end, low, high)
+    height = _push(
+        pending, 0, 0, segments.row_start[s], segments.row_start[s + 1], segments.donor_start[s],
+        segments.donor_start[s + 1],
+    )  # fmt: skip
     while height > 0:
         height -= 1
         node = pending.node[height]

@@ -1,4 +1,9 @@
-"""A tree made ready for its out-of-bag rows, and how splits divide them."""
+"""A tree prepared for its out-of-bag rows: columns of the features used, ranks of thresholds.
+
+columns[f]             [ 3  1  nan  2  2 ]    values of the rows
+ranked                 [ 1  2  2  3  nan ]    a split at 2.5: n_below = 3, threshold = 2
+rows[start:end]        [ left | right ]       after `divide`
+"""
 
 from typing import NamedTuple
 
@@ -60,19 +65,12 @@ def prepare_tree(tree, X, rows, group_of=None):
         groups = group_of[features]
         if (groups[1:] <= groups[:-1]).any():
             groups, group_index = np.unique(groups, return_inverse=True)
-    list_start, lists = np.full(tree.node_count, -1), np.empty(0, np.uint32)
-    donor_list = np.full(len(groups), -1)
-    if len(groups) < len(features) or tree.categories is not None:
-        is_listed = np.bincount(group_index, minlength=len(groups)) > 1
-        if tree.categories is not None:
-            list_start, lists = tree.categories.in_one(tree.is_subset)
-            is_listed[group_index[tree.feature[list_start >= 0]]] = True
-        donor_list[is_listed] = np.arange(np.count_nonzero(is_listed))
-    missing_left = np.zeros(len(tree.feature), np.uint8)
-    donors = np.sort(columns, axis=1)
+    list_start, lists, donor_list = _lists_of(tree, groups, group_index)
+    ranked = np.sort(columns, axis=1)
     donor_range = np.zeros((len(groups), 3), np.int64)
     donor_range[:, 1] = len(rows)
-    if len(rows) and np.isnan(donors[:, -1]).any():
+    missing_left = np.zeros(len(tree.feature), np.uint8)
+    if len(rows) and np.isnan(ranked[:, -1]).any():
         missing_left[:] = tree.missing_go_to_left
         n_missing = np.isnan(columns).sum(axis=1)
         donor_range[group_index, 2] = np.where(donor_list[group_index] >= 0, 0, n_missing)
@@ -81,63 +79,72 @@ def prepare_tree(tree, X, rows, group_of=None):
         np.ascontiguousarray(children, np.int32)
         for children in (tree.children_left, tree.children_right)
     )
-    threshold, n_below = np.empty(len(left), donors.dtype), np.empty(len(left), np.int64)
-    n_levels = _place_thresholds(
-        left, right, tree.feature, np.ascontiguousarray(tree.threshold), donors.ravel(), len(rows),
-        np.empty((2, len(left)), np.uint64), threshold, n_below,
-    )  # fmt: skip
     prepared = PreparedTree(
-        n_levels=n_levels,
-        n_samples=np.ascontiguousarray(tree.n_node_samples, np.int32),
-        left=left,
-        right=right,
-        used_index=tree.feature,
-        threshold=threshold,
-        n_below=n_below,
-        missing_left=missing_left,
-        list_start=list_start,
-        lists=lists,
-        columns=columns,
-        group_index=group_index,
-        groups=groups,
-        donor_list=donor_list,
-        donor_range=donor_range,
-    )
-    return prepared, tree.value.reshape(tree.node_count, -1)
+        0, np.ascontiguousarray(tree.n_node_samples, np.int32), left, right, tree.feature,
+        np.empty(len(left), ranked.dtype), np.empty(len(left), np.int64), missing_left, list_start,
+        lists, columns, group_index, groups, donor_list, donor_range,
+    )  # fmt: skip
+    found = np.empty((2, len(left)), np.uint64)
+    threshold = np.ascontiguousarray(tree.threshold)
+    n_levels = _place_thresholds(prepared, threshold, ranked.ravel(), len(rows), found)
+    return prepared._replace(n_levels=n_levels), tree.value.reshape(tree.node_count, -1)
+
+
+def _lists_of(tree, groups, group_index):
+    """Subsets of categories of the nodes, and which groups need a list of donors."""
+    list_start, lists = np.full(tree.node_count, -1), np.empty(0, np.uint32)
+    donor_list = np.full(len(groups), -1)
+    if len(groups) < len(group_index) or tree.categories is not None:
+        is_listed = np.bincount(group_index, minlength=len(groups)) > 1
+        if tree.categories is not None:
+            list_start, lists = tree.categories.in_one(tree.is_subset)
+            is_listed[group_index[tree.feature[list_start >= 0]]] = True
+        donor_list[is_listed] = np.arange(np.count_nonzero(is_listed))
+    return list_start, lists, donor_list
 
 
 @entry_kernel
-def _place_thresholds(left, right, used_index, threshold, donors, n_rows, found, largest, n_below):
-    """For every split, the largest donor that goes left, and how many do; returns the levels.
+def _place_thresholds(prepared, threshold, ranked, n_rows, found):
+    """Write for every split the largest donor that goes left, and how many do; return the levels.
 
-    `donors` are those of one feature after another, ascending. All binary searches go on together:
-    alone, each would wait for its donors, one after another. `found` has room for 2 words a node.
+    `ranked` are the values of one feature after another, ascending. All binary searches go on
+    together: alone, each would wait for its donors, one after another. `found` has room for 2 words
+    a node: the splits, and where the search is.
     """
-    n_levels = 0
-    level = n_below  # for a while; children stand behind their parents
-    level[0] = 1
-    n_splits = 0
-    for node in range(left.shape[0]):
-        n_levels = max(n_levels, level[node])
-        if left[node] != LEAF:
-            level[left[node]] = level[node] + 1
-            level[right[node]] = level[node] + 1
-        found[0, n_splits] = node
-        found[1, n_splits] = used_index[node] * n_rows
-        n_splits += left[node] != LEAF
+    n_levels, n_splits = _list_splits(prepared, n_rows, found)
     n = n_rows
     while n > 0:
         half = np.uint64((n + 1) // 2)
         for k in range(n_splits):
             here = found[1, k]
             above = here + half
-            found[1, k] = above if donors[above - 1] <= threshold[found[0, k]] else here
+            found[1, k] = above if ranked[above - 1] <= threshold[found[0, k]] else here
         n -= np.int64(half)
     for k in range(n_splits):
         node = found[0, k]
-        n_below[node] = np.int64(found[1, k]) - used_index[node] * n_rows
-        largest[node] = donors[found[1, k] - 1] if n_below[node] > 0 else -np.inf
+        n_below = np.int64(found[1, k]) - prepared.used_index[node] * n_rows
+        prepared.n_below[node] = n_below
+        prepared.threshold[node] = ranked[found[1, k] - 1] if n_below > 0 else -np.inf
     return n_levels
+
+
+@inline_kernel
+def _list_splits(prepared, n_rows, found):
+    """The splits, each with where its feature begins; returns the levels of the tree and how many
+    split."""
+    level = prepared.n_below  # for a while; children stand behind their parents
+    level[0] = 1
+    n_levels = 0
+    n_splits = 0
+    for node in range(prepared.left.shape[0]):
+        n_levels = max(n_levels, level[node])
+        if prepared.left[node] != LEAF:
+            level[prepared.left[node]] = level[node] + 1
+            level[prepared.right[node]] = level[node] + 1
+        found[0, n_splits] = node
+        found[1, n_splits] = prepared.used_index[node] * n_rows
+        n_splits += prepared.left[node] != LEAF
+    return n_levels, n_splits
 
 
 @inline_kernel
