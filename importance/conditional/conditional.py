@@ -17,6 +17,7 @@ from importance.conditional.donors import (
     find_neighbors,
 )
 from importance.conditional.exchange import increase_by, row_losses
+from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import check_forest, is_classification, names_of
 from importance.core.groups import parse_groups
 from importance.core.losses import choose_loss
@@ -34,6 +35,7 @@ BIAS = (
 _FEATURES_AT_ONCE = 16
 
 
+@with_shared_parameters
 def conditional_permutation(
     forest, X, y, *, condition=None, threshold=0.2, method="cells", n_neighbors=20, loss=None,
     groups=None, sample_weight=None, random_state=None, n_jobs=None,
@@ -61,11 +63,7 @@ def conditional_permutation(
 
     Parameters
     ----------
-    forest : fitted random forest, ours or scikit-learn's
-        With bootstrap=True.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The table the forest was fitted on.
-    y : array-like of shape (n_samples,)
+    %(bootstrapped)s
     condition : dict of feature to list of columns, default=None
         Conditioning sets, by name or position of the feature or by name of the group; an empty
         list permutes it freely. For features that it does not name `threshold` decides.
@@ -83,8 +81,7 @@ def conditional_permutation(
         What a row counts in the loss. Donors are equally likely.
     random_state : int, RandomState instance or None, default=None
         For "neighbours": decides between rows equally far.
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
+    %(n_jobs)s
 
     Returns
     -------

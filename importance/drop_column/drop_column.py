@@ -4,6 +4,7 @@ import numpy as np
 
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from forest.growing.progress import ProgressReporter
+from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import is_classification, names_of
 from importance.core.groups import parse_groups
 from importance.core.losses import choose_loss
@@ -17,6 +18,7 @@ BIAS = (
 )
 
 
+@with_shared_parameters
 def drop_column(
     forest, X, y, *, loss=None, groups=None, n_refits=1, on="oob", sample_weight=None, n_jobs=None,
     verbose=0, callback=None,
@@ -55,8 +57,7 @@ def drop_column(
     sample_weight : array-like of shape (n_samples,), default=None
         What a row counts in the loss; one for each row of X_test where there is one. (The weights
         of the fit count in the trees.)
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
+    %(n_jobs)s
     verbose : int, default=0
         Above 0 a bar shows the trees that are grown.
     callback : callable, default=None

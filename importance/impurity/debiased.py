@@ -19,6 +19,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from cart.tree.nodes import LEAF
 from cart.tree.packed import PackedRows, pack
 from cart.tree.traversal import leaf_ids
+from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import check_forest, is_classification, names_of
 from importance.core.groups import parse_groups
 from importance.core.result import Importances, mean_and_error
@@ -62,6 +63,7 @@ class Optimism:
     unjudged_by_depth: np.ndarray
 
 
+@with_shared_parameters
 def unbiased_mdi(forest, X, y, *, method="ufi", sample_weight=None, groups=None, n_jobs=None):
     """Mean decrease in impurity, judged on the out-of-bag rows too.
 
@@ -82,18 +84,12 @@ def unbiased_mdi(forest, X, y, *, method="ufi", sample_weight=None, groups=None,
 
     Parameters
     ----------
-    forest : fitted random forest, ours or scikit-learn's
-        With bootstrap=True.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The table the forest was fitted on.
-    y : array-like of shape (n_samples,)
+    %(bootstrapped)s
     method : {"ufi", "mdi_oob"}, default="ufi"
     sample_weight : array-like of shape (n_samples,), default=None
         What an out-of-bag row counts, 1 by default. In bag, rows count as in the tree.
-    groups : dict of str to list of columns, list of lists of columns, or None
-        Sets of columns that are judged together: the sum of their values.
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
+    %(groups)s
+    %(n_jobs)s
 
     Returns
     -------

@@ -3,6 +3,7 @@
 import numpy as np
 
 from cart.tree.tree import impurity_decrease
+from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import names_of, trees_of
 from importance.core.groups import parse_groups
 from importance.core.result import Importances, mean_and_error
@@ -13,6 +14,7 @@ BIAS = (
 )
 
 
+@with_shared_parameters
 def mdi(forest, normalize=True, *, groups=None):
     """Mean decrease in impurity.
 
@@ -29,8 +31,7 @@ def mdi(forest, normalize=True, *, groups=None):
         weight x impurity of the node less that of its children; the mean over all trees, those
         that do not split counting 0. It is in units of rows x impurity: divided by the weight of
         a root (the rows drawn for a tree) it is on the scale of `unbiased_mdi`.
-    groups : dict of str to list of columns, list of lists of columns, or None
-        Sets of columns that are judged together: the sum of their values.
+    %(groups)s
 
     Returns
     -------

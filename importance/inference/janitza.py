@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import is_classification
 from importance.core.result import mean_and_error
 from importance.inference.p_values import Significance, false_discovery_p_values, share_as_large
@@ -14,6 +15,7 @@ from importance.permutation.held_out import held_out_permutation
 MIN_NON_POSITIVE = 100
 
 
+@with_shared_parameters
 def janitza(
     forest, X, y, *, loss=None, random_state=None, n_jobs=None, verbose=0, callback=None
 ):  # fmt: skip
@@ -27,17 +29,12 @@ def janitza(
 
     Parameters
     ----------
-    forest : fitted random forest, ours or scikit-learn's
-        Refits are made by our trees.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The table the forest was fitted on.
-    y : array-like of shape (n_samples,)
+    %(refitted)s
     loss : str, default=None
         As in `oob_permutation`; the Brier score or squared error by default.
     random_state : int, RandomState instance or None, default=None
         Of the halves and the refits.
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
+    %(n_jobs)s
     verbose, callback
         See `forest.growing.progress.ProgressReporter`; a step is a refit, of 2.
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from importance.core.docs import with_shared_parameters
 from importance.core.result import Importances
 from importance.inference.refit import Refits, default_measure, for_each, seeds_of
 
@@ -63,6 +64,7 @@ class Significance:
         return f"<Significance of {self.importances.measure}, {self.method}: {leaders}{more}>"
 
 
+@with_shared_parameters
 def permutation_test(
     forest, X, y, *, measure=None, n_repeats=199, random_state=None, n_jobs=None, verbose=0,
     callback=None,
@@ -81,31 +83,18 @@ def permutation_test(
 
     Parameters
     ----------
-    forest : fitted random forest, ours or scikit-learn's
-        Refits are made by our trees.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The table the forest was fitted on.
-    y : array-like of shape (n_samples,)
-    measure : callable, default=None
-        `measure(forest, X, y)` returns Importances; exact `oob_permutation` with the Brier score
-        or squared error by default. (Of `mdi`: `lambda forest, X, y: mdi(forest)`.)
+    %(refitted)s
+    %(measure)s
     n_repeats : int, default=199
         Refits, B; no p-value is below 1 / (1 + B).
-    random_state : int, RandomState instance or None, default=None
-        Of the permutations and the refits.
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
-    verbose, callback
-        See `forest.growing.progress.ProgressReporter`; a step is a refit.
+    %(random_state)s
+    %(progress)s
 
     Returns
     -------
     Significance
 
-    Raises
-    ------
-    TypeError, ValueError
-        If the forest cannot be refitted (see `Refits.of`), or what `measure` raises.
+    %(refit_errors)s
     """
     if n_repeats < 1:
         raise ValueError(f"n_repeats={n_repeats} must be at least 1.")

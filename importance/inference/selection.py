@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import bdtr
 
+from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import names_of
 from importance.inference.shadow import measure_with_shadows
 
@@ -82,6 +83,7 @@ class Selection:
         )
 
 
+@with_shared_parameters
 def select_features(
     forest, X, y, *, method="maximum", alpha=0.05, n_rounds=99, measure=None, random_state=None,
     n_jobs=None, verbose=0, callback=None,
@@ -103,11 +105,7 @@ def select_features(
 
     Parameters
     ----------
-    forest : fitted random forest, ours or scikit-learn's
-        Refits are made by our trees.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The table the forest was fitted on.
-    y : array-like of shape (n_samples,)
+    %(refitted)s
     method : {"maximum", "boruta"}, default="maximum"
         "maximum": p = (1 + misses) / (1 + n_rounds), a maxT p-value: the best shadow is drawn
         from the maximum without information, so p is adjusted for the number of features. "boruta":
@@ -121,12 +119,8 @@ def select_features(
     measure : callable, default=None
         `measure(forest, X, y)` returns Importances of every column; exact `oob_permutation` with
         the Brier score or squared error by default.
-    random_state : int, RandomState instance or None, default=None
-        Of the permutations and the refits.
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
-    verbose, callback
-        See `forest.growing.progress.ProgressReporter`; a step is a refit.
+    %(random_state)s
+    %(progress)s
 
     Returns
     -------

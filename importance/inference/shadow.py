@@ -6,6 +6,7 @@ import numpy as np
 from scipy.sparse import hstack, issparse
 
 from cart.estimators.validation import check_rows
+from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import names_of
 from importance.core.ordering import leading
 from importance.core.plots import plot_bars
@@ -88,6 +89,7 @@ class Shadows:
         return f"<Shadows of {self.importances.measure}: {leaders}{more}>"
 
 
+@with_shared_parameters
 def shadow(
     forest, X, y, *, measure=None, n_rounds=10, random_state=None, n_jobs=None, verbose=0,
     callback=None,
@@ -101,31 +103,20 @@ def shadow(
 
     Parameters
     ----------
-    forest : fitted random forest, ours or scikit-learn's
-        Refits are made by our trees.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The table the forest was fitted on.
-    y : array-like of shape (n_samples,)
+    %(refitted)s
     measure : callable, default=None
         `measure(forest, X, y)` returns Importances of every column; exact `oob_permutation` with
         the Brier score or squared error by default. (Of `mdi`: `lambda forest, X, y: mdi(forest)`.)
     n_rounds : int, default=10
         Refits; at least 2.
-    random_state : int, RandomState instance or None, default=None
-        Of the permutations and the refits.
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
-    verbose, callback
-        See `forest.growing.progress.ProgressReporter`; a step is a refit.
+    %(random_state)s
+    %(progress)s
 
     Returns
     -------
     Shadows
 
-    Raises
-    ------
-    TypeError, ValueError
-        If the forest cannot be refitted (see `Refits.of`), or what `measure` raises.
+    %(refit_errors)s
     """
     if n_rounds < 2:
         raise ValueError(f"n_rounds={n_rounds} must be at least 2, to have a standard error.")

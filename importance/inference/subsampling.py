@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from importance.core.docs import with_shared_parameters
 from importance.inference.refit import Refits, default_measure, for_each, seeds_of
 
 OVER_DATA, OVER_TREES = "over data", "over trees"
 
 
+@with_shared_parameters
 def over_data(
     forest, X, y, *, measure=None, n_subsamples=50, subsample=0.5, random_state=None,
     n_jobs=None, verbose=0, callback=None,
@@ -32,24 +34,15 @@ def over_data(
 
     Parameters
     ----------
-    forest : fitted random forest, ours or scikit-learn's
-        Refits are made by our trees.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The table the forest was fitted on.
-    y : array-like of shape (n_samples,)
-    measure : callable, default=None
-        `measure(forest, X, y)` returns Importances; exact `oob_permutation` with the Brier score
-        or squared error by default. (Of `mdi`: `lambda forest, X, y: mdi(forest)`.)
+    %(refitted)s
+    %(measure)s
     n_subsamples : int, default=50
         Refits.
     subsample : float, default=0.5
         Share of the rows, b / n.
     random_state : int, RandomState instance or None, default=None
         Of the subsamples and the refits.
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
-    verbose, callback
-        See `forest.growing.progress.ProgressReporter`; a step is a refit.
+    %(progress)s
 
     Returns
     -------
@@ -57,10 +50,7 @@ def over_data(
         `measure(forest, X, y)` with "over data" among `other_errors`: what another sample of as
         many rows, and a forest grown on it, would change.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If the forest cannot be refitted (see `Refits.of`), or what `measure` raises.
+    %(refit_errors)s
     """
     if n_subsamples < 1:
         raise ValueError(f"n_subsamples={n_subsamples} must be at least 1.")

@@ -10,6 +10,7 @@ from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
 from forest.voting.rules import RULES, ballots
+from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import check_forest, is_classification
 from importance.core.grouping import group_columns
 from importance.core.losses import choose_loss
@@ -26,6 +27,7 @@ BIAS = (
 _BLOCK_VALUES = 1 << 22
 
 
+@with_shared_parameters
 def forest_permutation(
     forest, X, y, *, loss=None, metric=None, greater_is_better=True, response="predictions",
     sample_weight=None, groups=None, n_repeats=5, random_state=None, n_jobs=None,
@@ -56,12 +58,10 @@ def forest_permutation(
         What the metric is given; of two classes the probability of the second.
     sample_weight : array-like of shape (n_samples,), default=None
         What a row counts in the loss or metric.
-    groups : dict of str to list of columns, or list of lists of columns, default=None
-        Columns that are permuted together, one entry each; columns in none have their own.
+    %(permuted_groups)s
     n_repeats : int, default=5
     random_state : int, RandomState instance or None, default=None
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
+    %(n_jobs)s
 
     Returns
     -------

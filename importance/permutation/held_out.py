@@ -7,6 +7,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from cart.estimators.target import encode_known_labels
 from cart.estimators.validation import check_rows
 from forest.inference.training_rows import is_table_of
+from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import is_classification, names_of, trees_of
 from importance.core.losses import choose_loss
 from importance.core.result import Importances, mean_and_error
@@ -15,6 +16,7 @@ from importance.permutation.oob import BIAS
 from importance.permutation.prepared_tree import prepare_tree
 
 
+@with_shared_parameters
 def held_out_permutation(forest, X, y, *, loss=None, n_jobs=None):
     """How much worse each tree judges held-out rows when a feature is permuted among them.
 
@@ -30,8 +32,7 @@ def held_out_permutation(forest, X, y, *, loss=None, n_jobs=None):
     y : array-like of shape (n_rows,)
     loss : str, default=None
         As in `oob_permutation`.
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
+    %(n_jobs)s
 
     Returns
     -------

@@ -1,5 +1,6 @@
 """Out-of-bag permutation importance."""
 
+from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import check_forest, is_classification
 from importance.core.grouping import group_columns
 from importance.core.losses import choose_loss
@@ -15,6 +16,7 @@ BIAS = (
 )
 
 
+@with_shared_parameters
 def oob_permutation(
     forest, X, y, *, loss=None, sample_weight=None, groups=None, per_row=False, per_class=False,
     level=None, metric=None, definition=None, scale=False, n_repeats=None, random_state=None,
@@ -30,18 +32,13 @@ def oob_permutation(
 
     Parameters
     ----------
-    forest : fitted random forest, ours or scikit-learn's
-        With bootstrap=True.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The table the forest was fitted on.
-    y : array-like of shape (n_samples,)
+    %(bootstrapped)s
     loss : {"zero_one", "brier", "squared_error", "absolute_error", "poisson"}, default=None
         Loss of a single tree; "zero_one" in classification and "squared_error" in regression
         by default.
     sample_weight : array-like of shape (n_samples,), default=None
         What a row counts in the mean loss; donors of a value stay equally likely.
-    groups : dict of str to list of columns, or list of lists of columns, default=None
-        Columns that are permuted together, one entry each; columns in none have their own.
+    %(permuted_groups)s
     per_row : bool, default=False
         Give `per_row` too: of each row the mean, over the trees where it is out of bag, of the
         increase of its own loss.
@@ -62,8 +59,7 @@ def oob_permutation(
         level="forest" (5 by default), per feature.
     random_state : int, RandomState instance or None, default=None
         Of the shuffles.
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
+    %(n_jobs)s
 
     Returns
     -------
