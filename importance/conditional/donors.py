@@ -1,6 +1,13 @@
-"""Whose values a row may get, so that they fit the rest of the row: cells and neighbours."""
+"""Donors whose values fit the rest of a row: rows of its cell, or its nearest neighbours.
 
-from typing import NamedTuple
+cells        rows       [ c f | a b d | e ]     sorted by cell; a cell of one is left out:
+             segments   [ c f | a b d ]         rows and donors are the same
+neighbours   rows       [ a | b | d ]           a segment each
+             donors     [ b d | a c | b ]       those of its neighbours that are out of bag
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -23,7 +30,7 @@ class Bins(NamedTuple):
     n_bins: int
 
 
-def exchange_within(bins, n_rows):
+def exchange_within(bins: list[Bins], n_rows: int) -> DonorSegments:
     """Rows in the same part of every column exchange values: a cell of the grid.
 
     Parameters
@@ -50,7 +57,7 @@ def exchange_within(bins, n_rows):
     return DonorSegments(rows, start, rows, start)
 
 
-def find_levels(X, columns):
+def find_levels(X: Any, columns: Iterable[int]) -> dict[int, Bins]:
     """Bins of the discrete columns among some: their values, a missing one among them.
 
     Parameters
@@ -70,12 +77,12 @@ def find_levels(X, columns):
     return levels
 
 
-def column_of(X, column):
+def column_of(X: Any, column: int) -> np.ndarray:
     """A column of a dense or sparse table, (n_samples,)."""
     return X[:, [column]].toarray()[:, 0] if issparse(X) else X[:, column]
 
 
-def cut_by_tree(tree, column, x):
+def cut_by_tree(tree: Any, column: int, x: np.ndarray) -> Bins:
     """Bins of a column, as all splits of a tree on it cut it, wherever they stand in the tree.
 
     Missing values are a part of their own. Categories are in one part if every split sends them
@@ -107,7 +114,10 @@ def cut_by_tree(tree, column, x):
     return Bins(np.where(is_missing, n_parts, number), n_parts + 1)
 
 
-def find_neighbors(X, columns, is_categorical, n_neighbors, random_state):
+def find_neighbors(
+    X: Any, columns: np.ndarray, is_categorical: np.ndarray, n_neighbors: int,
+    random_state: np.random.RandomState,
+) -> np.ndarray:  # fmt: skip
     """The rows nearest to each row in some columns.
 
     The distance is Euclidean, between ranks that run from 0 to 1; two categories lie 1 apart, a
@@ -160,7 +170,7 @@ def find_neighbors(X, columns, is_categorical, n_neighbors, random_state):
     return nearest
 
 
-def exchange_with(nearest, rows, n_samples):
+def exchange_with(nearest: np.ndarray, rows: np.ndarray, n_samples: int) -> DonorSegments:
     """Rows get the values of those of their nearest rows that are out of bag as well.
 
     Parameters

@@ -17,7 +17,7 @@ import numpy as np
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.tree.nodes import LEAF
 from importance.core import losses
-from importance.permutation.prepared_tree import divide, fill_losses, test_of
+from importance.permutation.prepared_tree import PreparedTree, divide, fill_losses, test_of
 
 
 class DonorSegments(NamedTuple):
@@ -43,12 +43,12 @@ class PendingNodes(NamedTuple):
     high: np.ndarray  # int32
 
     @classmethod
-    def create(cls, prepared):
+    def create(cls, prepared: PreparedTree) -> "PendingNodes":
         capacity = len(prepared.left) // 2 + 2
         return cls(*(np.empty(capacity, np.int32) for _ in cls._fields))
 
 
-def row_losses(prepared, loss, n_rows):
+def row_losses(prepared: PreparedTree, loss: losses.Loss, n_rows: int) -> np.ndarray:
     """Loss of every row as it is, (n_rows,); the parameters are those of `increase_by`."""
     out = np.empty(n_rows)
     rows = np.arange(n_rows, dtype=np.uint32)
@@ -56,7 +56,10 @@ def row_losses(prepared, loss, n_rows):
     return out
 
 
-def increase_by(segments, prepared, loss, row_loss, weight, columns):
+def increase_by(
+    segments: DonorSegments, prepared: PreparedTree, loss: losses.Loss, row_loss: np.ndarray,
+    weight: np.ndarray, columns: np.ndarray,
+) -> float:  # fmt: skip
     """Expected increase of the loss when rows get the values of their donors in some columns.
 
     Parameters

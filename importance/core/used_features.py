@@ -1,6 +1,7 @@
 """A tree on the features it uses only, so that a wide or sparse table costs what they cost."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -9,7 +10,7 @@ from cart.jit.decorators import entry_kernel
 from cart.tree.nodes import LEAF, Nodes
 
 
-def restrict_to_used(tree, X, rows):
+def restrict_to_used(tree: Any, X: Any, rows: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
     """Number the features of a tree among those that it uses.
 
     Parameters
@@ -56,7 +57,7 @@ def _renumber(left, feature, number, renumbered):
         renumbered[node] = 0 if left[node] == LEAF else number[feature[node]]
 
 
-def values_of(X, rows, columns):
+def values_of(X: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Values of some rows in some columns.
 
     Parameters

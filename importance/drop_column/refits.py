@@ -21,6 +21,7 @@ from forest.sampling.bootstrap import Bootstrap, plan_bootstrap
 from forest.sampling.weights import balance_subsample
 from forest.voting.rules import ballots
 from importance.core.fitted_forest import is_classification, row_weight_of
+from importance.core.losses import of_predictions
 from importance.core.used_features import restrict_to_used
 
 # Trees of a task. Votes are added task by task: the same number for every `n_jobs`, so that sums
@@ -276,7 +277,7 @@ def _vote(refit, columns, batch, make_loss, watch, is_over):
         weight = evaluation.weight[mine]
         weight_of_tree = weight.sum()
         if weight_of_tree > 0.0:
-            loss = _loss_of(make_loss, values, evaluation.codes[mine])
+            loss = of_predictions(make_loss, values, evaluation.codes[mine])
             tree_loss[t] = (weight * loss).sum() / weight_of_tree
     return VoteSums(total, n_trees, tree_loss)
 
@@ -288,10 +289,5 @@ def _judge(refit, parts, make_loss):
     row_loss = np.full(len(n_trees), np.nan)
     if len(known):
         mean = total[known] / n_trees[known, np.newaxis]
-        row_loss[known] = _loss_of(make_loss, mean, refit.evaluation.codes[known])
+        row_loss[known] = of_predictions(make_loss, mean, refit.evaluation.codes[known])
     return row_loss, np.concatenate([part.tree_loss for part in parts])
-
-
-def _loss_of(make_loss, values, codes):
-    """Loss of every row for what is said of it."""
-    return make_loss(values, codes).of(np.arange(len(codes)))

@@ -10,7 +10,7 @@ numbers. In bag alone it is the Gini impurity and the variance.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -22,9 +22,13 @@ from cart.tree.traversal import leaf_ids
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import check_forest, is_classification, names_of
 from importance.core.groups import parse_groups
-from importance.core.result import Importances, mean_and_error
+from importance.core.result import (
+    Importances,
+    importances_over_trees,
+    known_trees,
+    mean_and_error,
+)
 from importance.core.used_features import restrict_to_used
-from importance.impurity.mdi import names_of_groups, sum_by_group
 
 METHODS = ("ufi", "mdi_oob")
 BIAS = (
@@ -64,7 +68,10 @@ class Optimism:
 
 
 @with_shared_parameters
-def unbiased_mdi(forest, X, y, *, method="ufi", sample_weight=None, groups=None, n_jobs=None):
+def unbiased_mdi(
+    forest: Any, X: Any, y: Any, *, method: str = "ufi", sample_weight: Any = None,
+    groups: Any = None, n_jobs: int | None = None,
+) -> Importances:  # fmt: skip
     """Mean decrease in impurity, judged on the out-of-bag rows too.
 
     Per tree the sum over the splits on a feature; the mean over the trees that have out-of-bag
@@ -102,25 +109,23 @@ def unbiased_mdi(forest, X, y, *, method="ufi", sample_weight=None, groups=None,
         method or the groups are not known.
     """
     fitted = check_forest(forest, X, y, sample_weight)
-    groups = parse_groups(groups, names_of(forest))
+    columns = parse_groups(groups, names_of(forest))
     n_features = fitted.X.shape[1]
     per_tree = np.full((len(fitted.trees), n_features), np.nan)
     for t, splits in _evaluate_trees(fitted, method, n_jobs):
         per_tree[t] = np.bincount(splits.feature, splits.debiased, n_features)
-    per_tree = sum_by_group(per_tree, groups)
     impurity = "Gini impurity" if is_classification(forest) else "squared error"
-    return Importances(
-        f"unbiased_mdi ({method})",
-        *mean_and_error(per_tree),
-        per_tree,
-        names_of_groups(groups),
+    return importances_over_trees(
+        f"unbiased_mdi ({method})", columns.sum(per_tree), columns.names,
         unit=f"weighted decrease of the {impurity} of a tree, judged out of bag ({method})",
-        uncertainty="over trees",
         bias=BIAS.format(impurity=impurity),
-    )
+    )  # fmt: skip
 
 
-def optimism(forest, X, y, *, method="ufi", sample_weight=None, groups=None, n_jobs=None):
+def optimism(
+    forest: Any, X: Any, y: Any, *, method: str = "ufi", sample_weight: Any = None,
+    groups: Any = None, n_jobs: int | None = None,
+) -> Optimism:  # fmt: skip
     """How much of the MDI of each feature, at each depth, out-of-bag rows do not confirm.
 
     Parameters
@@ -137,31 +142,23 @@ def optimism(forest, X, y, *, method="ufi", sample_weight=None, groups=None, n_j
         See `unbiased_mdi`.
     """
     fitted = check_forest(forest, X, y, sample_weight)
-    groups = parse_groups(groups, names_of(forest))
+    columns = parse_groups(groups, names_of(forest))
     n_features = fitted.X.shape[1]
     per_tree = np.full((len(fitted.trees), n_features), np.nan)
-    n_judged = 0
     by_depth = np.zeros((3, 0, n_features))  # optimism, MDI, optimism that no row judges
     for t, splits in _evaluate_trees(fitted, method, n_jobs):
-        n_judged += 1
         excess = splits.plain - splits.debiased
         per_tree[t] = np.bincount(splits.feature, excess, n_features)
-        n_depths = 1 + splits.depth.max(initial=-1)
-        n_deeper = max(0, n_depths - by_depth.shape[1])
+        n_deeper = max(0, 1 + splits.depth.max(initial=-1) - by_depth.shape[1])
         by_depth = np.pad(by_depth, ((0, 0), (0, n_deeper), (0, 0)))
         cell = splits.depth * n_features + splits.feature
-        for sums, part in zip(
-            by_depth, (excess, splits.plain, excess * ~splits.is_judged), strict=True
-        ):
-            sums[:n_depths] += np.bincount(cell, part, n_depths * n_features).reshape(
-                n_depths, n_features
-            )
+        parts = (excess, splits.plain, excess * ~splits.is_judged)
+        for sums, part in zip(by_depth, parts, strict=True):
+            sums += np.bincount(cell, part, sums.size).reshape(sums.shape)
     return Optimism(
-        method,
-        names_of_groups(groups),
-        *mean_and_error(sum_by_group(per_tree, groups)),
-        *sum_by_group(by_depth / n_judged, groups),
-    )
+        method, columns.names, *mean_and_error(columns.sum(per_tree)),
+        *columns.sum(by_depth / len(known_trees(per_tree))),
+    )  # fmt: skip
 
 
 class Splits(NamedTuple):
@@ -242,9 +239,10 @@ def _leaves_of_sparse(tree, X):
     return leaf_ids(pack([restricted], X.dtype), 0, X[:, features].tocsr())
 
 
-def split_levels(tree):
+def split_levels(tree: Any) -> list[np.ndarray]:
     """The nodes that split, level by level from the root: a list of arrays."""
-    levels, level = [], np.zeros(1, np.int64)
+    levels: list[np.ndarray] = []
+    level = np.zeros(1, np.int64)
     while True:
         level = level[tree.children_left[level] != LEAF]
         if len(level) == 0:
@@ -261,7 +259,10 @@ class Labels(NamedTuple):
     squares: np.ndarray  # (n_nodes,): mean |y|^2
 
 
-def sum_labels(tree, levels, leaves, weight, codes, n_classes):
+def sum_labels(
+    tree: Any, levels: list[np.ndarray], leaves: np.ndarray, weight: np.ndarray,
+    codes: np.ndarray, n_classes: int,
+) -> Labels:  # fmt: skip
     """Sum up labels in the leaves, and the leaves up the tree.
 
     Parameters
@@ -288,10 +289,8 @@ def sum_labels(tree, levels, leaves, weight, codes, n_classes):
         sums = np.stack([np.bincount(leaves, part, n_nodes) for part in powers], axis=1)
     for level in reversed(levels):
         sums[level] = sums[tree.children_left[level]] + sums[tree.children_right[level]]
-    if n_classes > 1:
-        total = sums.sum(axis=1)
-        squares = total
-    else:
+    total = squares = sums.sum(axis=1)
+    if n_classes == 1:
         sums, total, squares = sums[:, :1], sums[:, 1], sums[:, 2]
     known = np.maximum(total, np.finfo(float).tiny)
     return Labels(total, sums / known[:, np.newaxis], squares / known)

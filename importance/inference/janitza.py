@@ -1,6 +1,8 @@
 """P-values from the importances that are not positive."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +19,9 @@ MIN_NON_POSITIVE = 100
 
 @with_shared_parameters
 def janitza(
-    forest, X, y, *, loss=None, random_state=None, n_jobs=None, verbose=0, callback=None
-):  # fmt: skip
+    forest: Any, X: Any, y: Any, *, loss: str | None = None, random_state: Any = None,
+    n_jobs: int | None = None, verbose: int = 0, callback: Callable | None = None,
+) -> Significance:  # fmt: skip
     """P-values from the importances that are not positive, mirrored.
 
     For tables of many features, most of them without information (Janitza, Celik and Boulesteix
@@ -77,7 +80,7 @@ def janitza(
     )
 
 
-def mirrored_null(values):
+def mirrored_null(values: np.ndarray) -> np.ndarray:
     """The values that are not positive, and the mirror images of the negative ones.
 
     Parameters

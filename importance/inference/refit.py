@@ -1,8 +1,10 @@
 """A forest fitted anew, again and again: on some of the rows, other columns or another target."""
 
 import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -14,8 +16,12 @@ from sklearn.utils.validation import _num_samples
 import forest as ours
 from forest.growing.progress import ProgressReporter
 from forest.sampling.weights import combine_weights
-from importance.core.fitted_forest import is_classification, trees_of
+from importance.core.fitted_forest import is_classification, row_weight_of, trees_of
+from importance.core.result import Importances
 from importance.permutation.oob import oob_permutation
+
+T = TypeVar("T")
+Measure = Callable[[Any, Any, Any], Importances]
 
 
 @dataclass(frozen=True)
@@ -31,15 +37,18 @@ class Refits:
     y : ndarray of shape (n_samples,)
     weight : ndarray of shape (n_samples,), float64, or None
         The `sample_weight` of the fit.
+    measure : callable
+        `measure(forest, X, y)` returns Importances.
     """
 
-    model: object
-    X: object
+    model: Any
+    X: Any
     y: np.ndarray
     weight: np.ndarray | None
+    measure: Measure
 
     @classmethod
-    def of(cls, forest, X, y):
+    def of(cls, forest: Any, X: Any, y: Any, measure: Measure | None = None) -> "Refits":
         """From a fitted forest, ours or scikit-learn's, and its training table.
 
         Raises
@@ -60,18 +69,23 @@ class Refits:
                 f"X has {n_samples} rows, but the forest was fitted on {forest._n_samples}: refits "
                 "need the training table."
             )
-        return cls(_unfitted(forest), X, y, _weight_of_fit(forest, y))
+        return cls(
+            _unfitted(forest), X, y, _weight_of_fit(forest, y), measure or default_measure(forest)
+        )
 
     @property
-    def n_samples(self):
+    def n_samples(self) -> int:
         """Rows of the training table."""
         return len(self.y)
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> Any:
         """Rows of X, of the kind that X is."""
         return _safe_indexing(self.X, rows)
 
-    def fit(self, seed, *, rows=None, X=None, y=None):
+    def fit(
+        self, seed: int, *, rows: np.ndarray | None = None, X: Any = None,
+        y: np.ndarray | None = None,
+    ) -> tuple[Any, Any, np.ndarray]:  # fmt: skip
         """Fit it.
 
         Parameters
@@ -99,8 +113,23 @@ class Refits:
                 model.max_samples = max(1, round(model.max_samples * len(rows) / self.n_samples))
         return model.fit(X, y, sample_weight=weight), X, y
 
+    def measure_each(
+        self, change: Callable[[np.random.RandomState], dict], keep: Callable[[Importances], T],
+        n: int, random_state: Any, n_jobs: int | None, verbose: int, callback: Callable | None,
+    ) -> list[T]:  # fmt: skip
+        """Fit it n times, each on what `change(stream)` gives of rows, X and y, and measure;
+        `keep(importances)` is what is kept of them."""
 
-def default_measure(forest):
+        def measure_one(seed):
+            stream = np.random.RandomState(seed)
+            changed = change(stream)
+            seed_of_fit = stream.randint(np.iinfo(np.int32).max)
+            return keep(self.measure(*self.fit(seed_of_fit, **changed)))
+
+        return for_each(measure_one, seeds_of(random_state, n), n_jobs, verbose, callback)
+
+
+def default_measure(forest: Any) -> Measure:
     """Exact out-of-bag permutation: with the Brier score, or squared error in regression.
 
     (0-1 loss ties where no tree changes its mind; p-values would be coarse.)
@@ -109,12 +138,15 @@ def default_measure(forest):
     return partial(oob_permutation, loss=loss)
 
 
-def seeds_of(random_state, n):
+def seeds_of(random_state: Any, n: int) -> np.ndarray:
     """Seeds of n refits, (n,) int64."""
     return check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n)
 
 
-def for_each(function, items, n_jobs, verbose, callback):
+def for_each(
+    function: Callable[[Any], T], items: Sequence | np.ndarray, n_jobs: int | None, verbose: int,
+    callback: Callable | None,
+) -> list[T]:  # fmt: skip
     """`function(item)` of every item over threads, in the order of the items.
 
     Parameters
@@ -163,7 +195,7 @@ def _unfitted(forest):
 
 def _weight_of_fit(forest, y):
     """The `sample_weight` a forest was fitted with, or None; not its `class_weight`."""
-    weight = getattr(forest, "_row_weight", getattr(forest, "_sample_weight", None))
+    weight = row_weight_of(forest)
     class_weight = getattr(forest, "class_weight", None)
     if weight is None or class_weight is None:
         return weight

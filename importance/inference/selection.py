@@ -1,12 +1,16 @@
 """All-relevant selection: the features that are more important than the best of their shadows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import bdtr
 
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import names_of
+from importance.core.ordering import descending
+from importance.inference.refit import Measure
 from importance.inference.shadow import measure_with_shadows
 
 CONFIRMED, TENTATIVE, REJECTED = "confirmed", "tentative", "rejected"
@@ -44,16 +48,16 @@ class Selection:
     alpha: float
 
     @property
-    def confirmed(self):
+    def confirmed(self) -> np.ndarray:
         """Mask of the features that are relevant, (n_features,)."""
         return self.decision == CONFIRMED
 
     @property
-    def tentative(self):
+    def tentative(self) -> np.ndarray:
         """Mask of the features that are not decided, (n_features,)."""
         return self.decision == TENTATIVE
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """A pandas.DataFrame, one row per feature, the most important first."""
         import pandas as pd
 
@@ -68,8 +72,8 @@ class Selection:
         )
         return frame.sort_values("importance", ascending=False, kind="stable")
 
-    def __repr__(self):
-        order = np.argsort(-self.rounds.mean(axis=0), kind="stable")
+    def __repr__(self) -> str:
+        order = descending(self.rounds.mean(axis=0))
         names = {
             decision: ", ".join(
                 str(self.feature_names[j]) for j in order if self.decision[j] == decision
@@ -85,9 +89,10 @@ class Selection:
 
 @with_shared_parameters
 def select_features(
-    forest, X, y, *, method="maximum", alpha=0.05, n_rounds=99, measure=None, random_state=None,
-    n_jobs=None, verbose=0, callback=None,
-):  # fmt: skip
+    forest: Any, X: Any, y: Any, *, method: str = "maximum", alpha: float = 0.05,
+    n_rounds: int = 99, measure: Measure | None = None, random_state: Any = None,
+    n_jobs: int | None = None, verbose: int = 0, callback: Callable | None = None,
+) -> Selection:  # fmt: skip
     """The features that are more important than noise, all of them, not the fewest that suffice.
 
     In every round the forest is refitted beside permuted copies of all features, their shadows
@@ -146,7 +151,9 @@ def select_features(
     return Selection(names_of(forest), decision, p_values, hits, rounds, best_shadow, method, alpha)
 
 
-def decide(hits, n_rounds, alpha, method):
+def decide(
+    hits: np.ndarray, n_rounds: int, alpha: float, method: str
+) -> tuple[np.ndarray, np.ndarray]:
     """P-values and decisions from the number of hits, see `select_features`.
 
     Parameters
@@ -171,7 +178,7 @@ def decide(hits, n_rounds, alpha, method):
     return p_values, np.where(p_values <= alpha, CONFIRMED, decision)
 
 
-def holm(p_values):
+def holm(p_values: np.ndarray) -> np.ndarray:
     """Adjusted by Holm (1979) for the number of tests.
 
     Returns

@@ -1,6 +1,8 @@
 """How large an importance noise reaches: a copy of every feature whose rows are permuted."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import hstack, issparse
@@ -8,10 +10,10 @@ from scipy.sparse import hstack, issparse
 from cart.estimators.validation import check_rows
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import names_of
-from importance.core.ordering import leading
+from importance.core.ordering import descending, leading, list_leaders
 from importance.core.plots import plot_bars
 from importance.core.result import Importances
-from importance.inference.refit import Refits, default_measure, for_each, seeds_of
+from importance.inference.refit import Measure, Refits
 
 BIAS = (
     "Of forests with twice as many columns, in which every feature competes with the shadows: "
@@ -36,16 +38,16 @@ class Shadows:
     rounds: np.ndarray
     shadow_rounds: np.ndarray
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """A pandas.DataFrame, one row per feature, the most important first."""
         frame = self.importances.to_frame()
-        order = np.argsort(-self.importances.values, kind="stable")
+        order = descending(self.importances.values)
         frame["shadow"] = self.shadows.values[order]
         frame["shadow_standard_error"] = self.shadows.standard_error[order]
         frame["largest_shadow"] = self.shadow_rounds.max(axis=0)[order]
         return frame
 
-    def plot(self, ax=None, max_features=30):
+    def plot(self, ax: Any = None, max_features: int = 30) -> Any:
         """Bars of the features, and what their shadows reached: the mean, and all rounds.
 
         Parameters
@@ -62,11 +64,16 @@ class Shadows:
         ax = plot_bars(self.importances, ax, max_features)
         shown = leading(self.importances.values, max_features)
         position = np.arange(len(shown))
-        low, high = (
-            self.shadow_rounds[:, shown].min(axis=0),
-            self.shadow_rounds[:, shown].max(axis=0),
+        reached = self.shadow_rounds[:, shown]
+        ax.hlines(
+            position,
+            reached.min(axis=0),
+            reached.max(axis=0),
+            color="#d98032",
+            linewidth=4,
+            alpha=0.5,
+            zorder=3,
         )
-        ax.hlines(position, low, high, color="#d98032", linewidth=4, alpha=0.5, zorder=3)
         ax.plot(
             self.shadows.values[shown], position, "D", color="#a85510", markersize=4, zorder=4,
             linestyle="none", label="its shadow: mean, and range over rounds",
@@ -78,22 +85,19 @@ class Shadows:
         ax.legend(loc="lower right", frameon=False, fontsize="small")
         return ax
 
-    def __repr__(self):
-        order = np.argsort(-self.importances.values, kind="stable")
-        leaders = ", ".join(
-            f"{self.importances.feature_names[j]} {self.importances.values[j]:.4g} "
-            f"(shadow {self.shadows.values[j]:.2g})"
-            for j in order[:5]
-        )
-        more = ", ..." if len(order) > 5 else ""
-        return f"<Shadows of {self.importances.measure}: {leaders}{more}>"
+    def __repr__(self) -> str:
+        found = self.importances
+        shadows = self.shadows.values
+        leaders = list_leaders(found.feature_names, found.values, "(shadow {:.2g})", shadows)
+        return f"<Shadows of {self.importances.measure}: {leaders}>"
 
 
 @with_shared_parameters
 def shadow(
-    forest, X, y, *, measure=None, n_rounds=10, random_state=None, n_jobs=None, verbose=0,
-    callback=None,
-):  # fmt: skip
+    forest: Any, X: Any, y: Any, *, measure: Measure | None = None, n_rounds: int = 10,
+    random_state: Any = None, n_jobs: int | None = None, verbose: int = 0,
+    callback: Callable | None = None,
+) -> Shadows:  # fmt: skip
     """Importance of every feature beside that of a noise copy of it.
 
     In every round the rows of the whole table are permuted once and stand beside it as so many
@@ -132,7 +136,10 @@ def shadow(
     )
 
 
-def measure_with_shadows(forest, X, y, measure, n_rounds, random_state, n_jobs, verbose, callback):
+def measure_with_shadows(
+    forest: Any, X: Any, y: Any, measure: Measure | None, n_rounds: int, random_state: Any,
+    n_jobs: int | None, verbose: int, callback: Callable | None,
+) -> tuple[np.ndarray, np.ndarray, Importances]:  # fmt: skip
     """Refit with shadows, and measure; the parameters are those of `shadow`.
 
     Returns
@@ -141,22 +148,20 @@ def measure_with_shadows(forest, X, y, measure, n_rounds, random_state, n_jobs, 
     example : Importances
         Of the last refit.
     """
-    refits = Refits.of(forest, X, y)
+    refits = Refits.of(forest, X, y, measure)
     X = check_rows(forest, X)  # numbers: a DataFrame's categories as codes
     model = refits.model
     if getattr(model, "categorical_features", None) is not None:
         model.set_params(categorical_features=np.tile(forest.is_categorical_, 2))
     if model.monotonic_cst is not None:
         model.set_params(monotonic_cst=np.tile(model.monotonic_cst, 2))
-    refits = Refits(model, X, refits.y, refits.weight)
-    measure = default_measure(forest) if measure is None else measure
     n_samples, n_features = X.shape
 
-    def measure_once(seed):
-        stream = np.random.RandomState(seed)
+    def add_shadows(stream):
         shadows = X[stream.permutation(n_samples)]
-        both = hstack((X, shadows)).tocsr() if issparse(X) else np.hstack((X, shadows))
-        found = measure(*refits.fit(stream.randint(np.iinfo(np.int32).max), X=both))
+        return {"X": hstack((X, shadows)).tocsr() if issparse(X) else np.hstack((X, shadows))}
+
+    def check(found):
         if found.values.shape != (2 * n_features,):
             raise ValueError(
                 f"measure gave {len(found.values)} importances of {2 * n_features} columns; a "
@@ -164,8 +169,9 @@ def measure_with_shadows(forest, X, y, measure, n_rounds, random_state, n_jobs, 
             )
         return replace(found, per_tree=None, per_row=None)
 
-    seeds = seeds_of(random_state, n_rounds)
-    found = for_each(measure_once, seeds, n_jobs, verbose, callback)
+    found = refits.measure_each(
+        add_shadows, check, n_rounds, random_state, n_jobs, verbose, callback
+    )
     values = np.array([each.values for each in found])
     return values[:, :n_features], values[:, n_features:], found[-1]
 

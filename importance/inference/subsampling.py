@@ -1,20 +1,24 @@
 """Standard errors over data: what another sample of rows would change."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from importance.core.docs import with_shared_parameters
-from importance.inference.refit import Refits, default_measure, for_each, seeds_of
+from importance.core.result import Importances
+from importance.inference.refit import Measure, Refits
 
 OVER_DATA, OVER_TREES = "over data", "over trees"
 
 
 @with_shared_parameters
 def over_data(
-    forest, X, y, *, measure=None, n_subsamples=50, subsample=0.5, random_state=None,
-    n_jobs=None, verbose=0, callback=None,
-):  # fmt: skip
+    forest: Any, X: Any, y: Any, *, measure: Measure | None = None, n_subsamples: int = 50,
+    subsample: float = 0.5, random_state: Any = None, n_jobs: int | None = None, verbose: int = 0,
+    callback: Callable | None = None,
+) -> Importances:  # fmt: skip
     """Importances with their standard error over data, by refits on subsamples of the rows.
 
     The delete-d jackknife of Ishwaran and Lu (2019): of n rows, b are drawn without replacement,
@@ -54,26 +58,27 @@ def over_data(
     """
     if n_subsamples < 1:
         raise ValueError(f"n_subsamples={n_subsamples} must be at least 1.")
-    refits = Refits.of(forest, X, y)
+    refits = Refits.of(forest, X, y, measure)
     n = refits.n_samples
     b = round(subsample * n)
     if not 2 <= b < n:
         raise ValueError(
             f"subsample={subsample} takes {b} of {n} rows; take at least 2, and not all."
         )
-    measure = default_measure(forest) if measure is None else measure
-    found = measure(forest, X, y)
+    found = refits.measure(forest, X, y)
 
-    def of_subsample(seed):
-        stream = np.random.RandomState(seed)
-        rows = np.sort(stream.permutation(n)[:b])
-        part = measure(*refits.fit(stream.randint(np.iinfo(np.int32).max), rows=rows))
+    def subsample_rows(stream):
+        return {"rows": np.sort(stream.permutation(n)[:b])}
+
+    def keep(part):
         return part.values, _tree_variance(part)
 
-    seeds = seeds_of(random_state, n_subsamples)
-    values, of_trees = zip(*for_each(of_subsample, seeds, n_jobs, verbose, callback), strict=True)
+    parts = refits.measure_each(
+        subsample_rows, keep, n_subsamples, random_state, n_jobs, verbose, callback
+    )
+    values, of_trees = (np.array(of_parts) for of_parts in zip(*parts, strict=True))
     at_hand = _tree_variance(found)
-    deviation = np.mean(np.square(np.array(values) - found.values), axis=0)
+    deviation = np.mean(np.square(values - found.values), axis=0)
     of_rows = np.maximum(deviation - at_hand - np.mean(of_trees, axis=0), 0.0)
     error = np.sqrt(b / (n - b) * of_rows + at_hand)
     return replace(found, other_errors={**found.other_errors, OVER_DATA: error})

@@ -5,11 +5,13 @@ from warnings import warn
 
 import numpy as np
 
+from importance.core.fitted_forest import FittedForest
+
 # A class that is out of bag less than half as often as the others is warned of.
 LEAST_SHARE = 0.5
 
 
-def warn_of_rare_classes(fitted, n_times):
+def warn_of_rare_classes(fitted: FittedForest, n_times: np.ndarray) -> None:
     """Warn of classes that hardly count in out-of-bag losses.
 
     Bootstraps that draw rows by their weight, as scikit-learn's class_weight="balanced" does, leave

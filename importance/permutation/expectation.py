@@ -34,7 +34,13 @@ import numpy as np
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.tree.nodes import LEAF
 from importance.core import losses
-from importance.permutation.prepared_tree import divide, fill_losses, goes_left, test_of
+from importance.permutation.prepared_tree import (
+    PreparedTree,
+    divide,
+    fill_losses,
+    goes_left,
+    test_of,
+)
 
 
 class Donors(NamedTuple):
@@ -56,11 +62,13 @@ class Pending(NamedTuple):
     segments: np.ndarray  # (capacity, n_segments, 3) int64: group, start and end
 
     @classmethod
-    def create(cls, prepared, n_rows):
+    def create(cls, prepared: PreparedTree, n_rows: int) -> "Pending":
         capacity = int(prepared.n_samples[0]).bit_length() + 2
         n_segments = min(prepared.n_levels, n_rows) + 1
         return cls(
-            *np.empty((4, capacity), np.int64), np.empty((capacity, 4), np.int64),
+            np.empty(capacity, np.int64), np.empty(capacity, np.int64),
+            np.empty(capacity, np.int64), np.empty(capacity, np.int64),
+            np.empty((capacity, 4), np.int64),
             np.empty((capacity, n_segments, 3), np.int64),
         )  # fmt: skip
 
@@ -89,7 +97,9 @@ class Split(NamedTuple):
     right: Donors
 
 
-def expected_increase(prepared, loss, by_row=False):
+def expected_increase(
+    prepared: PreparedTree, loss: losses.Loss, by_row: bool = False
+) -> np.ndarray:
     """Expected loss with each group permuted, less the loss as it is.
 
     Parameters

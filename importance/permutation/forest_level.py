@@ -5,15 +5,18 @@ other, other trees make up for what one has lost, and the values are smaller. So
 of its own; `oob_permutation(level="forest")` calls it.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
 from forest.voting.rules import RULES, ballots
 from importance.core.docs import with_shared_parameters
-from importance.core.fitted_forest import check_forest, is_classification
-from importance.core.grouping import group_columns
-from importance.core.losses import choose_loss
+from importance.core.fitted_forest import FittedForest, check_forest, is_classification
+from importance.core.groups import Groups, group_columns
+from importance.core.losses import MakeLoss, choose_loss, of_predictions
 from importance.core.result import Importances
 from importance.core.used_features import values_of
 from importance.permutation.class_share import warn_of_rare_classes
@@ -25,13 +28,16 @@ BIAS = (
 )
 # Sums of votes that a thread holds at a time, unless those of one group are more.
 _BLOCK_VALUES = 1 << 22
+# evaluate(values, known) is a number, of mean votes (n_known, n_values) and the rows they are of.
+Evaluate = Callable[[np.ndarray, np.ndarray], float]
 
 
 @with_shared_parameters
 def forest_permutation(
-    forest, X, y, *, loss=None, metric=None, greater_is_better=True, response="predictions",
-    sample_weight=None, groups=None, n_repeats=5, random_state=None, n_jobs=None,
-):  # fmt: skip
+    forest: Any, X: Any, y: Any, *, loss: str | None = None, metric: Callable | None = None,
+    greater_is_better: bool = True, response: str = "predictions", sample_weight: Any = None,
+    groups: Any = None, n_repeats: int = 5, random_state: Any = None, n_jobs: int | None = None,
+) -> Importances:  # fmt: skip
     """How much worse the forest's out-of-bag prediction is when a feature is permuted.
 
     A feature is permuted over all training rows, the same way for all trees; every row is predicted
@@ -76,7 +82,7 @@ def forest_permutation(
     """
     fitted = check_forest(forest, X, y, sample_weight)
     require_repeats(n_repeats)
-    groups = group_columns(groups, forest)
+    columns = group_columns(groups, forest)
     voting = getattr(forest, "voting", "soft")
     if voting not in ("soft", "majority"):
         raise ValueError(
@@ -94,17 +100,17 @@ def forest_permutation(
         sign = -1.0 if greater_is_better else 1.0
         name = getattr(metric, "__name__", repr(metric))
         unit = f"{'de' if greater_is_better else 'in'}crease in out-of-bag {name} of the forest"
-    donors = shared_donors(seeded(random_state, len(groups.names)), len(fitted.codes), n_repeats)
+    donors = shared_donors(seeded(random_state, len(columns)), len(fitted.codes), n_repeats)
     base, permuted, n_times = evaluate_forest(
-        fitted, evaluate, groups, donors, n_repeats, RULES[voting].is_hard, n_jobs
+        fitted, evaluate, columns, donors, n_repeats, RULES[voting].is_hard, n_jobs
     )
     warn_of_rare_classes(fitted, n_times)
     return over_permutations(
-        sign * (permuted - base), groups, measure="forest_permutation", unit=unit, bias=BIAS
+        sign * (permuted - base), columns, measure="forest_permutation", unit=unit, bias=BIAS
     )
 
 
-def over_permutations(increase, groups, **words):
+def over_permutations(increase: np.ndarray, groups: Groups, **words: Any) -> Importances:
     """The result of increases, (n_repeats, n_groups)."""
     n_repeats = len(increase)
     error = np.full(increase.shape[1], np.nan)
@@ -116,26 +122,20 @@ def over_permutations(increase, groups, **words):
     )  # fmt: skip
 
 
-def require_repeats(n_repeats):
+def require_repeats(n_repeats: int | None) -> None:
     """Refuse less than one permutation."""
     if n_repeats is not None and n_repeats < 1:
         raise ValueError(f"n_repeats={n_repeats} must be at least 1.")
 
 
-def shared_donors(shuffles, n_samples, n_repeats):
+def shared_donors(shuffles: Callable, n_samples: int, n_repeats: int) -> Callable:
     """Donors of a permutation over all rows that all trees share.
 
-    Parameters
-    ----------
-    shuffles : callable
-        `shuffles(group)` gives `draw(repeat, n_samples)`, see
-        `importance.permutation.shuffling.seeded`.
-    n_samples, n_repeats : int
+    `shuffles(group)` gives `draw(repeat, n_samples)`, see `shuffling.seeded`; what is returned is
+    `donors(group)`, which gives `find(tree, repeat, rows)`: the rows whose values those have.
 
-    Returns
-    -------
-    callable
-        `donors(group)` gives `find(tree, repeat, rows)`: the rows whose values those have.
+        rows        [ 0 1 2 3 4 ]     one order for all trees
+        donors      [ 3 0 4 1 2 ]     tree t, out of bag 1 and 3: their values are those of 0 and 1
     """
 
     def donors(group):
@@ -146,7 +146,7 @@ def shared_donors(shuffles, n_samples, n_repeats):
     return donors
 
 
-def donors_within_trees(shuffles):
+def donors_within_trees(shuffles: Callable) -> Callable:
     """Donors of permutations within each tree's out-of-bag rows; see `shared_donors`.
 
     `shuffles(group)` gives `draw((tree, repeat), n_rows)`.
@@ -159,17 +159,19 @@ def donors_within_trees(shuffles):
     return donors
 
 
-def mean_loss(fitted, make_loss):
+def mean_loss(fitted: FittedForest, make_loss: MakeLoss) -> Evaluate:
     """Judge aggregated predictions by their mean loss; see `evaluate_forest`."""
 
     def evaluate(values, known):
-        losses = make_loss(values, fitted.codes[known]).of(np.arange(len(known)))
-        return np.average(losses, weights=fitted.weight[known])
+        row_loss = of_predictions(make_loss, values, fitted.codes[known])
+        return np.average(row_loss, weights=fitted.weight[known])
 
     return evaluate
 
 
-def score_by(fitted, metric, response="predictions", weighs=False):
+def score_by(
+    fitted: FittedForest, metric: Callable, response: str = "predictions", weighs: bool = False
+) -> Evaluate:
     """Judge aggregated predictions by a metric in the style of `sklearn.metrics`."""
     classes = fitted.forest.classes_ if is_classification(fitted.forest) else None
     if response not in ("predictions", "probabilities"):
@@ -191,7 +193,10 @@ def score_by(fitted, metric, response="predictions", weighs=False):
     return evaluate
 
 
-def evaluate_forest(fitted, evaluate, groups, donors, n_repeats, is_hard, n_jobs=None):
+def evaluate_forest(
+    fitted: FittedForest, evaluate: Evaluate, groups: Groups, donors: Callable, n_repeats: int,
+    is_hard: bool, n_jobs: int | None = None,
+) -> tuple[float, np.ndarray, np.ndarray]:  # fmt: skip
     """Judge the aggregated out-of-bag predictions, as they are and with each group permuted.
 
     Parameters
@@ -200,7 +205,7 @@ def evaluate_forest(fitted, evaluate, groups, donors, n_repeats, is_hard, n_jobs
     evaluate : callable
         `evaluate(values, known)` is a number, of mean votes (n_known, n_values) and the rows they
         are of.
-    groups : importance.core.grouping.Grouping
+    groups : importance.core.groups.Groups
     donors : callable
         See `shared_donors`.
     n_repeats : int
@@ -234,7 +239,7 @@ def evaluate_forest(fitted, evaluate, groups, donors, n_repeats, is_hard, n_jobs
     def judge(total):
         return evaluate(total[known] / n_times[known, np.newaxis], known)
 
-    n_groups = len(groups.names)
+    n_groups = len(groups)
     n_blocks = max(effective_n_jobs(n_jobs), n_groups * n_repeats * total.size // _BLOCK_VALUES)
     blocks = np.array_split(np.arange(n_groups), min(n_groups, n_blocks))
     parts = Parallel(n_jobs=n_jobs, prefer="threads")(

@@ -1,10 +1,13 @@
 """Out-of-bag permutation importance."""
 
+from collections.abc import Callable
+from typing import Any
+
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import check_forest, is_classification
-from importance.core.grouping import group_columns
+from importance.core.groups import group_columns
 from importance.core.losses import choose_loss
-from importance.core.result import Importances, mean_and_error
+from importance.core.result import Importances, importances_over_trees
 from importance.permutation.class_share import warn_of_rare_classes
 from importance.permutation.definitions import DEFINITIONS
 from importance.permutation.forest_level import forest_permutation, require_repeats
@@ -18,10 +21,11 @@ BIAS = (
 
 @with_shared_parameters
 def oob_permutation(
-    forest, X, y, *, loss=None, sample_weight=None, groups=None, per_row=False, per_class=False,
-    level=None, metric=None, definition=None, scale=False, n_repeats=None, random_state=None,
-    n_jobs=None,
-):  # fmt: skip
+    forest: Any, X: Any, y: Any, *, loss: str | None = None, sample_weight: Any = None,
+    groups: Any = None, per_row: bool = False, per_class: bool = False, level: str | None = None,
+    metric: Callable | None = None, definition: str | None = None, scale: bool = False,
+    n_repeats: int | None = None, random_state: Any = None, n_jobs: int | None = None,
+) -> Importances:  # fmt: skip
     """How much worse each tree judges its out-of-bag rows when a feature is permuted among them.
 
     For tree t with out-of-bag rows O_t, d_tj is the mean loss on O_t with x_j permuted within O_t,
@@ -93,28 +97,23 @@ def oob_permutation(
     fitted = check_forest(forest, X, y, sample_weight)
     if per_class and not is_classification(forest):
         raise ValueError("per_class=True judges every class, and numbers have none.")
-    grouping = group_columns(groups, forest)
+    columns = group_columns(groups, forest)
     options = Options(per_row, per_class, scale, loss, n_repeats, random_state, n_jobs)
     if definition is not None:
-        return DEFINITIONS[definition].judge(fitted, grouping, options)
+        return DEFINITIONS[definition].evaluate(fitted, columns, options)
     name, make_loss = choose_loss(loss, is_classification(forest))
-    result = evaluate_trees(fitted, make_loss, grouping, options)
+    result = evaluate_trees(fitted, make_loss, columns, options)
     warn_of_rare_classes(fitted, result.n_times)
-    return Importances(
-        "oob_permutation",
-        *mean_and_error(result.per_tree),
-        result.per_tree,
-        grouping.names,
+    return importances_over_trees(
+        "oob_permutation", result.per_tree, columns.names, bias=BIAS,
         unit=f"increase in out-of-bag {name.replace('_', '-')} loss of a tree",
-        uncertainty="over trees",
-        bias=BIAS,
         other_errors={"over permutations": result.error_over_permutations()},
         per_row=result.row_mean() if per_row else None,
         per_class=result.class_mean() if per_class else None,
-    )
+    )  # fmt: skip
 
 
-def _choose_level(level, definition):
+def _choose_level(level: str | None, definition: str | None) -> str:
     """The level asked for; refuse one that is not known or not the definition's."""
     if level not in (None, "tree", "forest"):
         raise ValueError(f'level={level!r} must be "tree" or "forest".')

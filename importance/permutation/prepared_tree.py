@@ -5,7 +5,7 @@ ranked                 [ 1  2  2  3  nan ]    a split at 2.5: n_below = 3, thres
 rows[start:end]        [ left | right ]       after `divide`
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,9 @@ class PreparedTree(NamedTuple):
     donor_range: np.ndarray
 
 
-def prepare_tree(tree, X, rows, group_of=None):
+def prepare_tree(
+    tree: Any, X: Any, rows: np.ndarray, group_of: np.ndarray | None = None
+) -> tuple[PreparedTree, np.ndarray]:
     """Prepare a tree for its out-of-bag rows.
 
     Parameters
@@ -148,7 +150,7 @@ def _list_splits(prepared, n_rows, found):
 
 
 @inline_kernel
-def test_of(prepared, node):
+def test_of(prepared: PreparedTree, node: int) -> tuple:
     """What a split asks of rows: their values, then what decides; see `divide`."""
     return (
         prepared.columns[prepared.used_index[node]],
@@ -160,7 +162,7 @@ def test_of(prepared, node):
 
 
 @inline_kernel
-def goes_left(test, row):
+def goes_left(test: tuple, row: int) -> bool:
     """Does a row go left?"""
     values, threshold, missing_left, first, lists = test
     x = values[row]
@@ -170,7 +172,7 @@ def goes_left(test, row):
 
 
 @inline_kernel
-def divide(test, rows, start, end):
+def divide(test: tuple, rows: np.ndarray, start: int, end: int) -> int:
     """Bring rows[start:end] into the order left | right; return where the right side begins."""
     values, threshold, missing_left, first, lists = test
     middle = start
@@ -200,7 +202,10 @@ def divide(test, rows, start, end):
 
 
 @kernel
-def fill_losses(prepared, loss, rows, reached, row_loss):
+def fill_losses(
+    prepared: PreparedTree, loss: losses.Loss, rows: np.ndarray, reached: np.ndarray,
+    row_loss: np.ndarray,
+) -> None:  # fmt: skip
     """Loss of every row as it is; brings `rows` into the order of the leaves.
 
     Behind it, rows[reached[node, 0]:reached[node, 1]] are those at a node. `reached` starts as 0.

@@ -1,14 +1,22 @@
-"""Given permutations: a tree on rows of which columns are exchanged."""
+"""Given permutations: a tree on rows of which columns are permuted.
+
+order           [ 2 0 1 ]
+columns of g    a b c     others   p q r        row 0 is (c, p), row 1 (a, q), row 2 (b, r)
+"""
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
+from importance.core.losses import MakeLoss, of_rows
 from importance.core.used_features import restrict_to_used
 
 
-def seeded(random_state, n_keys):
+def seeded(random_state: Any, n_keys: int) -> Callable:
     """Streams of permutations, one for each of so many keys.
 
     Parameters
@@ -48,27 +56,27 @@ class PermutedTree:
         Groups that the tree uses, ascending; no other can change a leaf.
     """
 
-    def __init__(self, tree, X, rows, group_of):
+    def __init__(self, tree: Any, X: Any, rows: np.ndarray, group_of: np.ndarray) -> None:
         restricted, self._features, self._X = restrict_to_used(tree, X, rows)
         self._packed = pack([restricted], X.dtype)
         self._group_of = group_of[self._features]
         self.groups = np.unique(self._group_of)
 
-    def features(self, group):
+    def features(self, group: int) -> np.ndarray:
         """The columns of a group that the tree uses."""
         return self._features[self._group_of == group]
 
-    def values(self, group):
+    def values(self, group: int) -> np.ndarray:
         """Values of these columns, (n_rows, n_columns)."""
         return self._X[:, self._group_of == group]
 
-    def leaves(self):
+    def leaves(self) -> np.ndarray:
         """Number of the leaf of every row."""
         if self._X.shape[1] == 0:
             return np.zeros(len(self._X), np.int64)
         return leaf_ids(self._packed, 0, self._X)
 
-    def leaves_with(self, group, values):
+    def leaves_with(self, group: int, values: np.ndarray) -> np.ndarray:
         """The same with other values in the columns of `features(group)`."""
         is_exchanged = self._group_of == group
         kept = self._X[:, is_exchanged]
@@ -78,7 +86,10 @@ class PermutedTree:
         return leaves
 
 
-def shuffled_increase(tree, X, rows, group_of, make_loss, codes, weight, draw, n_repeats):
+def shuffled_increase(
+    tree: Any, X: Any, rows: np.ndarray, group_of: np.ndarray, make_loss: MakeLoss,
+    codes: np.ndarray, weight: np.ndarray, draw: Callable, n_repeats: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Increase of the loss of a tree with each group permuted among the rows, mean over repeats.
 
     Parameters
@@ -100,7 +111,7 @@ def shuffled_increase(tree, X, rows, group_of, make_loss, codes, weight, draw, n
     """
     permuted = PermutedTree(tree, X, rows, group_of)
     loss = make_loss(tree.value.reshape(tree.node_count, -1), codes)
-    base = loss.of(permuted.leaves())
+    base = of_rows(loss, permuted.leaves())
     increase = np.zeros((len(permuted.groups), len(rows)))
     means = np.zeros((len(permuted.groups), n_repeats))
     share = weight / (weight.sum() or 1.0)
@@ -108,7 +119,7 @@ def shuffled_increase(tree, X, rows, group_of, make_loss, codes, weight, draw, n
         values = permuted.values(group)
         for repeat in range(n_repeats):
             order = draw(group, len(rows))
-            one = loss.of(permuted.leaves_with(group, values[order])) - base
+            one = of_rows(loss, permuted.leaves_with(group, values[order])) - base
             mine += one
             mean[repeat] = (share * one).sum()
     variance = np.full(len(means), np.nan)

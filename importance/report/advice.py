@@ -4,7 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from importance.core.ordering import ranks_of
+from importance.core.ordering import descending, ranks_of
+from importance.core.result import known_trees
 
 REACH = 2.0  # standard errors within which a value may be 0
 LEADERS = 10  # features by rank that a warning speaks of
@@ -61,7 +62,7 @@ def on_shared_importance(comparison):
         return
     names = list(comparison.feature_names)
     alone = comparison.results["oob_permutation"]
-    for g in np.argsort(-jointly.values, kind="stable"):
+    for g in descending(jointly.values):
         members = comparison.groups[g].columns
         if len(members) < 2 or jointly.values[g] <= REACH * jointly.standard_error[g]:
             continue
@@ -96,8 +97,8 @@ def on_order(comparison):
     result = comparison.results.get("oob_permutation")
     if result is None or result.per_tree is None:
         return
-    per_tree = result.per_tree[~np.isnan(result.per_tree).any(axis=1)]
-    order = np.argsort(-result.values, kind="stable")[:5]
+    per_tree = known_trees(result.per_tree)
+    order = descending(result.values)[:5]
     for a, b in pairwise(order):
         difference = per_tree[:, a] - per_tree[:, b]
         error = difference.std() / np.sqrt(len(difference))

@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 
 from importance.core.fitted_forest import check_forest
 from importance.core.groups import parse_groups
-from importance.core.ordering import leading, ranks_of
+from importance.core.ordering import descending, leading, ranks_of
 from importance.core.plots import HEADROOM, ROW_HEIGHT, draw_bars, plot_clusters, plot_ranks
 from importance.drop_column.drop_column import drop_column
 from importance.impurity.debiased import unbiased_mdi
@@ -79,7 +79,7 @@ class Comparison:
             columns[name, "standard_error"] = result.standard_error
             columns[name, "rank"] = ranks_of(result.values)
         frame = pd.DataFrame(columns, index=pd.Index(self.feature_names, name="feature"))
-        return frame.iloc[np.argsort(-self._leading.values, kind="stable")]
+        return frame.iloc[descending(self._leading.values)]
 
     @property
     def _leading(self):
@@ -122,7 +122,7 @@ class Comparison:
         return plot_clusters(self.correlation, self.feature_names, ax, max_features)
 
     def __repr__(self):
-        order = np.argsort(-self._leading.values, kind="stable")[:10]
+        order = descending(self._leading.values)[:10]
         width = max(len(str(self.feature_names[j])) for j in order)
         lines = [" " * width + "".join(f"  {name:>20}" for name in self.results)]
         for j in order:

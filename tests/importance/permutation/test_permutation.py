@@ -16,7 +16,7 @@ from benchmarks.oracles import permutation as oracle
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import drop_column, forest_permutation, oob_permutation
 from importance.core.fitted_forest import check_forest
-from importance.core.grouping import group_columns
+from importance.core.groups import group_columns
 from importance.permutation.forest_level import evaluate_forest, score_by, shared_donors
 
 KINDS = {
