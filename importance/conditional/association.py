@@ -34,17 +34,7 @@ class Association:
         self._first = self._block = None
 
     def with_all(self, column: int) -> np.ndarray:
-        """Association of a column with every column.
-
-        Parameters
-        ----------
-        column : int
-
-        Returns
-        -------
-        ndarray of shape (n_features,), float64
-            1 at `column` itself.
-        """
+        """Association of a column with every column, (n_features,); 1 at the column itself."""
         if self.is_categorical[column]:
             found = self._share_between_categories(column)
         else:

@@ -193,24 +193,9 @@ def find_conditions(
     condition: dict | None, threshold: float, groups: Groups, names: np.ndarray,
     association: Association,
 ) -> list[np.ndarray]:  # fmt: skip
-    """Columns that each group is permuted given.
+    """Columns that each group is permuted given, ascending.
 
-    Parameters
-    ----------
-    condition : dict of feature to list of columns, or None
-    threshold : float
-    groups : importance.core.groups.Groups
-    names : ndarray of shape (n_features,), str
-    association : importance.conditional.association.Association
-
-    Returns
-    -------
-    list of ndarray of int64, ascending
-
-    Raises
-    ------
-    ValueError
-        If a column is not known, or a group is conditioned on itself.
+    Raises ValueError if a column is not known, or a group is conditioned on itself.
     """
     given = {}
     for key, columns in (condition or {}).items():

@@ -31,18 +31,7 @@ class Bins(NamedTuple):
 
 
 def exchange_within(bins: list[Bins], n_rows: int) -> DonorSegments:
-    """Rows in the same part of every column exchange values: a cell of the grid.
-
-    Parameters
-    ----------
-    bins : list of Bins
-    n_rows : int
-
-    Returns
-    -------
-    importance.conditional.exchange.DonorSegments
-        Of the cells with more than one row.
-    """
+    """Rows in the same part of every column exchange values: cells of a grid with several rows."""
     cell, n_cells = np.zeros(n_rows, np.int64), 1
     for number, n_bins in bins:
         if n_cells * n_bins > _MOST_CELLS:
@@ -58,17 +47,7 @@ def exchange_within(bins: list[Bins], n_rows: int) -> DonorSegments:
 
 
 def find_levels(X: Any, columns: Iterable[int]) -> dict[int, Bins]:
-    """Bins of the discrete columns among some: their values, a missing one among them.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features), or csr_matrix
-    columns : iterable of int
-
-    Returns
-    -------
-    dict of int to Bins
-    """
+    """Bins of the discrete columns among some: their values, a missing one among them."""
     levels = {}
     for column in columns:
         values, number = np.unique(column_of(X, column), return_inverse=True)
@@ -83,20 +62,10 @@ def column_of(X: Any, column: int) -> np.ndarray:
 
 
 def cut_by_tree(tree: Any, column: int, x: np.ndarray) -> Bins:
-    """Bins of a column, as all splits of a tree on it cut it, wherever they stand in the tree.
+    """Bins of the values x of a column, as all splits of a tree on it cut it, wherever they stand.
 
     Missing values are a part of their own. Categories are in one part if every split sends them
     the same way.
-
-    Parameters
-    ----------
-    tree : object with scikit-learn's node arrays
-    column : int
-    x : ndarray of shape (n_rows,)
-
-    Returns
-    -------
-    Bins
     """
     nodes = np.flatnonzero((tree.feature == column) & (tree.children_left != LEAF))
     is_missing = np.isnan(x)
@@ -118,24 +87,10 @@ def find_neighbors(
     X: Any, columns: np.ndarray, is_categorical: np.ndarray, n_neighbors: int,
     random_state: np.random.RandomState,
 ) -> np.ndarray:  # fmt: skip
-    """The rows nearest to each row in some columns.
+    """The rows nearest to each row in some columns, without itself: (n_samples, n_neighbors).
 
     The distance is Euclidean, between ranks that run from 0 to 1; two categories lie 1 apart, a
     missing number lies 1 above the highest rank. Of rows equally far, chance decides.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features), or csr_matrix
-    columns : ndarray, int64
-    is_categorical : ndarray of shape (n_features,), bool
-    n_neighbors : int
-        At most as many are found as there are other rows.
-    random_state : numpy.random.RandomState
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_neighbors), int32
-        Without the row itself.
     """
     from scipy.stats import rankdata  # slow to import
     from sklearn.neighbors import NearestNeighbors
@@ -173,16 +128,7 @@ def find_neighbors(
 def exchange_with(nearest: np.ndarray, rows: np.ndarray, n_samples: int) -> DonorSegments:
     """Rows get the values of those of their nearest rows that are out of bag as well.
 
-    Parameters
-    ----------
-    nearest : ndarray of shape (n_samples, n_neighbors), int32
-    rows : ndarray of shape (n_rows,), int64
-        Out of bag, ascending.
-    n_samples : int
-
-    Returns
-    -------
-    importance.conditional.exchange.DonorSegments
+    `nearest` is (n_samples, n_neighbors), `rows` are those out of bag, ascending.
     """
     position = np.full(n_samples, -1, np.int32)
     position[rows] = np.arange(len(rows), dtype=np.int32)

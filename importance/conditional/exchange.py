@@ -60,23 +60,9 @@ def increase_by(
     segments: DonorSegments, prepared: PreparedTree, loss: losses.Loss, row_loss: np.ndarray,
     weight: np.ndarray, columns: np.ndarray,
 ) -> float:  # fmt: skip
-    """Expected increase of the loss when rows get the values of their donors in some columns.
+    """Expected increase of the loss when rows get the values of their donors in some columns of X.
 
-    Parameters
-    ----------
-    segments : DonorSegments
-    prepared : importance.permutation.prepared_tree.PreparedTree
-    loss : see importance.core.losses
-        Of the nodes and rows of `prepared`.
-    row_loss : ndarray of shape (n_rows,), float64
-    weight : ndarray of shape (n_rows,), float64
-    columns : ndarray, int64
-        The columns of X that are given.
-
-    Returns
-    -------
-    float
-        Weighted sum over the rows.
+    A weighted sum over the rows; `row_loss` is the loss of each as it is, see `row_losses`.
     """
     is_given = np.isin(prepared.groups, columns)
     own = segments._replace(rows=segments.rows.copy(), donors=segments.donors.copy())

@@ -22,16 +22,9 @@ from forest.sampling.weights import balance_subsample
 class FittedForest:
     """A forest together with the table it was fitted on.
 
-    Parameters
-    ----------
-    forest : estimator
-        With `estimators_`, each holding a `tree_` and a `random_state`.
-    X : ndarray of shape (n_samples, n_features), float32 or float64, C order, or csr_matrix
-        In the forest's precision; nan where a value is missing.
-    codes : ndarray of shape (n_samples,), float64
-        Position of the label in `classes_`, or the number.
-    weight : ndarray of shape (n_samples,), float64
-        What a row counts in a loss.
+    `forest` has `estimators_`, each with a `tree_` and a `random_state`. `X` is in the forest's
+    precision: an ndarray in C order, nan where a value is missing, or a csr_matrix. `codes` are
+    positions in `classes_`, or numbers; `weight` is what a row counts in a loss.
     """
 
     forest: Any
@@ -99,28 +92,10 @@ class FittedForest:
 def check_forest(
     forest: Any, X: Any, y: Any, sample_weight: Any = None, out_of_bag: bool = True
 ) -> FittedForest:
-    """Check a forest and the table it was fitted on.
+    """Check a forest and the table it was fitted on, with bootstrap=True if `out_of_bag`.
 
-    Parameters
-    ----------
-    forest : fitted random forest, ours or scikit-learn's
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,)
-    sample_weight : array-like of shape (n_samples,), default=None
-        What a row counts in a loss, 1 by default. (The weights of the fit count in the trees.)
-    out_of_bag : bool, default=True
-        Refuse a forest that has no out-of-bag rows.
-
-    Returns
-    -------
-    FittedForest
-
-    Raises
-    ------
-    TypeError
-        If `forest` is not a forest of trees.
-    ValueError
-        If it is not fitted, has no out-of-bag rows, or (X, y) cannot be its training table.
+    Raises TypeError if it is not a forest of trees, ValueError if it has no out-of-bag rows or
+    (X, y) cannot be its training table.
     """
     trees_of(forest)
     if out_of_bag and not forest.bootstrap:
@@ -143,24 +118,9 @@ def check_forest(
 def check_evaluation_rows(
     forest: Any, X: Any, y: Any, sample_weight: Any = None
 ) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Check rows that a fitted forest is judged by.
+    """Check rows that a fitted forest is evaluated on: X, codes and weight as in FittedForest.
 
-    Parameters
-    ----------
-    forest : fitted random forest, ours or scikit-learn's
-    X : array-like or sparse matrix of shape (n_rows, n_features)
-    y : array-like of shape (n_rows,)
-    sample_weight : array-like of shape (n_rows,), default=None
-
-    Returns
-    -------
-    X, codes, weight
-        As in FittedForest.
-
-    Raises
-    ------
-    ValueError
-        If they do not fit the forest or each other, or every weight is 0.
+    Raises ValueError if they do not fit the forest or each other, or every weight is 0.
     """
     X = check_rows(forest, X)
     y = np.asarray(y)
@@ -219,11 +179,7 @@ def _grew_on(fitted, t):
 def trees_of(forest: Any) -> list:
     """Trees of a fitted forest: objects with scikit-learn's node arrays.
 
-    Raises
-    ------
-    TypeError
-        If `forest` is not a forest of trees with a single output.
-    sklearn.exceptions.NotFittedError
+    Raises TypeError if it is not a forest of trees with a single output, or NotFittedError.
     """
     if not hasattr(forest, "fit") or not hasattr(forest, "n_estimators"):
         raise TypeError(f"An importance is a function of a fitted random forest, got {forest!r}.")

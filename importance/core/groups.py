@@ -40,22 +40,10 @@ class Groups(list[Group]):
 def parse_groups(groups: Any, names: Iterable) -> Groups:
     """Every column in exactly one group.
 
-    Parameters
-    ----------
-    groups : dict of str to list of columns, list of lists of columns, or None
-        A column is a name or a position. A group without a name is called after its columns.
-        Columns in none of them are groups of their own, which stand behind the others; None makes
-        every column one.
-    names : sequence of str
-
-    Returns
-    -------
-    Groups
-
-    Raises
-    ------
-    ValueError
-        If groups overlap or are empty, two have one name, or a column is not known.
+    `groups` is a dict of str to list of columns, a list of lists of columns, or None; a column is a
+    name or a position. A group without a name is called after its columns. Columns in none are
+    groups of their own, behind the others. Raises ValueError if groups overlap or are empty, two
+    have one name, or a column is not known.
     """
     names = np.asarray(names, dtype=object)
     named = groups if isinstance(groups, dict) else dict(enumerate(groups or ()))

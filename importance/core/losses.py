@@ -113,10 +113,7 @@ def absolute_error(values: np.ndarray, codes: np.ndarray) -> AbsoluteLoss:
 def poisson(values: np.ndarray, codes: np.ndarray) -> PoissonLoss:
     """Poisson deviance, 2 (target log(target / mean) + mean - target), as in scikit-learn.
 
-    Raises
-    ------
-    ValueError
-        If a target is negative, or a mean is not positive.
+    Raises ValueError if a target is negative, or a mean is not positive.
     """
     means = np.ascontiguousarray(values[:, 0])
     if codes.min(initial=0.0) < 0.0:
@@ -143,24 +140,9 @@ REGRESSION: dict[str, MakeLoss] = {
 
 
 def choose_loss(name: str | None, classification: bool) -> tuple[str, MakeLoss]:
-    """The loss of that name.
+    """The loss of that name, by default 0-1 loss or squared error, and its name.
 
-    Parameters
-    ----------
-    name : str or None
-        None is 0-1 loss in classification, squared error in regression.
-    classification : bool
-
-    Returns
-    -------
-    name : str
-    loss : callable
-        `loss(values, codes)`, of node values (n_nodes, n_values) and row codes (n_rows,).
-
-    Raises
-    ------
-    ValueError
-        If the loss does not fit the task.
+    Raises ValueError if it does not fit the task.
     """
     losses = CLASSIFICATION if classification else REGRESSION
     task = "classification" if classification else "regression"

@@ -232,12 +232,7 @@ def plot_clusters(
 
 
 def short_names(names: Iterable) -> np.ndarray:
-    """Names as pictures show them, cut in the middle: many differ by their end.
-
-    Returns
-    -------
-    ndarray of str
-    """
+    """Names as pictures show them, cut in the middle: many differ by their end."""
     whole = map(str, names)
     cut = [n if len(n) <= MOST_LETTERS else f"{n[: MOST_LETTERS - 12]}…{n[-11:]}" for n in whole]
     return np.array(cut, dtype=object)

@@ -175,17 +175,9 @@ def known_trees(per_tree: np.ndarray) -> np.ndarray:
 
 
 def mean_and_error(per_tree: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over trees and its standard error, sqrt((mean d^2 - mean(d)^2) / T).
+    """Mean over trees and its standard error, sqrt((mean d^2 - mean(d)^2) / T), (n_features,) each.
 
     Rows of nan are left out. (The form of Breiman and Cutler, and of R's randomForest.)
-
-    Parameters
-    ----------
-    per_tree : ndarray of shape (n_trees, n_features)
-
-    Returns
-    -------
-    mean, standard_error : ndarray of shape (n_features,)
     """
     known = known_trees(per_tree)
     return known.mean(axis=0), known.std(axis=0) / np.sqrt(len(known))

@@ -13,19 +13,8 @@ from cart.tree.nodes import LEAF, Nodes
 def restrict_to_used(tree: Any, X: Any, rows: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
     """Number the features of a tree among those that it uses.
 
-    Parameters
-    ----------
-    tree : object with scikit-learn's node arrays
-    X : ndarray of shape (n_samples, n_features), float32 or float64, or csr_matrix
-    rows : ndarray of shape (n_rows,), int64
-
-    Returns
-    -------
-    restricted : object with scikit-learn's node arrays
-    features : ndarray of shape (n_used,), int64
-        The features used, ascending.
-    X_used : ndarray of shape (n_rows, n_used), C order
-        Their values in `rows`.
+    Returns a tree with scikit-learn's node arrays, the features used, ascending, and their values
+    in `rows`, (n_rows, n_used) in C order.
     """
     of_trees = ("node_count", "n_outputs", "max_n_classes", "categories", "is_subset")
     kept = (*Nodes._fields, *of_trees)
@@ -58,18 +47,7 @@ def _renumber(left, feature, number, renumbered):
 
 
 def values_of(X: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Values of some rows in some columns.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features), float32 or float64, or csr_matrix
-    rows : ndarray of shape (n_rows,), int64
-    columns : ndarray of shape (n_columns,), int64
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_columns), C order
-    """
+    """Values of some rows in some columns of a table or csr_matrix, in C order."""
     if issparse(X):
         return X[rows][:, columns].toarray()
     if len(columns) == X.shape[1]:  # in order: each is there once

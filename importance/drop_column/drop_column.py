@@ -148,11 +148,7 @@ def _seeds_of_pairs(fitted, n_refits):
 def _evaluate_pair(design, seeds, is_first, sets, make_loss, n_jobs, watch):
     """How much larger the losses are without each of the sets behind the first, the empty one.
 
-    Returns
-    -------
-    per_row : ndarray of shape (n_rows, n_sets - 1)
-        nan in rows that are not judged.
-    per_tree : ndarray of shape (n_folds * n_trees, n_sets - 1)
+    By row, (n_rows, n_sets - 1), nan in rows that are not evaluated, and by tree of all folds.
     """
     per_row, per_tree = _RowMeans(len(design.evaluation.codes), len(sets) - 1), []
     for refit, rows in design.refits(seeds, is_first):

@@ -27,22 +27,9 @@ class Design(NamedTuple):
 
 
 def choose_design(forest, X, y, on, sample_weight=None):
-    """Check a forest, its training table, and what it is to be judged by.
+    """Check a forest, its training table, and what it is to be evaluated on.
 
-    Parameters
-    ----------
-    forest, X, y : see `importance.core.fitted_forest.check_forest`
-    on : see `importance.drop_column.drop_column`
-    sample_weight : array-like or None
-        What each row that is judged counts in the loss.
-
-    Returns
-    -------
-    Design
-
-    Raises
-    ------
-    TypeError, ValueError
+    `on` as in `importance.drop_column`; `sample_weight` is what each row that is evaluated counts.
     """
     if isinstance(on, str):
         if on != "oob":

@@ -40,15 +40,7 @@ class Training(NamedTuple):
 
     @classmethod
     def of(cls, fitted, seeds, table):
-        """The whole table, with the draws that follow from the seeds.
-
-        Parameters
-        ----------
-        fitted : importance.core.fitted_forest.FittedForest
-        seeds : ndarray of shape (n_trees,), int64
-        table : cart.table.table.Table
-            From `fitted.encode()`.
-        """
+        """The whole table, from `fitted.encode()`, with the draws that follow from the seeds."""
         weight = row_weight_of(fitted.forest)
         return cls(table, fitted.codes, fitted.plan.of_trees(seeds), weight)
 
@@ -83,17 +75,9 @@ class EvaluationRows(NamedTuple):
 class Refit:
     """One way to fit the forest, to be repeated without some of its columns.
 
-    Parameters
-    ----------
-    forest : fitted random forest, ours or scikit-learn's
-        Its parameters count, and its classes.
-    training : Training
-    evaluation : EvaluationRows
-    out_of_bag : bool
-        The rows judged are the training rows, and a tree judges those that are out of bag for it;
-        else every tree judges every row.
-    trees : list of objects with scikit-learn's node arrays, or None
-        The trees on all columns, where they are known.
+    Parameters and classes are those of `forest`, fitted, ours or scikit-learn's. If `out_of_bag`
+    the evaluation rows are the training rows, and a tree has a say on those that are out of bag for
+    it; else every tree on every row. `trees` are those on all columns, where they are known.
     """
 
     forest: object
@@ -118,12 +102,8 @@ class Refit:
     def grow_without(self, columns, numbers):
         """Grow some trees without some columns, one after the other.
 
-        Yields
-        ------
-        tree : object with scikit-learn's node arrays
-            Its features are numbered as in the whole table.
-        rows : ndarray of shape (n_rows,), int64
-            Rows of `evaluation` that it has a say on.
+        Yields trees with scikit-learn's node arrays, features numbered as in the whole table, each
+        with the evaluation rows that it has a say on.
         """
         drawn = {}
 
@@ -220,24 +200,10 @@ class VoteSums(NamedTuple):
 def losses_without(refit, sets, make_loss, n_jobs=None, watch=None):
     """Losses of the forest without each set of columns: all trees of all sets are one queue.
 
-    Parameters
-    ----------
-    refit : Refit
-    sets : list of ndarray of int64
-        Columns to do without; an empty one leaves all in place.
-    make_loss : callable
-        From `importance.core.losses.choose_loss`.
-    n_jobs : int or None
-        Threads; the result does not depend on it.
-    watch : forest.growing.progress.ProgressReporter, optional
-        Told of every tree that is grown by a thread.
-
-    Yields
-    ------
-    row_loss : ndarray of shape (n_rows,), float64
-        Of the vote of all trees; nan in rows that no tree has a say on.
-    tree_loss : ndarray of shape (n_trees,), float64
-        Mean loss of each tree alone; nan in trees that judge no row.
+    An empty set leaves all columns in place. `watch`, a ProgressReporter, is told of every tree
+    that is grown by a thread. Yields the loss of the vote of all trees, (n_rows,), nan in rows that
+    no tree has a say on, and the mean loss of each tree alone, (n_trees,), nan in trees without
+    rows.
     """
     batches = [range(i, min(i + BATCH, refit.n_trees)) for i in range(0, refit.n_trees, BATCH)]
     is_over = Event()

@@ -174,10 +174,7 @@ class Splits(NamedTuple):
 def _evaluate_trees(fitted, method, n_jobs):
     """Numbers and Splits, one after the other, of the trees that have out-of-bag rows.
 
-    Raises
-    ------
-    ValueError
-        If the method is not known, or there is no such tree.
+    Raises ValueError if the method is not known, or there is no such tree.
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} is not known; use one of {METHODS}.")
@@ -265,20 +262,8 @@ def sum_labels(
 ) -> Labels:  # fmt: skip
     """Sum up labels in the leaves, and the leaves up the tree.
 
-    Parameters
-    ----------
-    tree : object with scikit-learn's node arrays
-    levels : see `split_levels`
-    leaves : ndarray of shape (n_samples,), int64
-    weight : ndarray of shape (n_samples,), float64
-    codes : ndarray of shape (n_samples,), float64
-        Class codes, or numbers.
-    n_classes : int
-        1 for numbers.
-
-    Returns
-    -------
-    Labels
+    `codes` are those of classes, or numbers where n_classes is 1; `leaves`, `weight` and `codes`
+    have an entry for each row, `levels` are those of `split_levels`.
     """
     n_nodes = tree.node_count
     if n_classes > 1:

@@ -83,18 +83,7 @@ def janitza(
 def mirrored_null(values: np.ndarray) -> np.ndarray:
     """The values that are not positive, and the mirror images of the negative ones.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_features,)
-
-    Returns
-    -------
-    ndarray of shape (n_null,), float64
-
-    Raises
-    ------
-    ValueError
-        If there are too few, or none is negative.
+    Raises ValueError if there are too few, or none is negative.
     """
     known = values[values <= 0.0]
     negative = known[known < 0.0]

@@ -120,17 +120,7 @@ def permutation_test(
 
 
 def share_as_large(null: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """P-values: (1 + #{null >= value}) / (1 + B), by column.
-
-    Parameters
-    ----------
-    null : ndarray of shape (B, n_features) or (B, 1)
-    values : ndarray of shape (n_features,)
-
-    Returns
-    -------
-    ndarray of shape (n_features,), float64
-    """
+    """P-values: (1 + #{null >= value}) / (1 + B), by column of null, (B, n_features) or (B, 1)."""
     slack = 1e-10 * np.abs(values)  # equal values may differ by the order of their sums
     return (1 + (null >= values - slack).sum(axis=0)) / (1 + len(null))
 
@@ -138,15 +128,7 @@ def share_as_large(null: np.ndarray, values: np.ndarray) -> np.ndarray:
 def family_wise_p_values(null: np.ndarray, values: np.ndarray) -> np.ndarray:
     """P-values of the maximum of standardised importances, see `permutation_test`.
 
-    Parameters
-    ----------
-    null : ndarray of shape (B, n_features)
-    values : ndarray of shape (n_features,)
-
-    Returns
-    -------
-    ndarray of shape (n_features,), float64
-        1 at most; a feature that is never used has z = 0.
+    `null` is (B, n_features); a feature that is never used has z = 0.
     """
     # The null importances and the observed ones are treated alike, so that without information
     # each row is as likely the largest as any other: the test is exact.

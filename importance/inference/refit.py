@@ -26,19 +26,11 @@ Measure = Callable[[Any, Any, Any], Importances]
 
 @dataclass(frozen=True)
 class Refits:
-    """What it takes to fit a forest anew.
+    """What it takes to fit a forest anew, and measure it.
 
-    Parameters
-    ----------
-    model : unfitted estimator of `forest`
-        With the parameters of the forest; quiet, on one thread.
-    X : table of shape (n_samples, n_features)
-        As it was given, so that names and categories are kept; sparse ones as csr.
-    y : ndarray of shape (n_samples,)
-    weight : ndarray of shape (n_samples,), float64, or None
-        The `sample_weight` of the fit.
-    measure : callable
-        `measure(forest, X, y)` returns Importances.
+    `model` is an unfitted estimator with the parameters of the forest, quiet, on one thread; X is
+    as it was given, so that names and categories are kept, sparse ones as csr; `weight` is the
+    `sample_weight` of the fit; `measure(forest, X, y)` returns Importances.
     """
 
     model: Any
@@ -51,11 +43,8 @@ class Refits:
     def of(cls, forest: Any, X: Any, y: Any, measure: Measure | None = None) -> "Refits":
         """From a fitted forest, ours or scikit-learn's, and its training table.
 
-        Raises
-        ------
-        TypeError, ValueError
-            If it is not a fitted forest, the table has other rows, or it was fitted with what
-            a refit on other rows cannot repeat.
+        Raises TypeError or ValueError if it is not a fitted forest, the table has other rows, or it
+        was fitted with what a refit on other rows cannot repeat.
         """
         trees_of(forest)
         X = X.tocsr() if issparse(X) else X
@@ -86,23 +75,9 @@ class Refits:
         self, seed: int, *, rows: np.ndarray | None = None, X: Any = None,
         y: np.ndarray | None = None,
     ) -> tuple[Any, Any, np.ndarray]:  # fmt: skip
-        """Fit it.
+        """Fit it on some rows, other columns or another target; returns it with its table.
 
-        Parameters
-        ----------
-        seed : int
-            `random_state` of the refit.
-        rows : ndarray of int, optional
-            On these only; whole numbers of `max_samples` shrink with them.
-        X : table of n_samples rows, optional
-            Other columns.
-        y : ndarray of shape (n_samples,), optional
-            Another target.
-
-        Returns
-        -------
-        forest, X, y
-            The refit, and the table that it was fitted on.
+        Whole numbers of `max_samples` shrink with the rows.
         """
         model = clone(self.model).set_params(random_state=int(seed))
         X, y, weight = self.X if X is None else X, self.y if y is None else y, self.weight
@@ -147,21 +122,7 @@ def for_each(
     function: Callable[[Any], T], items: Sequence | np.ndarray, n_jobs: int | None, verbose: int,
     callback: Callable | None,
 ) -> list[T]:  # fmt: skip
-    """`function(item)` of every item over threads, in the order of the items.
-
-    Parameters
-    ----------
-    function : callable
-    items : sequence
-    n_jobs : int or None
-        joblib's.
-    verbose, callback
-        See `forest.growing.progress.ProgressReporter`; a step is a refit.
-
-    Returns
-    -------
-    list
-    """
+    """`function(item)` of every item over threads, in the order of the items; a step is a refit."""
     with ProgressReporter(len(items), "refit", verbose, callback) as watch:
 
         def call(item):

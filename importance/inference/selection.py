@@ -154,20 +154,7 @@ def select_features(
 def decide(
     hits: np.ndarray, n_rounds: int, alpha: float, method: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """P-values and decisions from the number of hits, see `select_features`.
-
-    Parameters
-    ----------
-    hits : ndarray of shape (n_features,), int64
-    n_rounds : int
-    alpha : float
-    method : {"maximum", "boruta"}
-
-    Returns
-    -------
-    p_values : ndarray of shape (n_features,), float64
-    decision : ndarray of shape (n_features,), str
-    """
+    """P-values and decisions from the number of hits of each feature, see `select_features`."""
     too_few, too_many = bdtr(hits, n_rounds, 0.5), bdtr(n_rounds - hits, n_rounds, 0.5)
     if method == "boruta":
         p_values = holm(np.minimum(1.0, 2.0 * too_many))
@@ -179,12 +166,7 @@ def decide(
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:
-    """Adjusted by Holm (1979) for the number of tests.
-
-    Returns
-    -------
-    ndarray of shape (n_tests,), float64
-    """
+    """Adjusted by Holm (1979) for the number of tests."""
     n = len(p_values)
     order = np.argsort(p_values, kind="stable")
     adjusted = np.empty(n)

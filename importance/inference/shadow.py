@@ -142,11 +142,8 @@ def measure_with_shadows(
 ) -> tuple[np.ndarray, np.ndarray, Importances]:  # fmt: skip
     """Refit with shadows, and measure; the parameters are those of `shadow`.
 
-    Returns
-    -------
-    rounds, shadow_rounds : ndarray of shape (n_rounds, n_features), float64
-    example : Importances
-        Of the last refit.
+    Returns the importances of features and shadows, (n_rounds, n_features) each, and the last ones
+    as they were measured.
     """
     refits = Refits.of(forest, X, y, measure)
     X = check_rows(forest, X)  # numbers: a DataFrame's categories as codes

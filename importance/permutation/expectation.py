@@ -102,17 +102,7 @@ def expected_increase(
 ) -> np.ndarray:
     """Expected loss with each group permuted, less the loss as it is.
 
-    Parameters
-    ----------
-    prepared : importance.permutation.prepared_tree.PreparedTree
-    loss : see importance.core.losses
-        Of the nodes and rows of `prepared`.
-    by_row : bool, default=False
-
-    Returns
-    -------
-    ndarray of shape (n_groups,), or (n_groups, n_rows) with `by_row`, float64
-        Sums over the rows, or of each row.
+    Sums over the rows, (n_groups,), or of each row, (n_groups, n_rows), with `by_row`.
     """
     n_groups, n_rows = len(prepared.groups), prepared.columns.shape[1]
     increase = np.zeros(n_groups)

@@ -197,33 +197,11 @@ def evaluate_forest(
     fitted: FittedForest, evaluate: Evaluate, groups: Groups, donors: Callable, n_repeats: int,
     is_hard: bool, n_jobs: int | None = None,
 ) -> tuple[float, np.ndarray, np.ndarray]:  # fmt: skip
-    """Judge the aggregated out-of-bag predictions, as they are and with each group permuted.
+    """Evaluate the aggregated out-of-bag predictions, as they are and with each group permuted.
 
-    Parameters
-    ----------
-    fitted : FittedForest
-    evaluate : callable
-        `evaluate(values, known)` is a number, of mean votes (n_known, n_values) and the rows they
-        are of.
-    groups : importance.core.groups.Groups
-    donors : callable
-        See `shared_donors`.
-    n_repeats : int
-    is_hard : bool
-        Does a tree vote for its preferred class, or with its class shares?
-    n_jobs : int or None
-
-    Returns
-    -------
-    base : float
-    permuted : ndarray of shape (n_repeats, n_groups), float64
-    n_times : ndarray of shape (n_samples,), int64
-        For how many trees each row is out of bag.
-
-    Raises
-    ------
-    ValueError
-        If no row with a weight is out of bag for any tree.
+    `donors` as from `shared_donors`; `is_hard` is whether a tree votes for its preferred class or
+    with its class shares. Returns the value as it is, those permuted, (n_repeats, n_groups), and
+    for how many trees each row is out of bag. Raises ValueError if no row with a weight is.
     """
     total = np.zeros((len(fitted.codes), fitted.n_classes))
     n_times = np.zeros(len(total), np.int64)

@@ -43,22 +43,10 @@ class PreparedTree(NamedTuple):
 def prepare_tree(
     tree: Any, X: Any, rows: np.ndarray, group_of: np.ndarray | None = None
 ) -> tuple[PreparedTree, np.ndarray]:
-    """Prepare a tree for its out-of-bag rows.
+    """Prepare a tree for its out-of-bag rows; returns it with the values of its nodes.
 
-    Parameters
-    ----------
-    tree : object with scikit-learn's node arrays
-    X : ndarray of shape (n_samples, n_features), float32 or float64, or csr_matrix
-    rows : ndarray of shape (n_rows,), int64
-    group_of : ndarray of shape (n_features,), int64, optional
-        Features with the same number are permuted together; by default each is a group, and
-        `groups` are the features used.
-
-    Returns
-    -------
-    prepared : PreparedTree
-    values : ndarray of shape (n_nodes, n_values), float64
-        Values of the nodes.
+    Features with the same number in `group_of`, (n_features,), are permuted together; by default
+    each is a group, and `groups` are the features used.
     """
     tree, features, X = restrict_to_used(tree, X, rows)
     columns = np.ascontiguousarray(X.T)

@@ -19,17 +19,9 @@ from importance.core.used_features import restrict_to_used
 def seeded(random_state: Any, n_keys: int) -> Callable:
     """Streams of permutations, one for each of so many keys.
 
-    Parameters
-    ----------
-    random_state : int, RandomState instance or None
-    n_keys : int
-
-    Returns
-    -------
-    callable
-        `shuffles(key)` starts the stream of a key: `draw(what, n)`, whose values are permutations
-        of range(n). What is to be permuted makes no difference here; given permutations can be
-        looked up by it.
+    `shuffles(key)`, which is returned, starts the stream of a key: `draw(what, n)`, whose values
+    are permutations of range(n). What is to be permuted makes no difference here; given
+    permutations can be looked up by it.
     """
     seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_keys)
 
@@ -43,17 +35,7 @@ def seeded(random_state: Any, n_keys: int) -> Callable:
 class PermutedTree:
     """A tree on some rows, with the values of a group of columns or with others in their place.
 
-    Parameters
-    ----------
-    tree : object with scikit-learn's node arrays
-    X : ndarray of shape (n_samples, n_features), float32 or float64, or csr_matrix
-    rows : ndarray of shape (n_rows,), int64
-    group_of : ndarray of shape (n_features,), int64
-
-    Attributes
-    ----------
-    groups : ndarray of shape (n_used,), int64
-        Groups that the tree uses, ascending; no other can change a leaf.
+    `groups` are those that the tree uses, ascending; no other can change a leaf.
     """
 
     def __init__(self, tree: Any, X: Any, rows: np.ndarray, group_of: np.ndarray) -> None:
@@ -92,22 +74,9 @@ def shuffled_increase(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Increase of the loss of a tree with each group permuted among the rows, mean over repeats.
 
-    Parameters
-    ----------
-    tree, X, rows, group_of : see `PermutedTree`
-    make_loss : see importance.core.losses
-    codes, weight : ndarray of shape (n_rows,), float64
-    draw : callable
-        `draw(group, n_rows)` gives the next permutation for a group.
-    n_repeats : int
-
-    Returns
-    -------
-    groups : ndarray of shape (n_used,), int64
-        Groups that the tree uses.
-    increase : ndarray of shape (n_used, n_rows), float64
-    variance : ndarray of shape (n_used,), float64
-        Of the weighted mean over the rows, as the mean over repeats varies; nan for one repeat.
+    `draw(group, n_rows)` gives the next permutation for a group. Returns the groups that the tree
+    uses, (n_used,), the increase by row, (n_used, n_rows), and the variance of its weighted mean
+    over the rows, as the mean over repeats varies, (n_used,); nan for one repeat.
     """
     permuted = PermutedTree(tree, X, rows, group_of)
     loss = make_loss(tree.value.reshape(tree.node_count, -1), codes)

@@ -104,22 +104,8 @@ def evaluate_trees(
 ) -> PermutationResult:
     """Increase of every tree's loss with each group permuted among its out-of-bag rows.
 
-    Parameters
-    ----------
-    fitted : FittedForest
-        Its weights count in means over rows.
-    make_loss : see importance.core.losses
-    groups : importance.core.groups.Groups
-    options : Options
-
-    Returns
-    -------
-    PermutationResult
-
-    Raises
-    ------
-    ValueError
-        If no row with a weight is out of bag for any tree.
+    The weights of `fitted` count in means over rows. Raises ValueError if no row with a weight is
+    out of bag for any tree.
     """
     if options.shuffles is None and options.n_repeats is not None:
         options = options._replace(shuffles=seeded(options.random_state, len(fitted.trees)))

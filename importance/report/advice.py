@@ -16,16 +16,7 @@ MANY_VALUES = 30  # from so many distinct values on, MDI is known to favour a fe
 
 
 def advise(comparison):
-    """All warnings.
-
-    Parameters
-    ----------
-    comparison : importance.report.comparison.Comparison
-
-    Returns
-    -------
-    list of str
-    """
+    """All warnings on a comparison."""
     found = []
     for warn in (on_optimism, on_shared_importance, on_replaceable, on_order, on_noise):
         found += list(warn(comparison))[:_MOST]

@@ -100,16 +100,7 @@ def one_hot_groups(X):
 
 
 def _runs_of_ones(X):
-    """Runs of 0/1 columns that add up to 1 in every row.
-
-    Parameters
-    ----------
-    X : ndarray or csc_matrix of shape (n_samples, n_columns)
-
-    Yields
-    ------
-    ndarray of shape (n_in_block,), int64
-    """
+    """Runs of 0/1 columns that add up to 1 in every row."""
     n_ones = np.asarray((X == 1).sum(axis=0)).ravel()
     n_others = np.asarray((X != 0).sum(axis=0)).ravel() - n_ones
     columns = np.flatnonzero((n_others == 0) & (n_ones > 0) & (n_ones < X.shape[0]))
