@@ -11,7 +11,6 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from importance.conditional.association import Association
 from importance.conditional.donors import (
-    Bins,
     cut_by_tree,
     exchange_with,
     exchange_within,
@@ -238,7 +237,7 @@ def _of_batch(fitted, batch, groups, chosen, make_loss, find_donors):
         prepared, values = prepare_tree(fitted.trees[t], fitted.X, rows)
         loss = make_loss(values, fitted.codes[rows])
         row_loss = row_losses(prepared, loss, len(rows))
-        cuts: dict[int, Bins | None] = {}  # of this tree, by column
+        cuts = {}  # of this tree, by column
         for k, g in enumerate(chosen):
             if np.isin(groups[g].columns, prepared.groups).any():
                 segments = find_donors(g, fitted.trees[t], rows, prepared, cuts)

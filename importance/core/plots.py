@@ -5,15 +5,12 @@ as its features need to be read. Names of features are cut where they are long.
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
 from importance.core.ordering import leading, ranks_of
-
-if TYPE_CHECKING:  # results draw themselves
-    from importance.core.result import Importances
 
 COLOR, DARK = "#4878a8", "#333333"
 ROW_HEIGHT = 0.24  # inches of a feature
@@ -23,7 +20,7 @@ LETTER = 0.065  # inches
 
 
 def plot_bars(
-    result: "Importances", ax: Any = None, max_features: int = 30, level: float | None = None,
+    result: Any, ax: Any = None, max_features: int = 30, level: float | None = None,
     over: str | None = None,
 ) -> Any:  # fmt: skip
     """Bars with one standard error, or an interval, to either side; the most important on top.
@@ -56,14 +53,14 @@ def plot_bars(
     return _entitle(ax, result, shown)
 
 
-def draw_bars(ax: Any, result: "Importances", shown: np.ndarray, reach: np.ndarray) -> None:
+def draw_bars(ax: Any, result: Any, shown: np.ndarray, reach: np.ndarray) -> None:
     """Bars of some features, upwards, each with an error to either side."""
     places = np.arange(len(shown))
     ax.barh(places, result.values[shown], xerr=reach, color=COLOR, ecolor=DARK, capsize=2)
     _name_features(ax, result, shown)
 
 
-def plot_trees(result: "Importances", ax: Any = None, max_features: int = 30) -> Any:
+def plot_trees(result: Any, ax: Any = None, max_features: int = 30) -> Any:
     """A box for every feature: quartiles of what the trees say, whiskers from 5 to 95 %.
 
     Parameters
@@ -100,7 +97,7 @@ def plot_trees(result: "Importances", ax: Any = None, max_features: int = 30) ->
 
 
 def plot_rows(
-    result: "Importances", X: Any = None, ax: Any = None, max_features: int = 15,
+    result: Any, X: Any = None, ax: Any = None, max_features: int = 15,
     max_rows: int = 1000,
 ) -> Any:  # fmt: skip
     """A swarm for every feature: what the single rows say, coloured by the feature's value.
@@ -143,7 +140,7 @@ def plot_rows(
     return _entitle(ax, result, shown)
 
 
-def plot_ranks(results: dict[str, "Importances"], ax: Any = None, max_features: int = 25) -> Any:
+def plot_ranks(results: dict[str, Any], ax: Any = None, max_features: int = 25) -> Any:
     """The ranks that several measures give, joined by lines; crossings are disagreements.
 
     Parameters

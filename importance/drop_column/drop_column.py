@@ -1,5 +1,8 @@
 """Drop-column importance: what is lost when the forest has to do without a feature."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from cart.splitting.feature_draw import DRAW_SEED_MAX
@@ -20,9 +23,10 @@ BIAS = (
 
 @with_shared_parameters
 def drop_column(
-    forest, X, y, *, loss=None, groups=None, n_refits=1, on="oob", sample_weight=None, n_jobs=None,
-    verbose=0, callback=None,
-):  # fmt: skip
+    forest: Any, X: Any, y: Any, *, loss: str | None = None, groups: Any = None, n_refits: int = 1,
+    on: Any = "oob", sample_weight: Any = None, n_jobs: int | None = None, verbose: int = 0,
+    callback: Callable | None = None,
+) -> Importances:  # fmt: skip
     """How much worse the predictions are after a refit without the feature.
 
     The forest is refitted without each feature, or group of columns, on the same draws of rows with
@@ -87,14 +91,14 @@ def drop_column(
     """
     design = choose_design(forest, X, y, on, sample_weight)
     name, make_loss = choose_loss(loss, is_classification(forest))
-    groups = parse_groups(groups, names_of(forest))
-    _refuse_what_cannot_be_refitted(design.fitted, groups, n_refits)
+    columns = parse_groups(groups, names_of(forest))
+    _refuse_what_cannot_be_refitted(design.fitted, columns, n_refits)
     seeds = _seeds_of_pairs(design.fitted, n_refits)
-    sets = [NO_COLUMNS, *(group.columns for group in groups)]
+    sets = [NO_COLUMNS, *(group.columns for group in columns)]
     weight = design.evaluation.weight
     n_forests = len(sets) * n_refits * design.n_folds - design.is_fitted
     values, per_tree = [], []
-    per_row = _RowMeans(len(weight), len(groups))
+    per_row = _RowMeans(len(weight), len(columns))
     with ProgressReporter(n_forests * seeds.shape[1], "tree", verbose, callback) as watch:
         for pair in range(n_refits):
             rows, trees = _evaluate_pair(
@@ -111,7 +115,7 @@ def drop_column(
         other_errors["over refits"] = np.std(values, axis=0, ddof=1) / np.sqrt(n_refits)
     return Importances(
         "drop_column", np.mean(values, axis=0), error, np.concatenate(per_tree),
-        np.array([group.name for group in groups], dtype=object),
+        columns.names,
         unit=f"increase in {design.where} {name.replace('_', '-')} loss of the forest",
         uncertainty=f"over rows, for {pairs} of forests",
         bias=BIAS,

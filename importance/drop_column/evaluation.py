@@ -1,7 +1,7 @@
 """What forests are grown on and judged by: out of bag, on other rows, fold by fold."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class Design(NamedTuple):
     refits: Callable
 
 
-def choose_design(forest, X, y, on, sample_weight=None):
+def choose_design(forest: Any, X: Any, y: Any, on: Any, sample_weight: Any = None) -> Design:
     """Check a forest, its training table, and what it is to be evaluated on.
 
     `on` as in `importance.drop_column`; `sample_weight` is what each row that is evaluated counts.

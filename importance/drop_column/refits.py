@@ -1,11 +1,20 @@
-"""A forest grown again without some of its columns; of its trees only the votes are kept."""
+"""Drop-column refits: a forest grown again without some columns, of which the votes are kept.
 
+Every set of columns has its batches of trees, all of them one queue for the threads; votes are
+added batch by batch, so that sums do not depend on how many threads there are:
+
+    sets       all columns          without a            without b, c
+    queue      [ 0-15 | 16-31 | .. ][ 0-15 | 16-31 | .. ][ 0-15 | 16-31 | .. ]
+    votes        total + total + ..   total + total + ..   -> loss by row, and of each tree
+"""
+
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, takewhile
 from threading import Event
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -20,8 +29,8 @@ from forest.growing.thread_pool import Job, bytes_of, grow_each, shares_memory
 from forest.sampling.bootstrap import Bootstrap, plan_bootstrap
 from forest.sampling.weights import balance_subsample
 from forest.voting.rules import ballots
-from importance.core.fitted_forest import is_classification, row_weight_of
-from importance.core.losses import of_predictions
+from importance.core.fitted_forest import FittedForest, is_classification, row_weight_of
+from importance.core.losses import MakeLoss, of_predictions
 from importance.core.used_features import restrict_to_used
 
 # Trees of a task. Votes are added task by task: the same number for every `n_jobs`, so that sums
@@ -33,19 +42,19 @@ NO_COLUMNS = np.empty(0, np.int64)
 class Training(NamedTuple):
     """What the trees are grown on."""
 
-    table: tuple  # cart.table.table.Table
+    table: Any  # cart.table.table.Table
     codes: np.ndarray  # (n_samples,) float64
     bootstrap: Bootstrap  # with the seeds of the trees
     row_weight: np.ndarray | None  # (n_samples,) float64: of the fit
 
     @classmethod
-    def of(cls, fitted, seeds, table):
+    def of(cls, fitted: FittedForest, seeds: np.ndarray, table: Any) -> "Training":
         """The whole table, from `fitted.encode()`, with the draws that follow from the seeds."""
         weight = row_weight_of(fitted.forest)
         return cls(table, fitted.codes, fitted.plan.of_trees(seeds), weight)
 
     @classmethod
-    def of_rows(cls, fitted, seeds, rows):
+    def of_rows(cls, fitted: FittedForest, seeds: np.ndarray, rows: np.ndarray) -> "Training":
         """Some rows of the table, drawn as the forest would draw from them."""
         forest, weight, codes = fitted.forest, row_weight_of(fitted.forest), fitted.codes[rows]
         weight = None if weight is None else weight[rows]
@@ -66,7 +75,7 @@ class Training(NamedTuple):
 class EvaluationRows(NamedTuple):
     """The rows that the forest is judged by."""
 
-    X: object  # ndarray of shape (n_rows, n_features), C order, or csr_matrix
+    X: Any  # ndarray of shape (n_rows, n_features), C order, or csr_matrix
     codes: np.ndarray  # (n_rows,) float64
     weight: np.ndarray  # (n_rows,) float64: what a row counts in the loss
 
@@ -80,26 +89,28 @@ class Refit:
     it; else every tree on every row. `trees` are those on all columns, where they are known.
     """
 
-    forest: object
+    forest: Any
     training: Training
     evaluation: EvaluationRows
     out_of_bag: bool
     trees: list | None = None
 
-    def __sizeof__(self):
+    def __sizeof__(self) -> int:
         # Dask ships objects that say they are large once, small ones with every task.
         return bytes_of(*self.training.table, self.evaluation.X, self.evaluation.codes)
 
     @property
-    def n_trees(self):
+    def n_trees(self) -> int:
         return len(self.training.bootstrap.seeds)
 
     @property
-    def n_values(self):
+    def n_values(self) -> int:
         """Number of classes; 1 in regression."""
         return len(self.forest.classes_) if is_classification(self.forest) else 1
 
-    def grow_without(self, columns, numbers):
+    def grow_without(
+        self, columns: np.ndarray, numbers: Iterable[int]
+    ) -> Iterator[tuple[Any, np.ndarray]]:
         """Grow some trees without some columns, one after the other.
 
         Yields trees with scikit-learn's node arrays, features numbered as in the whole table, each
@@ -163,7 +174,7 @@ class Refit:
     def _every_row(self):
         return np.arange(len(self.evaluation.codes))
 
-    def leaf_values(self, trees, rows):
+    def leaf_values(self, trees: list, rows: list[np.ndarray]) -> Iterator[np.ndarray]:
         """What each of some trees gives its rows of those judged: (n_rows, n_values) each."""
         X = self.evaluation.X
         if issparse(X):  # only the columns that a tree uses are made dense
@@ -197,7 +208,10 @@ class VoteSums(NamedTuple):
     tree_loss: np.ndarray  # (n_trees,) float64: of each tree alone; nan where it judges no row
 
 
-def losses_without(refit, sets, make_loss, n_jobs=None, watch=None):
+def losses_without(
+    refit: Refit, sets: list[np.ndarray], make_loss: MakeLoss, n_jobs: int | None = None,
+    watch: Any = None,
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:  # fmt: skip
     """Losses of the forest without each set of columns: all trees of all sets are one queue.
 
     An empty set leaves all columns in place. `watch`, a ProgressReporter, is told of every tree

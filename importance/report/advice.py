@@ -1,6 +1,8 @@
 """What differences between measures mean: warnings in words, one function each."""
 
+from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -15,15 +17,15 @@ _MOST = 3  # warnings of one kind
 MANY_VALUES = 30  # from so many distinct values on, MDI is known to favour a feature
 
 
-def advise(comparison):
+def advise(comparison: Any) -> list[str]:
     """All warnings on a comparison."""
-    found = []
+    found: list[str] = []
     for warn in (on_optimism, on_shared_importance, on_replaceable, on_order, on_noise):
         found += list(warn(comparison))[:_MOST]
     return found
 
 
-def on_optimism(comparison):
+def on_optimism(comparison: Any) -> Iterator[str]:
     """MDI ranks a feature high that is worth nothing on rows that were not seen."""
     results = comparison.results
     if not {"mdi", "unbiased_mdi"} <= results.keys():
@@ -46,7 +48,7 @@ def on_optimism(comparison):
             )
 
 
-def on_shared_importance(comparison):
+def on_shared_importance(comparison: Any) -> Iterator[str]:
     """Features that say the same share what they are worth."""
     jointly = comparison.jointly
     if jointly is None:
@@ -66,7 +68,7 @@ def on_shared_importance(comparison):
         )
 
 
-def on_replaceable(comparison):
+def on_replaceable(comparison: Any) -> Iterator[str]:
     """The trees use a feature that the forest would not miss."""
     results = comparison.results
     if not {"oob_permutation", "drop_column"} <= results.keys():
@@ -83,7 +85,7 @@ def on_replaceable(comparison):
             )
 
 
-def on_order(comparison):
+def on_order(comparison: Any) -> Iterator[str]:
     """The order of the leaders is left to the chance of the trees."""
     result = comparison.results.get("oob_permutation")
     if result is None or result.per_tree is None:
@@ -102,7 +104,7 @@ def on_order(comparison):
             )
 
 
-def on_noise(comparison):
+def on_noise(comparison: Any) -> Iterator[str]:
     """Features that cannot be told from noise."""
     result = comparison.results.get("oob_permutation")
     if result is None:
@@ -118,7 +120,7 @@ def on_noise(comparison):
         )
 
 
-def ordinal(n):
+def ordinal(n: int) -> str:
     """1 is "first"."""
     words = ("first", "second", "third", "fourth", "fifth")
     return words[n - 1] if n <= len(words) else f"{n}th"
