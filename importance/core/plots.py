@@ -49,8 +49,7 @@ def plot_bars(
         bounds = result.interval(level, over)[shown]
         reach, what = (bounds[:, 1] - bounds[:, 0]) / 2.0, f"{level:.0%} interval"
     draw_bars(ax, result, shown, reach)
-    ax.set_xlabel(f"{result.unit}\n(bar: {what} {over})")
-    return _entitle(ax, result, shown)
+    return _entitle(ax, result, shown, f"bar: {what} {over}")
 
 
 def draw_bars(ax: Any, result: Any, shown: np.ndarray, reach: np.ndarray) -> None:
@@ -89,11 +88,9 @@ def plot_trees(result: Any, ax: Any = None, max_features: int = 30) -> Any:
         capprops={"color": DARK, "linewidth": 0.8},
     )  # fmt: skip
     ax.plot(result.values[shown], np.arange(len(shown)), "D", color=DARK, markersize=3)
-    ax.set_xlabel(
-        f"{result.unit}\n(box: quartiles of {len(per_tree)} trees, whiskers: 5 to 95 %, ◆ mean)"
-    )
     _name_features(ax, result, shown)
-    return _entitle(ax, result, shown)
+    box = f"box: quartiles of {len(per_tree)} trees, whiskers: 5 to 95 %, ◆ mean"
+    return _entitle(ax, result, shown, box)
 
 
 def plot_rows(
@@ -135,9 +132,8 @@ def plot_rows(
             vmin=0, vmax=1, rasterized=True,
         )  # fmt: skip
     note = "" if X is None else ", blue to red: low to high values of the feature"
-    ax.set_xlabel(f"{result.unit}\n(a dot: a row{note})")
     _name_features(ax, result, shown)
-    return _entitle(ax, result, shown)
+    return _entitle(ax, result, shown, f"a dot: a row{note}")
 
 
 def plot_ranks(results: dict[str, Any], ax: Any = None, max_features: int = 25) -> Any:
@@ -258,7 +254,8 @@ def _name_features(ax, result, shown):
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def _entitle(ax, result, shown):
+def _entitle(ax, result, shown, note):
+    ax.set_xlabel(f"{result.unit}\n({note})")
     n_all = len(result.values)
     some = f": the {len(shown)} most important of {n_all}" if len(shown) < n_all else ""
     ax.set_title(result.measure + some)

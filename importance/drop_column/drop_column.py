@@ -114,8 +114,7 @@ def drop_column(
     if n_refits > 1:
         other_errors["over refits"] = np.std(values, axis=0, ddof=1) / np.sqrt(n_refits)
     return Importances(
-        "drop_column", np.mean(values, axis=0), error, np.concatenate(per_tree),
-        columns.names,
+        "drop_column", np.mean(values, axis=0), error, np.concatenate(per_tree), columns.names,
         unit=f"increase in {design.where} {name.replace('_', '-')} loss of the forest",
         uncertainty=f"over rows, for {pairs} of forests",
         bias=BIAS,

@@ -65,15 +65,8 @@ class Shadows:
         shown = leading(self.importances.values, max_features)
         position = np.arange(len(shown))
         reached = self.shadow_rounds[:, shown]
-        ax.hlines(
-            position,
-            reached.min(axis=0),
-            reached.max(axis=0),
-            color="#d98032",
-            linewidth=4,
-            alpha=0.5,
-            zorder=3,
-        )
+        low, high = reached.min(axis=0), reached.max(axis=0)
+        ax.hlines(position, low, high, color="#d98032", linewidth=4, alpha=0.5, zorder=3)
         ax.plot(
             self.shadows.values[shown], position, "D", color="#a85510", markersize=4, zorder=4,
             linestyle="none", label="its shadow: mean, and range over rounds",
@@ -89,7 +82,7 @@ class Shadows:
         found = self.importances
         shadows = self.shadows.values
         leaders = list_leaders(found.feature_names, found.values, "(shadow {:.2g})", shadows)
-        return f"<Shadows of {self.importances.measure}: {leaders}>"
+        return f"<Shadows of {found.measure}: {leaders}>"
 
 
 @with_shared_parameters
