@@ -144,7 +144,9 @@ def _rank_columns(source, ranks, scratch):
         else:
             bits = source.bits[first:end]
             level_bits = ranks.level_bits[level_start[column] :]
-            n_levels = _rank_values(values, bits, codes, levels, level_bits, scratch)
+            n_levels = _rank_values(
+                values, bits, codes, levels, level_bits, scratch.keys, scratch.spare, scratch.counts
+            )
         ranks.zero[column] = 0
         if end - first < source.n_samples:
             ranks.zero[column] = _insert_zero(codes, levels, n_levels)
@@ -175,10 +177,9 @@ def _take_categories(values, codes, levels, n_categories):
 
 
 @kernel
-def _rank_values(values, bits, codes, levels, level_bits, scratch):
+def _rank_values(values, bits, codes, levels, level_bits, keys, spare, counts):
     """Rank the values of a column; `bits` and `level_bits` are the memory of `values` and `levels`.
     Returns how many are distinct."""
-    keys, spare = scratch.keys, scratch.spare
     n_levels = _rank_near_whole_numbers(values, codes, levels, keys)
     if n_levels > 0:
         return n_levels
@@ -195,7 +196,7 @@ def _rank_values(values, bits, codes, levels, level_bits, scratch):
             i = record_of(keys[j])
             code = ordered(np.uint64(bits[i]), 8 * bits.itemsize) >> np.uint64(32 * half)
             keys[j] = code << CODE_SHIFT | np.uint64(i)
-        if _sort(keys, n, scratch.counts, spare) == 1:
+        if _sort(keys, n, counts, spare) == 1:
             keys, spare = spare, keys
     n_levels = 0
     before = np.uint64(0)
