@@ -1,4 +1,8 @@
-"""Floating-point values as whole numbers in the same order, and which of them are whole."""
+"""Floating-point values as whole numbers in the same order, and which of them are whole.
+
+value      -inf ...  -1.0  ... -0.0  0.0 ...  1.0  ...  inf      nan
+ordinal    -2139095040   -1065353216   0   0   1065353216  2139095040   TOP
+"""
 
 import numpy as np
 

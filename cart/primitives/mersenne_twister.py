@@ -1,4 +1,4 @@
-"""NumPy's `RandomState` streams, begun anew for tree after tree: a seed, then draws below a bound.
+"""The Mersenne Twister as NumPy's `RandomState` has it: for each seed, draws below a bound.
 
 For a few draws `RandomState` spends most of its time on getting ready, for many on asking whether a
 word is made yet and whether it is to be passed over. This is its generator, MT19937 (Matsumoto and

@@ -1,7 +1,16 @@
-"""Order a node's samples along a feature.
+"""Sort a node's samples along a feature: by insertion if few, by buckets, by radix if many.
 
-A sample is one uint64 key: its code (rank of its value) in the high half, the number of its record
-in the low half. Every way to sort looks at codes only and is stable.
+A sample is one uint64 key; every way to sort looks at codes only and is stable.
+
+    bit 63              32 31               0
+    |  code, the rank   |  number of record  |
+    |  of the value     |  (weight, targets) |
+
+Buckets, about one a key, are codes by their leading bits; insertion mends what is left:
+
+    keys       5.2 0.7 5.1 3.9 0.3
+    buckets    0.7 0.3 | 3.9 | 5.2 5.1
+    inserted   0.3 0.7 | 3.9 | 5.1 5.2
 """
 
 import numpy as np

@@ -1,7 +1,14 @@
 """Sort up to a thousand words by sorting networks, without a branch that depends on them.
 
 Up to 64 words stay in vector registers from the first stage to the last. Longer stretches are
-sorted in parts of 64, which are merged two by two (Batcher 1968).
+sorted in parts of 64, which are merged two by two (Batcher 1968). A merge reads one run backwards:
+both together then rise and fall, are bitonic, and stay so in either half after one exchange of all
+words half the width apart, the smaller ones to the left.
+
+    two runs     1 4 6 7 | 2 3 5 8
+    bitonic      1 4 6 7 | 8 5 3 2
+    exchanged    1 4 3 2 | 8 5 6 7      left all at most 4, right all at least 5
+    and so on    1 2 3 4 | 5 6 7 8      in halves, quarters, ...
 """
 
 import numpy as np
@@ -64,12 +71,12 @@ def _merge(keys, first, width):
         high[j] = max(a, b)
         low[j] = min(c, d)
         high[i] = max(c, d)
-    _settle(low, half)
-    _settle(high, half)
+    _sort_bitonic(low, half)
+    _sort_bitonic(high, half)
 
 
 @kernel
-def _settle(keys, width):
+def _sort_bitonic(keys, width):
     """Sort a bitonic run."""
     distance = width // 2
     while distance >= _PART:

@@ -1,4 +1,4 @@
-"""Parts of a range over threads."""
+"""A loop over a range in parts, each in a thread of its own."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise

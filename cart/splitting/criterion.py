@@ -6,6 +6,11 @@ shape (n_records, 1 + n_outputs): `record_of(key)` is the row that holds the sam
 targets. Sums are taken in the order of the keys, and the right side of a cut is the node minus its
 left side, as in scikit-learn, so that floating-point sums agree with it.
 
+    keys   = [ k0 k1 k2 | k3 k4 k5 k6 ]      cut behind p = 3 samples
+               `- Side -'                    weight and sums of the left; right = node - left
+               advance: sums are carried on from the last cut, or taken away from the whole node,
+                        whichever way is shorter
+
 The left side of a cut is a `Side`, which kernels keep in registers; what does not fit (class
 counts, further outputs) lies in the criterion's arrays.
 """

@@ -12,6 +12,10 @@ from cart.splitting.criterion import Side, children_of_side, score_of_side
 class AbsoluteError(NamedTuple):
     """Mean absolute difference from the weighted median, the mean over outputs.
 
+        keys          [ k0   k1   k2   k3  ]
+        error_left      e0   e01  e012 ...         of the samples up to each
+        error_right     ...  e123 e23  e3          of those from each on
+
     `arrange` finds the errors and medians of all beginnings and all ends of the order in
     O(n log n), with a Fenwick tree over the ranks of the targets (as in scikit-learn 1.8). The
     node's samples are its first n records.

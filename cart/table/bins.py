@@ -1,4 +1,11 @@
-"""Bins: neighbouring ranks of a column under one code, about as many rows in each."""
+"""Bins: neighbouring ranks of a column under one code, about as many rows in each.
+
+ranks         0 1 2 | 3 | 4 5 | 6 7 8 9
+rows of each  2 1 1   5   2 1   1 1 1 1
+bin           0       1   2     3              a rank is never divided
+levels        v[0]    v[3] v[4] v[6]           the smallest value of each
+tops          v[2]    v[3] v[5] v[9]           the largest: a cut lies between top and level
+"""
 
 from itertools import pairwise
 

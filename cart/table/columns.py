@@ -1,4 +1,4 @@
-"""The columns of a training table, taken a few at a time."""
+"""Columns of X as contiguous arrays in the trees' precision, a few at a time."""
 
 import numpy as np
 

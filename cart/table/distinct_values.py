@@ -1,4 +1,9 @@
-"""The distinct values of columns, in the precision they come in, and which of them count as one."""
+"""The distinct values of columns (levels), and ties: neighbours that scikit-learn takes for one.
+
+levels      0.1   0.2   0.20000001   0.3        a cut between two values needs a distance
+code        0     1     2            3          of more than FEATURE_THRESHOLD
+ties        code = [ 1 ], last = [ 2 ]          tie_span = 1: the longest such step in ranks
+"""
 
 from typing import NamedTuple
 

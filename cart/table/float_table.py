@@ -1,4 +1,4 @@
-"""The training table of random splitters: a value's code is its place among all float32 values.
+"""The training table of random splitters: a value's code is its bits, in the order of floats.
 
 They look at the lowest and the highest value of a node only, so there is nothing to rank.
 """

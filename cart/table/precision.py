@@ -101,21 +101,21 @@ def count_merged_values(X, table, n_jobs=None):
     columns = list(_dense_columns(dates_as_seconds(X), may_merge))
 
     def count(first, end):
-        sieve = None if is_ranked else RepeatedCodes.create(n_samples)
+        repeated = None if is_ranked else RepeatedCodes.create(n_samples)
         for j, column in columns[first:end]:
             values, codes = _as_numbers(column), table.codes[j]
             if is_ranked:
                 n_merged[j] = _count_ranked(values, codes, n_left[j])
             elif not _survive(values):
-                n_merged[j], n_left[j] = _count_unranked(values, codes, sieve)
+                n_merged[j], n_left[j] = _count_unranked(values, codes, repeated)
 
     in_parts(count, len(columns), n_jobs if n_samples >= _MIN_ROWS else 1)
     return n_merged, n_left
 
 
-def _count_unranked(values, codes, sieve):
+def _count_unranked(values, codes, repeated):
     """How many distinct values merge, and how many are left, where the codes are no ranks."""
-    few, n_others = sieve.suspects(codes)
+    few, n_others = repeated.candidates(codes)
     if len(few) == 0:
         return 0, n_others
     values = np.sort(values[few])

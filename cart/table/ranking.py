@@ -1,4 +1,13 @@
-"""Rank the values of columns: their distinct values, ascending, and which of them each one is."""
+"""Ranking of columns: their distinct values (levels), and the rank of every value (code).
+
+Whole numbers in a short range are their own places in a table; others are sorted, the row beside
+the value, and numbered where the value changes:
+
+    values   [ 0.5  0.1  2.0  0.5 ]
+    keys     [ 0.1|1   0.5|0  0.5|3   2.0|2 ]     sorted, value | row
+    levels   [ 0.1     0.5            2.0   ]
+    codes    [ 1    0    2    1   ]               codes[row] = number of the level
+"""
 
 from typing import NamedTuple
 
@@ -97,42 +106,66 @@ def rank_sparse(X):
 def _rank(values, start, n_samples, n_categories, codes, zero, levels, scratch):
     level_start = np.zeros(len(start), np.int64)
     bits, level_bits = (array.view(f"u{array.itemsize}") for array in (values, levels))
-    _rank_columns(
-        values, bits, start, n_samples, n_categories, codes, zero, levels, level_bits, level_start,
-        *scratch,
-    )  # fmt: skip
+    source = _Values(values, bits, start, n_samples, n_categories)
+    _rank_columns(source, _Ranks(codes, zero, levels, level_bits, level_start), scratch)
     return level_start
 
 
+class _Values(NamedTuple):
+    """Values of columns, one after another."""
+
+    values: np.ndarray  # float32 or float64
+    bits: np.ndarray  # their memory, uint32 or uint64
+    start: np.ndarray  # (n_columns + 1,) int64: column c owns values[start[c]:start[c + 1]]
+    n_samples: int  # where a column has fewer values the others are 0
+    n_categories: np.ndarray  # (n_columns,) int64
+
+
+class _Ranks(NamedTuple):
+    """What their ranking fills; see `rank` and `rank_sparse`."""
+
+    codes: np.ndarray
+    zero: np.ndarray
+    levels: np.ndarray
+    level_bits: np.ndarray  # the memory of `levels`
+    level_start: np.ndarray
+
+
 @entry_kernel
-def _rank_columns(
-    values, bits, start, n_samples, n_categories,
-    codes, zero, levels, level_bits, level_start, keys, spare, counts,
-):  # fmt: skip
-    for column in range(zero.shape[0]):
-        first, end = start[column], start[column + 1]
-        mine = codes[first:end]
-        ranked = levels[level_start[column] :]
-        n_levels = n_categories[column]
-        place = 0
+def _rank_columns(source, ranks, scratch):
+    level_start = ranks.level_start
+    for column in range(ranks.zero.shape[0]):
+        first, end = source.start[column], source.start[column + 1]
+        values, codes = source.values[first:end], ranks.codes[first:end]
+        levels = ranks.levels[level_start[column] :]
+        n_levels = source.n_categories[column]
         if n_levels > 0:
-            _take_categories(values[first:end], mine, ranked, n_levels)
+            _take_categories(values, codes, levels, n_levels)
         else:
+            bits = source.bits[first:end]
+            level_bits = ranks.level_bits[level_start[column] :]
             n_levels = _rank_values(
-                values[first:end], bits[first:end], mine, ranked,
-                level_bits[level_start[column] :], keys, spare, counts,
-            )  # fmt: skip
-        if end - first < n_samples:
-            while place < n_levels and ranked[place] < 0.0:
-                place += 1
-            for level in range(n_levels, place, -1):
-                ranked[level] = ranked[level - 1]
-            ranked[place] = 0.0
+                values, bits, codes, levels, level_bits, scratch.keys, scratch.spare, scratch.counts
+            )
+        ranks.zero[column] = 0
+        if end - first < source.n_samples:
+            ranks.zero[column] = _insert_zero(codes, levels, n_levels)
             n_levels += 1
-            for i in range(mine.shape[0]):
-                mine[i] += mine[i] >= place
-        zero[column] = place
         level_start[column + 1] = level_start[column] + n_levels
+
+
+@kernel
+def _insert_zero(codes, levels, n_levels):
+    """Make 0 a level, and shift the codes above it; return its rank."""
+    place = 0
+    while place < n_levels and levels[place] < 0.0:
+        place += 1
+    for level in range(n_levels, place, -1):
+        levels[level] = levels[level - 1]
+    levels[place] = 0.0
+    for i in range(codes.shape[0]):
+        codes[i] += codes[i] >= place
+    return place
 
 
 @kernel

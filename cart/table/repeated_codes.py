@@ -1,4 +1,9 @@
-"""A sieve: which codes of a column may occur more than once, found without sorting them."""
+"""Which codes of a column may occur more than once: two bits a hash, as in a Bloom filter; no sort.
+
+hash of a code      h
+once  [ ..0 1 1.. ] ^     set by the first code that has this hash
+twice [ ..0 0 1.. ] ^     set by a further one: these codes are candidates
+"""
 
 from typing import NamedTuple
 
@@ -7,12 +12,12 @@ import numpy as np
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.table.ranking import MISSING
 
-# Bits per code: of codes that are all distinct one in fifty is taken for suspect.
+# Bits per code: of codes that are all distinct one in fifty is a candidate.
 _BITS = 26
 
 
 class RepeatedCodes(NamedTuple):
-    """Room to sift columns of so many codes, one after another."""
+    """Room to filter columns of so many codes, one after another."""
 
     once: np.ndarray  # (n_words,) uint64: a bit per hash, set by the first code that has it
     twice: np.ndarray  # (n_words,) uint64: set by further ones
@@ -23,7 +28,7 @@ class RepeatedCodes(NamedTuple):
         n_words = 1 << max(0, int(_BITS * n - 1).bit_length() - 6)
         return cls(*np.empty((2, min(n_words, 1 << 26)), np.uint64), np.empty(n, np.int64))
 
-    def suspects(self, codes):
+    def candidates(self, codes):
         """Positions of all codes that occur more than once, and of some that do not.
 
         Parameters
@@ -38,12 +43,12 @@ class RepeatedCodes(NamedTuple):
         n_others : int
             How many codes occur once for certain.
         """
-        n, n_known = _sift(codes, *self)
+        n, n_known = _filter(codes, *self)
         return self.positions[:n], n_known - n
 
 
 @entry_kernel
-def _sift(codes, once, twice, positions):
+def _filter(codes, once, twice, positions):
     once[:] = 0
     twice[:] = 0
     shift = np.uint32(26)

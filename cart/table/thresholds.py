@@ -75,12 +75,12 @@ def fill_thresholds(trees, table, columns, n_jobs=None):
     n_columns = len(table.codes)
     step = max(LEAST_COLUMNS, -(-n_columns // _PARTS))
 
-    def settle_columns(first, end):
+    def fill_columns(first, end):
         for start in range(first, end, step):
             _fill_columns(splits, table, columns, start, min(start + step, end))
 
     least = max(LEAST_PER_THREAD, BLOCK // table.codes.shape[1])
-    in_parts(settle_columns, n_columns, n_jobs, least)
+    in_parts(fill_columns, n_columns, n_jobs, least)
     for tree in trees:
         del tree.has_cuts
 

@@ -197,7 +197,7 @@ def test_a_sieve_misses_no_repetition(n_levels):
     sieve = RepeatedCodes.create(500)
     codes = rng.integers(0, n_levels, 500).astype(np.uint32)
     codes[::7] = MISSING
-    positions, n_others = sieve.suspects(codes)
+    positions, n_others = sieve.candidates(codes)
     counts = np.bincount(np.unique(codes, return_inverse=True)[1])
     repeated = np.isin(codes, np.unique(codes)[counts > 1]) & (codes != MISSING)
     assert repeated[positions].sum() == repeated.sum()
