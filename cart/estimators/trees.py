@@ -7,6 +7,7 @@ from sklearn.utils import Bunch, check_random_state, compute_sample_weight, meta
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from cart.estimators.encoding import encode_table, refuse_impossible_bins
 from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
 from cart.estimators.parameters import (
     CLASSIFIER_CRITERION,
@@ -18,8 +19,6 @@ from cart.estimators.validation import (
     check_criterion,
     check_sample_weight,
     check_table,
-    encode_table,
-    refuse_impossible_bins,
     require_weight,
     restored_on_failure,
 )

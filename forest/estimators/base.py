@@ -16,12 +16,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from cart.estimators.encoding import encode_table, refuse_impossible_bins
 from cart.estimators.validation import (
     check_criterion,
     check_sample_weight,
     check_table,
-    encode_table,
-    refuse_impossible_bins,
     require_weight,
     restored_on_failure,
 )
