@@ -13,19 +13,19 @@ from cart.table.table import Table, encode
 _MANY_VALUES = 1 << 17  # of a table
 
 
-def encode_table(estimator, given, columns, splitter, keeps_values=True):
+def encode_table(estimator, given, columns, splitter, keeps_values):
     """Encode columns and tell what was lost when they were cast to float32.
 
     Parameters
     ----------
     estimator : estimator
-        Gets `n_merged_values_`. Its method `fit` is the caller.
+        Gets `n_merged_values_`.
     given : array-like of shape (n_samples, n_features), or sparse
         X as the user gave it.
     columns : cart.table.columns.Columns
         Those of X from `check_table`, in the estimator's precision.
     splitter : {"best", "random"}
-    keeps_values : bool, default=True
+    keeps_values : bool
         False allows for a `Table` that is not complete.
 
     Returns
@@ -35,16 +35,15 @@ def encode_table(estimator, given, columns, splitter, keeps_values=True):
     Warns
     -----
     UserWarning
-        If columns lose much.
+        If columns lose much; it names the line that calls `fit`, three callers further up.
     """
     table = _encode_values(estimator, columns, splitter, keeps_values)
-    n_features = estimator.n_features_in_
-    if columns.precision == np.float64:
-        estimator.n_merged_values_ = np.zeros(n_features, np.int64)
-        return _finish(estimator, table)
-    estimator.n_merged_values_, n_left = count_merged_values(given, table, _n_jobs_of(estimator))
-    names = getattr(estimator, "feature_names_in_", range(n_features))
-    warn_of_merged_values(given, estimator.n_merged_values_, n_left, names, stacklevel=4)
+    n_merged, n_left = np.zeros((2, estimator.n_features_in_), np.int64)
+    if columns.precision == np.float32:
+        n_merged, n_left = count_merged_values(given, table, _n_jobs_of(estimator))
+    estimator.n_merged_values_ = n_merged
+    names = getattr(estimator, "feature_names_in_", range(len(n_merged)))
+    warn_of_merged_values(given, n_merged, n_left, names, stacklevel=5)
     return _finish(estimator, table)
 
 
