@@ -7,7 +7,7 @@ sorted in parts of 64, which are merged two by two (Batcher 1968).
 import numpy as np
 
 from cart.jit.decorators import kernel
-from cart.jit.simd import sorting_network
+from cart.jit.instructions import sorting_network
 
 NETWORK_MAX = 512  # words; a power of two
 _PAD = np.uint32(0xFFFFFFFF)  # sorts behind all keys

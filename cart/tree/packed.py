@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
-from cart.jit.simd import prefetch
+from cart.jit.instructions import prefetch
 from cart.primitives.float_order import ordinal_of
 from cart.tree.nodes import LEAF, nodes_of
 
