@@ -116,7 +116,7 @@ class FastPath(ABC):
         One that `fits`.
     """
 
-    criteria = ()  # those of cart.splitting.criteria that it knows
+    criteria: tuple[type, ...] = ()  # those of cart.splitting.criteria that it knows
 
     def __init__(self, table, codes, plan):
         self._table = table

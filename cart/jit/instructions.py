@@ -9,8 +9,15 @@ from numba.extending import intrinsic
 
 from cart.jit.decorators import inline_kernel
 
+_IS_PYTHON = getattr(numba.config, "DISABLE_JIT")  # noqa: B009 (numba sets it at run time)
 
-@intrinsic
+
+def _instruction(in_python):
+    """An intrinsic, or the function that does the same where kernels are plain Python."""
+    return lambda function: in_python if _IS_PYTHON else intrinsic(function)
+
+
+@_instruction(lambda values, at: None)  # there is no telling where Python looks
 def _prefetch(typing_context, values, at):
     def generate(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -30,13 +37,7 @@ def prefetch(values, at):
     _prefetch(values, at)
 
 
-if numba.config.DISABLE_JIT:
-
-    def prefetch(values, at):
-        """Nothing: there is no telling where Python looks."""
-
-
-@intrinsic
+@_instruction(lambda word: (int(word) & -int(word)).bit_length() - 1)
 def _lowest_bit(typing_context, word):
     def generate(context, builder, signature, arguments):
         return builder.cttz(arguments[0], ir.IntType(1)(1))
@@ -48,13 +49,6 @@ def _lowest_bit(typing_context, word):
 def lowest_bit(word):
     """Place of the lowest bit that a uint64, not 0, has set."""
     return _lowest_bit(word)
-
-
-if numba.config.DISABLE_JIT:
-
-    def lowest_bit(word):
-        """The same of any whole number."""
-        return (int(word) & -int(word)).bit_length() - 1
 
 
 def sorting_network(n, widths):
@@ -79,7 +73,7 @@ def sorting_network(n, widths):
         while distance >= 1:
             stages.append((distance, width))
             distance //= 2
-    if numba.config.DISABLE_JIT:
+    if _IS_PYTHON:
         return functools.partial(_run_stages, n, stages)
     words = ir.VectorType(ir.IntType(32), n)
     indices = ir.VectorType(ir.IntType(32), n)
