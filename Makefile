@@ -18,6 +18,7 @@ bounds: .venv/installed
 lint: .venv/installed
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
+	.venv/bin/mypy
 
 # The suite against all peers, and what speed is made of: hours.
 bench: .venv/installed

@@ -1,6 +1,7 @@
 """CART: one decision tree, grown by numba kernels, scikit-learn's node for node."""
 
 import importlib
+from typing import Any
 
 from cart.estimators import (
     DecisionTreeClassifier,
@@ -23,7 +24,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     """The exports, which alone import `sklearn.tree`, when they are asked for."""
     if name in ("export_graphviz", "export_text", "plot_tree"):
         return getattr(importlib.import_module("cart.interop.export"), name)

@@ -10,6 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
+from cart.estimators.trees import BaseDecisionTree
 from cart.primitives.mersenne_twister import first_draws
 from cart.tree.compact import Compact
 from cart.tree.packed import pack
@@ -19,7 +20,7 @@ FEW, MANY = 30, 2**16 + 1  # distinct values, whose codes have 16 bits, and 32
 N_FEATURES = 9  # of which one is few
 BINS = {"max_bins": 255}
 # What is fitted: its name, the model, to how many rows, and whether its targets are whole numbers.
-CASES = (
+CASES: tuple[tuple[str, BaseDecisionTree, int, bool], ...] = (
     *((f"{name}{what}", DecisionTreeClassifier(criterion=criterion, **params), n_rows, True)
       for name, criterion in (("Gini", "gini"), ("entropy", "entropy"))
       for what, params, n_rows in (
@@ -31,7 +32,7 @@ CASES = (
 )  # fmt: skip
 
 
-def main():
+def main() -> None:
     """Fit every model once, and predict."""
     begin = perf_counter()
     rng = np.random.default_rng(0)

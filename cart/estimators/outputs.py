@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import metadata_routing
 from sklearn.utils.validation import _check_n_features, check_is_fitted
 
+from cart.estimators.parameters import MatrixLike
 from cart.estimators.target import encode_known_labels, encode_labels, encode_numbers
 from cart.estimators.validation import check_rows
 from cart.splitting import criteria
@@ -45,7 +46,9 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         labels = self.classes_ if self.n_outputs_ > 1 else [self.classes_]
         return encode_known_labels(y, labels)
 
-    def predict_proba(self, X, check_input=True):
+    def predict_proba(
+        self, X: MatrixLike, check_input: bool = True
+    ) -> np.ndarray | list[np.ndarray]:
         """Class probabilities: the share of each class in the leaf, the mean over trees.
 
         Parameters
@@ -64,13 +67,13 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
             return values[:, 0]
         return [values[:, k, :n] for k, n in enumerate(self.n_classes_)]
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: MatrixLike) -> np.ndarray | list[np.ndarray]:
         """Natural logarithm of `predict_proba`; -inf where it is 0."""
         shares = self.predict_proba(X)
         with np.errstate(divide="ignore"):
             return np.log(shares) if self.n_outputs_ == 1 else [np.log(s) for s in shares]
 
-    def predict(self, X, check_input=True):
+    def predict(self, X: MatrixLike, check_input: bool = True) -> np.ndarray:
         """The most probable class; the first in `classes_` where several are.
 
         Parameters
@@ -111,7 +114,7 @@ class RegressorOutputs(RegressorMixin, _Outputs):
     def _encode_known_target(self, y):
         return encode_numbers(y)
 
-    def predict(self, X, check_input=True):
+    def predict(self, X: MatrixLike, check_input: bool = True) -> np.ndarray:
         """Value of the leaf, the mean over trees.
 
         Parameters

@@ -1,12 +1,17 @@
-"""Which values the parameters of trees may take."""
+"""Which values the parameters of trees may take, and how estimators keep and document them."""
 
 import warnings
 from numbers import Integral, Real
+from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from cart.splitting import criteria
 from cart.table.bins import MAX_BINS
+
+# What users pass as X and y: array-like, DataFrame or sparse matrix.
+MatrixLike = Any
 
 TREE_CONSTRAINTS = {
     "max_depth": [Interval(Integral, 1, None, closed="left"), None],
@@ -40,7 +45,25 @@ CLASSIFIER_CRITERION = [StrOptions(set(criteria.CLASSIFICATION))]
 REGRESSOR_CRITERION = [StrOptions(set(criteria.REGRESSION))]
 
 
-def without_deprecated(criterion):
+def with_docs_of(base: type, first_line: str) -> str:
+    """The docstring of an abstract estimator, with another first line."""
+    return first_line + "\n" + (base.__doc__ or "").partition("\n")[2]
+
+
+def keep_parameters(estimator: BaseEstimator, parameters: dict[str, Any]) -> None:
+    """Keep the parameters of a constructor as attributes of their names, as scikit-learn wants it.
+
+    Parameters
+    ----------
+    estimator : estimator
+    parameters : dict
+        `locals()` at the end of its `__init__`, which has no other local names.
+    """
+    kept = {name: value for name, value in parameters.items() if name != "self"}
+    vars(estimator).update(kept)
+
+
+def without_deprecated(criterion: Any) -> Any:
     """The criterion under its present name.
 
     Warns

@@ -1,7 +1,11 @@
 """Decision trees as scikit-learn estimators."""
 
 from abc import ABCMeta, abstractmethod
+from typing import Self
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, MultiOutputMixin, _fit_context, clone
 from sklearn.utils import Bunch, check_random_state, compute_sample_weight, metadata_routing
 from sklearn.utils._param_validation import StrOptions
@@ -12,24 +16,18 @@ from cart.estimators.parameters import (
     CLASSIFIER_CRITERION,
     REGRESSOR_CRITERION,
     TREE_CONSTRAINTS,
+    MatrixLike,
+    keep_parameters,
+    with_docs_of,
     without_deprecated,
 )
-from cart.estimators.validation import (
-    check_criterion,
-    check_sample_weight,
-    check_table,
-    encode_table,
-    refuse_impossible_bins,
-    require_weight,
-    restored_on_failure,
-)
-from cart.grower import Grower, needs_complete_table
-from cart.growth.plan import make_plan
+from cart.estimators.preparation import prepare
+from cart.estimators.validation import check_table, require_weight, restored_on_failure
+from cart.grower import Grower
 from cart.splitting.feature_draw import DRAW_SEED_MAX
-from cart.table.columns import Columns
-from cart.table.precision import precision_of
 from cart.table.thresholds import fill_thresholds
 from cart.tree.pruning import pruning_path
+from cart.tree.tree import Tree
 
 
 class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
@@ -126,34 +124,20 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
     __metadata_request__fit = {"check_input": metadata_routing.UNUSED}
     _parameter_constraints = {**TREE_CONSTRAINTS, "splitter": [StrOptions({"best", "random"})]}
 
+    class_weight = max_bins = None  # of estimators that have no such parameter
+
     @abstractmethod
-    def __init__(
-        self, *, criterion, splitter, max_depth, min_samples_split, min_samples_leaf,
-        min_weight_fraction_leaf, max_features, random_state, max_leaf_nodes,
-        min_impurity_decrease, ccp_alpha, monotonic_cst, precision, categorical_features,
-        min_category_ratio, feature_draw, class_weight=None, max_bins=None,
-    ):  # fmt: skip
-        self.criterion = criterion
-        self.splitter = splitter
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.random_state = random_state
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.class_weight = class_weight
-        self.ccp_alpha = ccp_alpha
-        self.monotonic_cst = monotonic_cst
-        self.precision = precision
-        self.categorical_features = categorical_features
-        self.min_category_ratio = min_category_ratio
-        self.feature_draw = feature_draw
-        self.max_bins = max_bins
+    def __init__(self):
+        """Keep the parameters, which each estimator has its own of."""
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None, check_input=True):
+    def fit(
+        self,
+        X: MatrixLike,
+        y: MatrixLike,
+        sample_weight: ArrayLike | None = None,
+        check_input: bool = True,
+    ) -> Self:
         """Grow the tree.
 
         Parameters
@@ -172,37 +156,29 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         self
         """
         with restored_on_failure(self):
-            given = X
             if check_input:
-                X, y = check_table(self, X, y)
+                numbers, y = check_table(self, X, y)
             else:
-                self.n_features_in_ = X.shape[1]
-            refuse_impossible_bins(self, X, self.splitter)
-            check_criterion(self.criterion, y)
-            random_state = check_random_state(self.random_state)
-            weight = self._combine_weights(check_sample_weight(sample_weight, X), y)
-            target = self._encode_target(y)
-            plan = make_plan(
-                self, self._criteria[self.criterion], self.splitter, *X.shape, target.n_outputs,
-                target.n_values,
-            )  # fmt: skip
+                numbers, self.n_features_in_ = X, X.shape[1]
+            prepared = prepare(self, numbers, y, sample_weight, self.splitter)
+            plan, codes = prepared.plan, prepared.target.codes
             self.max_features_ = plan.limits.max_features
-            columns = Columns(X, precision_of(self))
-            keeps = needs_complete_table(plan, weight)
-            table = encode_table(self, given, columns, self.splitter, keeps)
-            seed = random_state.randint(DRAW_SEED_MAX)
-            (self.tree_,) = Grower(table, target.codes, plan, columns).grow([weight], [seed])
+            seed = check_random_state(self.random_state).randint(DRAW_SEED_MAX)
+            table, columns = prepared.encode(self, X)
+            (self.tree_,) = Grower(table, codes, plan, columns).grow([prepared.weight], [seed])
             fill_thresholds([self.tree_], table, columns)
         return self
 
-    def _combine_weights(self, weight, y):
+    def _combine_weights(self, weight, y, target):
         weight = 1.0 if weight is None else weight
         if self.class_weight is not None:
             weight = weight * compute_sample_weight(self.class_weight, y)
         require_weight(weight)
         return weight
 
-    def cost_complexity_pruning_path(self, X, y, sample_weight=None):
+    def cost_complexity_pruning_path(
+        self, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None
+    ) -> Bunch:
         """The subtrees that growing `ccp_alpha` prunes to, from the whole tree to its root.
 
         Parameters
@@ -219,7 +195,7 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         alphas, impurities = pruning_path(whole.tree_)
         return Bunch(ccp_alphas=alphas, impurities=impurities)
 
-    def holding(self, tree, random_state):
+    def holding(self, tree: Tree, random_state: int) -> Self:
         """A copy of this estimator, fitted: it holds `tree`, grown with `random_state`.
 
         Parameters
@@ -228,14 +204,14 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         random_state : int
         """
         copy = object.__new__(type(self))
-        vars(copy).update(vars(self), tree_=tree, random_state=random_state)
+        copy.__dict__.update(vars(self), tree_=tree, random_state=random_state)
         return copy
 
     def _values(self, X, check_input):
         X = self._check_X(X, check_input)
         return self.tree_.predict_all(X)
 
-    def apply(self, X, check_input=True):
+    def apply(self, X: MatrixLike, check_input: bool = True) -> NDArray[np.int64]:
         """Number of the leaf of `tree_` that each row reaches.
 
         Parameters
@@ -251,7 +227,7 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         X = self._check_X(X, check_input)
         return self.tree_.apply(X)
 
-    def decision_path(self, X, check_input=True):
+    def decision_path(self, X: MatrixLike, check_input: bool = True) -> csr_matrix:
         """Which nodes of `tree_` each row passes.
 
         Returns
@@ -261,12 +237,12 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         X = self._check_X(X, check_input)
         return self.tree_.decision_path(X)
 
-    def get_depth(self):
+    def get_depth(self) -> int:
         """Greatest distance of a leaf from the root."""
         check_is_fitted(self, "tree_")
         return self.tree_.max_depth
 
-    def get_n_leaves(self):
+    def get_n_leaves(self) -> int:
         """Number of leaves."""
         check_is_fitted(self, "tree_")
         return self.tree_.n_leaves
@@ -278,7 +254,7 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         return tags
 
     @property
-    def feature_importances_(self):
+    def feature_importances_(self) -> NDArray[np.float64]:
         """Mean decrease in impurity of every feature; sums to 1, or all 0 for a lone root.
 
         It favours features with many distinct values and what the tree overfits; see
@@ -289,7 +265,7 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
 
 
 class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
-    __doc__ = "A classification tree.\n" + BaseDecisionTree.__doc__.partition("\n")[2]
+    __doc__ = with_docs_of(BaseDecisionTree, "A classification tree.")
     _parameter_constraints = {
         **BaseDecisionTree._parameter_constraints,
         "criterion": CLASSIFIER_CRITERION,
@@ -304,21 +280,11 @@ class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
         categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
         max_bins=None,
     ):  # fmt: skip
-        super().__init__(
-            criterion=criterion, splitter=splitter, max_depth=max_depth,
-            min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
-            random_state=random_state, max_leaf_nodes=max_leaf_nodes,
-            min_impurity_decrease=min_impurity_decrease, class_weight=class_weight,
-            ccp_alpha=ccp_alpha, monotonic_cst=monotonic_cst, precision=precision,
-            categorical_features=categorical_features,
-            min_category_ratio=min_category_ratio,
-            feature_draw=feature_draw, max_bins=max_bins,
-        )  # fmt: skip
+        keep_parameters(self, locals())
 
 
 class DecisionTreeRegressor(RegressorOutputs, BaseDecisionTree):
-    __doc__ = "A regression tree.\n" + BaseDecisionTree.__doc__.partition("\n")[2]
+    __doc__ = with_docs_of(BaseDecisionTree, "A regression tree.")
     _parameter_constraints = {
         **BaseDecisionTree._parameter_constraints,
         "criterion": REGRESSOR_CRITERION,
@@ -332,23 +298,14 @@ class DecisionTreeRegressor(RegressorOutputs, BaseDecisionTree):
         categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
         max_bins=None,
     ):  # fmt: skip
-        super().__init__(
-            criterion=without_deprecated(criterion), splitter=splitter, max_depth=max_depth,
-            min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
-            random_state=random_state, max_leaf_nodes=max_leaf_nodes,
-            min_impurity_decrease=min_impurity_decrease, ccp_alpha=ccp_alpha,
-            monotonic_cst=monotonic_cst, precision=precision,
-            categorical_features=categorical_features,
-            min_category_ratio=min_category_ratio,
-            feature_draw=feature_draw, max_bins=max_bins,
-        )  # fmt: skip
+        criterion = without_deprecated(criterion)
+        keep_parameters(self, locals())
 
 
 class ExtraTreeClassifier(DecisionTreeClassifier):
-    __doc__ = (
-        "An extremely randomised classification tree: one random threshold per feature.\n"
-        + BaseDecisionTree.__doc__.partition("\n")[2]
+    __doc__ = with_docs_of(
+        BaseDecisionTree,
+        "An extremely randomised classification tree: one random threshold per feature.",
     )
 
     def __init__(
@@ -358,23 +315,13 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
         monotonic_cst=None, precision="float32",
         categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
     ):  # fmt: skip
-        super().__init__(
-            criterion=criterion, splitter=splitter, max_depth=max_depth,
-            min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
-            random_state=random_state, max_leaf_nodes=max_leaf_nodes,
-            min_impurity_decrease=min_impurity_decrease, class_weight=class_weight,
-            ccp_alpha=ccp_alpha, monotonic_cst=monotonic_cst, precision=precision,
-            categorical_features=categorical_features,
-            min_category_ratio=min_category_ratio,
-            feature_draw=feature_draw,
-        )  # fmt: skip
+        keep_parameters(self, locals())
 
 
 class ExtraTreeRegressor(DecisionTreeRegressor):
-    __doc__ = (
-        "An extremely randomised regression tree: one random threshold per feature.\n"
-        + BaseDecisionTree.__doc__.partition("\n")[2]
+    __doc__ = with_docs_of(
+        BaseDecisionTree,
+        "An extremely randomised regression tree: one random threshold per feature.",
     )
 
     def __init__(
@@ -384,14 +331,5 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
         monotonic_cst=None, precision="float32",
         categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
     ):  # fmt: skip
-        super().__init__(
-            criterion=criterion, splitter=splitter, max_depth=max_depth,
-            min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
-            random_state=random_state, max_leaf_nodes=max_leaf_nodes,
-            min_impurity_decrease=min_impurity_decrease, ccp_alpha=ccp_alpha,
-            monotonic_cst=monotonic_cst, precision=precision,
-            categorical_features=categorical_features,
-            min_category_ratio=min_category_ratio,
-            feature_draw=feature_draw,
-        )  # fmt: skip
+        criterion = without_deprecated(criterion)
+        keep_parameters(self, locals())

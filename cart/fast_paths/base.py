@@ -19,8 +19,9 @@ from cart.table.ranking import MISSING
 from cart.table.table import Table, same_value
 from cart.table.thresholds import cut_of, write_thresholds
 from cart.tree.batch import Batch
-from cart.tree.compact import DEPTH_FIRST, MANY, WEIGHTS, Compact
+from cart.tree.compact import MANY, Compact
 from cart.tree.nodes import UNDEFINED, Grown
+from cart.tree.recompute import DEPTH_FIRST, WEIGHTS
 
 # Trees on few rows are grown in one call of the kernel: of so many rows in all, and so many trees.
 # More would save calls, and take more memory at once.
@@ -115,7 +116,7 @@ class FastPath(ABC):
         One that `fits`.
     """
 
-    criteria = ()  # those of cart.splitting.criteria that it knows
+    criteria: tuple[type, ...] = ()  # those of cart.splitting.criteria that it knows
 
     def __init__(self, table, codes, plan):
         self._table = table
@@ -198,7 +199,7 @@ class FastPath(ABC):
 
     def _flags(self, weights, is_whole):
         """What is known to follow in the nodes of trees with these weights, see
-        `cart.tree.compact`."""
+        `cart.tree.recompute`."""
         is_exact = is_whole and weights.sum() < WHOLE_MAX
         return DEPTH_FIRST | WEIGHTS if is_exact else DEPTH_FIRST
 

@@ -1,9 +1,12 @@
 """Between our trees and scikit-learn's: the same nodes in either class."""
 
 import inspect
+from collections.abc import Iterable
+from types import ModuleType
 
 import numpy as np
 import sklearn.tree
+from sklearn.base import BaseEstimator
 from sklearn.tree._tree import NODE_DTYPE
 from sklearn.tree._tree import Tree as PeerTree
 from sklearn.utils.validation import check_is_fitted
@@ -24,7 +27,7 @@ _FITTED = (
 )
 
 
-def to_sklearn(estimator):
+def to_sklearn(estimator: BaseEstimator) -> BaseEstimator:
     """A fitted scikit-learn estimator with the same tree.
 
     Parameters
@@ -49,7 +52,7 @@ def to_sklearn(estimator):
     return holding(estimator, estimator.tree_)
 
 
-def holding(estimator, tree):
+def holding(estimator: BaseEstimator, tree: Tree) -> BaseEstimator:
     """scikit-learn's counterpart of a tree estimator of `cart`, with the nodes of `tree`.
 
     Parameters
@@ -78,7 +81,7 @@ def holding(estimator, tree):
     return peer
 
 
-def from_sklearn(estimator):
+def from_sklearn(estimator: BaseEstimator) -> BaseEstimator:
     """A fitted tree of `cart` with the nodes of scikit-learn's.
 
     Parameters
@@ -107,7 +110,7 @@ def from_sklearn(estimator):
     return ours
 
 
-def counterpart(estimator, source, target):
+def counterpart(estimator: BaseEstimator, source: ModuleType, target: ModuleType) -> BaseEstimator:
     """An unfitted estimator of package `target` with the class name of one of package `source`, and
     those of its parameters that `target` knows."""
     for cls in type(estimator).__mro__:
@@ -122,7 +125,7 @@ def counterpart(estimator, source, target):
     )
 
 
-def refuse_foreign_splits(estimator):
+def refuse_foreign_splits(estimator: BaseEstimator) -> None:
     """Refuse splits on subsets of categories, and between values that single precision,
     scikit-learn's, takes for one."""
     if np.any(getattr(estimator, "is_categorical_", False)):
@@ -138,7 +141,7 @@ def refuse_foreign_splits(estimator):
         )
 
 
-def copy_attributes(source, target, names):
+def copy_attributes(source: object, target: object, names: Iterable[str]) -> None:
     """Give `target` the attributes of `source` that it has."""
     for name in names:
         if hasattr(source, name):

@@ -6,6 +6,8 @@ its condition, and what scikit-learn says of the threshold is taken out again.
 
 import functools
 import re
+from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 import sklearn.tree
@@ -15,9 +17,10 @@ from cart.tree.nodes import Nodes
 from cart.tree.tree import Tree
 
 _NAMED = 8  # categories that a condition names
+T = TypeVar("T")
 
 
-def _of_our_tree(draw, default_name):
+def _of_our_tree(draw: Callable[..., T], default_name: str) -> Callable[..., T]:
     """`draw` for trees of `cart` as well; features without a name get the default."""
 
     @functools.wraps(draw)

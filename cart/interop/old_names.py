@@ -133,13 +133,13 @@ class _OldNames(MetaPathFinder, Loader):
         module.__spec__ = self._specs.pop(module.__spec__.name)
 
 
-def install():
+def install() -> None:
     """Have old names found, once a process."""
     if not any(isinstance(finder, _OldNames) for finder in sys.meta_path):
         sys.meta_path.append(_OldNames())
 
 
-def keep_functions(package):
+def keep_functions(package: str) -> None:
     """Keep an old module from taking the place of the function that has its name in the package.
 
     The import system would put it there when the module is first asked for; a module that is

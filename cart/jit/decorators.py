@@ -2,17 +2,16 @@
 
 import functools
 import gc
-import inspect
 from contextlib import suppress
 
 import numba
 from numba import types
 from numba.core import codegen
 from numba.core.compiler import Compiler
-from numba.core.options import DefaultOptions
 from numba.extending import overload
 
-from cart.jit.disk_cache import IS_SUPPORTED, KernelCache
+from cart.jit.disk_cache import KernelCache
+from cart.jit.private_hooks import HOOKS
 from cart.jit.unsigned_indices import count_from_the_start
 
 # error_model="numpy" removes the ZeroDivisionError path, so that LLVM inlines the helpers
@@ -20,8 +19,8 @@ from cart.jit.unsigned_indices import count_from_the_start
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 
 # Hot helpers only read and write arrays they are given. Switching numba's reference counting
-# off there doubles the speed of small nodes. The option is private to numba, hence the check.
-if hasattr(DefaultOptions, "_nrt") or "_nrt" in inspect.getsource(DefaultOptions):
+# off there doubles the speed of small nodes.
+if HOOKS["no_counting"]:
     _OPTIONS["_nrt"] = False
 
 # Kernels are called by kernels; only entry kernels by Python. Doing without the wrappers for
@@ -88,9 +87,7 @@ class _PartCompiler(Compiler):
         return count_from_the_start(super().define_pipelines())
 
 
-# These too are private to numba, hence the check.
-_HOOKS = ("_optimize_final_module", "_finalize_final_module", "_finalize_dynamic_globals")
-if all(hasattr(codegen.JITCodeLibrary, name) for name in _HOOKS):
+if HOOKS["parts"]:
     _INNER["pipeline_class"] = _PartCompiler
 
 
@@ -101,8 +98,8 @@ def kernel(function, **options):
     begins with. So constants are passed like all other values.
     """
     dispatcher = numba.njit(**_INNER, **options)(function)
-    find_code = getattr(dispatcher, "get_call_template", None)  # none with NUMBA_DISABLE_JIT=1
-    if find_code is not None:
+    if HOOKS["constants"] and not numba.config.DISABLE_JIT:
+        find_code = dispatcher.get_call_template
         dispatcher.get_call_template = lambda arguments, named: find_code(
             [types.unliteral(argument) for argument in arguments], named
         )
@@ -119,7 +116,7 @@ def entry_kernel(function):
     dispatcher = numba.njit(**_ENTRY)(function)
     if not numba.config.DISABLE_JIT:
         with suppress(RuntimeError):  # no place at all: every process compiles anew
-            if IS_SUPPORTED and "_nrt" in _OPTIONS and hasattr(dispatcher, "_cache"):
+            if HOOKS["cache"] and HOOKS["no_counting"]:
                 dispatcher._cache = KernelCache(function)
             else:
                 dispatcher.enable_caching()

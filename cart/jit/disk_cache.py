@@ -14,11 +14,6 @@ from numba.core.caching import (
     UserProvidedCacheLocator,
 )
 
-# What reads a kernel is private to numba: without it, numba's own cache has to do.
-IS_SUPPORTED = all(
-    hasattr(FunctionCache, name) for name in ("_load_overload", "_guard_against_spurious_io_errors")
-)
-
 
 class _ReadOnly(InTreeCacheLocator):
     """The folder beside the sources, where there is none that can be written to."""

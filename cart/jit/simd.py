@@ -1,4 +1,4 @@
-"""What loops do not become by themselves: instructions on vectors, and prefetching."""
+"""Functions of kernels as instructions on vectors, lane beside lane."""
 
 import functools
 
@@ -8,55 +8,6 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
-
-from cart.jit.decorators import inline_kernel
-
-
-@intrinsic
-def _prefetch(typing_context, values, at):
-    def generate(context, builder, signature, arguments):
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        number, byte = ir.IntType(32), ir.IntType(8).as_pointer()
-        place = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
-        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        function = builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
-        builder.call(function, [place, number(0), number(3), number(1)])  # to read, keep, data
-        return context.get_dummy_value()
-
-    return types.void(values, at), generate
-
-
-@inline_kernel
-def prefetch(values, at):
-    """Have the line of `values` in which its item number `at` lies brought into the cache."""
-    _prefetch(values, at)
-
-
-if numba.config.DISABLE_JIT:
-
-    def prefetch(values, at):
-        """Nothing: there is no telling where Python looks."""
-
-
-@intrinsic
-def _lowest_bit(typing_context, word):
-    def generate(context, builder, signature, arguments):
-        return builder.cttz(arguments[0], ir.IntType(1)(1))
-
-    return types.int64(word), generate
-
-
-@inline_kernel
-def lowest_bit(word):
-    """Place of the lowest bit that a uint64, not 0, has set."""
-    return _lowest_bit(word)
-
-
-if numba.config.DISABLE_JIT:
-
-    def lowest_bit(word):
-        """The same of any whole number."""
-        return (int(word) & -int(word)).bit_length() - 1
 
 
 class PlainLanes:
@@ -246,68 +197,3 @@ def on_lanes(n):
         return compiled
 
     return decorate
-
-
-def sorting_network(n, widths):
-    """Compile stages of Batcher's bitonic sort of n words, which stay in vector registers.
-
-    Parameters
-    ----------
-    n : int
-        A power of two.
-    widths : sequence of int
-        Runs of that many words, already sorted when they were bitonic, become sorted: ascending
-        and descending in turn, the last width ascending.
-
-    Returns
-    -------
-    callable
-        For kernels: `network(keys, first)` sorts keys[first:first + n], an array of uint32.
-    """
-    stages = []
-    for width in widths:
-        distance = width // 2
-        while distance >= 1:
-            stages.append((distance, width))
-            distance //= 2
-    if numba.config.DISABLE_JIT:
-        return functools.partial(_run_stages, n, stages)
-    words = ir.VectorType(ir.IntType(32), n)
-    indices = ir.VectorType(ir.IntType(32), n)
-
-    @intrinsic
-    def network(typing_context, keys, first):
-        def generate(context, builder, signature, arguments):
-            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-            place = builder.bitcast(builder.gep(data, [arguments[1]]), words.as_pointer())
-            mine = builder.load(place, align=4)
-            for distance, width in stages:
-                partners = ir.Constant(indices, [i ^ distance for i in range(n)])
-                other = builder.shuffle_vector(mine, mine, partners)
-                is_less = builder.icmp_unsigned("<", mine, other)
-                low = builder.select(is_less, mine, other)
-                high = builder.select(is_less, other, mine)
-                chosen = [i if takes_low(i, distance, width) else n + i for i in range(n)]
-                mine = builder.shuffle_vector(low, high, ir.Constant(indices, chosen))
-            builder.store(mine, place, align=4)
-            return context.get_dummy_value()
-
-        return types.void(keys, first), generate
-
-    return network
-
-
-def takes_low(i, distance, width):
-    """Does place i take the lower of the words at i and i ^ distance?"""
-    return ((i & distance) == 0) == ((i & width) == 0)
-
-
-def _run_stages(n, stages, keys, first):
-    for distance, width in stages:
-        for i in range(n):
-            j = i ^ distance
-            if i < j:
-                low, high = sorted((keys[first + i], keys[first + j]))
-                if not takes_low(i, distance, width):
-                    low, high = high, low
-                keys[first + i], keys[first + j] = low, high

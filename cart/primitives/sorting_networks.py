@@ -14,7 +14,7 @@ words half the width apart, the smaller ones to the left.
 import numpy as np
 
 from cart.jit.decorators import kernel
-from cart.jit.simd import sorting_network
+from cart.jit.instructions import sorting_network
 
 NETWORK_MAX = 512  # words; a power of two
 _PAD = np.uint32(0xFFFFFFFF)  # sorts behind all keys

@@ -1,4 +1,10 @@
-"""Trees packed for walking: few bytes per node, children side by side, leaves that loop.
+r"""Trees packed for walking: few bytes per node, children side by side, leaves that loop.
+
+        R          place               0  1  2  3  4
+       / \         node                R  A  B  C  D    both children of a node stand side by side
+      A   B        way to left child   1  2  0  0  0    0: a leaf is its own left child
+     / \           next place = place + way + (x > threshold), and in a leaf no x is greater
+    C   D
 
 Trees stand one behind the other, each in the order of `in_walking_order`: the right child follows
 the left one, which is so many places further on; of a leaf it is the leaf itself, and every value
@@ -11,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
-from cart.jit.simd import prefetch
+from cart.jit.instructions import prefetch
 from cart.primitives.float_order import ordinal_of
 from cart.tree.nodes import LEAF, nodes_of
 
@@ -306,7 +312,7 @@ def pack(trees, dtype):
         nodes = nodes_of(tree)
         order, left = in_walking_order(nodes)
         value_start[t + 1] = _number(
-            nodes.missing_go_to_left, nodes.value.reshape(tree.node_count, -1), order, left,
+            (nodes.missing_go_to_left, nodes.value.reshape(tree.node_count, -1)), (order, left),
             number[first:end], row_of_value[first:end], value, n_shared, value_start[t],
         )  # fmt: skip
         if is_wide:
@@ -326,8 +332,9 @@ def pack(trees, dtype):
 
 
 @entry_kernel
-def _number(missing_left, values, order, left, number, row_of_value, value, n_shared, n_rows):
+def _number(of_nodes, places, number, row_of_value, value, n_shared, n_rows):
     """Number the nodes, and keep the values of the leaves; returns how many rows are in use."""
+    (missing_left, values), (order, left) = of_nodes, places
     for place in range(order.shape[0]):
         node = order[place]
         number[place] = node

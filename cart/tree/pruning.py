@@ -3,9 +3,11 @@
 The order of additions and of ties is that of scikit-learn's `_cost_complexity_prune`.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from cart.jit.decorators import entry_kernel
+from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.tree.compact import compress_if_large
 from cart.tree.nodes import LEAF, UNDEFINED, Nodes
 from cart.tree.tree import Tree
@@ -62,74 +64,113 @@ def pruning_path(tree):
     return alphas, impurities
 
 
+class _Branches(NamedTuple):
+    """The subtree below each node, as far as it is not cut; (n_nodes,) each."""
+
+    left: np.ndarray
+    right: np.ndarray
+    parent: np.ndarray  # int64; -1 of the root
+    node_cost: np.ndarray  # float64: of the node as a leaf
+    cost: np.ndarray  # float64: of the leaves
+    n_leaves: np.ndarray  # int64
+    is_leaf: np.ndarray  # bool
+    may_cut: np.ndarray  # bool: a split that is still there
+    stack: np.ndarray  # int64: scratch
+
+
 def _cut_weakest_links(tree, ccp_alpha):
     n_nodes = tree.node_count
     alphas, impurities = np.empty((2, n_nodes + 1))
     is_leaf = tree.children_left == LEAF
     node_cost = tree.weighted_n_node_samples * tree.impurity / tree.weighted_n_node_samples[0]
-    n_steps = _cut(
-        tree.children_left, tree.children_right, node_cost, ccp_alpha, is_leaf,
-        np.full(n_nodes, -1), np.zeros(n_nodes, np.int64), np.zeros(n_nodes),
-        ~is_leaf, np.empty(n_nodes, np.int64), alphas, impurities,
+    branches = _Branches(
+        tree.children_left, tree.children_right, np.full(n_nodes, -1), node_cost,
+        np.zeros(n_nodes), np.zeros(n_nodes, np.int64), is_leaf, ~is_leaf,
+        np.empty(n_nodes, np.int64),
     )  # fmt: skip
+    n_steps = _cut(branches, ccp_alpha, alphas, impurities)
     return alphas[:n_steps].copy(), impurities[:n_steps].copy(), is_leaf
 
 
 @entry_kernel
-def _cut(
-    left, right, node_cost, ccp_alpha, is_leaf, parent, n_leaves, branch_cost, may_cut, stack,
-    alphas, impurities,
-):  # fmt: skip
-    """Cut until the next effective alpha exceeds `ccp_alpha`; return the number of subtrees."""
-    n_nodes = left.shape[0]
-    for node in range(n_nodes):
-        if not is_leaf[node]:
-            parent[left[node]] = node
-            parent[right[node]] = node
-    for leaf in range(n_nodes):
-        if is_leaf[leaf]:
-            branch_cost[leaf] = node_cost[leaf]
-            above = parent[leaf]
-            while above >= 0:
-                branch_cost[above] += node_cost[leaf]
-                n_leaves[above] += 1
-                above = parent[above]
-    alphas[0] = 0.0
-    impurities[0] = branch_cost[0]
+def _cut(branches, ccp_alpha, alphas, impurities):
+    r"""Cut until the next effective alpha exceeds `ccp_alpha`; return the number of subtrees.
+
+          o                 o         The weakest link w has the least of all splits' alphas,
+         / \               / \        (node_cost - cost) / (n_leaves - 1). It becomes a leaf: the
+        .   w     ->      .   .       nodes above lose n_leaves - 1 leaves and gain that cost.
+           / \
+          .   .
+    """
+    _sum_leaves(branches)
+    alphas[0], impurities[0] = 0.0, branches.cost[0]
     n_steps = 1
-    while may_cut[0]:
-        weakest = 0
-        alpha = np.inf
-        for node in range(n_nodes):
-            if may_cut[node]:
-                link = (node_cost[node] - branch_cost[node]) / (n_leaves[node] - 1)
-                if link < alpha:
-                    alpha = link
-                    weakest = node
+    while branches.may_cut[0]:
+        weakest, alpha = _find_weakest(branches)
         if ccp_alpha < alpha:
             break
-        stack[0] = weakest
-        height = 1
-        while height > 0:
-            height -= 1
-            node = stack[height]
-            if left[node] != LEAF and (may_cut[node] or node == weakest):
-                stack[height] = left[node]
-                stack[height + 1] = right[node]
-                height += 2
-            may_cut[node] = False
-            is_leaf[node] = False
-        is_leaf[weakest] = True
-        n_cut = n_leaves[weakest] - 1
-        n_leaves[weakest] = 0
-        more = node_cost[weakest] - branch_cost[weakest]
-        branch_cost[weakest] = node_cost[weakest]
-        above = parent[weakest]
-        while above >= 0:
-            n_leaves[above] -= n_cut
-            branch_cost[above] += more
-            above = parent[above]
-        alphas[n_steps] = alpha
-        impurities[n_steps] = branch_cost[0]
+        _drop_below(branches, weakest)
+        _make_leaf(branches, weakest)
+        alphas[n_steps], impurities[n_steps] = alpha, branches.cost[0]
         n_steps += 1
     return n_steps
+
+
+@inline_kernel
+def _sum_leaves(branches):
+    """Fill parents, costs and numbers of leaves, leaf after leaf."""
+    for node in range(branches.left.shape[0]):
+        if not branches.is_leaf[node]:
+            branches.parent[branches.left[node]] = node
+            branches.parent[branches.right[node]] = node
+    for leaf in range(branches.left.shape[0]):
+        if branches.is_leaf[leaf]:
+            branches.cost[leaf] = branches.node_cost[leaf]
+            above = branches.parent[leaf]
+            while above >= 0:
+                branches.cost[above] += branches.node_cost[leaf]
+                branches.n_leaves[above] += 1
+                above = branches.parent[above]
+
+
+@inline_kernel
+def _find_weakest(branches):
+    """The first split of the least effective alpha, and this alpha."""
+    weakest, alpha = 0, np.inf
+    for node in range(branches.left.shape[0]):
+        if branches.may_cut[node]:
+            more = branches.node_cost[node] - branches.cost[node]
+            link = more / (branches.n_leaves[node] - 1)
+            if link < alpha:
+                weakest, alpha = node, link
+    return weakest, alpha
+
+
+@inline_kernel
+def _drop_below(branches, weakest):
+    """Take a node and all below it out of the tree."""
+    stack = branches.stack
+    stack[0] = weakest
+    height = 1
+    while height > 0:
+        height -= 1
+        node = stack[height]
+        if branches.left[node] != LEAF and branches.may_cut[node]:
+            stack[height], stack[height + 1] = branches.left[node], branches.right[node]
+            height += 2
+        branches.may_cut[node] = branches.is_leaf[node] = False
+
+
+@inline_kernel
+def _make_leaf(branches, weakest):
+    """Put a node back as a leaf, and tell those above it."""
+    branches.is_leaf[weakest] = True
+    n_cut = branches.n_leaves[weakest] - 1
+    more = branches.node_cost[weakest] - branches.cost[weakest]
+    branches.n_leaves[weakest] = 0
+    branches.cost[weakest] = branches.node_cost[weakest]
+    above = branches.parent[weakest]
+    while above >= 0:
+        branches.n_leaves[above] -= n_cut
+        branches.cost[above] += more
+        above = branches.parent[above]

@@ -1,10 +1,13 @@
 """The fitted tree, as users and the rest of the library see it."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
 from cart.tree.compact import Compact
-from cart.tree.nodes import LEAF, Nodes, nodes_of
+from cart.tree.nodes import LEAF, Categories, Nodes, nodes_of
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids, sum_of_values
 
@@ -34,9 +37,18 @@ class Tree:
     A large tree takes a few bytes a node until one of its arrays is asked for.
     """
 
+    children_left: NDArray[np.int32]
+    children_right: NDArray[np.int32]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    impurity: NDArray[np.float64]
+    n_node_samples: NDArray[np.int32]
+    weighted_n_node_samples: NDArray[np.float64]
+    missing_go_to_left: NDArray[np.uint8]
+    value: NDArray[np.float64]
     has_cuts = False  # in place of thresholds, see `cart.table.thresholds`
 
-    def __init__(self, nodes, n_features, categories=None):
+    def __init__(self, nodes: Any, n_features: int, categories: Categories | None = None) -> None:
         self._hold(nodes)
         self.n_features = n_features
         self.categories = categories
@@ -72,7 +84,7 @@ class Tree:
         return {**state, "_held": self._held if is_compact else Compact.of(self.nodes)}
 
     @property
-    def nodes(self):
+    def nodes(self) -> Nodes:
         """The node arrays as the kernels take them; a compact tree stays so."""
         held = self._held  # which another thread may expand at any time
         if held is not None:
@@ -80,19 +92,19 @@ class Tree:
         return Nodes(*(getattr(self, name) for name in Nodes._fields))
 
     @property
-    def splits(self):
+    def splits(self) -> tuple[np.ndarray, np.ndarray]:
         """Features, negative in leaves, which may be left out; and thresholds, to be written to."""
         held = self._held
         return (self.nodes if held is None else held).splits
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         """Bytes of the nodes, as they are held."""
         held = self._held
         return sum(array.nbytes for array in self.nodes) if held is None else held.nbytes
 
     @property
-    def node_count(self):
+    def node_count(self) -> int:
         held = self._held
         return len(self.children_left) if held is None else held.n_nodes
 
@@ -102,27 +114,27 @@ class Tree:
         return self.value.shape[1:] if held is None else held.shape
 
     @property
-    def is_subset(self):
+    def is_subset(self) -> NDArray[np.bool_]:
         """(node_count,) bool: does the node split on a subset of categories?"""
         return np.isnan(self.threshold)
 
     @property
-    def n_leaves(self):
+    def n_leaves(self) -> int:
         return int(np.count_nonzero(self.children_left == LEAF))
 
     @property
-    def n_outputs(self):
+    def n_outputs(self) -> int:
         return self._shape[0]
 
     @property
-    def max_n_classes(self):
+    def max_n_classes(self) -> int:
         return self._shape[1]
 
     @property
-    def max_depth(self):
+    def max_depth(self) -> int:
         return int(self.compute_node_depths().max()) - 1
 
-    def compute_node_depths(self):
+    def compute_node_depths(self) -> NDArray[np.int64]:
         """Depth of every node; the root has depth 1, as in scikit-learn.
 
         Returns
@@ -137,7 +149,7 @@ class Tree:
             depth[level] = np.tile(depth[split] + 1, 2)
         return depth
 
-    def compute_feature_importances(self, normalize=True):
+    def compute_feature_importances(self, normalize: bool = True) -> NDArray[np.float64]:
         """Mean decrease in impurity of every feature.
 
         The sum over the splits on a feature of weight x impurity of the node, less that of its
@@ -154,7 +166,7 @@ class Tree:
         """
         return impurity_decrease(self, normalize)
 
-    def apply(self, X):
+    def apply(self, X: Any) -> NDArray[np.int64]:
         """Number of the leaf that each row of X reaches.
 
         Parameters
@@ -168,7 +180,7 @@ class Tree:
         X = _as_rows(X)
         return leaf_ids(self._packed(X.dtype), 0, X)
 
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[np.float64]:
         """Value of the leaf that each row of X reaches.
 
         Parameters
@@ -183,13 +195,13 @@ class Tree:
         values = self.predict_all(X)
         return values[:, 0] if self.n_outputs == 1 else values
 
-    def predict_all(self, X):
+    def predict_all(self, X: Any) -> NDArray[np.float64]:
         """`predict` with the axis of outputs, also where there is one."""
         X = _as_rows(X)
         values = sum_of_values(self._packed(X.dtype), X)
         return values.reshape(-1, *self._shape)
 
-    def decision_path(self, X):
+    def decision_path(self, X: Any) -> csr_matrix:
         """Which nodes each row of X passes.
 
         Parameters
@@ -200,13 +212,13 @@ class Tree:
         -------
         scipy.sparse.csr_matrix of shape (n_samples, node_count), int64
         """
-        paths = [np.zeros(1, np.int64)] + [None] * (self.node_count - 1)
+        paths: list[Any] = [np.zeros(1, np.int64)] + [None] * (self.node_count - 1)
         for node in np.flatnonzero(self.children_left != LEAF):
             for child in (self.children_left[node], self.children_right[node]):
                 paths[child] = np.append(paths[node], child)
-        indices = [paths[leaf] for leaf in self.apply(X)]
-        indptr = np.concatenate(([0], np.cumsum([len(path) for path in indices])))
-        indices = np.concatenate(indices)
+        passed = [paths[leaf] for leaf in self.apply(X)]
+        indptr = np.concatenate(([0], np.cumsum([len(path) for path in passed])))
+        indices = np.concatenate(passed)
         shape = (len(indptr) - 1, self.node_count)
         return csr_matrix((np.ones(len(indices), np.int64), indices, indptr), shape=shape)
 
@@ -215,7 +227,7 @@ def _as_rows(X):
     return X.tocsr() if issparse(X) else np.ascontiguousarray(X)
 
 
-def impurity_decrease(tree, normalize):
+def impurity_decrease(tree: Any, normalize: bool) -> NDArray[np.float64]:
     """Weighted impurity decrease of the splits on each feature, see `Tree`.
 
     Parameters

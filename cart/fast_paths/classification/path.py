@@ -51,8 +51,8 @@ from cart.splitting.feature_draw import (
     restart,
 )
 from cart.table.table import same_value
-from cart.tree.compact import DEPTH_FIRST, GINI, WHOLE_COUNTS
 from cart.tree.nodes import from_node
+from cart.tree.recompute import DEPTH_FIRST, GINI, WHOLE_COUNTS
 
 CACHE_COPY_BYTES = (
     2**19,

@@ -48,7 +48,7 @@ from cart.fast_paths.regression.small_node import (
 )
 from cart.fast_paths.regression.small_subtree import grow_small_subtree
 from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.jit.simd import lowest_bit
+from cart.jit.instructions import lowest_bit
 from cart.primitives.float_order import WHOLE_MAX, are_whole
 from cart.splitting.criteria import EPSILON, SquaredError
 from cart.splitting.feature_draw import (

@@ -8,7 +8,7 @@ from cart.fast_paths.base import may_be_split, push, write_leaf
 from cart.fast_paths.regression.cut_score import WEIGHT, weight_at, y_at
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import are_whole
-from cart.tree.compact import SUMS, SUMS_MAX, WEIGHTS
+from cart.tree.recompute import SUMS, SUMS_MAX, WEIGHTS
 
 TOTAL, SQUARES = 1, 2  # of a node that waits, beside its WEIGHT
 _ONE_BY_ONE = 12  # of fewer samples it is faster to exchange one after another
@@ -105,7 +105,7 @@ def add_up_node(samples, targets, start, end, sums):
 
 
 def flags_of(follows, targets, weights):
-    """What is known to follow in nodes (see `cart.tree.compact`): with means and impurities where
+    """What is known to follow in nodes (see `cart.tree.recompute`): with means and impurities where
     sums are whole."""
     heaviest, farthest = weights.sum(axis=1).max(), np.abs(targets).max()
     is_exact = follows & WEIGHTS and heaviest * farthest**2 < SUMS_MAX

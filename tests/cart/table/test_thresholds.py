@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from joblib import parallel_config
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
+from cart.estimators import encoding as training
 from cart.estimators import trees as tree_estimators
-from cart.estimators import validation as training
 from cart.table import encoding, thresholds
 from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from forest.growing import thread_pool as grow

@@ -1,0 +1,70 @@
+"""What kernels use that is private to numba: where a version of it lacks some, one warning tells
+what is lost. Trees are the same without."""
+
+import inspect
+import warnings
+
+import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.options import DefaultOptions
+
+LOST = {
+    "no_counting": "kernels count references, so that small nodes take twice as long",
+    "parts": "inner kernels are compiled on their own first, so that compiling takes longer",
+    "constants": "kernels are compiled anew for constants, so that compiling takes longer",
+    "cache": "compiled kernels are read from numba's own cache, which takes longer",
+    "read_only": "compiled kernels are not read from folders that cannot be written to",
+}
+
+
+def find_hooks():
+    """Which hooks are there: a dict from the names in LOST to bool."""
+    return {
+        "no_counting": hasattr(DefaultOptions, "_nrt") or "_nrt" in _source_of(DefaultOptions),
+        "parts": _has(
+            *(JITCodeLibrary, "_optimize_final_module", "_finalize_final_module"),
+            "_finalize_dynamic_globals",
+        ),
+        "constants": numba.config.DISABLE_JIT or _has(numba.njit(_nothing), "get_call_template"),
+        "cache": _has(FunctionCache, "_load_overload", "_guard_against_spurious_io_errors")
+        and _has(IndexDataCacheFile, "_save_data", "_save_index", "_load_index")
+        and (numba.config.DISABLE_JIT or _has(numba.njit(_nothing), "_cache")),
+        "read_only": _has(CompileResultCacheImpl, "_locator_classes"),
+    }
+
+
+def warn_of_lost(hooks):
+    """One warning for all hooks that are not there.
+
+    Warns
+    -----
+    RuntimeWarning
+    """
+    lost = [LOST[name] for name, is_there in hooks.items() if not is_there]
+    if lost:
+        warnings.warn(
+            f"numba {numba.__version__} lacks what cartwood uses of its private parts: "
+            f"{'; '.join(lost)}. Trees are the same.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def _has(owner, *names):
+    return all(hasattr(owner, name) for name in names)
+
+
+def _source_of(owner):
+    try:
+        return inspect.getsource(owner)
+    except OSError:  # installed without sources
+        return ""
+
+
+def _nothing():
+    pass
+
+
+HOOKS = find_hooks()
+warn_of_lost(HOOKS)
