@@ -14,8 +14,16 @@ from cart.splitting import criteria
 from cart.splitting.category_subsets import write_list
 from cart.splitting.criteria import EPSILON
 from cart.splitting.feature_draw import Draw, KeyedDraw, child_key, root_key
-from cart.splitting.splitter import NO_SPLIT, Bounds, Split, best_split, cut_at, divide
-from cart.table.node_samples import Node, load_node
+from cart.splitting.splitter import (
+    NO_SPLIT,
+    Bounds,
+    SearchContext,
+    Split,
+    best_split,
+    cut_at,
+    divide,
+)
+from cart.table.node_samples import NodeSamples, load_node
 from cart.tree.compact import compress_if_large
 from cart.tree.nodes import LEAF, UNDEFINED, Nodes
 from cart.tree.pruning import prune
@@ -66,7 +74,7 @@ class Workspace(NamedTuple):
     """Everything a thread writes to while it grows trees, one after another."""
 
     nodes: Nodes
-    node: Node
+    node: NodeSamples
     draw: Draw | KeyedDraw
     frontier: Frontier
     criterion: tuple
@@ -83,7 +91,7 @@ def create_workspace(plan, n_samples, n_rows, table):
         n_nodes = min(n_nodes, 2 ** (limits.max_depth + 1) - 1)
     return Workspace(
         Nodes.create(n_nodes, plan.n_outputs, plan.n_values),
-        Node.create(n_samples, plan.n_outputs),
+        NodeSamples.create(n_samples, plan.n_outputs),
         _create_draw(plan, len(table.columns)),
         Frontier.create(n_nodes + 3),
         plan.criterion.create(plan.n_outputs, plan.n_values, n_samples),
@@ -251,14 +259,10 @@ def split_node(
     n_left, left, right, middle, improvement = 0, impurity, impurity, 0.0, 0.0
     weight = criterion.weight[0]
     if may_split(n, weight, depth, impurity, limits):
-        split, last_feature, n_constant = best_split(
-            splitter, criterion, node, draw, key, table, samples, start, n, limits, bounds,
-            n_constant, keep_order,
-        )  # fmt: skip
+        context = SearchContext(splitter, criterion, node, draw, table, limits, bounds, keep_order)
+        split, last_feature, n_constant = best_split(context, samples, start, n, key, n_constant)
         if split.column >= 0:
-            n_left = divide(
-                splitter, table, split, last_feature, node, samples, start, n, keep_order
-            )
+            n_left = divide(context, split, last_feature, samples, start, n)
             side = cut_at(criterion, node, n_left, n)
             left, right = criteria.children_impurity(
                 criterion, side, node.records, node.keys, n_left, n
