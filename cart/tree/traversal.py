@@ -1,4 +1,10 @@
-"""Send rows down packed trees, many rows in flight at once."""
+"""Send rows down packed trees, many rows in flight at once.
+
+walker   0  1  2  3  4  5  6  7 | 8 ..      a walker is a row and a tree; eight take a step in
+place    9  4  9  3  .  .  .  . | . ..      turn, so that their cache misses overlap
+arrived     x     x                         after some steps who has arrived is dropped:
+todo     0  2  4  5  6  7  8 ..             todo = [those on their way | n, n, .. fills lanes]
+"""
 
 from typing import NamedTuple
 
@@ -80,13 +86,13 @@ def _note_all(packed, walkers, walker, place, n_todo):
 
 
 @inline_kernel
-def _walk(packed, first_tree, end_tree, X, width, rows, may_miss, walkers):
+def _walk(packed, first_tree, end_tree, X, rows, may_miss, walkers):
     """Send rows down some trees to their leaves: walkers tree by tree, _WALKERS at most."""
     row, place, todo = walkers
     n = 0
     for tree in range(first_tree, end_tree):
         for i in range(rows.shape[0]):
-            row[n] = rows[i] * width
+            row[n] = rows[i] * X.width
             place[n] = packed.start[tree]
             todo[n] = n
             n += 1
@@ -103,13 +109,14 @@ def _walk(packed, first_tree, end_tree, X, width, rows, may_miss, walkers):
             walker = _pick(todo[k : k + _LANES], (0, 1, 2, 3, 4, 5, 6, 7))
             its_row, at = _pick(row, walker), _pick(place, walker)
             for _ in range(n_steps):
-                at = _step_all(packed, at, X, its_row, may_miss)
+                at = _step_all(packed, at, X.values, its_row, may_miss)
             n_todo = _note_all(packed, walkers, walker, at, n_todo)
         n_steps = _STEPS
 
 
 @inline_kernel
-def _add(packed, first_tree, end_tree, X, width, rows, block, may_miss, walkers, out):
+def _add(packed, first_tree, end_tree, X, rows, may_miss, walkers, out):
+    block = max(_WALKERS, _BLOCK_VALUES // X.width)
     n_rows = rows.shape[0]
     n_pure = np.uint64(packed.value_start[0])
     # Few rows walk down several trees at once.
@@ -128,7 +135,7 @@ def _add(packed, first_tree, end_tree, X, width, rows, block, may_miss, walkers,
                     fetch(packed, following, part, n_parts)
                 first = begin + part * _WALKERS
                 here = rows[first : min(first + _WALKERS, end)]
-                _walk(packed, tree, following, X, width, here, may_miss, walkers)
+                _walk(packed, tree, following, X, here, may_miss, walkers)
                 walker = 0
                 for _ in range(tree, following):
                     for i in range(here.shape[0]):
@@ -142,30 +149,30 @@ def _add(packed, first_tree, end_tree, X, width, rows, block, may_miss, walkers,
 
 
 @entry_kernel
-def _add_values(packed, first_tree, end_tree, X, width, rows, block, may_miss, walkers, out):
+def _add_values(packed, first_tree, end_tree, X, rows, walkers, out):
     """Add the leaf values of trees first_tree..end_tree to out[rows], in tree order."""
-    if may_miss:  # known to the compiler
-        _add(packed, first_tree, end_tree, X, width, rows, block, True, walkers, out)
+    if X.may_miss:  # known to the compiler
+        _add(packed, first_tree, end_tree, X, rows, True, walkers, out)
     else:
-        _add(packed, first_tree, end_tree, X, width, rows, block, False, walkers, out)
+        _add(packed, first_tree, end_tree, X, rows, False, walkers, out)
 
 
 @inline_kernel
-def _find(packed, tree, X, width, rows, may_miss, walkers, out):
+def _find(packed, tree, X, rows, may_miss, walkers, out):
     for first in range(0, rows.shape[0], _WALKERS):
         here = rows[first : first + _WALKERS]
-        _walk(packed, tree, tree + 1, X, width, here, may_miss, walkers)
+        _walk(packed, tree, tree + 1, X, here, may_miss, walkers)
         for i in range(here.shape[0]):
             out[first + i] = packed.number[walkers.place[i]] & ~MISSING_LEFT
 
 
 @entry_kernel
-def _find_leaves(packed, tree, X, width, rows, may_miss, walkers, out):
+def _find_leaves(packed, tree, X, rows, walkers, out):
     """Numbers, in their Tree, of the leaves that `rows` reach."""
-    if may_miss:
-        _find(packed, tree, X, width, rows, True, walkers, out)
+    if X.may_miss:
+        _find(packed, tree, X, rows, True, walkers, out)
     else:
-        _find(packed, tree, X, width, rows, False, walkers, out)
+        _find(packed, tree, X, rows, False, walkers, out)
 
 
 def _dense_parts(X, rows):
@@ -200,9 +207,7 @@ def leaf_ids(packed, tree, X, rows=None):
     X = X if isinstance(X, PackedRows) else PackedRows.of(packed, X)
     rows = np.arange(X.n_samples) if rows is None else rows
     out = np.empty(len(rows), np.int64)
-    _find_leaves(
-        packed, tree, X.values, X.width, rows, X.may_miss, Walkers.create(), out,
-    )  # fmt: skip
+    _find_leaves(packed, tree, X, rows, Walkers.create(), out)
     return out
 
 
@@ -231,9 +236,5 @@ def sum_of_values(packed, X, first_tree=0, end_tree=None, rows=None, out=None):
     X = X if isinstance(X, PackedRows) else PackedRows.of(packed, X)
     rows = np.arange(X.n_samples) if rows is None else rows
     out = np.zeros((X.n_samples, packed.value.shape[1])) if out is None else out
-    block = max(_WALKERS, _BLOCK_VALUES // X.width)
-    _add_values(
-        packed, first_tree, end_tree, X.values, X.width, rows, block, X.may_miss,
-        Walkers.create(), out,
-    )  # fmt: skip
+    _add_values(packed, first_tree, end_tree, X, rows, Walkers.create(), out)
     return out

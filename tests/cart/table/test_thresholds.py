@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from joblib import parallel_config
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
-from cart.estimators import encoding as training
+from cart.estimators import encoding
 from cart.estimators import trees as tree_estimators
-from cart.table import encoding, thresholds
+from cart.table import encoding as table_encoding
+from cart.table import thresholds
 from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from forest.growing import thread_pool as grow
 from tests.agreement.same import assert_same_nodes
@@ -45,8 +46,8 @@ def values_in_X():
 
     fill_thresholds = grow.fill_thresholds
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "_MANY_VALUES", 0)
-        patch.setattr(encoding, "_FEW_LEVELS", np.inf)
+        patch.setattr(encoding, "_MANY_VALUES", 0)
+        patch.setattr(table_encoding, "_FEW_LEVELS", np.inf)
         patch.setattr(thresholds, "BLOCK", 1)  # threads that small tables would not start
         patch.setattr(grow, "fill_thresholds", settle_and_count)
         patch.setattr(tree_estimators, "fill_thresholds", settle_and_count)
