@@ -37,7 +37,7 @@ from forest.growing.progress import ProgressReporter
 from forest.growing.stopping import Budget, StabilityEstimator, grow_enough
 from forest.growing.thread_pool import GrowthInterrupted, grow_trees
 from forest.inference.training_rows import bootstrap_of, fingerprint, is_worth_remembering, remember
-from forest.sampling.bootstrap import plan_bootstrap
+from forest.sampling.plan import plan_bootstrap
 from forest.sampling.weights import balance_subsample, combine_weights
 from forest.voting.mixin import VotingMixin
 from forest.voting.out_of_bag import OutOfBag, default_score, outputs_out_of_bag, score_out_of_bag

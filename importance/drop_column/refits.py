@@ -17,7 +17,8 @@ from cart.splitting import criteria
 from cart.tree.packed import PackedRows, pack
 from cart.tree.traversal import leaf_ids
 from forest.growing.thread_pool import Job, bytes_of, grow_each, shares_memory
-from forest.sampling.bootstrap import Bootstrap, plan_bootstrap
+from forest.sampling.bootstrap import Bootstrap
+from forest.sampling.plan import plan_bootstrap
 from forest.sampling.weights import balance_subsample
 from forest.voting.rules import ballots
 from importance.core.fitted_forest import is_classification, row_weight_of
