@@ -30,6 +30,7 @@ from sklearn.utils.validation import (
 from cart.estimators.validation import restored_on_failure
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from forest.estimators.bagging_workers import ask_one, ask_out_of_bag, fit_one, takes_sample_weight
+from forest.estimators.parameters import keep_parameters
 from forest.sampling.patches import Patches
 from forest.sampling.plan import count_draws
 from forest.voting.mixin import VOTING_CONSTRAINTS, VotingMixin
@@ -147,19 +148,7 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         bootstrap=True, bootstrap_features=False, oob_score=False, warm_start=False, n_jobs=None,
         random_state=None, verbose=0, voting="soft", final_estimator=None,
     ):  # fmt: skip
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.max_features = max_features
-        self.bootstrap = bootstrap
-        self.bootstrap_features = bootstrap_features
-        self.oob_score = oob_score
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.voting = voting
-        self.final_estimator = final_estimator
+        keep_parameters(self, locals())
 
     # The estimator's own validation is wanted: nobody has checked its parameters yet.
     @_fit_context(prefer_skip_nested_validation=False)

@@ -1,7 +1,7 @@
 """What all forests share: the fit, what the trees say of rows, out of bag or not."""
 
 import dataclasses
-from abc import ABCMeta, abstractmethod
+from abc import ABCMeta
 from functools import cache, partial
 from itertools import islice
 from operator import attrgetter
@@ -144,46 +144,9 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
 
     _parameter_constraints = FOREST_CONSTRAINTS
 
-    @abstractmethod
-    def __init__(
-        self, *, n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf,
-        min_weight_fraction_leaf, max_features, max_leaf_nodes, min_impurity_decrease,
-        bootstrap, oob_score, n_jobs, random_state, verbose, warm_start, ccp_alpha,
-        max_samples, monotonic_cst, precision, categorical_features,
-        min_category_ratio, feature_draw, replace, voting, final_estimator, callback,
-        max_time, max_memory, class_weight=None, stratify=False, max_bins=None,
-    ):  # fmt: skip
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.bootstrap = bootstrap
-        self.oob_score = oob_score
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.class_weight = class_weight
-        self.ccp_alpha = ccp_alpha
-        self.max_samples = max_samples
-        self.monotonic_cst = monotonic_cst
-        self.precision = precision
-        self.categorical_features = categorical_features
-        self.min_category_ratio = min_category_ratio
-        self.feature_draw = feature_draw
-        self.replace = replace
-        self.voting = voting
-        self.final_estimator = final_estimator
-        self.callback = callback
-        self.max_time = max_time
-        self.max_memory = max_memory
-        self.stratify = stratify
-        self.max_bins = max_bins
+    # Of classifiers, and of random forests, alone.
+    class_weight = max_bins = None
+    stratify = False
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None, groups=None, in_bag=None):

@@ -12,6 +12,7 @@ from cart import (
 from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
 from cart.estimators.parameters import CLASSIFIER_CRITERION, REGRESSOR_CRITERION, without_deprecated
 from forest.estimators.base import BaseForest
+from forest.estimators.parameters import keep_parameters
 from forest.inference.intervals import predict_interval
 from forest.inference.jackknife import standard_error
 from forest.inference.quantiles import predict_quantiles
@@ -187,19 +188,7 @@ class RandomForestClassifier(ForestClassifier):
         replace=True, stratify=False, voting="soft", final_estimator=None, callback=None,
         max_time=None, max_memory=None, max_bins=None,
     ):  # fmt: skip
-        super().__init__(
-            n_estimators=n_estimators, criterion=criterion, max_depth=max_depth,
-            min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
-            max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
-            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state,
-            verbose=verbose, warm_start=warm_start, class_weight=class_weight,
-            ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
-            precision=precision, categorical_features=categorical_features,
-            min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
-            stratify=stratify, voting=voting, final_estimator=final_estimator, callback=callback,
-            max_time=max_time, max_memory=max_memory, max_bins=max_bins,
-        )  # fmt: skip
+        keep_parameters(self, locals())
 
 
 class RandomForestRegressor(ForestRegressor):
@@ -216,19 +205,8 @@ class RandomForestRegressor(ForestRegressor):
         replace=True, voting="soft", final_estimator=None, callback=None,
         max_time=None, max_memory=None, max_bins=None,
     ):  # fmt: skip
-        super().__init__(
-            n_estimators=n_estimators, criterion=without_deprecated(criterion), max_depth=max_depth,
-            min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
-            max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
-            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state,
-            verbose=verbose, warm_start=warm_start,
-            ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
-            precision=precision, categorical_features=categorical_features,
-            min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
-            voting=voting, final_estimator=final_estimator, callback=callback,
-            max_time=max_time, max_memory=max_memory, max_bins=max_bins,
-        )  # fmt: skip
+        criterion = without_deprecated(criterion)
+        keep_parameters(self, locals())
 
 
 class ExtraTreesClassifier(ForestClassifier):
@@ -248,19 +226,7 @@ class ExtraTreesClassifier(ForestClassifier):
         replace=True, stratify=False, voting="soft", final_estimator=None, callback=None,
         max_time=None, max_memory=None,
     ):  # fmt: skip
-        super().__init__(
-            n_estimators=n_estimators, criterion=criterion, max_depth=max_depth,
-            min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
-            max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
-            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state,
-            verbose=verbose, warm_start=warm_start, class_weight=class_weight,
-            ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
-            precision=precision, categorical_features=categorical_features,
-            min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
-            stratify=stratify, voting=voting, final_estimator=final_estimator, callback=callback,
-            max_time=max_time, max_memory=max_memory,
-        )  # fmt: skip
+        keep_parameters(self, locals())
 
 
 class ExtraTreesRegressor(ForestRegressor):
@@ -280,16 +246,5 @@ class ExtraTreesRegressor(ForestRegressor):
         replace=True, voting="soft", final_estimator=None, callback=None,
         max_time=None, max_memory=None,
     ):  # fmt: skip
-        super().__init__(
-            n_estimators=n_estimators, criterion=without_deprecated(criterion), max_depth=max_depth,
-            min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
-            max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
-            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state,
-            verbose=verbose, warm_start=warm_start,
-            ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
-            precision=precision, categorical_features=categorical_features,
-            min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
-            voting=voting, final_estimator=final_estimator, callback=callback,
-            max_time=max_time, max_memory=max_memory,
-        )  # fmt: skip
+        criterion = without_deprecated(criterion)
+        keep_parameters(self, locals())

@@ -47,6 +47,18 @@ FOREST_CONSTRAINTS = {
 }
 
 
+def keep_parameters(estimator, parameters):
+    """Keep the parameters of a constructor as attributes of their names, as scikit-learn wants it.
+
+    Parameters
+    ----------
+    estimator : estimator
+    parameters : dict
+        `locals()` at the end of its `__init__`, which has no other local names.
+    """
+    vars(estimator).update((name, parameters[name]) for name in parameters if name != "self")
+
+
 def refuse_contradictions(forest, n_old):
     """Refuse parameters that contradict each other.
 
