@@ -8,23 +8,7 @@ from cart.estimators.parameters import TREE_CONSTRAINTS
 from forest.voting.mixin import VOTING_CONSTRAINTS
 
 # Parameters that a forest hands to each of its trees.
-TREE_PARAMETERS = {
-    "criterion",
-    "max_depth",
-    "min_samples_split",
-    "min_samples_leaf",
-    "min_weight_fraction_leaf",
-    "max_features",
-    "max_leaf_nodes",
-    "min_impurity_decrease",
-    "ccp_alpha",
-    "monotonic_cst",
-    "precision",
-    "max_bins",
-    "categorical_features",
-    "min_category_ratio",
-    "feature_draw",
-}
+TREE_PARAMETERS = {"criterion", *TREE_CONSTRAINTS} - {"random_state"}
 
 FOREST_CONSTRAINTS = {
     **TREE_CONSTRAINTS,

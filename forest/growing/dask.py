@@ -150,8 +150,10 @@ def _join(forest, parts, n_rows, labels):
         if part is None:
             bootstraps.append(Bootstrap.plain(int(n), None))
         else:
-            bootstraps.append(part._plan.of_trees([tree.random_state for tree in part.estimators_]))
-    forest._plan = PartitionedBootstrap(bootstraps)
+            bootstraps.append(
+                part._bootstrap.of_trees([tree.random_state for tree in part.estimators_])
+            )
+    forest._bootstrap = PartitionedBootstrap(bootstraps)
     forest._n_samples = int(n_rows.sum())
     forest._row_weight = None
     return forest

@@ -134,7 +134,7 @@ def _find_spread(forest, trees):
         categorical_features=getattr(forest, "is_categorical_", None),
     )  # fmt: skip
     weight = None if forest._row_weight is None else forest._row_weight[known]
-    groups = forest._plan.groups
+    groups = forest._bootstrap.groups
     groups = None if groups is None else groups[known]
     grown.fit(X[known], np.abs(residuals), weight, groups=groups)
     rows = list_rows(grown, grown._check_X(X[known]), residuals)

@@ -80,7 +80,7 @@ def _require_plain_bootstrap(forest):
             "The infinitesimal jackknife needs rows that are all drawn with the same probability, "
             f"but sample_weight or class_weight was given. {advice}"
         )
-    if not forest._plan.is_plain:
+    if not forest._bootstrap.is_plain:
         raise ValueError(
             "The infinitesimal jackknife is one of trees that draw as many rows as there are, with "
             f"replacement: no max_samples, replace=False, stratify, groups or in_bag. {advice}"

@@ -218,7 +218,7 @@ def bootstrap_of(forest):
     -------
     forest.sampling.bootstrap.Draws
     """
-    return forest._plan.of_trees([tree.random_state for tree in forest.estimators_])
+    return forest._bootstrap.of_trees([tree.random_state for tree in forest.estimators_])
 
 
 def _require_one_output(forest):

@@ -53,7 +53,7 @@ def to_sklearn(estimator):
     peer.n_estimators = len(estimator.estimators_)
     peer.estimators_ = [cart.interop.bridge.to_sklearn(tree) for tree in estimator.estimators_]
     peer.estimator_ = clone(peer.estimator)
-    peer._n_samples_bootstrap = estimator._plan.n_draws
+    peer._n_samples_bootstrap = estimator._bootstrap.n_draws
     peer._sample_weight = estimator._row_weight
     return peer
 
@@ -83,7 +83,7 @@ def from_sklearn(estimator):
     copy_attributes(estimator, ours, _FITTED)
     ours.estimators_ = [cart.interop.bridge.from_sklearn(tree) for tree in estimator.estimators_]
     ours._row_weight = estimator._sample_weight
-    ours._plan = Bootstrap.plain(
+    ours._bootstrap = Bootstrap.plain(
         estimator._n_samples, estimator._n_samples_bootstrap, estimator._sample_weight
     )
     return ours
@@ -96,7 +96,7 @@ def _refuse_foreign_votes(estimator):
             f'scikit-learn\'s forests know voting="soft" only, not {estimator.voting!r}: the '
             'predictions would differ. Use set_params(voting="soft") first.'
         )
-    if not estimator._plan.is_scikit_learns:
+    if not estimator._bootstrap.is_scikit_learns:
         raise ValueError(
             "scikit-learn cannot make the draws of this forest anew (replace=False, stratify, "
             "groups, in_bag): its out-of-bag rows would be wrong. Convert the trees in "

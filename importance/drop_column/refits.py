@@ -57,7 +57,7 @@ class Training(NamedTuple):
         """Some rows of the table, drawn as the forest would draw from them."""
         forest, weight, codes = fitted.forest, row_weight_of(fitted.forest), fitted.codes[rows]
         weight = None if weight is None else weight[rows]
-        known = getattr(forest, "_plan", None)
+        known = getattr(forest, "_bootstrap", None)
         groups, given = getattr(known, "groups", None), getattr(known, "given", None)
         params = {"replace": True, "stratify": False, **forest.get_params()}
         params["n_estimators"] = len(seeds)
