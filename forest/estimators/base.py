@@ -29,7 +29,8 @@ from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
 from forest.estimators.growth import grow_forest
 from forest.estimators.parameters import FOREST_CONSTRAINTS, refuse_contradictions
-from forest.inference.training_rows import bootstrap_of, fingerprint, is_worth_remembering, remember
+from forest.inference.training_rows import fingerprint, is_worth_remembering, remember
+from forest.sampling.bootstrap import bootstrap_of
 from forest.sampling.plan import plan_bootstrap
 from forest.sampling.weights import combine_weights
 from forest.voting.mixin import VotingMixin

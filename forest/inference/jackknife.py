@@ -4,7 +4,7 @@ from warnings import warn
 
 import numpy as np
 
-from forest.inference.training_rows import bootstrap_of
+from forest.sampling.bootstrap import bootstrap_of
 from forest.voting.rules import values_of_trees
 
 # Values of trees that are held at a time, and centred counts: 32 MB each.

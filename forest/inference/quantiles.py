@@ -13,7 +13,8 @@ from forest.inference.leaf_rows import (
     leaf_quantiles,
     list_draws,
 )
-from forest.inference.training_rows import bootstrap_of, training_rows
+from forest.inference.training_rows import training_rows
+from forest.sampling.bootstrap import bootstrap_of
 
 # Starts of leaves that are held at a time: 16 MB per thread.
 _BLOCK_STARTS = 1 << 22

@@ -15,6 +15,7 @@ from cart.primitives.threads import in_parts
 from cart.tree.packed import PackedRows
 from cart.tree.traversal import leaf_ids
 from forest.inference.leaf_rows import group_by_leaf
+from forest.sampling.bootstrap import bootstrap_of
 
 _VALUES_AT_ONCE = 1 << 13  # of rows
 # The training table of each forest, beside the estimators: no pickle holds it.
@@ -209,16 +210,6 @@ def training_rows(forest):
     if not hasattr(forest, "_training_rows") or forest._training_rows.trees != trees:
         keep_leaves(forest)
     return forest._training_rows
-
-
-def bootstrap_of(forest):
-    """The draws of the forest's trees.
-
-    Returns
-    -------
-    forest.sampling.bootstrap.Draws
-    """
-    return forest._bootstrap.of_trees([tree.random_state for tree in forest.estimators_])
 
 
 def _require_one_output(forest):

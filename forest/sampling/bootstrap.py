@@ -234,3 +234,13 @@ class PartitionedBootstrap(Draws):
             tree -= len(part.seeds)
             first += part.n_samples
         raise IndexError(f"There are {len(self.seeds)} trees.")
+
+
+def bootstrap_of(forest):
+    """The draws of the forest's trees.
+
+    Returns
+    -------
+    Bootstrap or PartitionedBootstrap
+    """
+    return forest._bootstrap.of_trees([tree.random_state for tree in forest.estimators_])
