@@ -81,6 +81,45 @@ class CategoryEncoder:
         return part
 
 
+def encode_categories(estimator, X, reset):
+    """X with its categories as numbers.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With `reset` it learns the categories: it gets `is_categorical_` and `categories_`.
+    X : array-like of shape (n_samples, n_features)
+    reset : bool
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features), float64
+
+    Raises
+    ------
+    ValueError
+        If the categorical features do not fit the table or the other parameters.
+    """
+    X = as_columns(X)
+    if not reset:
+        return estimator._category_encoder.transform(X)
+    mask = find_categorical(estimator.categorical_features, X)
+    if mask.any() and estimator.criterion == "absolute_error":
+        raise ValueError(
+            'criterion="absolute_error" cannot split on subsets of categories: no order of the '
+            'categories is known to hold the best subset. Use "squared_error", or '
+            "categorical_features=None with ordinal codes."
+        )
+    if mask.any() and np.any(np.resize(estimator.monotonic_cst or 0, len(mask))[mask]):
+        raise ValueError("monotonic_cst must be 0 for categorical features: they have no order.")
+    encoder = CategoryEncoder(mask)
+    X = encoder.fit(X)
+    estimator._category_encoder = encoder
+    estimator.is_categorical_ = mask
+    estimator.categories_ = encoder.categories
+    return X
+
+
 def as_columns(X):
     """X as a DataFrame or a two-dimensional array, in which columns can be chosen.
 

@@ -14,20 +14,10 @@ from cart.estimators.parameters import (
     TREE_CONSTRAINTS,
     without_deprecated,
 )
-from cart.estimators.validation import (
-    check_criterion,
-    check_sample_weight,
-    check_table,
-    encode_table,
-    refuse_impossible_bins,
-    require_weight,
-    restored_on_failure,
-)
-from cart.grower import Grower, needs_complete_table
-from cart.growth.plan import make_plan
+from cart.estimators.preparation import prepare
+from cart.estimators.validation import check_table, require_weight, restored_on_failure
+from cart.grower import Grower
 from cart.splitting.feature_draw import DRAW_SEED_MAX
-from cart.table.columns import Columns
-from cart.table.precision import precision_of
 from cart.table.thresholds import fill_thresholds
 from cart.tree.pruning import pruning_path
 
@@ -172,30 +162,20 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         self
         """
         with restored_on_failure(self):
-            given = X
             if check_input:
-                X, y = check_table(self, X, y)
+                numbers, y = check_table(self, X, y)
             else:
-                self.n_features_in_ = X.shape[1]
-            refuse_impossible_bins(self, X, self.splitter)
-            check_criterion(self.criterion, y)
-            random_state = check_random_state(self.random_state)
-            weight = self._combine_weights(check_sample_weight(sample_weight, X), y)
-            target = self._encode_target(y)
-            plan = make_plan(
-                self, self._criteria[self.criterion], self.splitter, *X.shape, target.n_outputs,
-                target.n_values,
-            )  # fmt: skip
+                numbers, self.n_features_in_ = X, X.shape[1]
+            prepared = prepare(self, numbers, y, sample_weight, self.splitter)
+            plan, codes = prepared.plan, prepared.target.codes
             self.max_features_ = plan.limits.max_features
-            columns = Columns(X, precision_of(self))
-            keeps = needs_complete_table(plan, weight)
-            table = encode_table(self, given, columns, self.splitter, keeps)
-            seed = random_state.randint(DRAW_SEED_MAX)
-            (self.tree_,) = Grower(table, target.codes, plan, columns).grow([weight], [seed])
+            seed = check_random_state(self.random_state).randint(DRAW_SEED_MAX)
+            table, columns = prepared.encode(self, X)
+            (self.tree_,) = Grower(table, codes, plan, columns).grow([prepared.weight], [seed])
             fill_thresholds([self.tree_], table, columns)
         return self
 
-    def _combine_weights(self, weight, y):
+    def _combine_weights(self, weight, y, target):
         weight = 1.0 if weight is None else weight
         if self.class_weight is not None:
             weight = weight * compute_sample_weight(self.class_weight, y)

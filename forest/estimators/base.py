@@ -12,18 +12,8 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from cart.estimators.validation import (
-    check_criterion,
-    check_sample_weight,
-    check_table,
-    encode_table,
-    refuse_impossible_bins,
-    require_weight,
-    restored_on_failure,
-)
-from cart.grower import needs_complete_table
-from cart.growth.plan import make_plan
-from cart.table.columns import Columns
+from cart.estimators.preparation import prepare
+from cart.estimators.validation import check_table, require_weight, restored_on_failure
 from cart.table.precision import precision_of
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
@@ -170,32 +160,26 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
                     DataConversionWarning,
                     stacklevel=3,
                 )
-            splitter = self._tree_class().splitter
-            refuse_impossible_bins(self, X, splitter)
-            check_criterion(self.criterion, y)
-            target = self._encode_target(y)
+            prepared = prepare(self, X, y, sample_weight, self._tree_class().splitter)
+            target = prepared.target
             _require_same_outputs(old_trees, target)
-            weight = self._combine_weights(check_sample_weight(sample_weight, X), y, target)
-            plan = make_plan(
-                self, self._criteria[self.criterion], splitter, *X.shape, target.n_outputs,
-                target.n_values,
-            )  # fmt: skip
             self._n_samples = X.shape[0]
-            self._row_weight = weight
+            self._row_weight = prepared.weight
             if self._needs_rows(target) and not issparse(X):
                 X = X.astype(precision_of(self), copy=False)
+                prepared = prepared._replace(X=X)
             self._fingerprint = fingerprint(X, target.codes, precision_of(self))
-            self._bootstrap = plan_bootstrap(self, target.codes, weight, groups, in_bag)
+            self._bootstrap = plan_bootstrap(self, target.codes, prepared.weight, groups, in_bag)
             if len(old_trees) == self.n_estimators:
                 warn(
                     "Warm-start fitting without increasing n_estimators does not fit new trees.",
                     stacklevel=3,
                 )
             else:
-                columns = Columns(X, precision_of(self))
-                keeps = self.n_estimators == "auto" or needs_complete_table(plan, weight)
-                table = encode_table(self, given, columns, splitter, keeps)
-                self.estimators_ = grow_forest(self, table, plan, columns, target, old_trees)
+                table, columns = prepared.encode(self, given, self.n_estimators == "auto")
+                self.estimators_ = grow_forest(
+                    self, table, prepared.plan, columns, target, old_trees
+                )
             has_grown = len(self.estimators_) > len(old_trees)
             is_judged = self.oob_score and (has_grown or not hasattr(self, "oob_score_"))
             if is_judged or self._learns_to_vote:
@@ -218,7 +202,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
                     f"class_weight={self.class_weight!r} is not recommended for warm_start if the "
                     "fitted data differs from the full dataset: pass the weights of the full "
                     "dataset as a dict instead.",
-                    stacklevel=4,
+                    stacklevel=5,
                 )
             weight = combine_weights(self.class_weight, weight, y, target.labels, self.bootstrap)
         if weight is not None:

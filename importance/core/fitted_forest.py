@@ -6,8 +6,9 @@ from functools import cached_property
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from cart.estimators.encoding import encode_columns
 from cart.estimators.target import encode_known_labels
-from cart.estimators.validation import check_rows, check_sample_weight, encode_columns
+from cart.estimators.validation import check_rows, check_sample_weight
 from cart.tree.nodes import LEAF
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.parallel import Parallel, delayed
 
-from cart.estimators.validation import encode_columns
+from cart.estimators.encoding import encode_columns
 from cart.growth.plan import make_plan
 from cart.splitting import criteria
 from cart.tree.packed import PackedRows, pack

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cart
-from cart.estimators.validation import encode_columns
+from cart.estimators.encoding import encode_columns
 from cart.fast_paths import cache_copies as near
 from cart.fast_paths.regression.histogram_path import CACHE_COPY_BYTES, CODES_MAX, HistogramPath
 from cart.fast_paths.regression.sorted_path import SortedPath

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cart import DecisionTreeClassifier
-from cart.estimators.validation import encode_columns
+from cart.estimators.encoding import encode_columns
 from cart.jit.decorators import entry_kernel
 from cart.primitives.float_order import bits_in_order, ordered
 from cart.table.columns import Columns

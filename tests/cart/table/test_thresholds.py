@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from joblib import parallel_config
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
+from cart.estimators import encoding
 from cart.estimators import trees as tree_estimators
-from cart.estimators import validation as training
 from cart.table import table, thresholds
 from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from forest.growing import thread_pool as grow
@@ -45,7 +45,7 @@ def values_in_X():
 
     fill_thresholds = grow.fill_thresholds
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "_MANY_VALUES", 0)
+        patch.setattr(encoding, "_MANY_VALUES", 0)
         patch.setattr(table, "_FEW_LEVELS", np.inf)
         patch.setattr(thresholds, "BLOCK", 1)  # threads that small tables would not start
         patch.setattr(grow, "fill_thresholds", settle_and_count)

@@ -1,0 +1,114 @@
+"""From checked columns to the table that trees are grown on, as the estimator's parameters ask."""
+
+import numpy as np
+from scipy.sparse import issparse
+
+from cart.splitting.category_subsets import CategoricalTable
+from cart.table.bins import bin_table
+from cart.table.columns import Columns
+from cart.table.float_table import FloatTable
+from cart.table.precision import count_merged_values, warn_of_merged_values
+from cart.table.table import Table, encode
+
+_MANY_VALUES = 1 << 17  # of a table
+
+
+def encode_table(estimator, given, columns, splitter, keeps_values):
+    """Encode columns and tell what was lost when they were cast to float32.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets `n_merged_values_`.
+    given : array-like of shape (n_samples, n_features), or sparse
+        X as the user gave it.
+    columns : cart.table.columns.Columns
+        Those of X from `check_table`, in the estimator's precision.
+    splitter : {"best", "random"}
+    keeps_values : bool
+        False allows for a `Table` that is not complete.
+
+    Returns
+    -------
+    Table, FloatTable, SparseTable or CategoricalTable
+
+    Warns
+    -----
+    UserWarning
+        If columns lose much; it names the line that calls `fit`, three callers further up.
+    """
+    table = _encode_values(estimator, columns, splitter, keeps_values)
+    n_merged, n_left = np.zeros((2, estimator.n_features_in_), np.int64)
+    if columns.precision == np.float32:
+        n_merged, n_left = count_merged_values(given, table, _n_jobs_of(estimator))
+    estimator.n_merged_values_ = n_merged
+    names = getattr(estimator, "feature_names_in_", range(len(n_merged)))
+    warn_of_merged_values(given, n_merged, n_left, names, stacklevel=5)
+    return _finish(estimator, table)
+
+
+def encode_columns(estimator, X, splitter):
+    """The columns of X as trees are grown on them.
+
+    Parameters
+    ----------
+    estimator : estimator, ours or scikit-learn's
+    X : ndarray of shape (n_samples, n_features), or sparse
+    splitter : see `encode_table`
+
+    Returns
+    -------
+    Table, FloatTable, SparseTable or CategoricalTable
+    """
+    refuse_impossible_bins(estimator, X, splitter)
+    return _finish(estimator, _encode_values(estimator, Columns(X), splitter))
+
+
+def _encode_values(estimator, columns, splitter, keeps_values=True):
+    """The columns with a code for every distinct value."""
+    n_jobs = _n_jobs_of(estimator)
+    if np.any(getattr(estimator, "is_categorical_", False)):
+        return CategoricalTable.encode(columns, estimator._category_encoder.n_categories, n_jobs)
+    if splitter == "random" and columns.precision == np.float32 and not issparse(columns.X):
+        return FloatTable.encode(columns, n_jobs)
+    # Bins know their values, and to look up those of a small table takes longer than to keep them.
+    has_bins = getattr(estimator, "max_bins", None) is not None
+    keeps_values = keeps_values or has_bins or columns.X.size < _MANY_VALUES
+    return encode(columns, n_jobs=n_jobs, keeps_values=keeps_values)
+
+
+def _n_jobs_of(estimator):
+    """Threads that the estimator may take; a tree has no such parameter and takes one."""
+    return getattr(estimator, "n_jobs", None)
+
+
+def _finish(estimator, table):
+    """The table, just encoded, with as many codes as the estimator allows, in few bytes."""
+    max_bins = getattr(estimator, "max_bins", None)  # scikit-learn's have none
+    table = table if max_bins is None else bin_table(table, max_bins)
+    if not isinstance(table, Table):
+        return table
+    # Kernels are compiled for each type: ranks have two bytes even where one would do.
+    return table.narrow() if max_bins is None else table.narrow(np.uint8)
+
+
+def refuse_impossible_bins(estimator, X, splitter):
+    """Refuse bins that such a table or splitter cannot have.
+
+    Raises
+    ------
+    ValueError
+        If `max_bins` is set, and X is sparse or the splitter "random".
+    """
+    if getattr(estimator, "max_bins", None) is None:
+        return
+    if issparse(X):
+        raise ValueError(
+            f"max_bins={estimator.max_bins} needs a dense table, but X is sparse; use X.toarray() "
+            "or max_bins=None."
+        )
+    if splitter == "random":
+        raise ValueError(
+            f'splitter="random" draws thresholds between values, but max_bins={estimator.max_bins} '
+            'keeps bins only; use splitter="best" or max_bins=None.'
+        )

@@ -1,0 +1,82 @@
+"""From checked X, y and sample weights to what trees are grown from.
+
+y, sample_weight --prepare--> target, weight, plan
+X ------------------------------------+----encode--> table, columns
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cart.estimators.encoding import encode_table, refuse_impossible_bins
+from cart.estimators.target import Target
+from cart.estimators.validation import check_criterion, check_sample_weight
+from cart.grower import needs_complete_table
+from cart.growth.plan import Plan, make_plan
+from cart.table.columns import Columns
+from cart.table.precision import precision_of
+
+
+class Preparation(NamedTuple):
+    """What trees are grown from, before X is encoded."""
+
+    X: Any  # ndarray of shape (n_samples, n_features), or sparse: checked
+    target: Target
+    weight: np.ndarray | float | None  # of the rows
+    plan: Plan
+    splitter: str
+
+    def encode(self, estimator, given, keeps_values=False):
+        """The table that trees are grown on.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Gets `n_merged_values_`. Its method `fit` is the caller.
+        given : array-like of shape (n_samples, n_features), or sparse
+            X as the user gave it.
+        keeps_values : bool, default=False
+            True asks for a table that is complete, whatever way trees are grown.
+
+        Returns
+        -------
+        table : Table, FloatTable, SparseTable or CategoricalTable
+        columns : cart.table.columns.Columns
+        """
+        columns = Columns(self.X, precision_of(estimator))
+        keeps_values = keeps_values or needs_complete_table(self.plan, self.weight)
+        return encode_table(estimator, given, columns, self.splitter, keeps_values), columns
+
+
+def prepare(estimator, X, y, sample_weight, splitter):
+    """Target, row weights and growth plan of a fit.
+
+    Parameters
+    ----------
+    estimator : tree or forest
+        Gets what its `_encode_target` learns of y. Its `_combine_weights` joins sample weights and
+        class weights. Its method `fit` is the caller.
+    X : ndarray of shape (n_samples, n_features), or sparse
+        From `cart.estimators.validation.check_table`.
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+    sample_weight : array-like of shape (n_samples,), or None
+    splitter : {"best", "random"}
+
+    Returns
+    -------
+    Preparation
+
+    Raises
+    ------
+    ValueError
+        If parameters do not fit the data.
+    """
+    refuse_impossible_bins(estimator, X, splitter)
+    check_criterion(estimator.criterion, y)
+    target = estimator._encode_target(y)
+    weight = estimator._combine_weights(check_sample_weight(sample_weight, X), y, target)
+    plan = make_plan(
+        estimator, estimator._criteria[estimator.criterion], splitter, *X.shape,
+        target.n_outputs, target.n_values,
+    )  # fmt: skip
+    return Preparation(X, target, weight, plan, splitter)
