@@ -120,6 +120,7 @@ NEW_PLACES = {
         "count_draws": "forest.sampling.plan.count_draws",
         "plan_bootstrap": "forest.sampling.plan.plan_bootstrap",
     },
+    "forest.oob": {"Comparison": "forest.voting.out_of_bag.OutOfBagComparison"},
 }
 
 

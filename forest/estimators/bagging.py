@@ -73,7 +73,9 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         check_is_fitted(self)
         if self.voting != "soft":
             return self._vote(X, "predict_proba", params)[:, 0]
-        return mean_vote(self._ask(self._say(), X, "predict_proba", params), len(self.estimators_))
+        return mean_vote(
+            self._each_output(self._predictor(), X, "predict_proba", params), len(self.estimators_)
+        )
 
     def predict_log_proba(self, X, **params):
         """Natural logarithm of the mean probabilities; -inf where they are 0.
@@ -95,7 +97,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
             with np.errstate(divide="ignore"):
                 return np.log(self.predict_proba(X, **params))
         say = partial(log_class_shares, n_classes=self.n_classes_)
-        answers = self._ask(say, X, "predict_log_proba", params)
+        answers = self._each_output(say, X, "predict_log_proba", params)
         return reduce(np.logaddexp, answers) - np.log(len(self.estimators_))
 
     @available_if(_estimator_has("decision_function", delegates=("estimators_", "estimator")))
@@ -134,7 +136,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
                     "(max_samples), or use predict_proba."
                 )
         return mean_vote(
-            self._ask(decisions, X, "decision_function", params), len(self.estimators_)
+            self._each_output(decisions, X, "decision_function", params), len(self.estimators_)
         )
 
     def _refuse_contradictions(self, n_kept):
@@ -157,7 +159,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         self.classes_, self.n_classes_ = classes, len(classes)
         return codes
 
-    def _say(self):
+    def _predictor(self):
         return partial(class_shares, n_classes=self.n_classes_)
 
     def _known_codes(self, y):
@@ -200,7 +202,9 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         if self.voting != "soft":
             said = self._vote(X, "predict", params)[:, :, 0]
             return said[:, 0] if self.n_outputs_ == 1 else said
-        return mean_vote(self._ask(self._say(), X, "predict", params), len(self.estimators_))
+        return mean_vote(
+            self._each_output(self._predictor(), X, "predict", params), len(self.estimators_)
+        )
 
     def _encode_target(self, y, keep):
         if y.ndim == 1 or y.shape[1] == 1:
@@ -214,7 +218,7 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         self.n_outputs_ = n_outputs
         return y
 
-    def _say(self):
+    def _predictor(self):
         return numbers
 
     def _known_codes(self, y):

@@ -29,7 +29,12 @@ from sklearn.utils.validation import (
 
 from cart.estimators.validation import restored_on_failure
 from cart.splitting.feature_draw import DRAW_SEED_MAX
-from forest.estimators.bagging_workers import ask_one, ask_out_of_bag, fit_one, takes_sample_weight
+from forest.estimators.bagging_workers import (
+    fit_one,
+    predict_one,
+    predict_out_of_bag,
+    takes_sample_weight,
+)
 from forest.estimators.parameters import keep_parameters
 from forest.sampling.patches import Patches
 from forest.sampling.plan import count_draws
@@ -203,10 +208,10 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
                     vars(self).pop(name, None)
             is_judged = self.oob_score and not hasattr(self, "oob_score_")
             if is_judged or self._learns_to_vote:
-                votes, stack = self._ask_out_of_bag(X, y)
+                votes, stack = self._predict_out_of_bag(X, y)
                 self._learn_to_vote(votes, stack)
                 if is_judged:
-                    self._judge_out_of_bag(votes, y)
+                    self._score_out_of_bag(votes, y)
         return self
 
     def _kept(self):
@@ -296,11 +301,11 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         """Results of tasks, in their order whichever worker is done first; a generator."""
         return Parallel(n_jobs=self.n_jobs, verbose=self.verbose, return_as="generator")(tasks)
 
-    def _ask_out_of_bag(self, X, y):
+    def _predict_out_of_bag(self, X, y):
         """What the estimators say of their training table; see `VotingMixin._votes_out_of_bag`."""
-        # As in `_ask`: estimators may have been taken away.
+        # As in `_each_output`: estimators may have been taken away.
         answers = self._in_order(
-            delayed(ask_out_of_bag)(self._say(), estimator, X, patches, i)
+            delayed(predict_out_of_bag)(self._predictor(), estimator, X, patches, i)
             for estimator, (patches, i) in zip(self.estimators_, self._draws, strict=False)
         )
         target = self._target(y)
@@ -308,7 +313,7 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         seed = self._draws[0][0].seeds[0]
         return self._votes_out_of_bag(shaped, len(self.estimators_), target, seed)
 
-    def _judge_out_of_bag(self, votes, y):
+    def _score_out_of_bag(self, votes, y):
         guess = self._keep_out_of_bag(votes)
         self.oob_score_ = score_out_of_bag(
             default_score(self), y, guess, votes.n_models > 0, stacklevel=4
@@ -342,18 +347,18 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         y = np.asarray(y)
         check_consistent_length(X, y)
         codes = self._known_codes(y)
-        return OutOfBag.of(self._ask_out_of_bag(X, codes)[0], y, self._target(codes))
+        return OutOfBag.of(self._predict_out_of_bag(X, codes)[0], y, self._target(codes))
 
     def _vote(self, X, caller, params):
         """The vote of the estimators, (n_samples, n_outputs, n_values), by another rule than soft.
 
-        X, caller, params : see `_ask`
+        X, caller, params : see `_each_output`
         """
-        answers = list(self._ask(self._say(), X, caller, params))
+        answers = list(self._each_output(self._predictor(), X, caller, params))
         n_outputs = 1 if is_classifier(self) else self.n_outputs_
         return self._decide(np.stack([self._shape(said, n_outputs) for said in answers], axis=1))
 
-    def _ask(self, say, X, caller, params):
+    def _each_output(self, say, X, caller, params):
         """What each estimator says of X, in their order.
 
         Parameters
@@ -377,7 +382,8 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         # Estimators that the user took away do not vote; features of theirs are left over.
         each = zip(self.estimators_, self.estimators_features_, strict=False)
         return self._in_order(
-            delayed(ask_one)(say, estimator, X, features, routed) for estimator, features in each
+            delayed(predict_one)(say, estimator, X, features, routed)
+            for estimator, features in each
         )
 
     def _base(self):
@@ -432,7 +438,7 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         """y as the estimators get it; with `keep` it has to be like that of the fit before."""
 
     @abstractmethod
-    def _say(self):
+    def _predictor(self):
         """The function `say(estimator, X, params)` that gives an estimator's vote."""
 
     @abstractmethod

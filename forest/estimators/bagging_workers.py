@@ -91,16 +91,16 @@ def _seed(estimator, seed):
     estimator.set_params(**{name: stream.randint(DRAW_SEED_MAX) for name in sorted(names)})
 
 
-def ask_one(say, estimator, X, features, params):
+def predict_one(say, estimator, X, features, params):
     return say(estimator, X[:, features], params)
 
 
-def ask_out_of_bag(say, estimator, X, patches, i):
+def predict_out_of_bag(say, estimator, X, patches, i):
     """An estimator's out-of-bag rows, and what it says of them."""
     rows = patches.out_of_bag(i)
     if len(rows) == 0:
         return rows, np.empty(0)  # estimators refuse tables without rows
-    return rows, ask_one(say, estimator, X[rows], patches.features(i), {})
+    return rows, predict_one(say, estimator, X[rows], patches.features(i), {})
 
 
 def takes_sample_weight(estimator):

@@ -183,10 +183,10 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
             has_grown = len(self.estimators_) > len(old_trees)
             is_judged = self.oob_score and (has_grown or not hasattr(self, "oob_score_"))
             if is_judged or self._learns_to_vote:
-                votes, stack = self._ask_out_of_bag(X, target)
+                votes, stack = self._predict_out_of_bag(X, target)
                 self._learn_to_vote(votes, stack)
                 if is_judged:
-                    self._judge_out_of_bag(votes, target)
+                    self._score_out_of_bag(votes, target)
             remember(self, X, target)
         return self
 
@@ -209,14 +209,14 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
             require_weight(weight)
         return weight
 
-    def _ask_out_of_bag(self, X, target):
+    def _predict_out_of_bag(self, X, target):
         """What the trees say of their training table; see `VotingMixin._votes_out_of_bag`."""
         X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
         bootstrap = bootstrap_of(self)
         answers = outputs_out_of_bag(self._packed(), X, target.n_outputs, bootstrap.out_of_bag)
         return self._votes_out_of_bag(answers, len(self.estimators_), target, bootstrap.seeds[0])
 
-    def _judge_out_of_bag(self, votes, target):
+    def _score_out_of_bag(self, votes, target):
         guess = self._keep_out_of_bag(votes.values)
         truth = target.codes if target.labels is None else target.codes.astype(np.int64)
         truth = truth[:, 0] if self.n_outputs_ == 1 else truth
@@ -253,7 +253,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
                 f"{X.shape[0]} and {len(y)}."
             )
         target = self._encode_known_target(y)
-        return OutOfBag.of(self._ask_out_of_bag(X, target)[0], y, target)
+        return OutOfBag.of(self._predict_out_of_bag(X, target)[0], y, target)
 
     def __setstate__(self, state):
         if "_plan" in state:  # its name before the wings

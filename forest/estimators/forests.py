@@ -30,14 +30,14 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
         "class_weight": [StrOptions({"balanced", "balanced_subsample"}), dict, list, None],
     }
 
-    def _judge_out_of_bag(self, votes, target):
+    def _score_out_of_bag(self, votes, target):
         if type_of_target(target.codes) == "multiclass-multioutput":
             raise ValueError(
                 "The type of target cannot be used to compute OOB estimates. Got "
                 "multiclass-multioutput while only the following are supported: continuous, "
                 "continuous-multioutput, binary, multiclass, multilabel-indicator."
             )
-        super()._judge_out_of_bag(votes, target)
+        super()._score_out_of_bag(votes, target)
 
     def predict_proba_std(self, X):
         """Standard errors of the class shares of `predict_proba`.

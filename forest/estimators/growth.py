@@ -13,7 +13,7 @@ from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.tree.packed import pack
 from forest.estimators.parameters import TREE_PARAMETERS
 from forest.growing.progress import ProgressReporter
-from forest.growing.stopping import Budget, StabilityEstimator, grow_enough
+from forest.growing.stopping import Budget, StabilityEstimator, grow_until_stable
 from forest.growing.thread_pool import GrowthInterrupted, grow_trees
 from forest.sampling.weights import balance_subsample
 from forest.voting.out_of_bag import outputs_out_of_bag
@@ -37,12 +37,12 @@ def grow_forest(forest, table, plan, columns, target, old_trees):
     example = _empty_tree(forest, target)
     example.max_features_ = plan.limits.max_features
 
-    def grow(seeds, watch):
+    def grow(seeds, reporter):
         weigh = _weights_of_trees(forest, seeds, target.codes)
-        return grow_trees(table, target.codes, plan, seeds, weigh, forest.n_jobs, watch, columns)
+        return grow_trees(table, target.codes, plan, seeds, weigh, forest.n_jobs, reporter, columns)
 
     if forest.n_estimators == "auto":
-        trees, seeds = _grow_enough(forest, grow, columns.X, target, old_trees)
+        trees, seeds = _grow_until_stable(forest, grow, columns.X, target, old_trees)
     else:
         trees, seeds = _grow_as_many(forest, grow, old_trees)
     grown = (pair for pair in zip(trees, seeds, strict=True) if pair[0])
@@ -69,13 +69,13 @@ def _grow_as_many(forest, grow, old_trees):
     n_new = forest.n_estimators - len(old_trees)
     seeds = list(islice(_new_seeds(forest, old_trees, n_new), n_new))
     try:
-        with ProgressReporter(n_new, "tree", forest.verbose, forest.callback) as watch:
-            return grow(seeds, watch), seeds
+        with ProgressReporter(n_new, "tree", forest.verbose, forest.callback) as reporter:
+            return grow(seeds, reporter), seeds
     except GrowthInterrupted as interrupt:
         return _keep_finished(forest, interrupt, len(old_trees)), seeds
 
 
-def _grow_enough(forest, grow, X, target, old_trees):
+def _grow_until_stable(forest, grow, X, target, old_trees):
     """New trees until what they leave to chance is little (n_estimators="auto")."""
     X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
     judge = StabilityEstimator(target.codes, target.n_values)
@@ -91,9 +91,9 @@ def _grow_enough(forest, grow, X, target, old_trees):
     if kept:
         judge.add(kept, ask(kept, [estimator.random_state for estimator in old_trees]))
     budget = Budget(forest.max_time, forest.max_memory, kept)
-    with ProgressReporter(None, "tree", forest.verbose, forest.callback) as watch:
-        trees, seeds, stability = grow_enough(
-            partial(grow, watch=watch), ask, _new_seeds(forest, old_trees, 1), judge, budget
+    with ProgressReporter(None, "tree", forest.verbose, forest.callback) as reporter:
+        trees, seeds, stability = grow_until_stable(
+            partial(grow, reporter=reporter), ask, _new_seeds(forest, old_trees, 1), judge, budget
         )
     forest.stability_ = stability
     if not stability.is_stable:

@@ -99,17 +99,17 @@ class StabilityEstimator:
         -------
         Stability
         """
-        loss, error, bias, error_over_rows = self._judge_loss()
+        loss, error, bias, error_over_rows = self._estimate_loss()
         middle, reach = loss - bias, _REACH * error
         tolerance = max(LOSS_TOLERANCE * loss, ERROR_TOLERANCE * error_over_rows)
-        leaders, is_order_settled = self._judge_order()
+        leaders, is_order_settled = self._compare_leaders()
         is_loss_settled = bool(abs(bias) + reach <= tolerance)  # False where it is nan
         return Stability(
             self.n_trees, loss, (middle - reach, middle + reach), is_loss_settled, leaders,
             is_order_settled, stopped_by,
         )  # fmt: skip
 
-    def _judge_loss(self):
+    def _estimate_loss(self):
         """Loss, its standard error over trees, its bias, and its standard error over rows."""
         total, n_votes = self._total.sum(axis=0), self._n_votes.sum(axis=0)
         # Rows that are known without any one group, so that all losses are of the same rows.
@@ -133,7 +133,7 @@ class StabilityEstimator:
         mean = total[known] / n_votes[known, np.newaxis, np.newaxis]
         return ((mean - self._truth[known]) ** 2).sum(axis=2).mean(axis=1)
 
-    def _judge_order(self):
+    def _compare_leaders(self):
         """The leading features, and whether their order is settled."""
         per_tree = np.array(self._importances)
         order = np.argsort(-per_tree.mean(axis=0), kind="stable")
@@ -194,7 +194,7 @@ class Budget:
         return left[reason], reason
 
 
-def grow_enough(grow, ask, seeds, judge, budget):
+def grow_until_stable(grow, ask, seeds, judge, budget):
     """Grow trees until `judge` finds them stable.
 
     Parameters

@@ -123,7 +123,7 @@ def _find_spread(forest, trees):
         )
     keep_leaves(forest)  # refuses a table that was changed since the fit
     X, y = training_table(forest)
-    votes, _ = forest._ask_out_of_bag(X, encode_numbers(y))
+    votes, _ = forest._predict_out_of_bag(X, encode_numbers(y))
     known = votes.n_models > 0
     if not known.any():
         raise ValueError("No row is out of bag for any tree: draw fewer rows with max_samples.")

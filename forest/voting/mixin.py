@@ -48,7 +48,7 @@ class VotingMixin:
 
         Returns
         -------
-        votes : forest.voting.out_of_bag.Votes
+        votes : forest.voting.out_of_bag.OutOfBagVotes
         stack : forest.voting.stacking.Stack or None
             With voting="stacked".
         """

@@ -141,7 +141,7 @@ class OutOfBag:
 
         Returns
         -------
-        Comparison
+        OutOfBagComparison
 
         Raises
         ------
@@ -152,10 +152,10 @@ class OutOfBag:
             raise ValueError("The forests were not fitted on the same rows: their y differ.")
         both = self.is_known & other.is_known
         difference = (self.row_losses - other.row_losses)[both]
-        return Comparison(difference.mean(), _standard_error(difference), len(difference))
+        return OutOfBagComparison(difference.mean(), _standard_error(difference), len(difference))
 
 
-class Comparison(NamedTuple):
+class OutOfBagComparison(NamedTuple):
     """Two forests on the same rows."""
 
     difference: float  # of the mean losses, first less second
@@ -167,7 +167,7 @@ def _standard_error(x):
     return x.std(ddof=1) / np.sqrt(len(x)) if len(x) > 1 else np.nan
 
 
-class Votes(NamedTuple):
+class OutOfBagVotes(NamedTuple):
     """What the models say of the rows of their own training table."""
 
     total: np.ndarray  # (n_samples, n_outputs, n_values) float64: of weighted ballots
@@ -200,7 +200,7 @@ def vote_out_of_bag(answers, truth, n_values, rule):
 
     Returns
     -------
-    Votes
+    OutOfBagVotes
     """
     is_hard, is_weighted = RULES[rule]
     shape = (*truth.shape, n_values)
@@ -221,7 +221,9 @@ def vote_out_of_bag(answers, truth, n_values, rule):
         losses[rows] = row_losses(total / weight, truth[rows])
         n_known = np.count_nonzero(n_models)
         curve.append(losses.sum() / n_known if n_known else np.nan)
-    return Votes(*tally.sums(slice(None), equal), n_models, np.array(model_scores), np.array(curve))
+    return OutOfBagVotes(
+        *tally.sums(slice(None), equal), n_models, np.array(model_scores), np.array(curve)
+    )
 
 
 def stack_out_of_bag(answers, n_models, truth, learner, n_values, seed):
@@ -237,7 +239,7 @@ def stack_out_of_bag(answers, n_models, truth, learner, n_values, seed):
 
     Returns
     -------
-    votes : Votes
+    votes : OutOfBagVotes
         Of stacks that were not trained on the row (cross-fitted).
     stack : Stack
     """
@@ -260,7 +262,7 @@ def stack_out_of_bag(answers, n_models, truth, learner, n_values, seed):
     values = np.zeros((len(truth), n_outputs, width))
     values[known] = cross_fit(learner, n_values, *table, seed)
     weight = np.tile(is_known[:, np.newaxis, np.newaxis].astype(np.float64), (1, n_outputs, 1))
-    votes = Votes(values, weight, cast.sum(axis=1), scores, np.full(n_models, np.nan))
+    votes = OutOfBagVotes(values, weight, cast.sum(axis=1), scores, np.full(n_models, np.nan))
     return votes, Stack(learner, n_values).fit(*table)
 
 
