@@ -22,13 +22,7 @@ from sklearn.utils.validation import (
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.estimators.target import Target, encode_known_labels, encode_numbers
 from forest.estimators.bagging_base import BaseBagging
-from forest.estimators.bagging_workers import (
-    class_shares,
-    decisions,
-    log_class_shares,
-    mean_vote,
-    numbers,
-)
+from forest.estimators.bagging_workers import class_shares, log_class_shares, output_of
 
 
 class BaggingClassifier(ClassifierMixin, BaseBagging):
@@ -73,9 +67,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         check_is_fitted(self)
         if self.voting != "soft":
             return self._vote(X, "predict_proba", params)[:, 0]
-        return mean_vote(
-            self._each_output(self._predictor(), X, "predict_proba", params), len(self.estimators_)
-        )
+        return self._mean_output(self._predictor(), X, "predict_proba", params)
 
     def predict_log_proba(self, X, **params):
         """Natural logarithm of the mean probabilities; -inf where they are 0.
@@ -96,8 +88,8 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         if self.voting != "soft" or not hasattr(self.estimator_, "predict_log_proba"):
             with np.errstate(divide="ignore"):
                 return np.log(self.predict_proba(X, **params))
-        say = partial(log_class_shares, n_classes=self.n_classes_)
-        answers = self._each_output(say, X, "predict_log_proba", params)
+        predict = partial(log_class_shares, n_classes=self.n_classes_)
+        answers = self._each_output(predict, X, "predict_log_proba", params)
         return reduce(np.logaddexp, answers) - np.log(len(self.estimators_))
 
     @available_if(_estimator_has("decision_function", delegates=("estimators_", "estimator")))
@@ -135,9 +127,8 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
                     "decision function cannot be added to the others. Draw more rows "
                     "(max_samples), or use predict_proba."
                 )
-        return mean_vote(
-            self._each_output(decisions, X, "decision_function", params), len(self.estimators_)
-        )
+        decide = partial(output_of, method="decision_function")
+        return self._mean_output(decide, X, "decision_function", params)
 
     def _refuse_contradictions(self, n_kept):
         super()._refuse_contradictions(n_kept)
@@ -162,14 +153,15 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
     def _predictor(self):
         return partial(class_shares, n_classes=self.n_classes_)
 
-    def _known_codes(self, y):
-        return encode_known_labels(y, [self.classes_]).codes[:, 0].astype(np.int64)
+    @property
+    def _shape(self):
+        return 1, self.n_classes_
 
-    def _target(self, y):
-        return Target(y[:, np.newaxis].astype(np.float64), [self.classes_])
+    def _target(self, codes):
+        return Target(codes[:, np.newaxis].astype(np.float64), [self.classes_])
 
-    def _shape(self, said, n_outputs):
-        return said.reshape(len(said), 1, self.n_classes_)
+    def _known_target(self, y):
+        return encode_known_labels(y, [self.classes_])
 
     def _keep_out_of_bag(self, votes):
         total = votes.total[:, 0]
@@ -202,9 +194,7 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         if self.voting != "soft":
             said = self._vote(X, "predict", params)[:, :, 0]
             return said[:, 0] if self.n_outputs_ == 1 else said
-        return mean_vote(
-            self._each_output(self._predictor(), X, "predict", params), len(self.estimators_)
-        )
+        return self._mean_output(self._predictor(), X, "predict", params)
 
     def _encode_target(self, y, keep):
         if y.ndim == 1 or y.shape[1] == 1:
@@ -219,16 +209,13 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         return y
 
     def _predictor(self):
-        return numbers
+        return partial(output_of, method="predict")
 
-    def _known_codes(self, y):
-        return y.astype(np.float64).reshape(len(y), -1)
+    @property
+    def _shape(self):
+        return self.n_outputs_, 1
 
-    def _target(self, y):
-        return encode_numbers(y)
-
-    def _shape(self, said, n_outputs):
-        return said.reshape(len(said), n_outputs, 1)
+    _target = _known_target = staticmethod(encode_numbers)
 
     def _keep_out_of_bag(self, votes):
         values = votes.values[:, :, 0]

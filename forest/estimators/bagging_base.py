@@ -9,7 +9,6 @@ from sklearn.base import (
     BaseEstimator,
     MetaEstimatorMixin,
     _fit_context,
-    is_classifier,
 )
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt
@@ -39,7 +38,7 @@ from forest.estimators.parameters import keep_parameters
 from forest.sampling.patches import Patches
 from forest.sampling.plan import count_draws
 from forest.voting.mixin import VOTING_CONSTRAINTS, VotingMixin
-from forest.voting.out_of_bag import OutOfBag, default_score, score_out_of_bag
+from forest.voting.out_of_bag import OutOfBag
 
 # What X may be is for the base estimator to say.
 _ANY_TABLE = {"accept_sparse": ["csr", "csc"], "dtype": None, "ensure_all_finite": False}
@@ -206,12 +205,9 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
                 self._draws = [*draws, *((patches, i) for i in new)]
                 for name in _OUT_OF_BAG_ATTRIBUTES:
                     vars(self).pop(name, None)
-            is_judged = self.oob_score and not hasattr(self, "oob_score_")
-            if is_judged or self._learns_to_vote:
-                votes, stack = self._predict_out_of_bag(X, y)
-                self._learn_to_vote(votes, stack)
-                if is_judged:
-                    self._score_out_of_bag(votes, y)
+            is_scored = self.oob_score and not hasattr(self, "oob_score_")
+            if is_scored or self._learns_to_vote:
+                self._learn_out_of_bag(X, self._target(y), y, is_scored)
         return self
 
     def _kept(self):
@@ -249,20 +245,7 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         return weight
 
     def _plan_patches(self, shape, n_draws, weight, n_kept):
-        """What to draw for the new estimators.
-
-        Parameters
-        ----------
-        shape : tuple of int
-            Of X.
-        n_draws : int
-        weight : ndarray of shape (n_samples,) or None
-        n_kept : int
-
-        Returns
-        -------
-        Patches
-        """
+        """The patches of the new estimators, of a table of this shape."""
         n_samples, n_features = shape
         n_drawn_features = self.max_features
         if not isinstance(n_drawn_features, Integral):
@@ -301,23 +284,16 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         """Results of tasks, in their order whichever worker is done first; a generator."""
         return Parallel(n_jobs=self.n_jobs, verbose=self.verbose, return_as="generator")(tasks)
 
-    def _predict_out_of_bag(self, X, y):
-        """What the estimators say of their training table; see `VotingMixin._votes_out_of_bag`."""
+    def _predict_out_of_bag(self, X, target):
+        """See `VotingMixin._votes_out_of_bag`."""
         # As in `_each_output`: estimators may have been taken away.
         answers = self._in_order(
             delayed(predict_out_of_bag)(self._predictor(), estimator, X, patches, i)
             for estimator, (patches, i) in zip(self.estimators_, self._draws, strict=False)
         )
-        target = self._target(y)
-        shaped = ((rows, self._shape(said, target.n_outputs)) for rows, said in answers)
+        shaped = ((rows, said.reshape(len(rows), *self._shape)) for rows, said in answers)
         seed = self._draws[0][0].seeds[0]
         return self._votes_out_of_bag(shaped, len(self.estimators_), target, seed)
-
-    def _score_out_of_bag(self, votes, y):
-        guess = self._keep_out_of_bag(votes)
-        self.oob_score_ = score_out_of_bag(
-            default_score(self), y, guess, votes.n_models > 0, stacklevel=4
-        )
 
     def out_of_bag(self, X, y):
         """What the estimators say of the rows of the training table that they have not seen.
@@ -346,34 +322,29 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         _require_rows(self._draws, X.shape[0])
         y = np.asarray(y)
         check_consistent_length(X, y)
-        codes = self._known_codes(y)
-        return OutOfBag.of(self._predict_out_of_bag(X, codes)[0], y, self._target(codes))
+        target = self._known_target(y)
+        return OutOfBag.of(self._predict_out_of_bag(X, target)[0], y, target)
 
     def _vote(self, X, caller, params):
         """The vote of the estimators, (n_samples, n_outputs, n_values), by another rule than soft.
 
         X, caller, params : see `_each_output`
         """
-        answers = list(self._each_output(self._predictor(), X, caller, params))
-        n_outputs = 1 if is_classifier(self) else self.n_outputs_
-        return self._decide(np.stack([self._shape(said, n_outputs) for said in answers], axis=1))
+        outputs = list(self._each_output(self._predictor(), X, caller, params))
+        return self._decide(np.stack([said.reshape(-1, *self._shape) for said in outputs], axis=1))
 
-    def _each_output(self, say, X, caller, params):
-        """What each estimator says of X, in their order.
+    def _mean_output(self, predict, X, caller, params):
+        """Mean of the outputs, added in their order: bitwise equal for every `n_jobs`.
 
-        Parameters
-        ----------
-        say : callable
-            `say(estimator, X, params)`, `params` being the metadata of each of its methods.
-        X : array-like or sparse of shape (n_samples, n_features)
-        caller : str
-            Our method that was called, for metadata routing.
-        params : dict
-            Metadata it was called with.
+        predict, X, caller, params : see `_each_output`
+        """
+        return sum(self._each_output(predict, X, caller, params)) / len(self.estimators_)
 
-        Returns
-        -------
-        generator of ndarray
+    def _each_output(self, predict, X, caller, params):
+        """Outputs of each estimator on X, in their order: a generator of ndarray.
+
+        `predict(estimator, X, params)` is called with the metadata of each of its methods, which
+        is routed from `params`, that of our method `caller`.
         """
         _raise_for_params(params, self, caller)
         check_is_fitted(self)
@@ -382,7 +353,7 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         # Estimators that the user took away do not vote; features of theirs are left over.
         each = zip(self.estimators_, self.estimators_features_, strict=False)
         return self._in_order(
-            delayed(predict_one)(say, estimator, X, features, routed)
+            delayed(predict_one)(predict, estimator, X, features, routed)
             for estimator, features in each
         )
 
@@ -433,25 +404,15 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         tags.input_tags.allow_nan = base.allow_nan
         return tags
 
+    # Of a kind of Bagging: the shape (n_outputs, n_values) of an estimator's output on one row,
+    # y as a `Target`, as the estimators got it and as the user has it, the estimators' votes.
     @abstractmethod
     def _encode_target(self, y, keep):
         """y as the estimators get it; with `keep` it has to be like that of the fit before."""
 
     @abstractmethod
     def _predictor(self):
-        """The function `say(estimator, X, params)` that gives an estimator's vote."""
-
-    @abstractmethod
-    def _known_codes(self, y):
-        """y as the estimators got it, of labels that they know."""
-
-    @abstractmethod
-    def _target(self, y):
-        """y as the estimators got it, as a cart.estimators.target.Target."""
-
-    @abstractmethod
-    def _shape(self, said, n_outputs):
-        """What an estimator says as an array (n_rows, n_outputs, n_values)."""
+        """The function `predict(estimator, X, params)` that gives an estimator's vote."""
 
     @abstractmethod
     def _keep_out_of_bag(self, votes):

@@ -9,16 +9,9 @@ from cart.splitting.feature_draw import DRAW_SEED_MAX
 from forest.sampling.bootstrap import restart_stream
 
 
-def mean_vote(answers, n_estimators):
-    """Mean of what the estimators say, added in their order: bitwise equal for every `n_jobs`.
-
-    Parameters
-    ----------
-    answers : iterable of ndarray
-        Class shares, decisions or numbers, of one shape.
-    n_estimators : int
-    """
-    return sum(answers) / n_estimators
+def output_of(estimator, X, params, method):
+    """What a method of an estimator gives X; `params` holds the metadata of each method."""
+    return getattr(estimator, method)(X, **params.get(method, {}))
 
 
 def class_shares(estimator, X, params, n_classes):
@@ -38,25 +31,15 @@ def class_shares(estimator, X, params, n_classes):
     ndarray of shape (n_samples, n_classes), float64
     """
     if hasattr(estimator, "predict_proba"):
-        shares = estimator.predict_proba(X, **params.get("predict_proba", {}))
+        shares = output_of(estimator, X, params, "predict_proba")
         return _spread(shares, estimator.classes_, n_classes, 0.0)
-    return np.eye(n_classes)[estimator.predict(X, **params.get("predict", {}))]
+    return np.eye(n_classes)[output_of(estimator, X, params, "predict")]
 
 
 def log_class_shares(estimator, X, params, n_classes):
     """As `class_shares`, from `predict_log_proba`; classes never met have -inf."""
-    shares = estimator.predict_log_proba(X, **params.get("predict_log_proba", {}))
+    shares = output_of(estimator, X, params, "predict_log_proba")
     return _spread(shares, estimator.classes_, n_classes, -np.inf)
-
-
-def decisions(estimator, X, params):
-    """An estimator's decision function."""
-    return estimator.decision_function(X, **params.get("decision_function", {}))
-
-
-def numbers(estimator, X, params):
-    """A regressor's predictions."""
-    return estimator.predict(X, **params.get("predict", {}))
 
 
 def _spread(shares, classes, n_classes, absent):
@@ -91,16 +74,16 @@ def _seed(estimator, seed):
     estimator.set_params(**{name: stream.randint(DRAW_SEED_MAX) for name in sorted(names)})
 
 
-def predict_one(say, estimator, X, features, params):
-    return say(estimator, X[:, features], params)
+def predict_one(predict, estimator, X, features, params):
+    return predict(estimator, X[:, features], params)
 
 
-def predict_out_of_bag(say, estimator, X, patches, i):
+def predict_out_of_bag(predict, estimator, X, patches, i):
     """An estimator's out-of-bag rows, and what it says of them."""
     rows = patches.out_of_bag(i)
     if len(rows) == 0:
         return rows, np.empty(0)  # estimators refuse tables without rows
-    return rows, predict_one(say, estimator, X[rows], patches.features(i), {})
+    return rows, predict_one(predict, estimator, X[rows], patches.features(i), {})
 
 
 def takes_sample_weight(estimator):

@@ -24,7 +24,7 @@ from forest.sampling.bootstrap import bootstrap_of
 from forest.sampling.plan import plan_bootstrap
 from forest.sampling.weights import combine_weights
 from forest.voting.mixin import VotingMixin
-from forest.voting.out_of_bag import OutOfBag, default_score, outputs_out_of_bag, score_out_of_bag
+from forest.voting.out_of_bag import OutOfBag, outputs_out_of_bag
 from forest.voting.rules import soft_vote, vote
 
 # Packed trees of each forest, beside the estimators: predicting changes none of their attributes.
@@ -181,12 +181,11 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
                     self, table, prepared.plan, columns, target, old_trees
                 )
             has_grown = len(self.estimators_) > len(old_trees)
-            is_judged = self.oob_score and (has_grown or not hasattr(self, "oob_score_"))
-            if is_judged or self._learns_to_vote:
-                votes, stack = self._predict_out_of_bag(X, target)
-                self._learn_to_vote(votes, stack)
-                if is_judged:
-                    self._score_out_of_bag(votes, target)
+            is_scored = self.oob_score and (has_grown or not hasattr(self, "oob_score_"))
+            if is_scored or self._learns_to_vote:
+                truth = target.codes if target.labels is None else target.codes.astype(np.int64)
+                truth = truth[:, 0] if target.n_outputs == 1 else truth
+                self._learn_out_of_bag(X, target, truth, is_scored)
             remember(self, X, target)
         return self
 
@@ -215,13 +214,6 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         bootstrap = bootstrap_of(self)
         answers = outputs_out_of_bag(self._packed(), X, target.n_outputs, bootstrap.out_of_bag)
         return self._votes_out_of_bag(answers, len(self.estimators_), target, bootstrap.seeds[0])
-
-    def _score_out_of_bag(self, votes, target):
-        guess = self._keep_out_of_bag(votes.values)
-        truth = target.codes if target.labels is None else target.codes.astype(np.int64)
-        truth = truth[:, 0] if self.n_outputs_ == 1 else truth
-        score = self.oob_score if callable(self.oob_score) else default_score(self)
-        self.oob_score_ = score_out_of_bag(score, truth, guess, votes.n_models > 0, stacklevel=4)
 
     def out_of_bag(self, X, y):
         """What the trees say of the rows of the training table that they have not seen.

@@ -1,7 +1,6 @@
 """Random forests as scikit-learn estimators."""
 
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.multiclass import type_of_target
 
 from cart import (
     DecisionTreeClassifier,
@@ -30,15 +29,6 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
         "class_weight": [StrOptions({"balanced", "balanced_subsample"}), dict, list, None],
     }
 
-    def _score_out_of_bag(self, votes, target):
-        if type_of_target(target.codes) == "multiclass-multioutput":
-            raise ValueError(
-                "The type of target cannot be used to compute OOB estimates. Got "
-                "multiclass-multioutput while only the following are supported: continuous, "
-                "continuous-multioutput, binary, multiclass, multilabel-indicator."
-            )
-        super()._score_out_of_bag(votes, target)
-
     def predict_proba_std(self, X):
         """Standard errors of the class shares of `predict_proba`.
 
@@ -60,10 +50,15 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
             return error[:, 0]
         return [error[:, k, :n] for k, n in enumerate(self.n_classes_)]
 
-    def _keep_out_of_bag(self, values):
-        self.oob_decision_function_ = (
-            values[:, 0] if self.n_outputs_ == 1 else values.transpose(0, 2, 1)
-        )
+    def _keep_out_of_bag(self, votes):
+        if self.n_outputs_ > 1 and max(self.n_classes_) > 2:
+            raise ValueError(
+                "The type of target cannot be used to compute OOB estimates. Got "
+                "multiclass-multioutput while only the following are supported: continuous, "
+                "continuous-multioutput, binary, multiclass, multilabel-indicator."
+            )
+        shares = votes.values.transpose(0, 2, 1)
+        self.oob_decision_function_ = shares[:, :, 0] if self.n_outputs_ == 1 else shares
         return self.oob_decision_function_.argmax(axis=1)
 
 
@@ -168,8 +163,8 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         keep_leaves(self, X, y)
         return self
 
-    def _keep_out_of_bag(self, values):
-        values = values[:, :, 0]
+    def _keep_out_of_bag(self, votes):
+        values = votes.values[:, :, 0]
         self.oob_prediction_ = values[:, 0] if self.n_outputs_ == 1 else values
         return self.oob_prediction_
 
