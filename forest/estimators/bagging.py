@@ -1,8 +1,10 @@
 """Bagging: any scikit-learn estimator, fitted many times on drawn rows and features."""
 
 from functools import partial, reduce
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import (
     ClassifierMixin,
     RegressorMixin,
@@ -33,7 +35,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
     )
     _tree_class = DecisionTreeClassifier
 
-    def predict(self, X, **params):
+    def predict(self, X: ArrayLike, **params: Any) -> np.ndarray:
         """The class with the largest share; the first in `classes_` where several have it.
 
         Parameters
@@ -50,7 +52,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         check_is_fitted(self)
         return self.classes_.take(self.predict_proba(X, **params).argmax(axis=1))
 
-    def predict_proba(self, X, **params):
+    def predict_proba(self, X: ArrayLike, **params: Any) -> np.ndarray:
         """Mean of the class shares: probabilities, or votes where the base has no `predict_proba`.
 
         Parameters
@@ -69,7 +71,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
             return self._vote(X, "predict_proba", params)[:, 0]
         return self._mean_output(self._predictor(), X, "predict_proba", params)
 
-    def predict_log_proba(self, X, **params):
+    def predict_log_proba(self, X: ArrayLike, **params: Any) -> np.ndarray:
         """Natural logarithm of the mean probabilities; -inf where they are 0.
 
         Parameters
@@ -93,7 +95,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         return reduce(np.logaddexp, answers) - np.log(len(self.estimators_))
 
     @available_if(_estimator_has("decision_function", delegates=("estimators_", "estimator")))
-    def decision_function(self, X, **params):
+    def decision_function(self, X: ArrayLike, **params: Any) -> np.ndarray:
         """Mean of the decision functions; there only if the base estimator has one.
 
         Parameters
@@ -177,7 +179,7 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
     )
     _tree_class = DecisionTreeRegressor
 
-    def predict(self, X, **params):
+    def predict(self, X: ArrayLike, **params: Any) -> np.ndarray:
         """Mean of the predictions.
 
         Parameters

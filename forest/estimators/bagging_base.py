@@ -2,15 +2,17 @@
 
 from abc import ABCMeta, abstractmethod
 from numbers import Integral
+from typing import Any, Self
 from warnings import warn
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import (
     BaseEstimator,
     MetaEstimatorMixin,
     _fit_context,
 )
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -156,7 +158,9 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
 
     # The estimator's own validation is wanted: nobody has checked its parameters yet.
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, sample_weight=None, **fit_params):
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
+    ) -> Self:
         """Fit the estimators, each on its rows and features.
 
         Parameters
@@ -295,7 +299,7 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         seed = self._draws[0][0].seeds[0]
         return self._votes_out_of_bag(shaped, len(self.estimators_), target, seed)
 
-    def out_of_bag(self, X, y):
+    def out_of_bag(self, X: ArrayLike, y: ArrayLike) -> OutOfBag:
         """What the estimators say of the rows of the training table that they have not seen.
 
         Parameters
@@ -360,21 +364,21 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
     def _base(self):
         return self._tree_class() if self.estimator is None else self.estimator
 
-    def __len__(self):
+    def __len__(self) -> int:
         """Number of fitted estimators."""
         return len(self.estimators_)
 
-    def __getitem__(self, i):
+    def __getitem__(self, i: int) -> BaseEstimator:
         """The i-th fitted estimator; so Bagging is iterated over, too."""
         return self.estimators_[i]
 
     @property
-    def estimators_samples_(self):
+    def estimators_samples_(self) -> list[np.ndarray]:
         """Rows drawn for each estimator, made anew from its seed: a list of int64 arrays."""
         check_is_fitted(self)
         return [patches.draws(i) for patches, i in self._draws]
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> MetadataRouter:
         """Which metadata goes to which method of the base estimator.
 
         `sample_weight` of `fit` goes to none: it decides on the draws.
@@ -397,7 +401,7 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
             mapping.add(caller=caller, callee=callee)
         return MetadataRouter(owner=self).add(estimator=base, method_mapping=mapping)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         base = get_tags(self._base()).input_tags
         tags.input_tags.sparse = base.sparse

@@ -1,20 +1,26 @@
 """What is done with one estimator of a Bagging, in any worker: fit it, ask it."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metadata_routing import _routing_enabled, get_routing_for_object
 from sklearn.utils.validation import _check_method_params, has_fit_parameter
 
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from forest.sampling.bootstrap import restart_stream
+from forest.sampling.patches import Patches
 
 
-def output_of(estimator, X, params, method):
+def output_of(estimator: BaseEstimator, X: Any, params: dict[str, dict], method: str) -> np.ndarray:
     """What a method of an estimator gives X; `params` holds the metadata of each method."""
     return getattr(estimator, method)(X, **params.get(method, {}))
 
 
-def class_shares(estimator, X, params, n_classes):
+def class_shares(
+    estimator: BaseEstimator, X: Any, params: dict[str, dict], n_classes: int
+) -> np.ndarray:
     """Class probabilities of a classifier, or its votes if it has no `predict_proba`.
 
     Parameters
@@ -36,7 +42,9 @@ def class_shares(estimator, X, params, n_classes):
     return np.eye(n_classes)[output_of(estimator, X, params, "predict")]
 
 
-def log_class_shares(estimator, X, params, n_classes):
+def log_class_shares(
+    estimator: BaseEstimator, X: Any, params: dict[str, dict], n_classes: int
+) -> np.ndarray:
     """As `class_shares`, from `predict_log_proba`; classes never met have -inf."""
     shares = output_of(estimator, X, params, "predict_log_proba")
     return _spread(shares, estimator.classes_, n_classes, -np.inf)
@@ -49,7 +57,16 @@ def _spread(shares, classes, n_classes, absent):
     return out
 
 
-def fit_one(base, X, y, patches, i, takes_weight, fit_params, verbose):
+def fit_one(
+    base: BaseEstimator,
+    X: Any,
+    y: np.ndarray,
+    patches: Patches,
+    i: int,
+    takes_weight: bool,
+    fit_params: dict,
+    verbose: int,
+) -> BaseEstimator:
     """Fit a copy of `base` on patch i."""
     if verbose > 1:
         print(f"fitting estimator {i + 1} of {len(patches.seeds)}")
@@ -74,11 +91,15 @@ def _seed(estimator, seed):
     estimator.set_params(**{name: stream.randint(DRAW_SEED_MAX) for name in sorted(names)})
 
 
-def predict_one(predict, estimator, X, features, params):
+def predict_one(
+    predict: Callable, estimator: BaseEstimator, X: Any, features: np.ndarray, params: dict
+) -> np.ndarray:
     return predict(estimator, X[:, features], params)
 
 
-def predict_out_of_bag(predict, estimator, X, patches, i):
+def predict_out_of_bag(
+    predict: Callable, estimator: BaseEstimator, X: Any, patches: Patches, i: int
+) -> tuple[np.ndarray, np.ndarray]:
     """An estimator's out-of-bag rows, and what it says of them."""
     rows = patches.out_of_bag(i)
     if len(rows) == 0:
@@ -86,7 +107,7 @@ def predict_out_of_bag(predict, estimator, X, patches, i):
     return rows, predict_one(predict, estimator, X[rows], patches.features(i), {})
 
 
-def takes_sample_weight(estimator):
+def takes_sample_weight(estimator: BaseEstimator) -> bool:
     """Can rows be drawn by weighting them?"""
     if _routing_enabled():
         return bool(get_routing_for_object(estimator).consumes("fit", ("sample_weight",)))

@@ -2,13 +2,16 @@
 
 from abc import ABCMeta
 from operator import attrgetter
+from typing import Self
 from warnings import warn
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy.sparse import hstack, issparse
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_matrix, hstack, issparse
 from sklearn.base import BaseEstimator, MultiOutputMixin, _fit_context
 from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import Tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -127,7 +130,14 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
     stratify = False
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None, groups=None, in_bag=None):
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        in_bag: ArrayLike | None = None,
+    ) -> Self:
         """Grow the trees.
 
         Parameters
@@ -215,7 +225,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         answers = outputs_out_of_bag(self._packed(), X, target.n_outputs, bootstrap.out_of_bag)
         return self._votes_out_of_bag(answers, len(self.estimators_), target, bootstrap.seeds[0])
 
-    def out_of_bag(self, X, y):
+    def out_of_bag(self, X: ArrayLike, y: ArrayLike) -> OutOfBag:
         """What the trees say of the rows of the training table that they have not seen.
 
         Parameters
@@ -247,13 +257,13 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         target = self._encode_known_target(y)
         return OutOfBag.of(self._predict_out_of_bag(X, target)[0], y, target)
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict) -> None:
         if "_plan" in state:  # its name before the wings
             state = {**state, "_bootstrap": state["_plan"]}
             del state["_plan"]
         super().__setstate__(state)
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return self._is_fitted()
 
     def _is_fitted(self):
@@ -275,7 +285,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
             return values.reshape(X.shape[0], self.n_outputs_, -1)
         return vote(self._packed(), X, self.n_outputs_, self._decide, self.n_jobs)
 
-    def apply(self, X):
+    def apply(self, X: ArrayLike) -> np.ndarray:
         """Number of the leaf that each row reaches in each tree.
 
         Parameters
@@ -293,7 +303,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         )
         return np.array(leaves).T
 
-    def decision_path(self, X):
+    def decision_path(self, X: ArrayLike) -> tuple[csr_matrix, np.ndarray]:
         """Which nodes of which tree each row passes.
 
         Parameters
@@ -314,21 +324,21 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         n_nodes_ptr = np.cumsum([0, *(path.shape[1] for path in paths)])
         return hstack(paths).tocsr(), n_nodes_ptr
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         return tags
 
     @property
-    def estimators_samples_(self):
+    def estimators_samples_(self) -> list[np.ndarray]:
         """Rows drawn for each tree, made anew from its seed: a list of int32 arrays."""
         check_is_fitted(self)
         bootstrap = bootstrap_of(self)
         return [bootstrap.draws(tree) for tree in range(len(self.estimators_))]
 
     @property
-    def feature_importances_(self):
+    def feature_importances_(self) -> np.ndarray:
         """Mean decrease in impurity, (n_features,); sums to 1, or all 0 if no tree splits.
 
         See `importance.mdi`, which adds its standard error and names its bias.

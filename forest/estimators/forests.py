@@ -1,5 +1,9 @@
 """Random forests as scikit-learn estimators."""
 
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import StrOptions
 
 from cart import (
@@ -29,7 +33,7 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
         "class_weight": [StrOptions({"balanced", "balanced_subsample"}), dict, list, None],
     }
 
-    def predict_proba_std(self, X):
+    def predict_proba_std(self, X: ArrayLike) -> np.ndarray | list[np.ndarray]:
         """Standard errors of the class shares of `predict_proba`.
 
         From the infinitesimal jackknife with its correction for a finite number of trees (Wager,
@@ -71,7 +75,9 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         "criterion": REGRESSOR_CRITERION,
     }
 
-    def predict(self, X, check_input=True, return_std=False):
+    def predict(
+        self, X: ArrayLike, check_input: bool = True, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Value of the leaf, the mean over trees.
 
         Parameters
@@ -97,7 +103,7 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         error = standard_error(self, self._check_X(X, check_input))[:, :, 0]
         return mean, error[:, 0] if self.n_outputs_ == 1 else error
 
-    def predict_quantiles(self, X, q, in_bag=False):
+    def predict_quantiles(self, X: ArrayLike, q: ArrayLike, in_bag: bool = False) -> np.ndarray:
         """Quantiles of y given x: quantile regression forests (Meinshausen 2006).
 
         The smallest y of the training table whose cumulative weight reaches q, without
@@ -117,7 +123,7 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         """
         return predict_quantiles(self, X, q, in_bag)
 
-    def predict_interval(self, X, coverage=0.9):
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> np.ndarray:
         """Intervals that hold y with a given probability, calibrated on out-of-bag rows.
 
         Conformalised quantile regression (Romano, Patterson and Candes 2019) of out-of-bag
@@ -137,7 +143,7 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         """
         return predict_interval(self, X, coverage)
 
-    def keep_leaves(self, X=None, y=None):
+    def keep_leaves(self, X: ArrayLike | None = None, y: ArrayLike | None = None) -> Self:
         """Keep the leaf of every training row, which quantiles and intervals need.
 
         A fitted forest does that by itself when it is asked for them. To be called before a

@@ -3,13 +3,18 @@
 import dataclasses
 from functools import cache, partial
 from itertools import islice
+from typing import Any
 from warnings import warn
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from cart.estimators.target import Target
+from cart.growth.plan import Plan
 from cart.splitting.feature_draw import DRAW_SEED_MAX
+from cart.table.columns import Columns
 from cart.tree.packed import pack
 from forest.estimators.parameters import TREE_PARAMETERS
 from forest.growing.progress import ProgressReporter
@@ -19,7 +24,9 @@ from forest.sampling.weights import balance_subsample
 from forest.voting.out_of_bag import outputs_out_of_bag
 
 
-def grow_forest(forest, table, plan, columns, target, old_trees):
+def grow_forest(
+    forest: BaseEstimator, table: Any, plan: Plan, columns: Columns, target: Target, old_trees: list
+) -> list:
     """The trees of a fit: those that a warm start keeps, and new ones.
 
     Parameters

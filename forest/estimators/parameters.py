@@ -1,7 +1,9 @@
 """What the parameters of a forest may be, each alone and together."""
 
 from numbers import Integral, Real
+from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from cart.estimators.parameters import TREE_CONSTRAINTS
@@ -31,7 +33,7 @@ FOREST_CONSTRAINTS = {
 }
 
 
-def keep_parameters(estimator, parameters):
+def keep_parameters(estimator: BaseEstimator, parameters: dict[str, Any]) -> None:
     """Keep the parameters of a constructor as attributes of their names, as scikit-learn wants it.
 
     Parameters
@@ -43,7 +45,7 @@ def keep_parameters(estimator, parameters):
     vars(estimator).update((name, parameters[name]) for name in parameters if name != "self")
 
 
-def refuse_contradictions(forest, n_old):
+def refuse_contradictions(forest: BaseEstimator, n_old: int) -> None:
     """Refuse parameters that contradict each other.
 
     Parameters

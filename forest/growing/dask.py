@@ -1,7 +1,9 @@
 """Forests of tables too large for one machine: each worker grows some trees, on its own rows."""
 
+from typing import Any
+
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state
 
 from cart.splitting.feature_draw import DRAW_SEED_MAX
@@ -9,7 +11,7 @@ from cart.tree.tree import Tree
 from forest.sampling.bootstrap import Bootstrap, PartitionedBootstrap
 
 
-def fit_partitions(forest, X, y):
+def fit_partitions(forest: BaseEstimator, X: Any, y: Any) -> BaseEstimator:
     """Fit a forest on the partitions of a Dask array or dataframe.
 
     Every partition is fitted by itself, where it is, with a share of the trees that follows its

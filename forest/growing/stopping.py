@@ -6,13 +6,14 @@ the out-of-bag loss, which are those of a forest of this size about one of infin
 Importances are means over trees and have their standard error as such.
 """
 
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 
-from cart.tree.tree import impurity_decrease
+from cart.tree.tree import Tree, impurity_decrease
 from forest.growing.thread_pool import GrowthInterrupted
 
 FIRST_TREES, MIN_TREES, MAX_TREES = 8, 48, 10_000
@@ -44,7 +45,7 @@ class Stability(NamedTuple):
     stopped_by: str  # "stability", "max_time", "max_memory", "interrupt" or "the number of trees"
 
     @property
-    def is_stable(self):
+    def is_stable(self) -> bool:
         return self.is_loss_settled and self.is_order_settled
 
 
@@ -59,7 +60,7 @@ class StabilityEstimator:
         Values of a leaf per output.
     """
 
-    def __init__(self, truth, n_values):
+    def __init__(self, truth: np.ndarray, n_values: int) -> None:
         self._n_samples = n_samples = len(truth)
         chosen = np.random.RandomState(0).permutation(n_samples)[:_MAX_ROWS]
         self.rows = np.sort(chosen)
@@ -73,10 +74,10 @@ class StabilityEstimator:
         self._importances = []
 
     @property
-    def n_trees(self):
+    def n_trees(self) -> int:
         return len(self._importances)
 
-    def add(self, trees, answers):
+    def add(self, trees: list[Tree], answers: Iterable[tuple[np.ndarray, np.ndarray]]) -> None:
         """Take account of trees.
 
         Parameters
@@ -92,7 +93,7 @@ class StabilityEstimator:
             self._n_votes[group, places] += 1
             self._importances.append(impurity_decrease(tree, normalize=True))
 
-    def judge(self, stopped_by=""):
+    def judge(self, stopped_by: str = "") -> Stability:
         """What the trees so far leave to chance.
 
         Returns
@@ -159,7 +160,7 @@ class Budget:
         What there is.
     """
 
-    def __init__(self, max_time, max_memory, trees):
+    def __init__(self, max_time: float | None, max_memory: int | None, trees: list[Tree]) -> None:
         self._start = perf_counter()
         self._max_time = max_time
         self._max_memory = max_memory
@@ -167,12 +168,12 @@ class Budget:
         self.spend(trees)
         self._n_old = len(trees)
 
-    def spend(self, trees):
+    def spend(self, trees: list[Tree]) -> None:
         """So many trees were grown."""
         self._n_trees += len(trees)
         self._n_bytes += sum(tree.nbytes for tree in trees)
 
-    def left(self):
+    def left(self) -> tuple[float, str]:
         """How many more trees it allows for, and what ends it first.
 
         Returns
@@ -194,7 +195,9 @@ class Budget:
         return left[reason], reason
 
 
-def grow_until_stable(grow, ask, seeds, judge, budget):
+def grow_until_stable(
+    grow: Callable, ask: Callable, seeds: Iterator[int], judge: StabilityEstimator, budget: Budget
+) -> tuple[list[Tree], list[int], Stability]:
     """Grow trees until `judge` finds them stable.
 
     Parameters

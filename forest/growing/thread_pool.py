@@ -1,8 +1,10 @@
 """Grow many trees from one table: whole trees over threads, a workspace for each batch."""
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import islice
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -10,10 +12,14 @@ from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
 from cart.grower import Grower, prepare_for_growth
+from cart.growth.plan import Plan
 from cart.primitives.mersenne_twister import first_draws
 from cart.splitting.feature_draw import DRAW_SEED_MAX
+from cart.table.columns import Columns
 from cart.table.table import complete
 from cart.table.thresholds import fill_thresholds
+from cart.tree.tree import Tree
+from forest.growing.progress import ProgressReporter
 
 # Batches per worker of another backend, where there are several: enough that none idles for long
 # when trees differ in size.
@@ -37,7 +43,7 @@ class GrowthInterrupted(KeyboardInterrupt):
         None in place of those that were not finished.
     """
 
-    def __init__(self, trees):
+    def __init__(self, trees: list[Tree | None]) -> None:
         super().__init__()
         self.trees = trees
 
@@ -51,7 +57,15 @@ class Job:
     table, codes, plan, seeds, weigh, columns : see `grow_trees`
     """
 
-    def __init__(self, table, codes, plan, seeds, weigh, columns=None):
+    def __init__(
+        self,
+        table: Any,
+        codes: np.ndarray,
+        plan: Plan,
+        seeds: Sequence[int],
+        weigh: Callable,
+        columns: Columns | None = None,
+    ) -> None:
         self.table = prepare_for_growth(table, codes, plan, columns)
         self.columns = columns
         self.codes = codes
@@ -59,12 +73,12 @@ class Job:
         self.seeds = seeds
         self.weigh = weigh
 
-    def __sizeof__(self):
+    def __sizeof__(self) -> int:
         # Dask ships objects that say they are large once, small ones with every task.
         return bytes_of(*self.table, self.codes)
 
 
-def bytes_of(*fields):
+def bytes_of(*fields: Any) -> int:
     """Bytes of those that are arrays, or tuples of them."""
     tuples = (bytes_of(*field) for field in fields if isinstance(field, tuple))
     return sum(tuples) + sum(field.nbytes for field in fields if isinstance(field, np.ndarray))
@@ -108,7 +122,16 @@ class _WorkQueue:
             self.is_closed = True
 
 
-def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, reporter=None, columns=None):
+def grow_trees(
+    table: Any,
+    codes: np.ndarray,
+    plan: Plan,
+    seeds: Sequence[int],
+    weigh: Callable,
+    n_jobs: int | None = None,
+    reporter: ProgressReporter | None = None,
+    columns: Columns | None = None,
+) -> list[Tree]:
     """Grow one tree per seed; the same trees for every `n_jobs`.
 
     Parameters
@@ -162,7 +185,7 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, reporter=None, col
     return queue.trees
 
 
-def shares_memory():
+def shares_memory() -> bool:
     """Do the workers of joblib's backend at hand share our memory?"""
     return getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False)
 
@@ -211,7 +234,7 @@ def _grow_from_queue(job, queue):
         raise
 
 
-def grow_each(job, numbers):
+def grow_each(job: Job, numbers: Iterable[int]) -> Iterator[tuple[int, Tree]]:
     """Grow some trees, one after the other, in one thread.
 
     Parameters

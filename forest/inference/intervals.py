@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from math import ceil
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from cart.estimators.target import encode_numbers
 from forest.inference.quantiles import out_of_bag_quantiles, quantiles_of
@@ -31,7 +33,7 @@ class Spread:
     margins: dict = field(default_factory=dict)  # of each coverage: see `_find_margin`
 
 
-def predict_interval(forest, X, coverage=0.9):
+def predict_interval(forest: BaseEstimator, X: ArrayLike, coverage: float = 0.9) -> np.ndarray:
     """Intervals that hold y with a given probability, calibrated on out-of-bag rows.
 
     The method is conformalised quantile regression (Romano, Patterson and Candes 2019), with

@@ -3,6 +3,7 @@
 from warnings import warn
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from forest.sampling.bootstrap import bootstrap_of
 from forest.voting.rules import values_of_trees
@@ -11,7 +12,7 @@ from forest.voting.rules import values_of_trees
 _BLOCK_VALUES = 1 << 22
 
 
-def standard_error(forest, X):
+def standard_error(forest: BaseEstimator, X: np.ndarray) -> np.ndarray:
     """Standard error of the mean over trees of every value that a forest predicts.
 
     With N_bi the count of row i in bag for tree b, t_b(x) the value of tree b, and B trees on n

@@ -1,7 +1,9 @@
 """Proximities: rows are near that a forest sends into the same leaves."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,7 +14,9 @@ _BLOCK_ROWS = 1024
 _BLOCK_PAIRS = 1 << 20
 
 
-def proximity(forest, X, Y=None, pairs="all"):
+def proximity(
+    forest: BaseEstimator, X: ArrayLike, Y: ArrayLike | None = None, pairs: str = "all"
+) -> csr_matrix:
     """Proximities of rows in a forest.
 
     Parameters
@@ -58,7 +62,9 @@ def proximity(forest, X, Y=None, pairs="all"):
     return of_rows.block(0, of_rows.n_rows)
 
 
-def nearest_rows(forest, X, k, Y=None, pairs="all"):
+def nearest_rows(
+    forest: BaseEstimator, X: ArrayLike, k: int, Y: ArrayLike | None = None, pairs: str = "all"
+) -> tuple[np.ndarray, np.ndarray]:
     """The k rows of highest proximity to every row.
 
     Parameters
@@ -93,7 +99,9 @@ def nearest_rows(forest, X, k, Y=None, pairs="all"):
     return near, rows
 
 
-def outlier_scores(forest, X, y=None, pairs="all"):
+def outlier_scores(
+    forest: BaseEstimator, X: ArrayLike, y: ArrayLike | None = None, pairs: str = "all"
+) -> np.ndarray:
     """How far every row lies from the others of its class (Breiman and Cutler).
 
     The raw score of row i is n / sum of p(i, j)^2 over the rows j of its class, itself among

@@ -1,7 +1,7 @@
 """Between our forests and scikit-learn's: the same trees, seeds and draws in either class."""
 
 import sklearn.ensemble
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 import cart.interop.bridge
@@ -22,7 +22,7 @@ _FITTED = (
 )
 
 
-def to_sklearn(estimator):
+def to_sklearn(estimator: BaseEstimator) -> BaseEstimator:
     """A fitted scikit-learn estimator with the same trees.
 
     Parameters
@@ -58,7 +58,7 @@ def to_sklearn(estimator):
     return peer
 
 
-def from_sklearn(estimator):
+def from_sklearn(estimator: BaseEstimator) -> BaseEstimator:
     """A fitted forest of `forest`, or tree of `cart`, with the trees of scikit-learn's.
 
     Parameters

@@ -1,10 +1,13 @@
 """Who saw which row: the bootstrap draws of every tree, made anew from its seed when asked for."""
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from cart.primitives.mersenne_twister import counts_below
 
@@ -12,7 +15,7 @@ from cart.primitives.mersenne_twister import counts_below
 class Draws:
     """What follows from a method `draws` and from `n_samples`."""
 
-    def counts(self, i):
+    def counts(self, i: int) -> np.ndarray:
         """How often each row is in bag for estimator i; 0 is out-of-bag.
 
         Returns
@@ -21,7 +24,7 @@ class Draws:
         """
         return np.bincount(self.draws(i), minlength=self.n_samples)
 
-    def out_of_bag(self, i):
+    def out_of_bag(self, i: int) -> np.ndarray:
         """Rows out of bag for estimator i, ascending.
 
         Returns
@@ -65,12 +68,12 @@ class Bootstrap(Draws):
     given: np.ndarray | None = None
 
     @classmethod
-    def plain(cls, n_samples, n_draws, weight=None):
+    def plain(cls, n_samples: int, n_draws: int | None, weight: np.ndarray | None = None) -> Self:
         """scikit-learn's draws, as likely as the weights say; without seeds yet."""
         probabilities = None if weight is None else weight / weight.sum()
         return cls(np.empty(0, np.int64), n_samples, n_draws, probabilities)
 
-    def of_trees(self, seeds):
+    def of_trees(self, seeds: Sequence[int]) -> Self:
         """The draws of the last trees, which have these seeds.
 
         Parameters
@@ -85,32 +88,32 @@ class Bootstrap(Draws):
         return replace(self, seeds=np.asarray(seeds), given=given)
 
     @property
-    def is_uniform(self):
+    def is_uniform(self) -> bool:
         """Is every draw of any row of the table, all equally likely?"""
         is_whole = self.probabilities is self.strata is self.groups is self.given is None
         return self.n_draws is not None and self.replace and is_whole
 
     @property
-    def is_plain(self):
+    def is_plain(self) -> bool:
         """Is it as many uniform draws with replacement as there are rows?"""
         return self.is_uniform and self.n_draws == self.n_samples
 
     @property
-    def is_scikit_learns(self):
+    def is_scikit_learns(self) -> bool:
         """Can scikit-learn make the draws anew from the seeds?"""
         return self.replace and self.strata is self.groups is self.given is None
 
-    def counts(self, i):
+    def counts(self, i: int) -> np.ndarray:
         """How often each row is in bag for tree i; see `Draws.counts`."""
         return np.asarray(self.counts_of([i])[0], np.int64)
 
-    def counts_of(self, trees):
+    def counts_of(self, trees: Sequence[int]) -> Sequence[np.ndarray]:
         """`counts` of each of some trees, as weights: float64."""
         if self.is_uniform:
             return counts_below(self.seeds[trees], self.n_samples, self.n_draws)
         return [super(Bootstrap, self).counts(i) for i in trees]
 
-    def draws(self, tree):
+    def draws(self, tree: int) -> np.ndarray:
         """Rows drawn for a tree, in the order of the draws.
 
         Draws with replacement from the whole table are those of scikit-learn's stream.
@@ -164,7 +167,7 @@ class Bootstrap(Draws):
         n_draws[largest[: self.n_draws - n_draws.sum()]] += 1
         return n_draws
 
-    def require_weight_in_strata(self):
+    def require_weight_in_strata(self) -> None:
         """Refuse strata that have fewer rows with a weight than are drawn from them."""
         for part, n_draws in zip(self._strata, self._draws_per_stratum, strict=True):
             n_most = np.count_nonzero(self.probabilities[part])
@@ -189,7 +192,7 @@ class _Stream(threading.local):
 _stream = _Stream()
 
 
-def restart_stream(seed):
+def restart_stream(seed: int) -> np.random.RandomState:
     """The thread's `RandomState`, as if made by `RandomState(seed)`, 50 times faster."""
     _stream.random.seed(seed)
     return _stream.random
@@ -210,22 +213,22 @@ class PartitionedBootstrap(Draws):
     groups = given = None
 
     @cached_property
-    def n_samples(self):
+    def n_samples(self) -> int:
         """Rows of all parts together, in their order."""
         return sum(part.n_samples for part in self.parts)
 
     @cached_property
-    def seeds(self):
+    def seeds(self) -> np.ndarray:
         """Seeds of the trees, part after part."""
         return np.concatenate([part.seeds for part in self.parts])
 
-    def of_trees(self, seeds):
+    def of_trees(self, seeds: Sequence[int]) -> Self:
         """See `Bootstrap.of_trees`; only all trees together are known."""
         if not np.array_equal(seeds, self.seeds):
             raise ValueError("These are not the trees that were grown on parts of the table.")
         return self
 
-    def draws(self, tree):
+    def draws(self, tree: int) -> np.ndarray:
         """Rows drawn for a tree, numbered as in the whole table; see `Bootstrap.draws`."""
         first = 0
         for part in self.parts:
@@ -236,7 +239,7 @@ class PartitionedBootstrap(Draws):
         raise IndexError(f"There are {len(self.seeds)} trees.")
 
 
-def bootstrap_of(forest):
+def bootstrap_of(forest: BaseEstimator) -> Any:
     """The draws of the forest's trees.
 
     Returns

@@ -44,11 +44,11 @@ class Patches(Draws):
     probabilities: np.ndarray | None = None
 
     @property
-    def takes_all_features(self):
+    def takes_all_features(self) -> bool:
         """Does every estimator get all features, in their order?"""
         return self.n_drawn_features == self.n_features and not self.bootstrap_features
 
-    def features(self, i):
+    def features(self, i: int) -> np.ndarray:
         """Features drawn for estimator i, in the order of the draws.
 
         Returns
@@ -57,7 +57,7 @@ class Patches(Draws):
         """
         return self._draw_features(restart_stream(self.seeds[i]))
 
-    def draws(self, i):
+    def draws(self, i: int) -> np.ndarray:
         """Rows drawn for estimator i, in the order of the draws.
 
         Returns

@@ -5,6 +5,8 @@ from numbers import Integral
 from warnings import warn
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from forest.sampling.bootstrap import Bootstrap
 
@@ -12,7 +14,13 @@ from forest.sampling.bootstrap import Bootstrap
 WITHOUT_REPLACEMENT = 0.632
 
 
-def plan_bootstrap(forest, codes, weight, groups, in_bag):
+def plan_bootstrap(
+    forest: BaseEstimator,
+    codes: np.ndarray,
+    weight: np.ndarray | None,
+    groups: ArrayLike | None,
+    in_bag: ArrayLike | None,
+) -> Bootstrap:
     """How a forest is going to draw its rows.
 
     Parameters
@@ -104,7 +112,13 @@ def _check_in_bag(in_bag, n_trees, n_samples):
     return given.astype(np.int64)
 
 
-def count_draws(max_samples, n_samples, weight=None, replace=True, stacklevel=4):
+def count_draws(
+    max_samples: float | None,
+    n_samples: int,
+    weight: np.ndarray | None = None,
+    replace: bool = True,
+    stacklevel: int = 4,
+) -> int:
     """How many rows, or groups, to draw per estimator.
 
     Parameters

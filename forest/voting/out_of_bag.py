@@ -1,15 +1,17 @@
 """Out-of-bag: what the trees of a forest say of the rows that they have not seen."""
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 from warnings import warn
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 
-from cart.tree.packed import PackedRows
+from cart.estimators.target import Target
+from cart.tree.packed import Packed, PackedRows
 from cart.tree.traversal import sum_of_values
 from forest.voting.rules import RULES, ballots, scores_of, weights_of
 from forest.voting.stacking import FOLDS, Stack, cross_fit
@@ -49,7 +51,7 @@ class OutOfBag:
     curve: np.ndarray
 
     @classmethod
-    def of(cls, votes, y, target):
+    def of(cls, votes: "OutOfBagVotes", y: np.ndarray, target: Target) -> Self:
         """Gather what `vote_out_of_bag` found."""
         return cls(
             y, target.codes, votes.values, votes.n_models, target.labels, votes.scores.mean(axis=1),
@@ -57,12 +59,12 @@ class OutOfBag:
         )  # fmt: skip
 
     @property
-    def is_known(self):
+    def is_known(self) -> np.ndarray:
         """(n_samples,) bool: was the row ever out of bag?"""
         return self.counts > 0
 
     @property
-    def probabilities(self):
+    def probabilities(self) -> np.ndarray | list[np.ndarray]:
         """Class shares, (n_samples, n_classes), or a list of them, one per output; nan as above.
 
         Raises
@@ -76,7 +78,7 @@ class OutOfBag:
         return shares if len(shares) > 1 else shares[0]
 
     @property
-    def predictions(self):
+    def predictions(self) -> np.ndarray:
         """Labels or numbers, of the shape of `y`; nan (so labels as objects) as above."""
         if self.classes is None:
             said = self.values[:, :, 0]
@@ -89,21 +91,21 @@ class OutOfBag:
         return said.reshape(self.y.shape)
 
     @cached_property
-    def row_losses(self):
+    def row_losses(self) -> np.ndarray:
         """0-1 loss or squared error of every row, the mean over outputs; nan as above."""
         return row_losses(self.values, self.truth)
 
     @property
-    def loss(self):
+    def loss(self) -> float:
         """Mean of `row_losses`."""
         return self.row_losses[self.is_known].mean()
 
     @property
-    def standard_error(self):
+    def standard_error(self) -> float:
         """Of `loss`, over rows: for this forest, on other rows from where these come from."""
         return _standard_error(self.row_losses[self.is_known])
 
-    def score(self, metric, response="predictions", **options):
+    def score(self, metric: Callable, response: str = "predictions", **options: Any) -> Any:
         """Any metric of the rows that were ever out of bag.
 
         Parameters
@@ -131,7 +133,7 @@ class OutOfBag:
             said = said.astype(self.y.dtype)
         return metric(self.y[known], said, **options)
 
-    def compare(self, other):
+    def compare(self, other: "OutOfBag") -> "OutOfBagComparison":
         """How much larger this forest's loss is than another's, paired by row.
 
         Parameters
@@ -177,13 +179,16 @@ class OutOfBagVotes(NamedTuple):
     curve: np.ndarray  # (n_models,) float64: see OutOfBag; nan while no row was out of bag
 
     @property
-    def values(self):
+    def values(self) -> np.ndarray:
         """The votes, (n_samples, n_outputs, n_values) float64; nan where no model votes."""
         with np.errstate(invalid="ignore"):
             return self.total / self.weight
 
 
-def vote_out_of_bag(answers, truth, n_values, rule):
+Answers = Iterable[tuple[np.ndarray, np.ndarray]]  # rows and outputs, model by model
+
+
+def vote_out_of_bag(answers: Answers, truth: np.ndarray, n_values: int, rule: str) -> OutOfBagVotes:
     """The vote of the models for which a row is out of bag.
 
     Where models are weighed, a model's weight leaves out the row that it votes on.
@@ -226,7 +231,14 @@ def vote_out_of_bag(answers, truth, n_values, rule):
     )
 
 
-def stack_out_of_bag(answers, n_models, truth, learner, n_values, seed):
+def stack_out_of_bag(
+    answers: Answers,
+    n_models: int,
+    truth: np.ndarray,
+    learner: BaseEstimator | None,
+    n_values: Sequence[int],
+    seed: int,
+) -> tuple[OutOfBagVotes, Stack]:
     """Train a stack on what models say out of bag, and say what others say of its rows.
 
     Parameters
@@ -266,7 +278,9 @@ def stack_out_of_bag(answers, n_models, truth, learner, n_values, seed):
     return votes, Stack(learner, n_values).fit(*table)
 
 
-def outputs_out_of_bag(packed, X, n_outputs, out_of_bag):
+def outputs_out_of_bag(
+    packed: Packed, X: Any, n_outputs: int, out_of_bag: Callable[[int], np.ndarray]
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Tree by tree, its out-of-bag rows and what it gives them.
 
     Parameters
@@ -316,7 +330,7 @@ class _Tally(NamedTuple):
         )
 
 
-def row_losses(values, truth):
+def row_losses(values: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """0-1 loss or squared error of each row, the mean over outputs; nan where a value is.
 
     Parameters
@@ -334,14 +348,16 @@ def row_losses(values, truth):
     return np.where(np.isnan(values).any(axis=2), np.nan, is_wrong).mean(axis=1)
 
 
-def default_score(estimator):
+def default_score(estimator: BaseEstimator) -> Callable:
     """The function that scores out-of-bag predictions: accuracy of a classifier, else R2."""
     from sklearn.metrics import accuracy_score, r2_score  # as scikit-learn's mixins: slow to import
 
     return accuracy_score if is_classifier(estimator) else r2_score
 
 
-def score_out_of_bag(score, truth, guess, is_known, stacklevel):
+def score_out_of_bag(
+    score: Callable, truth: np.ndarray, guess: np.ndarray, is_known: np.ndarray, stacklevel: int
+) -> float:
     """Score of the rows that were ever out of bag.
 
     Parameters
