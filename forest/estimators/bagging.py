@@ -4,7 +4,6 @@ from functools import partial, reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import (
     ClassifierMixin,
     RegressorMixin,
@@ -25,17 +24,18 @@ from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.estimators.target import Target, encode_known_labels, encode_numbers
 from forest.estimators.bagging_base import BaseBagging
 from forest.estimators.bagging_workers import class_shares, log_class_shares, output_of
+from forest.estimators.parameters import MatrixLike, with_docs_of
 
 
 class BaggingClassifier(ClassifierMixin, BaseBagging):
-    __doc__ = (
+    __doc__ = with_docs_of(
+        BaseBagging,
         "Bagging of classifiers: the class with the largest mean probability, or with the most\n"
-        "    votes where the base estimator has no `predict_proba`.\n"
-        + BaseBagging.__doc__.partition("\n")[2]
+        "    votes where the base estimator has no `predict_proba`.",
     )
     _tree_class = DecisionTreeClassifier
 
-    def predict(self, X: ArrayLike, **params: Any) -> np.ndarray:
+    def predict(self, X: MatrixLike, **params: Any) -> np.ndarray:
         """The class with the largest share; the first in `classes_` where several have it.
 
         Parameters
@@ -52,7 +52,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         check_is_fitted(self)
         return self.classes_.take(self.predict_proba(X, **params).argmax(axis=1))
 
-    def predict_proba(self, X: ArrayLike, **params: Any) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike, **params: Any) -> np.ndarray:
         """Mean of the class shares: probabilities, or votes where the base has no `predict_proba`.
 
         Parameters
@@ -71,7 +71,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
             return self._vote(X, "predict_proba", params)[:, 0]
         return self._mean_output(self._predictor(), X, "predict_proba", params)
 
-    def predict_log_proba(self, X: ArrayLike, **params: Any) -> np.ndarray:
+    def predict_log_proba(self, X: MatrixLike, **params: Any) -> np.ndarray:
         """Natural logarithm of the mean probabilities; -inf where they are 0.
 
         Parameters
@@ -95,7 +95,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         return reduce(np.logaddexp, answers) - np.log(len(self.estimators_))
 
     @available_if(_estimator_has("decision_function", delegates=("estimators_", "estimator")))
-    def decision_function(self, X: ArrayLike, **params: Any) -> np.ndarray:
+    def decision_function(self, X: MatrixLike, **params: Any) -> np.ndarray:
         """Mean of the decision functions; there only if the base estimator has one.
 
         Parameters
@@ -173,13 +173,10 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
 
 
 class BaggingRegressor(RegressorMixin, BaseBagging):
-    __doc__ = (
-        "Bagging of regressors: the mean of their predictions.\n"
-        + BaseBagging.__doc__.partition("\n")[2]
-    )
+    __doc__ = with_docs_of(BaseBagging, "Bagging of regressors: the mean of their predictions.")
     _tree_class = DecisionTreeRegressor
 
-    def predict(self, X: ArrayLike, **params: Any) -> np.ndarray:
+    def predict(self, X: MatrixLike, **params: Any) -> np.ndarray:
         """Mean of the predictions.
 
         Parameters

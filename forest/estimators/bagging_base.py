@@ -36,7 +36,7 @@ from forest.estimators.bagging_workers import (
     predict_out_of_bag,
     takes_sample_weight,
 )
-from forest.estimators.parameters import keep_parameters
+from forest.estimators.parameters import MatrixLike, keep_parameters
 from forest.sampling.patches import Patches
 from forest.sampling.plan import count_draws
 from forest.voting.mixin import VOTING_CONSTRAINTS, VotingMixin
@@ -159,7 +159,11 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
     # The estimator's own validation is wanted: nobody has checked its parameters yet.
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
+        self,
+        X: MatrixLike,
+        y: MatrixLike,
+        sample_weight: ArrayLike | None = None,
+        **fit_params: Any,
     ) -> Self:
         """Fit the estimators, each on its rows and features.
 
@@ -208,7 +212,7 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
                 self.estimators_features_ = [*features, *(patches.features(i) for i in new)]
                 self._draws = [*draws, *((patches, i) for i in new)]
                 for name in _OUT_OF_BAG_ATTRIBUTES:
-                    vars(self).pop(name, None)
+                    self.__dict__.pop(name, None)
             is_scored = self.oob_score and not hasattr(self, "oob_score_")
             if is_scored or self._learns_to_vote:
                 self._learn_out_of_bag(X, self._target(y), y, is_scored)
@@ -299,7 +303,7 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         seed = self._draws[0][0].seeds[0]
         return self._votes_out_of_bag(shaped, len(self.estimators_), target, seed)
 
-    def out_of_bag(self, X: ArrayLike, y: ArrayLike) -> OutOfBag:
+    def out_of_bag(self, X: MatrixLike, y: MatrixLike) -> OutOfBag:
         """What the estimators say of the rows of the training table that they have not seen.
 
         Parameters

@@ -21,7 +21,7 @@ from cart.table.precision import precision_of
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
 from forest.estimators.growth import grow_forest
-from forest.estimators.parameters import FOREST_CONSTRAINTS, refuse_contradictions
+from forest.estimators.parameters import FOREST_CONSTRAINTS, MatrixLike, refuse_contradictions
 from forest.inference.training_rows import fingerprint, is_worth_remembering, remember
 from forest.sampling.bootstrap import bootstrap_of
 from forest.sampling.plan import plan_bootstrap
@@ -31,7 +31,7 @@ from forest.voting.out_of_bag import OutOfBag, outputs_out_of_bag
 from forest.voting.rules import soft_vote, vote
 
 # Packed trees of each forest, beside the estimators: predicting changes none of their attributes.
-_PACKED = WeakKeyDictionary()
+_PACKED: WeakKeyDictionary = WeakKeyDictionary()
 
 
 class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
@@ -125,6 +125,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
 
     _parameter_constraints = FOREST_CONSTRAINTS
 
+    estimators_: list
     # Of classifiers, and of random forests, alone.
     class_weight = max_bins = None
     stratify = False
@@ -132,8 +133,8 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: MatrixLike,
+        y: MatrixLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         in_bag: ArrayLike | None = None,
@@ -225,7 +226,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         answers = outputs_out_of_bag(self._packed(), X, target.n_outputs, bootstrap.out_of_bag)
         return self._votes_out_of_bag(answers, len(self.estimators_), target, bootstrap.seeds[0])
 
-    def out_of_bag(self, X: ArrayLike, y: ArrayLike) -> OutOfBag:
+    def out_of_bag(self, X: MatrixLike, y: MatrixLike) -> OutOfBag:
         """What the trees say of the rows of the training table that they have not seen.
 
         Parameters
@@ -285,7 +286,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
             return values.reshape(X.shape[0], self.n_outputs_, -1)
         return vote(self._packed(), X, self.n_outputs_, self._decide, self.n_jobs)
 
-    def apply(self, X: ArrayLike) -> np.ndarray:
+    def apply(self, X: MatrixLike) -> np.ndarray:
         """Number of the leaf that each row reaches in each tree.
 
         Parameters
@@ -303,7 +304,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         )
         return np.array(leaves).T
 
-    def decision_path(self, X: ArrayLike) -> tuple[csr_matrix, np.ndarray]:
+    def decision_path(self, X: MatrixLike) -> tuple[csr_matrix, np.ndarray]:
         """Which nodes of which tree each row passes.
 
         Parameters

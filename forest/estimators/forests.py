@@ -15,7 +15,7 @@ from cart import (
 from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
 from cart.estimators.parameters import CLASSIFIER_CRITERION, REGRESSOR_CRITERION, without_deprecated
 from forest.estimators.base import BaseForest
-from forest.estimators.parameters import keep_parameters
+from forest.estimators.parameters import MatrixLike, keep_parameters, with_docs_of
 from forest.inference.intervals import predict_interval
 from forest.inference.jackknife import standard_error
 from forest.inference.quantiles import predict_quantiles
@@ -33,7 +33,7 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
         "class_weight": [StrOptions({"balanced", "balanced_subsample"}), dict, list, None],
     }
 
-    def predict_proba_std(self, X: ArrayLike) -> np.ndarray | list[np.ndarray]:
+    def predict_proba_std(self, X: MatrixLike) -> np.ndarray | list[np.ndarray]:
         """Standard errors of the class shares of `predict_proba`.
 
         From the infinitesimal jackknife with its correction for a finite number of trees (Wager,
@@ -76,7 +76,7 @@ class ForestRegressor(RegressorOutputs, BaseForest):
     }
 
     def predict(
-        self, X: ArrayLike, check_input: bool = True, return_std: bool = False
+        self, X: MatrixLike, check_input: bool = True, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Value of the leaf, the mean over trees.
 
@@ -103,7 +103,7 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         error = standard_error(self, self._check_X(X, check_input))[:, :, 0]
         return mean, error[:, 0] if self.n_outputs_ == 1 else error
 
-    def predict_quantiles(self, X: ArrayLike, q: ArrayLike, in_bag: bool = False) -> np.ndarray:
+    def predict_quantiles(self, X: MatrixLike, q: ArrayLike, in_bag: bool = False) -> np.ndarray:
         """Quantiles of y given x: quantile regression forests (Meinshausen 2006).
 
         The smallest y of the training table whose cumulative weight reaches q, without
@@ -123,7 +123,7 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         """
         return predict_quantiles(self, X, q, in_bag)
 
-    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> np.ndarray:
+    def predict_interval(self, X: MatrixLike, coverage: float = 0.9) -> np.ndarray:
         """Intervals that hold y with a given probability, calibrated on out-of-bag rows.
 
         Conformalised quantile regression (Romano, Patterson and Candes 2019) of out-of-bag
@@ -176,7 +176,7 @@ class ForestRegressor(RegressorOutputs, BaseForest):
 
 
 class RandomForestClassifier(ForestClassifier):
-    __doc__ = "A random forest of classification trees.\n" + BaseForest.__doc__.partition("\n")[2]
+    __doc__ = with_docs_of(BaseForest, "A random forest of classification trees.")
     _tree_class = DecisionTreeClassifier
 
     def __init__(
@@ -193,7 +193,7 @@ class RandomForestClassifier(ForestClassifier):
 
 
 class RandomForestRegressor(ForestRegressor):
-    __doc__ = "A random forest of regression trees.\n" + BaseForest.__doc__.partition("\n")[2]
+    __doc__ = with_docs_of(BaseForest, "A random forest of regression trees.")
     _tree_class = DecisionTreeRegressor
 
     def __init__(
@@ -211,9 +211,8 @@ class RandomForestRegressor(ForestRegressor):
 
 
 class ExtraTreesClassifier(ForestClassifier):
-    __doc__ = (
-        "Extremely randomised classification trees: one random threshold per feature.\n"
-        + BaseForest.__doc__.partition("\n")[2]
+    __doc__ = with_docs_of(
+        BaseForest, "Extremely randomised classification trees: one random threshold per feature."
     )
     _tree_class = ExtraTreeClassifier
 
@@ -231,9 +230,8 @@ class ExtraTreesClassifier(ForestClassifier):
 
 
 class ExtraTreesRegressor(ForestRegressor):
-    __doc__ = (
-        "Extremely randomised regression trees: one random threshold per feature.\n"
-        + BaseForest.__doc__.partition("\n")[2]
+    __doc__ = with_docs_of(
+        BaseForest, "Extremely randomised regression trees: one random threshold per feature."
     )
     _tree_class = ExtraTreeRegressor
 

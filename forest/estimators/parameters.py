@@ -9,6 +9,9 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from cart.estimators.parameters import TREE_CONSTRAINTS
 from forest.voting.mixin import VOTING_CONSTRAINTS
 
+# What users pass as X and y: array-like, DataFrame or sparse matrix.
+MatrixLike = Any
+
 # Parameters that a forest hands to each of its trees.
 TREE_PARAMETERS = {"criterion", *TREE_CONSTRAINTS} - {"random_state"}
 
@@ -33,6 +36,11 @@ FOREST_CONSTRAINTS = {
 }
 
 
+def with_docs_of(base: type, first_line: str) -> str:
+    """The docstring of an abstract estimator, with another first line."""
+    return first_line + "\n" + (base.__doc__ or "").partition("\n")[2]
+
+
 def keep_parameters(estimator: BaseEstimator, parameters: dict[str, Any]) -> None:
     """Keep the parameters of a constructor as attributes of their names, as scikit-learn wants it.
 
@@ -42,7 +50,8 @@ def keep_parameters(estimator: BaseEstimator, parameters: dict[str, Any]) -> Non
     parameters : dict
         `locals()` at the end of its `__init__`, which has no other local names.
     """
-    vars(estimator).update((name, parameters[name]) for name in parameters if name != "self")
+    kept = {name: value for name, value in parameters.items() if name != "self"}
+    vars(estimator).update(kept)
 
 
 def refuse_contradictions(forest: BaseEstimator, n_old: int) -> None:

@@ -71,7 +71,7 @@ class StabilityEstimator:
             self._truth = truth[..., np.newaxis]
         self._total = np.zeros((_GROUPS, *self._truth.shape))
         self._n_votes = np.zeros((_GROUPS, len(self.rows)))
-        self._importances = []
+        self._importances: list[np.ndarray] = []
 
     @property
     def n_trees(self) -> int:
@@ -182,7 +182,7 @@ class Budget:
         reason : str
         """
         n_new = self._n_trees - self._n_old
-        left = {"the number of trees": MAX_TREES - self._n_trees}
+        left: dict[str, float] = {"the number of trees": MAX_TREES - self._n_trees}
         if self._max_time is not None:
             seconds = perf_counter() - self._start
             first = FIRST_TREES if seconds < self._max_time else 0
@@ -191,7 +191,7 @@ class Budget:
             per_tree = self._n_bytes / max(self._n_trees, 1)
             spare = self._max_memory - self._n_bytes
             left["max_memory"] = spare / per_tree if self._n_trees else FIRST_TREES
-        reason = min(left, key=left.get)
+        reason = min(left, key=left.__getitem__)
         return left[reason], reason
 
 
@@ -222,7 +222,8 @@ def grow_until_stable(
     GrowthInterrupted
         If nothing was grown.
     """
-    trees, used = [], []
+    trees: list[Tree] = []
+    used: list[int] = []
     reason = "stability"
     while judge.n_trees < MIN_TREES or not judge.judge().is_stable:
         n_left, reason = budget.left()

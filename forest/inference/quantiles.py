@@ -1,5 +1,7 @@
 """Quantile regression forests: the distribution of y that the leaves of a row give it."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
@@ -25,7 +27,7 @@ _MIN_ROWS_PER_WORKER = 256
 
 
 def predict_quantiles(
-    forest: BaseEstimator, X: ArrayLike, q: ArrayLike, in_bag: bool = False
+    forest: BaseEstimator, X: Any, q: ArrayLike, in_bag: bool = False
 ) -> np.ndarray:
     """Quantiles of y given x: quantile regression forests (Meinshausen 2006).
 

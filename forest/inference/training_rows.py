@@ -1,5 +1,6 @@
 """What a forest knows of the rows it was fitted on: their targets, and their leaf in every tree."""
 
+from collections.abc import Iterable
 from itertools import chain
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -21,7 +22,7 @@ from forest.sampling.bootstrap import Draws, bootstrap_of
 
 _VALUES_AT_ONCE = 1 << 13  # of rows
 # The training table of each forest, beside the estimators: no pickle holds it.
-_TABLES = WeakKeyDictionary()
+_TABLES: WeakKeyDictionary = WeakKeyDictionary()
 # Attributes in which a forest keeps what was found on its training rows.
 _FOUND = ("_training_rows", "_spread")
 
@@ -57,7 +58,7 @@ def fingerprint(X: Any, codes: np.ndarray, precision: DTypeLike | None = None) -
         X = X.tocsr()
         if not X.has_sorted_indices:
             X = X.sorted_indices()
-        parts = [X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data]
+        parts: Iterable = [X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data]
     else:
         n_rows = max(1, _VALUES_AT_ONCE // X.shape[1])
         some = (X[start : start + n_rows] for start in range(0, len(X), n_rows))

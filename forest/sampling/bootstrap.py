@@ -1,6 +1,12 @@
-"""Who saw which row: the bootstrap draws of every tree, made anew from its seed when asked for."""
+"""In-bag and out-of-bag rows: the bootstrap draws of every tree, made anew from its seed.
+
+draws       = [ 3  0  3  5  1  0 ]      rows in the order of the draws
+counts      = [ 2  1  0  2  0  1 ]      how often each row 0..5 is in bag
+out of bag  =         2     4           rows that were not drawn
+"""
 
 import threading
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,6 +20,12 @@ from cart.primitives.mersenne_twister import counts_below
 
 class Draws:
     """What follows from a method `draws` and from `n_samples`."""
+
+    n_samples: int
+
+    @abstractmethod
+    def draws(self, i: int) -> np.ndarray:
+        """Rows drawn for estimator i, in the order of the draws."""
 
     def counts(self, i: int) -> np.ndarray:
         """How often each row is in bag for estimator i; 0 is out-of-bag.
@@ -68,10 +80,15 @@ class Bootstrap(Draws):
     given: np.ndarray | None = None
 
     @classmethod
-    def plain(cls, n_samples: int, n_draws: int | None, weight: np.ndarray | None = None) -> Self:
-        """scikit-learn's draws, as likely as the weights say; without seeds yet."""
+    def plain(
+        cls, n_samples: int, n_draws: int | None, weight: np.ndarray | None = None, **others: Any
+    ) -> Self:
+        """scikit-learn's draws, as likely as the weights say, or with others of the fields above.
+
+        They have no seeds yet.
+        """
         probabilities = None if weight is None else weight / weight.sum()
-        return cls(np.empty(0, np.int64), n_samples, n_draws, probabilities)
+        return cls(np.empty(0, np.int64), n_samples, n_draws, probabilities, **others)
 
     def of_trees(self, seeds: Sequence[int]) -> Self:
         """The draws of the last trees, which have these seeds.
@@ -160,15 +177,14 @@ class Bootstrap(Draws):
 
     @cached_property
     def _draws_per_stratum(self):
-        """In proportion to the rows, rounded so that they add up (largest remainders first)."""
+        """In proportion to the rows."""
         exact = np.array([len(part) for part in self._strata]) * (self.n_draws / self.n_samples)
-        n_draws = np.floor(exact).astype(int)
-        largest = np.argsort(n_draws - exact, kind="stable")
-        n_draws[largest[: self.n_draws - n_draws.sum()]] += 1
-        return n_draws
+        return round_to_sum(exact, self.n_draws)
 
     def require_weight_in_strata(self) -> None:
         """Refuse strata that have fewer rows with a weight than are drawn from them."""
+        if self.probabilities is None:
+            return
         for part, n_draws in zip(self._strata, self._draws_per_stratum, strict=True):
             n_most = np.count_nonzero(self.probabilities[part])
             if n_draws > 0 and n_most < (1 if self.replace else n_draws):
@@ -182,6 +198,14 @@ def _rows_of_each(labels):
     """The rows that have label 0, 1, ..., each an ascending array."""
     order = np.argsort(labels, kind="stable")
     return np.split(order, np.cumsum(np.bincount(labels))[:-1])
+
+
+def round_to_sum(exact: np.ndarray, total: int) -> np.ndarray:
+    """Whole numbers that add up to `total`, as `exact` does: the largest remainders go up."""
+    rounded = np.floor(exact).astype(int)
+    largest = np.argsort(rounded - exact, kind="stable")
+    rounded[largest[: total - rounded.sum()]] += 1
+    return rounded
 
 
 class _Stream(threading.local):
@@ -213,7 +237,7 @@ class PartitionedBootstrap(Draws):
     groups = given = None
 
     @cached_property
-    def n_samples(self) -> int:
+    def n_samples(self) -> int:  # type: ignore[override]  # a field elsewhere
         """Rows of all parts together, in their order."""
         return sum(part.n_samples for part in self.parts)
 

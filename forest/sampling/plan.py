@@ -1,6 +1,5 @@
 """How a fit is going to draw its rows: what its parameters ask for, checked, as a Bootstrap."""
 
-from dataclasses import replace
 from numbers import Integral
 from warnings import warn
 
@@ -65,40 +64,45 @@ def plan_bootstrap(
                 "in_bag says who is in bag, so nothing is drawn: leave out groups, weights, "
                 "max_samples, stratify and replace."
             )
-        if forest.n_estimators == "auto":
-            raise ValueError(
-                'in_bag says how many trees there are; set n_estimators to that, not to "auto".'
-            )
         given = _check_in_bag(in_bag, forest.n_estimators, n_samples)
-        return replace(Bootstrap.plain(n_samples, None), given=given)
+        return Bootstrap.plain(n_samples, None, given=given)
     if groups is not None:
         if forest.stratify or weight is not None:
             raise ValueError(
                 "groups are drawn whole and all alike: they go neither with stratify=True nor with "
                 "weights of rows or classes."
             )
-        groups = np.asarray(groups)
-        if groups.shape != (n_samples,):
-            raise ValueError(
-                f"groups must have one entry per row, shape ({n_samples},), but has shape "
-                f"{groups.shape}."
-            )
-        names, groups = np.unique(groups, return_inverse=True)
-        n_draws = count_draws(forest.max_samples, len(names), None, forest.replace, stacklevel=5)
-        plain = Bootstrap.plain(n_samples, n_draws)
-        return replace(plain, replace=forest.replace, groups=groups)
+        groups, n_groups = _check_groups(groups, n_samples)
+        n_draws = count_draws(forest.max_samples, n_groups, None, forest.replace, stacklevel=5)
+        return Bootstrap.plain(n_samples, n_draws, replace=forest.replace, groups=groups)
     n_draws = count_draws(forest.max_samples, n_samples, weight, forest.replace, stacklevel=5)
     strata = None
     if forest.stratify:
         strata = np.unique(codes, axis=0, return_inverse=True)[1].ravel()
-    plain = Bootstrap.plain(n_samples, n_draws, weight)
-    bootstrap = replace(plain, replace=forest.replace, strata=strata)
-    if forest.stratify and weight is not None:
-        bootstrap.require_weight_in_strata()
-    return bootstrap
+    drawn = Bootstrap.plain(n_samples, n_draws, weight, replace=forest.replace, strata=strata)
+    if forest.stratify:
+        drawn.require_weight_in_strata()
+    return drawn
+
+
+def _check_groups(groups, n_samples):
+    """Groups as 0, 1, ..., and their number."""
+    groups = np.asarray(groups)
+    if groups.shape != (n_samples,):
+        raise ValueError(
+            f"groups must have one entry per row, shape ({n_samples},), but has shape "
+            f"{groups.shape}."
+        )
+    names, groups = np.unique(groups, return_inverse=True)
+    return groups, len(names)
 
 
 def _check_in_bag(in_bag, n_trees, n_samples):
+    """Given counts as int64, of the shape that the forest needs."""
+    if n_trees == "auto":
+        raise ValueError(
+            'in_bag says how many trees there are; set n_estimators to that, not to "auto".'
+        )
     given = np.asarray(in_bag)
     if given.shape != (n_trees, n_samples):
         raise ValueError(

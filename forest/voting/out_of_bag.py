@@ -226,9 +226,8 @@ def vote_out_of_bag(answers: Answers, truth: np.ndarray, n_values: int, rule: st
         losses[rows] = row_losses(total / weight, truth[rows])
         n_known = np.count_nonzero(n_models)
         curve.append(losses.sum() / n_known if n_known else np.nan)
-    return OutOfBagVotes(
-        *tally.sums(slice(None), equal), n_models, np.array(model_scores), np.array(curve)
-    )
+    total, weight = tally.sums(slice(None), equal)
+    return OutOfBagVotes(total, weight, n_models, np.array(model_scores), np.array(curve))
 
 
 def stack_out_of_bag(
@@ -263,7 +262,7 @@ def stack_out_of_bag(
         outputs[rows, model] = said
         cast[rows, model] = True
         scores[model], _ = scores_of(said, truth[rows])
-    is_known = cast.any(axis=1)
+    is_known = np.asarray(cast.any(axis=1))
     known = np.flatnonzero(is_known)
     if len(known) < FOLDS:
         raise ValueError(

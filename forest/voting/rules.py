@@ -75,7 +75,7 @@ def combine(
     ndarray of shape (n_rows, n_outputs, n_values), float64
     """
     is_hard, is_weighted = RULES[rule]
-    if not is_weighted:
+    if weight is None or not is_weighted:
         weight = np.ones(outputs.shape[1:3])
     weight = np.where(weight.sum(axis=0) > 0.0, weight, 1.0)
     return np.einsum("mk,rmkv->rkv", weight / weight.sum(axis=0), ballots(outputs, is_hard))
