@@ -1,4 +1,4 @@
-"""What Bagging of classifiers and of regressors share: the fit, the draws, the votes."""
+"""Base class of Bagging: fit on drawn rows and features, votes, out-of-bag predictions."""
 
 from abc import ABCMeta, abstractmethod
 from numbers import Integral
@@ -36,7 +36,7 @@ from forest.estimators.bagging_workers import (
     predict_out_of_bag,
     takes_sample_weight,
 )
-from forest.estimators.parameters import MatrixLike, keep_parameters
+from forest.estimators.parameters import FOREST_CONSTRAINTS, MatrixLike, keep_parameters
 from forest.sampling.patches import Patches
 from forest.sampling.plan import count_draws
 from forest.voting.mixin import VOTING_CONSTRAINTS, VotingMixin
@@ -46,6 +46,10 @@ from forest.voting.out_of_bag import OutOfBag
 _ANY_TABLE = {"accept_sparse": ["csr", "csc"], "dtype": None, "ensure_all_finite": False}
 
 _OUT_OF_BAG_ATTRIBUTES = ("oob_score_", "oob_decision_function_", "oob_prediction_")
+
+
+# Parameters that may take the values that a forest's may.
+_AS_FORESTS = ("bootstrap", "warm_start", "random_state", "verbose", *VOTING_CONSTRAINTS)
 
 
 class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
@@ -139,14 +143,10 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="right"),
         ],
-        "bootstrap": ["boolean"],
         "bootstrap_features": ["boolean"],
         "oob_score": ["boolean"],
-        "warm_start": ["boolean"],
         "n_jobs": [None, Integral],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-        **VOTING_CONSTRAINTS,
+        **{name: FOREST_CONSTRAINTS[name] for name in _AS_FORESTS},
     }
 
     def __init__(

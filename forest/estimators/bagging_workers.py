@@ -1,4 +1,4 @@
-"""What is done with one estimator of a Bagging, in any worker: fit it, ask it."""
+"""Tasks of Bagging, one estimator each: fit it on its rows and features, predict with it."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What all forests share: the fit, what the trees say of rows, out of bag or not."""
+"""Base class of the forests: fit, votes and leaves of rows, out-of-bag predictions."""
 
 from abc import ABCMeta
 from operator import attrgetter

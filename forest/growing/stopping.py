@@ -1,4 +1,4 @@
-"""How many trees are enough: grow until more of them would change nothing that matters.
+"""When to stop growing: until out-of-bag loss and order of importances are stable.
 
 Trees are independent given the table, so what is left to chance by their number can be estimated
 from them. They are dealt into groups; the delete-a-group jackknife gives standard error and bias of

@@ -91,7 +91,7 @@ class _WorkQueue:
         self.trees = [None] * n_trees
         self.is_closed = False
         self._n_workers = n_workers
-        self._watch = reporter
+        self._reporter = reporter
         self._n_taken = 0
         self._lock = Lock()
 
@@ -114,8 +114,8 @@ class _WorkQueue:
             if self.is_closed:  # the user has gone on, and is not told any more
                 return
             self.trees[i] = tree
-            if self._watch is not None:
-                self._watch.step()
+            if self._reporter is not None:
+                self._reporter.step()
 
     def close(self):
         with self._lock:
@@ -165,10 +165,8 @@ def grow_trees(
     has_our_memory = shares_memory()
     if not has_our_memory and columns is not None:  # which stay here
         table, columns = complete(table, columns, n_jobs), None
-    job, queue = (
-        Job(table, codes, plan, seeds, weigh, columns),
-        _WorkQueue(len(seeds), n_workers, reporter),
-    )
+    job = Job(table, codes, plan, seeds, weigh, columns)
+    queue = _WorkQueue(len(seeds), n_workers, reporter)
     try:
         if not has_our_memory:
             _grow_by_backend(job, queue, n_jobs)

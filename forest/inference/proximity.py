@@ -1,4 +1,13 @@
-"""Proximities: rows are near that a forest sends into the same leaves."""
+"""Proximities: the share of trees in which two rows lie in the same leaf.
+
+    leaves   tree A  tree B        proximity   row 0    1    2    3
+    row 0      a       c                   0    1.0  0.5  0.0  0.5
+    row 1      a       d                   1    0.5  1.0  0.5  0.0
+    row 2      b       d                   2    0.0  0.5  1.0  0.5
+    row 3      b       c                   3    0.5  0.0  0.5  1.0
+
+It is the product of two sparse indicators of leaves, (n_rows, n_leaves), block of rows by block.
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike

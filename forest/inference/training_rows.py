@@ -1,4 +1,4 @@
-"""What a forest knows of the rows it was fitted on: their targets, and their leaf in every tree."""
+"""Training rows of a forest: its table, the fingerprint of that, and the rows of every leaf."""
 
 from collections.abc import Iterable
 from itertools import chain

@@ -10,15 +10,8 @@ from cart.interop.bridge import copy_attributes, counterpart, refuse_foreign_spl
 from forest.sampling.bootstrap import Bootstrap
 
 _FITTED = (
-    "n_features_in_",
-    "feature_names_in_",
-    "n_outputs_",
-    "classes_",
-    "n_classes_",
-    "oob_score_",
-    "oob_decision_function_",
-    "oob_prediction_",
-    "_n_samples",
+    *("n_features_in_", "feature_names_in_", "n_outputs_", "classes_", "n_classes_"),
+    *("oob_score_", "oob_decision_function_", "oob_prediction_", "_n_samples"),
 )
 
 

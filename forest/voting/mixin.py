@@ -1,4 +1,4 @@
-"""Estimators that vote: what they learn of rows out of bag, and how they decide."""
+"""Base of ensembles: voting rules, and what these learn from out-of-bag predictions."""
 
 from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError

@@ -1,4 +1,4 @@
-"""Out-of-bag: what the trees of a forest say of the rows that they have not seen."""
+"""Out-of-bag predictions: votes of models on rows that they were not fitted on, losses, scores."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
