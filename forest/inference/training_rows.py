@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_array, check_consistent_length, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.target import Target, encode_numbers
@@ -60,9 +60,8 @@ def fingerprint(X: Any, codes: np.ndarray, precision: DTypeLike | None = None) -
             X = X.sorted_indices()
         parts: Iterable = [X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data]
     else:
-        n_rows = max(1, _VALUES_AT_ONCE // X.shape[1])
-        some = (X[start : start + n_rows] for start in range(0, len(X), n_rows))
-        parts = (rows.astype(precision or X.dtype, order="C", copy=False) for rows in some)
+        blocks = gen_batches(len(X), max(1, _VALUES_AT_ONCE // X.shape[1]))
+        parts = (X[some].astype(precision or X.dtype, order="C", copy=False) for some in blocks)
     digest = 0
     for part in chain(parts, [codes]):
         digest = crc32(np.ascontiguousarray(part).view(np.uint8).data, digest)
