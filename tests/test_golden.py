@@ -48,7 +48,7 @@ class ForestOfR(BaseEstimator):
             self.classes_ = np.arange(n_classes)
         counts = [np.array(list(digits), dtype=int) for digits in stored["in_bag"]]
         self.estimators_samples_ = [np.repeat(np.arange(len(y)), c) for c in counts]
-        self._plan = replace(Bootstrap.plain(len(y), None), given=np.array(counts))
+        self._bootstrap = replace(Bootstrap.plain(len(y), None), given=np.array(counts))
         self.estimators_ = [
             TreeOfR(rebuild(tree, c, X, y, n_classes))
             for tree, c in zip(stored["trees"], counts, strict=True)

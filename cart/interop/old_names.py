@@ -113,6 +113,15 @@ NEW_NAMES = {
     "importance.walked": "importance.permutation.prepared_tree",
     "importance.without": "importance.drop_column.refits",
 }
+# What has left its old module for another than the one above, or has another name there.
+NEW_PLACES = {
+    "forest.bootstrap": {
+        "Patches": "forest.sampling.patches.Patches",
+        "count_draws": "forest.sampling.plan.count_draws",
+        "plan_bootstrap": "forest.sampling.plan.plan_bootstrap",
+    },
+    "forest.oob": {"Comparison": "forest.voting.out_of_bag.OutOfBagComparison"},
+}
 
 
 class _OldNames(MetaPathFinder, Loader):
@@ -127,6 +136,9 @@ class _OldNames(MetaPathFinder, Loader):
     def create_module(self, spec):
         module = import_module(NEW_NAMES[spec.name])
         self._specs[spec.name] = module.__spec__
+        for old, new in NEW_PLACES.get(spec.name, {}).items():
+            place, _, name = new.rpartition(".")
+            setattr(module, old, getattr(import_module(place), name))
         return module
 
     def exec_module(self, module):

@@ -1,489 +1,41 @@
 """Bagging: any scikit-learn estimator, fitted many times on drawn rows and features."""
 
-from abc import ABCMeta, abstractmethod
 from functools import partial, reduce
-from numbers import Integral
-from warnings import warn
+from typing import Any
 
 import numpy as np
 from sklearn.base import (
-    BaseEstimator,
     ClassifierMixin,
-    MetaEstimatorMixin,
     RegressorMixin,
-    _fit_context,
-    clone,
-    is_classifier,
     is_regressor,
 )
-from sklearn.utils import check_random_state, column_or_1d, get_tags
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt
+from sklearn.utils import column_or_1d
 from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
     _raise_for_params,
-    _routing_enabled,
-    get_routing_for_object,
-    process_routing,
 )
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
-    _check_method_params,
-    _check_sample_weight,
     _estimator_has,
-    check_consistent_length,
     check_is_fitted,
-    has_fit_parameter,
-    validate_data,
 )
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.estimators.target import Target, encode_known_labels, encode_numbers
-from cart.estimators.validation import restored_on_failure
-from cart.splitting.feature_draw import DRAW_SEED_MAX
-from forest.sampling.bootstrap import Patches, count_draws, restart_stream
-from forest.voting.mixin import VOTING_CONSTRAINTS, VotingMixin
-from forest.voting.out_of_bag import OutOfBag, default_score, score_out_of_bag
-
-# What X may be is for the base estimator to say.
-_ANY_TABLE = {"accept_sparse": ["csr", "csc"], "dtype": None, "ensure_all_finite": False}
-
-_OUT_OF_BAG_ATTRIBUTES = ("oob_score_", "oob_decision_function_", "oob_prediction_")
-
-
-class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
-    """What Bagging of classifiers and of regressors share.
-
-    Parameters
-    ----------
-    estimator : estimator, default=None
-        What to fit many times; None is a decision tree of `cart`.
-    n_estimators : int, default=10
-        How many.
-    max_samples : int or float, default=None
-        Rows drawn per estimator: a number, or a share of the rows (of the total weight where rows
-        have weights); None draws as many as there are.
-    max_features : int or float, default=1.0
-        Features drawn per estimator: a number, or a share.
-    bootstrap : bool, default=True
-        Draw rows with replacement.
-    bootstrap_features : bool, default=False
-        Draw features with replacement.
-    oob_score : bool, default=False
-        Score the out-of-bag predictions, by accuracy or R2. A warm start judges all estimators,
-        so it needs the table of the fits before.
-    warm_start : bool, default=False
-        Keep the estimators of the fit before and add those that `n_estimators` asks for. With an
-        integer `random_state` the result is that of one fit.
-    n_jobs : int, default=None
-        joblib's. Results do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seeds of the estimators, which decide on their draws and on every `random_state` among
-        their parameters.
-    verbose : int, default=0
-        joblib's; above 1 every estimator is announced.
-    voting : {"soft", "majority", "oob_weighted", "oob_weighted_soft", "stacked"}, default="soft"
-        How the estimators vote, as in the forests: "soft" is the mean of their class shares (or
-        numbers), the others count, weigh or learn.
-    final_estimator : estimator, default=None
-        The meta-learner of voting="stacked"; None is a logistic or ridge regression.
-
-    Attributes
-    ----------
-    estimator_ : estimator
-        What was fitted many times, itself unfitted.
-    estimators_ : list of estimators
-        The fitted ones. Those of a classifier know labels by their positions in `classes_`.
-    estimators_samples_ : list of ndarray of shape (n_draws,), int64
-        Rows drawn for each estimator, made anew from its seed at each call.
-    estimators_features_ : list of ndarray of shape (n_drawn_features,), int64
-        Features drawn for each estimator.
-    oob_decision_function_ : ndarray of shape (n_samples, n_classes), float64
-        Mean class shares out of bag; nan in rows that never were (classification, `oob_score`).
-    oob_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
-        Mean prediction out of bag; nan in rows that never were (regression, `oob_score`).
-    oob_score_ : float
-        Score of the rows that were ever out of bag; nan when there is none (with `oob_score`).
-    estimator_weights_ : ndarray of shape (n_estimators, n_outputs), float64
-        What each estimator weighs in the vote (voting="oob_weighted", "oob_weighted_soft").
-    final_estimator_ : list of estimators, one per output
-        The fitted meta-learners (voting="stacked").
-    classes_ : ndarray of shape (n_classes,)
-        Labels (classification only).
-    n_classes_ : int
-        Number of labels (classification only).
-    n_outputs_ : int
-        Number of columns of y (regression only).
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,), str
-        Column names of X, where all are strings.
-
-    Notes
-    -----
-    For the same data, parameters and `random_state` draws, estimators and predictions are those
-    of scikit-learn. An estimator that takes `sample_weight` is fitted on all rows, weighted by how
-    often each was drawn; any other on the drawn rows.
-
-    References
-    ----------
-    Breiman (1996), Bagging predictors; Breiman (1999), Pasting small votes; Ho (1998), The random
-    subspace method; Louppe and Geurts (2012), Ensembles on random patches.
-    """
-
-    _parameter_constraints = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "max_samples": [
-            None,
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0, 1, closed="right"),
-        ],
-        "max_features": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0, 1, closed="right"),
-        ],
-        "bootstrap": ["boolean"],
-        "bootstrap_features": ["boolean"],
-        "oob_score": ["boolean"],
-        "warm_start": ["boolean"],
-        "n_jobs": [None, Integral],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-        **VOTING_CONSTRAINTS,
-    }
-
-    def __init__(
-        self, estimator=None, n_estimators=10, *, max_samples=None, max_features=1.0,
-        bootstrap=True, bootstrap_features=False, oob_score=False, warm_start=False, n_jobs=None,
-        random_state=None, verbose=0, voting="soft", final_estimator=None,
-    ):  # fmt: skip
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.max_features = max_features
-        self.bootstrap = bootstrap
-        self.bootstrap_features = bootstrap_features
-        self.oob_score = oob_score
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.voting = voting
-        self.final_estimator = final_estimator
-
-    # The estimator's own validation is wanted: nobody has checked its parameters yet.
-    @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, sample_weight=None, **fit_params):
-        """Fit the estimators, each on its rows and features.
-
-        Parameters
-        ----------
-        X : array-like or sparse of shape (n_samples, n_features)
-            Whatever the base estimator takes: nan and sparse tables, if it does.
-        y : array-like of shape (n_samples,), or (n_samples, n_outputs) in regression
-            Labels of any type that sorts, or numbers.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative: how likely a row is drawn.
-        **fit_params : dict
-            Metadata for `fit` of the base estimator; needs scikit-learn's metadata routing.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If parameters contradict each other or the table, or a warm start meets another one.
-        """
-        _raise_for_params(fit_params, self, "fit")
-        estimators, features, draws = self._kept()
-        n_kept = len(estimators)
-        self._refuse_contradictions(n_kept)
-        with restored_on_failure(self):
-            X, y = validate_data(self, X, y, reset=not n_kept, multi_output=True, **_ANY_TABLE)
-            weight = self._check_weight(sample_weight, X)
-            y = self._encode_target(y, keep=n_kept > 0)
-            if self.oob_score or self._learns_to_vote:
-                _require_rows(draws, X.shape[0])
-            fit_params = process_routing(self, "fit", **fit_params)["estimator"]["fit"]
-            if n_kept == self.n_estimators:
-                warn(
-                    "Warm-start fitting without increasing n_estimators fits no new estimators.",
-                    stacklevel=3,
-                )
-            else:
-                n_draws = count_draws(self.max_samples, X.shape[0], weight)
-                patches = self._plan_patches(X.shape, n_draws, weight, n_kept)
-                new = range(len(patches.seeds))
-                self.estimator_ = self._base()
-                self.estimators_ = [*estimators, *self._fit_each(X, y, patches, fit_params)]
-                self.estimators_features_ = [*features, *(patches.features(i) for i in new)]
-                self._draws = [*draws, *((patches, i) for i in new)]
-                for name in _OUT_OF_BAG_ATTRIBUTES:
-                    vars(self).pop(name, None)
-            is_judged = self.oob_score and not hasattr(self, "oob_score_")
-            if is_judged or self._learns_to_vote:
-                votes, stack = self._ask_out_of_bag(X, y)
-                self._learn_to_vote(votes, stack)
-                if is_judged:
-                    self._judge_out_of_bag(votes, y)
-        return self
-
-    def _kept(self):
-        """What a warm start keeps: estimators, their features, their draws."""
-        if not (self.warm_start and hasattr(self, "estimators_")):
-            return [], [], []
-        n = len(self.estimators_)
-        return self.estimators_, self.estimators_features_[:n], self._draws[:n]
-
-    def _refuse_contradictions(self, n_kept):
-        """Refuse parameters that contradict each other."""
-        self._refuse_impossible_votes()
-        if self.oob_score and not self.bootstrap:
-            raise ValueError(
-                "oob_score needs rows that are out of bag by a bootstrap, but bootstrap=False; "
-                "set bootstrap=True or oob_score=False."
-            )
-        if self.n_estimators < n_kept:
-            raise ValueError(
-                f"n_estimators={self.n_estimators} must be at least the number of estimators that "
-                f"warm_start=True keeps, {n_kept}."
-            )
-
-    def _check_weight(self, sample_weight, X):
-        if sample_weight is None:
-            return None
-        # Single precision is kept: casting it would change scikit-learn's draws.
-        weight = _check_sample_weight(sample_weight, X, dtype=None, ensure_non_negative=True)
-        if not self.bootstrap:
-            warn(
-                "Rows drawn without replacement follow sample_weight only loosely; "
-                "bootstrap=True draws them as often as their weights say.",
-                stacklevel=4,
-            )
-        return weight
-
-    def _plan_patches(self, shape, n_draws, weight, n_kept):
-        """What to draw for the new estimators.
-
-        Parameters
-        ----------
-        shape : tuple of int
-            Of X.
-        n_draws : int
-        weight : ndarray of shape (n_samples,) or None
-        n_kept : int
-
-        Returns
-        -------
-        Patches
-        """
-        n_samples, n_features = shape
-        n_drawn_features = self.max_features
-        if not isinstance(n_drawn_features, Integral):
-            n_drawn_features = max(1, int(n_drawn_features * n_features))
-        if n_drawn_features > n_features:
-            raise ValueError(
-                f"max_features={self.max_features} is more than the {n_features} features of X; "
-                "set it to at most that, or to a share such as 1.0."
-            )
-        n_drawable = n_samples if weight is None else np.count_nonzero(weight)
-        if n_draws > n_drawable and not self.bootstrap:
-            raise ValueError(
-                f"max_samples={self.max_samples} draws {n_draws} rows without replacement, but X "
-                f"has only {n_drawable} rows of positive weight; set max_samples to at most that, "
-                "or bootstrap=True."
-            )
-        # A warm start goes on in the stream where one fit of all estimators would be.
-        seeds = check_random_state(self.random_state).randint(DRAW_SEED_MAX, size=self.n_estimators)
-        return Patches(
-            seeds[n_kept:], n_samples, n_draws, self.bootstrap,
-            n_features, n_drawn_features, self.bootstrap_features,
-            None if weight is None else weight / weight.sum(),
-        )  # fmt: skip
-
-    def _fit_each(self, X, y, patches, fit_params):
-        """A new estimator for each patch."""
-        takes_weight = _takes_sample_weight(self.estimator_)
-        return self._in_order(
-            delayed(_fit_one)(
-                self.estimator_, X, y, patches, i, takes_weight, fit_params, self.verbose
-            )
-            for i in range(len(patches.seeds))
-        )
-
-    def _in_order(self, tasks):
-        """Results of tasks, in their order whichever worker is done first; a generator."""
-        return Parallel(n_jobs=self.n_jobs, verbose=self.verbose, return_as="generator")(tasks)
-
-    def _ask_out_of_bag(self, X, y):
-        """What the estimators say of their training table; see `VotingMixin._votes_out_of_bag`."""
-        # As in `_ask`: estimators may have been taken away.
-        answers = self._in_order(
-            delayed(_ask_out_of_bag)(self._say(), estimator, X, patches, i)
-            for estimator, (patches, i) in zip(self.estimators_, self._draws, strict=False)
-        )
-        target = self._target(y)
-        shaped = ((rows, self._shape(said, target.n_outputs)) for rows, said in answers)
-        seed = self._draws[0][0].seeds[0]
-        return self._votes_out_of_bag(shaped, len(self.estimators_), target, seed)
-
-    def _judge_out_of_bag(self, votes, y):
-        guess = self._keep_out_of_bag(votes)
-        self.oob_score_ = score_out_of_bag(
-            default_score(self), y, guess, votes.n_models > 0, stacklevel=4
-        )
-
-    def out_of_bag(self, X, y):
-        """What the estimators say of the rows of the training table that they have not seen.
-
-        Parameters
-        ----------
-        X : array-like or sparse of shape (n_samples, n_features)
-            The table that the estimators were fitted on.
-        y : array-like of shape (n_samples,), or (n_samples, n_outputs) in regression
-
-        Returns
-        -------
-        forest.voting.out_of_bag.OutOfBag
-
-        Raises
-        ------
-        ValueError
-            If no row is out of bag, or the table has another number of rows.
-        """
-        check_is_fitted(self)
-        if not self.bootstrap:
-            raise ValueError(
-                "No row is out of bag: bootstrap=False leaves none out. Fit with bootstrap=True."
-            )
-        X = validate_data(self, X, reset=False, **_ANY_TABLE)
-        _require_rows(self._draws, X.shape[0])
-        y = np.asarray(y)
-        check_consistent_length(X, y)
-        codes = self._known_codes(y)
-        return OutOfBag.of(self._ask_out_of_bag(X, codes)[0], y, self._target(codes))
-
-    def _vote(self, X, caller, params):
-        """The vote of the estimators, (n_samples, n_outputs, n_values), by another rule than soft.
-
-        X, caller, params : see `_ask`
-        """
-        answers = list(self._ask(self._say(), X, caller, params))
-        n_outputs = 1 if is_classifier(self) else self.n_outputs_
-        return self._decide(np.stack([self._shape(said, n_outputs) for said in answers], axis=1))
-
-    def _ask(self, say, X, caller, params):
-        """What each estimator says of X, in their order.
-
-        Parameters
-        ----------
-        say : callable
-            `say(estimator, X, params)`, `params` being the metadata of each of its methods.
-        X : array-like or sparse of shape (n_samples, n_features)
-        caller : str
-            Our method that was called, for metadata routing.
-        params : dict
-            Metadata it was called with.
-
-        Returns
-        -------
-        generator of ndarray
-        """
-        _raise_for_params(params, self, caller)
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **_ANY_TABLE)
-        routed = process_routing(self, caller, **params)["estimator"]
-        # Estimators that the user took away do not vote; features of theirs are left over.
-        each = zip(self.estimators_, self.estimators_features_, strict=False)
-        return self._in_order(
-            delayed(_ask_one)(say, estimator, X, features, routed) for estimator, features in each
-        )
-
-    def _base(self):
-        return self._tree_class() if self.estimator is None else self.estimator
-
-    def __len__(self):
-        """Number of fitted estimators."""
-        return len(self.estimators_)
-
-    def __getitem__(self, i):
-        """The i-th fitted estimator; so Bagging is iterated over, too."""
-        return self.estimators_[i]
-
-    @property
-    def estimators_samples_(self):
-        """Rows drawn for each estimator, made anew from its seed: a list of int64 arrays."""
-        check_is_fitted(self)
-        return [patches.draws(i) for patches, i in self._draws]
-
-    def get_metadata_routing(self):
-        """Which metadata goes to which method of the base estimator.
-
-        `sample_weight` of `fit` goes to none: it decides on the draws.
-
-        Returns
-        -------
-        sklearn.utils.metadata_routing.MetadataRouter
-        """
-        base = self._base()
-        votes = "predict_proba" if hasattr(base, "predict_proba") else "predict"
-        log_votes = "predict_log_proba" if hasattr(base, "predict_log_proba") else votes
-        mapping = MethodMapping()
-        for caller, callee in (
-            ("fit", "fit"),
-            ("decision_function", "decision_function"),
-            ("predict", votes),
-            ("predict_proba", votes),
-            ("predict_log_proba", log_votes),
-        ):
-            mapping.add(caller=caller, callee=callee)
-        return MetadataRouter(owner=self).add(estimator=base, method_mapping=mapping)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        base = get_tags(self._base()).input_tags
-        tags.input_tags.sparse = base.sparse
-        tags.input_tags.allow_nan = base.allow_nan
-        return tags
-
-    @abstractmethod
-    def _encode_target(self, y, keep):
-        """y as the estimators get it; with `keep` it has to be like that of the fit before."""
-
-    @abstractmethod
-    def _say(self):
-        """The function `say(estimator, X, params)` that gives an estimator's vote."""
-
-    @abstractmethod
-    def _known_codes(self, y):
-        """y as the estimators got it, of labels that they know."""
-
-    @abstractmethod
-    def _target(self, y):
-        """y as the estimators got it, as a cart.estimators.target.Target."""
-
-    @abstractmethod
-    def _shape(self, said, n_outputs):
-        """What an estimator says as an array (n_rows, n_outputs, n_values)."""
-
-    @abstractmethod
-    def _keep_out_of_bag(self, votes):
-        """Keep the out-of-bag votes as attribute and return what they predict."""
+from forest.estimators.bagging_base import BaseBagging
+from forest.estimators.bagging_workers import class_shares, log_class_shares, output_of
+from forest.estimators.parameters import MatrixLike, with_docs_of
 
 
 class BaggingClassifier(ClassifierMixin, BaseBagging):
-    __doc__ = (
+    __doc__ = with_docs_of(
+        BaseBagging,
         "Bagging of classifiers: the class with the largest mean probability, or with the most\n"
-        "    votes where the base estimator has no `predict_proba`.\n"
-        + BaseBagging.__doc__.partition("\n")[2]
+        "    votes where the base estimator has no `predict_proba`.",
     )
     _tree_class = DecisionTreeClassifier
 
-    def predict(self, X, **params):
+    def predict(self, X: MatrixLike, **params: Any) -> np.ndarray:
         """The class with the largest share; the first in `classes_` where several have it.
 
         Parameters
@@ -500,7 +52,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         check_is_fitted(self)
         return self.classes_.take(self.predict_proba(X, **params).argmax(axis=1))
 
-    def predict_proba(self, X, **params):
+    def predict_proba(self, X: MatrixLike, **params: Any) -> np.ndarray:
         """Mean of the class shares: probabilities, or votes where the base has no `predict_proba`.
 
         Parameters
@@ -517,9 +69,9 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         check_is_fitted(self)
         if self.voting != "soft":
             return self._vote(X, "predict_proba", params)[:, 0]
-        return mean_vote(self._ask(self._say(), X, "predict_proba", params), len(self.estimators_))
+        return self._mean_output(self._predictor(), X, "predict_proba", params)
 
-    def predict_log_proba(self, X, **params):
+    def predict_log_proba(self, X: MatrixLike, **params: Any) -> np.ndarray:
         """Natural logarithm of the mean probabilities; -inf where they are 0.
 
         Parameters
@@ -538,12 +90,12 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         if self.voting != "soft" or not hasattr(self.estimator_, "predict_log_proba"):
             with np.errstate(divide="ignore"):
                 return np.log(self.predict_proba(X, **params))
-        say = partial(log_class_shares, n_classes=self.n_classes_)
-        answers = self._ask(say, X, "predict_log_proba", params)
+        predict = partial(log_class_shares, n_classes=self.n_classes_)
+        answers = self._each_output(predict, X, "predict_log_proba", params)
         return reduce(np.logaddexp, answers) - np.log(len(self.estimators_))
 
     @available_if(_estimator_has("decision_function", delegates=("estimators_", "estimator")))
-    def decision_function(self, X, **params):
+    def decision_function(self, X: MatrixLike, **params: Any) -> np.ndarray:
         """Mean of the decision functions; there only if the base estimator has one.
 
         Parameters
@@ -577,9 +129,8 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
                     "decision function cannot be added to the others. Draw more rows "
                     "(max_samples), or use predict_proba."
                 )
-        return mean_vote(
-            self._ask(decisions, X, "decision_function", params), len(self.estimators_)
-        )
+        decide = partial(output_of, method="decision_function")
+        return self._mean_output(decide, X, "decision_function", params)
 
     def _refuse_contradictions(self, n_kept):
         super()._refuse_contradictions(n_kept)
@@ -601,17 +152,18 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         self.classes_, self.n_classes_ = classes, len(classes)
         return codes
 
-    def _say(self):
+    def _predictor(self):
         return partial(class_shares, n_classes=self.n_classes_)
 
-    def _known_codes(self, y):
-        return encode_known_labels(y, [self.classes_]).codes[:, 0].astype(np.int64)
+    @property
+    def _shape(self):
+        return 1, self.n_classes_
 
-    def _target(self, y):
-        return Target(y[:, np.newaxis].astype(np.float64), [self.classes_])
+    def _target(self, codes):
+        return Target(codes[:, np.newaxis].astype(np.float64), [self.classes_])
 
-    def _shape(self, said, n_outputs):
-        return said.reshape(len(said), 1, self.n_classes_)
+    def _known_target(self, y):
+        return encode_known_labels(y, [self.classes_])
 
     def _keep_out_of_bag(self, votes):
         total = votes.total[:, 0]
@@ -621,13 +173,10 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
 
 
 class BaggingRegressor(RegressorMixin, BaseBagging):
-    __doc__ = (
-        "Bagging of regressors: the mean of their predictions.\n"
-        + BaseBagging.__doc__.partition("\n")[2]
-    )
+    __doc__ = with_docs_of(BaseBagging, "Bagging of regressors: the mean of their predictions.")
     _tree_class = DecisionTreeRegressor
 
-    def predict(self, X, **params):
+    def predict(self, X: MatrixLike, **params: Any) -> np.ndarray:
         """Mean of the predictions.
 
         Parameters
@@ -644,7 +193,7 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         if self.voting != "soft":
             said = self._vote(X, "predict", params)[:, :, 0]
             return said[:, 0] if self.n_outputs_ == 1 else said
-        return mean_vote(self._ask(self._say(), X, "predict", params), len(self.estimators_))
+        return self._mean_output(self._predictor(), X, "predict", params)
 
     def _encode_target(self, y, keep):
         if y.ndim == 1 or y.shape[1] == 1:
@@ -658,131 +207,16 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         self.n_outputs_ = n_outputs
         return y
 
-    def _say(self):
-        return numbers
+    def _predictor(self):
+        return partial(output_of, method="predict")
 
-    def _known_codes(self, y):
-        return y.astype(np.float64).reshape(len(y), -1)
+    @property
+    def _shape(self):
+        return self.n_outputs_, 1
 
-    def _target(self, y):
-        return encode_numbers(y)
-
-    def _shape(self, said, n_outputs):
-        return said.reshape(len(said), n_outputs, 1)
+    _target = _known_target = staticmethod(encode_numbers)
 
     def _keep_out_of_bag(self, votes):
         values = votes.values[:, :, 0]
         self.oob_prediction_ = values[:, 0] if self.n_outputs_ == 1 else values
         return self.oob_prediction_
-
-
-def mean_vote(answers, n_estimators):
-    """Mean of what the estimators say, added in their order: bitwise equal for every `n_jobs`.
-
-    Parameters
-    ----------
-    answers : iterable of ndarray
-        Class shares, decisions or numbers, of one shape.
-    n_estimators : int
-    """
-    return sum(answers) / n_estimators
-
-
-def class_shares(estimator, X, params, n_classes):
-    """Class probabilities of a classifier, or its votes if it has no `predict_proba`.
-
-    Parameters
-    ----------
-    estimator : fitted classifier of class codes
-    X : ndarray or sparse of shape (n_samples, n_features)
-    params : dict of dict
-        Metadata of each of its methods.
-    n_classes : int
-        Of all estimators; classes that this one has not met have no share.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes), float64
-    """
-    if hasattr(estimator, "predict_proba"):
-        shares = estimator.predict_proba(X, **params.get("predict_proba", {}))
-        return _spread(shares, estimator.classes_, n_classes, 0.0)
-    return np.eye(n_classes)[estimator.predict(X, **params.get("predict", {}))]
-
-
-def log_class_shares(estimator, X, params, n_classes):
-    """As `class_shares`, from `predict_log_proba`; classes never met have -inf."""
-    shares = estimator.predict_log_proba(X, **params.get("predict_log_proba", {}))
-    return _spread(shares, estimator.classes_, n_classes, -np.inf)
-
-
-def decisions(estimator, X, params):
-    """An estimator's decision function."""
-    return estimator.decision_function(X, **params.get("decision_function", {}))
-
-
-def numbers(estimator, X, params):
-    """A regressor's predictions."""
-    return estimator.predict(X, **params.get("predict", {}))
-
-
-def _spread(shares, classes, n_classes, absent):
-    """Shares of some classes among columns for all, `absent` in the others."""
-    out = np.full((len(shares), n_classes), absent)
-    out[:, classes] = shares
-    return out
-
-
-def _fit_one(base, X, y, patches, i, takes_weight, fit_params, verbose):
-    """Fit a copy of `base` on patch i."""
-    if verbose > 1:
-        print(f"fitting estimator {i + 1} of {len(patches.seeds)}")
-    estimator = clone(base)
-    _seed(estimator, patches.seeds[i])
-    if takes_weight:
-        fit_params = {**fit_params, "sample_weight": patches.counts(i)}
-    else:
-        rows = patches.draws(i)
-        fit_params = _check_method_params(X, fit_params, indices=rows)
-        X, y = X[rows], y[rows]
-    if not patches.takes_all_features:
-        X = X[:, patches.features(i)]
-    estimator.fit(X, y, **fit_params)
-    return estimator
-
-
-def _seed(estimator, seed):
-    """Set every `random_state` among an estimator's parameters, nested ones too."""
-    stream = restart_stream(seed)
-    names = [name for name in estimator.get_params() if f"__{name}".endswith("__random_state")]
-    estimator.set_params(**{name: stream.randint(DRAW_SEED_MAX) for name in sorted(names)})
-
-
-def _ask_one(say, estimator, X, features, params):
-    return say(estimator, X[:, features], params)
-
-
-def _ask_out_of_bag(say, estimator, X, patches, i):
-    """An estimator's out-of-bag rows, and what it says of them."""
-    rows = patches.out_of_bag(i)
-    if len(rows) == 0:
-        return rows, np.empty(0)  # estimators refuse tables without rows
-    return rows, _ask_one(say, estimator, X[rows], patches.features(i), {})
-
-
-def _takes_sample_weight(estimator):
-    """Can rows be drawn by weighting them?"""
-    if _routing_enabled():
-        return bool(get_routing_for_object(estimator).consumes("fit", ("sample_weight",)))
-    return has_fit_parameter(estimator, "sample_weight")
-
-
-def _require_rows(draws, n_samples):
-    """Refuse to judge kept estimators out of bag on another table than theirs."""
-    for patches, _ in draws:
-        if patches.n_samples != n_samples:
-            raise ValueError(
-                f"All estimators are judged out of bag on X, which has {n_samples} rows, but some "
-                f"were fitted on {patches.n_samples}: give them their training table. (After a "
-                "warm start on another one, no table is that of all.)"
-            )

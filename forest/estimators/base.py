@@ -1,46 +1,37 @@
-"""What all forests share: the fit, what the trees say of rows, out of bag or not."""
+"""Base class of the forests: fit, votes and leaves of rows, out-of-bag predictions."""
 
-import dataclasses
-from abc import ABCMeta, abstractmethod
-from functools import cache, partial
-from itertools import islice
+from abc import ABCMeta
 from operator import attrgetter
+from typing import Self
 from warnings import warn
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy.sparse import hstack, issparse
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_matrix, hstack, issparse
 from sklearn.base import BaseEstimator, MultiOutputMixin, _fit_context
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.preparation import prepare
 from cart.estimators.validation import check_table, require_weight, restored_on_failure
-from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.precision import precision_of
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
-from forest.estimators.parameters import FOREST_CONSTRAINTS, TREE_PARAMETERS, refuse_contradictions
-from forest.growing.progress import ProgressReporter
-from forest.growing.stopping import Budget, StabilityEstimator, grow_enough
-from forest.growing.thread_pool import GrowthInterrupted, grow_trees
-from forest.inference.training_rows import bootstrap_of, fingerprint, is_worth_remembering, remember
-from forest.sampling.bootstrap import plan_bootstrap
-from forest.sampling.weights import balance_subsample, combine_weights
+from forest.estimators.growth import grow_forest
+from forest.estimators.parameters import FOREST_CONSTRAINTS, MatrixLike, refuse_contradictions
+from forest.inference.training_rows import fingerprint, is_worth_remembering, remember
+from forest.sampling.bootstrap import bootstrap_of
+from forest.sampling.plan import plan_bootstrap
+from forest.sampling.weights import combine_weights
 from forest.voting.mixin import VotingMixin
-from forest.voting.out_of_bag import OutOfBag, default_score, outputs_out_of_bag, score_out_of_bag
+from forest.voting.out_of_bag import OutOfBag, outputs_out_of_bag
 from forest.voting.rules import soft_vote, vote
 
 # Packed trees of each forest, beside the estimators: predicting changes none of their attributes.
-_PACKED = WeakKeyDictionary()
-
-
-@cache
-def _shared_parameters(tree_class):
-    """Parameters of a forest that are its trees' too."""
-    return TREE_PARAMETERS.intersection(tree_class._get_param_names())
+_PACKED: WeakKeyDictionary = WeakKeyDictionary()
 
 
 class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
@@ -134,49 +125,20 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
 
     _parameter_constraints = FOREST_CONSTRAINTS
 
-    @abstractmethod
-    def __init__(
-        self, *, n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf,
-        min_weight_fraction_leaf, max_features, max_leaf_nodes, min_impurity_decrease,
-        bootstrap, oob_score, n_jobs, random_state, verbose, warm_start, ccp_alpha,
-        max_samples, monotonic_cst, precision, categorical_features,
-        min_category_ratio, feature_draw, replace, voting, final_estimator, callback,
-        max_time, max_memory, class_weight=None, stratify=False, max_bins=None,
-    ):  # fmt: skip
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.bootstrap = bootstrap
-        self.oob_score = oob_score
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.class_weight = class_weight
-        self.ccp_alpha = ccp_alpha
-        self.max_samples = max_samples
-        self.monotonic_cst = monotonic_cst
-        self.precision = precision
-        self.categorical_features = categorical_features
-        self.min_category_ratio = min_category_ratio
-        self.feature_draw = feature_draw
-        self.replace = replace
-        self.voting = voting
-        self.final_estimator = final_estimator
-        self.callback = callback
-        self.max_time = max_time
-        self.max_memory = max_memory
-        self.stratify = stratify
-        self.max_bins = max_bins
+    estimators_: list
+    # Of classifiers, and of random forests, alone.
+    class_weight = max_bins = None
+    stratify = False
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None, groups=None, in_bag=None):
+    def fit(
+        self,
+        X: MatrixLike,
+        y: MatrixLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        in_bag: ArrayLike | None = None,
+    ) -> Self:
         """Grow the trees.
 
         Parameters
@@ -218,7 +180,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
                 X = X.astype(precision_of(self), copy=False)
                 prepared = prepared._replace(X=X)
             self._fingerprint = fingerprint(X, target.codes, precision_of(self))
-            self._plan = plan_bootstrap(self, target.codes, prepared.weight, groups, in_bag)
+            self._bootstrap = plan_bootstrap(self, target.codes, prepared.weight, groups, in_bag)
             if len(old_trees) == self.n_estimators:
                 warn(
                     "Warm-start fitting without increasing n_estimators does not fit new trees.",
@@ -226,14 +188,15 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
                 )
             else:
                 table, columns = prepared.encode(self, given, self.n_estimators == "auto")
-                self._grow(table, prepared.plan, columns, target, old_trees)
+                self.estimators_ = grow_forest(
+                    self, table, prepared.plan, columns, target, old_trees
+                )
             has_grown = len(self.estimators_) > len(old_trees)
-            is_judged = self.oob_score and (has_grown or not hasattr(self, "oob_score_"))
-            if is_judged or self._learns_to_vote:
-                votes, stack = self._ask_out_of_bag(X, target)
-                self._learn_to_vote(votes, stack)
-                if is_judged:
-                    self._judge_out_of_bag(votes, target)
+            is_scored = self.oob_score and (has_grown or not hasattr(self, "oob_score_"))
+            if is_scored or self._learns_to_vote:
+                truth = target.codes if target.labels is None else target.codes.astype(np.int64)
+                truth = truth[:, 0] if target.n_outputs == 1 else truth
+                self._learn_out_of_bag(X, target, truth, is_scored)
             remember(self, X, target)
         return self
 
@@ -256,137 +219,14 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
             require_weight(weight)
         return weight
 
-    def _grow(self, table, plan, columns, target, old_trees):
-        example = self._empty_tree(target)
-        example.max_features_ = plan.limits.max_features
-
-        def grow(seeds, watch):
-            weigh = self._weigh(seeds, target.codes)
-            return grow_trees(table, target.codes, plan, seeds, weigh, self.n_jobs, watch, columns)
-
-        if self.n_estimators == "auto":
-            trees, seeds = self._grow_enough(grow, columns.X, target, old_trees)
-        else:
-            trees, seeds = self._grow_as_many(grow, old_trees)
-        self.estimators_ = [
-            *old_trees,
-            *(example.holding(tree, s) for tree, s in zip(trees, seeds, strict=True) if tree),
-        ]
-
-    def _new_seeds(self, old_trees, n_at_once):
-        """Seeds of further trees: those that one fit of all trees would have, in its order. First
-        come those that an interrupt has left out. They are drawn `n_at_once`."""
-        random_state = check_random_state(self.random_state)
-        known = {tree.random_state for tree in old_trees}
-        first = random_state.randint(DRAW_SEED_MAX, size=len(old_trees)).tolist()
-        if not known.isdisjoint(first):
-            yield from (seed for seed in first if seed not in known)
-        while True:
-            drawn = random_state.randint(DRAW_SEED_MAX, size=n_at_once).tolist()
-            yield from (seed for seed in drawn if seed not in known)
-
-    def _grow_as_many(self, grow, old_trees):
-        """As many new trees as `n_estimators` says, None for those an interrupt left out."""
-        n_new = self.n_estimators - len(old_trees)
-        seeds = list(islice(self._new_seeds(old_trees, n_new), n_new))
-        try:
-            with ProgressReporter(len(seeds), "tree", self.verbose, self.callback) as watch:
-                return grow(seeds, watch), seeds
-        except GrowthInterrupted as interrupt:
-            return self._keep_finished(interrupt, len(old_trees)), seeds
-
-    def _grow_enough(self, grow, X, target, old_trees):
-        """New trees until they are enough."""
-        X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
-        judge = StabilityEstimator(target.codes, target.n_values)
-
-        def ask(trees, seeds):
-            bootstrap = self._plan.of_trees(seeds)
-            return outputs_out_of_bag(
-                pack(trees, X.dtype), X, target.n_outputs,
-                lambda t: judge.rows[bootstrap.counts(t)[judge.rows] == 0],
-            )  # fmt: skip
-
-        kept = [estimator.tree_ for estimator in old_trees]
-        if kept:
-            judge.add(kept, ask(kept, [estimator.random_state for estimator in old_trees]))
-        budget = Budget(self.max_time, self.max_memory, kept)
-        with ProgressReporter(None, "tree", self.verbose, self.callback) as watch:
-            trees, seeds, self.stability_ = grow_enough(
-                partial(grow, watch=watch), ask, self._new_seeds(old_trees, 1), judge, budget
-            )
-        if not self.stability_.is_stable:
-            what = "loss" if not self.stability_.is_loss_settled else "order of the importances"
-            warn(
-                f"Growing was stopped by {self.stability_.stopped_by} at {judge.n_trees} trees, "
-                f"before the out-of-bag {what} was stable; see stability_. With warm_start=True "
-                "another fit goes on.",
-                stacklevel=5,
-            )
-        return trees, seeds
-
-    def _keep_finished(self, interrupt, n_old):
-        """The trees an interrupt leaves, None in place of the others; the user is told."""
-        trees = interrupt.trees
-        if self._plan.given is not None:  # given counts belong to trees by number: leave no gap
-            n = trees.index(None) if None in trees else len(trees)
-            trees = trees[:n] + [None] * (len(trees) - n)
-            given = self._plan.given[: n_old + n]
-            self._plan = dataclasses.replace(self._plan, given=given)
-        if not any(trees):
-            raise interrupt
-        n_finished = n_old + sum(tree is not None for tree in trees)
-        warn(
-            f"Interrupted: the forest has the {n_finished} of {self.n_estimators} trees that were "
-            "finished. With warm_start=True another fit grows the others.",
-            stacklevel=6,
-        )
-        return trees
-
-    def _weigh(self, seeds, codes):
-        """The function that gives the weight of every row in new trees, by their numbers."""
-        if not self.bootstrap:
-            weight = 1.0 if self._row_weight is None else self._row_weight
-            return lambda numbers: [weight] * len(numbers)
-        bootstrap = self._plan.of_trees(seeds)
-        if self.class_weight == "balanced_subsample":
-            return lambda numbers: [
-                balance_subsample(bootstrap.counts(i), bootstrap.draws(i), codes) for i in numbers
-            ]
-        return bootstrap.counts_of
-
-    def _empty_tree(self, target):
-        """A tree estimator with all that the trees of this forest have in common."""
-        shared = _shared_parameters(self._tree_class)
-        tree = self._tree_class(**{name: getattr(self, name) for name in shared})
-        tree.n_features_in_ = self.n_features_in_
-        tree.n_outputs_ = self.n_outputs_
-        tree.n_merged_values_ = self.n_merged_values_
-        if self.categorical_features is not None:
-            tree._category_encoder = self._category_encoder
-            tree.is_categorical_ = self.is_categorical_
-            tree.categories_ = self.categories_
-        if target.labels is not None:
-            classes = [np.arange(len(labels), dtype=np.float64) for labels in target.labels]
-            tree.classes_ = classes if self.n_outputs_ > 1 else classes[0]
-            tree.n_classes_ = self.n_classes_
-        return tree
-
-    def _ask_out_of_bag(self, X, target):
+    def _predict_out_of_bag(self, X, target):
         """What the trees say of their training table; see `VotingMixin._votes_out_of_bag`."""
         X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
         bootstrap = bootstrap_of(self)
         answers = outputs_out_of_bag(self._packed(), X, target.n_outputs, bootstrap.out_of_bag)
         return self._votes_out_of_bag(answers, len(self.estimators_), target, bootstrap.seeds[0])
 
-    def _judge_out_of_bag(self, votes, target):
-        guess = self._keep_out_of_bag(votes.values)
-        truth = target.codes if target.labels is None else target.codes.astype(np.int64)
-        truth = truth[:, 0] if self.n_outputs_ == 1 else truth
-        score = self.oob_score if callable(self.oob_score) else default_score(self)
-        self.oob_score_ = score_out_of_bag(score, truth, guess, votes.n_models > 0, stacklevel=4)
-
-    def out_of_bag(self, X, y):
+    def out_of_bag(self, X: MatrixLike, y: MatrixLike) -> OutOfBag:
         """What the trees say of the rows of the training table that they have not seen.
 
         Parameters
@@ -416,9 +256,15 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
                 f"{X.shape[0]} and {len(y)}."
             )
         target = self._encode_known_target(y)
-        return OutOfBag.of(self._ask_out_of_bag(X, target)[0], y, target)
+        return OutOfBag.of(self._predict_out_of_bag(X, target)[0], y, target)
 
-    def __sklearn_is_fitted__(self):
+    def __setstate__(self, state: dict) -> None:
+        if "_plan" in state:  # its name before the wings
+            state = {**state, "_bootstrap": state["_plan"]}
+            del state["_plan"]
+        super().__setstate__(state)
+
+    def __sklearn_is_fitted__(self) -> bool:
         return self._is_fitted()
 
     def _is_fitted(self):
@@ -440,7 +286,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
             return values.reshape(X.shape[0], self.n_outputs_, -1)
         return vote(self._packed(), X, self.n_outputs_, self._decide, self.n_jobs)
 
-    def apply(self, X):
+    def apply(self, X: MatrixLike) -> np.ndarray:
         """Number of the leaf that each row reaches in each tree.
 
         Parameters
@@ -458,7 +304,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         )
         return np.array(leaves).T
 
-    def decision_path(self, X):
+    def decision_path(self, X: MatrixLike) -> tuple[csr_matrix, np.ndarray]:
         """Which nodes of which tree each row passes.
 
         Parameters
@@ -479,21 +325,21 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         n_nodes_ptr = np.cumsum([0, *(path.shape[1] for path in paths)])
         return hstack(paths).tocsr(), n_nodes_ptr
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         return tags
 
     @property
-    def estimators_samples_(self):
+    def estimators_samples_(self) -> list[np.ndarray]:
         """Rows drawn for each tree, made anew from its seed: a list of int32 arrays."""
         check_is_fitted(self)
         bootstrap = bootstrap_of(self)
         return [bootstrap.draws(tree) for tree in range(len(self.estimators_))]
 
     @property
-    def feature_importances_(self):
+    def feature_importances_(self) -> np.ndarray:
         """Mean decrease in impurity, (n_features,); sums to 1, or all 0 if no tree splits.
 
         See `importance.mdi`, which adds its standard error and names its bias.

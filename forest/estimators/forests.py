@@ -1,7 +1,10 @@
 """Random forests as scikit-learn estimators."""
 
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.multiclass import type_of_target
 
 from cart import (
     DecisionTreeClassifier,
@@ -12,6 +15,7 @@ from cart import (
 from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
 from cart.estimators.parameters import CLASSIFIER_CRITERION, REGRESSOR_CRITERION, without_deprecated
 from forest.estimators.base import BaseForest
+from forest.estimators.parameters import MatrixLike, keep_parameters, with_docs_of
 from forest.inference.intervals import predict_interval
 from forest.inference.jackknife import standard_error
 from forest.inference.quantiles import predict_quantiles
@@ -29,16 +33,7 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
         "class_weight": [StrOptions({"balanced", "balanced_subsample"}), dict, list, None],
     }
 
-    def _judge_out_of_bag(self, votes, target):
-        if type_of_target(target.codes) == "multiclass-multioutput":
-            raise ValueError(
-                "The type of target cannot be used to compute OOB estimates. Got "
-                "multiclass-multioutput while only the following are supported: continuous, "
-                "continuous-multioutput, binary, multiclass, multilabel-indicator."
-            )
-        super()._judge_out_of_bag(votes, target)
-
-    def predict_proba_std(self, X):
+    def predict_proba_std(self, X: MatrixLike) -> np.ndarray | list[np.ndarray]:
         """Standard errors of the class shares of `predict_proba`.
 
         From the infinitesimal jackknife with its correction for a finite number of trees (Wager,
@@ -59,10 +54,15 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
             return error[:, 0]
         return [error[:, k, :n] for k, n in enumerate(self.n_classes_)]
 
-    def _keep_out_of_bag(self, values):
-        self.oob_decision_function_ = (
-            values[:, 0] if self.n_outputs_ == 1 else values.transpose(0, 2, 1)
-        )
+    def _keep_out_of_bag(self, votes):
+        if self.n_outputs_ > 1 and max(self.n_classes_) > 2:
+            raise ValueError(
+                "The type of target cannot be used to compute OOB estimates. Got "
+                "multiclass-multioutput while only the following are supported: continuous, "
+                "continuous-multioutput, binary, multiclass, multilabel-indicator."
+            )
+        shares = votes.values.transpose(0, 2, 1)
+        self.oob_decision_function_ = shares[:, :, 0] if self.n_outputs_ == 1 else shares
         return self.oob_decision_function_.argmax(axis=1)
 
 
@@ -75,7 +75,9 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         "criterion": REGRESSOR_CRITERION,
     }
 
-    def predict(self, X, check_input=True, return_std=False):
+    def predict(
+        self, X: MatrixLike, check_input: bool = True, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Value of the leaf, the mean over trees.
 
         Parameters
@@ -101,7 +103,7 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         error = standard_error(self, self._check_X(X, check_input))[:, :, 0]
         return mean, error[:, 0] if self.n_outputs_ == 1 else error
 
-    def predict_quantiles(self, X, q, in_bag=False):
+    def predict_quantiles(self, X: MatrixLike, q: ArrayLike, in_bag: bool = False) -> np.ndarray:
         """Quantiles of y given x: quantile regression forests (Meinshausen 2006).
 
         The smallest y of the training table whose cumulative weight reaches q, without
@@ -121,7 +123,7 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         """
         return predict_quantiles(self, X, q, in_bag)
 
-    def predict_interval(self, X, coverage=0.9):
+    def predict_interval(self, X: MatrixLike, coverage: float = 0.9) -> np.ndarray:
         """Intervals that hold y with a given probability, calibrated on out-of-bag rows.
 
         Conformalised quantile regression (Romano, Patterson and Candes 2019) of out-of-bag
@@ -141,7 +143,7 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         """
         return predict_interval(self, X, coverage)
 
-    def keep_leaves(self, X=None, y=None):
+    def keep_leaves(self, X: ArrayLike | None = None, y: ArrayLike | None = None) -> Self:
         """Keep the leaf of every training row, which quantiles and intervals need.
 
         A fitted forest does that by itself when it is asked for them. To be called before a
@@ -167,14 +169,14 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         keep_leaves(self, X, y)
         return self
 
-    def _keep_out_of_bag(self, values):
-        values = values[:, :, 0]
+    def _keep_out_of_bag(self, votes):
+        values = votes.values[:, :, 0]
         self.oob_prediction_ = values[:, 0] if self.n_outputs_ == 1 else values
         return self.oob_prediction_
 
 
 class RandomForestClassifier(ForestClassifier):
-    __doc__ = "A random forest of classification trees.\n" + BaseForest.__doc__.partition("\n")[2]
+    __doc__ = with_docs_of(BaseForest, "A random forest of classification trees.")
     _tree_class = DecisionTreeClassifier
 
     def __init__(
@@ -187,23 +189,11 @@ class RandomForestClassifier(ForestClassifier):
         replace=True, stratify=False, voting="soft", final_estimator=None, callback=None,
         max_time=None, max_memory=None, max_bins=None,
     ):  # fmt: skip
-        super().__init__(
-            n_estimators=n_estimators, criterion=criterion, max_depth=max_depth,
-            min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
-            max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
-            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state,
-            verbose=verbose, warm_start=warm_start, class_weight=class_weight,
-            ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
-            precision=precision, categorical_features=categorical_features,
-            min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
-            stratify=stratify, voting=voting, final_estimator=final_estimator, callback=callback,
-            max_time=max_time, max_memory=max_memory, max_bins=max_bins,
-        )  # fmt: skip
+        keep_parameters(self, locals())
 
 
 class RandomForestRegressor(ForestRegressor):
-    __doc__ = "A random forest of regression trees.\n" + BaseForest.__doc__.partition("\n")[2]
+    __doc__ = with_docs_of(BaseForest, "A random forest of regression trees.")
     _tree_class = DecisionTreeRegressor
 
     def __init__(
@@ -216,25 +206,13 @@ class RandomForestRegressor(ForestRegressor):
         replace=True, voting="soft", final_estimator=None, callback=None,
         max_time=None, max_memory=None, max_bins=None,
     ):  # fmt: skip
-        super().__init__(
-            n_estimators=n_estimators, criterion=without_deprecated(criterion), max_depth=max_depth,
-            min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
-            max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
-            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state,
-            verbose=verbose, warm_start=warm_start,
-            ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
-            precision=precision, categorical_features=categorical_features,
-            min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
-            voting=voting, final_estimator=final_estimator, callback=callback,
-            max_time=max_time, max_memory=max_memory, max_bins=max_bins,
-        )  # fmt: skip
+        criterion = without_deprecated(criterion)
+        keep_parameters(self, locals())
 
 
 class ExtraTreesClassifier(ForestClassifier):
-    __doc__ = (
-        "Extremely randomised classification trees: one random threshold per feature.\n"
-        + BaseForest.__doc__.partition("\n")[2]
+    __doc__ = with_docs_of(
+        BaseForest, "Extremely randomised classification trees: one random threshold per feature."
     )
     _tree_class = ExtraTreeClassifier
 
@@ -248,25 +226,12 @@ class ExtraTreesClassifier(ForestClassifier):
         replace=True, stratify=False, voting="soft", final_estimator=None, callback=None,
         max_time=None, max_memory=None,
     ):  # fmt: skip
-        super().__init__(
-            n_estimators=n_estimators, criterion=criterion, max_depth=max_depth,
-            min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
-            max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
-            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state,
-            verbose=verbose, warm_start=warm_start, class_weight=class_weight,
-            ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
-            precision=precision, categorical_features=categorical_features,
-            min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
-            stratify=stratify, voting=voting, final_estimator=final_estimator, callback=callback,
-            max_time=max_time, max_memory=max_memory,
-        )  # fmt: skip
+        keep_parameters(self, locals())
 
 
 class ExtraTreesRegressor(ForestRegressor):
-    __doc__ = (
-        "Extremely randomised regression trees: one random threshold per feature.\n"
-        + BaseForest.__doc__.partition("\n")[2]
+    __doc__ = with_docs_of(
+        BaseForest, "Extremely randomised regression trees: one random threshold per feature."
     )
     _tree_class = ExtraTreeRegressor
 
@@ -280,16 +245,5 @@ class ExtraTreesRegressor(ForestRegressor):
         replace=True, voting="soft", final_estimator=None, callback=None,
         max_time=None, max_memory=None,
     ):  # fmt: skip
-        super().__init__(
-            n_estimators=n_estimators, criterion=without_deprecated(criterion), max_depth=max_depth,
-            min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf, max_features=max_features,
-            max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
-            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state,
-            verbose=verbose, warm_start=warm_start,
-            ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
-            precision=precision, categorical_features=categorical_features,
-            min_category_ratio=min_category_ratio, feature_draw=feature_draw, replace=replace,
-            voting=voting, final_estimator=final_estimator, callback=callback,
-            max_time=max_time, max_memory=max_memory,
-        )  # fmt: skip
+        criterion = without_deprecated(criterion)
+        keep_parameters(self, locals())

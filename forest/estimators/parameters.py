@@ -1,30 +1,19 @@
 """What the parameters of a forest may be, each alone and together."""
 
 from numbers import Integral, Real
+from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from cart.estimators.parameters import TREE_CONSTRAINTS
 from forest.voting.mixin import VOTING_CONSTRAINTS
 
+# What users pass as X and y: array-like, DataFrame or sparse matrix.
+MatrixLike = Any
+
 # Parameters that a forest hands to each of its trees.
-TREE_PARAMETERS = {
-    "criterion",
-    "max_depth",
-    "min_samples_split",
-    "min_samples_leaf",
-    "min_weight_fraction_leaf",
-    "max_features",
-    "max_leaf_nodes",
-    "min_impurity_decrease",
-    "ccp_alpha",
-    "monotonic_cst",
-    "precision",
-    "max_bins",
-    "categorical_features",
-    "min_category_ratio",
-    "feature_draw",
-}
+TREE_PARAMETERS = {"criterion", *TREE_CONSTRAINTS} - {"random_state"}
 
 FOREST_CONSTRAINTS = {
     **TREE_CONSTRAINTS,
@@ -47,7 +36,25 @@ FOREST_CONSTRAINTS = {
 }
 
 
-def refuse_contradictions(forest, n_old):
+def with_docs_of(base: type, first_line: str) -> str:
+    """The docstring of an abstract estimator, with another first line."""
+    return first_line + "\n" + (base.__doc__ or "").partition("\n")[2]
+
+
+def keep_parameters(estimator: BaseEstimator, parameters: dict[str, Any]) -> None:
+    """Keep the parameters of a constructor as attributes of their names, as scikit-learn wants it.
+
+    Parameters
+    ----------
+    estimator : estimator
+    parameters : dict
+        `locals()` at the end of its `__init__`, which has no other local names.
+    """
+    kept = {name: value for name, value in parameters.items() if name != "self"}
+    vars(estimator).update(kept)
+
+
+def refuse_contradictions(forest: BaseEstimator, n_old: int) -> None:
     """Refuse parameters that contradict each other.
 
     Parameters

@@ -1,15 +1,17 @@
 """Forests of tables too large for one machine: each worker grows some trees, on its own rows."""
 
+from typing import Any
+
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state
 
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.tree.tree import Tree
-from forest.sampling.bootstrap import Bootstrap, PartitionedBootstrap
+from forest.sampling.bootstrap import Bootstrap, PartitionedBootstrap, bootstrap_of, round_to_sum
 
 
-def fit_partitions(forest, X, y):
+def fit_partitions(forest: BaseEstimator, X: Any, y: Any) -> BaseEstimator:
     """Fit a forest on the partitions of a Dask array or dataframe.
 
     Every partition is fitted by itself, where it is, with a share of the trees that follows its
@@ -52,7 +54,7 @@ def fit_partitions(forest, X, y):
     look = dask.delayed(_look)
     looks = dask.compute(*(look(a, b, is_classifier(forest)) for a, b in pairs))
     n_rows = np.array([n for n, _ in looks])
-    shares = _share(forest.n_estimators, n_rows)
+    shares = round_to_sum(forest.n_estimators * n_rows / n_rows.sum(), forest.n_estimators)
     seeds = check_random_state(forest.random_state).randint(DRAW_SEED_MAX, size=len(n_rows))
     grow = dask.delayed(_grow_part)
     grown = [
@@ -104,15 +106,6 @@ def _look(X, y, has_classes):
     return len(X), np.unique(y) if has_classes else None
 
 
-def _share(n_trees, n_rows):
-    """Trees per partition, in proportion to its rows, largest remainders first."""
-    exact = n_trees * n_rows / n_rows.sum()
-    shares = np.floor(exact).astype(int)
-    order = np.argsort(shares - exact, kind="stable")
-    shares[order[: n_trees - shares.sum()]] += 1
-    return shares
-
-
 def _grow_part(forest, X, y):
     return forest.fit(X, np.asarray(y))
 
@@ -145,13 +138,12 @@ def _join(forest, parts, n_rows, labels):
         for part in grown
         for tree in part.estimators_
     ]
-    bootstraps = []
-    for part, n in zip(parts, n_rows, strict=True):
-        if part is None:
-            bootstraps.append(Bootstrap.plain(int(n), None))
-        else:
-            bootstraps.append(part._plan.of_trees([tree.random_state for tree in part.estimators_]))
-    forest._plan = PartitionedBootstrap(bootstraps)
+    forest._bootstrap = PartitionedBootstrap(
+        [
+            Bootstrap.plain(int(n), None) if part is None else bootstrap_of(part)
+            for part, n in zip(parts, n_rows, strict=True)
+        ]
+    )
     forest._n_samples = int(n_rows.sum())
     forest._row_weight = None
     return forest

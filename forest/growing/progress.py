@@ -1,8 +1,9 @@
 """Progress of long work: a bar in terminal and notebook, or a callback."""
 
+from collections.abc import Callable
 from threading import Lock
 from time import perf_counter
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 
 class Progress(NamedTuple):
@@ -13,12 +14,12 @@ class Progress(NamedTuple):
     seconds: float  # since it began
 
     @property
-    def rate(self):
+    def rate(self) -> float:
         """Steps per second."""
         return self.n_done / self.seconds
 
     @property
-    def seconds_left(self):
+    def seconds_left(self) -> float | None:
         """At the present rate; None where nobody knows."""
         return None if self.n_total is None else (self.n_total - self.n_done) / self.rate
 
@@ -39,7 +40,13 @@ class ProgressReporter:
         Called with a Progress after every step.
     """
 
-    def __init__(self, n_total, unit, verbose=0, callback=None):
+    def __init__(
+        self,
+        n_total: int | None,
+        unit: str,
+        verbose: int = 0,
+        callback: Callable[[Progress], object] | None = None,
+    ) -> None:
         self._n_total = n_total
         self._unit = unit
         self._verbose = verbose
@@ -48,17 +55,17 @@ class ProgressReporter:
         self._lock = Lock()
         self._bar = None
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._start = perf_counter()
         if self._verbose:
             self._bar = _open_bar(self._n_total, self._unit)
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         if self._bar is not None:
             self._bar.close()
 
-    def step(self):
+    def step(self) -> None:
         """One more step is done."""
         with self._lock:
             self._n_done += 1

@@ -1,4 +1,4 @@
-"""How many trees are enough: grow until more of them would change nothing that matters.
+"""When to stop growing: until out-of-bag loss and order of importances are stable.
 
 Trees are independent given the table, so what is left to chance by their number can be estimated
 from them. They are dealt into groups; the delete-a-group jackknife gives standard error and bias of
@@ -6,13 +6,14 @@ the out-of-bag loss, which are those of a forest of this size about one of infin
 Importances are means over trees and have their standard error as such.
 """
 
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 
-from cart.tree.tree import impurity_decrease
+from cart.tree.tree import Tree, impurity_decrease
 from forest.growing.thread_pool import GrowthInterrupted
 
 FIRST_TREES, MIN_TREES, MAX_TREES = 8, 48, 10_000
@@ -44,7 +45,7 @@ class Stability(NamedTuple):
     stopped_by: str  # "stability", "max_time", "max_memory", "interrupt" or "the number of trees"
 
     @property
-    def is_stable(self):
+    def is_stable(self) -> bool:
         return self.is_loss_settled and self.is_order_settled
 
 
@@ -59,7 +60,7 @@ class StabilityEstimator:
         Values of a leaf per output.
     """
 
-    def __init__(self, truth, n_values):
+    def __init__(self, truth: np.ndarray, n_values: int) -> None:
         self._n_samples = n_samples = len(truth)
         chosen = np.random.RandomState(0).permutation(n_samples)[:_MAX_ROWS]
         self.rows = np.sort(chosen)
@@ -70,13 +71,13 @@ class StabilityEstimator:
             self._truth = truth[..., np.newaxis]
         self._total = np.zeros((_GROUPS, *self._truth.shape))
         self._n_votes = np.zeros((_GROUPS, len(self.rows)))
-        self._importances = []
+        self._importances: list[np.ndarray] = []
 
     @property
-    def n_trees(self):
+    def n_trees(self) -> int:
         return len(self._importances)
 
-    def add(self, trees, answers):
+    def add(self, trees: list[Tree], answers: Iterable[tuple[np.ndarray, np.ndarray]]) -> None:
         """Take account of trees.
 
         Parameters
@@ -92,24 +93,24 @@ class StabilityEstimator:
             self._n_votes[group, places] += 1
             self._importances.append(impurity_decrease(tree, normalize=True))
 
-    def judge(self, stopped_by=""):
+    def judge(self, stopped_by: str = "") -> Stability:
         """What the trees so far leave to chance.
 
         Returns
         -------
         Stability
         """
-        loss, error, bias, error_over_rows = self._judge_loss()
+        loss, error, bias, error_over_rows = self._estimate_loss()
         middle, reach = loss - bias, _REACH * error
         tolerance = max(LOSS_TOLERANCE * loss, ERROR_TOLERANCE * error_over_rows)
-        leaders, is_order_settled = self._judge_order()
+        leaders, is_order_settled = self._compare_leaders()
         is_loss_settled = bool(abs(bias) + reach <= tolerance)  # False where it is nan
         return Stability(
             self.n_trees, loss, (middle - reach, middle + reach), is_loss_settled, leaders,
             is_order_settled, stopped_by,
         )  # fmt: skip
 
-    def _judge_loss(self):
+    def _estimate_loss(self):
         """Loss, its standard error over trees, its bias, and its standard error over rows."""
         total, n_votes = self._total.sum(axis=0), self._n_votes.sum(axis=0)
         # Rows that are known without any one group, so that all losses are of the same rows.
@@ -133,7 +134,7 @@ class StabilityEstimator:
         mean = total[known] / n_votes[known, np.newaxis, np.newaxis]
         return ((mean - self._truth[known]) ** 2).sum(axis=2).mean(axis=1)
 
-    def _judge_order(self):
+    def _compare_leaders(self):
         """The leading features, and whether their order is settled."""
         per_tree = np.array(self._importances)
         order = np.argsort(-per_tree.mean(axis=0), kind="stable")
@@ -159,7 +160,7 @@ class Budget:
         What there is.
     """
 
-    def __init__(self, max_time, max_memory, trees):
+    def __init__(self, max_time: float | None, max_memory: int | None, trees: list[Tree]) -> None:
         self._start = perf_counter()
         self._max_time = max_time
         self._max_memory = max_memory
@@ -167,12 +168,12 @@ class Budget:
         self.spend(trees)
         self._n_old = len(trees)
 
-    def spend(self, trees):
+    def spend(self, trees: list[Tree]) -> None:
         """So many trees were grown."""
         self._n_trees += len(trees)
         self._n_bytes += sum(tree.nbytes for tree in trees)
 
-    def left(self):
+    def left(self) -> tuple[float, str]:
         """How many more trees it allows for, and what ends it first.
 
         Returns
@@ -181,7 +182,7 @@ class Budget:
         reason : str
         """
         n_new = self._n_trees - self._n_old
-        left = {"the number of trees": MAX_TREES - self._n_trees}
+        left: dict[str, float] = {"the number of trees": MAX_TREES - self._n_trees}
         if self._max_time is not None:
             seconds = perf_counter() - self._start
             first = FIRST_TREES if seconds < self._max_time else 0
@@ -190,11 +191,13 @@ class Budget:
             per_tree = self._n_bytes / max(self._n_trees, 1)
             spare = self._max_memory - self._n_bytes
             left["max_memory"] = spare / per_tree if self._n_trees else FIRST_TREES
-        reason = min(left, key=left.get)
+        reason = min(left, key=left.__getitem__)
         return left[reason], reason
 
 
-def grow_enough(grow, ask, seeds, judge, budget):
+def grow_until_stable(
+    grow: Callable, ask: Callable, seeds: Iterator[int], judge: StabilityEstimator, budget: Budget
+) -> tuple[list[Tree], list[int], Stability]:
     """Grow trees until `judge` finds them stable.
 
     Parameters
@@ -219,7 +222,8 @@ def grow_enough(grow, ask, seeds, judge, budget):
     GrowthInterrupted
         If nothing was grown.
     """
-    trees, used = [], []
+    trees: list[Tree] = []
+    used: list[int] = []
     reason = "stability"
     while judge.n_trees < MIN_TREES or not judge.judge().is_stable:
         n_left, reason = budget.left()

@@ -1,8 +1,10 @@
 """Grow many trees from one table: whole trees over threads, a workspace for each batch."""
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import islice
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -10,10 +12,14 @@ from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
 from cart.grower import Grower, prepare_for_growth
+from cart.growth.plan import Plan
 from cart.primitives.mersenne_twister import first_draws
 from cart.splitting.feature_draw import DRAW_SEED_MAX
+from cart.table.columns import Columns
 from cart.table.encoding import complete
 from cart.table.thresholds import fill_thresholds
+from cart.tree.tree import Tree
+from forest.growing.progress import ProgressReporter
 
 # Batches per worker of another backend, where there are several: enough that none idles for long
 # when trees differ in size.
@@ -23,7 +29,7 @@ _BATCHES_PER_WORKER = 4
 _WORK_PER_THREAD = 400_000
 # Trees on more rows may take so long that one thread, too, leaves the main one free to be
 # interrupted: Python hears of a signal between two kernels only.
-_QUICK_ROWS = 10_000
+_MANY_ROWS = 10_000
 # Seconds until Ctrl-C is heard where the system tells another thread of it.
 _WAKE_UP = 0.1
 
@@ -37,7 +43,7 @@ class GrowthInterrupted(KeyboardInterrupt):
         None in place of those that were not finished.
     """
 
-    def __init__(self, trees):
+    def __init__(self, trees: list[Tree | None]) -> None:
         super().__init__()
         self.trees = trees
 
@@ -51,7 +57,15 @@ class Job:
     table, codes, plan, seeds, weigh, columns : see `grow_trees`
     """
 
-    def __init__(self, table, codes, plan, seeds, weigh, columns=None):
+    def __init__(
+        self,
+        table: Any,
+        codes: np.ndarray,
+        plan: Plan,
+        seeds: Sequence[int],
+        weigh: Callable,
+        columns: Columns | None = None,
+    ) -> None:
         self.table = prepare_for_growth(table, codes, plan, columns)
         self.columns = columns
         self.codes = codes
@@ -59,12 +73,12 @@ class Job:
         self.seeds = seeds
         self.weigh = weigh
 
-    def __sizeof__(self):
+    def __sizeof__(self) -> int:
         # Dask ships objects that say they are large once, small ones with every task.
         return bytes_of(*self.table, self.codes)
 
 
-def bytes_of(*fields):
+def bytes_of(*fields: Any) -> int:
     """Bytes of those that are arrays, or tuples of them."""
     tuples = (bytes_of(*field) for field in fields if isinstance(field, tuple))
     return sum(tuples) + sum(field.nbytes for field in fields if isinstance(field, np.ndarray))
@@ -73,11 +87,11 @@ def bytes_of(*fields):
 class _WorkQueue:
     """Where workers are told which trees to grow, and leave them."""
 
-    def __init__(self, n_trees, n_workers, watch):
+    def __init__(self, n_trees, n_workers, reporter):
         self.trees = [None] * n_trees
         self.is_closed = False
         self._n_workers = n_workers
-        self._watch = watch
+        self._reporter = reporter
         self._n_taken = 0
         self._lock = Lock()
 
@@ -100,15 +114,24 @@ class _WorkQueue:
             if self.is_closed:  # the user has gone on, and is not told any more
                 return
             self.trees[i] = tree
-            if self._watch is not None:
-                self._watch.step()
+            if self._reporter is not None:
+                self._reporter.step()
 
     def close(self):
         with self._lock:
             self.is_closed = True
 
 
-def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None, columns=None):
+def grow_trees(
+    table: Any,
+    codes: np.ndarray,
+    plan: Plan,
+    seeds: Sequence[int],
+    weigh: Callable,
+    n_jobs: int | None = None,
+    reporter: ProgressReporter | None = None,
+    columns: Columns | None = None,
+) -> list[Tree]:
     """Grow one tree per seed; the same trees for every `n_jobs`.
 
     Parameters
@@ -123,7 +146,7 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None, column
         `weigh(numbers)`: the weight of every row in each of these trees, (n_samples,) or a scalar.
     n_jobs : int or None
         joblib's.
-    watch : forest.growing.progress.ProgressReporter, optional
+    reporter : forest.growing.progress.ProgressReporter, optional
         Told of every tree.
     columns : cart.table.columns.Columns, optional
         Of the table, where it is not complete.
@@ -139,58 +162,56 @@ def grow_trees(table, codes, plan, seeds, weigh, n_jobs=None, watch=None, column
     """
     work = len(seeds) * len(codes) * plan.limits.max_features
     n_workers = min(effective_n_jobs(n_jobs), 1 + work // _WORK_PER_THREAD)
-    is_near = shares_memory()
-    if not is_near and columns is not None:  # which stay here
+    has_our_memory = shares_memory()
+    if not has_our_memory and columns is not None:  # which stay here
         table, columns = complete(table, columns, n_jobs), None
-    job, shop = (
-        Job(table, codes, plan, seeds, weigh, columns),
-        _WorkQueue(len(seeds), n_workers, watch),
-    )
+    job = Job(table, codes, plan, seeds, weigh, columns)
+    queue = _WorkQueue(len(seeds), n_workers, reporter)
     try:
-        if not is_near:
-            _grow_elsewhere(job, shop, n_jobs)
-        elif n_workers > 1 or len(codes) > _QUICK_ROWS:
-            _grow_aside(job, shop, n_workers)
+        if not has_our_memory:
+            _grow_by_backend(job, queue, n_jobs)
+        elif n_workers > 1 or len(codes) > _MANY_ROWS:
+            _grow_in_threads(job, queue, n_workers)
         else:
-            _grow_some(job, shop)
+            _grow_from_queue(job, queue)
     except KeyboardInterrupt:
-        shop.close()
-        trees = list(shop.trees)
+        queue.close()
+        trees = list(queue.trees)
         fill_thresholds(trees, table, columns, n_jobs)
         raise GrowthInterrupted(trees) from None
-    fill_thresholds(shop.trees, table, columns, n_jobs)
-    return shop.trees
+    fill_thresholds(queue.trees, table, columns, n_jobs)
+    return queue.trees
 
 
-def shares_memory():
+def shares_memory() -> bool:
     """Do the workers of joblib's backend at hand share our memory?"""
     return getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False)
 
 
-def _grow_elsewhere(job, shop, n_jobs):
-    """Grow the trees of the shop through joblib's backend at hand."""
+def _grow_by_backend(job, queue, n_jobs):
+    """Grow the trees of the queue through joblib's backend at hand."""
     n_workers = effective_n_jobs(n_jobs)
     n_batches = _BATCHES_PER_WORKER * n_workers if n_workers > 1 else 1
     batches = np.array_split(np.arange(len(job.seeds)), min(len(job.seeds), n_batches))
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
     for grown in parallel(delayed(_grow_batch)(job, batch) for batch in batches):
         for i, tree in grown:
-            shop.leave(i, tree)
+            queue.leave(i, tree)
 
 
 def _grow_batch(job, batch):
     return list(grow_each(job, batch))
 
 
-def _grow_aside(job, shop, n_workers):
-    """Grow the trees of the shop in threads of their own, and wait.
+def _grow_in_threads(job, queue, n_workers):
+    """Grow the trees of the queue in threads of their own, and wait.
 
     They are not joblib's, which looks a hundred times a second whether a tree is grown: a small
     forest is grown in less.
     """
     aside = ThreadPoolExecutor(n_workers)
     try:
-        work = [aside.submit(_grow_some, job, shop) for _ in range(n_workers)]
+        work = [aside.submit(_grow_from_queue, job, queue) for _ in range(n_workers)]
         while wait(work, timeout=_WAKE_UP).not_done:
             pass
         for part in work:
@@ -199,19 +220,19 @@ def _grow_aside(job, shop, n_workers):
         aside.shutdown(wait=False)
 
 
-def _grow_some(job, shop):
-    """Grow trees of the shop until none is left."""
+def _grow_from_queue(job, queue):
+    """Grow trees of the queue until none is left."""
     try:
         grower = Grower(job.table, job.codes, job.plan, job.columns)
-        while numbers := shop.take(grower.n_at_once):
+        while numbers := queue.take(grower.n_at_once):
             for i, tree in zip(numbers, _grow_numbers(job, grower, numbers), strict=True):
-                shop.leave(i, tree)
+                queue.leave(i, tree)
     except BaseException:
-        shop.close()
+        queue.close()
         raise
 
 
-def grow_each(job, numbers):
+def grow_each(job: Job, numbers: Iterable[int]) -> Iterator[tuple[int, Tree]]:
     """Grow some trees, one after the other, in one thread.
 
     Parameters

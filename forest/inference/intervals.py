@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from math import ceil
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from cart.estimators.target import encode_numbers
 from forest.inference.quantiles import out_of_bag_quantiles, quantiles_of
@@ -31,7 +33,7 @@ class Spread:
     margins: dict = field(default_factory=dict)  # of each coverage: see `_find_margin`
 
 
-def predict_interval(forest, X, coverage=0.9):
+def predict_interval(forest: BaseEstimator, X: ArrayLike, coverage: float = 0.9) -> np.ndarray:
     """Intervals that hold y with a given probability, calibrated on out-of-bag rows.
 
     The method is conformalised quantile regression (Romano, Patterson and Candes 2019), with
@@ -123,7 +125,7 @@ def _find_spread(forest, trees):
         )
     keep_leaves(forest)  # refuses a table that was changed since the fit
     X, y = training_table(forest)
-    votes, _ = forest._ask_out_of_bag(X, encode_numbers(y))
+    votes, _ = forest._predict_out_of_bag(X, encode_numbers(y))
     known = votes.n_models > 0
     if not known.any():
         raise ValueError("No row is out of bag for any tree: draw fewer rows with max_samples.")
@@ -134,7 +136,7 @@ def _find_spread(forest, trees):
         categorical_features=getattr(forest, "is_categorical_", None),
     )  # fmt: skip
     weight = None if forest._row_weight is None else forest._row_weight[known]
-    groups = forest._plan.groups
+    groups = forest._bootstrap.groups
     groups = None if groups is None else groups[known]
     grown.fit(X[known], np.abs(residuals), weight, groups=groups)
     rows = list_rows(grown, grown._check_X(X[known]), residuals)

@@ -3,15 +3,17 @@
 from warnings import warn
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import gen_batches
 
-from forest.inference.training_rows import bootstrap_of
+from forest.sampling.bootstrap import bootstrap_of
 from forest.voting.rules import values_of_trees
 
 # Values of trees that are held at a time, and centred counts: 32 MB each.
 _BLOCK_VALUES = 1 << 22
 
 
-def standard_error(forest, X):
+def standard_error(forest: BaseEstimator, X: np.ndarray) -> np.ndarray:
     """Standard error of the mean over trees of every value that a forest predicts.
 
     With N_bi the count of row i in bag for tree b, t_b(x) the value of tree b, and B trees on n
@@ -57,9 +59,8 @@ def standard_error(forest, X):
     is_gram = min(block, X.shape[0]) * n_values > n_trees
     gram = _gram(counts) if is_gram else None
     variance = np.empty((X.shape[0], n_values))
-    for begin in range(0, X.shape[0], block):
-        end = min(begin + block, X.shape[0])
-        values = values_of_trees(packed, X[begin:end], forest.n_jobs).reshape(n_trees, -1)
+    for some in gen_batches(X.shape[0], block):
+        values = values_of_trees(packed, X[some], forest.n_jobs).reshape(n_trees, -1)
         values -= values.mean(axis=0)
         spread = np.einsum("bj,bj->j", values, values)
         if is_gram:
@@ -67,7 +68,7 @@ def standard_error(forest, X):
         else:
             squares = sum(((part.T @ values) ** 2).sum(axis=0) for part in _centred(counts))
         of_block = (squares - counts.shape[1] * spread) / n_trees**2
-        variance[begin:end] = of_block.reshape(end - begin, n_values)
+        variance[some] = of_block.reshape(-1, n_values)
     return _root(variance, n_trees, counts.shape[1]).reshape(X.shape[0], forest.n_outputs_, -1)
 
 
@@ -80,7 +81,7 @@ def _require_plain_bootstrap(forest):
             "The infinitesimal jackknife needs rows that are all drawn with the same probability, "
             f"but sample_weight or class_weight was given. {advice}"
         )
-    if not forest._plan.is_plain:
+    if not forest._bootstrap.is_plain:
         raise ValueError(
             "The infinitesimal jackknife is one of trees that draw as many rows as there are, with "
             f"replacement: no max_samples, replace=False, stratify, groups or in_bag. {advice}"
@@ -97,9 +98,8 @@ def _require_plain_bootstrap(forest):
 def _centred(counts):
     """Blocks of rows of the centred counts: float64 arrays of shape (n_trees, n_rows)."""
     n_trees, n_samples = counts.shape
-    width = max(1, _BLOCK_VALUES // n_trees)
-    for first in range(0, n_samples, width):
-        yield counts[:, first : first + width] - 1.0
+    for some in gen_batches(n_samples, max(1, _BLOCK_VALUES // n_trees)):
+        yield counts[:, some] - 1.0
 
 
 def _gram(counts):
@@ -108,10 +108,7 @@ def _gram(counts):
     They make the sum over training rows the same small product for every x. All its terms are
     whole numbers: it is exact.
     """
-    gram = np.zeros((len(counts), len(counts)))
-    for part in _centred(counts):
-        gram += part @ part.T
-    return gram
+    return sum(part @ part.T for part in _centred(counts))
 
 
 def _root(variance, n_trees, n_samples):

@@ -1,10 +1,17 @@
-"""The training rows in every leaf, in the order of y, and quantiles over the leaves of a row.
+"""Training rows listed leaf by leaf, and quantiles of y over the leaves that a row reaches.
 
 A training row goes by its rank: its place in the stable order of y. The list of a tree holds the
 ranks leaf after leaf, leaves in the order of their numbers, and ascending within a leaf. The last
 rank of a leaf stands as its complement, a negative number, so that a list needs no second array
-that says where its leaves end.
+that says where its leaves end:
+
+    leaf of rank    0..7  =   3   1   3   4   1   3   1   4
+    members               = [ 1   4  ~6 | 0   2  ~5 | 3  ~7 ]
+                              leaf 1      leaf 3      leaf 4
+    start of a row in leaf 3 = 3
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +25,19 @@ TOLERANCE = 1e-10
 NO_LEAF = -1
 # Ranks whose weights are summed in advance: a quantile skips them in one step.
 _GROUP = 128
+
+
+class QuantileScratch(NamedTuple):
+    """Buffers of `leaf_quantiles`."""
+
+    weight: np.ndarray  # (n_samples,) float64: of each rank
+    group_weight: np.ndarray  # (ceil(n_samples / 128),) float64: the sums over groups of ranks
+    total: np.ndarray  # (n_trees,) float64: mass of the row's leaf
+
+    @classmethod
+    def create(cls, n_samples, n_trees):
+        """Buffers for tables and forests of this size."""
+        return cls(np.zeros(n_samples), np.zeros(-(-n_samples // _GROUP)), np.empty(n_trees))
 
 
 @inline_kernel
@@ -156,36 +176,37 @@ def _weigh_leaf(members, first, own, mass):
 
 
 @inline_kernel
-def _add_leaf(members, first, own, mass, total, weight, group_weight, with_groups):
+def _add_leaf(members, first, own, mass, total, scratch, with_groups):
     """Add the share that each row has in the mass of its leaf."""
     at = first
     while True:
         rank = _rank_of(members[at])
         if rank != own:
             share = mass[rank] / total
-            weight[rank] += share
+            scratch.weight[rank] += share
             if with_groups:
-                group_weight[rank // _GROUP] += share
+                scratch.group_weight[rank // _GROUP] += share
         if members[at] < 0:
             return
         at += 1
 
 
 @inline_kernel
-def _clear_leaf(members, first, weight, group_weight):
+def _clear_leaf(members, first, scratch):
     at = first
     while True:
         rank = _rank_of(members[at])
-        weight[rank] = 0.0
-        group_weight[rank // _GROUP] = 0.0
+        scratch.weight[rank] = 0.0
+        scratch.group_weight[rank // _GROUP] = 0.0
         if members[at] < 0:
             return
         at += 1
 
 
 @inline_kernel
-def _read_quantiles(levels, n_voters, y, weight, group_weight, out):
+def _read_quantiles(levels, n_voters, y, scratch, out):
     """Quantiles of y under weights whose sum is n_voters; `levels` ascend."""
+    weight, group_weight = scratch.weight, scratch.group_weight
     end = group_weight.shape[0]
     while group_weight[end - 1] == 0.0:
         end -= 1
@@ -210,7 +231,7 @@ def _read_quantiles(levels, n_voters, y, weight, group_weight, out):
 
 
 @entry_kernel
-def leaf_quantiles(members, start, own, mass, y, levels, weight, group_weight, total, out):
+def leaf_quantiles(members, start, own, mass, y, levels, scratch, out):
     """Quantiles of y over the leaves of each row, every tree with the same weight.
 
     Parameters
@@ -227,15 +248,13 @@ def leaf_quantiles(members, start, own, mass, y, levels, weight, group_weight, t
         Ascending.
     levels : ndarray of shape (n_levels,), float64
         Ascending, from 0 to 1.
-    weight : ndarray of shape (n_samples,), float64
-    group_weight : ndarray of shape (ceil(n_samples / 128),), float64
-        Scratch, zeros; left as zeros.
-    total : ndarray of shape (n_trees,), float64
-        Scratch.
+    scratch : QuantileScratch
+        Its weights are zeros, and left as zeros.
     out : ndarray of shape (n_rows, n_levels), float64
         Is filled; nan where no tree has a say.
     """
-    n_trees, n_samples = members.shape[0], weight.shape[0]
+    n_trees, n_samples = members.shape[0], y.shape[0]
+    total = scratch.total
     for i in range(out.shape[0]):
         n_voters = 0
         n_entries = 0
@@ -250,24 +269,17 @@ def leaf_quantiles(members, start, own, mass, y, levels, weight, group_weight, t
         # Where most rows have a weight, groups are summed, and all is cleared, at once.
         is_dense = n_entries > n_samples
         for tree in range(n_trees):
-            if start[tree, i] != NO_LEAF:
-                _add_leaf(
-                    members[tree], start[tree, i], own[i], mass, total[tree], weight,
-                    group_weight, not is_dense,
-                )  # fmt: skip
+            first = start[tree, i]
+            if first != NO_LEAF:
+                _add_leaf(members[tree], first, own[i], mass, total[tree], scratch, not is_dense)
         if is_dense:
             for rank in range(n_samples):
-                group_weight[rank // _GROUP] += weight[rank]
-        _read_quantiles(levels, n_voters, y, weight, group_weight, out[i])
+                scratch.group_weight[rank // _GROUP] += scratch.weight[rank]
+        _read_quantiles(levels, n_voters, y, scratch, out[i])
         if is_dense:
-            weight[:] = 0.0
-            group_weight[:] = 0.0
+            scratch.weight[:] = 0.0
+            scratch.group_weight[:] = 0.0
             continue
         for tree in range(n_trees):
             if start[tree, i] != NO_LEAF:
-                _clear_leaf(members[tree], start[tree, i], weight, group_weight)
-
-
-def create_scratch(n_samples, n_trees):
-    """The scratch `weight`, `group_weight` and `total` of `leaf_quantiles`."""
-    return np.zeros(n_samples), np.zeros(-(-n_samples // _GROUP)), np.empty(n_trees)
+                _clear_leaf(members[tree], start[tree, i], scratch)

@@ -1,8 +1,19 @@
-"""Proximities: rows are near that a forest sends into the same leaves."""
+"""Proximities: the share of trees in which two rows lie in the same leaf.
+
+    leaves   tree A  tree B        proximity   row 0    1    2    3
+    row 0      a       c                   0    1.0  0.5  0.0  0.5
+    row 1      a       d                   1    0.5  1.0  0.5  0.0
+    row 2      b       d                   2    0.0  0.5  1.0  0.5
+    row 3      b       c                   3    0.5  0.0  0.5  1.0
+
+It is the product of two sparse indicators of leaves, (n_rows, n_leaves), block of rows by block.
+"""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 PAIRS = ("all", "out_of_bag", "gap")
@@ -12,7 +23,9 @@ _BLOCK_ROWS = 1024
 _BLOCK_PAIRS = 1 << 20
 
 
-def proximity(forest, X, Y=None, pairs="all"):
+def proximity(
+    forest: BaseEstimator, X: ArrayLike, Y: ArrayLike | None = None, pairs: str = "all"
+) -> csr_matrix:
     """Proximities of rows in a forest.
 
     Parameters
@@ -55,10 +68,12 @@ def proximity(forest, X, Y=None, pairs="all"):
     forest proximities. IEEE Transactions on Pattern Analysis and Machine Intelligence 45.
     """
     of_rows = _Proximities(forest, X, Y, pairs)
-    return of_rows.block(0, of_rows.n_rows)
+    return of_rows.block(slice(of_rows.n_rows))
 
 
-def nearest_rows(forest, X, k, Y=None, pairs="all"):
+def nearest_rows(
+    forest: BaseEstimator, X: ArrayLike, k: int, Y: ArrayLike | None = None, pairs: str = "all"
+) -> tuple[np.ndarray, np.ndarray]:
     """The k rows of highest proximity to every row.
 
     Parameters
@@ -85,15 +100,17 @@ def nearest_rows(forest, X, k, Y=None, pairs="all"):
         raise ValueError(f"k must lie between 1 and {n_choices}, the rows to choose from; got {k}.")
     near = np.empty((of_rows.n_rows, k))
     rows = np.empty((of_rows.n_rows, k), np.int64)
-    for first in range(0, of_rows.n_rows, _BLOCK_ROWS):
-        found = of_rows.block(first, min(first + _BLOCK_ROWS, of_rows.n_rows))
+    for some in gen_batches(of_rows.n_rows, _BLOCK_ROWS):
+        found = of_rows.block(some)
         for i in range(found.shape[0]):
-            own = first + i if Y is None else None
-            near[first + i], rows[first + i] = _nearest(found, i, k, own)
+            row = some.start + i
+            near[row], rows[row] = _nearest(found, i, k, row if Y is None else None)
     return near, rows
 
 
-def outlier_scores(forest, X, y=None, pairs="all"):
+def outlier_scores(
+    forest: BaseEstimator, X: ArrayLike, y: ArrayLike | None = None, pairs: str = "all"
+) -> np.ndarray:
     """How far every row lies from the others of its class (Breiman and Cutler).
 
     The raw score of row i is n / sum of p(i, j)^2 over the rows j of its class, itself among
@@ -125,10 +142,9 @@ def outlier_scores(forest, X, y=None, pairs="all"):
     classes, codes = np.unique(labels, return_inverse=True)
     indicator = np.eye(len(classes))[codes]
     squares = np.empty(n_rows)
-    for first in range(0, n_rows, _BLOCK_ROWS):
-        end = min(first + _BLOCK_ROWS, n_rows)
-        of_class = of_rows.block(first, end).power(2) @ indicator
-        squares[first:end] = of_class[np.arange(end - first), codes[first:end]]
+    for some in gen_batches(n_rows, _BLOCK_ROWS):
+        of_class = of_rows.block(some).power(2) @ indicator
+        squares[some] = of_class[np.arange(len(of_class)), codes[some]]
     raw = n_rows / np.where(squares == 0.0, 1.0, squares)
     scores = np.empty(n_rows)
     for code in range(len(classes)):
@@ -182,20 +198,16 @@ class _Proximities:
         matrix.eliminate_zeros()
         return matrix
 
-    def block(self, first, end):
-        """Proximities of the rows first..end - 1: csr_matrix of shape (end - first, n_others)."""
-        leaves = self.leaves[first:end]
+    def block(self, some):
+        """Proximities of a slice of the rows: csr_matrix of shape (n_some, n_others)."""
+        out_of_bag = None if self.pairs == "all" else self.out_of_bag[some]
+        found = self._indicate(self.leaves[some], out_of_bag) @ self.others
         if self.pairs == "all":
-            found = self._indicate(leaves) @ self.others
             found.data /= self.n_trees
+        elif self.pairs == "out_of_bag":
+            found.data /= self._count_common_trees(found, some.start or 0)
         else:
-            out_of_bag = self.out_of_bag[first:end]
-            found = self._indicate(leaves, out_of_bag) @ self.others
-            if self.pairs == "out_of_bag":
-                found.data /= self._count_common_trees(found, first)
-            else:
-                n_trees = np.repeat(out_of_bag.sum(axis=1), np.diff(found.indptr))
-                found.data /= n_trees
+            found.data /= np.repeat(out_of_bag.sum(axis=1), np.diff(found.indptr))
         found.sort_indices()
         return found
 
@@ -203,8 +215,7 @@ class _Proximities:
         """For how many trees both rows of each pair in `found` are out of bag."""
         row = np.repeat(np.arange(first_row, first_row + found.shape[0]), np.diff(found.indptr))
         common = np.empty(found.nnz, np.int64)
-        for first in range(0, found.nnz, _BLOCK_PAIRS):
-            some = slice(first, first + _BLOCK_PAIRS)
+        for some in gen_batches(found.nnz, _BLOCK_PAIRS):
             both = self.bits[row[some]] & self.bits[found.indices[some]]
             common[some] = np.bitwise_count(both).sum(axis=1)
         return common

@@ -1,19 +1,24 @@
 """Quantile regression forests: the distribution of y that the leaves of a row give it."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
 
 from cart.primitives.threads import in_parts
 from cart.tree.packed import PackedRows
 from cart.tree.traversal import leaf_ids
 from forest.inference.leaf_rows import (
-    create_scratch,
+    QuantileScratch,
     find_own_starts,
     find_starts,
     leaf_quantiles,
     list_draws,
 )
-from forest.inference.training_rows import bootstrap_of, training_rows
+from forest.inference.training_rows import TrainingRows, training_rows
+from forest.sampling.bootstrap import bootstrap_of
 
 # Starts of leaves that are held at a time: 16 MB per thread.
 _BLOCK_STARTS = 1 << 22
@@ -21,7 +26,9 @@ _BLOCK_STARTS = 1 << 22
 _MIN_ROWS_PER_WORKER = 256
 
 
-def predict_quantiles(forest, X, q, in_bag=False):
+def predict_quantiles(
+    forest: BaseEstimator, X: Any, q: ArrayLike, in_bag: bool = False
+) -> np.ndarray:
     """Quantiles of y given x: quantile regression forests (Meinshausen 2006).
 
     The weight of training row i for a row x is the mean over trees of
@@ -108,7 +115,14 @@ def _in_blocks(work, n_rows, n_trees, n_jobs):
     in_parts(blocks, n_rows, n_jobs, _MIN_ROWS_PER_WORKER)
 
 
-def quantiles_of(forest, X, members, mass, y, levels):
+def quantiles_of(
+    forest: BaseEstimator,
+    X: np.ndarray,
+    members: np.ndarray,
+    mass: np.ndarray,
+    y: np.ndarray,
+    levels: np.ndarray,
+) -> np.ndarray:
     """Quantiles over the leaves that rows reach.
 
     Parameters
@@ -138,21 +152,17 @@ def quantiles_of(forest, X, members, mass, y, levels):
             find_starts(leaf, tree.children_left, members[t], first, start[t])
         own = np.full(end - begin, -1)
         leaf_quantiles(
-            members,
-            start,
-            own,
-            mass,
-            y,
-            ascending,
-            *create_scratch(len(y), len(trees)),
-            out[begin:end],
-        )
+            members, start, own, mass, y, ascending,
+            QuantileScratch.create(len(y), len(trees)), out[begin:end],
+        )  # fmt: skip
 
     _in_blocks(fill, X.shape[0], len(trees), forest.n_jobs)
     return out[:, at]
 
 
-def out_of_bag_quantiles(forest, rows, levels):
+def out_of_bag_quantiles(
+    forest: BaseEstimator, rows: TrainingRows, levels: np.ndarray
+) -> np.ndarray:
     """Quantiles for every training row from the trees that were not grown on it.
 
     The row itself does not count, as if the table were without it. A row that was never out of
@@ -180,7 +190,7 @@ def out_of_bag_quantiles(forest, rows, levels):
             find_own_starts(rows.members[t], rows.counts(bootstrap, t), begin, start[t])
         leaf_quantiles(
             rows.members, start, np.arange(begin, end), rows.mass, rows.y, levels,
-            *create_scratch(n_rows, n_trees), out[begin:end],
+            QuantileScratch.create(n_rows, n_trees), out[begin:end],
         )  # fmt: skip
 
     _in_blocks(fill, n_rows, n_trees, forest.n_jobs)

@@ -1,24 +1,28 @@
-"""What a forest knows of the rows it was fitted on: their targets, and their leaf in every tree."""
+"""Training rows of a forest: its table, the fingerprint of that, and the rows of every leaf."""
 
+from collections.abc import Iterable
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 from scipy.sparse import issparse
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, check_consistent_length, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from cart.estimators.target import encode_numbers
+from cart.estimators.target import Target, encode_numbers
 from cart.primitives.threads import in_parts
 from cart.tree.packed import PackedRows
 from cart.tree.traversal import leaf_ids
 from forest.inference.leaf_rows import group_by_leaf
+from forest.sampling.bootstrap import Draws, bootstrap_of
 
 _VALUES_AT_ONCE = 1 << 13  # of rows
 # The training table of each forest, beside the estimators: no pickle holds it.
-_TABLES = WeakKeyDictionary()
+_TABLES: WeakKeyDictionary = WeakKeyDictionary()
 # Attributes in which a forest keeps what was found on its training rows.
 _FOUND = ("_training_rows", "_spread")
 
@@ -35,7 +39,7 @@ class Fingerprint(NamedTuple):
     digest: int
 
 
-def fingerprint(X, codes, precision=None):
+def fingerprint(X: Any, codes: np.ndarray, precision: DTypeLike | None = None) -> Fingerprint:
     """The fingerprint of a table.
 
     Parameters
@@ -54,18 +58,17 @@ def fingerprint(X, codes, precision=None):
         X = X.tocsr()
         if not X.has_sorted_indices:
             X = X.sorted_indices()
-        parts = [X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data]
+        parts: Iterable = [X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data]
     else:
-        n_rows = max(1, _VALUES_AT_ONCE // X.shape[1])
-        some = (X[start : start + n_rows] for start in range(0, len(X), n_rows))
-        parts = (rows.astype(precision or X.dtype, order="C", copy=False) for rows in some)
+        blocks = gen_batches(len(X), max(1, _VALUES_AT_ONCE // X.shape[1]))
+        parts = (X[some].astype(precision or X.dtype, order="C", copy=False) for some in blocks)
     digest = 0
     for part in chain(parts, [codes]):
         digest = crc32(np.ascontiguousarray(part).view(np.uint8).data, digest)
     return Fingerprint(issparse(X), digest)
 
 
-def is_table_of(forest, X, codes):
+def is_table_of(forest: BaseEstimator, X: Any, codes: np.ndarray) -> bool | None:
     """Is a table the one that a forest was fitted on?
 
     Parameters
@@ -93,7 +96,7 @@ class TrainingRows(NamedTuple):
     mass: np.ndarray  # (n_samples,) float64: weight of each rank
     members: np.ndarray  # (n_trees, n_samples) int32: see `forest.inference.leaf_rows`
 
-    def counts(self, bootstrap, tree):
+    def counts(self, bootstrap: Draws, tree: int) -> np.ndarray:
         """How often each rank was drawn for a tree.
 
         Returns
@@ -103,12 +106,12 @@ class TrainingRows(NamedTuple):
         return bootstrap.counts(tree)[self.order]
 
 
-def is_worth_remembering(target):
+def is_worth_remembering(target: Target) -> bool:
     """Is there one number per row? Nothing asks for other tables."""
     return target.labels is None and target.n_outputs == 1
 
 
-def remember(forest, X, target):
+def remember(forest: BaseEstimator, X: Any, target: Target) -> None:
     """Remember the table of a fit, and forget what was found on the one before.
 
     Parameters
@@ -124,14 +127,14 @@ def remember(forest, X, target):
         _TABLES[forest] = X, target.codes[:, 0].copy()  # it may be the user's own
 
 
-def forget(forest):
+def forget(forest: BaseEstimator) -> None:
     """Forget a forest's training table, and what was found on it."""
     for name in _FOUND:
         vars(forest).pop(name, None)
     _TABLES.pop(forest, None)
 
 
-def training_table(forest):
+def training_table(forest: BaseEstimator) -> tuple[Any, np.ndarray]:
     """The table that a forest was fitted on.
 
     Returns
@@ -154,7 +157,9 @@ def training_table(forest):
     return X.tocsr() if issparse(X) else np.ascontiguousarray(X), y
 
 
-def keep_leaves(forest, X=None, y=None):
+def keep_leaves(
+    forest: BaseEstimator, X: ArrayLike | None = None, y: ArrayLike | None = None
+) -> None:
     """Find the leaf of every training row in every tree, and keep it with the forest.
 
     Parameters
@@ -191,7 +196,7 @@ def _list_training_rows(forest, X, y):
     return list_rows(forest, X, y)
 
 
-def training_rows(forest):
+def training_rows(forest: BaseEstimator) -> TrainingRows:
     """The training rows of a forest, found when first asked for and kept with it.
 
     Returns
@@ -211,16 +216,6 @@ def training_rows(forest):
     return forest._training_rows
 
 
-def bootstrap_of(forest):
-    """The draws of the forest's trees.
-
-    Returns
-    -------
-    forest.sampling.bootstrap.Draws
-    """
-    return forest._plan.of_trees([tree.random_state for tree in forest.estimators_])
-
-
 def _require_one_output(forest):
     check_is_fitted(forest)
     if forest.n_outputs_ > 1:
@@ -230,7 +225,7 @@ def _require_one_output(forest):
         )
 
 
-def list_rows(forest, X, y):
+def list_rows(forest: BaseEstimator, X: Any, y: np.ndarray) -> TrainingRows:
     """The rows of a table in the order of y, and which of them share a leaf.
 
     Parameters

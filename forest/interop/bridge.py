@@ -1,7 +1,7 @@
 """Between our forests and scikit-learn's: the same trees, seeds and draws in either class."""
 
 import sklearn.ensemble
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 import cart.interop.bridge
@@ -10,19 +10,12 @@ from cart.interop.bridge import copy_attributes, counterpart, refuse_foreign_spl
 from forest.sampling.bootstrap import Bootstrap
 
 _FITTED = (
-    "n_features_in_",
-    "feature_names_in_",
-    "n_outputs_",
-    "classes_",
-    "n_classes_",
-    "oob_score_",
-    "oob_decision_function_",
-    "oob_prediction_",
-    "_n_samples",
+    *("n_features_in_", "feature_names_in_", "n_outputs_", "classes_", "n_classes_"),
+    *("oob_score_", "oob_decision_function_", "oob_prediction_", "_n_samples"),
 )
 
 
-def to_sklearn(estimator):
+def to_sklearn(estimator: BaseEstimator) -> BaseEstimator:
     """A fitted scikit-learn estimator with the same trees.
 
     Parameters
@@ -53,12 +46,12 @@ def to_sklearn(estimator):
     peer.n_estimators = len(estimator.estimators_)
     peer.estimators_ = [cart.interop.bridge.to_sklearn(tree) for tree in estimator.estimators_]
     peer.estimator_ = clone(peer.estimator)
-    peer._n_samples_bootstrap = estimator._plan.n_draws
+    peer._n_samples_bootstrap = estimator._bootstrap.n_draws
     peer._sample_weight = estimator._row_weight
     return peer
 
 
-def from_sklearn(estimator):
+def from_sklearn(estimator: BaseEstimator) -> BaseEstimator:
     """A fitted forest of `forest`, or tree of `cart`, with the trees of scikit-learn's.
 
     Parameters
@@ -83,7 +76,7 @@ def from_sklearn(estimator):
     copy_attributes(estimator, ours, _FITTED)
     ours.estimators_ = [cart.interop.bridge.from_sklearn(tree) for tree in estimator.estimators_]
     ours._row_weight = estimator._sample_weight
-    ours._plan = Bootstrap.plain(
+    ours._bootstrap = Bootstrap.plain(
         estimator._n_samples, estimator._n_samples_bootstrap, estimator._sample_weight
     )
     return ours
@@ -96,7 +89,7 @@ def _refuse_foreign_votes(estimator):
             f'scikit-learn\'s forests know voting="soft" only, not {estimator.voting!r}: the '
             'predictions would differ. Use set_params(voting="soft") first.'
         )
-    if not estimator._plan.is_scikit_learns:
+    if not estimator._bootstrap.is_scikit_learns:
         raise ValueError(
             "scikit-learn cannot make the draws of this forest anew (replace=False, stratify, "
             "groups, in_bag): its out-of-bag rows would be wrong. Convert the trees in "

@@ -1,24 +1,33 @@
-"""Who saw which row: the bootstrap draws of every tree, made anew from its seed when asked for."""
+"""In-bag and out-of-bag rows: the bootstrap draws of every tree, made anew from its seed.
+
+draws       = [ 3  0  3  5  1  0 ]      rows in the order of the draws
+counts      = [ 2  1  0  2  0  1 ]      how often each row 0..5 is in bag
+out of bag  =         2     4           rows that were not drawn
+"""
 
 import threading
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Integral
-from warnings import warn
+from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.random import sample_without_replacement
+from sklearn.base import BaseEstimator
 
 from cart.primitives.mersenne_twister import counts_below
-
-# Share of the rows that are drawn without replacement where nothing is said.
-WITHOUT_REPLACEMENT = 0.632
 
 
 class Draws:
     """What follows from a method `draws` and from `n_samples`."""
 
-    def counts(self, i):
+    n_samples: int
+
+    @abstractmethod
+    def draws(self, i: int) -> np.ndarray:
+        """Rows drawn for estimator i, in the order of the draws."""
+
+    def counts(self, i: int) -> np.ndarray:
         """How often each row is in bag for estimator i; 0 is out-of-bag.
 
         Returns
@@ -27,7 +36,7 @@ class Draws:
         """
         return np.bincount(self.draws(i), minlength=self.n_samples)
 
-    def out_of_bag(self, i):
+    def out_of_bag(self, i: int) -> np.ndarray:
         """Rows out of bag for estimator i, ascending.
 
         Returns
@@ -71,12 +80,17 @@ class Bootstrap(Draws):
     given: np.ndarray | None = None
 
     @classmethod
-    def plain(cls, n_samples, n_draws, weight=None):
-        """scikit-learn's draws, as likely as the weights say; without seeds yet."""
-        probabilities = None if weight is None else weight / weight.sum()
-        return cls(np.empty(0, np.int64), n_samples, n_draws, probabilities)
+    def plain(
+        cls, n_samples: int, n_draws: int | None, weight: np.ndarray | None = None, **others: Any
+    ) -> Self:
+        """scikit-learn's draws, as likely as the weights say, or with others of the fields above.
 
-    def of_trees(self, seeds):
+        They have no seeds yet.
+        """
+        probabilities = None if weight is None else weight / weight.sum()
+        return cls(np.empty(0, np.int64), n_samples, n_draws, probabilities, **others)
+
+    def of_trees(self, seeds: Sequence[int]) -> Self:
         """The draws of the last trees, which have these seeds.
 
         Parameters
@@ -91,32 +105,32 @@ class Bootstrap(Draws):
         return replace(self, seeds=np.asarray(seeds), given=given)
 
     @property
-    def is_uniform(self):
+    def is_uniform(self) -> bool:
         """Is every draw of any row of the table, all equally likely?"""
         is_whole = self.probabilities is self.strata is self.groups is self.given is None
         return self.n_draws is not None and self.replace and is_whole
 
     @property
-    def is_plain(self):
+    def is_plain(self) -> bool:
         """Is it as many uniform draws with replacement as there are rows?"""
         return self.is_uniform and self.n_draws == self.n_samples
 
     @property
-    def is_scikit_learns(self):
+    def is_scikit_learns(self) -> bool:
         """Can scikit-learn make the draws anew from the seeds?"""
         return self.replace and self.strata is self.groups is self.given is None
 
-    def counts(self, i):
+    def counts(self, i: int) -> np.ndarray:
         """How often each row is in bag for tree i; see `Draws.counts`."""
         return np.asarray(self.counts_of([i])[0], np.int64)
 
-    def counts_of(self, trees):
+    def counts_of(self, trees: Sequence[int]) -> Sequence[np.ndarray]:
         """`counts` of each of some trees, as weights: float64."""
         if self.is_uniform:
             return counts_below(self.seeds[trees], self.n_samples, self.n_draws)
         return [super(Bootstrap, self).counts(i) for i in trees]
 
-    def draws(self, tree):
+    def draws(self, tree: int) -> np.ndarray:
         """Rows drawn for a tree, in the order of the draws.
 
         Draws with replacement from the whole table are those of scikit-learn's stream.
@@ -163,15 +177,14 @@ class Bootstrap(Draws):
 
     @cached_property
     def _draws_per_stratum(self):
-        """In proportion to the rows, rounded so that they add up (largest remainders first)."""
+        """In proportion to the rows."""
         exact = np.array([len(part) for part in self._strata]) * (self.n_draws / self.n_samples)
-        n_draws = np.floor(exact).astype(int)
-        largest = np.argsort(n_draws - exact, kind="stable")
-        n_draws[largest[: self.n_draws - n_draws.sum()]] += 1
-        return n_draws
+        return round_to_sum(exact, self.n_draws)
 
-    def require_weight_in_strata(self):
+    def require_weight_in_strata(self) -> None:
         """Refuse strata that have fewer rows with a weight than are drawn from them."""
+        if self.probabilities is None:
+            return
         for part, n_draws in zip(self._strata, self._draws_per_stratum, strict=True):
             n_most = np.count_nonzero(self.probabilities[part])
             if n_draws > 0 and n_most < (1 if self.replace else n_draws):
@@ -187,6 +200,14 @@ def _rows_of_each(labels):
     return np.split(order, np.cumsum(np.bincount(labels))[:-1])
 
 
+def round_to_sum(exact: np.ndarray, total: int) -> np.ndarray:
+    """Whole numbers that add up to `total`, as `exact` does: the largest remainders go up."""
+    rounded = np.floor(exact).astype(int)
+    largest = np.argsort(rounded - exact, kind="stable")
+    rounded[largest[: total - rounded.sum()]] += 1
+    return rounded
+
+
 class _Stream(threading.local):
     def __init__(self):
         self.random = np.random.RandomState()
@@ -195,147 +216,10 @@ class _Stream(threading.local):
 _stream = _Stream()
 
 
-def restart_stream(seed):
+def restart_stream(seed: int) -> np.random.RandomState:
     """The thread's `RandomState`, as if made by `RandomState(seed)`, 50 times faster."""
     _stream.random.seed(seed)
     return _stream.random
-
-
-def plan_bootstrap(forest, codes, weight, groups, in_bag):
-    """How a forest is going to draw its rows.
-
-    Parameters
-    ----------
-    forest : estimator
-        With the parameters `bootstrap`, `max_samples`, `n_estimators`, `replace` and `stratify`.
-    codes : ndarray of shape (n_samples, n_outputs), float64
-        Positions of the classes, for `stratify`.
-    weight : ndarray of shape (n_samples,), float64, or None
-        How likely each row is drawn; not all 0.
-    groups, in_bag : array-like or None
-        As given to `fit`.
-
-    Returns
-    -------
-    Bootstrap
-        Without seeds.
-
-    Raises
-    ------
-    ValueError
-        If they contradict each other.
-    """
-    n_samples = len(codes)
-    named = {
-        "groups": groups is not None,
-        "in_bag": in_bag is not None,
-        "stratify=True": forest.stratify,
-        "replace=False": not forest.replace,
-    }
-    wanted = [name for name, is_wanted in named.items() if is_wanted]
-    if not forest.bootstrap:
-        if wanted:
-            raise ValueError(
-                f"{wanted[0]} says how rows are drawn, but bootstrap=False draws none; set "
-                "bootstrap=True."
-            )
-        return Bootstrap.plain(n_samples, None)
-    if in_bag is not None:
-        if len(wanted) > 1 or forest.max_samples is not None or weight is not None:
-            raise ValueError(
-                "in_bag says who is in bag, so nothing is drawn: leave out groups, weights, "
-                "max_samples, stratify and replace."
-            )
-        if forest.n_estimators == "auto":
-            raise ValueError(
-                'in_bag says how many trees there are; set n_estimators to that, not to "auto".'
-            )
-        given = _check_in_bag(in_bag, forest.n_estimators, n_samples)
-        return replace(Bootstrap.plain(n_samples, None), given=given)
-    if groups is not None:
-        if forest.stratify or weight is not None:
-            raise ValueError(
-                "groups are drawn whole and all alike: they go neither with stratify=True nor with "
-                "weights of rows or classes."
-            )
-        groups = np.asarray(groups)
-        if groups.shape != (n_samples,):
-            raise ValueError(
-                f"groups must have one entry per row, shape ({n_samples},), but has shape "
-                f"{groups.shape}."
-            )
-        names, groups = np.unique(groups, return_inverse=True)
-        n_draws = count_draws(forest.max_samples, len(names), None, forest.replace, stacklevel=5)
-        plain = Bootstrap.plain(n_samples, n_draws)
-        return replace(plain, replace=forest.replace, groups=groups)
-    n_draws = count_draws(forest.max_samples, n_samples, weight, forest.replace, stacklevel=5)
-    strata = None
-    if forest.stratify:
-        strata = np.unique(codes, axis=0, return_inverse=True)[1].ravel()
-    plain = Bootstrap.plain(n_samples, n_draws, weight)
-    bootstrap = replace(plain, replace=forest.replace, strata=strata)
-    if forest.stratify and weight is not None:
-        bootstrap.require_weight_in_strata()
-    return bootstrap
-
-
-def _check_in_bag(in_bag, n_trees, n_samples):
-    given = np.asarray(in_bag)
-    if given.shape != (n_trees, n_samples):
-        raise ValueError(
-            f"in_bag must have a row per tree and a column per row of X, shape ({n_trees}, "
-            f"{n_samples}), but has shape {given.shape}."
-        )
-    if given.dtype.kind not in "biu" or given.min() < 0 or not given.any(axis=1).all():
-        raise ValueError(
-            "in_bag must hold whole numbers from 0 on, and some row must be in bag for every tree."
-        )
-    return given.astype(np.int64)
-
-
-def count_draws(max_samples, n_samples, weight=None, replace=True, stacklevel=4):
-    """How many rows, or groups, to draw per estimator.
-
-    Parameters
-    ----------
-    max_samples : None, int or float
-        A number; or a share of n_samples, or of the total weight where there are weights. None:
-        n_samples, or without replacement 0.632 of them, as many as are distinct on average among
-        n_samples draws with replacement.
-    n_samples : int
-        Rows, or groups.
-    weight : ndarray of shape (n_samples,) or None
-    replace : bool
-    stacklevel : int
-        Of the warning that few are drawn.
-
-    Raises
-    ------
-    ValueError
-        If more are asked for than can be drawn without replacement.
-    """
-    if not replace:
-        weight, n_most = None, n_samples if weight is None else np.count_nonzero(weight)
-        max_samples = WITHOUT_REPLACEMENT if max_samples is None else max_samples
-    if max_samples is None:
-        return n_samples
-    if isinstance(max_samples, Integral):
-        n_draws = int(max_samples)
-    else:
-        total = n_samples if weight is None else weight.sum()
-        n_draws = max(int(max_samples * total), 1)
-        if n_draws < max(10, n_samples ** (1 / 3)):
-            warn(
-                f"max_samples={max_samples} of a total weight of {total} draws only {n_draws} "
-                "rows per estimator. Pass max_samples as an integer to say how many you want.",
-                stacklevel=stacklevel,
-            )
-    if not replace and n_draws > n_most:
-        raise ValueError(
-            f"{n_draws} draws without replacement need as many rows (groups) with a weight, but "
-            f"there are {n_most}; set max_samples to at most that, or replace=True."
-        )
-    return n_draws
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,22 +237,22 @@ class PartitionedBootstrap(Draws):
     groups = given = None
 
     @cached_property
-    def n_samples(self):
+    def n_samples(self) -> int:  # type: ignore[override]  # a field elsewhere
         """Rows of all parts together, in their order."""
         return sum(part.n_samples for part in self.parts)
 
     @cached_property
-    def seeds(self):
+    def seeds(self) -> np.ndarray:
         """Seeds of the trees, part after part."""
         return np.concatenate([part.seeds for part in self.parts])
 
-    def of_trees(self, seeds):
+    def of_trees(self, seeds: Sequence[int]) -> Self:
         """See `Bootstrap.of_trees`; only all trees together are known."""
         if not np.array_equal(seeds, self.seeds):
             raise ValueError("These are not the trees that were grown on parts of the table.")
         return self
 
-    def draws(self, tree):
+    def draws(self, tree: int) -> np.ndarray:
         """Rows drawn for a tree, numbered as in the whole table; see `Bootstrap.draws`."""
         first = 0
         for part in self.parts:
@@ -379,77 +263,11 @@ class PartitionedBootstrap(Draws):
         raise IndexError(f"There are {len(self.seeds)} trees.")
 
 
-@dataclass(frozen=True, eq=False)
-class Patches(Draws):
-    """The rows and the features that each estimator of a Bagging is fitted on.
+def bootstrap_of(forest: BaseEstimator) -> Any:
+    """The draws of the forest's trees.
 
-    Random patches (Louppe and Geurts 2012), in scikit-learn's stream: from the seed of an
-    estimator come its features first, then its rows.
-
-    Parameters
-    ----------
-    seeds : ndarray of shape (n_estimators,), int64
-    n_samples : int
-        Rows of the training table.
-    n_draws : int
-        Rows drawn per estimator.
-    bootstrap : bool
-        Draw rows with replacement.
-    n_features : int
-        Features of the training table.
-    n_drawn_features : int
-        Features drawn per estimator.
-    bootstrap_features : bool
-        Draw features with replacement.
-    probabilities : ndarray of shape (n_samples,), floating, or None
-        How likely a draw takes each row; None is uniform.
+    Returns
+    -------
+    Bootstrap or PartitionedBootstrap
     """
-
-    seeds: np.ndarray
-    n_samples: int
-    n_draws: int
-    bootstrap: bool
-    n_features: int
-    n_drawn_features: int
-    bootstrap_features: bool
-    probabilities: np.ndarray | None = None
-
-    @property
-    def takes_all_features(self):
-        """Does every estimator get all features, in their order?"""
-        return self.n_drawn_features == self.n_features and not self.bootstrap_features
-
-    def features(self, i):
-        """Features drawn for estimator i, in the order of the draws.
-
-        Returns
-        -------
-        ndarray of shape (n_drawn_features,), int64
-        """
-        return self._draw_features(restart_stream(self.seeds[i]))
-
-    def draws(self, i):
-        """Rows drawn for estimator i, in the order of the draws.
-
-        Returns
-        -------
-        ndarray of shape (n_draws,), int64
-        """
-        stream = restart_stream(self.seeds[i])
-        self._draw_features(stream)
-        if self.probabilities is None:
-            return _draw_uniform(stream, self.n_samples, self.n_draws, self.bootstrap)
-        return stream.choice(
-            self.n_samples, self.n_draws, replace=self.bootstrap, p=self.probabilities
-        )
-
-    def _draw_features(self, stream):
-        return _draw_uniform(
-            stream, self.n_features, self.n_drawn_features, self.bootstrap_features
-        )
-
-
-def _draw_uniform(stream, n_population, n_draws, replace):
-    if replace:
-        return stream.randint(0, n_population, n_draws)
-    return sample_without_replacement(n_population, n_draws, random_state=stream)
+    return forest._bootstrap.of_trees([tree.random_state for tree in forest.estimators_])

@@ -4,11 +4,19 @@ With a bootstrap they are the probabilities of the draws, without one the weight
 trees (scikit-learn 1.9). "balanced_subsample" alone weighs the rows inside bootstrapped trees.
 """
 
+from typing import Any
+
 import numpy as np
 from sklearn.utils import compute_class_weight, compute_sample_weight
 
 
-def combine_weights(class_weight, sample_weight, y, labels, bootstrap):
+def combine_weights(
+    class_weight: Any,
+    sample_weight: np.ndarray | None,
+    y: np.ndarray,
+    labels: list,
+    bootstrap: bool,
+) -> np.ndarray | None:
     """Weight of every row, or None where all rows weigh the same.
 
     Parameters
@@ -39,7 +47,7 @@ def _balance(classes, y, sample_weight):
     return compute_class_weight("balanced", classes=classes, y=y, sample_weight=sample_weight)
 
 
-def balance_subsample(counts, draws, codes):
+def balance_subsample(counts: np.ndarray, draws: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """In-bag counts of one tree, times the weights that balance the classes among its draws.
 
     Parameters

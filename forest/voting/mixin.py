@@ -1,10 +1,15 @@
-"""Estimators that vote: what they learn of rows out of bag, and how they decide."""
+"""Base of ensembles: voting rules, and what these learn from out-of-bag predictions."""
 
 from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
-from forest.voting.out_of_bag import stack_out_of_bag, vote_out_of_bag
+from forest.voting.out_of_bag import (
+    default_score,
+    score_out_of_bag,
+    stack_out_of_bag,
+    vote_out_of_bag,
+)
 from forest.voting.rules import RULES, combine, weights_of
 
 VOTING_CONSTRAINTS = {
@@ -48,7 +53,7 @@ class VotingMixin:
 
         Returns
         -------
-        votes : forest.voting.out_of_bag.Votes
+        votes : forest.voting.out_of_bag.OutOfBagVotes
         stack : forest.voting.stacking.Stack or None
             With voting="stacked".
         """
@@ -59,13 +64,21 @@ class VotingMixin:
             answers, n_models, target.codes, self.final_estimator, n_values, seed
         )
 
-    def _learn_to_vote(self, votes, stack):
-        """Keep what decides later votes."""
+    def _learn_out_of_bag(self, X, target, truth, is_scored):
+        """Keep what decides later votes and, with `is_scored`, the out-of-bag votes and score.
+
+        To be called by `fit`, on its table. `truth` is what the votes are scored against.
+        """
+        votes, stack = self._predict_out_of_bag(X, target)
         if stack is not None:
             self._stack = stack
             self.final_estimator_ = stack.learners
         elif self._learns_to_vote:
             self.estimator_weights_ = weights_of(votes.scores)
+        if is_scored:
+            score = self.oob_score if callable(self.oob_score) else default_score(self)
+            guess, is_known = self._keep_out_of_bag(votes), votes.n_models > 0
+            self.oob_score_ = score_out_of_bag(score, truth, guess, is_known, stacklevel=4)
 
     def _decide(self, outputs):
         """The vote on some rows; see `forest.voting.rules.combine`."""

@@ -1,15 +1,17 @@
-"""Out-of-bag: what the trees of a forest say of the rows that they have not seen."""
+"""Out-of-bag predictions: votes of models on rows that they were not fitted on, losses, scores."""
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 from warnings import warn
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 
-from cart.tree.packed import PackedRows
+from cart.estimators.target import Target
+from cart.tree.packed import Packed, PackedRows
 from cart.tree.traversal import sum_of_values
 from forest.voting.rules import RULES, ballots, scores_of, weights_of
 from forest.voting.stacking import FOLDS, Stack, cross_fit
@@ -49,7 +51,7 @@ class OutOfBag:
     curve: np.ndarray
 
     @classmethod
-    def of(cls, votes, y, target):
+    def of(cls, votes: "OutOfBagVotes", y: np.ndarray, target: Target) -> Self:
         """Gather what `vote_out_of_bag` found."""
         return cls(
             y, target.codes, votes.values, votes.n_models, target.labels, votes.scores.mean(axis=1),
@@ -57,12 +59,12 @@ class OutOfBag:
         )  # fmt: skip
 
     @property
-    def is_known(self):
+    def is_known(self) -> np.ndarray:
         """(n_samples,) bool: was the row ever out of bag?"""
         return self.counts > 0
 
     @property
-    def probabilities(self):
+    def probabilities(self) -> np.ndarray | list[np.ndarray]:
         """Class shares, (n_samples, n_classes), or a list of them, one per output; nan as above.
 
         Raises
@@ -76,7 +78,7 @@ class OutOfBag:
         return shares if len(shares) > 1 else shares[0]
 
     @property
-    def predictions(self):
+    def predictions(self) -> np.ndarray:
         """Labels or numbers, of the shape of `y`; nan (so labels as objects) as above."""
         if self.classes is None:
             said = self.values[:, :, 0]
@@ -89,21 +91,21 @@ class OutOfBag:
         return said.reshape(self.y.shape)
 
     @cached_property
-    def row_losses(self):
+    def row_losses(self) -> np.ndarray:
         """0-1 loss or squared error of every row, the mean over outputs; nan as above."""
         return row_losses(self.values, self.truth)
 
     @property
-    def loss(self):
+    def loss(self) -> float:
         """Mean of `row_losses`."""
         return self.row_losses[self.is_known].mean()
 
     @property
-    def standard_error(self):
+    def standard_error(self) -> float:
         """Of `loss`, over rows: for this forest, on other rows from where these come from."""
         return _standard_error(self.row_losses[self.is_known])
 
-    def score(self, metric, response="predictions", **options):
+    def score(self, metric: Callable, response: str = "predictions", **options: Any) -> Any:
         """Any metric of the rows that were ever out of bag.
 
         Parameters
@@ -131,7 +133,7 @@ class OutOfBag:
             said = said.astype(self.y.dtype)
         return metric(self.y[known], said, **options)
 
-    def compare(self, other):
+    def compare(self, other: "OutOfBag") -> "OutOfBagComparison":
         """How much larger this forest's loss is than another's, paired by row.
 
         Parameters
@@ -141,7 +143,7 @@ class OutOfBag:
 
         Returns
         -------
-        Comparison
+        OutOfBagComparison
 
         Raises
         ------
@@ -152,10 +154,10 @@ class OutOfBag:
             raise ValueError("The forests were not fitted on the same rows: their y differ.")
         both = self.is_known & other.is_known
         difference = (self.row_losses - other.row_losses)[both]
-        return Comparison(difference.mean(), _standard_error(difference), len(difference))
+        return OutOfBagComparison(difference.mean(), _standard_error(difference), len(difference))
 
 
-class Comparison(NamedTuple):
+class OutOfBagComparison(NamedTuple):
     """Two forests on the same rows."""
 
     difference: float  # of the mean losses, first less second
@@ -167,7 +169,7 @@ def _standard_error(x):
     return x.std(ddof=1) / np.sqrt(len(x)) if len(x) > 1 else np.nan
 
 
-class Votes(NamedTuple):
+class OutOfBagVotes(NamedTuple):
     """What the models say of the rows of their own training table."""
 
     total: np.ndarray  # (n_samples, n_outputs, n_values) float64: of weighted ballots
@@ -177,13 +179,16 @@ class Votes(NamedTuple):
     curve: np.ndarray  # (n_models,) float64: see OutOfBag; nan while no row was out of bag
 
     @property
-    def values(self):
+    def values(self) -> np.ndarray:
         """The votes, (n_samples, n_outputs, n_values) float64; nan where no model votes."""
         with np.errstate(invalid="ignore"):
             return self.total / self.weight
 
 
-def vote_out_of_bag(answers, truth, n_values, rule):
+Answers = Iterable[tuple[np.ndarray, np.ndarray]]  # rows and outputs, model by model
+
+
+def vote_out_of_bag(answers: Answers, truth: np.ndarray, n_values: int, rule: str) -> OutOfBagVotes:
     """The vote of the models for which a row is out of bag.
 
     Where models are weighed, a model's weight leaves out the row that it votes on.
@@ -200,7 +205,7 @@ def vote_out_of_bag(answers, truth, n_values, rule):
 
     Returns
     -------
-    Votes
+    OutOfBagVotes
     """
     is_hard, is_weighted = RULES[rule]
     shape = (*truth.shape, n_values)
@@ -221,10 +226,18 @@ def vote_out_of_bag(answers, truth, n_values, rule):
         losses[rows] = row_losses(total / weight, truth[rows])
         n_known = np.count_nonzero(n_models)
         curve.append(losses.sum() / n_known if n_known else np.nan)
-    return Votes(*tally.sums(slice(None), equal), n_models, np.array(model_scores), np.array(curve))
+    total, weight = tally.sums(slice(None), equal)
+    return OutOfBagVotes(total, weight, n_models, np.array(model_scores), np.array(curve))
 
 
-def stack_out_of_bag(answers, n_models, truth, learner, n_values, seed):
+def stack_out_of_bag(
+    answers: Answers,
+    n_models: int,
+    truth: np.ndarray,
+    learner: BaseEstimator | None,
+    n_values: Sequence[int],
+    seed: int,
+) -> tuple[OutOfBagVotes, Stack]:
     """Train a stack on what models say out of bag, and say what others say of its rows.
 
     Parameters
@@ -237,7 +250,7 @@ def stack_out_of_bag(answers, n_models, truth, learner, n_values, seed):
 
     Returns
     -------
-    votes : Votes
+    votes : OutOfBagVotes
         Of stacks that were not trained on the row (cross-fitted).
     stack : Stack
     """
@@ -249,7 +262,7 @@ def stack_out_of_bag(answers, n_models, truth, learner, n_values, seed):
         outputs[rows, model] = said
         cast[rows, model] = True
         scores[model], _ = scores_of(said, truth[rows])
-    is_known = cast.any(axis=1)
+    is_known = np.asarray(cast.any(axis=1))
     known = np.flatnonzero(is_known)
     if len(known) < FOLDS:
         raise ValueError(
@@ -260,11 +273,13 @@ def stack_out_of_bag(answers, n_models, truth, learner, n_values, seed):
     values = np.zeros((len(truth), n_outputs, width))
     values[known] = cross_fit(learner, n_values, *table, seed)
     weight = np.tile(is_known[:, np.newaxis, np.newaxis].astype(np.float64), (1, n_outputs, 1))
-    votes = Votes(values, weight, cast.sum(axis=1), scores, np.full(n_models, np.nan))
+    votes = OutOfBagVotes(values, weight, cast.sum(axis=1), scores, np.full(n_models, np.nan))
     return votes, Stack(learner, n_values).fit(*table)
 
 
-def outputs_out_of_bag(packed, X, n_outputs, out_of_bag):
+def outputs_out_of_bag(
+    packed: Packed, X: Any, n_outputs: int, out_of_bag: Callable[[int], np.ndarray]
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Tree by tree, its out-of-bag rows and what it gives them.
 
     Parameters
@@ -314,7 +329,7 @@ class _Tally(NamedTuple):
         )
 
 
-def row_losses(values, truth):
+def row_losses(values: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """0-1 loss or squared error of each row, the mean over outputs; nan where a value is.
 
     Parameters
@@ -332,14 +347,16 @@ def row_losses(values, truth):
     return np.where(np.isnan(values).any(axis=2), np.nan, is_wrong).mean(axis=1)
 
 
-def default_score(estimator):
+def default_score(estimator: BaseEstimator) -> Callable:
     """The function that scores out-of-bag predictions: accuracy of a classifier, else R2."""
     from sklearn.metrics import accuracy_score, r2_score  # as scikit-learn's mixins: slow to import
 
     return accuracy_score if is_classifier(estimator) else r2_score
 
 
-def score_out_of_bag(score, truth, guess, is_known, stacklevel):
+def score_out_of_bag(
+    score: Callable, truth: np.ndarray, guess: np.ndarray, is_known: np.ndarray, stacklevel: int
+) -> float:
     """Score of the rows that were ever out of bag.
 
     Parameters

@@ -5,13 +5,14 @@ they give, or of the one class that each of them prefers. A rule says which ball
 what weighs them; `forest.voting.stacking` holds the rule that learns its weights.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
 
 from cart.primitives.threads import in_parts
-from cart.tree.packed import PackedRows
+from cart.tree.packed import Packed, PackedRows
 from cart.tree.traversal import sum_of_values
 
 # Fewer rows per thread are sent faster by one.
@@ -35,7 +36,7 @@ RULES = {
 }
 
 
-def ballots(outputs, is_hard):
+def ballots(outputs: np.ndarray, is_hard: bool) -> np.ndarray:
     """What the models put into the vote.
 
     Parameters
@@ -56,7 +57,9 @@ def ballots(outputs, is_hard):
     return (outputs.argmax(axis=-1)[..., np.newaxis] == np.arange(n_values)).astype(np.float64)
 
 
-def combine(outputs, rule="soft", weight=None):
+def combine(
+    outputs: np.ndarray, rule: str = "soft", weight: np.ndarray | None = None
+) -> np.ndarray:
     """The vote of several models on several rows.
 
     Parameters
@@ -72,13 +75,13 @@ def combine(outputs, rule="soft", weight=None):
     ndarray of shape (n_rows, n_outputs, n_values), float64
     """
     is_hard, is_weighted = RULES[rule]
-    if not is_weighted:
+    if weight is None or not is_weighted:
         weight = np.ones(outputs.shape[1:3])
     weight = np.where(weight.sum(axis=0) > 0.0, weight, 1.0)
     return np.einsum("mk,rmkv->rkv", weight / weight.sum(axis=0), ballots(outputs, is_hard))
 
 
-def scores_of(outputs, truth):
+def scores_of(outputs: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The score of a model on rows that it has not seen: its accuracy, or its R2.
 
     Parameters
@@ -113,12 +116,12 @@ def _divide(a, b):
     return np.divide(a, b, out=np.full(np.shape(a), np.nan), where=np.greater(b, 0))
 
 
-def weights_of(scores):
+def weights_of(scores: np.ndarray) -> np.ndarray:
     """What models weigh that have these scores: nothing if it is negative or not known."""
     return np.fmax(scores, 0.0)
 
 
-def values_of_trees(packed, X, n_jobs=None):
+def values_of_trees(packed: Packed, X: Any, n_jobs: int | None = None) -> np.ndarray:
     """What each tree gives each row.
 
     Parameters
@@ -143,7 +146,13 @@ def values_of_trees(packed, X, n_jobs=None):
     return values
 
 
-def vote(packed, X, n_outputs, decide, n_jobs=None):
+def vote(
+    packed: Packed,
+    X: Any,
+    n_outputs: int,
+    decide: Callable[[np.ndarray], np.ndarray],
+    n_jobs: int | None = None,
+) -> np.ndarray:
     """The vote of trees by any rule; bitwise the same for every `n_jobs`.
 
     Parameters
@@ -174,7 +183,7 @@ def vote(packed, X, n_outputs, decide, n_jobs=None):
     return out
 
 
-def soft_vote(packed, X, n_jobs=None):
+def soft_vote(packed: Packed, X: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
     """`vote` by the rule "soft", which needs no more than the sum over trees.
 
     Parameters

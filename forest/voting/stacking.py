@@ -8,8 +8,11 @@ departures count by the share of the training rows that a model was out of bag f
 sum is as large as those that the meta-learner has met.
 """
 
+from collections.abc import Sequence
+from typing import Self
+
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 # Means are scaled up so that a penalty hardly touches them; logits, which are fitted by iteration,
 # by no more than that takes.
@@ -30,11 +33,11 @@ class Stack:
         Number of classes of every output; 1 in regression.
     """
 
-    def __init__(self, learner, n_values):
+    def __init__(self, learner: BaseEstimator | None, n_values: Sequence[int]) -> None:
         self.learner = learner
         self.n_values = n_values
 
-    def fit(self, outputs, cast, truth):
+    def fit(self, outputs: np.ndarray, cast: np.ndarray, truth: np.ndarray) -> Self:
         """Train on rows that some model was out of bag for.
 
         Parameters
@@ -57,7 +60,7 @@ class Stack:
             self.learners.append(learner)
         return self
 
-    def predict(self, outputs, cast=None):
+    def predict(self, outputs: np.ndarray, cast: np.ndarray | None = None) -> np.ndarray:
         """Class shares or numbers.
 
         Parameters
@@ -105,7 +108,14 @@ def _default_learner(n_values):
     return LogisticRegression(C=_INVERSE_PENALTY, max_iter=1000)
 
 
-def cross_fit(learner, n_values, outputs, cast, truth, seed):
+def cross_fit(
+    learner: BaseEstimator | None,
+    n_values: Sequence[int],
+    outputs: np.ndarray,
+    cast: np.ndarray,
+    truth: np.ndarray,
+    seed: int,
+) -> np.ndarray:
     """What stacks say of rows that they were not trained on.
 
     Parameters

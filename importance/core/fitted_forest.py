@@ -45,8 +45,8 @@ class FittedForest:
     @cached_property
     def plan(self) -> Any:
         """How the forest draws its rows."""
-        if hasattr(self.forest, "_plan"):
-            return self.forest._plan
+        if hasattr(self.forest, "_bootstrap"):
+            return self.forest._bootstrap
         n_draws = self.forest._n_samples_bootstrap if self.forest.bootstrap else None
         weight = row_weight_of(self.forest) if self.forest.bootstrap else None
         return Bootstrap.plain(len(self.codes), n_draws, weight)

@@ -26,7 +26,8 @@ from cart.splitting import criteria
 from cart.tree.packed import PackedRows, pack
 from cart.tree.traversal import leaf_ids
 from forest.growing.thread_pool import Job, bytes_of, grow_each, shares_memory
-from forest.sampling.bootstrap import Bootstrap, plan_bootstrap
+from forest.sampling.bootstrap import Bootstrap
+from forest.sampling.plan import plan_bootstrap
 from forest.sampling.weights import balance_subsample
 from forest.voting.rules import ballots
 from importance.core.fitted_forest import FittedForest, is_classification, row_weight_of
@@ -58,7 +59,7 @@ class Training(NamedTuple):
         """Some rows of the table, drawn as the forest would draw from them."""
         forest, weight, codes = fitted.forest, row_weight_of(fitted.forest), fitted.codes[rows]
         weight = None if weight is None else weight[rows]
-        known = getattr(forest, "_plan", None)
+        known = getattr(forest, "_bootstrap", None)
         groups, given = getattr(known, "groups", None), getattr(known, "given", None)
         params = {"replace": True, "stratify": False, **forest.get_params()}
         params["n_estimators"] = len(seeds)

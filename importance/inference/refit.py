@@ -140,7 +140,7 @@ def _unfitted(forest):
             break
     else:
         raise TypeError(f"{type(forest).__name__} cannot be refitted: no forest of ours is alike.")
-    plan = getattr(forest, "_plan", None)
+    plan = getattr(forest, "_bootstrap", None)
     for name, given in (("groups", "groups"), ("in_bag", "given")):
         if getattr(plan, given, None) is not None:
             raise ValueError(

@@ -131,30 +131,32 @@ def test_every_row_is_in_bag_or_out_of_bag_for_each_tree(seed, n, max_samples):
 @pytest.mark.parametrize(("n_trees", "n_workers"), [(1, 2), (10, 1), (100, 3), (101, 8)])
 def test_every_tree_is_handed_out_once(n_trees, n_workers):
     """And to none of several workers more than half of its share of what is left."""
-    shop, taken = _WorkQueue(n_trees, n_workers, None), []
-    while numbers := shop.take(12):
+    queue, taken = _WorkQueue(n_trees, n_workers, None), []
+    while numbers := queue.take(12):
         share = np.ceil((n_trees - len(taken)) / (2 * n_workers)) if n_workers > 1 else 12
         assert len(numbers) <= min(share, 12)
         taken += numbers
     assert taken == list(range(n_trees))
-    shop = _WorkQueue(n_trees, n_workers, None)
-    shop.close()
-    assert shop.take(12) == []
+    queue = _WorkQueue(n_trees, n_workers, None)
+    queue.close()
+    assert queue.take(12) == []
 
 
 def test_a_tree_that_is_finished_after_an_interrupt_is_told_to_nobody():
     steps = []
-    shop = _WorkQueue(2, 2, SimpleNamespace(step=lambda: steps.append(None)))
-    shop.leave(0, "a tree")
-    shop.close()
-    shop.leave(1, "another")
-    assert shop.trees == ["a tree", None]
+    queue = _WorkQueue(2, 2, SimpleNamespace(step=lambda: steps.append(None)))
+    queue.leave(0, "a tree")
+    queue.close()
+    queue.leave(1, "another")
+    assert queue.trees == ["a tree", None]
     assert len(steps) == 1
 
 
 def test_a_small_forest_starts_no_thread(monkeypatch):
-    started, start = [], grow._grow_aside
-    monkeypatch.setattr(grow, "_grow_aside", lambda *job: started.append(job[2]) or start(*job))
+    started, start = [], grow._grow_in_threads
+    monkeypatch.setattr(
+        grow, "_grow_in_threads", lambda *job: started.append(job[2]) or start(*job)
+    )
     forest, rows = RandomForestClassifier(10, n_jobs=2), load_iris(return_X_y=True)
     forest.fit(*rows)
     assert started == [2]

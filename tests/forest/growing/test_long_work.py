@@ -58,9 +58,9 @@ def test_a_bar_is_shown_on_request(capsys):
 
 def test_without_tqdm_there_are_lines(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with ProgressReporter(40, "tree", verbose=1) as watch:
+    with ProgressReporter(40, "tree", verbose=1) as reporter:
         for _ in range(40):
-            watch.step()
+            reporter.step()
     lines = capsys.readouterr().out.splitlines()
     assert lines == [f"{4 * i} of 40 trees" for i in range(1, 11)]
 

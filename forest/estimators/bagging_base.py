@@ -1,0 +1,438 @@
+"""Base class of Bagging: fit on drawn rows and features, votes, out-of-bag predictions."""
+
+from abc import ABCMeta, abstractmethod
+from numbers import Integral
+from typing import Any, Self
+from warnings import warn
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import (
+    BaseEstimator,
+    MetaEstimatorMixin,
+    _fit_context,
+)
+from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    process_routing,
+)
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
+
+from cart.estimators.validation import restored_on_failure
+from cart.splitting.feature_draw import DRAW_SEED_MAX
+from forest.estimators.bagging_workers import (
+    fit_one,
+    predict_one,
+    predict_out_of_bag,
+    takes_sample_weight,
+)
+from forest.estimators.parameters import FOREST_CONSTRAINTS, MatrixLike, keep_parameters
+from forest.sampling.patches import Patches
+from forest.sampling.plan import count_draws
+from forest.voting.mixin import VOTING_CONSTRAINTS, VotingMixin
+from forest.voting.out_of_bag import OutOfBag
+
+# What X may be is for the base estimator to say.
+_ANY_TABLE = {"accept_sparse": ["csr", "csc"], "dtype": None, "ensure_all_finite": False}
+
+_OUT_OF_BAG_ATTRIBUTES = ("oob_score_", "oob_decision_function_", "oob_prediction_")
+
+
+# Parameters that may take the values that a forest's may.
+_AS_FORESTS = ("bootstrap", "warm_start", "random_state", "verbose", *VOTING_CONSTRAINTS)
+
+
+class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
+    """What Bagging of classifiers and of regressors share.
+
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        What to fit many times; None is a decision tree of `cart`.
+    n_estimators : int, default=10
+        How many.
+    max_samples : int or float, default=None
+        Rows drawn per estimator: a number, or a share of the rows (of the total weight where rows
+        have weights); None draws as many as there are.
+    max_features : int or float, default=1.0
+        Features drawn per estimator: a number, or a share.
+    bootstrap : bool, default=True
+        Draw rows with replacement.
+    bootstrap_features : bool, default=False
+        Draw features with replacement.
+    oob_score : bool, default=False
+        Score the out-of-bag predictions, by accuracy or R2. A warm start judges all estimators,
+        so it needs the table of the fits before.
+    warm_start : bool, default=False
+        Keep the estimators of the fit before and add those that `n_estimators` asks for. With an
+        integer `random_state` the result is that of one fit.
+    n_jobs : int, default=None
+        joblib's. Results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seeds of the estimators, which decide on their draws and on every `random_state` among
+        their parameters.
+    verbose : int, default=0
+        joblib's; above 1 every estimator is announced.
+    voting : {"soft", "majority", "oob_weighted", "oob_weighted_soft", "stacked"}, default="soft"
+        How the estimators vote, as in the forests: "soft" is the mean of their class shares (or
+        numbers), the others count, weigh or learn.
+    final_estimator : estimator, default=None
+        The meta-learner of voting="stacked"; None is a logistic or ridge regression.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        What was fitted many times, itself unfitted.
+    estimators_ : list of estimators
+        The fitted ones. Those of a classifier know labels by their positions in `classes_`.
+    estimators_samples_ : list of ndarray of shape (n_draws,), int64
+        Rows drawn for each estimator, made anew from its seed at each call.
+    estimators_features_ : list of ndarray of shape (n_drawn_features,), int64
+        Features drawn for each estimator.
+    oob_decision_function_ : ndarray of shape (n_samples, n_classes), float64
+        Mean class shares out of bag; nan in rows that never were (classification, `oob_score`).
+    oob_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
+        Mean prediction out of bag; nan in rows that never were (regression, `oob_score`).
+    oob_score_ : float
+        Score of the rows that were ever out of bag; nan when there is none (with `oob_score`).
+    estimator_weights_ : ndarray of shape (n_estimators, n_outputs), float64
+        What each estimator weighs in the vote (voting="oob_weighted", "oob_weighted_soft").
+    final_estimator_ : list of estimators, one per output
+        The fitted meta-learners (voting="stacked").
+    classes_ : ndarray of shape (n_classes,)
+        Labels (classification only).
+    n_classes_ : int
+        Number of labels (classification only).
+    n_outputs_ : int
+        Number of columns of y (regression only).
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,), str
+        Column names of X, where all are strings.
+
+    Notes
+    -----
+    For the same data, parameters and `random_state` draws, estimators and predictions are those
+    of scikit-learn. An estimator that takes `sample_weight` is fitted on all rows, weighted by how
+    often each was drawn; any other on the drawn rows.
+
+    References
+    ----------
+    Breiman (1996), Bagging predictors; Breiman (1999), Pasting small votes; Ho (1998), The random
+    subspace method; Louppe and Geurts (2012), Ensembles on random patches.
+    """
+
+    _parameter_constraints = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "max_samples": [
+            None,
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="right"),
+        ],
+        "max_features": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="right"),
+        ],
+        "bootstrap_features": ["boolean"],
+        "oob_score": ["boolean"],
+        "n_jobs": [None, Integral],
+        **{name: FOREST_CONSTRAINTS[name] for name in _AS_FORESTS},
+    }
+
+    def __init__(
+        self, estimator=None, n_estimators=10, *, max_samples=None, max_features=1.0,
+        bootstrap=True, bootstrap_features=False, oob_score=False, warm_start=False, n_jobs=None,
+        random_state=None, verbose=0, voting="soft", final_estimator=None,
+    ):  # fmt: skip
+        keep_parameters(self, locals())
+
+    # The estimator's own validation is wanted: nobody has checked its parameters yet.
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self,
+        X: MatrixLike,
+        y: MatrixLike,
+        sample_weight: ArrayLike | None = None,
+        **fit_params: Any,
+    ) -> Self:
+        """Fit the estimators, each on its rows and features.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            Whatever the base estimator takes: nan and sparse tables, if it does.
+        y : array-like of shape (n_samples,), or (n_samples, n_outputs) in regression
+            Labels of any type that sorts, or numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative: how likely a row is drawn.
+        **fit_params : dict
+            Metadata for `fit` of the base estimator; needs scikit-learn's metadata routing.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If parameters contradict each other or the table, or a warm start meets another one.
+        """
+        _raise_for_params(fit_params, self, "fit")
+        estimators, features, draws = self._kept()
+        n_kept = len(estimators)
+        self._refuse_contradictions(n_kept)
+        with restored_on_failure(self):
+            X, y = validate_data(self, X, y, reset=not n_kept, multi_output=True, **_ANY_TABLE)
+            weight = self._check_weight(sample_weight, X)
+            y = self._encode_target(y, keep=n_kept > 0)
+            if self.oob_score or self._learns_to_vote:
+                _require_rows(draws, X.shape[0])
+            fit_params = process_routing(self, "fit", **fit_params)["estimator"]["fit"]
+            if n_kept == self.n_estimators:
+                warn(
+                    "Warm-start fitting without increasing n_estimators fits no new estimators.",
+                    stacklevel=3,
+                )
+            else:
+                n_draws = count_draws(self.max_samples, X.shape[0], weight)
+                patches = self._plan_patches(X.shape, n_draws, weight, n_kept)
+                new = range(len(patches.seeds))
+                self.estimator_ = self._base()
+                self.estimators_ = [*estimators, *self._fit_each(X, y, patches, fit_params)]
+                self.estimators_features_ = [*features, *(patches.features(i) for i in new)]
+                self._draws = [*draws, *((patches, i) for i in new)]
+                for name in _OUT_OF_BAG_ATTRIBUTES:
+                    self.__dict__.pop(name, None)
+            is_scored = self.oob_score and not hasattr(self, "oob_score_")
+            if is_scored or self._learns_to_vote:
+                self._learn_out_of_bag(X, self._target(y), y, is_scored)
+        return self
+
+    def _kept(self):
+        """What a warm start keeps: estimators, their features, their draws."""
+        if not (self.warm_start and hasattr(self, "estimators_")):
+            return [], [], []
+        n = len(self.estimators_)
+        return self.estimators_, self.estimators_features_[:n], self._draws[:n]
+
+    def _refuse_contradictions(self, n_kept):
+        """Refuse parameters that contradict each other."""
+        self._refuse_impossible_votes()
+        if self.oob_score and not self.bootstrap:
+            raise ValueError(
+                "oob_score needs rows that are out of bag by a bootstrap, but bootstrap=False; "
+                "set bootstrap=True or oob_score=False."
+            )
+        if self.n_estimators < n_kept:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} must be at least the number of estimators that "
+                f"warm_start=True keeps, {n_kept}."
+            )
+
+    def _check_weight(self, sample_weight, X):
+        if sample_weight is None:
+            return None
+        # Single precision is kept: casting it would change scikit-learn's draws.
+        weight = _check_sample_weight(sample_weight, X, dtype=None, ensure_non_negative=True)
+        if not self.bootstrap:
+            warn(
+                "Rows drawn without replacement follow sample_weight only loosely; "
+                "bootstrap=True draws them as often as their weights say.",
+                stacklevel=4,
+            )
+        return weight
+
+    def _plan_patches(self, shape, n_draws, weight, n_kept):
+        """The patches of the new estimators, of a table of this shape."""
+        n_samples, n_features = shape
+        n_drawn_features = self.max_features
+        if not isinstance(n_drawn_features, Integral):
+            n_drawn_features = max(1, int(n_drawn_features * n_features))
+        if n_drawn_features > n_features:
+            raise ValueError(
+                f"max_features={self.max_features} is more than the {n_features} features of X; "
+                "set it to at most that, or to a share such as 1.0."
+            )
+        n_drawable = n_samples if weight is None else np.count_nonzero(weight)
+        if n_draws > n_drawable and not self.bootstrap:
+            raise ValueError(
+                f"max_samples={self.max_samples} draws {n_draws} rows without replacement, but X "
+                f"has only {n_drawable} rows of positive weight; set max_samples to at most that, "
+                "or bootstrap=True."
+            )
+        # A warm start goes on in the stream where one fit of all estimators would be.
+        seeds = check_random_state(self.random_state).randint(DRAW_SEED_MAX, size=self.n_estimators)
+        return Patches(
+            seeds[n_kept:], n_samples, n_draws, self.bootstrap,
+            n_features, n_drawn_features, self.bootstrap_features,
+            None if weight is None else weight / weight.sum(),
+        )  # fmt: skip
+
+    def _fit_each(self, X, y, patches, fit_params):
+        """A new estimator for each patch."""
+        takes_weight = takes_sample_weight(self.estimator_)
+        return self._in_order(
+            delayed(fit_one)(
+                self.estimator_, X, y, patches, i, takes_weight, fit_params, self.verbose
+            )
+            for i in range(len(patches.seeds))
+        )
+
+    def _in_order(self, tasks):
+        """Results of tasks, in their order whichever worker is done first; a generator."""
+        return Parallel(n_jobs=self.n_jobs, verbose=self.verbose, return_as="generator")(tasks)
+
+    def _predict_out_of_bag(self, X, target):
+        """See `VotingMixin._votes_out_of_bag`."""
+        # As in `_each_output`: estimators may have been taken away.
+        answers = self._in_order(
+            delayed(predict_out_of_bag)(self._predictor(), estimator, X, patches, i)
+            for estimator, (patches, i) in zip(self.estimators_, self._draws, strict=False)
+        )
+        shaped = ((rows, said.reshape(len(rows), *self._shape)) for rows, said in answers)
+        seed = self._draws[0][0].seeds[0]
+        return self._votes_out_of_bag(shaped, len(self.estimators_), target, seed)
+
+    def out_of_bag(self, X: MatrixLike, y: MatrixLike) -> OutOfBag:
+        """What the estimators say of the rows of the training table that they have not seen.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            The table that the estimators were fitted on.
+        y : array-like of shape (n_samples,), or (n_samples, n_outputs) in regression
+
+        Returns
+        -------
+        forest.voting.out_of_bag.OutOfBag
+
+        Raises
+        ------
+        ValueError
+            If no row is out of bag, or the table has another number of rows.
+        """
+        check_is_fitted(self)
+        if not self.bootstrap:
+            raise ValueError(
+                "No row is out of bag: bootstrap=False leaves none out. Fit with bootstrap=True."
+            )
+        X = validate_data(self, X, reset=False, **_ANY_TABLE)
+        _require_rows(self._draws, X.shape[0])
+        y = np.asarray(y)
+        check_consistent_length(X, y)
+        target = self._known_target(y)
+        return OutOfBag.of(self._predict_out_of_bag(X, target)[0], y, target)
+
+    def _vote(self, X, caller, params):
+        """The vote of the estimators, (n_samples, n_outputs, n_values), by another rule than soft.
+
+        X, caller, params : see `_each_output`
+        """
+        outputs = list(self._each_output(self._predictor(), X, caller, params))
+        return self._decide(np.stack([said.reshape(-1, *self._shape) for said in outputs], axis=1))
+
+    def _mean_output(self, predict, X, caller, params):
+        """Mean of the outputs, added in their order: bitwise equal for every `n_jobs`.
+
+        predict, X, caller, params : see `_each_output`
+        """
+        return sum(self._each_output(predict, X, caller, params)) / len(self.estimators_)
+
+    def _each_output(self, predict, X, caller, params):
+        """Outputs of each estimator on X, in their order: a generator of ndarray.
+
+        `predict(estimator, X, params)` is called with the metadata of each of its methods, which
+        is routed from `params`, that of our method `caller`.
+        """
+        _raise_for_params(params, self, caller)
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **_ANY_TABLE)
+        routed = process_routing(self, caller, **params)["estimator"]
+        # Estimators that the user took away do not vote; features of theirs are left over.
+        each = zip(self.estimators_, self.estimators_features_, strict=False)
+        return self._in_order(
+            delayed(predict_one)(predict, estimator, X, features, routed)
+            for estimator, features in each
+        )
+
+    def _base(self):
+        return self._tree_class() if self.estimator is None else self.estimator
+
+    def __len__(self) -> int:
+        """Number of fitted estimators."""
+        return len(self.estimators_)
+
+    def __getitem__(self, i: int) -> BaseEstimator:
+        """The i-th fitted estimator; so Bagging is iterated over, too."""
+        return self.estimators_[i]
+
+    @property
+    def estimators_samples_(self) -> list[np.ndarray]:
+        """Rows drawn for each estimator, made anew from its seed: a list of int64 arrays."""
+        check_is_fitted(self)
+        return [patches.draws(i) for patches, i in self._draws]
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Which metadata goes to which method of the base estimator.
+
+        `sample_weight` of `fit` goes to none: it decides on the draws.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRouter
+        """
+        base = self._base()
+        votes = "predict_proba" if hasattr(base, "predict_proba") else "predict"
+        log_votes = "predict_log_proba" if hasattr(base, "predict_log_proba") else votes
+        mapping = MethodMapping()
+        for caller, callee in (
+            ("fit", "fit"),
+            ("decision_function", "decision_function"),
+            ("predict", votes),
+            ("predict_proba", votes),
+            ("predict_log_proba", log_votes),
+        ):
+            mapping.add(caller=caller, callee=callee)
+        return MetadataRouter(owner=self).add(estimator=base, method_mapping=mapping)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        base = get_tags(self._base()).input_tags
+        tags.input_tags.sparse = base.sparse
+        tags.input_tags.allow_nan = base.allow_nan
+        return tags
+
+    # Of a kind of Bagging: the shape (n_outputs, n_values) of an estimator's output on one row,
+    # y as a `Target`, as the estimators got it and as the user has it, the estimators' votes.
+    @abstractmethod
+    def _encode_target(self, y, keep):
+        """y as the estimators get it; with `keep` it has to be like that of the fit before."""
+
+    @abstractmethod
+    def _predictor(self):
+        """The function `predict(estimator, X, params)` that gives an estimator's vote."""
+
+    @abstractmethod
+    def _keep_out_of_bag(self, votes):
+        """Keep the out-of-bag votes as attribute and return what they predict."""
+
+
+def _require_rows(draws, n_samples):
+    """Refuse to judge kept estimators out of bag on another table than theirs."""
+    for patches, _ in draws:
+        if patches.n_samples != n_samples:
+            raise ValueError(
+                f"All estimators are judged out of bag on X, which has {n_samples} rows, but some "
+                f"were fitted on {patches.n_samples}: give them their training table. (After a "
+                "warm start on another one, no table is that of all.)"
+            )

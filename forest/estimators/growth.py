@@ -1,0 +1,167 @@
+"""Growing the trees of one fit: their seeds, what they have in common, and how many are grown."""
+
+import dataclasses
+from functools import cache, partial
+from itertools import islice
+from typing import Any
+from warnings import warn
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from cart.estimators.target import Target
+from cart.growth.plan import Plan
+from cart.splitting.feature_draw import DRAW_SEED_MAX
+from cart.table.columns import Columns
+from cart.tree.packed import pack
+from forest.estimators.parameters import TREE_PARAMETERS
+from forest.growing.progress import ProgressReporter
+from forest.growing.stopping import Budget, StabilityEstimator, grow_until_stable
+from forest.growing.thread_pool import GrowthInterrupted, grow_trees
+from forest.sampling.weights import balance_subsample
+from forest.voting.out_of_bag import outputs_out_of_bag
+
+
+def grow_forest(
+    forest: BaseEstimator, table: Any, plan: Plan, columns: Columns, target: Target, old_trees: list
+) -> list:
+    """The trees of a fit: those that a warm start keeps, and new ones.
+
+    Parameters
+    ----------
+    forest : forest estimator
+        With its bootstrap planned.
+    table, plan, columns : see `forest.growing.thread_pool.grow_trees`
+    target : cart.estimators.target.Target
+    old_trees : list of estimators of `cart`
+
+    Returns
+    -------
+    list of estimators of `cart`
+    """
+    example = _empty_tree(forest, target)
+    example.max_features_ = plan.limits.max_features
+
+    def grow(seeds, reporter):
+        weigh = _weights_of_trees(forest, seeds, target.codes)
+        return grow_trees(table, target.codes, plan, seeds, weigh, forest.n_jobs, reporter, columns)
+
+    if forest.n_estimators == "auto":
+        trees, seeds = _grow_until_stable(forest, grow, columns.X, target, old_trees)
+    else:
+        trees, seeds = _grow_as_many(forest, grow, old_trees)
+    grown = (pair for pair in zip(trees, seeds, strict=True) if pair[0])
+    return [*old_trees, *(example.holding(*pair) for pair in grown)]
+
+
+def _new_seeds(forest, old_trees, n_at_once):
+    """Seeds of further trees: those that one fit of all trees would have, in its order.
+
+    First come those that an interrupt has left out. They are drawn `n_at_once`.
+    """
+    random_state = check_random_state(forest.random_state)
+    known = {tree.random_state for tree in old_trees}
+    first = random_state.randint(DRAW_SEED_MAX, size=len(old_trees)).tolist()
+    if not known.isdisjoint(first):
+        yield from (seed for seed in first if seed not in known)
+    while True:
+        drawn = random_state.randint(DRAW_SEED_MAX, size=n_at_once).tolist()
+        yield from (seed for seed in drawn if seed not in known)
+
+
+def _grow_as_many(forest, grow, old_trees):
+    """As many new trees as `n_estimators` says, None for those an interrupt left out."""
+    n_new = forest.n_estimators - len(old_trees)
+    seeds = list(islice(_new_seeds(forest, old_trees, n_new), n_new))
+    try:
+        with ProgressReporter(n_new, "tree", forest.verbose, forest.callback) as reporter:
+            return grow(seeds, reporter), seeds
+    except GrowthInterrupted as interrupt:
+        return _keep_finished(forest, interrupt, len(old_trees)), seeds
+
+
+def _grow_until_stable(forest, grow, X, target, old_trees):
+    """New trees until what they leave to chance is little (n_estimators="auto")."""
+    X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
+    judge = StabilityEstimator(target.codes, target.n_values)
+
+    def ask(trees, seeds):
+        bootstrap = forest._bootstrap.of_trees(seeds)
+        return outputs_out_of_bag(
+            pack(trees, X.dtype), X, target.n_outputs,
+            lambda t: judge.rows[bootstrap.counts(t)[judge.rows] == 0],
+        )  # fmt: skip
+
+    kept = [estimator.tree_ for estimator in old_trees]
+    if kept:
+        judge.add(kept, ask(kept, [estimator.random_state for estimator in old_trees]))
+    budget = Budget(forest.max_time, forest.max_memory, kept)
+    with ProgressReporter(None, "tree", forest.verbose, forest.callback) as reporter:
+        trees, seeds, stability = grow_until_stable(
+            partial(grow, reporter=reporter), ask, _new_seeds(forest, old_trees, 1), judge, budget
+        )
+    forest.stability_ = stability
+    if not stability.is_stable:
+        what = "loss" if not stability.is_loss_settled else "order of the importances"
+        warn(
+            f"Growing was stopped by {stability.stopped_by} at {judge.n_trees} trees, "
+            f"before the out-of-bag {what} was stable; see stability_. With warm_start=True "
+            "another fit goes on.",
+            stacklevel=5,
+        )
+    return trees, seeds
+
+
+def _keep_finished(forest, interrupt, n_old):
+    """The trees an interrupt leaves, None in place of the others; the user is told."""
+    trees, given = interrupt.trees, forest._bootstrap.given
+    if given is not None:  # given counts belong to trees by number: leave no gap
+        n = trees.index(None) if None in trees else len(trees)
+        trees = trees[:n] + [None] * (len(trees) - n)
+        forest._bootstrap = dataclasses.replace(forest._bootstrap, given=given[: n_old + n])
+    if not any(trees):
+        raise interrupt
+    n_finished = n_old + sum(tree is not None for tree in trees)
+    warn(
+        f"Interrupted: the forest has the {n_finished} of {forest.n_estimators} trees that were "
+        "finished. With warm_start=True another fit grows the others.",
+        stacklevel=6,
+    )
+    return trees
+
+
+def _weights_of_trees(forest, seeds, codes):
+    """The function that gives the weight of every row in new trees, by their numbers."""
+    if not forest.bootstrap:
+        weight = 1.0 if forest._row_weight is None else forest._row_weight
+        return lambda numbers: [weight] * len(numbers)
+    bootstrap = forest._bootstrap.of_trees(seeds)
+    if forest.class_weight == "balanced_subsample":
+        return lambda numbers: [
+            balance_subsample(bootstrap.counts(i), bootstrap.draws(i), codes) for i in numbers
+        ]
+    return bootstrap.counts_of
+
+
+@cache
+def _shared_parameters(tree_class):
+    """Parameters of a forest that are its trees' too."""
+    return TREE_PARAMETERS.intersection(tree_class._get_param_names())
+
+
+def _empty_tree(forest, target):
+    """A tree estimator with all that the trees of a forest have in common."""
+    shared = _shared_parameters(forest._tree_class)
+    tree = forest._tree_class(**{name: getattr(forest, name) for name in shared})
+    kept = ["n_features_in_", "n_outputs_", "n_merged_values_"]
+    if forest.categorical_features is not None:
+        kept += ["_category_encoder", "is_categorical_", "categories_"]
+    for name in kept:
+        setattr(tree, name, getattr(forest, name))
+    if target.labels is not None:
+        classes = [np.arange(len(labels), dtype=np.float64) for labels in target.labels]
+        tree.classes_ = classes if forest.n_outputs_ > 1 else classes[0]
+        tree.n_classes_ = forest.n_classes_
+    return tree

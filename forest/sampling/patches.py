@@ -1,0 +1,84 @@
+"""The rows and the features that each estimator of a Bagging is fitted on: random patches."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils.random import sample_without_replacement
+
+from forest.sampling.bootstrap import Draws, restart_stream
+
+
+@dataclass(frozen=True, eq=False)
+class Patches(Draws):
+    """The rows and the features that each estimator of a Bagging is fitted on.
+
+    Random patches (Louppe and Geurts 2012), in scikit-learn's stream: from the seed of an
+    estimator come its features first, then its rows.
+
+    Parameters
+    ----------
+    seeds : ndarray of shape (n_estimators,), int64
+    n_samples : int
+        Rows of the training table.
+    n_draws : int
+        Rows drawn per estimator.
+    bootstrap : bool
+        Draw rows with replacement.
+    n_features : int
+        Features of the training table.
+    n_drawn_features : int
+        Features drawn per estimator.
+    bootstrap_features : bool
+        Draw features with replacement.
+    probabilities : ndarray of shape (n_samples,), floating, or None
+        How likely a draw takes each row; None is uniform.
+    """
+
+    seeds: np.ndarray
+    n_samples: int
+    n_draws: int
+    bootstrap: bool
+    n_features: int
+    n_drawn_features: int
+    bootstrap_features: bool
+    probabilities: np.ndarray | None = None
+
+    @property
+    def takes_all_features(self) -> bool:
+        """Does every estimator get all features, in their order?"""
+        return self.n_drawn_features == self.n_features and not self.bootstrap_features
+
+    def features(self, i: int) -> np.ndarray:
+        """Features drawn for estimator i, in the order of the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_drawn_features,), int64
+        """
+        return self._draw_features(restart_stream(self.seeds[i]))
+
+    def draws(self, i: int) -> np.ndarray:
+        """Rows drawn for estimator i, in the order of the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_draws,), int64
+        """
+        stream = restart_stream(self.seeds[i])
+        self._draw_features(stream)
+        if self.probabilities is None:
+            return _draw_uniform(stream, self.n_samples, self.n_draws, self.bootstrap)
+        return stream.choice(
+            self.n_samples, self.n_draws, replace=self.bootstrap, p=self.probabilities
+        )
+
+    def _draw_features(self, stream):
+        return _draw_uniform(
+            stream, self.n_features, self.n_drawn_features, self.bootstrap_features
+        )
+
+
+def _draw_uniform(stream, n_population, n_draws, replace):
+    if replace:
+        return stream.randint(0, n_population, n_draws)
+    return sample_without_replacement(n_population, n_draws, random_state=stream)

@@ -1,0 +1,167 @@
+"""How a fit is going to draw its rows: what its parameters ask for, checked, as a Bootstrap."""
+
+from numbers import Integral
+from warnings import warn
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+
+from forest.sampling.bootstrap import Bootstrap
+
+# Share of the rows that are drawn without replacement where nothing is said.
+WITHOUT_REPLACEMENT = 0.632
+
+
+def plan_bootstrap(
+    forest: BaseEstimator,
+    codes: np.ndarray,
+    weight: np.ndarray | None,
+    groups: ArrayLike | None,
+    in_bag: ArrayLike | None,
+) -> Bootstrap:
+    """How a forest is going to draw its rows.
+
+    Parameters
+    ----------
+    forest : estimator
+        With the parameters `bootstrap`, `max_samples`, `n_estimators`, `replace` and `stratify`.
+    codes : ndarray of shape (n_samples, n_outputs), float64
+        Positions of the classes, for `stratify`.
+    weight : ndarray of shape (n_samples,), float64, or None
+        How likely each row is drawn; not all 0.
+    groups, in_bag : array-like or None
+        As given to `fit`.
+
+    Returns
+    -------
+    Bootstrap
+        Without seeds.
+
+    Raises
+    ------
+    ValueError
+        If they contradict each other.
+    """
+    n_samples = len(codes)
+    named = {
+        "groups": groups is not None,
+        "in_bag": in_bag is not None,
+        "stratify=True": forest.stratify,
+        "replace=False": not forest.replace,
+    }
+    wanted = [name for name, is_wanted in named.items() if is_wanted]
+    if not forest.bootstrap:
+        if wanted:
+            raise ValueError(
+                f"{wanted[0]} says how rows are drawn, but bootstrap=False draws none; set "
+                "bootstrap=True."
+            )
+        return Bootstrap.plain(n_samples, None)
+    if in_bag is not None:
+        if len(wanted) > 1 or forest.max_samples is not None or weight is not None:
+            raise ValueError(
+                "in_bag says who is in bag, so nothing is drawn: leave out groups, weights, "
+                "max_samples, stratify and replace."
+            )
+        given = _check_in_bag(in_bag, forest.n_estimators, n_samples)
+        return Bootstrap.plain(n_samples, None, given=given)
+    if groups is not None:
+        if forest.stratify or weight is not None:
+            raise ValueError(
+                "groups are drawn whole and all alike: they go neither with stratify=True nor with "
+                "weights of rows or classes."
+            )
+        groups, n_groups = _check_groups(groups, n_samples)
+        n_draws = count_draws(forest.max_samples, n_groups, None, forest.replace, stacklevel=5)
+        return Bootstrap.plain(n_samples, n_draws, replace=forest.replace, groups=groups)
+    n_draws = count_draws(forest.max_samples, n_samples, weight, forest.replace, stacklevel=5)
+    strata = None
+    if forest.stratify:
+        strata = np.unique(codes, axis=0, return_inverse=True)[1].ravel()
+    drawn = Bootstrap.plain(n_samples, n_draws, weight, replace=forest.replace, strata=strata)
+    if forest.stratify:
+        drawn.require_weight_in_strata()
+    return drawn
+
+
+def _check_groups(groups, n_samples):
+    """Groups as 0, 1, ..., and their number."""
+    groups = np.asarray(groups)
+    if groups.shape != (n_samples,):
+        raise ValueError(
+            f"groups must have one entry per row, shape ({n_samples},), but has shape "
+            f"{groups.shape}."
+        )
+    names, groups = np.unique(groups, return_inverse=True)
+    return groups, len(names)
+
+
+def _check_in_bag(in_bag, n_trees, n_samples):
+    """Given counts as int64, of the shape that the forest needs."""
+    if n_trees == "auto":
+        raise ValueError(
+            'in_bag says how many trees there are; set n_estimators to that, not to "auto".'
+        )
+    given = np.asarray(in_bag)
+    if given.shape != (n_trees, n_samples):
+        raise ValueError(
+            f"in_bag must have a row per tree and a column per row of X, shape ({n_trees}, "
+            f"{n_samples}), but has shape {given.shape}."
+        )
+    if given.dtype.kind not in "biu" or given.min() < 0 or not given.any(axis=1).all():
+        raise ValueError(
+            "in_bag must hold whole numbers from 0 on, and some row must be in bag for every tree."
+        )
+    return given.astype(np.int64)
+
+
+def count_draws(
+    max_samples: float | None,
+    n_samples: int,
+    weight: np.ndarray | None = None,
+    replace: bool = True,
+    stacklevel: int = 4,
+) -> int:
+    """How many rows, or groups, to draw per estimator.
+
+    Parameters
+    ----------
+    max_samples : None, int or float
+        A number; or a share of n_samples, or of the total weight where there are weights. None:
+        n_samples, or without replacement 0.632 of them, as many as are distinct on average among
+        n_samples draws with replacement.
+    n_samples : int
+        Rows, or groups.
+    weight : ndarray of shape (n_samples,) or None
+    replace : bool
+    stacklevel : int
+        Of the warning that few are drawn.
+
+    Raises
+    ------
+    ValueError
+        If more are asked for than can be drawn without replacement.
+    """
+    if not replace:
+        weight, n_most = None, n_samples if weight is None else np.count_nonzero(weight)
+        max_samples = WITHOUT_REPLACEMENT if max_samples is None else max_samples
+    if max_samples is None:
+        return n_samples
+    if isinstance(max_samples, Integral):
+        n_draws = int(max_samples)
+    else:
+        total = n_samples if weight is None else weight.sum()
+        n_draws = max(int(max_samples * total), 1)
+        if n_draws < max(10, n_samples ** (1 / 3)):
+            warn(
+                f"max_samples={max_samples} of a total weight of {total} draws only {n_draws} "
+                "rows per estimator. Pass max_samples as an integer to say how many you want.",
+                stacklevel=stacklevel,
+            )
+    if not replace and n_draws > n_most:
+        raise ValueError(
+            f"{n_draws} draws without replacement need as many rows (groups) with a weight, but "
+            f"there are {n_most}; set max_samples to at most that, or replace=True."
+        )
+    return n_draws
