@@ -26,6 +26,8 @@ COMMANDS = {
     "calibration": ("studies.calibration", "check p-values and intervals of importances"),
     "importance": ("studies.importance", "check importances by their definitions, and time them"),
     "lessons": ("studies.lessons", "study and draw the five traps of docs/importance.md"),
+    "house": ("structure.house", "measure the layout of the code against its goals"),
+    "architecture": ("structure.architecture", "draw the wings into docs/architecture.md"),
     "tables": ("tables", "write docs/benchmarks.md from the results that were kept"),
 }
 ONLY = {  # commands whose rows may be measured again alone
@@ -63,7 +65,10 @@ def _parser():
         command.set_defaults(module=module, only="")
         if name in ("compare", "demo"):
             _add_compare_arguments(command, name)
-        elif name != "tables":
+        elif name == "house":
+            command.add_argument("--of", metavar="DIR", help="another checkout")
+            command.add_argument("--list", action="store_true", help="what is furthest off")
+        elif name not in ("architecture", "tables"):
             command.add_argument(
                 "--quick", action="store_true", help="less of everything; keeps no results"
             )
