@@ -17,6 +17,7 @@ COMMANDS = {
     "demo": ("compare.run", "compare on breast_cancer, diabetes and, where it is, california"),
     "identity": ("identity.run", "count the trees that are scikit-learn's, node for node"),
     "phases": ("micro.phases", "nanoseconds that growth spends per row and feature, by phase"),
+    "micro": ("micro.kernels", "nanoseconds per element of every family of kernels, in seconds"),
     "startup": ("micro.startup", "time compilation and the start of a process"),
     "groups": ("studies.groups", "time fits of every kind of tree, and the memory of a sparse one"),
     "categorical": ("studies.categorical", "score splits on subsets of categories against codes"),
@@ -32,6 +33,7 @@ COMMANDS = {
 }
 ONLY = {  # commands whose rows may be measured again alone
     "suite": "cases with this in their name; the others keep their results",
+    "micro": "families with this in their name",
     "phases": "nodes of so many rows; the others keep their results",
     "startup": "Classifier or Regressor; the other keeps its results",
     "groups": "groups with this in their name; the others keep their results",
