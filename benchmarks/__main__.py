@@ -13,6 +13,7 @@ SUITE = "suite"  # what `python -m benchmarks` runs
 # What a command runs: the module with its `run`, and what it does.
 COMMANDS = {
     "suite": ("suite.run", "fit and predict against scikit-learn and other peers (the default)"),
+    "race": ("suite.race", "time this checkout against another, on the suite's cases"),
     "compare": ("compare.run", "fit Cartwood and scikit-learn on a table and report"),
     "demo": ("compare.run", "compare on breast_cancer, diabetes and, where it is, california"),
     "identity": ("identity.run", "count the trees that are scikit-learn's, node for node"),
@@ -34,6 +35,7 @@ COMMANDS = {
 ONLY = {  # commands whose rows may be measured again alone
     "suite": "cases with this in their name; the others keep their results",
     "micro": "families with this in their name",
+    "race": "cases with this in their name, or start",
     "phases": "nodes of so many rows; the others keep their results",
     "startup": "Classifier or Regressor; the other keeps its results",
     "groups": "groups with this in their name; the others keep their results",
@@ -81,6 +83,8 @@ def _parser():
                 "--peers", default="", metavar="NAMES",
                 help="of these only, as cartwood,scikit-learn,lightgbm",
             )  # fmt: skip
+        if name == "race":
+            command.add_argument("against", metavar="DIR", help="the other checkout")
         if name == "forest":
             command.add_argument("--rest", action="store_true", help="without voting and intervals")
         if name == "calibration":

@@ -118,8 +118,10 @@ def _trees(X, y):
 def _pack(X, y):
     trees = _trees(X, y)
     n_nodes = sum(tree.node_count for tree in trees)
-    yield "a tree's nodes into walking order: node", "", _time(
-        lambda: pack(trees, np.dtype(np.float32)), n_nodes
+    yield (
+        "a tree's nodes into walking order: node",
+        "",
+        _time(lambda: pack(trees, np.dtype(np.float32)), n_nodes),
     )
 
 

@@ -1,7 +1,7 @@
 """What the house is measured by: the layout's numbers beside their goals.
 
-The goals, and the numbers of the code before it had wings (commit df6247c), are those of the plan of
-the layout; `tests/benchmarks/test_structure.py` holds the goals.
+The goals are those of the plan of the layout, and `tests/benchmarks/test_structure.py` holds them;
+the numbers before are those of commit df6247c, when the code had no wings.
 """
 
 import re
