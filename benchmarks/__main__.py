@@ -13,10 +13,12 @@ SUITE = "suite"  # what `python -m benchmarks` runs
 # What a command runs: the module with its `run`, and what it does.
 COMMANDS = {
     "suite": ("suite.run", "fit and predict against scikit-learn and other peers (the default)"),
+    "race": ("suite.race", "time this checkout against another, on the suite's cases"),
     "compare": ("compare.run", "fit Cartwood and scikit-learn on a table and report"),
     "demo": ("compare.run", "compare on breast_cancer, diabetes and, where it is, california"),
     "identity": ("identity.run", "count the trees that are scikit-learn's, node for node"),
     "phases": ("micro.phases", "nanoseconds that growth spends per row and feature, by phase"),
+    "micro": ("micro.kernels", "nanoseconds per element of every family of kernels, in seconds"),
     "startup": ("micro.startup", "time compilation and the start of a process"),
     "groups": ("studies.groups", "time fits of every kind of tree, and the memory of a sparse one"),
     "categorical": ("studies.categorical", "score splits on subsets of categories against codes"),
@@ -26,10 +28,14 @@ COMMANDS = {
     "calibration": ("studies.calibration", "check p-values and intervals of importances"),
     "importance": ("studies.importance", "check importances by their definitions, and time them"),
     "lessons": ("studies.lessons", "study and draw the five traps of docs/importance.md"),
+    "house": ("structure.house", "measure the layout of the code against its goals"),
+    "architecture": ("structure.architecture", "draw the wings into docs/architecture.md"),
     "tables": ("tables", "write docs/benchmarks.md from the results that were kept"),
 }
 ONLY = {  # commands whose rows may be measured again alone
     "suite": "cases with this in their name; the others keep their results",
+    "micro": "families with this in their name",
+    "race": "cases with this in their name, or start",
     "phases": "nodes of so many rows; the others keep their results",
     "startup": "Classifier or Regressor; the other keeps its results",
     "groups": "groups with this in their name; the others keep their results",
@@ -63,7 +69,10 @@ def _parser():
         command.set_defaults(module=module, only="")
         if name in ("compare", "demo"):
             _add_compare_arguments(command, name)
-        elif name != "tables":
+        elif name == "house":
+            command.add_argument("--of", metavar="DIR", help="another checkout")
+            command.add_argument("--list", action="store_true", help="what is furthest off")
+        elif name not in ("architecture", "tables"):
             command.add_argument(
                 "--quick", action="store_true", help="less of everything; keeps no results"
             )
@@ -74,6 +83,8 @@ def _parser():
                 "--peers", default="", metavar="NAMES",
                 help="of these only, as cartwood,scikit-learn,lightgbm",
             )  # fmt: skip
+        if name == "race":
+            command.add_argument("against", metavar="DIR", help="the other checkout")
         if name == "forest":
             command.add_argument("--rest", action="store_true", help="without voting and intervals")
         if name == "calibration":

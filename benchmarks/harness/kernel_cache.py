@@ -13,10 +13,15 @@ PACKAGES = ("cart", "forest", "importance")
 
 def use_digest_cache():
     """Set NUMBA_CACHE_DIR, unless it is set; call it before numba is imported."""
-    root = Path(__file__).resolve().parents[2]
+    os.environ.setdefault(
+        "NUMBA_CACHE_DIR", str(digest_folder(Path(__file__).resolve().parents[2]))
+    )
+
+
+def digest_folder(root):
+    """The folder of a checkout's kernels."""
     digest = hashlib.sha256()
     for package in PACKAGES:
         for source in sorted((root / package).rglob("*.py")):
             digest.update(source.relative_to(root).as_posix().encode() + source.read_bytes())
-    folder = root / ".numba_cache" / digest.hexdigest()[:12]
-    os.environ.setdefault("NUMBA_CACHE_DIR", str(folder))
+    return root / ".numba_cache" / digest.hexdigest()[:12]

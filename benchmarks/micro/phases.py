@@ -44,7 +44,7 @@ def run(args):
     with display.progress(len(sizes)) as step:
         for n in sizes:
             step(f"nodes of {n:,} rows")
-            rows.append({"rows": n, **_measure(encoded, y, n, n_classes)})
+            rows.append({"rows": n, **measure(encoded, y, n, n_classes)})
             step()
     content = {"encode": encoding, "rows": rows}
     display.show(table(content))
@@ -71,7 +71,7 @@ def table(content):
     )
 
 
-def _measure(encoded, y, n, n_classes):
+def measure(encoded, y, n, n_classes):
     """Nanoseconds per visit of each phase, from the times of ever more of them."""
     rng = np.random.default_rng(0)
     counts = np.bincount(rng.integers(0, len(y), len(y)), minlength=len(y))

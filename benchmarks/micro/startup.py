@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from benchmarks.harness import display, results
+from benchmarks.harness.kernel_cache import digest_folder
 
 KINDS = ("Classifier", "Regressor")
 COMPILE_BAR, START_BAR = 15.0, 0.6  # seconds; the second beyond PEER_IMPORT
@@ -66,10 +67,20 @@ def table(content):
 
 
 def _compilation(kind):
-    with TemporaryDirectory() as empty:
-        _, (first, second) = _launch(_fits(kind, 2), {"NUMBA_CACHE_DIR": empty})
     what = f"compilation at the very first RandomForest{kind}.fit"
-    return {"what": what, "ours": first - second, "peer": None, "bar": COMPILE_BAR}
+    return {"what": what, "ours": compilation(kind), "peer": None, "bar": COMPILE_BAR}
+
+
+def compilation(kind, root=results.ROOT):
+    """Seconds that the very first fit in a checkout takes longer than the same fit again."""
+    with TemporaryDirectory() as empty:
+        _, (first, second) = _launch(_fits(kind, 2), {"NUMBA_CACHE_DIR": empty}, root)
+    return first - second
+
+
+def launch_fit(kind, root):
+    """Seconds from the start of a process to its fitted forest, in a checkout."""
+    return _launch(_fits(kind, 1), {"NUMBA_CACHE_DIR": str(digest_folder(root))}, root)[0]
 
 
 def _start(kind, repeats, step):
@@ -88,12 +99,12 @@ def _fits(kind, fits):
     return PROGRAM.format(kind=kind, cut="> 1" if kind == "Classifier" else "", fits=fits)
 
 
-def _launch(program, environment=None):
+def _launch(program, environment=None, root=results.ROOT):
     """Seconds from the start of a process to its first line, and what that says."""
     start = perf_counter()
     with subprocess.Popen(
         [sys.executable, "-c", program],
-        cwd=results.ROOT,
+        cwd=root,
         # As installed packages have it, bytecode may be kept, whatever the shell says.
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "", **(environment or {})},
         stdout=subprocess.PIPE,

@@ -233,7 +233,7 @@ def _asked(case, commands):
 def _measure(case, commands, n_rounds):
     """All sides of one case."""
     with TemporaryDirectory() as folder:
-        n_features = _write(case, Path(folder))
+        n_features = write_table(case, Path(folder))
         found, best = {name: [] for name in commands}, {}
         failed = {}
         patience = PATIENCE
@@ -285,7 +285,7 @@ class _Failed(Exception):
     """A process ended without a measurement."""
 
 
-def _write(case: Case, folder):
+def write_table(case: Case, folder):
     """Write the table for the processes; return its number of columns."""
     X, X_test, y, y_test = case.load()
     for name, array in {"X": X, "y": y, "X_test": X_test, "y_test": y_test}.items():

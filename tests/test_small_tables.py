@@ -1,0 +1,193 @@
+"""Every kind of tree, forest and importance on tables of at most a few hundred rows.
+
+Quick enough to run with the JIT off, when kernels are plain Python: `make coverage` does, so that
+their lines count.
+"""
+
+import numpy as np
+import pytest
+import sklearn.ensemble
+import sklearn.tree
+from scipy.sparse import csc_array
+from sklearn.datasets import make_classification, make_friedman1
+
+import cart
+import forest
+from tests.agreement.same import assert_same_tree, assert_same_up_to_ties
+
+N = 300
+
+
+def two_classes(n=N):
+    return make_classification(n, 6, n_informative=4, random_state=0)
+
+
+def five_classes():
+    return make_classification(N, 6, n_informative=5, n_redundant=0, n_classes=5, random_state=1)
+
+
+def numbers(n=N):
+    return make_friedman1(n, 6, random_state=0)
+
+
+def counts():
+    X, y = numbers()
+    return X, np.floor(y)
+
+
+def steps():
+    """Few levels a column, so that codes are counted, and targets that are whole."""
+    X, y = numbers()
+    return np.floor(8 * X), np.floor(y)
+
+
+def with_missing(make=two_classes):
+    X, y = make()
+    X = X.copy()
+    X[::5, 0] = np.nan
+    X[1::7, 3] = np.nan
+    return X, y
+
+
+def numbers_with_missing():
+    return with_missing(numbers)
+
+
+def sparse():
+    X, y = two_classes()
+    X[np.abs(X) < 1] = 0.0
+    return csc_array(X), y
+
+
+def sparse_numbers():
+    X, y = numbers()
+    X[X < 0.4] = 0.0
+    return csc_array(X), y
+
+
+def several_outputs():
+    X, y = five_classes()
+    return X, np.column_stack((y, y % 2))
+
+
+def several_numbers():
+    X, y = numbers()
+    return X, np.column_stack((y, X[:, 0] - y))
+
+
+def clustered():
+    """Values so close that scikit-learn takes some of them for equal."""
+    X, y = numbers()
+    return 1.0 + 1e-6 * np.floor(5 * X) + 1e-3 * (X > 0.5), y
+
+
+TREES = {
+    "gini": ("DecisionTreeClassifier", {}, two_classes),
+    "entropy": ("DecisionTreeClassifier", {"criterion": "entropy"}, two_classes),
+    "five classes": ("DecisionTreeClassifier", {"max_features": 2}, five_classes),
+    "entropy, five classes": ("DecisionTreeClassifier", {"criterion": "entropy"}, five_classes),
+    "limits": ("DecisionTreeClassifier", {"min_samples_leaf": 5, "max_depth": 4}, two_classes),
+    "decrease": ("DecisionTreeClassifier", {"min_impurity_decrease": 0.01}, two_classes),
+    "best first": ("DecisionTreeClassifier", {"max_leaf_nodes": 12}, five_classes),
+    "weight fraction": ("DecisionTreeClassifier", {"min_weight_fraction_leaf": 0.05}, two_classes),
+    "class weights": ("DecisionTreeClassifier", {"class_weight": "balanced"}, five_classes),
+    "pruned": ("DecisionTreeClassifier", {"ccp_alpha": 0.01}, two_classes),
+    "monotonic classes": ("DecisionTreeClassifier", {"monotonic_cst": [1, -1, 0, 0, 0, 0]},
+                          two_classes),
+    "missing": ("DecisionTreeClassifier", {}, with_missing),
+    "missing entropy": ("DecisionTreeClassifier", {"criterion": "entropy"}, with_missing),
+    "sparse": ("DecisionTreeClassifier", {}, sparse),
+    "outputs": ("DecisionTreeClassifier", {}, several_outputs),
+    "extra": ("ExtraTreeClassifier", {"random_state": 1}, two_classes),
+    "extra, missing": ("ExtraTreeClassifier", {"random_state": 1}, with_missing),
+    "extra, sparse": ("ExtraTreeClassifier", {"random_state": 1}, sparse),
+    "squared error": ("DecisionTreeRegressor", {}, numbers),
+    "squared error, third": ("DecisionTreeRegressor", {"max_features": 1 / 3}, numbers),
+    "squared error, limits": ("DecisionTreeRegressor", {"min_samples_leaf": 4}, numbers),
+    "steps": ("DecisionTreeRegressor", {}, steps),
+    "friedman": ("DecisionTreeRegressor", {"criterion": "friedman_mse"}, numbers),
+    "absolute error": ("DecisionTreeRegressor", {"criterion": "absolute_error", "max_depth": 4},
+                       numbers),
+    "poisson": ("DecisionTreeRegressor", {"criterion": "poisson"}, counts),
+    "monotonic": ("DecisionTreeRegressor", {"monotonic_cst": [1, 0, 0, 1, 0, -1]}, numbers),
+    "missing numbers": ("DecisionTreeRegressor", {}, numbers_with_missing),
+    "sparse numbers": ("DecisionTreeRegressor", {"max_depth": 5}, sparse_numbers),
+    "two numbers": ("DecisionTreeRegressor", {}, several_numbers),
+    "leaves": ("DecisionTreeRegressor", {"max_leaf_nodes": 20, "ccp_alpha": 0.05}, numbers),
+    "clustered": ("DecisionTreeRegressor", {"max_depth": 5}, clustered),
+    "extra numbers": ("ExtraTreeRegressor", {"random_state": 2}, numbers),
+}  # fmt: skip
+
+TIED = ("clustered", "steps")  # equally good cuts of targets whose sums are rounded
+
+
+@pytest.mark.filterwarnings("ignore:.*friedman_mse.*:FutureWarning")
+@pytest.mark.parametrize("name", TREES)
+def test_trees_are_scikit_learns(name):
+    kind, params, make = TREES[name]
+    X, y = make()
+    params = {"random_state": 0, **params}
+    ours = getattr(cart, kind)(**params).fit(X, y)
+    theirs = getattr(sklearn.tree, kind)(**params).fit(X, y)
+    if name in TIED:
+        assert_same_up_to_ties(ours, theirs, X, y, None)
+        return
+    assert_same_tree(ours.tree_, theirs.tree_)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-12)
+    np.testing.assert_array_equal(ours.apply(X), theirs.apply(X))
+
+
+WEIGHTED = ("gini", "entropy", "five classes", "entropy, five classes", "squared error", "steps")
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.parametrize("max_features", [2, 6])
+@pytest.mark.parametrize("factor", [1.0, 3.0, 0.3])
+def test_weighted_trees_are_scikit_learns(name, max_features, factor):
+    kind, params, make = TREES[name]
+    X, y = make()
+    params = {"random_state": 0, "max_depth": 5, **params, "max_features": max_features}
+    weight = factor * np.random.default_rng(0).integers(0, 3, len(X))
+    ours = getattr(cart, kind)(**params).fit(X, y, weight)
+    theirs = getattr(sklearn.tree, kind)(**params).fit(X, y, weight)
+    assert_same_up_to_ties(ours, theirs, X, y, weight)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 15, 40, 130, 2000])
+@pytest.mark.parametrize("name", ["gini", "squared error"])
+def test_trees_of_any_size(name, n):
+    kind, params, _ = TREES[name]
+    X, y = numbers(n)
+    y = y if name == "squared error" else (y > 14).astype(int)
+    params = {"random_state": 0, "max_features": 3, **params}
+    ours = getattr(cart, kind)(**params).fit(X, y)
+    theirs = getattr(sklearn.tree, kind)(**params).fit(X, y)
+    assert_same_tree(ours.tree_, theirs.tree_)
+
+
+FORESTS = {
+    "classes": ("RandomForestClassifier", {}, two_classes),
+    "five classes": ("RandomForestClassifier", {"criterion": "entropy"}, five_classes),
+    "balanced": ("RandomForestClassifier", {"class_weight": "balanced_subsample"}, five_classes),
+    "numbers": ("RandomForestRegressor", {}, numbers),
+    "numbers, third": ("RandomForestRegressor", {"max_features": 1 / 3}, numbers),
+    "steps": ("RandomForestRegressor", {"max_samples": 0.7}, steps),
+    "outputs": ("RandomForestClassifier", {}, several_outputs),
+    "missing": ("RandomForestClassifier", {}, with_missing),
+    "sparse": ("RandomForestClassifier", {}, sparse),
+    "extra": ("ExtraTreesClassifier", {}, two_classes),
+    "extra numbers": ("ExtraTreesRegressor", {"bootstrap": True}, numbers),
+}
+
+
+@pytest.mark.parametrize("name", FORESTS)
+def test_forests_are_scikit_learns(name):
+    kind, params, make = FORESTS[name]
+    X, y = make()
+    params = {"n_estimators": 5, "random_state": 0, **params}
+    ours = getattr(forest, kind)(**params).fit(X, y)
+    theirs = getattr(sklearn.ensemble, kind)(**params).fit(X, y)
+    for a, b in zip(ours.estimators_, theirs.estimators_, strict=True):
+        assert_same_tree(a.tree_, b.tree_)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-12)
+    np.testing.assert_array_equal(ours.apply(X), theirs.apply(X))
