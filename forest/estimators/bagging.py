@@ -21,10 +21,10 @@ from sklearn.utils.validation import (
 )
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
+from cart.estimators.parameters import MatrixLike, with_docs_of
 from cart.estimators.target import Target, encode_known_labels, encode_numbers
 from forest.estimators.bagging_base import BaseBagging
 from forest.estimators.bagging_workers import class_shares, log_class_shares, output_of
-from forest.estimators.parameters import MatrixLike, with_docs_of
 
 
 class BaggingClassifier(ClassifierMixin, BaseBagging):

@@ -28,6 +28,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from cart.estimators.parameters import MatrixLike, keep_parameters
 from cart.estimators.validation import restored_on_failure
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from forest.estimators.bagging_workers import (
@@ -36,7 +37,7 @@ from forest.estimators.bagging_workers import (
     predict_out_of_bag,
     takes_sample_weight,
 )
-from forest.estimators.parameters import FOREST_CONSTRAINTS, MatrixLike, keep_parameters
+from forest.estimators.parameters import FOREST_CONSTRAINTS
 from forest.sampling.patches import Patches
 from forest.sampling.plan import count_draws
 from forest.voting.mixin import VOTING_CONSTRAINTS, VotingMixin

@@ -15,13 +15,14 @@ from sklearn.utils import Tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from cart.estimators.parameters import MatrixLike
 from cart.estimators.preparation import prepare
 from cart.estimators.validation import check_table, require_weight, restored_on_failure
 from cart.table.precision import precision_of
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
 from forest.estimators.growth import grow_forest
-from forest.estimators.parameters import FOREST_CONSTRAINTS, MatrixLike, refuse_contradictions
+from forest.estimators.parameters import FOREST_CONSTRAINTS, refuse_contradictions
 from forest.inference.training_rows import fingerprint, is_worth_remembering, remember
 from forest.sampling.bootstrap import bootstrap_of
 from forest.sampling.plan import plan_bootstrap

@@ -13,9 +13,15 @@ from cart import (
     ExtraTreeRegressor,
 )
 from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
-from cart.estimators.parameters import CLASSIFIER_CRITERION, REGRESSOR_CRITERION, without_deprecated
+from cart.estimators.parameters import (
+    CLASSIFIER_CRITERION,
+    REGRESSOR_CRITERION,
+    MatrixLike,
+    keep_parameters,
+    with_docs_of,
+    without_deprecated,
+)
 from forest.estimators.base import BaseForest
-from forest.estimators.parameters import MatrixLike, keep_parameters, with_docs_of
 from forest.inference.intervals import predict_interval
 from forest.inference.jackknife import standard_error
 from forest.inference.quantiles import predict_quantiles
@@ -75,7 +81,7 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         "criterion": REGRESSOR_CRITERION,
     }
 
-    def predict(
+    def predict(  # type: ignore[override]  # a pair, as scikit-learn's with return_std
         self, X: MatrixLike, check_input: bool = True, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Value of the leaf, the mean over trees.

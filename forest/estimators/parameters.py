@@ -1,16 +1,12 @@
 """What the parameters of a forest may be, each alone and together."""
 
 from numbers import Integral, Real
-from typing import Any
 
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from cart.estimators.parameters import TREE_CONSTRAINTS
 from forest.voting.mixin import VOTING_CONSTRAINTS
-
-# What users pass as X and y: array-like, DataFrame or sparse matrix.
-MatrixLike = Any
 
 # Parameters that a forest hands to each of its trees.
 TREE_PARAMETERS = {"criterion", *TREE_CONSTRAINTS} - {"random_state"}
@@ -34,24 +30,6 @@ FOREST_CONSTRAINTS = {
     **VOTING_CONSTRAINTS,
     "callback": [callable, None],
 }
-
-
-def with_docs_of(base: type, first_line: str) -> str:
-    """The docstring of an abstract estimator, with another first line."""
-    return first_line + "\n" + (base.__doc__ or "").partition("\n")[2]
-
-
-def keep_parameters(estimator: BaseEstimator, parameters: dict[str, Any]) -> None:
-    """Keep the parameters of a constructor as attributes of their names, as scikit-learn wants it.
-
-    Parameters
-    ----------
-    estimator : estimator
-    parameters : dict
-        `locals()` at the end of its `__init__`, which has no other local names.
-    """
-    kept = {name: value for name, value in parameters.items() if name != "self"}
-    vars(estimator).update(kept)
 
 
 def refuse_contradictions(forest: BaseEstimator, n_old: int) -> None:

@@ -1,6 +1,6 @@
 """Grow many trees from one table: whole trees over threads, a workspace for each batch."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import islice
 from threading import Lock
@@ -62,7 +62,7 @@ class Job:
         table: Any,
         codes: np.ndarray,
         plan: Plan,
-        seeds: Sequence[int],
+        seeds: Sequence[int] | np.ndarray,
         weigh: Callable,
         columns: Columns | None = None,
     ) -> None:
@@ -126,7 +126,7 @@ def grow_trees(
     table: Any,
     codes: np.ndarray,
     plan: Plan,
-    seeds: Sequence[int],
+    seeds: Sequence[int] | np.ndarray,
     weigh: Callable,
     n_jobs: int | None = None,
     reporter: ProgressReporter | None = None,

@@ -90,7 +90,7 @@ class Bootstrap(Draws):
         probabilities = None if weight is None else weight / weight.sum()
         return cls(np.empty(0, np.int64), n_samples, n_draws, probabilities, **others)
 
-    def of_trees(self, seeds: Sequence[int]) -> Self:
+    def of_trees(self, seeds: Sequence[int] | np.ndarray) -> Self:
         """The draws of the last trees, which have these seeds.
 
         Parameters
@@ -246,7 +246,7 @@ class PartitionedBootstrap(Draws):
         """Seeds of the trees, part after part."""
         return np.concatenate([part.seeds for part in self.parts])
 
-    def of_trees(self, seeds: Sequence[int]) -> Self:
+    def of_trees(self, seeds: Sequence[int] | np.ndarray) -> Self:
         """See `Bootstrap.of_trees`; only all trees together are known."""
         if not np.array_equal(seeds, self.seeds):
             raise ValueError("These are not the trees that were grown on parts of the table.")
