@@ -13,9 +13,11 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from benchmarks.harness import display, results
-from cart.fast_paths.classification.best_cut import GiniCuts, PrefixCounts, add_up, choose_cut
+from cart.fast_paths.classification.best_cut import choose_cut
+from cart.fast_paths.classification.cumulative_counts import PrefixCounts, add_up
+from cart.fast_paths.classification.impurities import GiniCuts
+from cart.fast_paths.classification.packed_rows import Layout, gather_keys, partition_packed_rows
 from cart.fast_paths.classification.path import ClassScratch
-from cart.fast_paths.classification.row_words import Layout, gather_keys, partition_packed_rows
 from cart.fast_paths.classification.screening import add_up_kept, is_worth_screening, screen
 from cart.jit.decorators import entry_kernel
 from cart.primitives.radix_sort import sort_short_keys

@@ -1,7 +1,7 @@
 """Grow classification trees on whole class counts: the fast path of Gini and entropy.
 
-Rows are words (see `cart.fast_paths.classification.row_words`). A node's class counts come from its
-parent, so a node that is not searched is never read.
+Rows are packed (see `cart.fast_paths.classification.packed_rows`). A node's class counts come from
+its parent, so a node that is not searched is never read.
 """
 
 from itertools import starmap
@@ -19,24 +19,26 @@ from cart.fast_paths.base import (
     write_split,
 )
 from cart.fast_paths.cache_copies import create_cache_copies
-from cart.fast_paths.classification.best_cut import (
-    EntropyCuts,
-    GiniCuts,
+from cart.fast_paths.classification.best_cut import choose_cut
+from cart.fast_paths.classification.cumulative_counts import (
     PrefixCounts,
     add_up,
     add_up_counts,
-    child_impurities,
-    choose_cut,
     count_codes,
     count_keys,
+)
+from cart.fast_paths.classification.impurities import (
+    EntropyCuts,
+    GiniCuts,
+    child_impurities,
     impurity_of,
 )
-from cart.fast_paths.classification.row_words import (
+from cart.fast_paths.classification.packed_rows import (
     Layout,
     gather_keys,
     pack_rows,
     partition_packed_rows,
-    row_of_word,
+    row_number,
 )
 from cart.fast_paths.classification.screening import add_up_kept, is_worth_screening, screen
 from cart.jit.decorators import entry_kernel, inline_kernel
@@ -185,7 +187,7 @@ def _fill_cache_copy(rows, start, n, layout, nearer):
         codes = rows.codes[column]
         copied = nearer.codes[column]
         for i in range(n):
-            copied[i] = codes[row_of_word(rows.words[start + i], layout)]
+            copied[i] = codes[row_number(rows.words[start + i], layout)]
     for i in range(n):
         word = rows.words[start + i] & layout.low_mask
         nearer.words[i] = np.uint32(i) << layout.low_bits | word

@@ -10,13 +10,13 @@ import math
 import numpy as np
 
 from cart.fast_paths.base import is_cut
-from cart.fast_paths.classification.best_cut import (
+from cart.fast_paths.classification.cumulative_counts import power
+from cart.fast_paths.classification.impurities import (
     approximate_gains,
     bounds_more_classes,
     gain_to_beat,
-    power,
 )
-from cart.fast_paths.classification.row_words import class_of_word, code_of_key, weight_of_word
+from cart.fast_paths.classification.packed_rows import class_of, code_of_key, weight_of
 from cart.jit.decorators import inline_kernel
 from cart.primitives.radix_sort import n_bits_of
 
@@ -98,8 +98,8 @@ def _count_two(buckets, keys, n, base, shift, n_buckets, layout):
     for b in range(n_buckets):
         buckets[b] = 0
     for i in range(n):
-        w = weight_of_word(keys[i], layout)
-        buckets[(keys[i] - base) >> shift] += w << 32 | w * class_of_word(keys[i], layout)
+        w = weight_of(keys[i], layout)
+        buckets[(keys[i] - base) >> shift] += w << 32 | w * class_of(keys[i], layout)
 
 
 @inline_kernel
@@ -149,8 +149,8 @@ def _count_more(buckets, keys, n, base, shift, n_buckets, n_classes, layout):
         buckets[cell] = 0
     for i in range(n):
         bucket = np.int64((keys[i] - base) >> shift)
-        cell = bucket * n_classes + class_of_word(keys[i], layout)
-        buckets[cell] += weight_of_word(keys[i], layout)
+        cell = bucket * n_classes + class_of(keys[i], layout)
+        buckets[cell] += weight_of(keys[i], layout)
 
 
 @inline_kernel
@@ -260,8 +260,8 @@ def add_up_kept(criterion, running, keys, n, lowest, shift, counts, layout):
             if own != bucket:
                 bucket = own
                 left = running.histogram[bucket]
-            w = weight_of_word(keys[i], layout)
-            left += w << 32 | w * class_of_word(keys[i], layout)
+            w = weight_of(keys[i], layout)
+            left += w << 32 | w * class_of(keys[i], layout)
             running.weight[i] = left >> 32
             running.second[i] = left & 0xFFFFFFFF
         return
@@ -273,8 +273,8 @@ def add_up_kept(criterion, running, keys, n, lowest, shift, counts, layout):
         if own != bucket:
             bucket = own
             weight, power_left, power_right = _before(criterion, running, bucket, counts)
-        w = weight_of_word(keys[i], layout)
-        c = class_of_word(keys[i], layout)
+        w = weight_of(keys[i], layout)
+        c = class_of(keys[i], layout)
         before = running.left[c]
         right = counts[c] - before
         power_left += power(criterion, before + w) - power(criterion, before)

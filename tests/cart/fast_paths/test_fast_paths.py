@@ -9,23 +9,22 @@ from sklearn.tree import DecisionTreeClassifier as Peer
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.fast_paths.classification import path as class_counts_path
-from cart.fast_paths.classification.best_cut import (
-    EntropyCuts,
-    GiniCuts,
+from cart.fast_paths.classification.best_cut import choose_cut
+from cart.fast_paths.classification.cumulative_counts import (
     PrefixCounts,
     add_up,
     add_up_counts,
-    choose_cut,
     count_codes,
     count_keys,
 )
-from cart.fast_paths.classification.path import ClassCountsPath
-from cart.fast_paths.classification.row_words import (
+from cart.fast_paths.classification.impurities import EntropyCuts, GiniCuts
+from cart.fast_paths.classification.packed_rows import (
     Layout,
     gather_keys,
     pack_rows,
     partition_packed_rows,
 )
+from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.classification.screening import add_up_kept, screen
 from cart.fast_paths.regression.sorted_path import SortedPath
 from cart.grower import Grower
