@@ -1,150 +1,154 @@
-"""Grow one tree best node first, where the number of leaves is limited.
+"""Growth that is best first: the leaf whose split lessens the impurity most is split next.
 
-The heap is that of libstdc++, as in scikit-learn (`BestFirstTreeBuilder` in `_tree.pyx`).
+That is how trees with a limited number of leaves are grown. The heap is that of libstdc++, as in
+scikit-learn (`BestFirstTreeBuilder` in `_tree.pyx`), so that ties are resolved as there.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from cart.growth.frontier import push
-from cart.growth.node_step import child_bounds, split_node, write_leaf, write_node
+from cart.growth.depth_first import divide, is_enough, load, search
+from cart.growth.frontier import PendingNode, may_split, pending_at, push, push_root
+from cart.growth.node_step import begin_inheritance, inherit, make_split, write_node
 from cart.jit.decorators import entry_kernel, kernel
-from cart.splitting.category_subsets import write_list
-from cart.splitting.feature_draw import child_key, root_key
-from cart.splitting.splitter import Bounds
+from cart.tree.nodes import LEAF, UNDEFINED
+
+
+class Candidates(NamedTuple):
+    """The split that every node would get; rows are the numbers of nodes, as in the stack.
+
+    `heap` is a max-heap of the leaves' numbers by `decrease`: a place is not below those two that
+    it stands above.
+
+                   heap[0]
+              heap[1]   heap[2]
+           [3]   [4]   [5]   [6]   ...
+    """
+
+    heap: np.ndarray  # int64
+    middle: np.ndarray  # int64: the first sample that goes right; -1: the node stays a leaf
+    left: np.ndarray  # float64: impurities of the children
+    right: np.ndarray  # float64
+    decrease: np.ndarray  # float64
+    value: np.ndarray  # float64: between the values of the children
+
+    @classmethod
+    def create(cls, capacity):
+        integers = (np.empty(capacity, np.int64) for _ in range(2))
+        return cls(*integers, *(np.empty(capacity) for _ in range(4)))
 
 
 @entry_kernel
-def grow_best_first(
-    splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits, keep_order,
-    total_weight,
-):  # fmt: skip
-    n_nodes = 0
-    height = 0  # frontier rows [0, height) are the heap; row `height` holds the node at hand
-    n_splits_left = limits.max_leaf_nodes - 1
-    _enter(
-        splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits,
-        keep_order, total_weight, 0, samples.shape[0], 0, 0.0, Bounds(-np.inf, np.inf),
-        root_key(draw), n_nodes, height,
-    )  # fmt: skip
-    n_nodes += 1
-    height += 1
+def grow_best_first(way, nodes, candidates):
+    """Grow one tree; return how many nodes it has."""
+    begin_inheritance(way)
+    push_root(way.stack, way.rows.samples.shape[0], 0.0)
+    _enter(way, nodes, candidates, 0)
+    _push_heap(candidates, 0, 0)
+    height = 1
+    n_nodes = 1
+    n_splits_left = way.limits.max_leaf_nodes - 1
     while height > 0:
         height -= 1
-        _heap_pop(frontier, height)
-        this = frontier.parent[height]
-        if frontier.side[height] == 1 or n_splits_left <= 0:
-            write_leaf(nodes, this)
+        this = _pop_heap(candidates, height)
+        if candidates.middle[this] < 0 or n_splits_left <= 0:
+            _undo_split(nodes, this)
             continue
         n_splits_left -= 1
-        start = frontier.start[height]
-        end_left = frontier.end_left[height]
-        end = frontier.end[height]
-        depth = frontier.depth[height] + 1
-        impurity_left = frontier.impurity_left[height]
-        impurity_right = frontier.impurity_right[height]
-        bounds = Bounds(frontier.lower[height], frontier.upper[height])
-        key = frontier.key[height]
-        direction = frontier.direction[height]
-        middle = frontier.middle[height]
-        nodes.children_left[this] = n_nodes
-        nodes.children_right[this] = n_nodes + 1
-        _enter(
-            splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits,
-            keep_order, total_weight, start, end_left, depth, impurity_left,
-            child_bounds(bounds, direction, middle, True), child_key(draw, key, True),
-            n_nodes, height,
-        )  # fmt: skip
-        _enter(
-            splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits,
-            keep_order, total_weight, end_left, end, depth, impurity_right,
-            child_bounds(bounds, direction, middle, False), child_key(draw, key, False),
-            n_nodes + 1, height + 1,
-        )  # fmt: skip
-        _heap_push(frontier, height)
-        _heap_push(frontier, height + 1)
+        _push_children(way, nodes, candidates, this, n_nodes)
+        for child in range(n_nodes, n_nodes + 2):
+            _enter(way, nodes, candidates, child)
+        for child in range(n_nodes, n_nodes + 2):
+            _push_heap(candidates, height, child)
+            height += 1
         n_nodes += 2
-        height += 2
     return n_nodes
 
 
 @kernel
-def _enter(
-    splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits, keep_order,
-    total_weight, start, end, depth, impurity, bounds, key, this, row,
-):  # fmt: skip
-    """Write node `this` with the split it would get, and its frontier record into `row`."""
-    n = end - start
-    found = split_node(
-        splitter, criterion, node, draw, key, table, records, samples, start, n, depth, impurity, 0,
-        limits, bounds, keep_order, total_weight,
-    )  # fmt: skip
-    write_node(nodes, this, found, n, criterion, limits, bounds)
-    write_list(table, node, this, found.split.column)
-    push(frontier, row, start, end, depth, this, found.split.column < 0, 0, 0.0, bounds, key)
-    frontier.end_left[row] = start + found.n_left
-    frontier.impurity_left[row] = found.impurity_left
-    frontier.impurity_right[row] = found.impurity_right
-    frontier.middle[row] = found.middle
-    frontier.direction[row] = 0
-    if found.split.column >= 0:
-        frontier.direction[row] = limits.monotonic[found.split.feature]
-    frontier.improvement[row] = found.improvement
+def _enter(way, nodes, candidates, this):
+    """Write node `this` with the split that it would get."""
+    node = load(way, pending_at(way.stack, this))
+    write_node(way, nodes, this, node)
+    candidates.middle[this] = -1
+    candidates.decrease[this] = 0.0
+    if not may_split(node, way.limits):
+        return
+    cut, _ = search(way, node)
+    if cut.feature < 0:
+        return
+    children = divide(way, node, cut)
+    if not is_enough(children.decrease, way.limits):
+        return
+    make_split(way, nodes, this, node, cut, children.middle)
+    candidates.middle[this] = children.middle
+    candidates.left[this] = children.left
+    candidates.right[this] = children.right
+    candidates.decrease[this] = children.decrease
+    candidates.value[this] = children.value
 
 
 @kernel
-def _move_record(frontier, source, target):
-    frontier.start[target] = frontier.start[source]
-    frontier.end[target] = frontier.end[source]
-    frontier.end_left[target] = frontier.end_left[source]
-    frontier.depth[target] = frontier.depth[source]
-    frontier.parent[target] = frontier.parent[source]
-    frontier.side[target] = frontier.side[source]
-    frontier.lower[target] = frontier.lower[source]
-    frontier.upper[target] = frontier.upper[source]
-    frontier.impurity_left[target] = frontier.impurity_left[source]
-    frontier.impurity_right[target] = frontier.impurity_right[source]
-    frontier.middle[target] = frontier.middle[source]
-    frontier.direction[target] = frontier.direction[source]
-    frontier.improvement[target] = frontier.improvement[source]
-    frontier.key[target] = frontier.key[source]
+def _push_children(way, nodes, candidates, this, left):
+    """Make the nodes `left` and the next the children of node `this`."""
+    right = left + 1
+    nodes.children_left[this] = left
+    nodes.children_right[this] = right
+    inherit(way, this, this, nodes.feature[this], candidates.value[this], left, right)
+    node, middle = pending_at(way.stack, this), candidates.middle[this]
+    depth = node.depth + 1
+    for child, start, end, impurity in (
+        (left, node.start, middle, candidates.left[this]),
+        (right, middle, node.end, candidates.right[this]),
+    ):
+        push(way.stack, PendingNode(child, start, end, 0, depth, 0, impurity, np.inf))
 
 
 @kernel
-def _heap_push(frontier, last):
-    """Let the record in row `last` rise to its place in the heap [0, last] (std::push_heap)."""
-    spare = frontier.start.shape[0] - 1
-    _move_record(frontier, last, spare)
-    _rise(frontier, last, 0, spare)
+def _undo_split(nodes, this):
+    """Turn a node that was written as a split into a leaf, as far as scikit-learn does."""
+    nodes.children_left[this] = LEAF
+    nodes.children_right[this] = LEAF
+    nodes.feature[this] = UNDEFINED
+    nodes.threshold[this] = UNDEFINED
 
 
 @kernel
-def _rise(frontier, hole, top, record):
+def _push_heap(candidates, last, node):
+    """Add a node to the heap [0, last) (std::push_heap)."""
+    _rise(candidates.heap, candidates.decrease, last, node)
+
+
+@kernel
+def _rise(heap, decrease, hole, node):
+    """Put a node into the hole of the heap, or above."""
     above = (hole - 1) // 2
-    while hole > top and frontier.improvement[above] < frontier.improvement[record]:
-        _move_record(frontier, above, hole)
+    while hole > 0 and decrease[heap[above]] < decrease[node]:
+        heap[hole] = heap[above]
         hole = above
         above = (hole - 1) // 2
-    _move_record(frontier, record, hole)
+    heap[hole] = node
 
 
 @kernel
-def _heap_pop(frontier, last):
-    """Move the best record of the heap [0, last] into row `last` (std::pop_heap)."""
+def _pop_heap(candidates, last):
+    """Take the best node out of the heap [0, last] (std::pop_heap)."""
+    heap, decrease = candidates.heap, candidates.decrease
+    best, node = heap[0], heap[last]
     if last == 0:
-        return
-    spare = frontier.start.shape[0] - 1
-    _move_record(frontier, last, spare)
-    _move_record(frontier, 0, last)
+        return best
     hole = 0
     child = 0
     while child < (last - 1) // 2:
         child = 2 * (child + 1)
-        if frontier.improvement[child] < frontier.improvement[child - 1]:
+        if decrease[heap[child]] < decrease[heap[child - 1]]:
             child -= 1
-        _move_record(frontier, child, hole)
+        heap[hole] = heap[child]
         hole = child
     if last % 2 == 0 and child == (last - 2) // 2:
         child = 2 * (child + 1)
-        _move_record(frontier, child - 1, hole)
+        heap[hole] = heap[child - 1]
         hole = child - 1
-    _rise(frontier, hole, 0, spare)
+    _rise(heap, decrease, hole, node)
+    return best

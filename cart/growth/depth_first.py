@@ -1,58 +1,177 @@
-"""Grow one tree depth first."""
+"""Growth that is depth first: one loop, for every path.
+
+A path is a `way`: a NamedTuple of the buffers that it works on, `stack` and `limits` among them,
+with the methods of the protocol below. What a path keeps of pending nodes (class counts, sums)
+lies in arrays with the rows of the stack. `tree` is what it writes nodes to.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
-from cart.growth.frontier import push
-from cart.growth.node_step import child_bounds, split_node, write_node
-from cart.jit.decorators import entry_kernel
-from cart.splitting.category_subsets import write_list
-from cart.splitting.feature_draw import child_key, root_key
-from cart.splitting.splitter import Bounds
+from cart.growth.frontier import PendingNode, may_split, pending_at, push
+from cart.jit.decorators import dispatch, inline_kernel
+from cart.splitting.criteria import EPSILON
 
 
-@entry_kernel
-def grow_depth_first(
-    splitter, nodes, node, draw, frontier, criterion, table, records, samples, limits, keep_order,
-    total_weight,
-):  # fmt: skip
-    no_bounds = Bounds(-np.inf, np.inf)
-    root = root_key(draw)
-    height = push(frontier, 0, 0, samples.shape[0], 0, -1, 0, 0, 0.0, no_bounds, root)
-    n_nodes = 0
-    while height > 0:
+class Children(NamedTuple):
+    """What a cut makes of a node."""
+
+    middle: int  # the first sample that goes right
+    left: float  # impurities
+    right: float
+    decrease: float  # of the weighted impurity of the tree
+
+
+# ---------------------------------------------------------------------------- the protocol
+
+
+@dispatch
+def load(way, node):
+    """Take up a pending node; return it with its weight, and its impurity if that was unknown."""
+    return way.load(node)
+
+
+@dispatch
+def copy_near(way, node):
+    """Copy the samples of a node that may be split where caches hold them; return the node with its
+    place there, or as it is."""
+    return way.copy_near(node)
+
+
+@dispatch
+def grow_below(way, tree, node, n_nodes):
+    """Grow the node and all below it otherwise, from number `n_nodes` on.
+
+    Returns how many nodes the tree has then: `n_nodes` if the node is to be grown here.
+    """
+    return way.grow_below(tree, node, n_nodes)
+
+
+@dispatch
+def write_leaf(way, tree, this, node):
+    """Write node number `this` as a leaf."""
+    way.write_leaf(tree, this, node)
+
+
+@dispatch
+def search(way, node):
+    """Search the best cut; return it, and how many features are known to be constant then.
+
+    A cut has a `feature`, which is -1 where there is no cut.
+    """
+    return way.search(node)
+
+
+@dispatch
+def divide(way, node, cut):
+    """Bring the node's samples into the order left | right; return the Children.
+
+    What the path keeps of them goes to row `node.row` for the right, and the next for the left.
+    """
+    return way.divide(node, cut)
+
+
+@dispatch
+def write_split(way, tree, this, node, cut, children):
+    """Make the leaf `this` a split, and note what the children inherit."""
+    way.write_split(tree, this, node, cut, children)
+
+
+@dispatch
+def knows_leaves(way):
+    """Can `write_leaf` do with what `divide` has found, so that leaves need not wait?"""
+    return way.knows_leaves()
+
+
+def nothing_near(way, node):
+    """`copy_near` of a path without copies."""
+    return node
+
+
+def nothing_below(way, tree, node, n_nodes):
+    """`grow_below` of a path that grows all nodes the same way."""
+    return n_nodes
+
+
+# -------------------------------------------------------------------------------- the loop
+
+
+def _grow_depth_first(way, tree, height, n_nodes):
+    """Grow the node on top of the stack, and all below it.
+
+    Parameters
+    ----------
+    way, tree : see above
+    height : int
+        Of the stack.
+    n_nodes : int
+        That are grown already.
+
+    Returns
+    -------
+    int
+        How many nodes are grown then.
+    """
+    base = height - 1
+    while height > base:
         height -= 1
-        start = frontier.start[height]
-        end = frontier.end[height]
-        depth = frontier.depth[height]
-        parent = frontier.parent[height]
-        bounds = Bounds(frontier.lower[height], frontier.upper[height])
-        key = frontier.key[height]
-        n = end - start
-        found = split_node(
-            splitter, criterion, node, draw, key, table, records, samples, start, n, depth,
-            frontier.impurity[height], frontier.n_constant[height], limits, bounds, keep_order,
-            total_weight,
-        )  # fmt: skip
+        node = load(way, pending_at(way.stack, height))
+        is_splittable = may_split(node, way.limits)
+        if is_splittable:
+            node = copy_near(way, node)
+            n_grown = grow_below(way, tree, node, n_nodes)
+            if n_grown > n_nodes:
+                n_nodes = n_grown
+                continue
         this = n_nodes
         n_nodes += 1
-        if parent >= 0:
-            if frontier.side[height] == 1:
-                nodes.children_left[parent] = this
-            else:
-                nodes.children_right[parent] = this
-        write_node(nodes, this, found, n, criterion, limits, bounds)
-        write_list(table, node, this, found.split.column)
-        if found.split.column >= 0:
-            direction = limits.monotonic[found.split.feature]
-            middle = start + found.n_left
-            height = push(
-                frontier, height, middle, end, depth + 1, this, 0, found.n_constant,
-                found.impurity_right, child_bounds(bounds, direction, found.middle, False),
-                child_key(draw, key, False),
-            )  # fmt: skip
-            height = push(  # the left child on top: it is grown next
-                frontier, height, start, middle, depth + 1, this, 1, found.n_constant,
-                found.impurity_left, child_bounds(bounds, direction, found.middle, True),
-                child_key(draw, key, True),
-            )  # fmt: skip
+        write_leaf(way, tree, this, node)
+        if not is_splittable:
+            continue
+        cut, n_constant = search(way, node)
+        if cut.feature < 0:
+            continue
+        children = divide(way, node, cut)
+        if not is_enough(children.decrease, way.limits):
+            continue
+        write_split(way, tree, this, node, cut, children)
+        height, n_nodes = _place_children(way, tree, node, n_constant, children, n_nodes)
     return n_nodes
+
+
+grow_depth_first = inline_kernel(_grow_depth_first)
+# For `grow_below`: numba would take the kernel that is being compiled for a recursion.
+grow_subtree = inline_kernel(_grow_depth_first)
+
+
+@inline_kernel
+def is_enough(decrease, limits):
+    """Is a split worth its decrease of impurity?"""
+    return not decrease + EPSILON < limits.min_impurity_decrease
+
+
+@inline_kernel
+def _place_children(way, tree, node, n_constant, children, n_nodes):
+    """Push the children of a split; write those that are leaves, where their turn has come.
+
+    Returns how many nodes wait and how many are grown.
+    """
+    depth = node.depth + 1
+    left = PendingNode(
+        node.row + 1, node.start, children.middle, node.tier, depth, n_constant, children.left,
+        np.inf,
+    )  # fmt: skip
+    right = PendingNode(
+        node.row, children.middle, node.end, node.tier, depth, n_constant, children.right, np.inf
+    )
+    if not knows_leaves(way) or may_split(left, way.limits):
+        push(way.stack, right)
+        push(way.stack, left)
+        return node.row + 2, n_nodes
+    write_leaf(way, tree, n_nodes, left)
+    if may_split(right, way.limits):
+        push(way.stack, right)
+        return node.row + 1, n_nodes + 1
+    write_leaf(way, tree, n_nodes + 1, right)
+    return node.row, n_nodes + 2

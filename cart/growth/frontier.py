@@ -1,51 +1,90 @@
-"""Nodes that wait to be grown."""
+"""Pending nodes: what a loop of growth has to know of a node, and the stack of those that wait."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit.decorators import kernel
+from cart.jit.decorators import inline_kernel
+from cart.splitting.criteria import EPSILON
 
 
-class Frontier(NamedTuple):
-    """Nodes that wait to be grown: a stack, or a heap by `improvement`. One row per node."""
+class PendingNode(NamedTuple):
+    """A node before it is grown: samples [start, end) in the order of the tree's samples."""
 
-    start: np.ndarray  # int64: first of the node's samples
-    end: np.ndarray  # int64: behind the last
-    end_left: np.ndarray  # int64: first that goes right (best first)
+    row: int  # of the stack; what a path keeps of pending nodes beside it has the same rows
+    start: int
+    end: int
+    tier: int  # which copy of the samples has them (see `cart.fast_paths.cache_copies`), or 0
+    depth: int
+    n_constant: int  # features known to be constant
+    impurity: float
+    weight: float  # infinite until the node is loaded
+
+
+class NodeStack(NamedTuple):
+    """The stack of pending nodes. The children of a split take the row of their parent:
+
+        [ pending | parent ]   ->   [ pending | right | left ]
+          0 ..      height - 1        0 ..              height
+
+    so the left child is grown next, with all that is below it.
+    """
+
+    start: np.ndarray  # int64: as in PendingNode
+    end: np.ndarray  # int64
+    tier: np.ndarray  # int64
     depth: np.ndarray  # int64
-    parent: np.ndarray  # int64: depth first: the parent; best first: the node itself
-    side: np.ndarray  # int64: 1 is the left child; best first: 1 is a leaf
-    n_constant: np.ndarray  # int64: features known to be constant
+    n_constant: np.ndarray  # int64
     impurity: np.ndarray  # float64
-    lower: np.ndarray  # float64: bounds of the prediction, see Bounds
-    upper: np.ndarray  # float64
-    impurity_left: np.ndarray  # float64 (best first, like the rest)
-    impurity_right: np.ndarray  # float64
-    middle: np.ndarray  # float64: between the values of the children
-    direction: np.ndarray  # float64: of the split's monotonic constraint
-    improvement: np.ndarray  # float64
-    key: np.ndarray  # uint64: of the node's draws
 
     @classmethod
     def create(cls, capacity):
-        integers = (np.empty(capacity, np.int64) for _ in range(7))
-        floats = (np.empty(capacity) for _ in range(8))
-        return cls(*integers, *floats, np.empty(capacity, np.uint64))
+        return cls(*(np.empty(capacity, np.int64) for _ in range(5)), np.empty(capacity))
 
 
-@kernel
-def push(
-    frontier, height, start, end, depth, parent, side, n_constant, impurity, bounds, key
-):  # fmt: skip
-    frontier.start[height] = start
-    frontier.end[height] = end
-    frontier.depth[height] = depth
-    frontier.parent[height] = parent
-    frontier.side[height] = side
-    frontier.n_constant[height] = n_constant
-    frontier.impurity[height] = impurity
-    frontier.lower[height] = bounds.lower
-    frontier.upper[height] = bounds.upper
-    frontier.key[height] = key
-    return height + 1
+@inline_kernel
+def push(stack, node):
+    """Write a pending node to its row of the stack."""
+    stack.start[node.row] = node.start
+    stack.end[node.row] = node.end
+    stack.tier[node.row] = node.tier
+    stack.depth[node.row] = node.depth
+    stack.n_constant[node.row] = node.n_constant
+    stack.impurity[node.row] = node.impurity
+
+
+@inline_kernel
+def pending_at(stack, row):
+    """The pending node in a row of the stack."""
+    return PendingNode(
+        row, stack.start[row], stack.end[row], stack.tier[row], stack.depth[row],
+        stack.n_constant[row], stack.impurity[row], np.inf,
+    )  # fmt: skip
+
+
+@inline_kernel
+def push_root(stack, n, impurity):
+    """Begin with the root, which has n samples."""
+    zero = np.int64(0)
+    push(stack, PendingNode(zero, zero, np.int64(n), zero, zero, zero, impurity, np.inf))
+
+
+@inline_kernel
+def with_weight(node, weight, impurity):
+    """The node, loaded."""
+    return PendingNode(
+        node.row, node.start, node.end, node.tier, node.depth, node.n_constant, impurity, weight
+    )
+
+
+@inline_kernel
+def may_split(node, limits):
+    """Do the limits, and its impurity, let a node be split?"""
+    n = node.end - node.start
+    return not (
+        node.depth >= limits.max_depth
+        or n < limits.min_samples_split
+        or n < 2 * limits.min_samples_leaf
+        or node.weight < 2 * limits.min_weight_leaf
+        or node.impurity <= EPSILON  # not where it is nan: squares of targets overflow
+    )

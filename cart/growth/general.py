@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.growth.best_first import grow_best_first
+from cart.growth.best_first import Candidates, grow_best_first
 from cart.growth.depth_first import grow_depth_first
-from cart.growth.frontier import Frontier
+from cart.growth.frontier import NodeStack, push_root
+from cart.growth.node_step import GeneralWay, Inherited, TreeRows, begin_inheritance
+from cart.jit.decorators import entry_kernel
 from cart.splitting import criteria
 from cart.splitting.feature_draw import Draw, KeyedDraw
 from cart.table.node_samples import Node
@@ -27,7 +29,9 @@ class Workspace(NamedTuple):
     nodes: Nodes
     node: Node
     draw: Draw | KeyedDraw
-    frontier: Frontier
+    stack: NodeStack
+    inherited: Inherited
+    candidates: Candidates  # of growth that is best first
     criterion: tuple
     table: tuple
 
@@ -44,7 +48,9 @@ def create_workspace(plan, n_samples, n_rows, table):
         Nodes.create(n_nodes, plan.n_outputs, plan.n_values),
         Node.create(n_samples, plan.n_outputs),
         _create_draw(plan, len(table.columns)),
-        Frontier.create(n_nodes + 3),
+        NodeStack.create(n_nodes + 1),
+        Inherited.create(n_nodes + 1),
+        Candidates.create(0 if limits.max_leaf_nodes < 0 else n_nodes),
         plan.criterion.create(plan.n_outputs, plan.n_values, n_samples),
         table.with_room(n_samples, n_rows, n_nodes, plan.n_outputs, plan.n_values),
     )
@@ -104,13 +110,34 @@ def grow_tree(table, records, plan, seed, workspace=None):
         distinct_records, kinds = number_distinct_records(records, plan.n_values)
         samples |= kinds[samples] << np.uint64(32)
         workspace = workspace._replace(node=workspace.node._replace(records=distinct_records))
-    grow = grow_depth_first if plan.limits.max_leaf_nodes < 0 else grow_best_first
     total_weight = weight.sum()
     limits = plan.limits._replace(min_weight_leaf=plan.min_weight_fraction_leaf * total_weight)
-    n_nodes = grow(plan.splitter, *workspace, records, samples, limits, keep_order, total_weight)
+    way = GeneralWay(
+        plan.splitter,
+        workspace.criterion,
+        workspace.node,
+        workspace.draw,
+        workspace.table,
+        TreeRows(records, samples, total_weight, keep_order),
+        workspace.inherited,
+        workspace.stack,
+        limits,
+    )
+    if limits.max_leaf_nodes < 0:
+        n_nodes = _grow_depth_first(way, workspace.nodes)
+    else:
+        n_nodes = grow_best_first(way, workspace.nodes, workspace.candidates)
     nodes = Nodes(*(array[:n_nodes] for array in workspace.nodes))
     tree = Tree(compress_if_large(nodes), len(table.columns), workspace.table.end_tree(nodes))
     return prune(tree, plan.ccp_alpha) if plan.ccp_alpha > 0.0 else tree
+
+
+@entry_kernel
+def _grow_depth_first(way, nodes):
+    """Grow one tree; return how many nodes it has."""
+    begin_inheritance(way)
+    push_root(way.stack, way.rows.samples.shape[0], 0.0)
+    return grow_depth_first(way, nodes, 1, 0)
 
 
 def sums_depend_on_order(plan, weight):

@@ -1,120 +1,212 @@
-"""One node of a tree: search its best split, divide its samples, write it."""
+"""The general path: one node of a tree of every criterion, splitter and table.
+
+Its steps serve growth that is depth first (`cart.growth.depth_first`), and best first.
+"""
 
 from typing import NamedTuple
 
-from cart.jit.decorators import inline_kernel, kernel
+import numpy as np
+
+from cart.growth.depth_first import nothing_below, nothing_near
+from cart.growth.frontier import NodeStack, with_weight
+from cart.growth.plan import Limits
+from cart.jit.decorators import inline_kernel
 from cart.splitting import criteria
-from cart.splitting.criteria import EPSILON
-from cart.splitting.splitter import NO_SPLIT, Bounds, Split, best_split, cut_at, divide
-from cart.table.node_samples import load_node
+from cart.splitting.category_subsets import write_list
+from cart.splitting.feature_draw import Draw, KeyedDraw, child_key, root_key
+from cart.splitting.splitter import Bounds, Split, best_split, cut_at, divide
+from cart.table.node_samples import Node, load_node
 from cart.tree.nodes import LEAF, UNDEFINED
 
 
-class SplitOutcome(NamedTuple):
-    """What came of examining a node."""
+class Inherited(NamedTuple):
+    """What pending nodes have from their parents, a row per node."""
 
-    split: Split  # column -1: the node is a leaf
-    n_left: int
-    impurity: float
-    impurity_left: float
-    impurity_right: float
-    middle: float  # between the values of the children
-    improvement: float  # weighted impurity decrease
-    n_constant: int  # features known to be constant
+    parent: np.ndarray  # int64: its number; -1 of the root
+    is_left: np.ndarray  # uint8: is the node its left child?
+    lower: np.ndarray  # float64: bounds of the prediction, see Bounds
+    upper: np.ndarray  # float64
+    key: np.ndarray  # uint64: of the node's draws
 
-
-@kernel
-def may_split(n, weight, depth, impurity, limits):
-    return not (
-        depth >= limits.max_depth
-        or n < limits.min_samples_split
-        or n < 2 * limits.min_samples_leaf
-        or weight < 2 * limits.min_weight_leaf
-        or impurity <= EPSILON
-    )
+    @classmethod
+    def create(cls, capacity):
+        return cls(
+            np.empty(capacity, np.int64),
+            np.empty(capacity, np.uint8),
+            np.empty(capacity),
+            np.empty(capacity),
+            np.empty(capacity, np.uint64),
+        )
 
 
-@kernel
-def write_node(nodes, i, found, n, criterion, limits, bounds):
-    """Write node i: a split, or a leaf where none was found."""
-    split = found.split
-    nodes.children_left[i] = LEAF
-    nodes.children_right[i] = LEAF
-    nodes.feature[i] = UNDEFINED
-    nodes.threshold[i] = UNDEFINED
-    nodes.missing_go_to_left[i] = 0
-    if split.column >= 0:
-        nodes.feature[i] = split.feature
-        nodes.threshold[i] = split.threshold
-        # Where none was missing in training, missing values follow the majority.
-        majority_left = found.n_left > n - found.n_left
-        nodes.missing_go_to_left[i] = split.missing_left if split.has_missing else majority_left
-    nodes.impurity[i] = found.impurity
-    nodes.n_node_samples[i] = n
-    nodes.weighted_n_node_samples[i] = criterion.weight[0]
-    value = nodes.value[i]
-    criteria.write_value(criterion, value)
-    if limits.is_monotonic:
-        value[0, 0] = min(max(value[0, 0], bounds.lower), bounds.upper)
-        if value.shape[1] == 2:
-            value[0, 1] = 1.0 - value[0, 0]
+class TreeRows(NamedTuple):
+    """The rows of the tree at hand."""
+
+    records: np.ndarray  # (n_rows, 1 + n_outputs) float64: weight and targets
+    samples: np.ndarray  # (n,) uint64: those in bag, in the order of the nodes
+    weight: float  # of all
+    keep_order: bool  # do sums depend on the order of the samples?
 
 
-@kernel
-def write_leaf(nodes, i):
-    """Turn a node that was written as a split into a leaf, as far as scikit-learn does."""
-    nodes.children_left[i] = LEAF
-    nodes.children_right[i] = LEAF
-    nodes.feature[i] = UNDEFINED
-    nodes.threshold[i] = UNDEFINED
+class GeneralCut(NamedTuple):
+    """What a search has found."""
+
+    feature: int  # -1 where there is no cut
+    split: Split
+    last_feature: int  # the last one looked at
 
 
-@inline_kernel
-def split_node(
-    splitter, criterion, node, draw, key, table, records, samples, start, n, depth, impurity,
-    n_constant, limits, bounds, keep_order, total_weight,
-):  # fmt: skip
-    """Load a node, search its best split and bring its samples into the order left | right.
+class GeneralChildren(NamedTuple):
+    """Children (see `cart.growth.depth_first`), and what their bounds follow from."""
 
-    `impurity` is what the parent found, or infinite for the root.
-    """
-    load_node(node, records, samples, start, n, keep_order)
-    criteria.load(criterion, node.records, node.keys, n, keep_order)
-    if depth == 0:
-        impurity = criteria.impurity(criterion, node.records, node.keys, n)
-    split = NO_SPLIT
-    n_left, left, right, middle, improvement = 0, impurity, impurity, 0.0, 0.0
-    weight = criterion.weight[0]
-    if may_split(n, weight, depth, impurity, limits):
+    middle: int
+    left: float
+    right: float
+    decrease: float
+    value: float  # between the values of the children
+
+
+class GeneralWay(NamedTuple):
+    """What the general path works on; the protocol is that of `cart.growth.depth_first`."""
+
+    splitter: tuple
+    criterion: tuple
+    node: Node
+    draw: Draw | KeyedDraw
+    table: tuple
+    rows: TreeRows
+    inherited: Inherited
+    stack: NodeStack
+    limits: Limits
+
+    copy_near = nothing_near
+    grow_below = nothing_below
+
+    def knows_leaves(self):
+        return False  # a leaf's value is the criterion's, which has to be loaded
+
+    def load(self, pending):
+        start, n = pending.start, pending.end - pending.start
+        node, rows, criterion = self.node, self.rows, self.criterion
+        load_node(node, rows.records, rows.samples, start, n, rows.keep_order)
+        criteria.load(criterion, node.records, node.keys, n, rows.keep_order)
+        impurity = pending.impurity
+        if pending.depth == 0:
+            impurity = criteria.impurity(criterion, node.records, node.keys, n)
+        return with_weight(pending, criterion.weight[0], impurity)
+
+    def write_leaf(self, tree, this, node):
+        parent = self.inherited.parent[node.row]
+        if parent >= 0:
+            if self.inherited.is_left[node.row]:
+                tree.children_left[parent] = this
+            else:
+                tree.children_right[parent] = this
+        write_node(self, tree, this, node)
+
+    def search(self, node):
         split, last_feature, n_constant = best_split(
-            splitter, criterion, node, draw, key, table, samples, start, n, limits, bounds,
-            n_constant, keep_order,
+            self.splitter, self.criterion, self.node, self.draw, self.inherited.key[node.row],
+            self.table, self.rows.samples, node.start, node.end - node.start, self.limits,
+            bounds_at(self.inherited, node.row), node.n_constant, self.rows.keep_order,
         )  # fmt: skip
-        if split.column >= 0:
-            n_left = divide(
-                splitter, table, split, last_feature, node, samples, start, n, keep_order
-            )
-            side = cut_at(criterion, node, n_left, n)
-            left, right = criteria.children_impurity(
-                criterion, side, node.records, node.keys, n_left, n
-            )
-            value_left, value_right = criteria.side_values(criterion, side)
-            middle = value_left / 2.0 + value_right / 2.0
-            weight_right = weight - side.weight
-            improvement = (weight / total_weight) * (
-                impurity - (weight_right / weight * right) - (side.weight / weight * left)
-            )
-            if improvement + EPSILON < limits.min_impurity_decrease:
-                split = NO_SPLIT
-                improvement = 0.0
-    return SplitOutcome(split, n_left, impurity, left, right, middle, improvement, n_constant)
+        return GeneralCut(split.feature, split, last_feature), n_constant
+
+    def divide(self, node, cut):
+        n, keys, criterion = node.end - node.start, self.node.keys, self.criterion
+        n_left = divide(
+            self.splitter, self.table, cut.split, cut.last_feature, self.node, self.rows.samples,
+            node.start, n, self.rows.keep_order,
+        )  # fmt: skip
+        side = cut_at(criterion, self.node, n_left, n)
+        left, right = criteria.children_impurity(
+            criterion, side, self.node.records, keys, n_left, n
+        )
+        value_left, value_right = criteria.side_values(criterion, side)
+        weight_right = node.weight - side.weight
+        decrease = (node.weight / self.rows.weight) * (
+            node.impurity
+            - (weight_right / node.weight * right)
+            - (side.weight / node.weight * left)
+        )
+        value = value_left / 2.0 + value_right / 2.0
+        return GeneralChildren(node.start + n_left, left, right, decrease, value)
+
+    def write_split(self, tree, this, node, cut, children):
+        make_split(self, tree, this, node, cut, children.middle)
+        inherit(self, this, node.row, cut.feature, children.value, node.row + 1, node.row)
 
 
 @inline_kernel
-def child_bounds(bounds, direction, middle, is_left):
+def begin_inheritance(way):
+    """The root inherits nothing."""
+    inherited = way.inherited
+    inherited.parent[0] = -1
+    inherited.is_left[0] = 0
+    inherited.lower[0] = -np.inf
+    inherited.upper[0] = np.inf
+    inherited.key[0] = root_key(way.draw)
+
+
+@inline_kernel
+def bounds_at(inherited, row):
+    return Bounds(inherited.lower[row], inherited.upper[row])
+
+
+@inline_kernel
+def inherit(way, parent, row, feature, value, left, right):
+    """Note in rows `left` and `right` what the children inherit from the node in `row`."""
+    inherited = way.inherited
+    bounds, key = bounds_at(inherited, row), inherited.key[row]
+    direction = way.limits.monotonic[feature]
+    for is_left in (True, False):
+        child = left if is_left else right
+        own = child_bounds(bounds, direction, value, is_left)
+        inherited.parent[child] = parent
+        inherited.is_left[child] = is_left
+        inherited.lower[child] = own.lower
+        inherited.upper[child] = own.upper
+        inherited.key[child] = child_key(way.draw, key, is_left)
+
+
+@inline_kernel
+def child_bounds(bounds, direction, value, is_left):
     """Bounds of a child of a split on a feature with that monotonic constraint."""
     if direction == 0:
         return bounds
     if (direction > 0) == is_left:
-        return Bounds(bounds.lower, middle)
-    return Bounds(middle, bounds.upper)
+        return Bounds(bounds.lower, value)
+    return Bounds(value, bounds.upper)
+
+
+@inline_kernel
+def write_node(way, tree, this, node):
+    """Write a node as a leaf, from what the criterion has loaded."""
+    tree.children_left[this] = LEAF
+    tree.children_right[this] = LEAF
+    tree.feature[this] = UNDEFINED
+    tree.threshold[this] = UNDEFINED
+    tree.missing_go_to_left[this] = 0
+    tree.impurity[this] = node.impurity
+    tree.n_node_samples[this] = node.end - node.start
+    tree.weighted_n_node_samples[this] = node.weight
+    value = tree.value[this]
+    criteria.write_value(way.criterion, value)
+    if way.limits.is_monotonic:
+        bounds = bounds_at(way.inherited, node.row)
+        value[0, 0] = min(max(value[0, 0], bounds.lower), bounds.upper)
+        if value.shape[1] == 2:
+            value[0, 1] = 1.0 - value[0, 0]
+    write_list(way.table, way.node, this, -1)
+
+
+@inline_kernel
+def make_split(way, tree, this, node, cut, middle):
+    """Make a leaf a split, but for the numbers of its children."""
+    split = cut.split
+    tree.feature[this] = split.feature
+    tree.threshold[this] = split.threshold
+    # Where none was missing in training, missing values follow the majority.
+    majority_left = middle - node.start > node.end - middle
+    tree.missing_go_to_left[this] = split.missing_left if split.has_missing else majority_left
+    write_list(way.table, way.node, this, split.column)
