@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.growth.frontier import NodeStack
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import WHOLE_MAX
 from cart.splitting.criteria import EPSILON
@@ -20,31 +21,24 @@ from cart.table.table import Table, same_value
 from cart.table.thresholds import cut_of, write_thresholds
 from cart.tree.batch import Batch
 from cart.tree.compact import DEPTH_FIRST, MANY, WEIGHTS, Compact
-from cart.tree.nodes import UNDEFINED, Grown
+from cart.tree.nodes import UNDEFINED, Grown, from_node
 
 # Trees on few rows are grown in one call of the kernel: of so many rows in all, and so many trees.
 # More would save calls, and take more memory at once.
 _ROWS_AT_ONCE, _TREES_AT_ONCE = 3 << 11, 50
 
 
-class NodeStack(NamedTuple):
-    """A stack of nodes that wait to be grown."""
+class GrownTree(NamedTuple):
+    """What is written of a tree, or of trees one after another."""
 
-    start: np.ndarray  # int64: first of the node's rows
-    end: np.ndarray  # int64: behind the last
-    tier: (
-        np.ndarray
-    )  # int64: which of the tiers of rows it lies in (see `cart.fast_paths.cache_copies`), or 0
-    depth: np.ndarray  # int64
-    n_constant: np.ndarray  # int64: features known to be constant
-    impurity: np.ndarray  # float64
+    nodes: Grown
+    cuts: np.ndarray  # (n_nodes,) uint64: memory of the thresholds, see `cart.table.thresholds`
 
-    @classmethod
-    def create(cls, capacity):
-        return cls(
-            *(np.empty(capacity, np.int64) for _ in range(5)),
-            np.empty(capacity),
-        )
+
+@inline_kernel
+def tree_at(trees, first):
+    """The tree that has the nodes from `first` on."""
+    return GrownTree(from_node(trees.nodes, first), trees.cuts[first:])
 
 
 @inline_kernel

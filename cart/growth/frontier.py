@@ -78,6 +78,14 @@ def with_weight(node, weight, impurity):
 
 
 @inline_kernel
+def moved(node, start, end, tier):
+    """The node, whose samples are at another place."""
+    return PendingNode(
+        node.row, start, end, tier, node.depth, node.n_constant, node.impurity, node.weight
+    )
+
+
+@inline_kernel
 def may_split(node, limits):
     """Do the limits, and its impurity, let a node be split?"""
     n = node.end - node.start

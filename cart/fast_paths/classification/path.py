@@ -13,8 +13,8 @@ from cart.fast_paths.base import (
     NO_CUT,
     Cut,
     FastPath,
-    may_be_split,
-    push,
+    GrownTree,
+    tree_at,
     write_leaf,
     write_split,
 )
@@ -41,10 +41,14 @@ from cart.fast_paths.classification.packed_rows import (
     row_number,
 )
 from cart.fast_paths.classification.screening import add_up_kept, is_worth_screening, screen
+from cart.growth.depth_first import Children, grow_depth_first, nothing_below
+from cart.growth.frontier import NodeStack, moved, push_root, with_weight
+from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.primitives.radix_sort import N_DIGITS, ROOM, sort_short_keys
-from cart.splitting.criteria import EPSILON, Entropy, Gini
+from cart.splitting.criteria import Entropy, Gini
 from cart.splitting.feature_draw import (
+    Draw,
     begin_draw,
     end_draw,
     mark_constant,
@@ -52,9 +56,8 @@ from cart.splitting.feature_draw import (
     next_feature,
     restart,
 )
-from cart.table.table import same_value
+from cart.table.table import Table, same_value
 from cart.tree.compact import DEPTH_FIRST, GINI, WHOLE_COUNTS
-from cart.tree.nodes import from_node
 
 CACHE_COPY_BYTES = (
     2**19,
@@ -84,9 +87,8 @@ class ClassScratch(NamedTuple):
     keys: np.ndarray  # (n + ROOM,) uint32
     spare: np.ndarray  # (n + ROOM,) uint32
     digits: np.ndarray  # (N_DIGITS,) int32
-    waiting_counts: np.ndarray  # (capacity, n_classes) int64: of the nodes that wait
-    counts: np.ndarray  # (n_classes,) int64: of the node at hand
-    left: np.ndarray  # (n_classes,) int64: of its left child
+    pending: np.ndarray  # (capacity, n_classes) int64: class counts, a row per pending node
+    total: np.ndarray  # (1,) float64: weight of the tree
 
     @classmethod
     def create(cls, n, n_classes):
@@ -95,15 +97,15 @@ class ClassScratch(NamedTuple):
             np.empty(n + ROOM, np.uint32),
             np.empty(N_DIGITS, np.int32),
             np.empty((n + 2, n_classes), np.int64),
-            np.empty(n_classes, np.int64),
-            np.empty(n_classes, np.int64),
+            np.empty(1),
         )
 
 
 @inline_kernel
 def _search(
-    criterion, table, rows, draw, scratch, running, start, n, n_constant, weight, limits, layout
-):
+    criterion, table, rows, draw, scratch, running, start, n, n_constant, weight, limits, layout,
+    counts,
+):  # fmt: skip
     """Draw features and search each; return the best Cut and how many features are constant."""
     best = NO_CUT
     first = limits.min_samples_leaf - 1
@@ -114,10 +116,10 @@ def _search(
         column = table.columns[feature]
         codes = rows.codes[column]
         n_codes = table.level_start[column + 1] - table.level_start[column]
-        counts_codes = first == 0 and is_worth_counting(n, n_codes, scratch.counts.shape[0])
+        counts_codes = first == 0 and is_worth_counting(n, n_codes, counts.shape[0])
         if counts_codes:
             lowest, highest = count_codes(
-                running, codes, rows.words, start, n, n_codes, scratch.counts.shape[0], layout
+                running, codes, rows.words, start, n, n_codes, counts.shape[0], layout
             )
         else:
             lowest, highest = gather_keys(codes, rows.words, start, n, layout, scratch.keys)
@@ -128,16 +130,14 @@ def _search(
             if best.score < 0.0:  # else no cut is better: both sides are pure
                 if counts_codes:
                     entries = running.levels
-                    n_entries = add_up_counts(
-                        criterion, running, lowest, highest, scratch.counts, layout
-                    )
+                    n_entries = add_up_counts(criterion, running, lowest, highest, counts, layout)
                 else:
                     entries, n_entries = _put_in_order(
                         criterion, running, scratch, n, lowest, highest, weight, best.score, first,
-                        table, column, layout,
+                        table, column, layout, counts,
                     )  # fmt: skip
                 score, i = choose_cut(
-                    criterion, running, entries, first, n_entries - 1 - first, scratch.counts,
+                    criterion, running, entries, first, n_entries - 1 - first, counts,
                     weight, best.score, table, column, layout,
                 )  # fmt: skip
                 if i >= 0:
@@ -156,10 +156,11 @@ def is_worth_counting(n, n_codes, n_classes):
 
 @inline_kernel
 def _put_in_order(
-    criterion, running, scratch, n, lowest, highest, weight, score, first, table, column, layout
-):
+    criterion, running, scratch, n, lowest, highest, weight, score, first, table, column, layout,
+    counts,
+):  # fmt: skip
     """Order what the best cut may lie among, and sum it up; return the entries and how many."""
-    keys, spare, counts = scratch.keys, scratch.spare, scratch.counts
+    keys, spare = scratch.keys, scratch.spare
     if first == 0 and is_worth_counting(n, np.int64(highest - lowest) + 1, counts.shape[0]):
         count_keys(running, keys, n, lowest, highest, counts.shape[0], layout)
         n_levels = add_up_counts(criterion, running, lowest, highest, counts, layout)
@@ -193,89 +194,94 @@ def _fill_cache_copy(rows, start, n, layout, nearer):
         nearer.words[i] = np.uint32(i) << layout.low_bits | word
 
 
-@entry_kernel
-def _grow_trees(
-    criterion, table, all_nodes, all_cuts, draw, waiting, tiers, scratch, running, weights, classes,
-    seeds, limits, layout, first_node,
-):  # fmt: skip
-    """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
-    for t in range(weights.shape[0]):
-        restart(draw, seeds[t])
-        n_rows = pack_rows(weights[t], classes, layout, tiers[0].words, scratch.counts)
-        n_nodes = _grow(
-            criterion, table, from_node(all_nodes, first_node[t]), all_cuts[first_node[t] :], draw,
-            waiting, tiers, scratch, running, n_rows, limits, layout,
+class ClassCountsWay(NamedTuple):
+    """What the path works on; the protocol is that of `cart.growth.depth_first`."""
+
+    criterion: tuple  # of cart.fast_paths.classification.impurities
+    table: Table
+    layout: Layout
+    tiers: tuple  # of ClassRows
+    scratch: ClassScratch
+    prefix: PrefixCounts
+    draw: Draw
+    stack: NodeStack
+    limits: Limits
+
+    grow_below = nothing_below
+
+    def knows_leaves(self):
+        return True
+
+    def load(self, node):
+        weight = _sum(self.scratch.pending[node.row])
+        return with_weight(node, np.float64(weight), node.impurity)
+
+    def copy_near(self, node):
+        start, end, tier = node.start, node.end, node.tier
+        for nearer in range(node.tier + 1, len(self.tiers)):
+            if end - start <= self.tiers[nearer].words.shape[0]:
+                n = end - start
+                _fill_cache_copy(self.tiers[tier], start, n, self.layout, self.tiers[nearer])
+                tier, start, end = nearer, 0, n
+        return moved(node, start, end, tier)
+
+    def write_leaf(self, tree, this, node):
+        counts = self.scratch.pending[node.row]
+        weight = _sum(counts)
+        write_leaf(tree.nodes, this, node.impurity, node.end - node.start, weight)
+        for c in range(counts.shape[0]):
+            tree.nodes.value[this, 0, c] = np.float64(counts[c]) / np.float64(weight)
+
+    def search(self, node):
+        return _search(
+            self.criterion, self.table, self.tiers[node.tier], self.draw, self.scratch,
+            self.prefix, node.start, node.end - node.start, node.n_constant,
+            np.int64(node.weight), self.limits, self.layout, self.scratch.pending[node.row],
         )  # fmt: skip
-        first_node[t + 1] = first_node[t] + n_nodes
+
+    def divide(self, node, cut):
+        counts, left_counts = self.scratch.pending[node.row], self.scratch.pending[node.row + 1]
+        rows = self.tiers[node.tier]
+        codes = rows.codes[self.table.columns[cut.feature]]
+        n_left = partition_packed_rows(
+            codes, cut.left_code, rows.words, node.start, node.end - node.start, self.layout,
+            self.scratch.spare, left_counts,
+        )  # fmt: skip
+        weight, left_weight = np.int64(node.weight), _sum(left_counts)
+        left, right = child_impurities(self.criterion, left_counts, counts, left_weight, weight)
+        share_left = np.float64(left_weight) / np.float64(weight)
+        share_right = np.float64(weight - left_weight) / np.float64(weight)
+        decrease = (np.float64(weight) / self.scratch.total[0]) * (
+            node.impurity - share_right * right - share_left * left
+        )
+        for c in range(counts.shape[0]):
+            counts[c] -= left_counts[c]
+        return Children(node.start + n_left, left, right, decrease)
+
+    def write_split(self, tree, this, node, cut, children):
+        write_split(tree.nodes, this, cut, tree.cuts)
 
 
 @inline_kernel
-def _grow(
-    criterion, table, nodes, cuts, draw, waiting, tiers, scratch, running, n_rows, limits, layout
-):
-    """Grow one tree; return how many nodes it has."""
-    n_classes = scratch.counts.shape[0]
+def _sum(counts):
     total = np.int64(0)
-    for c in range(n_classes):
-        scratch.waiting_counts[0, c] = scratch.counts[c]
-        total += scratch.counts[c]
-    impurity = impurity_of(criterion, scratch.counts, total)
-    push(waiting, 0, 0, n_rows, 0, 0, 0, impurity)
-    height = 1
-    n_nodes = 0
-    while height > 0:
-        height -= 1
-        start, end = waiting.start[height], waiting.end[height]
-        tier, depth = waiting.tier[height], waiting.depth[height]
-        impurity = waiting.impurity[height]
-        n = end - start
-        weight = np.int64(0)
-        for c in range(n_classes):
-            scratch.counts[c] = scratch.waiting_counts[height, c]
-            weight += scratch.counts[c]
-        this = n_nodes
-        n_nodes += 1
-        write_leaf(nodes, this, impurity, n, weight)
-        for c in range(n_classes):
-            nodes.value[this, 0, c] = np.float64(scratch.counts[c]) / np.float64(weight)
-        if not may_be_split(n, depth, impurity, limits):
-            continue
-        for nearer in range(tier + 1, len(tiers)):
-            if n <= tiers[nearer].words.shape[0]:
-                _fill_cache_copy(tiers[tier], start, n, layout, tiers[nearer])
-                tier, start, end = nearer, 0, n
-        rows = tiers[tier]
-        cut, n_constant = _search(
-            criterion, table, rows, draw, scratch, running, start, n, waiting.n_constant[height],
-            weight, limits, layout,
-        )  # fmt: skip
-        if cut.feature < 0:
-            continue
-        codes = rows.codes[table.columns[cut.feature]]
-        n_left = partition_packed_rows(
-            codes, cut.left_code, rows.words, start, n, layout, scratch.spare, scratch.left
-        )
-        left_weight = np.int64(0)
-        for c in range(n_classes):
-            left_weight += scratch.left[c]
-        left, right = child_impurities(criterion, scratch.left, scratch.counts, left_weight, weight)
-        share_left = np.float64(left_weight) / np.float64(weight)
-        share_right = np.float64(weight - left_weight) / np.float64(weight)
-        decrease = (np.float64(weight) / np.float64(total)) * (
-            impurity - share_right * right - share_left * left
-        )
-        if decrease + EPSILON < limits.min_impurity_decrease:
-            continue
-        write_split(nodes, this, cut, cuts)
-        for c in range(n_classes):
-            scratch.waiting_counts[height, c] = scratch.counts[c] - scratch.left[c]
-            scratch.waiting_counts[height + 1, c] = scratch.left[c]
-        middle = start + n_left
-        depth += 1
-        push(waiting, height, middle, end, tier, depth, n_constant, right)
-        push(waiting, height + 1, start, middle, tier, depth, n_constant, left)
-        height += 2
-    return n_nodes
+    for c in range(counts.shape[0]):
+        total += counts[c]
+    return total
+
+
+@entry_kernel
+def _grow_trees(way, trees, weights, classes, seeds, first_node):
+    """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
+    root = way.scratch.pending[0]
+    for t in range(weights.shape[0]):
+        restart(way.draw, seeds[t])
+        n_rows = pack_rows(weights[t], classes, way.layout, way.tiers[0].words, root)
+        total = _sum(root)
+        way.scratch.total[0] = total
+        push_root(way.stack, n_rows, impurity_of(way.criterion, root, total))
+        n_nodes = grow_depth_first(way, tree_at(trees, first_node[t]), 1, 0)
+        first_node[t + 1] = first_node[t] + n_nodes
 
 
 class ClassCountsPath(FastPath):
@@ -317,7 +323,17 @@ class ClassCountsPath(FastPath):
         )
 
     def _grow(self, weights, seeds, first_node):
-        _grow_trees(
-            self._criterion, self._table, self._nodes, self._cuts, *self._scratch, weights, self._y,
-            seeds, self._plan.limits, self._layout, first_node,
-        )  # fmt: skip
+        draw, stack, tiers, scratch, prefix = self._scratch
+        way = ClassCountsWay(
+            self._criterion,
+            self._table,
+            self._layout,
+            tiers,
+            scratch,
+            prefix,
+            draw,
+            stack,
+            self._plan.limits,
+        )
+        trees = GrownTree(self._nodes, self._cuts)
+        _grow_trees(way, trees, weights, self._y, seeds, first_node)
