@@ -78,12 +78,6 @@ def write_split(way, tree, this, node, cut, children):
     way.write_split(tree, this, node, cut, children)
 
 
-@dispatch
-def knows_leaves(way):
-    """Can `write_leaf` do with what `divide` has found, so that leaves need not wait?"""
-    return way.knows_leaves()
-
-
 def nothing_near(way, node):
     """`copy_near` of a path without copies."""
     return node
@@ -114,30 +108,31 @@ def _grow_depth_first(way, tree, height, n_nodes):
         How many nodes are grown then.
     """
     base = height - 1
-    while height > base:
-        height -= 1
-        node = load(way, pending_at(way.stack, height))
+    node = pending_at(way.stack, base)
+    while True:
+        node = load(way, node)
+        n_grown = n_nodes
         is_splittable = may_split(node, way.limits)
         if is_splittable:
             node = copy_near(way, node)
             n_grown = grow_below(way, tree, node, n_nodes)
-            if n_grown > n_nodes:
-                n_nodes = n_grown
-                continue
-        this = n_nodes
-        n_nodes += 1
-        write_leaf(way, tree, this, node)
-        if not is_splittable:
-            continue
-        cut, n_constant = search(way, node)
-        if cut.feature < 0:
-            continue
-        children = divide(way, node, cut)
-        if not is_enough(children.decrease, way.limits):
-            continue
-        write_split(way, tree, this, node, cut, children)
-        height, n_nodes = _place_children(way, tree, node, n_constant, children, n_nodes)
-    return n_nodes
+        if n_grown == n_nodes:
+            n_grown += 1
+            write_leaf(way, tree, n_nodes, node)
+            if is_splittable:
+                cut, n_constant = search(way, node)
+                if cut.feature >= 0:
+                    children = divide(way, node, cut)
+                    if is_enough(children.decrease, way.limits):
+                        write_split(way, tree, n_nodes, node, cut, children)
+                        n_nodes = n_grown
+                        push(way.stack, right_child(node, children, n_constant))
+                        node = left_child(node, children, n_constant)
+                        continue
+        n_nodes = n_grown
+        if node.row == base:
+            return n_nodes
+        node = pending_at(way.stack, node.row - 1)
 
 
 grow_depth_first = inline_kernel(_grow_depth_first)
@@ -152,26 +147,18 @@ def is_enough(decrease, limits):
 
 
 @inline_kernel
-def _place_children(way, tree, node, n_constant, children, n_nodes):
-    """Push the children of a split; write those that are leaves, where their turn has come.
-
-    Returns how many nodes wait and how many are grown.
-    """
-    depth = node.depth + 1
-    left = PendingNode(
-        node.row + 1, node.start, children.middle, node.tier, depth, n_constant, children.left,
-        np.inf,
+def left_child(node, children, n_constant):
+    """The left child of a split, one row above its parent's."""
+    return PendingNode(
+        node.row + 1, node.start, children.middle, node.tier, node.depth + 1, n_constant,
+        children.left, np.inf,
     )  # fmt: skip
-    right = PendingNode(
-        node.row, children.middle, node.end, node.tier, depth, n_constant, children.right, np.inf
-    )
-    if not knows_leaves(way) or may_split(left, way.limits):
-        push(way.stack, right)
-        push(way.stack, left)
-        return node.row + 2, n_nodes
-    write_leaf(way, tree, n_nodes, left)
-    if may_split(right, way.limits):
-        push(way.stack, right)
-        return node.row + 1, n_nodes + 1
-    write_leaf(way, tree, n_nodes + 1, right)
-    return node.row, n_nodes + 2
+
+
+@inline_kernel
+def right_child(node, children, n_constant):
+    """The right child of a split, in its parent's row."""
+    return PendingNode(
+        node.row, children.middle, node.end, node.tier, node.depth + 1, n_constant,
+        children.right, np.inf,
+    )  # fmt: skip

@@ -22,12 +22,11 @@ class PendingNode(NamedTuple):
 
 
 class NodeStack(NamedTuple):
-    """The stack of pending nodes. The children of a split take the row of their parent:
+    """The stack of pending nodes. Of a split, the right child waits in the row of its parent; the
+    left child is grown next, as if it stood above, and all that is below it:
 
-        [ pending | parent ]   ->   [ pending | right | left ]
-          0 ..      height - 1        0 ..              height
-
-    so the left child is grown next, with all that is below it.
+        pending | node at hand       pending   right | left at hand
+        [0 .. row) | row        ->   [0 .. row)  row  | row + 1
     """
 
     start: np.ndarray  # int64: as in PendingNode

@@ -82,9 +82,6 @@ class GeneralWay(NamedTuple):
     copy_near = nothing_near
     grow_below = nothing_below
 
-    def knows_leaves(self):
-        return False  # a leaf's value is the criterion's, which has to be loaded
-
     def load(self, pending):
         start, n = pending.start, pending.end - pending.start
         node, rows, criterion = self.node, self.rows, self.criterion

@@ -209,9 +209,6 @@ class ClassCountsWay(NamedTuple):
 
     grow_below = nothing_below
 
-    def knows_leaves(self):
-        return True
-
     def load(self, node):
         weight = _sum(self.scratch.pending[node.row])
         return with_weight(node, np.float64(weight), node.impurity)
