@@ -1,7 +1,7 @@
-"""What the fast paths share: nodes that wait, what is written of a node, how Python calls them.
+"""Base class of the fast paths, and how they write leaves and splits.
 
-A fast path grows the trees of `cart.growth.general`, depth first, where a table is dense and
-complete, there is one output, and nothing but numbers of samples, depth and impurity limits a
+A fast path grows the trees of `cart.growth.general`, depth first, where a table is dense and has no
+missing value, there is one output, and nothing but numbers of samples, depth and impurity limits a
 split.
 """
 
@@ -148,8 +148,12 @@ class FastPath(ABC):
         """How many trees are worth to be grown at once."""
         return min(_TREES_AT_ONCE, max(1, _ROWS_AT_ONCE // len(self._y)))
 
+    def accepts(self, weights, is_whole):
+        """Can it deal with these weights? Asked before `grow`, which may rely on it."""
+        return True
+
     def grow(self, weights, seeds, is_whole):
-        """Grow trees.
+        """Grow trees with weights that it accepts.
 
         Parameters
         ----------
@@ -160,12 +164,10 @@ class FastPath(ABC):
 
         Returns
         -------
-        list of cart.tree.batch.OneOfBatch or cart.tree.compact.Compact, or None
+        list of cart.tree.batch.OneOfBatch or cart.tree.compact.Compact
             Where the table is not complete, with cuts in place of thresholds, see
-            `cart.table.thresholds`. None if the weights are none that it can deal with.
+            `cart.table.thresholds`.
         """
-        if not self._accepts(weights, is_whole):
-            return None
         if self._scratch is None:
             scratch = self._create_scratch()  # all is written: it goes where memory was in use
             self._scratch = (
@@ -186,9 +188,6 @@ class FastPath(ABC):
             write_thresholds(*kept.splits, self._table)
         is_large = len(weights) == 1 and kept.n_nodes >= MANY
         return [kept] if is_large else Batch(kept, first_node).trees()
-
-    def _accepts(self, weights, is_whole):
-        return True
 
     def _flags(self, weights, is_whole):
         """What is known to follow in the nodes of trees with these weights, see

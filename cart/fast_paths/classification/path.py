@@ -294,7 +294,7 @@ class ClassCountsPath(FastPath):
     def knows(cls, plan):
         return super().knows(plan) and plan.n_values <= _CLASSES_MAX
 
-    def _accepts(self, weights, is_whole):
+    def accepts(self, weights, is_whole):
         """Are the weights whole numbers that fit into words? Lays them out."""
         n_rows, top = len(self._y), weights.sum(axis=1).max()
         if not (is_whole and top <= _WEIGHT_MAX):
