@@ -1,7 +1,7 @@
 """How trees are grown: on a fast path where one takes plan, table and weights, else in general.
 
-`fast_paths` says which paths take a plan and a table, a Grower, which of these take the weights of the
-trees at hand. Nobody else asks.
+`fast_paths` says which paths take a plan and a table, a Grower, which of these take the weights of
+the trees at hand. Nobody else asks.
 """
 
 import numpy as np

@@ -17,13 +17,12 @@ from cart.jit.decorators import inline_kernel
 
 
 @inline_kernel
-def choose_cut(
-    criterion, running, entries, first, last, counts, weight, score, table, column, layout
-):
+def choose_cut(node, entries, first, last, score, table, column):
     """The best of the cuts from `first` to `last` (excluded) that scores more than `score`.
 
     Returns its score and its place; -1 where there is none.
     """
+    criterion, running, layout, counts, weight = node
     best = -1
     if last <= first:
         return score, best

@@ -1,6 +1,11 @@
 """Prefix counts: the class counts left of every cut of a node's ordered entries.
 
-Entries are keys, or the codes of a histogram that occur.
+Entries are keys, or the codes of a histogram that occur. Cut i lies behind entry i:
+
+    entries   [ 3 | 3 | 7 | 9 ]      codes
+    weight      1   3   4   6        of entries 0 .. i, so the node's is 6
+    second      0   2   2   3        of these, the weight of the second of two classes
+    cut         -   1   2   -        none between equal codes, none behind the last
 """
 
 from typing import NamedTuple
@@ -8,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.classification.packed_rows import (
+    Layout,
     class_of,
     code_of_key,
     row_number,
@@ -52,6 +58,16 @@ class PrefixCounts(NamedTuple):
             np.zeros(1, np.int64),
             np.empty(n + 1, np.uint32),
         )
+
+
+class ClassNode(NamedTuple):
+    """A node while its cuts are searched."""
+
+    criterion: tuple  # of cart.fast_paths.classification.impurities
+    prefix: PrefixCounts
+    layout: Layout
+    counts: np.ndarray  # (n_classes,) int64
+    weight: int  # their sum
 
 
 @dispatch

@@ -21,6 +21,7 @@ from cart.fast_paths.base import (
 from cart.fast_paths.cache_copies import create_cache_copies
 from cart.fast_paths.classification.best_cut import choose_cut
 from cart.fast_paths.classification.cumulative_counts import (
+    ClassNode,
     PrefixCounts,
     add_up,
     add_up_counts,
@@ -102,74 +103,26 @@ class ClassScratch(NamedTuple):
 
 
 @inline_kernel
-def _search(
-    criterion, table, rows, draw, scratch, running, start, n, n_constant, weight, limits, layout,
-    counts,
-):  # fmt: skip
-    """Draw features and search each; return the best Cut and how many features are constant."""
-    best = NO_CUT
-    first = limits.min_samples_leaf - 1
-    drawing = begin_draw(draw, np.uint64(0), n_constant)
-    j, drawing = next_feature(draw, drawing, limits.max_features)
-    while j >= 0:
-        feature = draw.features[j]
-        column = table.columns[feature]
-        codes = rows.codes[column]
-        n_codes = table.level_start[column + 1] - table.level_start[column]
-        counts_codes = first == 0 and is_worth_counting(n, n_codes, counts.shape[0])
-        if counts_codes:
-            lowest, highest = count_codes(
-                running, codes, rows.words, start, n, n_codes, counts.shape[0], layout
-            )
-        else:
-            lowest, highest = gather_keys(codes, rows.words, start, n, layout, scratch.keys)
-        if same_value(table, column, lowest, highest):
-            drawing = mark_constant(draw, drawing, j)
-        else:
-            drawing = mark_searched(draw, drawing, j)
-            if best.score < 0.0:  # else no cut is better: both sides are pure
-                if counts_codes:
-                    entries = running.levels
-                    n_entries = add_up_counts(criterion, running, lowest, highest, counts, layout)
-                else:
-                    entries, n_entries = _put_in_order(
-                        criterion, running, scratch, n, lowest, highest, weight, best.score, first,
-                        table, column, layout, counts,
-                    )  # fmt: skip
-                score, i = choose_cut(
-                    criterion, running, entries, first, n_entries - 1 - first, counts,
-                    weight, best.score, table, column, layout,
-                )  # fmt: skip
-                if i >= 0:
-                    left_code = np.int64(entries[i] >> layout.low_bits)
-                    right_code = np.int64(entries[i + 1] >> layout.low_bits)
-                    best = Cut(feature, left_code, right_code, score)
-        j, drawing = next_feature(draw, drawing, limits.max_features)
-    return best, end_draw(draw, drawing)
-
-
-@inline_kernel
 def is_worth_counting(n, n_codes, n_classes):
     """Are the rows to be counted per code? The histogram has a cell for each of n rows."""
     return n >= _HISTOGRAM_MIN and n_codes * n_classes < n
 
 
 @inline_kernel
-def _put_in_order(
-    criterion, running, scratch, n, lowest, highest, weight, score, first, table, column, layout,
-    counts,
-):  # fmt: skip
-    """Order what the best cut may lie among, and sum it up; return the entries and how many."""
+def _put_in_order(node, scratch, n, span, score, first, table, column):
+    """Order what the best cut may lie among, and sum it up; return the entries and how many.
+
+    `span` are the lowest and the highest code of the keys.
+    """
+    criterion, running, layout, counts, _ = node
+    lowest, highest = span
     keys, spare = scratch.keys, scratch.spare
     if first == 0 and is_worth_counting(n, np.int64(highest - lowest) + 1, counts.shape[0]):
         count_keys(running, keys, n, lowest, highest, counts.shape[0], layout)
         n_levels = add_up_counts(criterion, running, lowest, highest, counts, layout)
         return running.levels, n_levels
     if first == 0 and is_worth_screening(criterion, n, counts.shape[0]):
-        n_kept, shift = screen(
-            criterion, running, keys, n, lowest, highest, counts, weight, score, table, column,
-            layout, spare,
-        )  # fmt: skip
+        n_kept, shift = screen(node, keys, n, span, score, table, column, spare)
         kept = spare
         if sort_short_keys(kept, n_kept, layout.low_bits, lowest, highest, keys, scratch.digits):
             kept = keys
@@ -230,11 +183,9 @@ class ClassCountsWay(NamedTuple):
             tree.nodes.value[this, 0, c] = np.float64(counts[c]) / np.float64(weight)
 
     def search(self, node):
-        return _search(
-            self.criterion, self.table, self.tiers[node.tier], self.draw, self.scratch,
-            self.prefix, node.start, node.end - node.start, node.n_constant,
-            np.int64(node.weight), self.limits, self.layout, self.scratch.pending[node.row],
-        )  # fmt: skip
+        counts, weight = self.scratch.pending[node.row], np.int64(node.weight)
+        searched = ClassNode(self.criterion, self.prefix, self.layout, counts, weight)
+        return _search(self, node, searched)
 
     def divide(self, node, cut):
         counts, left_counts = self.scratch.pending[node.row], self.scratch.pending[node.row + 1]
@@ -257,6 +208,60 @@ class ClassCountsWay(NamedTuple):
 
     def write_split(self, tree, this, node, cut, children):
         write_split(tree.nodes, this, cut, tree.cuts)
+
+
+@inline_kernel
+def _search(way, node, searched):
+    """Draw features and search each; return the best Cut and how many features are constant."""
+    draw, limits = way.draw, way.limits
+    best = NO_CUT
+    drawing = begin_draw(draw, np.uint64(0), node.n_constant)
+    j, drawing = next_feature(draw, drawing, limits.max_features)
+    while j >= 0:
+        is_constant, best = _search_feature(way, node, searched, draw.features[j], best)
+        if is_constant:
+            drawing = mark_constant(draw, drawing, j)
+        else:
+            drawing = mark_searched(draw, drawing, j)
+        j, drawing = next_feature(draw, drawing, limits.max_features)
+    return best, end_draw(draw, drawing)
+
+
+@inline_kernel
+def _search_feature(way, node, searched, feature, best):
+    """Search a feature; return whether it is constant in the node, and the better Cut."""
+    table, rows, scratch = way.table, way.tiers[node.tier], way.scratch
+    criterion, prefix, layout, counts, _ = searched
+    column = table.columns[feature]
+    codes = rows.codes[column]
+    start, n = node.start, node.end - node.start
+    first = way.limits.min_samples_leaf - 1
+    n_classes = counts.shape[0]
+    n_codes = table.level_start[column + 1] - table.level_start[column]
+    counts_codes = first == 0 and is_worth_counting(n, n_codes, n_classes)
+    if counts_codes:
+        span = count_codes(prefix, codes, rows.words, start, n, n_codes, n_classes, layout)
+    else:
+        span = gather_keys(codes, rows.words, start, n, layout, scratch.keys)
+    if same_value(table, column, span[0], span[1]):
+        return True, best
+    if not best.score < 0.0:  # no cut is better: both sides are pure
+        return False, best
+    if counts_codes:
+        entries = prefix.levels
+        n_entries = add_up_counts(criterion, prefix, span[0], span[1], counts, layout)
+    else:
+        entries, n_entries = _put_in_order(
+            searched, scratch, n, span, best.score, first, table, column
+        )
+    score, i = choose_cut(
+        searched, entries, first, n_entries - 1 - first, best.score, table, column
+    )
+    if i >= 0:
+        left_code = np.int64(entries[i] >> layout.low_bits)
+        right_code = np.int64(entries[i + 1] >> layout.low_bits)
+        best = Cut(feature, left_code, right_code, score)
+    return False, best
 
 
 @inline_kernel
