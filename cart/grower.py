@@ -11,7 +11,8 @@ from cart.fast_paths.regression.histogram_path import HistogramPath
 from cart.fast_paths.regression.sorted_path import SortedPath
 from cart.growth.general import create_workspace, grow_tree, make_records
 from cart.primitives.float_order import are_whole
-from cart.table.table import Table, complete
+from cart.table.encoding import complete
+from cart.table.table import Table
 from cart.tree.pruning import prune
 from cart.tree.tree import Tree
 

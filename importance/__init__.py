@@ -48,7 +48,7 @@ __all__ = [
 old_names.keep_functions(__name__)
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> type:
     if name == "FeatureSelector":
         from importance.inference.selector import FeatureSelector  # slow to import
 

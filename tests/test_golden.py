@@ -22,7 +22,7 @@ from forest.sampling.bootstrap import Bootstrap
 from importance import oob_permutation
 from importance.core.losses import LabelLoss
 from importance.permutation.expectation import expected_increase
-from importance.permutation.prepared_tree import walk_tree
+from importance.permutation.prepared_tree import prepare_tree
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 RANDOM_FOREST = ("randomForest_classification", "randomForest_regression")
@@ -181,9 +181,9 @@ def per_tree(forest, X, y, make_loss):
         out, forest.estimators_, forest.estimators_samples_, strict=True
     ):
         rows = np.setdiff1d(np.arange(len(y)), drawn)
-        walked, values = walk_tree(estimator.tree_, X, rows)
+        prepared, values = prepare_tree(estimator.tree_, X, rows)
         loss = make_loss(values, y[rows])
-        d[walked.groups] = expected_increase(walked, loss) / len(rows)
+        d[prepared.groups] = expected_increase(prepared, loss) / len(rows)
     return out
 
 

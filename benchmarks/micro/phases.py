@@ -22,7 +22,7 @@ from cart.fast_paths.classification.screening import add_up_kept, is_worth_scree
 from cart.jit.decorators import entry_kernel
 from cart.primitives.radix_sort import sort_short_keys
 from cart.table.columns import Columns
-from cart.table.table import encode
+from cart.table.encoding import encode
 
 SIZES = (4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16384, 62000)
 QUICK_SIZES = (8, 64, 512, 16384)

@@ -12,7 +12,7 @@ from benchmarks.harness import display, results
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import held_out_permutation, oob_permutation, over_data, permutation_test
 from importance.inference.selection import CONFIRMED, decide
-from importance.inference.shadow import play
+from importance.inference.shadow import measure_with_shadows
 
 SETS, QUICK_SETS = 500, 6
 TASKS = {"classification": "brier", "regression": "squared_error"}
@@ -179,7 +179,7 @@ def hits_of(task, i):
     rng = stream_of(SELECTION, number_of(task), i)
     X, y = make_null(task, rng)
     model = fit(task, X, y, seed_of(rng), SELECTION_TREES)
-    rounds, shadow_rounds, _ = play(
+    rounds, shadow_rounds, _ = measure_with_shadows(
         model, X, y, None, SELECTION_ROUNDS, seed_of(rng), None, 0, None
     )
     return (rounds > shadow_rounds.max(axis=1, keepdims=True)).sum(axis=0)

@@ -11,6 +11,7 @@ from cart.estimators.category_encoder import CategoryEncoder, as_columns, find_c
 from cart.splitting.category_subsets import CategoricalTable
 from cart.table.bins import bin_table
 from cart.table.columns import Columns
+from cart.table.encoding import encode
 from cart.table.float_table import FloatTable
 from cart.table.precision import (
     count_merged_values,
@@ -18,7 +19,7 @@ from cart.table.precision import (
     precision_of,
     warn_of_merged_values,
 )
-from cart.table.table import Table, encode
+from cart.table.table import Table
 
 _MANY_VALUES = 1 << 17  # of a table
 

@@ -66,7 +66,7 @@ NO_CUT = Cut(-1, 0, 0, -np.inf)
 @inline_kernel
 def is_cut(table, column, low, high):
     """Are two codes, low < high, two values for scikit-learn?"""
-    is_far = np.int64(high) - np.int64(low) > np.int64(table.reach[column])
+    is_far = np.int64(high) - np.int64(low) > np.int64(table.tie_span[column])
     return is_far or not same_value(table, column, low, high)
 
 

@@ -16,7 +16,7 @@ from cart.growth.node_step import GeneralWay, Inherited, TreeRows, begin_inherit
 from cart.jit.decorators import entry_kernel
 from cart.splitting import criteria
 from cart.splitting.feature_draw import Draw, KeyedDraw
-from cart.table.node_samples import Node
+from cart.table.node_samples import NodeSamples
 from cart.tree.compact import compress_if_large
 from cart.tree.nodes import Nodes
 from cart.tree.pruning import prune
@@ -27,7 +27,7 @@ class Workspace(NamedTuple):
     """Everything a thread writes to while it grows trees, one after another."""
 
     nodes: Nodes
-    node: Node
+    node: NodeSamples
     draw: Draw | KeyedDraw
     stack: NodeStack
     inherited: Inherited
@@ -46,7 +46,7 @@ def create_workspace(plan, n_samples, n_rows, table):
         n_nodes = min(n_nodes, 2 ** (limits.max_depth + 1) - 1)
     return Workspace(
         Nodes.create(n_nodes, plan.n_outputs, plan.n_values),
-        Node.create(n_samples, plan.n_outputs),
+        NodeSamples.create(n_samples, plan.n_outputs),
         _create_draw(plan, len(table.columns)),
         NodeStack.create(n_nodes + 1),
         Inherited.create(n_nodes + 1),

@@ -14,8 +14,8 @@ from cart.jit.decorators import inline_kernel
 from cart.splitting import criteria
 from cart.splitting.category_subsets import write_list
 from cart.splitting.feature_draw import Draw, KeyedDraw, child_key, root_key
-from cart.splitting.splitter import Bounds, Split, best_split, cut_at, divide
-from cart.table.node_samples import Node, load_node
+from cart.splitting.splitter import Bounds, SearchContext, Split, best_split, cut_at, divide
+from cart.table.node_samples import NodeSamples, load_node
 from cart.tree.nodes import LEAF, UNDEFINED
 
 
@@ -71,7 +71,7 @@ class GeneralWay(NamedTuple):
 
     splitter: tuple
     criterion: tuple
-    node: Node
+    node: NodeSamples
     draw: Draw | KeyedDraw
     table: tuple
     rows: TreeRows
@@ -103,18 +103,16 @@ class GeneralWay(NamedTuple):
 
     def search(self, node):
         split, last_feature, n_constant = best_split(
-            self.splitter, self.criterion, self.node, self.draw, self.inherited.key[node.row],
-            self.table, self.rows.samples, node.start, node.end - node.start, self.limits,
-            bounds_at(self.inherited, node.row), node.n_constant, self.rows.keep_order,
+            context_of(self, node), self.rows.samples, node.start, node.end - node.start,
+            self.inherited.key[node.row], node.n_constant,
         )  # fmt: skip
         return GeneralCut(split.feature, split, last_feature), n_constant
 
     def divide(self, node, cut):
         n, keys, criterion = node.end - node.start, self.node.keys, self.criterion
         n_left = divide(
-            self.splitter, self.table, cut.split, cut.last_feature, self.node, self.rows.samples,
-            node.start, n, self.rows.keep_order,
-        )  # fmt: skip
+            context_of(self, node), cut.split, cut.last_feature, self.rows.samples, node.start, n
+        )
         side = cut_at(criterion, self.node, n_left, n)
         left, right = criteria.children_impurity(
             criterion, side, self.node.records, keys, n_left, n
@@ -132,6 +130,15 @@ class GeneralWay(NamedTuple):
     def write_split(self, tree, this, node, cut, children):
         make_split(self, tree, this, node, cut, children.middle)
         inherit(self, this, node.row, cut.feature, children.value, node.row + 1, node.row)
+
+
+@inline_kernel
+def context_of(way, node):
+    """What a node is searched with."""
+    return SearchContext(
+        way.splitter, way.criterion, way.node, way.draw, way.table, way.limits,
+        bounds_at(way.inherited, node.row), way.rows.keep_order,
+    )  # fmt: skip
 
 
 @inline_kernel

@@ -92,7 +92,7 @@ NEW_NAMES = {
     "importance.expectation": "importance.permutation.expectation",
     "importance.find_groups": "importance.report.find_groups",
     "importance.forest_level": "importance.permutation.forest_level",
-    "importance.grouping": "importance.core.grouping",
+    "importance.grouping": "importance.core.groups",
     "importance.groups": "importance.core.groups",
     "importance.held_out": "importance.permutation.held_out",
     "importance.janitza": "importance.inference.janitza",

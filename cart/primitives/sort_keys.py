@@ -7,6 +7,7 @@ in the low half. Every way to sort looks at codes only and is stable.
 import numpy as np
 
 from cart.jit.decorators import inline_kernel, kernel
+from cart.primitives.radix_sort import N_DIGITS, sort_by_digits
 
 RECORD = np.uint64(0xFFFFFFFF)
 CODE_SHIFT = np.uint64(32)
@@ -14,8 +15,7 @@ CODE_SHIFT = np.uint64(32)
 _INSERTION_MAX = 20
 _BUCKETS_MAX = 1024
 _BUCKET_SIZE_MAX = 32
-_MAX_DIGIT_BITS = 11
-N_COUNTS = max(1 << _MAX_DIGIT_BITS, 2 * _BUCKETS_MAX) + 1
+N_COUNTS = N_DIGITS  # more than the ends of 2 * _BUCKETS_MAX buckets
 
 
 @inline_kernel
@@ -66,12 +66,10 @@ def sort_by_digit(keys, n, shift, bits, counts, out):
 
 @kernel
 def sort_by_radix(keys, n, n_bits, counts, spare):
-    """Least significant digit first; an even number of passes ends in `keys`."""
-    n_pairs = (n_bits + 2 * _MAX_DIGIT_BITS - 1) // (2 * _MAX_DIGIT_BITS)
-    bits = (n_bits + 2 * n_pairs - 1) // (2 * n_pairs)
-    for pair in range(n_pairs):
-        sort_by_digit(keys, n, 2 * pair * bits, bits, counts, spare)
-        sort_by_digit(spare, n, (2 * pair + 1) * bits, bits, counts, keys)
+    """Sort keys[:n] by code, all codes below 2**n_bits."""
+    if sort_by_digits(keys, n, np.uint64(0), CODE_SHIFT, n_bits, spare, counts):
+        for i in range(n):
+            keys[i] = spare[i]
 
 
 @kernel

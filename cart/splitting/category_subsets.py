@@ -25,9 +25,10 @@ from cart.jit.decorators import dispatch, inline_kernel, kernel
 from cart.primitives.sort_keys import record_of, sort_keys, sort_positions_by_value
 from cart.splitting import criteria
 from cart.table.distinct_values import Levels, Ties
-from cart.table.node_samples import order_node
+from cart.table.encoding import encode
+from cart.table.node_samples import order_node, with_range
 from cart.table.ranking import MISSING
-from cart.table.table import Table, encode
+from cart.table.table import Table
 from cart.tree.nodes import Categories
 
 EXACT = 8
@@ -45,21 +46,16 @@ def is_categorical(table, column):
 
 
 @dispatch
-def find_places(
-    table, splitter, criterion, node, n, n_missing, draw, feature, limits, lowest, highest
-):
+def find_places(table, context, codes):
     """Replace the codes gathered by places, if they are categories.
 
     Returns
     -------
-    lowest, highest : uint32
-        Of the codes then.
+    codes : FeatureCodes
     n_present : int
         How many categories the node has.
     """
-    return table.find_places(
-        splitter, criterion, node, n, n_missing, draw, feature, limits, lowest, highest
-    )
+    return table.find_places(context, codes)
 
 
 @dispatch
@@ -69,10 +65,10 @@ def keep_subset(table, node, n_present, left_place):
 
 
 @dispatch
-def take_sides(table, node, n, column):
+def replace_by_sides(table, node, n, column):
     """Replace the codes gathered by the sides of the best split, 0 (left) and 1, if they are
     categories."""
-    table.take_sides(node, n, column)
+    table.replace_by_sides(node, n, column)
 
 
 @dispatch
@@ -82,16 +78,12 @@ def write_list(table, node, i, column):
 
 
 @dispatch
-def find_subsets(
-    splitter, subsets, criterion, node, n, n_missing, n_categories, draw, feature, limits
-):
+def find_subsets(splitter, context, codes):
     """Replace the categories gathered by places, to be searched as if they were ranks.
 
     Returns how many categories the node has, and how many places they take.
     """
-    return splitter.find_subsets(
-        subsets, criterion, node, n, n_missing, n_categories, draw, feature, limits
-    )
+    return splitter.find_subsets(context, codes)
 
 
 class CategoricalTable(NamedTuple):
@@ -101,15 +93,15 @@ class CategoricalTable(NamedTuple):
     levels: Levels
     tops: Levels
     level_start: np.ndarray
-    close: Ties
-    reach: np.ndarray
+    ties: Ties
+    tie_span: np.ndarray
     columns: np.ndarray
     n_categories: np.ndarray  # (n_columns,) int64; 0: the column holds numbers
     subsets: "Subsets | None" = None  # a thread's own
 
     @classmethod
     def encode(cls, columns, n_categories, n_jobs=None):
-        """Rank the columns of numbers; see `cart.table.table.encode`."""
+        """Rank the columns of numbers; see `cart.table.encoding.encode`."""
         return cls(*encode(columns, n_categories, n_jobs), n_categories)
 
     without = Table.without
@@ -121,7 +113,7 @@ class CategoricalTable(NamedTuple):
     same_value = Table.same_value
     code_up_to = Table.code_up_to
     next_cut = Table.next_cut
-    remember = Table.remember
+    update_positions = Table.update_positions
 
     def with_room(self, n_samples, n_rows, n_nodes, n_outputs, n_values):
         most = self.n_categories.max()
@@ -140,17 +132,11 @@ class CategoricalTable(NamedTuple):
     def is_categorical(self, column):
         return self.n_categories[column] > 0
 
-    def find_places(
-        self, splitter, criterion, node, n, n_missing, draw, feature, limits, lowest, highest
-    ):
-        n_categories = self.n_categories[self.columns[feature]]
-        if n_categories == 0 or n_missing == n:
-            return lowest, highest, 0
-        n_present, n_places = find_subsets(
-            splitter, self.subsets, criterion, node, n, n_missing, n_categories, draw, feature,
-            limits,
-        )  # fmt: skip
-        return np.uint32(0), np.uint32(n_places - 1), n_present
+    def find_places(self, context, codes):
+        if self.n_categories[codes.column] == 0 or codes.n_missing == codes.n:
+            return codes, 0
+        n_present, n_places = find_subsets(context.splitter, context, codes)
+        return with_range(codes, 0, n_places - 1), n_present
 
     def keep_subset(self, node, n_present, left_place):
         subsets = self.subsets
@@ -158,7 +144,7 @@ class CategoricalTable(NamedTuple):
             c = subsets.present[p]
             subsets.goes_left[c] = subsets.place[c] <= left_place
 
-    def take_sides(self, node, n, column):
+    def replace_by_sides(self, node, n, column):
         if self.n_categories[column] > 0:
             _list_smaller_side(self.subsets, node, n)
 
@@ -220,7 +206,7 @@ class Subsets(NamedTuple):
 
 
 @kernel
-def meet_categories(subsets, node, n):
+def sum_by_category(subsets, node, n):
     """Find the node's categories and sum up their responses; return how many there are."""
     n_present = 0
     n_outputs = node.records.shape[1] - 1
@@ -256,7 +242,7 @@ def meet_categories(subsets, node, n):
 
 
 @kernel
-def vary_enough(subsets, n_present, n_known, min_ratio):
+def exceeds_f_ratio(subsets, n_present, n_known, min_ratio):
     """Is the F ratio of the categories' mean responses, summed over responses, large enough?"""
     between = 0.0
     within = subsets.squares[0]
@@ -278,7 +264,7 @@ def vary_enough(subsets, n_present, n_known, min_ratio):
 
 
 @kernel
-def put_in_one_place(subsets, n_present):
+def merge_categories(subsets, n_present):
     """Let no cut part the node's categories."""
     for p in range(n_present):
         subsets.place[subsets.present[p]] = 0
@@ -356,7 +342,7 @@ def _principal_component(subsets, n_present):
 
 
 @kernel
-def take_places(subsets, node, n):
+def replace_by_places(subsets, node, n):
     """Replace the node's codes by places."""
     for i in range(n):
         if node.codes[i] != MISSING:
@@ -364,50 +350,66 @@ def take_places(subsets, node, n):
 
 
 @kernel
-def try_all_subsets(criterion, subsets, node, n, n_missing, n_present, limits):
-    """Move the best subset of up to EXACT categories to place 0, the rest to place 1.
-
-    Subsets follow each other by one category (a Gray code), so that a step moves the samples of
-    one across the cut. The last stays right: a subset and its complement are one split.
-    Missing values are tried on either side.
-    """
-    order_node(node, n, 0, n_present - 1, n_missing, 1, False)
-    n_known = n - n_missing
+def try_all_subsets(context, codes, n_present):
+    """Move the best subset of up to EXACT categories to place 0, the rest to place 1."""
+    subsets, node, n = context.table.subsets, context.node, codes.n
+    order_node(node, with_range(codes, 0, n_present - 1), np.uint32(1), False)
     best = 1
     best_score = -np.inf
-    for missing_left in range(2 if n_missing > 0 else 1):
-        side = criteria.arrange(criterion, node.records, node.keys, n)
-        n_left = 0
-        if missing_left:
-            for j in range(n_known, n):
-                side = criteria.move(criterion, side, node.records, record_of(node.keys[j]), 1.0)
-            n_left = n_missing
-        subset = 0
-        for step in range(1, 1 << (n_present - 1)):
-            moved = 0
-            while (step >> moved) & 1 == 0:
-                moved += 1
-            subset ^= 1 << moved
-            sign = 1.0 if (subset >> moved) & 1 else -1.0
-            j = _first_of(node.keys, n_known, moved)
-            while j < n_known and (node.keys[j] >> np.uint64(32)) == moved:
-                side = criteria.move(criterion, side, node.records, record_of(node.keys[j]), sign)
-                n_left += 1 if sign > 0.0 else -1
-                j += 1
-            if min(n_left, n - n_left) < limits.min_samples_leaf:
-                continue
-            if min(side.weight, criterion.weight[0] - side.weight) < limits.min_weight_leaf:
-                continue
-            score = criteria.score(criterion, side)
-            if score > best_score:
-                best_score = score
-                best = subset
+    for missing_left in range(2 if codes.n_missing > 0 else 1):
+        score, subset = _best_subset(context, codes, n_present, missing_left == 1)
+        if score > best_score:
+            best_score = score
+            best = subset
     for p in range(n_present):
         c = subsets.present[p]
         subsets.place[c] = np.uint32(1 - ((best >> subsets.place[c]) & 1))
     for i in range(n):
         if node.codes[i] != MISSING:
             node.codes[i] = np.uint32(1 - ((best >> node.codes[i]) & 1))
+
+
+@kernel
+def _best_subset(context, codes, n_present, missing_left):
+    """The best subset to send left, a bit per category, missing values on one side; its score.
+
+    Subsets follow each other by one category (a Gray code), so that a step moves the samples of
+    one across the cut. The last category stays right: a subset and its complement are one split.
+
+        step      1   2   3   4   5   6   7
+        subset  001 011 010 110 111 101 100
+    """
+    criterion, node, limits, n = context.criterion, context.node, context.limits, codes.n
+    n_known = n - codes.n_missing
+    side = criteria.arrange(criterion, node.records, node.keys, n)
+    n_left = 0
+    if missing_left:
+        for j in range(n_known, n):
+            side = criteria.move(criterion, side, node.records, record_of(node.keys[j]), 1.0)
+        n_left = codes.n_missing
+    best = 1
+    best_score = -np.inf
+    subset = 0
+    for step in range(1, 1 << (n_present - 1)):
+        moved = 0
+        while (step >> moved) & 1 == 0:
+            moved += 1
+        subset ^= 1 << moved
+        sign = 1.0 if (subset >> moved) & 1 else -1.0
+        j = _first_of(node.keys, n_known, moved)
+        while j < n_known and (node.keys[j] >> np.uint64(32)) == moved:
+            side = criteria.move(criterion, side, node.records, record_of(node.keys[j]), sign)
+            n_left += 1 if sign > 0.0 else -1
+            j += 1
+        if min(n_left, n - n_left) < limits.min_samples_leaf:
+            continue
+        if min(side.weight, criterion.weight[0] - side.weight) < limits.min_weight_leaf:
+            continue
+        score = criteria.score(criterion, side)
+        if score > best_score:
+            best_score = score
+            best = subset
+    return best_score, best
 
 
 @inline_kernel

@@ -1,8 +1,14 @@
-"""Split search in one node: draw features, search each, choose, divide the samples.
+"""Split search in one node: draw features, search each, choose the best split, divide the samples.
 
-A feature is searched either at every cut (`BestSplitter`) or at one threshold drawn at random
-(`RandomSplitter`, extra trees). Both see the node's samples as `keys` (see
-`cart.table.node_samples`).
+A feature is searched at every cut between two values that differ (`BestSplitter`), or at one
+threshold drawn at random (`RandomSplitter`, extra trees). Both see the node's samples as `keys`,
+`code | record` (see `cart.table.node_samples`), here with the codes in the order searched:
+
+    codes     1  1  2 | 4  4  7          a cut behind p = 3 samples: codes up to 2 go left
+    left      w0 w1 w2 ->                the criterion moves samples from right to left
+    cuts      -  p  p   -  p             between equal codes there is none; nor between codes that
+                                         differ by tie_span or less if their values count as one
+    threshold = (value_of(2) + value_of(4)) / 2
 """
 
 from typing import NamedTuple
@@ -14,16 +20,16 @@ from cart.primitives.sort_keys import code_of
 from cart.splitting import criteria
 from cart.splitting.category_subsets import (
     EXACT,
+    exceeds_f_ratio,
     find_places,
     is_categorical,
     keep_subset,
-    meet_categories,
+    merge_categories,
     order_categories,
-    put_in_one_place,
-    take_places,
-    take_sides,
+    replace_by_places,
+    replace_by_sides,
+    sum_by_category,
     try_all_subsets,
-    vary_enough,
 )
 from cart.splitting.feature_draw import (
     begin_draw,
@@ -35,6 +41,8 @@ from cart.splitting.feature_draw import (
     random_side,
 )
 from cart.table.node_samples import (
+    FeatureCodes,
+    NodeSamples,
     divide_in_order,
     divide_stably,
     known_range,
@@ -48,9 +56,9 @@ from cart.table.table import (
     keeps_order,
     next_cut,
     order_codes,
-    remember,
     same_value,
     top_of,
+    update_positions,
     value_of,
 )
 
@@ -77,17 +85,42 @@ class Bounds(NamedTuple):
     upper: float
 
 
+class SearchContext(NamedTuple):
+    """What the search in a node works with."""
+
+    splitter: tuple
+    criterion: tuple
+    node: NodeSamples
+    draw: tuple
+    table: tuple
+    limits: tuple  # cart.growth.plan.Limits
+    bounds: Bounds
+    keep_order: bool  # do sums depend on the order of the samples?
+
+
 @inline_kernel
-def best_split(
-    splitter, criterion, node, draw, key, table, samples, start, n, limits, bounds, n_constant,
-    keep_order,
-):  # fmt: skip
+def _keeps_order(context):
+    """Do samples keep the order of the feature looked at before, wherever they tie?
+
+    As in scikit-learn, whose samples stay in the order of the last sort. It matters only where
+    sums depend on their order.
+    """
+    return context.keep_order and keeps_order(context.table)
+
+
+@inline_kernel
+def best_split(context, samples, start, n, key, n_constant):
     """Draw features and search each.
 
-    The samples that are 0 in a sparse table are passed over where the criterion can do without.
-    With `keep_order`, samples keep the order of the feature looked at before wherever they tie, as
-    in scikit-learn, whose samples stay in the order of the last sort. It matters only where sums
-    depend on their order.
+    Parameters
+    ----------
+    context : SearchContext
+    samples, start, n : ndarray, int, int
+        The node's are samples[start:start + n].
+    key : uint64
+        Of the node's draws.
+    n_constant : int
+        How many features are known to be constant.
 
     Returns
     -------
@@ -97,64 +130,68 @@ def best_split(
     n_constant : int
         How many features are known to be constant now.
     """
-    may_list = not (keeps_order(table) or criteria.needs_all(criterion))
-    keep_order = keep_order and keeps_order(table)
+    draw, table, max_features = context.draw, context.table, context.limits.max_features
     best = NO_SPLIT
     last_feature = -1
     drawing = begin_draw(draw, key, n_constant)
-    j, drawing = next_feature(draw, drawing, limits.max_features)
+    j, drawing = next_feature(draw, drawing, max_features)
     while j >= 0:
         feature = draw.features[j]
         last_feature = feature
-        column = table.columns[feature]
-        lowest, highest, n_listed = gather(table, column, samples, start, n, node, may_list)
-        n_missing = 0
-        if highest == MISSING:
-            lowest, highest, n_missing = known_range(node.codes, n)
-        lowest, highest, n_present = find_places(
-            table, splitter, criterion, node, n, n_missing, draw, feature, limits, lowest, highest
-        )
-        if n_missing < n and (lowest < highest or n_missing > 0):
-            order(
-                splitter, node, n, n_listed, table, column, lowest, highest, n_missing, keep_order
-            )
-        if n_missing == n or (n_missing == 0 and same_value(table, column, lowest, highest)):
+        codes, n_present = _load_feature(context, feature, samples, start, n)
+        if codes.n_missing < n and (codes.lowest < codes.highest or codes.n_missing > 0):
+            order(context.splitter, context, codes)
+        if codes.n_missing == n or (
+            codes.n_missing == 0 and same_value(table, codes.column, codes.lowest, codes.highest)
+        ):
             drawing = mark_constant(draw, drawing, j)
         else:
             drawing = mark_searched(draw, drawing, j)
-            found = search(
-                splitter, criterion, node, n, n_listed, draw, table, feature, lowest, highest,
-                n_missing, limits, bounds, best, keep_order,
-            )  # fmt: skip
-            if is_categorical(table, column) and found.score > best.score:
-                keep_subset(table, node, n_present, found.left_code)
+            found = search(context.splitter, context, codes, best)
+            if is_categorical(table, codes.column) and found.score > best.score:
+                keep_subset(table, context.node, n_present, found.left_code)
                 found = Split(
-                    feature, column, 0, np.nan, found.has_missing, found.missing_left, found.score
-                )
+                    feature, codes.column, 0, np.nan, found.has_missing, found.missing_left,
+                    found.score,
+                )  # fmt: skip
             best = found
-        j, drawing = next_feature(draw, drawing, limits.max_features)
+        j, drawing = next_feature(draw, drawing, max_features)
     return best, last_feature, end_draw(draw, drawing)
+
+
+@inline_kernel
+def _load_feature(context, feature, samples, start, n):
+    """Gather the node's codes of a feature: FeatureCodes, and how many categories it has.
+
+    The samples that are 0 in a sparse table are passed over where the criterion can do without.
+    """
+    table, node = context.table, context.node
+    column = table.columns[feature]
+    may_list = not (keeps_order(table) or criteria.needs_all(context.criterion))
+    lowest, highest, n_listed = gather(table, column, samples, start, n, node, may_list)
+    n_missing = 0
+    if highest == MISSING:
+        lowest, highest, n_missing = known_range(node.codes, n)
+    codes = FeatureCodes(
+        feature, column, np.int64(n), np.int64(n_listed), np.int64(n_missing), np.uint32(lowest),
+        np.uint32(highest),
+    )  # fmt: skip
+    return find_places(table, context, codes)
 
 
 # -------------------------------------------------------------------------------- splitters
 
 
 @dispatch
-def search(
-    splitter, criterion, node, n, n_listed, draw, table, feature, lowest, highest, n_missing,
-    limits, bounds, best, keep_order,
-):  # fmt: skip
+def search(splitter, context, codes, best):
     """Search one feature; return the best Split so far."""
-    return splitter.search(
-        criterion, node, n, n_listed, draw, table, feature, lowest, highest, n_missing, limits,
-        bounds, best, keep_order,
-    )  # fmt: skip
+    return splitter.search(context, codes, best)
 
 
 @dispatch
-def order(splitter, node, n, n_listed, table, column, lowest, highest, n_missing, keep_order):
+def order(splitter, context, codes):
     """Bring the node's keys into the order in which the feature is searched."""
-    splitter.order(node, n, n_listed, table, column, lowest, highest, n_missing, keep_order)
+    splitter.order(context, codes)
 
 
 @dispatch
@@ -168,46 +205,38 @@ class BestSplitter(NamedTuple):
 
     name: int = 0  # numba wants a field
 
-    def find_subsets(
-        self, subsets, criterion, node, n, n_missing, n_categories, draw, feature, limits
-    ):
-        n_present = meet_categories(subsets, node, n)
-        if n_categories > EXACT and not vary_enough(
-            subsets, n_present, n - n_missing, limits.min_category_ratio
+    def find_subsets(self, context, codes):
+        subsets, node, n = context.table.subsets, context.node, codes.n
+        n_present = sum_by_category(subsets, node, n)
+        if context.table.n_categories[codes.column] > EXACT and not exceeds_f_ratio(
+            subsets, n_present, n - codes.n_missing, context.limits.min_category_ratio
         ):
-            put_in_one_place(subsets, n_present)
-            take_places(subsets, node, n)
+            merge_categories(subsets, n_present)
+            replace_by_places(subsets, node, n)
             return n_present, min(n_present, 2)  # one place: no split, though not constant
         order_categories(subsets, n_present)
-        take_places(subsets, node, n)
+        replace_by_places(subsets, node, n)
         if subsets.response.shape[1] > 1 and 2 < n_present <= EXACT:
-            try_all_subsets(criterion, subsets, node, n, n_missing, n_present, limits)
+            try_all_subsets(context, codes, n_present)
             return n_present, 2
         return n_present, n_present
 
-    def order(self, node, n, n_listed, table, column, lowest, highest, n_missing, keep_order):
-        order_codes(table, node, n, n_listed, column, lowest, highest, n_missing, keep_order)
+    def order(self, context, codes):
+        order_codes(context.table, context.node, codes, _keeps_order(context))
 
-    def search(
-        self, criterion, node, n, n_listed, draw, table, feature, lowest, highest, n_missing,
-        limits, bounds, best, keep_order,
-    ):  # fmt: skip
+    def search(self, context, codes, best):
+        n, n_missing = codes.n, codes.n_missing
         n_known = n - n_missing
         for missing_left in range(2 if n_missing > 0 else 1):
             first = 1
             last = min(n_known, n - 1)
             if missing_left:
-                rotate(node, n, n_known)
+                rotate(context.node, n, n_known)
                 first = n_missing + 1
                 last = n - 1
-            score, p = scan_cuts(
-                criterion, node, n, first, last, table, feature, lowest, limits, bounds,
-                best.score,
-            )  # fmt: skip
+            score, p = scan_cuts(context, codes, first, last, best.score)
             if p > 0:
-                best = _cut_at(
-                    node, p, n_known, table, feature, lowest, n_missing, missing_left == 1, score
-                )
+                best = _split_at(context, codes, p, missing_left == 1, score)
         return best
 
     def is_divided(self, best, last_feature):
@@ -219,10 +248,10 @@ class RandomSplitter(NamedTuple):
 
     name: int = 1  # numba wants a field
 
-    def find_subsets(
-        self, subsets, criterion, node, n, n_missing, n_categories, draw, feature, limits
-    ):
-        n_present = meet_categories(subsets, node, n)
+    def find_subsets(self, context, codes):
+        subsets, node, draw = context.table.subsets, context.node, context.draw
+        feature, n = codes.feature, codes.n
+        n_present = sum_by_category(subsets, node, n)
         n_right = 0
         for p in range(n_present):
             goes_right = random_side(draw, feature, p)
@@ -231,37 +260,36 @@ class RandomSplitter(NamedTuple):
         if n_right == 0 or n_right == n_present:  # neither side stays empty
             p = min(int(random_between(draw, feature, 0.0, float(n_present))), n_present - 1)
             subsets.place[subsets.present[p]] = 1 if n_right == 0 else 0
-        take_places(subsets, node, n)
+        replace_by_places(subsets, node, n)
         return n_present, min(n_present, 2)
 
-    def search(
-        self, criterion, node, n, n_listed, draw, table, feature, lowest, highest, n_missing,
-        limits, bounds, best, keep_order,
-    ):  # fmt: skip
-        column = table.columns[feature]
-        low = value_of(table, column, lowest)
-        high = value_of(table, column, highest)
+    def search(self, context, codes, best):
+        table, draw, limits = context.table, context.draw, context.limits
+        feature, column, n = codes.feature, codes.column, codes.n
+        low = value_of(table, column, codes.lowest)
+        high = value_of(table, column, codes.highest)
         threshold = low
         if not is_categorical(table, column):
             threshold = random_between(draw, feature, low, high)
         missing_left = False
-        if n_missing > 0:
+        if codes.n_missing > 0:
             missing_left = random_side(draw, feature, 0)
         if not threshold < high:  # rounded up to it, or high - low is infinite
             threshold = low
-        left_code = code_up_to(table, column, lowest, highest, threshold)
-        p = divide_codes(table, node, n, n_listed, column, left_code, missing_left, keep_order)
+        left_code = code_up_to(table, column, codes.lowest, codes.highest, threshold)
+        p = divide_codes(table, context.node, codes, left_code, missing_left, _keeps_order(context))
         if p < limits.min_samples_leaf or n - p < limits.min_samples_leaf:
             return best
-        side = cut_at(criterion, node, p, n)
-        if not _is_legal(criterion, side, limits, bounds, feature):
+        side = cut_at(context.criterion, context.node, p, n)
+        if not _is_legal(context, side, feature):
             return best
-        score = criteria.score(criterion, side)
+        score = criteria.score(context.criterion, side)
         if score > best.score:
-            best = Split(feature, column, left_code, threshold, n_missing > 0, missing_left, score)
+            has_missing = codes.n_missing > 0
+            best = Split(feature, column, left_code, threshold, has_missing, missing_left, score)
         return best
 
-    def order(self, node, n, n_listed, table, column, lowest, highest, n_missing, keep_order):
+    def order(self, context, codes):
         pass
 
     def is_divided(self, best, last_feature):
@@ -269,8 +297,9 @@ class RandomSplitter(NamedTuple):
 
 
 @inline_kernel
-def _is_legal(criterion, side, limits, bounds, feature):
+def _is_legal(context, side, feature):
     """Does the cut leave enough weight on either side, and keep a monotonic constraint?"""
+    criterion, limits, bounds = context.criterion, context.limits, context.bounds
     direction = limits.monotonic[feature]
     if direction != 0:
         left, right = criteria.side_values(criterion, side)
@@ -291,17 +320,18 @@ def cut_at(criterion, node, p, n):
 
 
 @kernel
-def scan_cuts(criterion, node, n, first, last, table, feature, lowest, limits, bounds, best_score):
+def scan_cuts(context, codes, first, last, best_score):
     """The best cut of the ordered node that beats `best_score`: its score and position.
 
     Position p, from `first` to `last`, means that p samples go left; 0 that no cut is better.
     """
+    criterion, table, limits = context.criterion, context.table, context.limits
+    feature, column, lowest, n = codes.feature, codes.column, codes.lowest, codes.n
+    keys = context.node.keys
+    records = context.node.records
     best = 0
     cut = 0  # how many samples the criterion has on the left
-    keys = node.keys
-    records = node.records
-    column = table.columns[feature]
-    reach = table.reach[column]
+    tie_span = table.tie_span[column]
     is_bound = limits.monotonic[feature] != 0 or limits.min_weight_leaf > 0.0
     side = criteria.arrange(criterion, records, keys, n)
     last = min(last, n - limits.min_samples_leaf)
@@ -311,11 +341,11 @@ def scan_cuts(criterion, node, n, first, last, table, feature, lowest, limits, b
         following = next_cut(table, p)
         low = code_of(keys[p - 1])
         high = code_of(keys[p])
-        if high - low <= reach and same_value(table, column, lowest + low, lowest + high):
+        if high - low <= tie_span and same_value(table, column, lowest + low, lowest + high):
             continue
         side = criteria.advance(criterion, side, records, keys, cut, p, n)
         cut = p
-        if is_bound and not _is_legal(criterion, side, limits, bounds, feature):
+        if is_bound and not _is_legal(context, side, feature):
             continue
         score = criteria.score(criterion, side)
         if score > best_score:
@@ -325,31 +355,33 @@ def scan_cuts(criterion, node, n, first, last, table, feature, lowest, limits, b
 
 
 @kernel
-def _cut_at(node, p, n_known, table, feature, lowest, n_missing, missing_left, score):
+def _split_at(context, codes, p, missing_left, score):
     """The Split behind the first p samples in order."""
-    column = table.columns[feature]
-    left_code = np.int64(lowest + code_of(node.keys[p - 1]))
+    table, keys, column, lowest = context.table, context.node.keys, codes.column, codes.lowest
+    left_code = np.int64(lowest + code_of(keys[p - 1]))
     threshold = np.inf
-    if missing_left or p < n_known:
+    if missing_left or p < codes.n - codes.n_missing:
         low = top_of(table, column, left_code)
-        high = value_of(table, column, np.int64(lowest + code_of(node.keys[p])))
+        high = value_of(table, column, np.int64(lowest + code_of(keys[p])))
         threshold = low / 2.0 + high / 2.0
         if not threshold < high:  # rounded up to it
             threshold = low
-    return Split(feature, column, left_code, threshold, n_missing > 0, missing_left, score)
+    has_missing = codes.n_missing > 0
+    return Split(codes.feature, column, left_code, threshold, has_missing, missing_left, score)
 
 
 @inline_kernel
-def divide(splitter, table, split, last_feature, node, samples, start, n, keep_order):
+def divide(context, split, last_feature, samples, start, n):
     """Bring samples[start:start + n] and the keys into the order left | right.
 
     Returns how many go left.
     """
+    table, node = context.table, context.node
     gather(table, split.column, samples, start, n, node, False)
-    take_sides(table, node, n, split.column)
-    if keep_order and keeps_order(table):
-        divided = is_divided(splitter, split, last_feature)
+    replace_by_sides(table, node, n, split.column)
+    if _keeps_order(context):
+        divided = is_divided(context.splitter, split, last_feature)
         return divide_in_order(split, divided, node, samples, start, n)
     n_left = divide_stably(split, node, samples, start, n)
-    remember(table, samples, start, n)
+    update_positions(table, samples, start, n)
     return n_left

@@ -33,13 +33,13 @@ def bin_table(table, max_bins):
         `levels` are the smallest values of the bins, `tops` the largest.
     """
     is_number = getattr(table, "n_categories", np.zeros(len(table.codes))) == 0
-    reach = table.reach.copy()
+    tie_span = table.tie_span.copy()
     firsts, lasts = [], []  # levels, column after column
     for column, (start, end) in enumerate(pairwise(table.level_start)):
         codes = table.codes[column]
         first = last = np.arange(end - start)
         if is_number[column] and end - start > max_bins:
-            reach[column] = 0
+            tie_span[column] = 0
             last = find_last_ranks(codes, max_bins)
             first = np.concatenate(([0], last[:-1] + 1))
             n_ranks = np.diff(last, prepend=-1)  # of every bin
@@ -49,7 +49,7 @@ def bin_table(table, max_bins):
     level_start = np.cumsum([0, *map(len, lasts)])
     values = table.levels.array
     levels, tops = (Levels.of(values[np.concatenate(part)]) for part in (firsts, lasts))
-    return table._replace(levels=levels, tops=tops, level_start=level_start, reach=reach)
+    return table._replace(levels=levels, tops=tops, level_start=level_start, tie_span=tie_span)
 
 
 def find_last_ranks(codes, max_bins):

@@ -79,27 +79,27 @@ class Ties(NamedTuple):
         return cls(start, code.astype(np.uint32), last)
 
     @property
-    def reach(self):
+    def tie_span(self):
         """(n_columns,) uint32: by how many ranks values that count as one differ at most."""
-        reach = np.zeros(len(self.start) - 1, np.uint32)
+        tie_span = np.zeros(len(self.start) - 1, np.uint32)
         has_some = np.flatnonzero(np.diff(self.start))
         if len(has_some):
-            reach[has_some] = np.maximum.reduceat(self.last - self.code, self.start[has_some])
-        return reach
+            tie_span[has_some] = np.maximum.reduceat(self.last - self.code, self.start[has_some])
+        return tie_span
 
 
 @inline_kernel
-def last_alike(close, column, code):
+def last_tied(ties, column, code):
     """The highest code of a column whose value counts as one with that of `code`, int64."""
     code = np.int64(code)
-    first, end = close.start[column], close.start[column + 1]
+    first, end = ties.start[column], ties.start[column + 1]
     behind = end
     while first < end:
         middle = (first + end) // 2
-        if np.int64(close.code[middle]) < code:
+        if np.int64(ties.code[middle]) < code:
             first = middle + 1
         else:
             end = middle
-    if first < behind and np.int64(close.code[first]) == code:
-        return np.int64(close.last[first])
+    if first < behind and np.int64(ties.code[first]) == code:
+        return np.int64(ties.last[first])
     return code

@@ -26,7 +26,7 @@ class FloatTable(NamedTuple):
 
     @classmethod
     def encode(cls, columns, n_jobs=None):
-        """Take the values of columns, in single precision; see `cart.table.table.encode`."""
+        """Take the values of columns, in single precision; see `cart.table.encoding.encode`."""
         codes = columns.take_all(n_jobs).view(np.uint32)
 
         def fill(first, end):
@@ -56,11 +56,11 @@ class FloatTable(NamedTuple):
     end_tree = Table.end_tree
     gather = Table.gather
     divide_codes = Table.divide_codes
-    remember = Table.remember
+    update_positions = Table.update_positions
     is_categorical = Table.is_categorical
     find_places = Table.find_places
     keep_subset = Table.keep_subset
-    take_sides = Table.take_sides
+    replace_by_sides = Table.replace_by_sides
     write_list = Table.write_list
     keeps_order = Table.keeps_order
 

@@ -1,9 +1,23 @@
-"""The samples of the node at hand: taken up, ordered along a feature, divided.
+"""A node's samples: loaded from the tree's, ordered along a feature, divided left | right.
 
-A node's samples stand in `keys` (see `cart.primitives.sort_keys`). Where a feature of a sparse
-table is 0 in most of them, only the others are looked at, listed by their positions in the node:
-their keys stand left and right of keys[unlisted[0]:unlisted[1]], which nobody meets: no cut lies
-there, and sums are taken from the shorter side.
+The tree's samples are one array, in which every node owns a run; a split divides the run:
+
+    samples = [ ... | a b c d e f g | ... ]      the node: samples[start:start + n]
+    samples = [ ... | a c f | b d e g | ... ]    its children: n_left, and the rest
+
+In the node a sample is a key, `code | record` (see `cart.primitives.sort_keys`). Ordered along a
+feature, missing values stand last; a cut behind p keys sends keys[:p] left. To send missing values
+left the keys are rotated:
+
+    keys = [ 1 1 2 4 | ? ? ]     cut p = 1, 2, ..., n_known
+    keys = [ ? ? | 1 1 2 4 ]     cut p = n_missing + 1, ...
+
+Where a feature of a sparse table is 0 in most samples, only the others are looked at, listed by
+their positions in the node. Nobody reads the keys of the zeros: no cut lies between them, and sums
+are taken from the shorter side.
+
+    keys = [ lower than 0 | 0 . . . . . . . 0 | higher than 0 ]
+                            unlisted[0]         unlisted[1]
 """
 
 from typing import NamedTuple
@@ -11,11 +25,12 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit.decorators import inline_kernel, kernel
+from cart.primitives.partition import partition
 from cart.primitives.sort_keys import N_COUNTS, record_of, row_of, sort_keys
 from cart.table.ranking import MISSING
 
 
-class Node(NamedTuple):
+class NodeSamples(NamedTuple):
     """The samples of the node at hand, copied together, and room to order them."""
 
     records: np.ndarray  # (n_records, 1 + n_outputs) float64: weight and targets
@@ -23,7 +38,7 @@ class Node(NamedTuple):
     codes: np.ndarray  # (n,) uint32: of the feature at hand, of all samples or of those listed
     keys: np.ndarray  # (n,) uint64: samples in the order of the last feature looked at
     spare_keys: np.ndarray  # (n,) uint64
-    counts: np.ndarray  # (N_COUNTS,) int64
+    counts: np.ndarray  # (N_COUNTS,) int32
     spare_samples: np.ndarray  # (n,) uint64
 
     @classmethod
@@ -34,7 +49,7 @@ class Node(NamedTuple):
             np.empty(n, np.uint32),
             np.empty(n, np.uint64),
             np.empty(n, np.uint64),
-            np.empty(N_COUNTS, np.int64),
+            np.empty(N_COUNTS, np.int32),
             np.empty(n, np.uint64),
         )
 
@@ -42,7 +57,7 @@ class Node(NamedTuple):
 class Listed(NamedTuple):
     """Which samples of a node are looked at in a sparse table."""
 
-    at: np.ndarray  # (n,) uint32: their positions in the node; `Node.codes` has their codes
+    at: np.ndarray  # (n,) uint32: their positions in the node; `NodeSamples.codes` has their codes
     unlisted: np.ndarray  # (2,) int64: first and end of the keys of the others
     positions: np.ndarray  # (n_rows,) int64: of each row in the tree's samples; -1: not in bag
     spare_codes: np.ndarray  # (n,) uint32
@@ -57,12 +72,33 @@ class Listed(NamedTuple):
         )
 
 
+class FeatureCodes(NamedTuple):
+    """What is known of the codes of one feature that were gathered in a node."""
+
+    feature: int
+    column: int
+    n: int  # samples of the node
+    n_listed: int  # of which codes were gathered: all, or those that are not 0 in a sparse table
+    n_missing: int
+    lowest: np.uint32  # of the codes that are not MISSING
+    highest: np.uint32
+
+
+@inline_kernel
+def with_range(codes, lowest, highest):
+    """The same with another lowest and highest code."""
+    return FeatureCodes(
+        codes.feature, codes.column, codes.n, codes.n_listed, codes.n_missing, np.uint32(lowest),
+        np.uint32(highest),
+    )  # fmt: skip
+
+
 @kernel
 def load_node(node, records, samples, start, n, keep_order):
-    """Take up samples[start:start + n].
+    """Load samples[start:start + n].
 
     Where sums depend on their order, the samples' records are copied together, and a sample's
-    record has its position in the node. Else `node.records` has one row per kind of sample (see
+    record has its position in the node. Else `node.records` has one row per distinct record (see
     `cart.growth.general.number_distinct_records`): so few that a scan, which meets the samples in
     any order, finds them in the cache.
     """
@@ -96,12 +132,13 @@ def known_range(codes, n):
 
 
 @kernel
-def order_node(node, n, lowest, highest, n_missing, gap, keep_order):
+def order_node(node, codes, gap, keep_order):
     """Sort the node's keys along the codes just gathered, missing values last.
 
-    A key's code is relative to `lowest`; the missing ones stand `gap` behind the highest.
+    A key's code is relative to the lowest; the missing ones stand `gap` behind the highest.
     """
-    if n_missing > 0 and keep_order:
+    n, lowest, highest = codes.n, codes.lowest, codes.highest
+    if codes.n_missing > 0 and keep_order:
         _move_missing_last(node, n)
     for i in range(n):
         number = np.uint32(record_of(node.keys[i])) if keep_order else node.numbers[i]
@@ -109,14 +146,15 @@ def order_node(node, n, lowest, highest, n_missing, gap, keep_order):
         code = highest - lowest + gap if code == MISSING else code - lowest
         node.keys[i] = (np.uint64(code) << np.uint64(32)) | np.uint64(number)
     top = np.uint64(highest - lowest)
-    if n_missing > 0:
+    if codes.n_missing > 0:
         top += np.uint64(gap)
     sort_keys(node.keys, n, _n_bits(top), node.counts, node.spare_keys)
 
 
 @kernel
-def order_listed(node, listed, n, n_listed, lowest, highest, zero):
+def order_listed(node, listed, codes, zero):
     """Put the keys of the listed samples into order: lower than zero first, higher at the end."""
+    n, n_listed, lowest = codes.n, codes.n_listed, codes.lowest
     n_lower = 0
     for j in range(n_listed):
         n_lower += node.codes[j] < zero
@@ -132,7 +170,7 @@ def order_listed(node, listed, n, n_listed, lowest, highest, zero):
         else:
             node.keys[higher] = key
             higher += 1
-    n_bits = _n_bits(np.uint64(highest - lowest))
+    n_bits = _n_bits(np.uint64(codes.highest - lowest))
     sort_keys(node.keys, n_lower, n_bits, node.counts, node.spare_keys)
     sort_keys(node.keys[first:], n - first, n_bits, node.counts, node.spare_keys)
     node.keys[n_lower] = np.uint64(zero - lowest) << np.uint64(32)
@@ -183,8 +221,19 @@ def rotate(node, n, n_known):
 
 
 @inline_kernel
-def goes_left(code, left_code, missing_left):
+def _goes_left(code, left_code, missing_left):
     return missing_left if code == MISSING else code <= left_code
+
+
+class _Sides(NamedTuple):
+    """Where the codes gathered send the samples (see `cart.primitives.partition`)."""
+
+    codes: np.ndarray
+    left_code: int
+    missing_left: bool
+
+    def goes_left(self, i, item):
+        return _goes_left(self.codes[i], self.left_code, self.missing_left)
 
 
 @kernel
@@ -195,21 +244,12 @@ def divide_keys(node, n, left_code, missing_left, keep_order):
     """
     keys = node.keys
     if not keep_order:
-        n_left = 0
-        n_right = 0
-        for i in range(n):
-            left = goes_left(node.codes[i], left_code, missing_left)
-            keys[n_left] = np.uint64(node.numbers[i])
-            node.spare_keys[n_right] = np.uint64(node.numbers[i])
-            n_left += left
-            n_right += 1 - left
-        for i in range(n_right):
-            keys[n_left + i] = node.spare_keys[i]
-        return n_left
+        sides = _Sides(node.codes, left_code, missing_left)
+        return partition(sides, node.numbers, n, keys, node.spare_keys)
     first = 0
     end = n
     while first < end:
-        if goes_left(node.codes[record_of(keys[first])], left_code, missing_left):
+        if _goes_left(node.codes[record_of(keys[first])], left_code, missing_left):
             first += 1
         else:
             end -= 1
@@ -235,22 +275,10 @@ def divide_listed(node, listed, n, n_listed, left_code, zero):
 @kernel
 def divide_stably(split, node, samples, start, n):
     """Samples that go left, then samples that go right, each in their present order."""
-    n_left = 0
-    n_right = 0
-    for i in range(n):
-        sample = samples[start + i]
-        number = np.uint64(node.numbers[i])
-        left = goes_left(node.codes[i], split.left_code, split.missing_left)
-        samples[start + n_left] = sample
-        node.keys[n_left] = number
-        node.spare_samples[n_right] = sample
-        node.spare_keys[n_right] = number
-        n_left += left
-        n_right += 1 - left
-    for i in range(n_right):
-        samples[start + n_left + i] = node.spare_samples[i]
-        node.keys[n_left + i] = node.spare_keys[i]
-    return n_left
+    sides = _Sides(node.codes, split.left_code, split.missing_left)
+    mine = samples[start : start + n]
+    partition(sides, mine, n, mine, node.spare_samples)
+    return partition(sides, node.numbers, n, node.keys, node.spare_keys)
 
 
 @kernel
@@ -261,7 +289,7 @@ def divide_in_order(split, divided, node, samples, start, n):
     n_left = 0
     if divided:
         for i in range(n):
-            n_left += goes_left(node.codes[i], split.left_code, split.missing_left)
+            n_left += _goes_left(node.codes[i], split.left_code, split.missing_left)
     else:
         n_left = divide_keys(node, n, split.left_code, split.missing_left, True)
     for i in range(n):

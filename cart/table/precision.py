@@ -9,7 +9,7 @@ from cart.primitives.threads import in_parts
 from cart.table.float_table import FloatTable
 from cart.table.ranking import MISSING
 from cart.table.repeated_codes import RepeatedCodes
-from cart.table.table import SparseTable
+from cart.table.sparse_table import SparseTable
 
 # Kinds of dtypes whose values are whole: numbers, dates, durations.
 _WHOLE = "iumM"

@@ -2,8 +2,8 @@
 
 A fast path grows on ranks alone: it leaves the codes on either side of a cut, a word, where the
 threshold will stand. Values are looked up when trees are grown. Where they were left in X (see
-`cart.table.table.complete`), a thread looks up some columns at a time for all trees, so that a fit
-on few threads never holds the values of all.
+`cart.table.encoding.complete`), a thread looks up some columns at a time for all trees, so that a
+fit on few threads never holds the values of all.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.primitives.sort_keys import CODE_SHIFT, RECORD
 from cart.primitives.threads import in_parts
 from cart.table.distinct_values import Levels, level_at
-from cart.table.table import BLOCK, LEAST_COLUMNS, LEAST_PER_THREAD, look_up
+from cart.table.encoding import BLOCK, LEAST_COLUMNS, LEAST_PER_THREAD, look_up
 
 _PARTS = 8  # of the columns, at most, whose values are looked up at once: nodes are met so often
 

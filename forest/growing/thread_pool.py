@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from cart.grower import Grower, prepare_for_growth
 from cart.primitives.mersenne_twister import first_draws
 from cart.splitting.feature_draw import DRAW_SEED_MAX
-from cart.table.table import complete
+from cart.table.encoding import complete
 from cart.table.thresholds import fill_thresholds
 
 # Batches per worker of another backend, where there are several: enough that none idles for long

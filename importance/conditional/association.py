@@ -1,6 +1,7 @@
 """How closely each column goes with the others, whatever they hold."""
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
@@ -27,23 +28,13 @@ class Association:
     is_categorical : ndarray of shape (n_features,), bool
     """
 
-    def __init__(self, X, is_categorical):
+    def __init__(self, X: Any, is_categorical: np.ndarray) -> None:
         self.X = X
         self.is_categorical = is_categorical
         self._first = self._block = None
 
-    def with_all(self, column):
-        """Association of a column with every column.
-
-        Parameters
-        ----------
-        column : int
-
-        Returns
-        -------
-        ndarray of shape (n_features,), float64
-            1 at `column` itself.
-        """
+    def with_all(self, column: int) -> np.ndarray:
+        """Association of a column with every column, (n_features,); 1 at the column itself."""
         if self.is_categorical[column]:
             found = self._share_between_categories(column)
         else:

@@ -1,6 +1,7 @@
 """Permutation importance given the features that a feature goes with."""
 
 from functools import partial
+from typing import Any, NamedTuple
 from warnings import warn
 
 import numpy as np
@@ -14,15 +15,15 @@ from importance.conditional.donors import (
     exchange_with,
     exchange_within,
     find_levels,
-    nearest_rows,
+    find_neighbors,
 )
 from importance.conditional.exchange import increase_by, row_losses
-from importance.core.fitted_forest import adopt, is_classification, names_of
-from importance.core.groups import parse_groups
+from importance.core.docs import with_shared_parameters
+from importance.core.fitted_forest import check_forest, is_classification, names_of
+from importance.core.groups import Groups, parse_groups, positions_of
 from importance.core.losses import choose_loss
-from importance.core.result import Importances, mean_and_error
-from importance.impurity.mdi import names_of_groups
-from importance.permutation.prepared_tree import walk_tree
+from importance.core.result import Importances, importances_over_trees
+from importance.permutation.prepared_tree import prepare_tree
 
 METHODS = ("cells", "neighbours")
 BIAS = (
@@ -34,10 +35,12 @@ BIAS = (
 _FEATURES_AT_ONCE = 16
 
 
+@with_shared_parameters
 def conditional_permutation(
-    forest, X, y, *, condition=None, threshold=0.2, method="cells", n_neighbors=20, loss=None,
-    groups=None, sample_weight=None, random_state=None, n_jobs=None,
-):  # fmt: skip
+    forest: Any, X: Any, y: Any, *, condition: dict | None = None, threshold: float = 0.2,
+    method: str = "cells", n_neighbors: int = 20, loss: str | None = None, groups: Any = None,
+    sample_weight: Any = None, random_state: Any = None, n_jobs: int | None = None,
+) -> Importances:  # fmt: skip
     """How much worse each tree judges its out-of-bag rows when a feature is permuted among alikes.
 
     As `oob_permutation`, but a row gets values of x_j only from rows that resemble it in the
@@ -61,11 +64,7 @@ def conditional_permutation(
 
     Parameters
     ----------
-    forest : fitted random forest, ours or scikit-learn's
-        With bootstrap=True.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The table the forest was fitted on.
-    y : array-like of shape (n_samples,)
+    %(bootstrapped)s
     condition : dict of feature to list of columns, default=None
         Conditioning sets, by name or position of the feature or by name of the group; an empty
         list permutes it freely. For features that it does not name `threshold` decides.
@@ -83,8 +82,7 @@ def conditional_permutation(
         What a row counts in the loss. Donors are equally likely.
     random_state : int, RandomState instance or None, default=None
         For "neighbours": decides between rows equally far.
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
+    %(n_jobs)s
 
     Returns
     -------
@@ -104,6 +102,37 @@ def conditional_permutation(
         If the forest is not one with out-of-bag rows, (X, y) cannot be its training table, the
         loss does not fit the task, or a parameter is not valid.
     """
+    _check_options(method, threshold, n_neighbors, condition)
+    fitted = check_forest(forest, X, y, sample_weight)
+    name, make_loss = choose_loss(loss, is_classification(forest))
+    names = names_of(forest)
+    columns = parse_groups(groups, names)
+    is_categorical = getattr(forest, "is_categorical_", None)
+    if is_categorical is None:
+        is_categorical = np.zeros(fitted.X.shape[1], bool)
+    association = Association(fitted.X, is_categorical)
+    sets = find_conditions(condition, threshold, columns, names, association)
+    found = _Increases.empty(len(fitted.trees), len(columns))
+    if method == "cells":
+        parts = _cells(fitted.X, sets)
+    else:
+        stream = check_random_state(random_state)
+        parts = _neighbors(fitted.X, sets, is_categorical, n_neighbors, stream)
+    for chosen, find_donors in parts:
+        found.fill(chosen, _over_trees(fitted, columns, chosen, make_loss, find_donors, n_jobs))
+    if np.isnan(found.increase).all():
+        raise ValueError(
+            "No row that counts is out of bag for any tree; draw fewer rows with max_samples."
+        )
+    _warn_of_few_movable(found.movable, columns.names, method)
+    return importances_over_trees(
+        "conditional_permutation", found.increase, columns.names, bias=BIAS,
+        unit=f"increase in out-of-bag {name.replace('_', '-')} loss of a tree",
+        movable=found.movable, conditioned_on=[names[of_set] for of_set in sets],
+    )  # fmt: skip
+
+
+def _check_options(method, threshold, n_neighbors, condition):
     if method not in METHODS:
         raise ValueError(f"method={method!r} is not known; use one of {METHODS}.")
     if not 0.0 <= threshold <= 1.0:
@@ -112,170 +141,133 @@ def conditional_permutation(
         raise ValueError(f"n_neighbors={n_neighbors!r} must be at least 1.")
     if condition is not None and not isinstance(condition, dict):
         raise TypeError(f"condition must map features to lists of columns, got {condition!r}.")
-    fitted = adopt(forest, X, y, sample_weight)
-    name, make_loss = choose_loss(loss, is_classification(forest))
-    names = names_of(forest)
-    groups = parse_groups(groups, names)
-    is_categorical = getattr(forest, "is_categorical_", None)
-    if is_categorical is None:
-        is_categorical = np.zeros(fitted.X.shape[1], bool)
-    sets = find_conditions(
-        condition, threshold, groups, names, Association(fitted.X, is_categorical)
-    )
-    if method == "cells":
-        levels = find_levels(fitted.X, np.unique(np.concatenate(sets)))
-        lend = partial(_lend_in_cells, levels, sets)
-        increase, n_movable, n_rows = _over_trees(
-            fitted, groups, np.arange(len(groups)), make_loss, lend, n_jobs
-        )
-    else:
-        random_state = check_random_state(random_state)
-        free = np.array([len(columns) == 0 for columns in sets])
-        filled = np.flatnonzero(~free)
-        n_parts = -(-len(filled) // _FEATURES_AT_ONCE)
-        increase = np.empty((len(fitted.trees), len(groups)))
-        n_movable, n_rows = np.empty((2, *increase.shape), np.int64)
-        for part in (np.flatnonzero(free), *np.array_split(filled, max(n_parts, 1))):
-            if len(part) == 0:
-                continue
-            nearest = {
-                g: nearest_rows(fitted.X, sets[g], is_categorical, n_neighbors, random_state)
-                for g in part
-                if not free[g]
-            }
-            lend = partial(_lend_to_neighbours, fitted.X.shape[0], nearest)
-            found = _over_trees(fitted, groups, part, make_loss, lend, n_jobs)
-            increase[:, part], n_movable[:, part], n_rows[:, part] = found
-    if np.isnan(increase).all():
-        raise ValueError(
-            "No row that counts is out of bag for any tree; draw fewer rows with max_samples."
-        )
-    movable = np.divide(
-        n_movable.sum(axis=0), n_rows.sum(axis=0),
-        out=np.full(len(groups), np.nan), where=n_rows.sum(axis=0) > 0,
-    )  # fmt: skip
-    _warn_of_few_movable(movable, names_of_groups(groups), method)
-    return Importances(
-        "conditional_permutation",
-        *mean_and_error(increase),
-        increase,
-        names_of_groups(groups),
-        unit=f"increase in out-of-bag {name.replace('_', '-')} loss of a tree",
-        uncertainty="over trees",
-        bias=BIAS,
-        movable=movable,
-        conditioned_on=[names[columns] for columns in sets],
-    )
 
 
-def find_conditions(condition, threshold, groups, names, association):
-    """Columns that each group is permuted given.
+class _Increases(NamedTuple):
+    """What trees say of groups, each (n_trees, n_groups)."""
 
-    Parameters
-    ----------
-    condition : dict of feature to list of columns, or None
-    threshold : float
-    groups : list of importance.core.groups.Group
-    names : ndarray of shape (n_features,), str
-    association : importance.conditional.association.Association
+    increase: np.ndarray  # float64, of the loss; nan in trees without out-of-bag rows
+    n_movable: np.ndarray  # int64; 0, as `n_rows`, where the tree does not use the group
+    n_rows: np.ndarray  # int64
 
-    Returns
-    -------
-    list of ndarray of int64, ascending
+    @classmethod
+    def empty(cls, n_trees, n_groups):
+        shape = (n_trees, n_groups)
+        return cls(np.zeros(shape), np.zeros(shape, np.int64), np.zeros(shape, np.int64))
 
-    Raises
-    ------
-    ValueError
-        If a column is not known, or a group is conditioned on itself.
+    def fill(self, chosen, others):
+        for mine, theirs in zip(self, others, strict=True):
+            mine[:, chosen] = theirs
+
+    @property
+    def movable(self):
+        """Share of the rows that could get another row's value, (n_groups,); nan where unused."""
+        n_rows = self.n_rows.sum(axis=0)
+        unknown = np.full(len(n_rows), np.nan)
+        return np.divide(self.n_movable.sum(axis=0), n_rows, out=unknown, where=n_rows > 0)
+
+
+def _cells(X, sets):
+    """All groups, and how rows exchange their values in cells."""
+    levels = find_levels(X, np.unique(np.concatenate(sets)))
+    yield np.arange(len(sets)), partial(_donors_in_cells, levels, sets)
+
+
+def _neighbors(X, sets, is_categorical, n_neighbors, stream):
+    """Groups, few at a time, and how rows get values of their neighbours."""
+    is_free = np.array([len(columns) == 0 for columns in sets])
+    filled = np.flatnonzero(~is_free)
+    n_parts = max(-(-len(filled) // _FEATURES_AT_ONCE), 1)
+    for part in (np.flatnonzero(is_free), *np.array_split(filled, n_parts)):
+        nearest = {
+            g: find_neighbors(X, sets[g], is_categorical, n_neighbors, stream)
+            for g in part
+            if not is_free[g]
+        }
+        if len(part):
+            yield part, partial(_donors_among_neighbors, X.shape[0], nearest)
+
+
+def find_conditions(
+    condition: dict | None, threshold: float, groups: Groups, names: np.ndarray,
+    association: Association,
+) -> list[np.ndarray]:  # fmt: skip
+    """Columns that each group is permuted given, ascending.
+
+    Raises ValueError if a column is not known, or a group is conditioned on itself.
     """
     given = {}
     for key, columns in (condition or {}).items():
         known = [g for g, group in enumerate(groups) if key == group.name]
         if not known:
-            (column,) = _columns([key], names)
+            column = positions_of(key, names)
             known = [g for g, group in enumerate(groups) if column in group.columns]
-        given[known[0]] = _columns(columns, names)
+        given[known[0]] = positions_of(columns, names)
     sets = []
     for g, group in enumerate(groups):
-        columns = given.get(g)
-        if columns is None:
+        conditioned = given.get(g)
+        if conditioned is None:
             closest = np.max([association.with_all(column) for column in group.columns], axis=0)
-            columns = np.setdiff1d(np.flatnonzero(closest >= threshold), group.columns)
-        elif np.isin(columns, group.columns).any():
+            conditioned = np.setdiff1d(np.flatnonzero(closest >= threshold), group.columns)
+        elif np.isin(conditioned, group.columns).any():
             raise ValueError(f"condition: {group.name!r} cannot be conditioned on itself.")
-        sets.append(columns)
+        sets.append(conditioned)
     return sets
 
 
-def _columns(columns, names):
-    columns = [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
-    return parse_groups([columns], names)[0].columns if columns else np.empty(0, np.int64)
-
-
-def _over_trees(fitted, groups, chosen, make_loss, lend, n_jobs):
-    """Increase of the loss, movable rows and rows asked, of the chosen groups in every tree.
-
-    Returns
-    -------
-    increase : ndarray of shape (n_trees, n_chosen), float64
-        nan in trees without out-of-bag rows.
-    n_movable, n_rows : ndarray of shape (n_trees, n_chosen), int64
-        0 where the tree does not use the group.
-    """
+def _over_trees(fitted, groups, chosen, make_loss, find_donors, n_jobs):
+    """Increases of the loss of every tree with each of the chosen groups permuted."""
     n_trees = len(fitted.trees)
     batches = np.array_split(np.arange(n_trees), min(n_trees, 4 * effective_n_jobs(n_jobs)))
     parts = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_of_batch)(fitted, batch, groups, chosen, make_loss, lend) for batch in batches
+        delayed(_of_batch)(fitted, batch, groups, chosen, make_loss, find_donors)
+        for batch in batches
     )
-    return [np.concatenate(of_parts) for of_parts in zip(*parts, strict=True)]
+    return _Increases(*(np.concatenate(of_parts) for of_parts in zip(*parts, strict=True)))
 
 
-def _of_batch(fitted, batch, groups, chosen, make_loss, lend):
-    increase = np.zeros((len(batch), len(chosen)))
-    n_movable, n_rows = np.zeros((2, len(batch), len(chosen)), np.int64)
+def _of_batch(fitted, batch, groups, chosen, make_loss, find_donors):
+    found = _Increases.empty(len(batch), len(chosen))
     for i, t in enumerate(batch):
         rows = fitted.out_of_bag(t)
         weight = fitted.weight[rows]
         if not weight.any():
-            increase[i] = np.nan
+            found.increase[i] = np.nan
             continue
-        walked, values = walk_tree(fitted.trees[t], fitted.X, rows)
+        prepared, values = prepare_tree(fitted.trees[t], fitted.X, rows)
         loss = make_loss(values, fitted.codes[rows])
-        row_loss = row_losses(walked, loss, len(rows))
-        is_used = np.zeros(fitted.X.shape[1], bool)
-        is_used[walked.groups] = True
+        row_loss = row_losses(prepared, loss, len(rows))
         cuts = {}  # of this tree, by column
         for k, g in enumerate(chosen):
-            if not is_used[groups[g].columns].any():
-                continue
-            exchange = lend(g, fitted.trees[t], rows, walked, cuts)
-            n_rows[i, k] = len(rows)
-            n_movable[i, k] = len(exchange.rows)
-            total = increase_by(exchange, walked, loss, row_loss, weight, groups[g].columns)
-            increase[i, k] = total / weight.sum()
-    return increase, n_movable, n_rows
+            if np.isin(groups[g].columns, prepared.groups).any():
+                segments = find_donors(g, fitted.trees[t], rows, prepared, cuts)
+                found.n_rows[i, k] = len(rows)
+                found.n_movable[i, k] = len(segments.rows)
+                total = increase_by(segments, prepared, loss, row_loss, weight, groups[g].columns)
+                found.increase[i, k] = total / weight.sum()
+    return found
 
 
-def _lend_in_cells(levels, sets, g, tree, rows, walked, cuts):
-    """Who exchanges values of group g with whom in a tree: an Exchange."""
+def _donors_in_cells(levels, sets, g, tree, rows, prepared, cuts):
+    """Who exchanges values of group g with whom in a tree: DonorSegments."""
     for column in sets[g]:
         if column not in cuts:
-            cuts[column] = _cut(levels, column, tree, rows, walked)
+            cuts[column] = _cut(levels, column, tree, rows, prepared)
     bins = [cuts[column] for column in sets[g]]
     return exchange_within([cut for cut in bins if cut is not None], len(rows))
 
 
-def _cut(levels, column, tree, rows, walked):
+def _cut(levels, column, tree, rows, prepared):
     """Bins of a column, None where it is neither discrete nor used by the tree."""
     if column in levels:
         return levels[column]._replace(number=levels[column].number[rows])
-    slot = np.searchsorted(walked.groups, column)
-    if slot == len(walked.groups) or walked.groups[slot] != column:
+    used_index = np.searchsorted(prepared.groups, column)
+    if used_index == len(prepared.groups) or prepared.groups[used_index] != column:
         return None
-    return cut_by_tree(tree, column, walked.columns[slot])
+    return cut_by_tree(tree, column, prepared.columns[used_index])
 
 
-def _lend_to_neighbours(n_samples, nearest, g, tree, rows, walked, cuts):
+def _donors_among_neighbors(n_samples, nearest, g, tree, rows, prepared, cuts):
     if g not in nearest:
         return exchange_within([], len(rows))
     return exchange_with(nearest[g], rows, n_samples)

@@ -1,12 +1,19 @@
-"""Whose values a row may get, so that they fit the rest of the row: cells and neighbours."""
+"""Donors whose values fit the rest of a row: rows of its cell, or its nearest neighbours.
 
-from typing import NamedTuple
+cells        rows       [ c f | a b d | e ]     sorted by cell; a cell of one is left out:
+             segments   [ c f | a b d ]         rows and donors are the same
+neighbours   rows       [ a | b | d ]           a segment each
+             donors     [ b d | a c | b ]       those of its neighbours that are out of bag
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
 
 from cart.tree.nodes import LEAF
-from importance.conditional.exchange import Exchange
+from importance.conditional.exchange import DonorSegments
 
 # A column counts as discrete if it has so few values, each of so many rows on average.
 MOST_VALUES = 20
@@ -23,19 +30,8 @@ class Bins(NamedTuple):
     n_bins: int
 
 
-def exchange_within(bins, n_rows):
-    """Rows in the same part of every column exchange values: a cell of the grid.
-
-    Parameters
-    ----------
-    bins : list of Bins
-    n_rows : int
-
-    Returns
-    -------
-    importance.conditional.exchange.Exchange
-        Of the cells with more than one row.
-    """
+def exchange_within(bins: list[Bins], n_rows: int) -> DonorSegments:
+    """Rows in the same part of every column exchange values: cells of a grid with several rows."""
     cell, n_cells = np.zeros(n_rows, np.int64), 1
     for number, n_bins in bins:
         if n_cells * n_bins > _MOST_CELLS:
@@ -47,21 +43,11 @@ def exchange_within(bins, n_rows):
     sizes = np.diff(begins, append=n_rows)
     rows = order[np.repeat(sizes > 1, sizes)].astype(np.int32)
     start = np.concatenate(([0], np.cumsum(sizes[sizes > 1])))
-    return Exchange(rows, start, rows, start)
+    return DonorSegments(rows, start, rows, start)
 
 
-def find_levels(X, columns):
-    """Bins of the discrete columns among some: their values, a missing one among them.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features), or csr_matrix
-    columns : iterable of int
-
-    Returns
-    -------
-    dict of int to Bins
-    """
+def find_levels(X: Any, columns: Iterable[int]) -> dict[int, Bins]:
+    """Bins of the discrete columns among some: their values, a missing one among them."""
     levels = {}
     for column in columns:
         values, number = np.unique(column_of(X, column), return_inverse=True)
@@ -70,26 +56,16 @@ def find_levels(X, columns):
     return levels
 
 
-def column_of(X, column):
+def column_of(X: Any, column: int) -> np.ndarray:
     """A column of a dense or sparse table, (n_samples,)."""
     return X[:, [column]].toarray()[:, 0] if issparse(X) else X[:, column]
 
 
-def cut_by_tree(tree, column, x):
-    """Bins of a column, as all splits of a tree on it cut it, wherever they stand in the tree.
+def cut_by_tree(tree: Any, column: int, x: np.ndarray) -> Bins:
+    """Bins of the values x of a column, as all splits of a tree on it cut it, wherever they stand.
 
     Missing values are a part of their own. Categories are in one part if every split sends them
     the same way.
-
-    Parameters
-    ----------
-    tree : object with scikit-learn's node arrays
-    column : int
-    x : ndarray of shape (n_rows,)
-
-    Returns
-    -------
-    Bins
     """
     nodes = np.flatnonzero((tree.feature == column) & (tree.children_left != LEAF))
     is_missing = np.isnan(x)
@@ -107,25 +83,14 @@ def cut_by_tree(tree, column, x):
     return Bins(np.where(is_missing, n_parts, number), n_parts + 1)
 
 
-def nearest_rows(X, columns, is_categorical, n_neighbors, random_state):
-    """The rows nearest to each row in some columns.
+def find_neighbors(
+    X: Any, columns: np.ndarray, is_categorical: np.ndarray, n_neighbors: int,
+    random_state: np.random.RandomState,
+) -> np.ndarray:  # fmt: skip
+    """The rows nearest to each row in some columns, without itself: (n_samples, n_neighbors).
 
     The distance is Euclidean, between ranks that run from 0 to 1; two categories lie 1 apart, a
     missing number lies 1 above the highest rank. Of rows equally far, chance decides.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features), or csr_matrix
-    columns : ndarray, int64
-    is_categorical : ndarray of shape (n_features,), bool
-    n_neighbors : int
-        At most as many are found as there are other rows.
-    random_state : numpy.random.RandomState
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_neighbors), int32
-        Without the row itself.
     """
     from scipy.stats import rankdata  # slow to import
     from sklearn.neighbors import NearestNeighbors
@@ -160,19 +125,10 @@ def nearest_rows(X, columns, is_categorical, n_neighbors, random_state):
     return nearest
 
 
-def exchange_with(nearest, rows, n_samples):
+def exchange_with(nearest: np.ndarray, rows: np.ndarray, n_samples: int) -> DonorSegments:
     """Rows get the values of those of their nearest rows that are out of bag as well.
 
-    Parameters
-    ----------
-    nearest : ndarray of shape (n_samples, n_neighbors), int32
-    rows : ndarray of shape (n_rows,), int64
-        Out of bag, ascending.
-    n_samples : int
-
-    Returns
-    -------
-    importance.conditional.exchange.Exchange
+    `nearest` is (n_samples, n_neighbors), `rows` are those out of bag, ascending.
     """
     position = np.full(n_samples, -1, np.int32)
     position[rows] = np.arange(len(rows), dtype=np.int32)
@@ -180,7 +136,7 @@ def exchange_with(nearest, rows, n_samples):
     is_donor = donors >= 0
     sizes = is_donor.sum(axis=1)
     moved = np.flatnonzero(sizes).astype(np.int32)
-    return Exchange(
+    return DonorSegments(
         moved,
         np.arange(len(moved) + 1),
         donors[is_donor],

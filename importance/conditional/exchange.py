@@ -1,8 +1,13 @@
-"""The expected loss of one tree when rows get the values of given donors, without shuffling.
+"""Expected loss of one tree when rows get the values of given donors: exact, without shuffling.
 
-`importance.permutation.expectation` has one set of donors for all rows. Here every
-segment of rows has its own donors, so these are segments too: rows are divided at splits on what
-they keep, donors at splits on what they give.
+`importance.permutation.expectation` has one set of donors for all rows. Here every segment of rows
+has its own donors, so both are divided on the way down: rows at splits on what they keep, donors at
+splits on what they give. A pending node holds an interval of either:
+
+    rows    [ . a b c | d e . ]   low..high of the donors stay     split on a column that is kept
+    donors  [ . p q | r s t . ]   start..end of the rows stay      split on a column that is given
+
+and in a leaf every row there has met the share of its donors that got there with it.
 """
 
 from typing import NamedTuple
@@ -12,10 +17,10 @@ import numpy as np
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.tree.nodes import LEAF
 from importance.core import losses
-from importance.permutation.prepared_tree import divide, fill_losses, test_of
+from importance.permutation.prepared_tree import PreparedTree, divide, fill_losses, test_of
 
 
-class Exchange(NamedTuple):
+class DonorSegments(NamedTuple):
     """Who may get whose values: any row of a segment from any donor of it, equally likely.
 
     Rows and donors are positions among the rows of a tree. Rows that stand in no segment keep
@@ -28,8 +33,8 @@ class Exchange(NamedTuple):
     donor_start: np.ndarray  # (n_segments + 1,) int64
 
 
-class Stack(NamedTuple):
-    """Nodes that wait, each with its rows and its donors."""
+class PendingNodes(NamedTuple):
+    """Stack of nodes, each with its rows and its donors."""
 
     node: np.ndarray  # int32
     start: np.ndarray  # int32
@@ -38,118 +43,91 @@ class Stack(NamedTuple):
     high: np.ndarray  # int32
 
     @classmethod
-    def create(cls, walked):
-        capacity = len(walked.left) // 2 + 2
+    def create(cls, prepared: PreparedTree) -> "PendingNodes":
+        capacity = len(prepared.left) // 2 + 2
         return cls(*(np.empty(capacity, np.int32) for _ in cls._fields))
 
 
-def row_losses(walked, loss, n_rows):
-    """Loss of every row as it is.
-
-    Parameters
-    ----------
-    walked : importance.permutation.prepared_tree.WalkedTree
-    loss : see importance.core.losses
-    n_rows : int
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), float64
-    """
+def row_losses(prepared: PreparedTree, loss: losses.Loss, n_rows: int) -> np.ndarray:
+    """Loss of every row as it is, (n_rows,); the parameters are those of `increase_by`."""
     out = np.empty(n_rows)
     rows = np.arange(n_rows, dtype=np.uint32)
-    _fill(walked, loss, rows, np.zeros((len(walked.left), 2), np.int32), out)
+    _fill(prepared, loss, rows, np.zeros((len(prepared.left), 2), np.int32), out)
     return out
 
 
-def increase_by(exchange, walked, loss, row_loss, weight, columns):
-    """Expected increase of the loss when rows get the values of their donors in some columns.
+def increase_by(
+    segments: DonorSegments, prepared: PreparedTree, loss: losses.Loss, row_loss: np.ndarray,
+    weight: np.ndarray, columns: np.ndarray,
+) -> float:  # fmt: skip
+    """Expected increase of the loss when rows get the values of their donors in some columns of X.
 
-    Parameters
-    ----------
-    exchange : Exchange
-    walked : importance.permutation.prepared_tree.WalkedTree
-    loss : see importance.core.losses
-        Of `walked`'s nodes and rows.
-    row_loss : ndarray of shape (n_rows,), float64
-    weight : ndarray of shape (n_rows,), float64
-    columns : ndarray, int64
-        The columns of X that are given.
-
-    Returns
-    -------
-    float
-        Weighted sum over the rows.
+    A weighted sum over the rows; `row_loss` is the loss of each as it is, see `row_losses`.
     """
-    is_given = np.isin(walked.groups, columns)
-    return _increase(
-        walked, loss, row_loss, weight, is_given, exchange.rows.copy(), exchange.row_start,
-        exchange.donors.copy(), exchange.donor_start, Stack.create(walked),
-    )  # fmt: skip
+    is_given = np.isin(prepared.groups, columns)
+    own = segments._replace(rows=segments.rows.copy(), donors=segments.donors.copy())
+    pending = PendingNodes.create(prepared)
+    return _increase(prepared, loss, row_loss, weight, is_given, own, pending)
 
 
 @entry_kernel
-def _fill(walked, loss, rows, reached, out):
-    fill_losses(walked, loss, rows, reached, out)
+def _fill(prepared, loss, rows, reached, out):
+    fill_losses(prepared, loss, rows, reached, out)
 
 
 @entry_kernel
-def _increase(
-    walked, loss, row_loss, weight, is_given, rows, row_start, donors, donor_start, stack
-):
+def _increase(prepared, loss, row_loss, weight, is_given, segments, pending):
     total = 0.0
-    for s in range(row_start.shape[0] - 1):
-        first = row_start[s]
-        end = row_start[s + 1]
+    for s in range(segments.row_start.shape[0] - 1):
         base = 0.0
-        for i in range(first, end):
-            base += weight[rows[i]] * row_loss[rows[i]]
+        for i in range(segments.row_start[s], segments.row_start[s + 1]):
+            base += weight[segments.rows[i]] * row_loss[segments.rows[i]]
         total -= base
-        total += _expected_loss(
-            walked, loss, weight, is_given, rows, first, end, donors, donor_start[s],
-            donor_start[s + 1], stack,
-        )  # fmt: skip
+        total += _expected_loss(prepared, loss, weight, is_given, segments, s, pending)
     return total
 
 
 @inline_kernel
-def _push(stack, height, node, start, end, low, high):
-    stack.node[height] = node
-    stack.start[height] = start
-    stack.end[height] = end
-    stack.low[height] = low
-    stack.high[height] = high
+def _push(pending, height, node, start, end, low, high):
+    pending.node[height] = node
+    pending.start[height] = start
+    pending.end[height] = end
+    pending.low[height] = low
+    pending.high[height] = high
     return height + 1
 
 
 @kernel
-def _expected_loss(
-    walked, loss, weight, is_given, rows, start, end, donors, low, high, stack
-):  # fmt: skip
-    """Weighted sum over rows[start:end] of the mean loss over donors[low:high]."""
-    n_donors = high - low
+def _expected_loss(prepared, loss, weight, is_given, segments, s, pending):
+    """Weighted sum over the rows of a segment of the mean loss over its donors."""
+    rows = segments.rows
+    donors = segments.donors
+    n_donors = segments.donor_start[s + 1] - segments.donor_start[s]
     total = 0.0
-    height = _push(stack, 0, 0, start, end, low, high)
+    height = _push(
+        pending, 0, 0, segments.row_start[s], segments.row_start[s + 1], segments.donor_start[s],
+        segments.donor_start[s + 1],
+    )  # fmt: skip
     while height > 0:
         height -= 1
-        node = stack.node[height]
-        start = stack.start[height]
-        end = stack.end[height]
-        low = stack.low[height]
-        high = stack.high[height]
-        while walked.left[node] != LEAF and start < end and low < high:
-            right = walked.right[node]
-            if is_given[walked.slot[node]]:
-                middle = divide(test_of(walked, node), donors, low, high)
+        node = pending.node[height]
+        start = pending.start[height]
+        end = pending.end[height]
+        low = pending.low[height]
+        high = pending.high[height]
+        while prepared.left[node] != LEAF and start < end and low < high:
+            right = prepared.right[node]
+            if is_given[prepared.used_index[node]]:
+                middle = divide(test_of(prepared, node), donors, low, high)
                 if middle < high:
-                    height = _push(stack, height, right, start, end, middle, high)
+                    height = _push(pending, height, right, start, end, middle, high)
                 high = middle
             else:
-                middle = divide(test_of(walked, node), rows, start, end)
+                middle = divide(test_of(prepared, node), rows, start, end)
                 if middle < end:
-                    height = _push(stack, height, right, middle, end, low, high)
+                    height = _push(pending, height, right, middle, end, low, high)
                 end = middle
-            node = walked.left[node]
+            node = prepared.left[node]
         if low < high:
             here = 0.0
             for i in range(start, end):

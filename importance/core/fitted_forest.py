@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -21,34 +22,27 @@ from forest.sampling.weights import balance_subsample
 class FittedForest:
     """A forest together with the table it was fitted on.
 
-    Parameters
-    ----------
-    forest : estimator
-        With `estimators_`, each holding a `tree_` and a `random_state`.
-    X : ndarray of shape (n_samples, n_features), float32 or float64, C order, or csr_matrix
-        In the forest's precision; nan where a value is missing.
-    codes : ndarray of shape (n_samples,), float64
-        Position of the label in `classes_`, or the number.
-    weight : ndarray of shape (n_samples,), float64
-        What a row counts in a loss.
+    `forest` has `estimators_`, each with a `tree_` and a `random_state`. `X` is in the forest's
+    precision: an ndarray in C order, nan where a value is missing, or a csr_matrix. `codes` are
+    positions in `classes_`, or numbers; `weight` is what a row counts in a loss.
     """
 
-    forest: object
-    X: object
+    forest: Any
+    X: Any
     codes: np.ndarray
     weight: np.ndarray
 
-    def __sizeof__(self):
+    def __sizeof__(self) -> int:
         # Dask ships objects that say they are large once, small ones with every task.
         return bytes_of(self.X, self.codes)
 
     @cached_property
-    def trees(self):
+    def trees(self) -> list:
         """Objects with scikit-learn's node arrays."""
         return trees_of(self.forest)
 
     @cached_property
-    def plan(self):
+    def plan(self) -> Any:
         """How the forest draws its rows."""
         if hasattr(self.forest, "_plan"):
             return self.forest._plan
@@ -57,62 +51,51 @@ class FittedForest:
         return Bootstrap.plain(len(self.codes), n_draws, weight)
 
     @cached_property
-    def bootstrap(self):
+    def bootstrap(self) -> Bootstrap:
         """Who is in bag for each tree, drawn anew from its seed when asked."""
         return self.plan.of_trees(self.seeds)
 
     @property
-    def seeds(self):
+    def seeds(self) -> list[int]:
         """`random_state` of each tree."""
         return [tree.random_state for tree in self.forest.estimators_]
 
+    @cached_property
+    def is_weighted(self) -> bool:
+        """Do some rows count more than others?"""
+        return bool((self.weight != self.weight[0]).any())
+
     @property
-    def n_classes(self):
+    def n_classes(self) -> int:
         """Number of classes; 1 in regression."""
         return len(self.forest.classes_) if is_classification(self.forest) else 1
 
-    def encode(self):
+    def encode(self) -> Any:
         """The training table as trees are grown on it."""
         return encode_columns(self.forest, self.X, self.forest.estimators_[0].splitter)
 
-    def counts(self, tree):
+    def counts(self, tree: int) -> np.ndarray:
         """How often each row is in bag for a tree."""
         return self.bootstrap.counts(tree)
 
-    def in_bag_weight(self, tree):
+    def in_bag_weight(self, tree: int) -> np.ndarray:
         """What each row weighs in a tree, (n_samples,): how often drawn, times its balance."""
         if getattr(self.forest, "class_weight", None) == "balanced_subsample":
             return balance_subsample(self.counts(tree), self.bootstrap.draws(tree), self.codes)
         return self.counts(tree).astype(np.float64)
 
-    def out_of_bag(self, tree):
+    def out_of_bag(self, tree: int) -> np.ndarray:
         """Rows out of bag for a tree, ascending."""
         return self.bootstrap.out_of_bag(tree)
 
 
-def adopt(forest, X, y, sample_weight=None, out_of_bag=True):
-    """Check a forest and the table it was fitted on.
+def check_forest(
+    forest: Any, X: Any, y: Any, sample_weight: Any = None, out_of_bag: bool = True
+) -> FittedForest:
+    """Check a forest and the table it was fitted on, with bootstrap=True if `out_of_bag`.
 
-    Parameters
-    ----------
-    forest : fitted random forest, ours or scikit-learn's
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,)
-    sample_weight : array-like of shape (n_samples,), default=None
-        What a row counts in a loss, 1 by default. (The weights of the fit count in the trees.)
-    out_of_bag : bool, default=True
-        Refuse a forest that has no out-of-bag rows.
-
-    Returns
-    -------
-    FittedForest
-
-    Raises
-    ------
-    TypeError
-        If `forest` is not a forest of trees.
-    ValueError
-        If it is not fitted, has no out-of-bag rows, or (X, y) cannot be its training table.
+    Raises TypeError if it is not a forest of trees, ValueError if it has no out-of-bag rows or
+    (X, y) cannot be its training table.
     """
     trees_of(forest)
     if out_of_bag and not forest.bootstrap:
@@ -120,7 +103,7 @@ def adopt(forest, X, y, sample_weight=None, out_of_bag=True):
             f"{type(forest).__name__} was fitted with bootstrap=False: no row is out of bag. "
             "Fit it with bootstrap=True."
         )
-    X, codes, weight = check_judged(forest, X, y, sample_weight)
+    X, codes, weight = check_evaluation_rows(forest, X, y, sample_weight)
     n_samples = X.shape[0]
     if n_samples != forest._n_samples:
         raise ValueError(
@@ -132,25 +115,12 @@ def adopt(forest, X, y, sample_weight=None, out_of_bag=True):
     return fitted
 
 
-def check_judged(forest, X, y, sample_weight=None):
-    """Check rows that a fitted forest is judged by.
+def check_evaluation_rows(
+    forest: Any, X: Any, y: Any, sample_weight: Any = None
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Check rows that a fitted forest is evaluated on: X, codes and weight as in FittedForest.
 
-    Parameters
-    ----------
-    forest : fitted random forest, ours or scikit-learn's
-    X : array-like or sparse matrix of shape (n_rows, n_features)
-    y : array-like of shape (n_rows,)
-    sample_weight : array-like of shape (n_rows,), default=None
-
-    Returns
-    -------
-    X, codes, weight
-        As in FittedForest.
-
-    Raises
-    ------
-    ValueError
-        If they do not fit the forest or each other, or every weight is 0.
+    Raises ValueError if they do not fit the forest or each other, or every weight is 0.
     """
     X = check_rows(forest, X)
     y = np.asarray(y)
@@ -206,19 +176,15 @@ def _grew_on(fitted, t):
     return bool(((low[is_leaf] - slack <= mean) & (mean <= high[is_leaf] + slack)).all())
 
 
-def trees_of(forest):
+def trees_of(forest: Any) -> list:
     """Trees of a fitted forest: objects with scikit-learn's node arrays.
 
-    Raises
-    ------
-    TypeError
-        If `forest` is not a forest of trees with a single output.
-    sklearn.exceptions.NotFittedError
+    Raises TypeError if it is not a forest of trees with a single output, or NotFittedError.
     """
     if not hasattr(forest, "fit") or not hasattr(forest, "n_estimators"):
         raise TypeError(f"An importance is a function of a fitted random forest, got {forest!r}.")
     check_is_fitted(forest)
-    trees = [getattr(tree, "tree_", None) for tree in np.ravel(forest.estimators_)]
+    trees: list[Any] = [getattr(tree, "tree_", None) for tree in np.ravel(forest.estimators_)]
     if None in trees or not hasattr(forest, "bootstrap"):
         raise TypeError(f"{type(forest).__name__} is not a random forest.")
     if trees[0].n_outputs > 1:
@@ -226,17 +192,17 @@ def trees_of(forest):
     return trees
 
 
-def is_classification(forest):
+def is_classification(forest: Any) -> bool:
     """Does the forest predict classes?"""
     return hasattr(forest, "classes_")
 
 
-def row_weight_of(forest):
+def row_weight_of(forest: Any) -> np.ndarray | None:
     """Weight of every training row in the fit, (n_samples,), or None where all weigh the same."""
     return getattr(forest, "_row_weight", getattr(forest, "_sample_weight", None))
 
 
-def names_of(forest):
+def names_of(forest: Any) -> np.ndarray:
     """Names of the features; x0, x1, ... where the forest has none."""
     unnamed = [f"x{j}" for j in range(forest.n_features_in_)]
     return np.array(getattr(forest, "feature_names_in_", unnamed), dtype=object)

@@ -1,9 +1,12 @@
 """Sets of columns that are judged together, one importance each."""
 
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from importance.core.fitted_forest import names_of
 
 
 class Group(NamedTuple):
@@ -13,52 +16,78 @@ class Group(NamedTuple):
     columns: np.ndarray  # (n_columns,) int64, ascending
 
 
-def parse_groups(groups, names):
+class Groups(list[Group]):
+    """Every column in exactly one group."""
+
+    @property
+    def names(self) -> np.ndarray:
+        """(n_groups,) str."""
+        return np.array([group.name for group in self], dtype=object)
+
+    @property
+    def group_of(self) -> np.ndarray:
+        """Position of each column's group, (n_features,) int64."""
+        position = np.empty(sum(len(group.columns) for group in self), np.int64)
+        for g, group in enumerate(self):
+            position[group.columns] = g
+        return position
+
+    def sum(self, per_feature: np.ndarray) -> np.ndarray:
+        """Sums over the columns of each group, along the last axis."""
+        return np.stack([per_feature[..., group.columns].sum(axis=-1) for group in self], axis=-1)
+
+
+def parse_groups(groups: Any, names: Iterable) -> Groups:
     """Every column in exactly one group.
 
-    Parameters
-    ----------
-    groups : dict of str to list of columns, list of lists of columns, or None
-        A column is a name or a position. A group without a name is called after its columns.
-        Columns in none of them are groups of their own, which stand behind the others; None makes
-        every column one.
-    names : ndarray of shape (n_features,), str
-
-    Returns
-    -------
-    list of Group
-
-    Raises
-    ------
-    ValueError
-        If groups overlap or are empty, two have one name, or a column is not known.
+    `groups` is a dict of str to list of columns, a list of lists of columns, or None; a column is a
+    name or a position. A group without a name is called after its columns. Columns in none are
+    groups of their own, behind the others. Raises ValueError if groups overlap or are empty, two
+    have one name, or a column is not known.
     """
     names = np.asarray(names, dtype=object)
     named = groups if isinstance(groups, dict) else dict(enumerate(groups or ()))
-    found, owner = [], {}
+    found = Groups()
+    name_of: dict[int, Any] = {}
     for key, members in named.items():
-        members = [members] if isinstance(members, (str, int, np.integer)) else list(members)
-        if not members:
+        columns = positions_of(members, names)
+        if not len(columns):
             raise ValueError(f"Group {key!r} is empty; name at least one column.")
-        columns = np.unique([_position(column, names) for column in members])
-        name = key if isinstance(groups, dict) else " + ".join(map(str, names[columns]))
+        name: Any = key if isinstance(groups, dict) else " + ".join(map(str, names[columns]))
         for column in columns:
-            if column in owner:
+            if column in name_of:
                 raise ValueError(
-                    f"Groups overlap: {names[column]!r} is in {owner[column]!r} and {name!r}; a "
+                    f"Groups overlap: {names[column]!r} is in {name_of[column]!r} and {name!r}; a "
                     "column belongs to one group."
                 )
-            owner[column] = name
+            name_of[column] = name
         found.append(Group(str(name), columns))
-    alone = [j for j in range(len(names)) if j not in owner]
-    found += [Group(str(names[j]), np.array([j])) for j in alone]
-    for name, n_times in Counter(group.name for group in found).items():
+    found.extend(_alone(j, names) for j in range(len(names)) if j not in name_of)
+    for twice, n_times in Counter(group.name for group in found).items():
         if n_times > 1:
-            raise ValueError(f"Two groups or columns are called {name!r}; rename the group.")
+            raise ValueError(f"Two groups or columns are called {twice!r}; rename the group.")
     return found
 
 
-def _position(column, names):
+def group_columns(groups: Any, forest: Any) -> Groups:
+    """The groups of a forest's columns; without any, columns may have the same name."""
+    names = names_of(forest)
+    if groups is None:
+        return Groups(_alone(j, names) for j in range(len(names)))
+    return parse_groups(groups, names)
+
+
+def positions_of(columns: Any, names: np.ndarray) -> np.ndarray:
+    """Positions of one column or several, by name or position: ascending, each once."""
+    columns = [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
+    return np.unique(np.array([_position(column, names) for column in columns], np.int64))
+
+
+def _alone(j: int, names: np.ndarray) -> Group:
+    return Group(str(names[j]), np.array([j]))
+
+
+def _position(column: Any, names: np.ndarray) -> int:
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
         if not -len(names) <= column < len(names):
             raise ValueError(f"Column {column} is not among the {len(names)} columns of X.")

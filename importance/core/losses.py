@@ -1,10 +1,11 @@
-"""Losses of a single tree: what a row costs in a leaf.
+"""Losses of predictions, by row: 0-1, Brier, squared, absolute and Poisson deviance.
 
 A loss is a NamedTuple with the method `at(leaf, row)`, made per tree from the values of its nodes
-and the codes of the rows at hand.
+and the codes of the rows at hand. Kernels call it of one row, `of_rows` of all of them.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import xlogy
@@ -12,10 +13,30 @@ from scipy.special import xlogy
 from cart.jit.decorators import dispatch
 
 
+class Loss(Protocol):
+    """Loss of rows in leaves: of a row in a leaf, or of arrays of them."""
+
+    def at(self, leaf: Any, row: Any) -> Any: ...
+
+
+# make_loss(values, codes), of node values (n_nodes, n_values) and row codes (n_rows,)
+MakeLoss = Callable[[np.ndarray, np.ndarray], Loss]
+
+
 @dispatch
-def at(loss, leaf, row):
+def at(loss: Loss, leaf: Any, row: Any) -> Any:
     """Loss of a row in a leaf."""
     return loss.at(leaf, row)
+
+
+def of_rows(loss: Loss, leaves: np.ndarray) -> np.ndarray:
+    """Loss of every row in its leaf, (n_rows,)."""
+    return loss.at(leaves, slice(None))
+
+
+def of_predictions(make_loss: MakeLoss, values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Loss of every row for what is predicted for it, values (n_rows, n_values)."""
+    return of_rows(make_loss(values, codes), np.arange(len(codes)))
 
 
 class LabelLoss(NamedTuple):
@@ -24,12 +45,8 @@ class LabelLoss(NamedTuple):
     table: np.ndarray  # (n_nodes, n_classes) float64
     codes: np.ndarray  # (n_rows,) int64
 
-    def at(self, leaf, row):
+    def at(self, leaf: Any, row: Any) -> Any:
         return self.table[leaf, self.codes[row]]
-
-    def of(self, leaves):
-        """Loss of every row in its leaf, (n_rows,)."""
-        return self.table[leaves, self.codes]
 
 
 class SquaredLoss(NamedTuple):
@@ -38,13 +55,9 @@ class SquaredLoss(NamedTuple):
     means: np.ndarray  # (n_nodes,) float64
     targets: np.ndarray  # (n_rows,) float64
 
-    def at(self, leaf, row):
+    def at(self, leaf: Any, row: Any) -> Any:
         difference = self.means[leaf] - self.targets[row]
         return difference * difference
-
-    def of(self, leaves):
-        """Loss of every row in its leaf, (n_rows,)."""
-        return np.square(self.means[leaves] - self.targets)
 
 
 class AbsoluteLoss(NamedTuple):
@@ -53,12 +66,8 @@ class AbsoluteLoss(NamedTuple):
     values: np.ndarray  # (n_nodes,) float64
     targets: np.ndarray  # (n_rows,) float64
 
-    def at(self, leaf, row):
+    def at(self, leaf: Any, row: Any) -> Any:
         return abs(self.values[leaf] - self.targets[row])
-
-    def of(self, leaves):
-        """Loss of every row in its leaf, (n_rows,)."""
-        return np.abs(self.values[leaves] - self.targets)
 
 
 class PoissonLoss(NamedTuple):
@@ -69,49 +78,42 @@ class PoissonLoss(NamedTuple):
     targets: np.ndarray  # (n_rows,) float64
     rest: np.ndarray  # (n_rows,) float64: what does not depend on the leaf
 
-    def at(self, leaf, row):
+    def at(self, leaf: Any, row: Any) -> Any:
         return 2.0 * (self.means[leaf] - self.targets[row] * self.logs[leaf] + self.rest[row])
 
-    def of(self, leaves):
-        """Loss of every row in its leaf, (n_rows,)."""
-        return 2.0 * (self.means[leaves] - self.targets * self.logs[leaves] + self.rest)
 
-
-def zero_one(values, codes):
+def zero_one(values: np.ndarray, codes: np.ndarray) -> LabelLoss:
     """1 where the most probable class (the first of several) is not the row's."""
     wrong = np.ones_like(values)
     wrong[np.arange(len(values)), values.argmax(axis=1)] = 0.0
     return LabelLoss(wrong, codes.astype(np.int64))
 
 
-def brier(values, codes):
+def brier(values: np.ndarray, codes: np.ndarray) -> LabelLoss:
     """Sum over classes of (share - 1 if it is the row's class)^2 (Brier 1950, all classes)."""
     squares = np.square(values).sum(axis=1, keepdims=True)
     return LabelLoss(squares - 2.0 * values + 1.0, codes.astype(np.int64))
 
 
-def true_class(values, codes):
+def true_class(values: np.ndarray, codes: np.ndarray) -> LabelLoss:
     """(1 - share of the row's class)^2, the other classes aside (ranger's probability forests)."""
     return LabelLoss(np.square(1.0 - values), codes.astype(np.int64))
 
 
-def squared_error(values, codes):
+def squared_error(values: np.ndarray, codes: np.ndarray) -> SquaredLoss:
     """(mean - target)^2."""
     return SquaredLoss(np.ascontiguousarray(values[:, 0]), codes)
 
 
-def absolute_error(values, codes):
+def absolute_error(values: np.ndarray, codes: np.ndarray) -> AbsoluteLoss:
     """|value - target|."""
     return AbsoluteLoss(np.ascontiguousarray(values[:, 0]), codes)
 
 
-def poisson(values, codes):
+def poisson(values: np.ndarray, codes: np.ndarray) -> PoissonLoss:
     """Poisson deviance, 2 (target log(target / mean) + mean - target), as in scikit-learn.
 
-    Raises
-    ------
-    ValueError
-        If a target is negative, or a mean is not positive.
+    Raises ValueError if a target is negative, or a mean is not positive.
     """
     means = np.ascontiguousarray(values[:, 0])
     if codes.min(initial=0.0) < 0.0:
@@ -129,33 +131,18 @@ def poisson(values, codes):
 
 
 # The names a user types; the first is the default.
-CLASSIFICATION = {"zero_one": zero_one, "brier": brier}
-REGRESSION = {
+CLASSIFICATION: dict[str, MakeLoss] = {"zero_one": zero_one, "brier": brier}
+REGRESSION: dict[str, MakeLoss] = {
     "squared_error": squared_error,
     "absolute_error": absolute_error,
     "poisson": poisson,
 }
 
 
-def choose_loss(name, classification):
-    """The loss of that name.
+def choose_loss(name: str | None, classification: bool) -> tuple[str, MakeLoss]:
+    """The loss of that name, by default 0-1 loss or squared error, and its name.
 
-    Parameters
-    ----------
-    name : str or None
-        None is 0-1 loss in classification, squared error in regression.
-    classification : bool
-
-    Returns
-    -------
-    name : str
-    loss : callable
-        `loss(values, codes)`, of node values (n_nodes, n_values) and row codes (n_rows,).
-
-    Raises
-    ------
-    ValueError
-        If the loss does not fit the task.
+    Raises ValueError if it does not fit the task.
     """
     losses = CLASSIFICATION if classification else REGRESSION
     task = "classification" if classification else "regression"

@@ -4,10 +4,13 @@ Every function draws on an axes of matplotlib, which it imports when called; a n
 as its features need to be read. Names of features are cut where they are long.
 """
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 from scipy.special import ndtri
 
-from importance.core.result import leading, ranks_of
+from importance.core.ordering import leading, ranks_of
 
 COLOR, DARK = "#4878a8", "#333333"
 ROW_HEIGHT = 0.24  # inches of a feature
@@ -16,7 +19,10 @@ MOST_LETTERS = 32  # of a feature's name
 LETTER = 0.065  # inches
 
 
-def plot_bars(result, ax=None, max_features=30, level=None, over=None):
+def plot_bars(
+    result: Any, ax: Any = None, max_features: int = 30, level: float | None = None,
+    over: str | None = None,
+) -> Any:  # fmt: skip
     """Bars with one standard error, or an interval, to either side; the most important on top.
 
     Parameters
@@ -43,18 +49,17 @@ def plot_bars(result, ax=None, max_features=30, level=None, over=None):
         bounds = result.interval(level, over)[shown]
         reach, what = (bounds[:, 1] - bounds[:, 0]) / 2.0, f"{level:.0%} interval"
     draw_bars(ax, result, shown, reach)
-    ax.set_xlabel(f"{result.unit}\n(bar: {what} {over})")
-    return _entitle(ax, result, shown)
+    return _entitle(ax, result, shown, f"bar: {what} {over}")
 
 
-def draw_bars(ax, result, shown, reach):
+def draw_bars(ax: Any, result: Any, shown: np.ndarray, reach: np.ndarray) -> None:
     """Bars of some features, upwards, each with an error to either side."""
     places = np.arange(len(shown))
     ax.barh(places, result.values[shown], xerr=reach, color=COLOR, ecolor=DARK, capsize=2)
     _name_features(ax, result, shown)
 
 
-def plot_trees(result, ax=None, max_features=30):
+def plot_trees(result: Any, ax: Any = None, max_features: int = 30) -> Any:
     """A box for every feature: quartiles of what the trees say, whiskers from 5 to 95 %.
 
     Parameters
@@ -83,14 +88,15 @@ def plot_trees(result, ax=None, max_features=30):
         capprops={"color": DARK, "linewidth": 0.8},
     )  # fmt: skip
     ax.plot(result.values[shown], np.arange(len(shown)), "D", color=DARK, markersize=3)
-    ax.set_xlabel(
-        f"{result.unit}\n(box: quartiles of {len(per_tree)} trees, whiskers: 5 to 95 %, ◆ mean)"
-    )
     _name_features(ax, result, shown)
-    return _entitle(ax, result, shown)
+    box = f"box: quartiles of {len(per_tree)} trees, whiskers: 5 to 95 %, ◆ mean"
+    return _entitle(ax, result, shown, box)
 
 
-def plot_rows(result, X=None, ax=None, max_features=15, max_rows=1000):
+def plot_rows(
+    result: Any, X: Any = None, ax: Any = None, max_features: int = 15,
+    max_rows: int = 1000,
+) -> Any:  # fmt: skip
     """A swarm for every feature: what the single rows say, coloured by the feature's value.
 
     Parameters
@@ -126,12 +132,11 @@ def plot_rows(result, X=None, ax=None, max_features=15, max_rows=1000):
             vmin=0, vmax=1, rasterized=True,
         )  # fmt: skip
     note = "" if X is None else ", blue to red: low to high values of the feature"
-    ax.set_xlabel(f"{result.unit}\n(a dot: a row{note})")
     _name_features(ax, result, shown)
-    return _entitle(ax, result, shown)
+    return _entitle(ax, result, shown, f"a dot: a row{note}")
 
 
-def plot_ranks(results, ax=None, max_features=25):
+def plot_ranks(results: dict[str, Any], ax: Any = None, max_features: int = 25) -> Any:
     """The ranks that several measures give, joined by lines; crossings are disagreements.
 
     Parameters
@@ -157,14 +162,11 @@ def plot_ranks(results, ax=None, max_features=25):
     colors = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, len(shown)))
     for color, j in zip(colors, shown[np.argsort(ranks[0, shown])], strict=True):
         ax.plot(ranks[:, j], "o-", color=color, markersize=4, linewidth=1.2)
-        ax.annotate(
-            names[j], (0, ranks[0, j]), xytext=(-8, 0), textcoords="offset points", ha="right",
-            va="center", fontsize=8,
-        )  # fmt: skip
-        ax.annotate(
-            names[j], (len(ranks) - 1, ranks[-1, j]), xytext=(8, 0), textcoords="offset points",
-            ha="left", va="center", fontsize=8,
-        )  # fmt: skip
+        for end, offset, side in ((0, -8, "right"), (len(ranks) - 1, 8, "left")):
+            ax.annotate(
+                names[j], (end, ranks[end, j]), xytext=(offset, 0), textcoords="offset points",
+                ha=side, va="center", fontsize=8,
+            )  # fmt: skip
     ax.set_xticks(range(len(ranks)), [name.replace("_", "\n", 1) for name in results])
     ax.set_xlim(-0.2, len(ranks) - 0.8)
     ax.set_ylim(ranks[:, shown].max() + 0.6, 0.4)
@@ -178,13 +180,15 @@ def plot_ranks(results, ax=None, max_features=25):
     return ax
 
 
-def plot_clusters(correlation, names, ax=None, max_features=60):
+def plot_clusters(
+    correlation: np.ndarray, names: Iterable, ax: Any = None, max_features: int = 60
+) -> Any:
     """Rank correlations of the features, those that go together side by side.
 
     Parameters
     ----------
     correlation : ndarray of shape (n_features, n_features), float64
-        See `importance.core.groups.rank_correlation`.
+        See `importance.report.find_groups.rank_correlation`.
     names : sequence of str
     ax : matplotlib.axes.Axes, optional
     max_features : int, default=60
@@ -220,15 +224,10 @@ def plot_clusters(correlation, names, ax=None, max_features=60):
     return ax
 
 
-def short_names(names):
-    """Names as pictures show them, cut in the middle: many differ by their end.
-
-    Returns
-    -------
-    ndarray of str
-    """
-    names = [str(name) for name in names]
-    cut = [n if len(n) <= MOST_LETTERS else f"{n[: MOST_LETTERS - 12]}…{n[-11:]}" for n in names]
+def short_names(names: Iterable) -> np.ndarray:
+    """Names as pictures show them, cut in the middle: many differ by their end."""
+    whole = map(str, names)
+    cut = [n if len(n) <= MOST_LETTERS else f"{n[: MOST_LETTERS - 12]}…{n[-11:]}" for n in whole]
     return np.array(cut, dtype=object)
 
 
@@ -255,7 +254,8 @@ def _name_features(ax, result, shown):
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def _entitle(ax, result, shown):
+def _entitle(ax, result, shown, note):
+    ax.set_xlabel(f"{result.unit}\n({note})")
     n_all = len(result.values)
     some = f": the {len(shown)} most important of {n_all}" if len(shown) < n_all else ""
     ax.set_title(result.measure + some)
@@ -272,10 +272,8 @@ def _share_below(values):
 
 def _swarm(values, n_bins=120, reach=0.36):
     """Offsets that spread dots of about the same value, as wide as there are many."""
-    if np.ptp(values) == 0.0:
-        bins = np.zeros(len(values), np.int64)
-    else:
-        bins = np.floor((values - values.min()) / np.ptp(values) * n_bins).astype(np.int64)
+    width = np.ptp(values) or 1.0
+    bins = np.floor((values - values.min()) / width * n_bins).astype(np.int64)
     offset = np.empty(len(values))
     most = np.bincount(bins).max()
     for b in np.unique(bins):

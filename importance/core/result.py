@@ -1,9 +1,14 @@
 """What an importance is reported as: a value per feature, with what stands behind it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
+
+from importance.core import plots
+from importance.core.ordering import list_leaders
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,18 +57,18 @@ class Importances:
     unit: str
     uncertainty: str
     bias: str
-    other_errors: dict = field(default_factory=dict)
+    other_errors: dict[str, np.ndarray] = field(default_factory=dict)
     per_row: np.ndarray | None = None
     per_class: np.ndarray | None = None
     movable: np.ndarray | None = None
     conditioned_on: list | None = None
 
     @property
-    def errors(self):
+    def errors(self) -> dict[str, np.ndarray]:
         """Every standard error of `values`, by what it was taken over."""
         return {self.uncertainty: self.standard_error, **self.other_errors}
 
-    def interval(self, level=0.95, over=None):
+    def interval(self, level: float = 0.95, over: str | None = None) -> np.ndarray:
         """Confidence intervals of the values, as if they were normal.
 
         Parameters
@@ -92,16 +97,13 @@ class Importances:
         reach = ndtri((1.0 + level) / 2.0) * self.errors[over]
         return np.column_stack((self.values - reach, self.values + reach))
 
-    def standard_deviation(self):
+    def standard_deviation(self) -> np.ndarray:
         """Standard deviation over trees, dividing by T - 1; nan where trees are not known."""
-        if self.per_tree is None:
+        if self.per_tree is None or len(known_trees(self.per_tree)) < 2:
             return np.full(len(self.values), np.nan)
-        known = self.per_tree[~np.isnan(self.per_tree).any(axis=1)]
-        if len(known) < 2:
-            return np.full(len(self.values), np.nan)
-        return known.std(axis=0, ddof=1)
+        return known_trees(self.per_tree).std(axis=0, ddof=1)
 
-    def v_score(self):
+    def v_score(self) -> np.ndarray:
         """Value over `standard_deviation`; nan where that is 0 or not known.
 
         Returns
@@ -110,7 +112,7 @@ class Importances:
         """
         return _ratio(self.values, self.standard_deviation())
 
-    def z_score(self):
+    def z_score(self) -> np.ndarray:
         """Value over standard error; nan where the latter is 0.
 
         Over trees it grows with the square root of their number: no p-value follows from it
@@ -122,7 +124,7 @@ class Importances:
         """
         return _ratio(self.values, self.standard_error)
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """A pandas.DataFrame, one row per feature, the most important first."""
         import pandas as pd
 
@@ -132,7 +134,7 @@ class Importances:
         )
         return frame.sort_values("importance", ascending=False, kind="stable")
 
-    def plot(self, kind="bars", ax=None, **options):
+    def plot(self, kind: str = "bars", ax: Any = None, **options: Any) -> Any:
         """Draw the importances.
 
         Parameters
@@ -149,51 +151,43 @@ class Importances:
         -------
         matplotlib.axes.Axes
         """
-        from importance.core import plots
-
-        kinds = {"bars": plots.plot_bars, "trees": plots.plot_trees, "rows": plots.plot_rows}
+        kinds: dict[str, Callable] = {
+            "bars": plots.plot_bars,
+            "trees": plots.plot_trees,
+            "rows": plots.plot_rows,
+        }
         if kind not in kinds:
             raise ValueError(f"kind={kind!r} is not one of {sorted(kinds)}.")
         return kinds[kind](self, ax=ax, **options)
 
-    def __repr__(self):
-        order = np.argsort(-self.values, kind="stable")
-        leaders = ", ".join(
-            f"{self.feature_names[j]} {self.values[j]:.4g} ± {self.standard_error[j]:.2g}"
-            for j in order[:5]
-        )
-        more = ", ..." if len(order) > 5 else ""
-        return f"<Importances {self.measure}: {leaders}{more}>"
+    def __repr__(self) -> str:
+        leaders = list_leaders(self.feature_names, self.values, "± {:.2g}", self.standard_error)
+        return f"<Importances {self.measure}: {leaders}>"
 
 
-def _ratio(values, scale):
+def _ratio(values: np.ndarray, scale: np.ndarray) -> np.ndarray:
     return np.divide(values, scale, out=np.full(len(values), np.nan), where=scale > 0.0)
 
 
-def mean_and_error(per_tree):
-    """Mean over trees and its standard error, sqrt((mean d^2 - mean(d)^2) / T).
+def known_trees(per_tree: np.ndarray) -> np.ndarray:
+    """The rows of trees that say something."""
+    return per_tree[~np.isnan(per_tree).any(axis=1)]
+
+
+def mean_and_error(per_tree: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over trees and its standard error, sqrt((mean d^2 - mean(d)^2) / T), (n_features,) each.
 
     Rows of nan are left out. (The form of Breiman and Cutler, and of R's randomForest.)
-
-    Parameters
-    ----------
-    per_tree : ndarray of shape (n_trees, n_features)
-
-    Returns
-    -------
-    mean, standard_error : ndarray of shape (n_features,)
     """
-    known = per_tree[~np.isnan(per_tree).any(axis=1)]
+    known = known_trees(per_tree)
     return known.mean(axis=0), known.std(axis=0) / np.sqrt(len(known))
 
 
-def leading(values, n):
-    """Positions of the n largest values, the largest last: where pictures have it on top."""
-    return np.argsort(-values, kind="stable")[:n][::-1]
-
-
-def ranks_of(values):
-    """1 for the largest value, and so on; equal ones in their order."""
-    ranks = np.empty(len(values), np.int64)
-    ranks[np.argsort(-values, kind="stable")] = np.arange(1, len(values) + 1)
-    return ranks
+def importances_over_trees(
+    measure: str, per_tree: np.ndarray, feature_names: np.ndarray, **words: Any
+) -> Importances:
+    """The result of a measure that asks the trees one by one, per_tree (n_trees, n_features)."""
+    mean, error = mean_and_error(per_tree)
+    return Importances(
+        measure, mean, error, per_tree, feature_names, uncertainty="over trees", **words
+    )

@@ -1,6 +1,7 @@
 """A tree on the features it uses only, so that a wide or sparse table costs what they cost."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -9,36 +10,25 @@ from cart.jit.decorators import entry_kernel
 from cart.tree.nodes import LEAF, Nodes
 
 
-def narrow(tree, X, rows):
+def restrict_to_used(tree: Any, X: Any, rows: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
     """Number the features of a tree among those that it uses.
 
-    Parameters
-    ----------
-    tree : object with scikit-learn's node arrays
-    X : ndarray of shape (n_samples, n_features), float32 or float64, or csr_matrix
-    rows : ndarray of shape (n_rows,), int64
-
-    Returns
-    -------
-    narrow_tree : object with scikit-learn's node arrays
-    features : ndarray of shape (n_used,), int64
-        The features used, ascending.
-    X_used : ndarray of shape (n_rows, n_used), C order
-        Their values in `rows`.
+    Returns a tree with scikit-learn's node arrays, the features used, ascending, and their values
+    in `rows`, (n_rows, n_used) in C order.
     """
     of_trees = ("node_count", "n_outputs", "max_n_classes", "categories", "is_subset")
     kept = (*Nodes._fields, *of_trees)
-    narrow_tree = SimpleNamespace(**{name: getattr(tree, name, None) for name in kept})
+    restricted = SimpleNamespace(**{name: getattr(tree, name, None) for name in kept})
     number = np.full(X.shape[1], -1, np.int32)
-    narrow_tree.feature = np.empty(tree.node_count, np.int32)
+    restricted.feature = np.empty(tree.node_count, np.int32)
     # scikit-learn's are 64 bits wide, and views with gaps: kernels are compiled for one kind.
     _renumber(
         np.ascontiguousarray(tree.children_left, np.int32),
-        np.ascontiguousarray(tree.feature, np.int32), number, narrow_tree.feature,
+        np.ascontiguousarray(tree.feature, np.int32), number, restricted.feature,
     )  # fmt: skip
     features = np.flatnonzero(number >= 0)
-    narrow_tree.n_features = max(1, len(features))
-    return narrow_tree, features, values_of(X, rows, features)
+    restricted.n_features = max(1, len(features))
+    return restricted, features, values_of(X, rows, features)
 
 
 @entry_kernel
@@ -56,19 +46,8 @@ def _renumber(left, feature, number, renumbered):
         renumbered[node] = 0 if left[node] == LEAF else number[feature[node]]
 
 
-def values_of(X, rows, columns):
-    """Values of some rows in some columns.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features), float32 or float64, or csr_matrix
-    rows : ndarray of shape (n_rows,), int64
-    columns : ndarray of shape (n_columns,), int64
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_columns), C order
-    """
+def values_of(X: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Values of some rows in some columns of a table or csr_matrix, in C order."""
     if issparse(X):
         return X[rows][:, columns].toarray()
     if len(columns) == X.shape[1]:  # in order: each is there once

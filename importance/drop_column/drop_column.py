@@ -1,9 +1,13 @@
 """Drop-column importance: what is lost when the forest has to do without a feature."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from forest.growing.progress import ProgressReporter
+from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import is_classification, names_of
 from importance.core.groups import parse_groups
 from importance.core.losses import choose_loss
@@ -17,10 +21,12 @@ BIAS = (
 )
 
 
+@with_shared_parameters
 def drop_column(
-    forest, X, y, *, loss=None, groups=None, n_refits=1, on="oob", sample_weight=None, n_jobs=None,
-    verbose=0, callback=None,
-):  # fmt: skip
+    forest: Any, X: Any, y: Any, *, loss: str | None = None, groups: Any = None, n_refits: int = 1,
+    on: Any = "oob", sample_weight: Any = None, n_jobs: int | None = None, verbose: int = 0,
+    callback: Callable | None = None,
+) -> Importances:  # fmt: skip
     """How much worse the predictions are after a refit without the feature.
 
     The forest is refitted without each feature, or group of columns, on the same draws of rows with
@@ -55,8 +61,7 @@ def drop_column(
     sample_weight : array-like of shape (n_samples,), default=None
         What a row counts in the loss; one for each row of X_test where there is one. (The weights
         of the fit count in the trees.)
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
+    %(n_jobs)s
     verbose : int, default=0
         Above 0 a bar shows the trees that are grown.
     callback : callable, default=None
@@ -86,17 +91,17 @@ def drop_column(
     """
     design = choose_design(forest, X, y, on, sample_weight)
     name, make_loss = choose_loss(loss, is_classification(forest))
-    groups = parse_groups(groups, names_of(forest))
-    _refuse_what_cannot_be_refitted(design.fitted, groups, n_refits)
+    columns = parse_groups(groups, names_of(forest))
+    _refuse_what_cannot_be_refitted(design.fitted, columns, n_refits)
     seeds = _seeds_of_pairs(design.fitted, n_refits)
-    sets = [NO_COLUMNS, *(group.columns for group in groups)]
-    weight = design.judged.weight
+    sets = [NO_COLUMNS, *(group.columns for group in columns)]
+    weight = design.evaluation.weight
     n_forests = len(sets) * n_refits * design.n_folds - design.is_fitted
     values, per_tree = [], []
-    per_row = _RowMeans(len(weight), len(groups))
+    per_row = _RowMeans(len(weight), len(columns))
     with ProgressReporter(n_forests * seeds.shape[1], "tree", verbose, callback) as watch:
         for pair in range(n_refits):
-            rows, trees = _judge_pair(
+            rows, trees = _evaluate_pair(
                 design, seeds[pair], pair == 0, sets, make_loss, n_jobs, watch
             )
             values.append(_over_rows(rows, weight)[0])
@@ -109,8 +114,7 @@ def drop_column(
     if n_refits > 1:
         other_errors["over refits"] = np.std(values, axis=0, ddof=1) / np.sqrt(n_refits)
     return Importances(
-        "drop_column", np.mean(values, axis=0), error, np.concatenate(per_tree),
-        np.array([group.name for group in groups], dtype=object),
+        "drop_column", np.mean(values, axis=0), error, np.concatenate(per_tree), columns.names,
         unit=f"increase in {design.where} {name.replace('_', '-')} loss of the forest",
         uncertainty=f"over rows, for {pairs} of forests",
         bias=BIAS,
@@ -144,16 +148,12 @@ def _seeds_of_pairs(fitted, n_refits):
     return np.vstack((known, further))
 
 
-def _judge_pair(design, seeds, is_first, sets, make_loss, n_jobs, watch):
+def _evaluate_pair(design, seeds, is_first, sets, make_loss, n_jobs, watch):
     """How much larger the losses are without each of the sets behind the first, the empty one.
 
-    Returns
-    -------
-    per_row : ndarray of shape (n_rows, n_sets - 1)
-        nan in rows that are not judged.
-    per_tree : ndarray of shape (n_folds * n_trees, n_sets - 1)
+    By row, (n_rows, n_sets - 1), nan in rows that are not evaluated, and by tree of all folds.
     """
-    per_row, per_tree = _RowMeans(len(design.judged.codes), len(sets) - 1), []
+    per_row, per_tree = _RowMeans(len(design.evaluation.codes), len(sets) - 1), []
     for refit, rows in design.refits(seeds, is_first):
         losses = losses_without(refit, sets, make_loss, n_jobs, watch)
         row_loss, tree_loss = next(losses)
@@ -198,9 +198,12 @@ def _per_class(per_row, design):
     """The value over the rows of each class, (n_classes, n_features); None in regression."""
     if not is_classification(design.fitted.forest):
         return None
-    judged, out = design.judged, np.full((design.fitted.n_classes, per_row.shape[1]), np.nan)
+    evaluation, out = (
+        design.evaluation,
+        np.full((design.fitted.n_classes, per_row.shape[1]), np.nan),
+    )
     for k, of_class in enumerate(out):
-        mine = judged.codes == k
-        if judged.weight[mine & ~np.isnan(per_row[:, 0])].any():
-            of_class[:] = _over_rows(per_row[mine], judged.weight[mine])[0]
+        mine = evaluation.codes == k
+        if evaluation.weight[mine & ~np.isnan(per_row[:, 0])].any():
+            of_class[:] = _over_rows(per_row[mine], evaluation.weight[mine])[0]
     return out

@@ -1,12 +1,17 @@
 """What forests are grown on and judged by: out of bag, on other rows, fold by fold."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from importance.core.fitted_forest import FittedForest, adopt, check_judged, is_classification
-from importance.drop_column.refits import JudgedRows, Refit, Training
+from importance.core.fitted_forest import (
+    FittedForest,
+    check_evaluation_rows,
+    check_forest,
+    is_classification,
+)
+from importance.drop_column.refits import EvaluationRows, Refit, Training
 
 
 class Design(NamedTuple):
@@ -14,30 +19,17 @@ class Design(NamedTuple):
 
     where: str
     fitted: FittedForest
-    judged: JudgedRows  # every row that is judged, in whatever fold
+    evaluation: EvaluationRows  # every row that is judged, in whatever fold
     n_folds: int
     is_fitted: bool  # is the forest itself one of those that are judged?
-    # `refits(seeds, is_first)` yields, fold by fold, a Refit and its rows among those of `judged`.
+    # `refits(seeds, is_first)` yields, fold by fold, a Refit and its rows in `evaluation`.
     refits: Callable
 
 
-def choose_design(forest, X, y, on, sample_weight=None):
-    """Check a forest, its training table, and what it is to be judged by.
+def choose_design(forest: Any, X: Any, y: Any, on: Any, sample_weight: Any = None) -> Design:
+    """Check a forest, its training table, and what it is to be evaluated on.
 
-    Parameters
-    ----------
-    forest, X, y : see `importance.core.fitted_forest.adopt`
-    on : see `importance.drop_column.drop_column`
-    sample_weight : array-like or None
-        What each row that is judged counts in the loss.
-
-    Returns
-    -------
-    Design
-
-    Raises
-    ------
-    TypeError, ValueError
+    `on` as in `importance.drop_column`; `sample_weight` is what each row that is evaluated counts.
     """
     if isinstance(on, str):
         if on != "oob":
@@ -45,25 +37,25 @@ def choose_design(forest, X, y, on, sample_weight=None):
                 f'on={on!r} is neither "oob" nor rows (X_test, y_test), a number of folds or a '
                 "cross-validation splitter."
             )
-        fitted = adopt(forest, X, y, sample_weight)
-        judged = JudgedRows(fitted.X, fitted.codes, fitted.weight)
-        return _on_the_whole_table("out-of-bag", fitted, judged, out_of_bag=True)
+        fitted = check_forest(forest, X, y, sample_weight)
+        evaluation = EvaluationRows(fitted.X, fitted.codes, fitted.weight)
+        return _on_the_whole_table("out-of-bag", fitted, evaluation, out_of_bag=True)
     if isinstance(on, tuple) and len(on) == 2:
-        fitted = adopt(forest, X, y, out_of_bag=False)
-        judged = JudgedRows(*check_judged(forest, *on, sample_weight))
-        return _on_the_whole_table("held-out", fitted, judged, out_of_bag=False)
-    return _fold_by_fold(adopt(forest, X, y, sample_weight, out_of_bag=False), on)
+        fitted = check_forest(forest, X, y, out_of_bag=False)
+        evaluation = EvaluationRows(*check_evaluation_rows(forest, *on, sample_weight))
+        return _on_the_whole_table("held-out", fitted, evaluation, out_of_bag=False)
+    return _fold_by_fold(check_forest(forest, X, y, sample_weight, out_of_bag=False), on)
 
 
-def _on_the_whole_table(where, fitted, judged, out_of_bag):
-    table, every = fitted.encode(), np.arange(len(judged.codes))
+def _on_the_whole_table(where, fitted, evaluation, out_of_bag):
+    table, every = fitted.encode(), np.arange(len(evaluation.codes))
 
     def refits(seeds, is_first):
         training = Training.of(fitted, seeds, table)
         trees = fitted.trees if is_first else None
-        yield Refit(fitted.forest, training, judged, out_of_bag, trees), every
+        yield Refit(fitted.forest, training, evaluation, out_of_bag, trees), every
 
-    return Design(where, fitted, judged, 1, True, refits)
+    return Design(where, fitted, evaluation, 1, True, refits)
 
 
 def _fold_by_fold(fitted, on):
@@ -79,9 +71,9 @@ def _fold_by_fold(fitted, on):
     def refits(seeds, is_first):
         for train, test in folds:
             training = Training.of_rows(fitted, seeds, train)
-            judged = JudgedRows(X[test], codes[test], weight[test])
-            yield Refit(fitted.forest, training, judged, out_of_bag=False), test
+            evaluation = EvaluationRows(X[test], codes[test], weight[test])
+            yield Refit(fitted.forest, training, evaluation, out_of_bag=False), test
 
     return Design(
-        "cross-validated", fitted, JudgedRows(X, codes, weight), len(folds), False, refits
+        "cross-validated", fitted, EvaluationRows(X, codes, weight), len(folds), False, refits
     )

@@ -1,11 +1,20 @@
-"""A forest grown again without some of its columns; of its trees only the votes are kept."""
+"""Drop-column refits: a forest grown again without some columns, of which the votes are kept.
 
+Every set of columns has its batches of trees, all of them one queue for the threads; votes are
+added batch by batch, so that sums do not depend on how many threads there are:
+
+    sets       all columns          without a            without b, c
+    queue      [ 0-15 | 16-31 | .. ][ 0-15 | 16-31 | .. ][ 0-15 | 16-31 | .. ]
+    votes        total + total + ..   total + total + ..   -> loss by row, and of each tree
+"""
+
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, takewhile
 from threading import Event
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -20,8 +29,9 @@ from forest.growing.thread_pool import Job, bytes_of, grow_each, shares_memory
 from forest.sampling.bootstrap import Bootstrap, plan_bootstrap
 from forest.sampling.weights import balance_subsample
 from forest.voting.rules import ballots
-from importance.core.fitted_forest import is_classification, row_weight_of
-from importance.core.used_features import narrow
+from importance.core.fitted_forest import FittedForest, is_classification, row_weight_of
+from importance.core.losses import MakeLoss, of_predictions
+from importance.core.used_features import restrict_to_used
 
 # Trees of a task. Votes are added task by task: the same number for every `n_jobs`, so that sums
 # do not depend on it.
@@ -32,27 +42,19 @@ NO_COLUMNS = np.empty(0, np.int64)
 class Training(NamedTuple):
     """What the trees are grown on."""
 
-    table: tuple  # cart.table.table.Table
+    table: Any  # cart.table.table.Table
     codes: np.ndarray  # (n_samples,) float64
     bootstrap: Bootstrap  # with the seeds of the trees
     row_weight: np.ndarray | None  # (n_samples,) float64: of the fit
 
     @classmethod
-    def of(cls, fitted, seeds, table):
-        """The whole table, with the draws that follow from the seeds.
-
-        Parameters
-        ----------
-        fitted : importance.core.fitted_forest.FittedForest
-        seeds : ndarray of shape (n_trees,), int64
-        table : cart.table.table.Table
-            From `fitted.encode()`.
-        """
+    def of(cls, fitted: FittedForest, seeds: np.ndarray, table: Any) -> "Training":
+        """The whole table, from `fitted.encode()`, with the draws that follow from the seeds."""
         weight = row_weight_of(fitted.forest)
         return cls(table, fitted.codes, fitted.plan.of_trees(seeds), weight)
 
     @classmethod
-    def of_rows(cls, fitted, seeds, rows):
+    def of_rows(cls, fitted: FittedForest, seeds: np.ndarray, rows: np.ndarray) -> "Training":
         """Some rows of the table, drawn as the forest would draw from them."""
         forest, weight, codes = fitted.forest, row_weight_of(fitted.forest), fitted.codes[rows]
         weight = None if weight is None else weight[rows]
@@ -70,10 +72,10 @@ class Training(NamedTuple):
         return cls(table, codes, bootstrap.of_trees(seeds), weight)
 
 
-class JudgedRows(NamedTuple):
+class EvaluationRows(NamedTuple):
     """The rows that the forest is judged by."""
 
-    X: object  # ndarray of shape (n_rows, n_features), C order, or csr_matrix
+    X: Any  # ndarray of shape (n_rows, n_features), C order, or csr_matrix
     codes: np.ndarray  # (n_rows,) float64
     weight: np.ndarray  # (n_rows,) float64: what a row counts in the loss
 
@@ -82,47 +84,37 @@ class JudgedRows(NamedTuple):
 class Refit:
     """One way to fit the forest, to be repeated without some of its columns.
 
-    Parameters
-    ----------
-    forest : fitted random forest, ours or scikit-learn's
-        Its parameters count, and its classes.
-    training : Training
-    judged : JudgedRows
-    out_of_bag : bool
-        The rows judged are the training rows, and a tree judges those that are out of bag for it;
-        else every tree judges every row.
-    trees : list of objects with scikit-learn's node arrays, or None
-        The trees on all columns, where they are known.
+    Parameters and classes are those of `forest`, fitted, ours or scikit-learn's. If `out_of_bag`
+    the evaluation rows are the training rows, and a tree has a say on those that are out of bag for
+    it; else every tree on every row. `trees` are those on all columns, where they are known.
     """
 
-    forest: object
+    forest: Any
     training: Training
-    judged: JudgedRows
+    evaluation: EvaluationRows
     out_of_bag: bool
     trees: list | None = None
 
-    def __sizeof__(self):
+    def __sizeof__(self) -> int:
         # Dask ships objects that say they are large once, small ones with every task.
-        return bytes_of(*self.training.table, self.judged.X, self.judged.codes)
+        return bytes_of(*self.training.table, self.evaluation.X, self.evaluation.codes)
 
     @property
-    def n_trees(self):
+    def n_trees(self) -> int:
         return len(self.training.bootstrap.seeds)
 
     @property
-    def n_values(self):
+    def n_values(self) -> int:
         """Number of classes; 1 in regression."""
         return len(self.forest.classes_) if is_classification(self.forest) else 1
 
-    def grow_without(self, columns, numbers):
+    def grow_without(
+        self, columns: np.ndarray, numbers: Iterable[int]
+    ) -> Iterator[tuple[Any, np.ndarray]]:
         """Grow some trees without some columns, one after the other.
 
-        Yields
-        ------
-        tree : object with scikit-learn's node arrays
-            Its features are numbered as in the whole table.
-        rows : ndarray of shape (n_rows,), int64
-            Rows of `judged` that it has a say on.
+        Yields trees with scikit-learn's node arrays, features numbered as in the whole table, each
+        with the evaluation rows that it has a say on.
         """
         drawn = {}
 
@@ -138,7 +130,7 @@ class Refit:
                 weigh([i])
                 yield self.trees[i], drawn.pop(i)
             return
-        training, n_features = self.training, self.judged.X.shape[1]
+        training, n_features = self.training, self.evaluation.X.shape[1]
         kept = np.delete(np.arange(n_features), columns)
         job = Job(
             training.table.without(columns), training.codes, self._plan_without(columns),
@@ -169,7 +161,7 @@ class Refit:
         return {"feature_draw": "sequence", **self.forest.get_params()}
 
     def _draw(self, i):
-        """Weight of every training row in tree i, and the rows of `judged` that it has a say on."""
+        """Weight of every training row in tree i, and the rows that it has a say on."""
         training = self.training
         if not self.forest.bootstrap:
             return 1.0 if training.row_weight is None else training.row_weight, self._every_row
@@ -180,15 +172,15 @@ class Refit:
 
     @cached_property
     def _every_row(self):
-        return np.arange(len(self.judged.codes))
+        return np.arange(len(self.evaluation.codes))
 
-    def leaf_values(self, trees, rows):
+    def leaf_values(self, trees: list, rows: list[np.ndarray]) -> Iterator[np.ndarray]:
         """What each of some trees gives its rows of those judged: (n_rows, n_values) each."""
-        X = self.judged.X
+        X = self.evaluation.X
         if issparse(X):  # only the columns that a tree uses are made dense
             for tree, mine in zip(trees, rows, strict=True):
-                narrow_tree, _, X_used = narrow(tree, X, mine)
-                leaves = leaf_ids(pack([narrow_tree], X.dtype), 0, X_used)
+                restricted, _, X_used = restrict_to_used(tree, X, mine)
+                leaves = leaf_ids(pack([restricted], X.dtype), 0, X_used)
                 yield tree.value.reshape(tree.node_count, -1)[leaves]
             return
         packed = pack(trees, X.dtype)
@@ -200,7 +192,7 @@ class Refit:
         """The rows judged as packed trees take them, prepared once for either kind."""
         kind = type(packed)
         if kind not in self._prepared:
-            self._prepared[kind] = PackedRows.of(packed, self.judged.X)
+            self._prepared[kind] = PackedRows.of(packed, self.evaluation.X)
         return self._prepared[kind]
 
     @cached_property
@@ -208,7 +200,7 @@ class Refit:
         return {}
 
 
-class Votes(NamedTuple):
+class VoteSums(NamedTuple):
     """What some trees say of the rows judged, summed."""
 
     total: np.ndarray  # (n_rows, n_values) float64
@@ -216,27 +208,16 @@ class Votes(NamedTuple):
     tree_loss: np.ndarray  # (n_trees,) float64: of each tree alone; nan where it judges no row
 
 
-def losses_without(refit, sets, make_loss, n_jobs=None, watch=None):
+def losses_without(
+    refit: Refit, sets: list[np.ndarray], make_loss: MakeLoss, n_jobs: int | None = None,
+    watch: Any = None,
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:  # fmt: skip
     """Losses of the forest without each set of columns: all trees of all sets are one queue.
 
-    Parameters
-    ----------
-    refit : Refit
-    sets : list of ndarray of int64
-        Columns to do without; an empty one leaves all in place.
-    make_loss : callable
-        From `importance.core.losses.choose_loss`.
-    n_jobs : int or None
-        Threads; the result does not depend on it.
-    watch : forest.growing.progress.ProgressReporter, optional
-        Told of every tree that is grown by a thread.
-
-    Yields
-    ------
-    row_loss : ndarray of shape (n_rows,), float64
-        Of the vote of all trees; nan in rows that no tree has a say on.
-    tree_loss : ndarray of shape (n_trees,), float64
-        Mean loss of each tree alone; nan in trees that judge no row.
+    An empty set leaves all columns in place. `watch`, a ProgressReporter, is told of every tree
+    that is grown by a thread. Yields the loss of the vote of all trees, (n_rows,), nan in rows that
+    no tree has a say on, and the mean loss of each tree alone, (n_trees,), nan in trees without
+    rows.
     """
     batches = [range(i, min(i + BATCH, refit.n_trees)) for i in range(0, refit.n_trees, BATCH)]
     is_over = Event()
@@ -262,20 +243,23 @@ def _vote(refit, columns, batch, make_loss, watch, is_over):
         rows.append(mine)
         if watch is not None and (len(columns) or refit.trees is None):
             watch.step()
-    judged = refit.judged
+    evaluation = refit.evaluation
     is_hard = getattr(refit.forest, "voting", "soft") == "majority"
-    total, n_trees = np.zeros((len(judged.codes), refit.n_values)), np.zeros(len(judged.codes))
+    total, n_trees = (
+        np.zeros((len(evaluation.codes), refit.n_values)),
+        np.zeros(len(evaluation.codes)),
+    )
     tree_loss = np.full(len(batch), np.nan)
-    all_said = refit.leaf_values(trees, rows) if trees else ()
-    for t, (mine, said) in enumerate(zip(rows, all_said, strict=True)):
-        total[mine] += ballots(said, is_hard)
+    all_values = refit.leaf_values(trees, rows) if trees else ()
+    for t, (mine, values) in enumerate(zip(rows, all_values, strict=True)):
+        total[mine] += ballots(values, is_hard)
         n_trees[mine] += 1
-        weight = judged.weight[mine]
+        weight = evaluation.weight[mine]
         weight_of_tree = weight.sum()
         if weight_of_tree > 0.0:
-            loss = _loss_of(make_loss, said, judged.codes[mine])
+            loss = of_predictions(make_loss, values, evaluation.codes[mine])
             tree_loss[t] = (weight * loss).sum() / weight_of_tree
-    return Votes(total, n_trees, tree_loss)
+    return VoteSums(total, n_trees, tree_loss)
 
 
 def _judge(refit, parts, make_loss):
@@ -285,10 +269,5 @@ def _judge(refit, parts, make_loss):
     row_loss = np.full(len(n_trees), np.nan)
     if len(known):
         mean = total[known] / n_trees[known, np.newaxis]
-        row_loss[known] = _loss_of(make_loss, mean, refit.judged.codes[known])
+        row_loss[known] = of_predictions(make_loss, mean, refit.evaluation.codes[known])
     return row_loss, np.concatenate([part.tree_loss for part in parts])
-
-
-def _loss_of(make_loss, said, codes):
-    """Loss of every row for what is said of it."""
-    return make_loss(said, codes).of(np.arange(len(codes)))

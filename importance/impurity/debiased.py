@@ -10,7 +10,7 @@ numbers. In bag alone it is the Gini impurity and the variance.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -19,11 +19,16 @@ from sklearn.utils.parallel import Parallel, delayed
 from cart.tree.nodes import LEAF
 from cart.tree.packed import PackedRows, pack
 from cart.tree.traversal import leaf_ids
-from importance.core.fitted_forest import adopt, is_classification, names_of
+from importance.core.docs import with_shared_parameters
+from importance.core.fitted_forest import check_forest, is_classification, names_of
 from importance.core.groups import parse_groups
-from importance.core.result import Importances, mean_and_error
-from importance.core.used_features import narrow
-from importance.impurity.mdi import names_of_groups, sum_by_group
+from importance.core.result import (
+    Importances,
+    importances_over_trees,
+    known_trees,
+    mean_and_error,
+)
+from importance.core.used_features import restrict_to_used
 
 METHODS = ("ufi", "mdi_oob")
 BIAS = (
@@ -62,7 +67,11 @@ class Optimism:
     unjudged_by_depth: np.ndarray
 
 
-def unbiased_mdi(forest, X, y, *, method="ufi", sample_weight=None, groups=None, n_jobs=None):
+@with_shared_parameters
+def unbiased_mdi(
+    forest: Any, X: Any, y: Any, *, method: str = "ufi", sample_weight: Any = None,
+    groups: Any = None, n_jobs: int | None = None,
+) -> Importances:  # fmt: skip
     """Mean decrease in impurity, judged on the out-of-bag rows too.
 
     Per tree the sum over the splits on a feature; the mean over the trees that have out-of-bag
@@ -82,18 +91,12 @@ def unbiased_mdi(forest, X, y, *, method="ufi", sample_weight=None, groups=None,
 
     Parameters
     ----------
-    forest : fitted random forest, ours or scikit-learn's
-        With bootstrap=True.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The table the forest was fitted on.
-    y : array-like of shape (n_samples,)
+    %(bootstrapped)s
     method : {"ufi", "mdi_oob"}, default="ufi"
     sample_weight : array-like of shape (n_samples,), default=None
         What an out-of-bag row counts, 1 by default. In bag, rows count as in the tree.
-    groups : dict of str to list of columns, list of lists of columns, or None
-        Sets of columns that are judged together: the sum of their values.
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
+    %(groups)s
+    %(n_jobs)s
 
     Returns
     -------
@@ -105,26 +108,24 @@ def unbiased_mdi(forest, X, y, *, method="ufi", sample_weight=None, groups=None,
         If the forest is not one with out-of-bag rows, (X, y) cannot be its training table, or the
         method or the groups are not known.
     """
-    fitted = adopt(forest, X, y, sample_weight)
-    groups = parse_groups(groups, names_of(forest))
+    fitted = check_forest(forest, X, y, sample_weight)
+    columns = parse_groups(groups, names_of(forest))
     n_features = fitted.X.shape[1]
     per_tree = np.full((len(fitted.trees), n_features), np.nan)
-    for t, splits in _judge_trees(fitted, method, n_jobs):
+    for t, splits in _evaluate_trees(fitted, method, n_jobs):
         per_tree[t] = np.bincount(splits.feature, splits.debiased, n_features)
-    per_tree = sum_by_group(per_tree, groups)
     impurity = "Gini impurity" if is_classification(forest) else "squared error"
-    return Importances(
-        f"unbiased_mdi ({method})",
-        *mean_and_error(per_tree),
-        per_tree,
-        names_of_groups(groups),
+    return importances_over_trees(
+        f"unbiased_mdi ({method})", columns.sum(per_tree), columns.names,
         unit=f"weighted decrease of the {impurity} of a tree, judged out of bag ({method})",
-        uncertainty="over trees",
         bias=BIAS.format(impurity=impurity),
-    )
+    )  # fmt: skip
 
 
-def optimism(forest, X, y, *, method="ufi", sample_weight=None, groups=None, n_jobs=None):
+def optimism(
+    forest: Any, X: Any, y: Any, *, method: str = "ufi", sample_weight: Any = None,
+    groups: Any = None, n_jobs: int | None = None,
+) -> Optimism:  # fmt: skip
     """How much of the MDI of each feature, at each depth, out-of-bag rows do not confirm.
 
     Parameters
@@ -140,32 +141,24 @@ def optimism(forest, X, y, *, method="ufi", sample_weight=None, groups=None, n_j
     TypeError, ValueError
         See `unbiased_mdi`.
     """
-    fitted = adopt(forest, X, y, sample_weight)
-    groups = parse_groups(groups, names_of(forest))
+    fitted = check_forest(forest, X, y, sample_weight)
+    columns = parse_groups(groups, names_of(forest))
     n_features = fitted.X.shape[1]
     per_tree = np.full((len(fitted.trees), n_features), np.nan)
-    n_judged = 0
     by_depth = np.zeros((3, 0, n_features))  # optimism, MDI, optimism that no row judges
-    for t, splits in _judge_trees(fitted, method, n_jobs):
-        n_judged += 1
+    for t, splits in _evaluate_trees(fitted, method, n_jobs):
         excess = splits.plain - splits.debiased
         per_tree[t] = np.bincount(splits.feature, excess, n_features)
-        n_depths = 1 + splits.depth.max(initial=-1)
-        n_deeper = max(0, n_depths - by_depth.shape[1])
+        n_deeper = max(0, 1 + splits.depth.max(initial=-1) - by_depth.shape[1])
         by_depth = np.pad(by_depth, ((0, 0), (0, n_deeper), (0, 0)))
         cell = splits.depth * n_features + splits.feature
-        for sums, part in zip(
-            by_depth, (excess, splits.plain, excess * ~splits.is_judged), strict=True
-        ):
-            sums[:n_depths] += np.bincount(cell, part, n_depths * n_features).reshape(
-                n_depths, n_features
-            )
+        parts = (excess, splits.plain, excess * ~splits.is_judged)
+        for sums, part in zip(by_depth, parts, strict=True):
+            sums += np.bincount(cell, part, sums.size).reshape(sums.shape)
     return Optimism(
-        method,
-        names_of_groups(groups),
-        *mean_and_error(sum_by_group(per_tree, groups)),
-        *sum_by_group(by_depth / n_judged, groups),
-    )
+        method, columns.names, *mean_and_error(columns.sum(per_tree)),
+        *columns.sum(by_depth / len(known_trees(per_tree))),
+    )  # fmt: skip
 
 
 class Splits(NamedTuple):
@@ -178,13 +171,10 @@ class Splits(NamedTuple):
     is_judged: np.ndarray  # (n_splits,) bool: by out-of-bag rows
 
 
-def _judge_trees(fitted, method, n_jobs):
+def _evaluate_trees(fitted, method, n_jobs):
     """Numbers and Splits, one after the other, of the trees that have out-of-bag rows.
 
-    Raises
-    ------
-    ValueError
-        If the method is not known, or there is no such tree.
+    Raises ValueError if the method is not known, or there is no such tree.
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} is not known; use one of {METHODS}.")
@@ -199,11 +189,11 @@ def _judge_trees(fitted, method, n_jobs):
         packed = pack(fitted.trees, fitted.X.dtype)
         X = PackedRows.of(packed, fitted.X)
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    splits = parallel(delayed(_judge_splits)(fitted, packed, X, t, method) for t in trees)
+    splits = parallel(delayed(_evaluate_splits)(fitted, packed, X, t, method) for t in trees)
     return zip(trees, splits, strict=True)
 
 
-def _judge_splits(fitted, packed, X, t, method):
+def _evaluate_splits(fitted, packed, X, t, method):
     """The Splits of one tree."""
     tree = fitted.trees[t]
     leaves = _leaves_of_sparse(tree, X) if packed is None else leaf_ids(packed, t, X)
@@ -242,13 +232,14 @@ def _dot(a, b):
 
 def _leaves_of_sparse(tree, X):
     """Leaf of every row, of the columns that the tree uses only."""
-    narrow_tree, features, _ = narrow(tree, X, np.empty(0, np.int64))
-    return leaf_ids(pack([narrow_tree], X.dtype), 0, X[:, features].tocsr())
+    restricted, features, _ = restrict_to_used(tree, X, np.empty(0, np.int64))
+    return leaf_ids(pack([restricted], X.dtype), 0, X[:, features].tocsr())
 
 
-def split_levels(tree):
+def split_levels(tree: Any) -> list[np.ndarray]:
     """The nodes that split, level by level from the root: a list of arrays."""
-    levels, level = [], np.zeros(1, np.int64)
+    levels: list[np.ndarray] = []
+    level = np.zeros(1, np.int64)
     while True:
         level = level[tree.children_left[level] != LEAF]
         if len(level) == 0:
@@ -265,23 +256,14 @@ class Labels(NamedTuple):
     squares: np.ndarray  # (n_nodes,): mean |y|^2
 
 
-def sum_labels(tree, levels, leaves, weight, codes, n_classes):
+def sum_labels(
+    tree: Any, levels: list[np.ndarray], leaves: np.ndarray, weight: np.ndarray,
+    codes: np.ndarray, n_classes: int,
+) -> Labels:  # fmt: skip
     """Sum up labels in the leaves, and the leaves up the tree.
 
-    Parameters
-    ----------
-    tree : object with scikit-learn's node arrays
-    levels : see `split_levels`
-    leaves : ndarray of shape (n_samples,), int64
-    weight : ndarray of shape (n_samples,), float64
-    codes : ndarray of shape (n_samples,), float64
-        Class codes, or numbers.
-    n_classes : int
-        1 for numbers.
-
-    Returns
-    -------
-    Labels
+    `codes` are those of classes, or numbers where n_classes is 1; `leaves`, `weight` and `codes`
+    have an entry for each row, `levels` are those of `split_levels`.
     """
     n_nodes = tree.node_count
     if n_classes > 1:
@@ -292,10 +274,8 @@ def sum_labels(tree, levels, leaves, weight, codes, n_classes):
         sums = np.stack([np.bincount(leaves, part, n_nodes) for part in powers], axis=1)
     for level in reversed(levels):
         sums[level] = sums[tree.children_left[level]] + sums[tree.children_right[level]]
-    if n_classes > 1:
-        total = sums.sum(axis=1)
-        squares = total
-    else:
+    total = squares = sums.sum(axis=1)
+    if n_classes == 1:
         sums, total, squares = sums[:, :1], sums[:, 1], sums[:, 2]
     known = np.maximum(total, np.finfo(float).tiny)
     return Labels(total, sums / known[:, np.newaxis], squares / known)

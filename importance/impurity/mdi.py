@@ -1,8 +1,11 @@
 """Mean decrease in impurity."""
 
+from typing import Any
+
 import numpy as np
 
 from cart.tree.tree import impurity_decrease
+from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import names_of, trees_of
 from importance.core.groups import parse_groups
 from importance.core.result import Importances, mean_and_error
@@ -13,7 +16,8 @@ BIAS = (
 )
 
 
-def mdi(forest, normalize=True, *, groups=None):
+@with_shared_parameters
+def mdi(forest: Any, normalize: bool = True, *, groups: Any = None) -> Importances:
     """Mean decrease in impurity.
 
     By default equal to scikit-learn's `feature_importances_`: per tree, the weighted impurity
@@ -29,8 +33,7 @@ def mdi(forest, normalize=True, *, groups=None):
         weight x impurity of the node less that of its children; the mean over all trees, those
         that do not split counting 0. It is in units of rows x impurity: divided by the weight of
         a root (the rows drawn for a tree) it is on the scale of `unbiased_mdi`.
-    groups : dict of str to list of columns, list of lists of columns, or None
-        Sets of columns that are judged together: the sum of their values.
+    %(groups)s
 
     Returns
     -------
@@ -44,13 +47,13 @@ def mdi(forest, normalize=True, *, groups=None):
         If the forest is not a fitted random forest, or the groups do not fit it.
     """
     trees = trees_of(forest)
-    groups = parse_groups(groups, names_of(forest))
+    columns = parse_groups(groups, names_of(forest))
     per_tree = np.array([impurity_decrease(tree, normalize) for tree in trees])
     if normalize:
         per_tree[~per_tree.any(axis=1)] = np.nan
     else:
         per_tree *= np.array([tree.weighted_n_node_samples[0] for tree in trees])[:, np.newaxis]
-    per_tree = sum_by_group(per_tree, groups)
+    per_tree = columns.sum(per_tree)
     if np.isnan(per_tree).all():
         values, error = np.zeros((2, per_tree.shape[1]))
     else:
@@ -59,29 +62,9 @@ def mdi(forest, normalize=True, *, groups=None):
     if normalize and total > 0.0:
         values, error = values / total, error / total
     return Importances(
-        "mdi", values, error, per_tree, names_of_groups(groups),
+        "mdi", values, error, per_tree, columns.names,
         unit="share of the weighted impurity decrease" if normalize
         else "weighted impurity decrease of a tree (rows x impurity)",
         uncertainty="over trees",
         bias=BIAS,
     )  # fmt: skip
-
-
-def sum_by_group(per_feature, groups):
-    """Sums over the columns of each group, along the last axis.
-
-    Parameters
-    ----------
-    per_feature : ndarray of shape (..., n_features)
-    groups : list of importance.core.groups.Group
-
-    Returns
-    -------
-    ndarray of shape (..., n_groups)
-    """
-    return np.stack([per_feature[..., group.columns].sum(axis=-1) for group in groups], axis=-1)
-
-
-def names_of_groups(groups):
-    """(n_groups,) str."""
-    return np.array([group.name for group in groups], dtype=object)

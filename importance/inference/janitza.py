@@ -1,9 +1,12 @@
 """P-values from the importances that are not positive."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import is_classification
 from importance.core.result import mean_and_error
 from importance.inference.p_values import Significance, false_discovery_p_values, share_as_large
@@ -14,9 +17,11 @@ from importance.permutation.held_out import held_out_permutation
 MIN_NON_POSITIVE = 100
 
 
+@with_shared_parameters
 def janitza(
-    forest, X, y, *, loss=None, random_state=None, n_jobs=None, verbose=0, callback=None
-):  # fmt: skip
+    forest: Any, X: Any, y: Any, *, loss: str | None = None, random_state: Any = None,
+    n_jobs: int | None = None, verbose: int = 0, callback: Callable | None = None,
+) -> Significance:  # fmt: skip
     """P-values from the importances that are not positive, mirrored.
 
     For tables of many features, most of them without information (Janitza, Celik and Boulesteix
@@ -27,17 +32,12 @@ def janitza(
 
     Parameters
     ----------
-    forest : fitted random forest, ours or scikit-learn's
-        Refits are made by our trees.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The table the forest was fitted on.
-    y : array-like of shape (n_samples,)
+    %(refitted)s
     loss : str, default=None
         As in `oob_permutation`; the Brier score or squared error by default.
     random_state : int, RandomState instance or None, default=None
         Of the halves and the refits.
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
+    %(n_jobs)s
     verbose, callback
         See `forest.growing.progress.ProgressReporter`; a step is a refit, of 2.
 
@@ -80,21 +80,10 @@ def janitza(
     )
 
 
-def mirrored_null(values):
+def mirrored_null(values: np.ndarray) -> np.ndarray:
     """The values that are not positive, and the mirror images of the negative ones.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_features,)
-
-    Returns
-    -------
-    ndarray of shape (n_null,), float64
-
-    Raises
-    ------
-    ValueError
-        If there are too few, or none is negative.
+    Raises ValueError if there are too few, or none is negative.
     """
     known = values[values <= 0.0]
     negative = known[known < 0.0]

@@ -1,11 +1,15 @@
 """Which importances are more than chance: p-values from refits on a target that means nothing."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from importance.core.docs import with_shared_parameters
+from importance.core.ordering import descending, list_leaders
 from importance.core.result import Importances
-from importance.inference.refit import Refits, default_measure, for_each, seeds_of
+from importance.inference.refit import Measure, Refits
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,35 +42,32 @@ class Significance:
     method: str
 
     @property
-    def feature_names(self):
+    def feature_names(self) -> np.ndarray:
         """(n_features,) str."""
         return self.importances.feature_names
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """A pandas.DataFrame, one row per feature, the most important first."""
         frame = self.importances.to_frame()
-        columns = {"p_value": self.p_values, "family_wise": self.family_wise}
-        columns["false_discovery"] = self.false_discovery
-        order = np.argsort(-self.importances.values, kind="stable")
-        for name, values in columns.items():
-            if values is not None:
-                frame[name] = values[order]
+        order = descending(self.importances.values)
+        frame["p_value"] = self.p_values[order]
+        if self.family_wise is not None:
+            frame["family_wise"] = self.family_wise[order]
+        frame["false_discovery"] = self.false_discovery[order]
         return frame
 
-    def __repr__(self):
-        order = np.argsort(-self.importances.values, kind="stable")
-        leaders = ", ".join(
-            f"{self.feature_names[j]} {self.importances.values[j]:.4g} (p = {self.p_values[j]:.2g})"
-            for j in order[:5]
-        )
-        more = ", ..." if len(order) > 5 else ""
-        return f"<Significance of {self.importances.measure}, {self.method}: {leaders}{more}>"
+    def __repr__(self) -> str:
+        values, name = self.importances.values, self.importances.measure
+        leaders = list_leaders(self.feature_names, values, "(p = {:.2g})", self.p_values)
+        return f"<Significance of {name}, {self.method}: {leaders}>"
 
 
+@with_shared_parameters
 def permutation_test(
-    forest, X, y, *, measure=None, n_repeats=199, random_state=None, n_jobs=None, verbose=0,
-    callback=None,
-):  # fmt: skip
+    forest: Any, X: Any, y: Any, *, measure: Measure | None = None, n_repeats: int = 199,
+    random_state: Any = None, n_jobs: int | None = None, verbose: int = 0,
+    callback: Callable | None = None,
+) -> Significance:  # fmt: skip
     """P-values by permuting y: how often a forest without information does as well.
 
     y is permuted n_repeats = B times, each time the forest is refitted and measured (Altmann et
@@ -81,45 +82,32 @@ def permutation_test(
 
     Parameters
     ----------
-    forest : fitted random forest, ours or scikit-learn's
-        Refits are made by our trees.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The table the forest was fitted on.
-    y : array-like of shape (n_samples,)
-    measure : callable, default=None
-        `measure(forest, X, y)` returns Importances; exact `oob_permutation` with the Brier score
-        or squared error by default. (Of `mdi`: `lambda forest, X, y: mdi(forest)`.)
+    %(refitted)s
+    %(measure)s
     n_repeats : int, default=199
         Refits, B; no p-value is below 1 / (1 + B).
-    random_state : int, RandomState instance or None, default=None
-        Of the permutations and the refits.
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
-    verbose, callback
-        See `forest.growing.progress.ProgressReporter`; a step is a refit.
+    %(random_state)s
+    %(progress)s
 
     Returns
     -------
     Significance
 
-    Raises
-    ------
-    TypeError, ValueError
-        If the forest cannot be refitted (see `Refits.of`), or what `measure` raises.
+    %(refit_errors)s
     """
     if n_repeats < 1:
         raise ValueError(f"n_repeats={n_repeats} must be at least 1.")
-    refits = Refits.of(forest, X, y)
-    measure = default_measure(forest) if measure is None else measure
-    found = measure(forest, X, y)
+    refits = Refits.of(forest, X, y, measure)
+    found = refits.measure(forest, X, y)
 
-    def without_information(seed):
-        stream = np.random.RandomState(seed)
-        permuted = refits.y[stream.permutation(refits.n_samples)]
-        return measure(*refits.fit(stream.randint(np.iinfo(np.int32).max), y=permuted)).values
+    def permute(stream):
+        return {"y": refits.y[stream.permutation(refits.n_samples)]}
 
-    seeds = seeds_of(random_state, n_repeats)
-    null = np.array(for_each(without_information, seeds, n_jobs, verbose, callback))
+    null = np.array(
+        refits.measure_each(
+            permute, lambda each: each.values, n_repeats, random_state, n_jobs, verbose, callback
+        )
+    )
     p_values = share_as_large(null, found.values)
     return Significance(
         found,
@@ -131,34 +119,16 @@ def permutation_test(
     )
 
 
-def share_as_large(null, values):
-    """P-values: (1 + #{null >= value}) / (1 + B), by column.
-
-    Parameters
-    ----------
-    null : ndarray of shape (B, n_features) or (B, 1)
-    values : ndarray of shape (n_features,)
-
-    Returns
-    -------
-    ndarray of shape (n_features,), float64
-    """
+def share_as_large(null: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """P-values: (1 + #{null >= value}) / (1 + B), by column of null, (B, n_features) or (B, 1)."""
     slack = 1e-10 * np.abs(values)  # equal values may differ by the order of their sums
     return (1 + (null >= values - slack).sum(axis=0)) / (1 + len(null))
 
 
-def family_wise_p_values(null, values):
+def family_wise_p_values(null: np.ndarray, values: np.ndarray) -> np.ndarray:
     """P-values of the maximum of standardised importances, see `permutation_test`.
 
-    Parameters
-    ----------
-    null : ndarray of shape (B, n_features)
-    values : ndarray of shape (n_features,)
-
-    Returns
-    -------
-    ndarray of shape (n_features,), float64
-        1 at most; a feature that is never used has z = 0.
+    `null` is (B, n_features); a feature that is never used has z = 0.
     """
     # The null importances and the observed ones are treated alike, so that without information
     # each row is as likely the largest as any other: the test is exact.
@@ -168,7 +138,7 @@ def family_wise_p_values(null, values):
     return share_as_large(z[1:].max(axis=1, keepdims=True), z[0])
 
 
-def false_discovery_p_values(p_values):
+def false_discovery_p_values(p_values: np.ndarray) -> np.ndarray:
     """Adjusted by Benjamini and Hochberg, (n_features,)."""
     from scipy.stats import false_discovery_control  # slow to import
 

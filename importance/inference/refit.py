@@ -1,8 +1,10 @@
 """A forest fitted anew, again and again: on some of the rows, other columns or another target."""
 
 import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -14,39 +16,35 @@ from sklearn.utils.validation import _num_samples
 import forest as ours
 from forest.growing.progress import ProgressReporter
 from forest.sampling.weights import combine_weights
-from importance.core.fitted_forest import is_classification, trees_of
+from importance.core.fitted_forest import is_classification, row_weight_of, trees_of
+from importance.core.result import Importances
 from importance.permutation.oob import oob_permutation
+
+T = TypeVar("T")
+Measure = Callable[[Any, Any, Any], Importances]
 
 
 @dataclass(frozen=True)
 class Refits:
-    """What it takes to fit a forest anew.
+    """What it takes to fit a forest anew, and measure it.
 
-    Parameters
-    ----------
-    model : unfitted estimator of `forest`
-        With the parameters of the forest; quiet, on one thread.
-    X : table of shape (n_samples, n_features)
-        As it was given, so that names and categories are kept; sparse ones as csr.
-    y : ndarray of shape (n_samples,)
-    weight : ndarray of shape (n_samples,), float64, or None
-        The `sample_weight` of the fit.
+    `model` is an unfitted estimator with the parameters of the forest, quiet, on one thread; X is
+    as it was given, so that names and categories are kept, sparse ones as csr; `weight` is the
+    `sample_weight` of the fit; `measure(forest, X, y)` returns Importances.
     """
 
-    model: object
-    X: object
+    model: Any
+    X: Any
     y: np.ndarray
     weight: np.ndarray | None
+    measure: Measure
 
     @classmethod
-    def of(cls, forest, X, y):
+    def of(cls, forest: Any, X: Any, y: Any, measure: Measure | None = None) -> "Refits":
         """From a fitted forest, ours or scikit-learn's, and its training table.
 
-        Raises
-        ------
-        TypeError, ValueError
-            If it is not a fitted forest, the table has other rows, or it was fitted with what
-            a refit on other rows cannot repeat.
+        Raises TypeError or ValueError if it is not a fitted forest, the table has other rows, or it
+        was fitted with what a refit on other rows cannot repeat.
         """
         trees_of(forest)
         X = X.tocsr() if issparse(X) else X
@@ -60,35 +58,26 @@ class Refits:
                 f"X has {n_samples} rows, but the forest was fitted on {forest._n_samples}: refits "
                 "need the training table."
             )
-        return cls(_unfitted(forest), X, y, _weight_of_fit(forest, y))
+        return cls(
+            _unfitted(forest), X, y, _weight_of_fit(forest, y), measure or default_measure(forest)
+        )
 
     @property
-    def n_samples(self):
+    def n_samples(self) -> int:
         """Rows of the training table."""
         return len(self.y)
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> Any:
         """Rows of X, of the kind that X is."""
         return _safe_indexing(self.X, rows)
 
-    def fit(self, seed, *, rows=None, X=None, y=None):
-        """Fit it.
+    def fit(
+        self, seed: int, *, rows: np.ndarray | None = None, X: Any = None,
+        y: np.ndarray | None = None,
+    ) -> tuple[Any, Any, np.ndarray]:  # fmt: skip
+        """Fit it on some rows, other columns or another target; returns it with its table.
 
-        Parameters
-        ----------
-        seed : int
-            `random_state` of the refit.
-        rows : ndarray of int, optional
-            On these only; whole numbers of `max_samples` shrink with them.
-        X : table of n_samples rows, optional
-            Other columns.
-        y : ndarray of shape (n_samples,), optional
-            Another target.
-
-        Returns
-        -------
-        forest, X, y
-            The refit, and the table that it was fitted on.
+        Whole numbers of `max_samples` shrink with the rows.
         """
         model = clone(self.model).set_params(random_state=int(seed))
         X, y, weight = self.X if X is None else X, self.y if y is None else y, self.weight
@@ -99,8 +88,23 @@ class Refits:
                 model.max_samples = max(1, round(model.max_samples * len(rows) / self.n_samples))
         return model.fit(X, y, sample_weight=weight), X, y
 
+    def measure_each(
+        self, change: Callable[[np.random.RandomState], dict], keep: Callable[[Importances], T],
+        n: int, random_state: Any, n_jobs: int | None, verbose: int, callback: Callable | None,
+    ) -> list[T]:  # fmt: skip
+        """Fit it n times, each on what `change(stream)` gives of rows, X and y, and measure;
+        `keep(importances)` is what is kept of them."""
 
-def default_measure(forest):
+        def measure_one(seed):
+            stream = np.random.RandomState(seed)
+            changed = change(stream)
+            seed_of_fit = stream.randint(np.iinfo(np.int32).max)
+            return keep(self.measure(*self.fit(seed_of_fit, **changed)))
+
+        return for_each(measure_one, seeds_of(random_state, n), n_jobs, verbose, callback)
+
+
+def default_measure(forest: Any) -> Measure:
     """Exact out-of-bag permutation: with the Brier score, or squared error in regression.
 
     (0-1 loss ties where no tree changes its mind; p-values would be coarse.)
@@ -109,27 +113,16 @@ def default_measure(forest):
     return partial(oob_permutation, loss=loss)
 
 
-def seeds_of(random_state, n):
+def seeds_of(random_state: Any, n: int) -> np.ndarray:
     """Seeds of n refits, (n,) int64."""
     return check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n)
 
 
-def for_each(function, items, n_jobs, verbose, callback):
-    """`function(item)` of every item over threads, in the order of the items.
-
-    Parameters
-    ----------
-    function : callable
-    items : sequence
-    n_jobs : int or None
-        joblib's.
-    verbose, callback
-        See `forest.growing.progress.ProgressReporter`; a step is a refit.
-
-    Returns
-    -------
-    list
-    """
+def for_each(
+    function: Callable[[Any], T], items: Sequence | np.ndarray, n_jobs: int | None, verbose: int,
+    callback: Callable | None,
+) -> list[T]:  # fmt: skip
+    """`function(item)` of every item over threads, in the order of the items; a step is a refit."""
     with ProgressReporter(len(items), "refit", verbose, callback) as watch:
 
         def call(item):
@@ -163,7 +156,7 @@ def _unfitted(forest):
 
 def _weight_of_fit(forest, y):
     """The `sample_weight` a forest was fitted with, or None; not its `class_weight`."""
-    weight = getattr(forest, "_row_weight", getattr(forest, "_sample_weight", None))
+    weight = row_weight_of(forest)
     class_weight = getattr(forest, "class_weight", None)
     if weight is None or class_weight is None:
         return weight

@@ -1,12 +1,17 @@
 """All-relevant selection: the features that are more important than the best of their shadows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import bdtr
 
+from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import names_of
-from importance.inference.shadow import play
+from importance.core.ordering import descending
+from importance.inference.refit import Measure
+from importance.inference.shadow import measure_with_shadows
 
 CONFIRMED, TENTATIVE, REJECTED = "confirmed", "tentative", "rejected"
 METHODS = {"maximum", "boruta"}
@@ -43,16 +48,16 @@ class Selection:
     alpha: float
 
     @property
-    def confirmed(self):
+    def confirmed(self) -> np.ndarray:
         """Mask of the features that are relevant, (n_features,)."""
         return self.decision == CONFIRMED
 
     @property
-    def tentative(self):
+    def tentative(self) -> np.ndarray:
         """Mask of the features that are not decided, (n_features,)."""
         return self.decision == TENTATIVE
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """A pandas.DataFrame, one row per feature, the most important first."""
         import pandas as pd
 
@@ -67,8 +72,8 @@ class Selection:
         )
         return frame.sort_values("importance", ascending=False, kind="stable")
 
-    def __repr__(self):
-        order = np.argsort(-self.rounds.mean(axis=0), kind="stable")
+    def __repr__(self) -> str:
+        order = descending(self.rounds.mean(axis=0))
         names = {
             decision: ", ".join(
                 str(self.feature_names[j]) for j in order if self.decision[j] == decision
@@ -82,10 +87,12 @@ class Selection:
         )
 
 
+@with_shared_parameters
 def select_features(
-    forest, X, y, *, method="maximum", alpha=0.05, n_rounds=99, measure=None, random_state=None,
-    n_jobs=None, verbose=0, callback=None,
-):  # fmt: skip
+    forest: Any, X: Any, y: Any, *, method: str = "maximum", alpha: float = 0.05,
+    n_rounds: int = 99, measure: Measure | None = None, random_state: Any = None,
+    n_jobs: int | None = None, verbose: int = 0, callback: Callable | None = None,
+) -> Selection:  # fmt: skip
     """The features that are more important than noise, all of them, not the fewest that suffice.
 
     In every round the forest is refitted beside permuted copies of all features, their shadows
@@ -103,11 +110,7 @@ def select_features(
 
     Parameters
     ----------
-    forest : fitted random forest, ours or scikit-learn's
-        Refits are made by our trees.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The table the forest was fitted on.
-    y : array-like of shape (n_samples,)
+    %(refitted)s
     method : {"maximum", "boruta"}, default="maximum"
         "maximum": p = (1 + misses) / (1 + n_rounds), a maxT p-value: the best shadow is drawn
         from the maximum without information, so p is adjusted for the number of features. "boruta":
@@ -121,12 +124,8 @@ def select_features(
     measure : callable, default=None
         `measure(forest, X, y)` returns Importances of every column; exact `oob_permutation` with
         the Brier score or squared error by default.
-    random_state : int, RandomState instance or None, default=None
-        Of the permutations and the refits.
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
-    verbose, callback
-        See `forest.growing.progress.ProgressReporter`; a step is a refit.
+    %(random_state)s
+    %(progress)s
 
     Returns
     -------
@@ -143,7 +142,7 @@ def select_features(
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha={alpha!r} must lie between 0 and 1.")
     _require_rounds(method, alpha, n_rounds)
-    rounds, shadow_rounds, _ = play(
+    rounds, shadow_rounds, _ = measure_with_shadows(
         forest, X, y, measure, n_rounds, random_state, n_jobs, verbose, callback
     )
     best_shadow = shadow_rounds.max(axis=1)
@@ -152,21 +151,10 @@ def select_features(
     return Selection(names_of(forest), decision, p_values, hits, rounds, best_shadow, method, alpha)
 
 
-def decide(hits, n_rounds, alpha, method):
-    """P-values and decisions from the number of hits, see `select_features`.
-
-    Parameters
-    ----------
-    hits : ndarray of shape (n_features,), int64
-    n_rounds : int
-    alpha : float
-    method : {"maximum", "boruta"}
-
-    Returns
-    -------
-    p_values : ndarray of shape (n_features,), float64
-    decision : ndarray of shape (n_features,), str
-    """
+def decide(
+    hits: np.ndarray, n_rounds: int, alpha: float, method: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """P-values and decisions from the number of hits of each feature, see `select_features`."""
     too_few, too_many = bdtr(hits, n_rounds, 0.5), bdtr(n_rounds - hits, n_rounds, 0.5)
     if method == "boruta":
         p_values = holm(np.minimum(1.0, 2.0 * too_many))
@@ -177,13 +165,8 @@ def decide(hits, n_rounds, alpha, method):
     return p_values, np.where(p_values <= alpha, CONFIRMED, decision)
 
 
-def holm(p_values):
-    """Adjusted by Holm (1979) for the number of tests.
-
-    Returns
-    -------
-    ndarray of shape (n_tests,), float64
-    """
+def holm(p_values: np.ndarray) -> np.ndarray:
+    """Adjusted by Holm (1979) for the number of tests."""
     n = len(p_values)
     order = np.argsort(p_values, kind="stable")
     adjusted = np.empty(n)

@@ -1,6 +1,7 @@
 """`select_features` as a transformer; a module of its own, since the mixin is slow to import."""
 
 from numbers import Integral, Real
+from typing import Any
 
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone
 from sklearn.feature_selection import SelectorMixin
@@ -8,6 +9,7 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from importance.inference.refit import Measure
 from importance.inference.selection import METHODS, select_features
 
 
@@ -46,9 +48,10 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     }
 
     def __init__(
-        self, estimator, *, method="maximum", alpha=0.05, n_rounds=99, measure=None,
-        random_state=None, n_jobs=None, verbose=0, keep_tentative=False,
-    ):  # fmt: skip
+        self, estimator: Any, *, method: str = "maximum", alpha: float = 0.05, n_rounds: int = 99,
+        measure: Measure | None = None, random_state: Any = None, n_jobs: int | None = None,
+        verbose: int = 0, keep_tentative: bool = False,
+    ) -> None:  # fmt: skip
         self.estimator = estimator
         self.method = method
         self.alpha = alpha
@@ -60,7 +63,7 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         self.keep_tentative = keep_tentative
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y):
+    def fit(self, X: Any, y: Any) -> "FeatureSelector":
         """Fit the forest, and play.
 
         Parameters
@@ -80,7 +83,7 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         )  # fmt: skip
         self.estimator_ = estimator
         self.n_features_in_ = estimator.n_features_in_
-        vars(self).pop("feature_names_in_", None)
+        self.__dict__.pop("feature_names_in_", None)
         if hasattr(estimator, "feature_names_in_"):
             self.feature_names_in_ = estimator.feature_names_in_
         return self

@@ -1,15 +1,19 @@
 """How large an importance noise reaches: a copy of every feature whose rows are permuted."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import hstack, issparse
 
 from cart.estimators.validation import check_rows
+from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import names_of
+from importance.core.ordering import descending, leading, list_leaders
 from importance.core.plots import plot_bars
-from importance.core.result import Importances, leading
-from importance.inference.refit import Refits, default_measure, for_each, seeds_of
+from importance.core.result import Importances
+from importance.inference.refit import Measure, Refits
 
 BIAS = (
     "Of forests with twice as many columns, in which every feature competes with the shadows: "
@@ -34,16 +38,16 @@ class Shadows:
     rounds: np.ndarray
     shadow_rounds: np.ndarray
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """A pandas.DataFrame, one row per feature, the most important first."""
         frame = self.importances.to_frame()
-        order = np.argsort(-self.importances.values, kind="stable")
+        order = descending(self.importances.values)
         frame["shadow"] = self.shadows.values[order]
         frame["shadow_standard_error"] = self.shadows.standard_error[order]
         frame["largest_shadow"] = self.shadow_rounds.max(axis=0)[order]
         return frame
 
-    def plot(self, ax=None, max_features=30):
+    def plot(self, ax: Any = None, max_features: int = 30) -> Any:
         """Bars of the features, and what their shadows reached: the mean, and all rounds.
 
         Parameters
@@ -60,10 +64,8 @@ class Shadows:
         ax = plot_bars(self.importances, ax, max_features)
         shown = leading(self.importances.values, max_features)
         position = np.arange(len(shown))
-        low, high = (
-            self.shadow_rounds[:, shown].min(axis=0),
-            self.shadow_rounds[:, shown].max(axis=0),
-        )
+        reached = self.shadow_rounds[:, shown]
+        low, high = reached.min(axis=0), reached.max(axis=0)
         ax.hlines(position, low, high, color="#d98032", linewidth=4, alpha=0.5, zorder=3)
         ax.plot(
             self.shadows.values[shown], position, "D", color="#a85510", markersize=4, zorder=4,
@@ -76,21 +78,19 @@ class Shadows:
         ax.legend(loc="lower right", frameon=False, fontsize="small")
         return ax
 
-    def __repr__(self):
-        order = np.argsort(-self.importances.values, kind="stable")
-        leaders = ", ".join(
-            f"{self.importances.feature_names[j]} {self.importances.values[j]:.4g} "
-            f"(shadow {self.shadows.values[j]:.2g})"
-            for j in order[:5]
-        )
-        more = ", ..." if len(order) > 5 else ""
-        return f"<Shadows of {self.importances.measure}: {leaders}{more}>"
+    def __repr__(self) -> str:
+        found = self.importances
+        shadows = self.shadows.values
+        leaders = list_leaders(found.feature_names, found.values, "(shadow {:.2g})", shadows)
+        return f"<Shadows of {found.measure}: {leaders}>"
 
 
+@with_shared_parameters
 def shadow(
-    forest, X, y, *, measure=None, n_rounds=10, random_state=None, n_jobs=None, verbose=0,
-    callback=None,
-):  # fmt: skip
+    forest: Any, X: Any, y: Any, *, measure: Measure | None = None, n_rounds: int = 10,
+    random_state: Any = None, n_jobs: int | None = None, verbose: int = 0,
+    callback: Callable | None = None,
+) -> Shadows:  # fmt: skip
     """Importance of every feature beside that of a noise copy of it.
 
     In every round the rows of the whole table are permuted once and stand beside it as so many
@@ -100,35 +100,24 @@ def shadow(
 
     Parameters
     ----------
-    forest : fitted random forest, ours or scikit-learn's
-        Refits are made by our trees.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The table the forest was fitted on.
-    y : array-like of shape (n_samples,)
+    %(refitted)s
     measure : callable, default=None
         `measure(forest, X, y)` returns Importances of every column; exact `oob_permutation` with
         the Brier score or squared error by default. (Of `mdi`: `lambda forest, X, y: mdi(forest)`.)
     n_rounds : int, default=10
         Refits; at least 2.
-    random_state : int, RandomState instance or None, default=None
-        Of the permutations and the refits.
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
-    verbose, callback
-        See `forest.growing.progress.ProgressReporter`; a step is a refit.
+    %(random_state)s
+    %(progress)s
 
     Returns
     -------
     Shadows
 
-    Raises
-    ------
-    TypeError, ValueError
-        If the forest cannot be refitted (see `Refits.of`), or what `measure` raises.
+    %(refit_errors)s
     """
     if n_rounds < 2:
         raise ValueError(f"n_rounds={n_rounds} must be at least 2, to have a standard error.")
-    rounds, shadow_rounds, example = play(
+    rounds, shadow_rounds, example = measure_with_shadows(
         forest, X, y, measure, n_rounds, random_state, n_jobs, verbose, callback
     )
     names = names_of(forest)
@@ -140,31 +129,29 @@ def shadow(
     )
 
 
-def play(forest, X, y, measure, n_rounds, random_state, n_jobs, verbose, callback):
+def measure_with_shadows(
+    forest: Any, X: Any, y: Any, measure: Measure | None, n_rounds: int, random_state: Any,
+    n_jobs: int | None, verbose: int, callback: Callable | None,
+) -> tuple[np.ndarray, np.ndarray, Importances]:  # fmt: skip
     """Refit with shadows, and measure; the parameters are those of `shadow`.
 
-    Returns
-    -------
-    rounds, shadow_rounds : ndarray of shape (n_rounds, n_features), float64
-    example : Importances
-        Of the last refit.
+    Returns the importances of features and shadows, (n_rounds, n_features) each, and the last ones
+    as they were measured.
     """
-    refits = Refits.of(forest, X, y)
+    refits = Refits.of(forest, X, y, measure)
     X = check_rows(forest, X)  # numbers: a DataFrame's categories as codes
     model = refits.model
     if getattr(model, "categorical_features", None) is not None:
         model.set_params(categorical_features=np.tile(forest.is_categorical_, 2))
     if model.monotonic_cst is not None:
         model.set_params(monotonic_cst=np.tile(model.monotonic_cst, 2))
-    refits = Refits(model, X, refits.y, refits.weight)
-    measure = default_measure(forest) if measure is None else measure
     n_samples, n_features = X.shape
 
-    def play_one(seed):
-        stream = np.random.RandomState(seed)
+    def add_shadows(stream):
         shadows = X[stream.permutation(n_samples)]
-        both = hstack((X, shadows)).tocsr() if issparse(X) else np.hstack((X, shadows))
-        found = measure(*refits.fit(stream.randint(np.iinfo(np.int32).max), X=both))
+        return {"X": hstack((X, shadows)).tocsr() if issparse(X) else np.hstack((X, shadows))}
+
+    def check(found):
         if found.values.shape != (2 * n_features,):
             raise ValueError(
                 f"measure gave {len(found.values)} importances of {2 * n_features} columns; a "
@@ -172,8 +159,9 @@ def play(forest, X, y, measure, n_rounds, random_state, n_jobs, verbose, callbac
             )
         return replace(found, per_tree=None, per_row=None)
 
-    seeds = seeds_of(random_state, n_rounds)
-    found = for_each(play_one, seeds, n_jobs, verbose, callback)
+    found = refits.measure_each(
+        add_shadows, check, n_rounds, random_state, n_jobs, verbose, callback
+    )
     values = np.array([each.values for each in found])
     return values[:, :n_features], values[:, n_features:], found[-1]
 

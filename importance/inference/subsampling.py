@@ -1,18 +1,24 @@
 """Standard errors over data: what another sample of rows would change."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from importance.inference.refit import Refits, default_measure, for_each, seeds_of
+from importance.core.docs import with_shared_parameters
+from importance.core.result import Importances
+from importance.inference.refit import Measure, Refits
 
 OVER_DATA, OVER_TREES = "over data", "over trees"
 
 
+@with_shared_parameters
 def over_data(
-    forest, X, y, *, measure=None, n_subsamples=50, subsample=0.5, random_state=None,
-    n_jobs=None, verbose=0, callback=None,
-):  # fmt: skip
+    forest: Any, X: Any, y: Any, *, measure: Measure | None = None, n_subsamples: int = 50,
+    subsample: float = 0.5, random_state: Any = None, n_jobs: int | None = None, verbose: int = 0,
+    callback: Callable | None = None,
+) -> Importances:  # fmt: skip
     """Importances with their standard error over data, by refits on subsamples of the rows.
 
     The delete-d jackknife of Ishwaran and Lu (2019): of n rows, b are drawn without replacement,
@@ -32,24 +38,15 @@ def over_data(
 
     Parameters
     ----------
-    forest : fitted random forest, ours or scikit-learn's
-        Refits are made by our trees.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The table the forest was fitted on.
-    y : array-like of shape (n_samples,)
-    measure : callable, default=None
-        `measure(forest, X, y)` returns Importances; exact `oob_permutation` with the Brier score
-        or squared error by default. (Of `mdi`: `lambda forest, X, y: mdi(forest)`.)
+    %(refitted)s
+    %(measure)s
     n_subsamples : int, default=50
         Refits.
     subsample : float, default=0.5
         Share of the rows, b / n.
     random_state : int, RandomState instance or None, default=None
         Of the subsamples and the refits.
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
-    verbose, callback
-        See `forest.growing.progress.ProgressReporter`; a step is a refit.
+    %(progress)s
 
     Returns
     -------
@@ -57,33 +54,31 @@ def over_data(
         `measure(forest, X, y)` with "over data" among `other_errors`: what another sample of as
         many rows, and a forest grown on it, would change.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If the forest cannot be refitted (see `Refits.of`), or what `measure` raises.
+    %(refit_errors)s
     """
     if n_subsamples < 1:
         raise ValueError(f"n_subsamples={n_subsamples} must be at least 1.")
-    refits = Refits.of(forest, X, y)
+    refits = Refits.of(forest, X, y, measure)
     n = refits.n_samples
     b = round(subsample * n)
     if not 2 <= b < n:
         raise ValueError(
             f"subsample={subsample} takes {b} of {n} rows; take at least 2, and not all."
         )
-    measure = default_measure(forest) if measure is None else measure
-    found = measure(forest, X, y)
+    found = refits.measure(forest, X, y)
 
-    def of_subsample(seed):
-        stream = np.random.RandomState(seed)
-        rows = np.sort(stream.permutation(n)[:b])
-        part = measure(*refits.fit(stream.randint(np.iinfo(np.int32).max), rows=rows))
+    def subsample_rows(stream):
+        return {"rows": np.sort(stream.permutation(n)[:b])}
+
+    def keep(part):
         return part.values, _tree_variance(part)
 
-    seeds = seeds_of(random_state, n_subsamples)
-    values, of_trees = zip(*for_each(of_subsample, seeds, n_jobs, verbose, callback), strict=True)
+    parts = refits.measure_each(
+        subsample_rows, keep, n_subsamples, random_state, n_jobs, verbose, callback
+    )
+    values, of_trees = (np.array(of_parts) for of_parts in zip(*parts, strict=True))
     at_hand = _tree_variance(found)
-    deviation = np.mean(np.square(np.array(values) - found.values), axis=0)
+    deviation = np.mean(np.square(values - found.values), axis=0)
     of_rows = np.maximum(deviation - at_hand - np.mean(of_trees, axis=0), 0.0)
     error = np.sqrt(b / (n - b) * of_rows + at_hand)
     return replace(found, other_errors={**found.other_errors, OVER_DATA: error})

@@ -5,26 +5,17 @@ from warnings import warn
 
 import numpy as np
 
+from importance.core.fitted_forest import FittedForest
+
 # A class that is out of bag less than half as often as the others is warned of.
 LEAST_SHARE = 0.5
 
 
-def warn_of_rare_classes(fitted, n_times):
-    """Warn of classes that hardly count in out-of-bag losses.
+def warn_of_rare_classes(fitted: FittedForest, n_times: np.ndarray) -> None:
+    """Warn of classes that hardly count in out-of-bag losses, with the share of every class.
 
     Bootstraps that draw rows by their weight, as scikit-learn's class_weight="balanced" does, leave
-    the rows of a small class almost never out of bag.
-
-    Parameters
-    ----------
-    fitted : FittedForest
-    n_times : ndarray of shape (n_samples,), int64
-        For how many trees each row is out of bag.
-
-    Warns
-    -----
-    UserWarning
-        With the share of every class.
+    the rows of a small class almost never out of bag. `n_times` is how often each row is.
     """
     if fitted.n_classes < 2:
         return

@@ -6,23 +6,25 @@ permutations, and those that ask the forest the mean over `n_repeats`. What is n
 the sources' defects, which the docstrings name.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from importance.core import losses
-from importance.core.fitted_forest import is_classification
+from importance.core.fitted_forest import FittedForest, is_classification
+from importance.core.groups import Groups
 from importance.core.result import Importances
 from importance.permutation.forest_level import (
     donors_within_trees,
-    judge_forest,
+    evaluate_forest,
     mean_loss,
     over_permutations,
     score_by,
     shared_donors,
 )
 from importance.permutation.shuffling import seeded
-from importance.permutation.tree_level import judge_trees
+from importance.permutation.tree_level import Options, evaluate_trees
 
 BIAS = "That of the source: permuting one feature of a correlated group asks about impossible rows."
 
@@ -30,12 +32,12 @@ BIAS = "That of the source: permuting one feature of a correlated group asks abo
 class Definition(NamedTuple):
     """One source's definition."""
 
-    judge: object  # judge(fitted, grouping, asked) is an Importances
+    evaluate: Callable[[FittedForest, Groups, Options], Importances]
     level: str  # "tree" or "forest"
-    options: tuple  # of loss, scale, per_row, per_class: what the source has
+    options: tuple[str, ...]  # of loss, scale, per_row, per_class: what the source has
 
 
-def random_forest(fitted, grouping, asked):
+def random_forest(fitted: FittedForest, groups: Groups, options: Options) -> Importances:
     """R's randomForest (rf.c, regrf.c): the mean over all trees, with its standard error.
 
     d_t is the increase of the tree's own 0-1 loss, or squared error. I = sum d_t / T and
@@ -46,49 +48,41 @@ def random_forest(fitted, grouping, asked):
     """
     classification = is_classification(fitted.forest)
     make_loss = losses.zero_one if classification else losses.squared_error
-    judged = judge_trees(fitted, make_loss, grouping, asked)
-    n_trees = len(judged.per_tree)
-    values, error = _over_all_trees(
-        np.nansum(judged.per_tree, axis=0), np.nansum(judged.per_tree**2, axis=0), n_trees
-    )
-    per_row = per_class = None
-    if asked.per_class:
-        per_class, class_error = _over_all_trees(judged.class_sum, judged.class_squares, n_trees)
-        if asked.scale:
-            per_class = per_class / _divisor(class_error)
-    if asked.per_row:
-        per_row = judged.row_mean()
+    result = evaluate_trees(fitted, make_loss, groups, options)
+    per_class = None
+    if options.per_class:
+        per_class, error = _over_all_trees(
+            result.class_sum, result.class_squares, len(result.per_tree)
+        )
+        if options.scale:
+            per_class = per_class / _divisor(error)
+    per_row = result.row_mean() if options.per_row else None
     unit = f"increase in out-of-bag {'0-1 loss' if classification else 'squared error'} of a tree"
-    return _over_trees(
-        "randomForest", grouping, judged, values, error, asked, unit, per_row, per_class
-    )
+    return _over_trees("randomForest", groups, result, options, unit, per_row, per_class)
 
 
-def ranger(fitted, grouping, asked):
+def ranger(fitted: FittedForest, groups: Groups, options: Options) -> Importances:
     """R's ranger (Tree.cpp, Forest.cpp): the mean over all trees.
 
     d_t is the increase of the tree's own 0-1 loss or squared error; with loss="true_class", as in
     probability forests, of (1 - share of the row's class)^2. Scaled as in randomForest
     (scale.permutation.importance). By row (casewise) sums over trees are divided by T.
     """
+    known: dict[str, losses.MakeLoss]
     if is_classification(fitted.forest):
         known = {"zero_one": losses.zero_one, "true_class": losses.true_class}
     else:
         known = {"squared_error": losses.squared_error}
-    name = next(iter(known)) if asked.loss is None else asked.loss
+    name = next(iter(known)) if options.loss is None else options.loss
     if name not in known:
         raise ValueError(f"loss={name!r} is not one of ranger's here; use one of {list(known)}.")
-    judged = judge_trees(fitted, known[name], grouping, asked)
-    n_trees = len(judged.per_tree)
-    values, error = _over_all_trees(
-        np.nansum(judged.per_tree, axis=0), np.nansum(judged.per_tree**2, axis=0), n_trees
-    )
-    per_row = judged.row_sum / n_trees if asked.per_row else None
+    result = evaluate_trees(fitted, known[name], groups, options)
+    per_row = result.row_sum / len(result.per_tree) if options.per_row else None
     unit = f"increase in out-of-bag {name.replace('_', '-')} loss of a tree"
-    return _over_trees("ranger", grouping, judged, values, error, asked, unit, per_row, None)
+    return _over_trees("ranger", groups, result, options, unit, per_row)
 
 
-def rfpimp(fitted, grouping, asked):
+def rfpimp(fitted: FittedForest, groups: Groups, options: Options) -> Importances:
     """rfpimp's oob_importances (Parr et al. 2018): the decrease of out-of-bag accuracy or R2.
 
     One permutation over all rows, shared by all trees; class shares, or means, of the trees for
@@ -99,19 +93,15 @@ def rfpimp(fitted, grouping, asked):
     from sklearn.metrics import accuracy_score, r2_score  # slow to import
 
     classification = is_classification(fitted.forest)
-    n_repeats = 1 if asked.n_repeats is None else asked.n_repeats
-    shuffles = asked.shuffles or seeded(asked.random_state, len(grouping.names))
-    base, permuted, _ = judge_forest(
-        fitted, score_by(fitted, accuracy_score if classification else r2_score), grouping,
-        shared_donors(shuffles, len(fitted.codes), n_repeats), n_repeats, False, asked.n_jobs,
-    )  # fmt: skip
+    score = score_by(fitted, accuracy_score if classification else r2_score)
+    base, permuted = _permute_forest(fitted, score, groups, options, is_shared=True)
     return over_permutations(
-        base - permuted, grouping, measure="oob_permutation (rfpimp)", bias=BIAS,
+        base - permuted, groups, measure="oob_permutation (rfpimp)", bias=BIAS,
         unit=f"decrease in out-of-bag {'accuracy' if classification else 'R2'} of the forest",
     )  # fmt: skip
 
 
-def breiman2001(fitted, grouping, asked):
+def breiman2001(fitted: FittedForest, groups: Groups, options: Options) -> Importances:
     """Breiman (2001), section 10: the percent increase of the forest's misclassification rate.
 
     A feature is permuted within each tree's out-of-bag rows; every tree votes for a class, the
@@ -124,19 +114,15 @@ def breiman2001(fitted, grouping, asked):
             'definition="breiman2001" counts votes for classes, and numbers have none; use '
             '"randomForest" for squared error.'
         )
-    n_repeats = 1 if asked.n_repeats is None else asked.n_repeats
-    shuffles = asked.shuffles or seeded(asked.random_state, len(grouping.names))
-    base, permuted, _ = judge_forest(
-        fitted, mean_loss(fitted, losses.zero_one), grouping, donors_within_trees(shuffles),
-        n_repeats, True, asked.n_jobs,
-    )  # fmt: skip
+    evaluate = mean_loss(fitted, losses.zero_one)
+    base, permuted = _permute_forest(fitted, evaluate, groups, options, is_shared=False)
     if base == 0.0:
         raise ValueError(
             "The out-of-bag error of the forest is 0, so no percent increase over it is defined; "
             'use definition="randomForest", or none.'
         )
     return over_permutations(
-        100.0 * (permuted - base) / base, grouping, measure="oob_permutation (breiman2001)",
+        100.0 * (permuted - base) / base, groups, measure="oob_permutation (breiman2001)",
         unit="increase in the out-of-bag error of the forest, in percent of it", bias=BIAS,
     )  # fmt: skip
 
@@ -161,11 +147,29 @@ def _divisor(error):
     return np.where(error < np.finfo(np.float64).eps, 1.0, error)
 
 
-def _over_trees(name, grouping, judged, values, error, asked, unit, per_row, per_class):
-    if asked.scale:
+def _over_trees(name, groups, result, options, unit, per_row=None, per_class=None):
+    per_tree = result.per_tree
+    total, squares = np.nansum(per_tree, axis=0), np.nansum(per_tree**2, axis=0)
+    values, error = _over_all_trees(total, squares, len(per_tree))
+    if options.scale:
         divisor = _divisor(error)
         values, error, unit = values / divisor, error / divisor, f"{unit}, in standard errors"
     return Importances(
-        f"oob_permutation ({name})", values, error, judged.per_tree, grouping.names, unit=unit,
+        f"oob_permutation ({name})", values, error, per_tree, groups.names, unit=unit,
         uncertainty="over trees", bias=BIAS, per_row=per_row, per_class=per_class,
     )  # fmt: skip
+
+
+def _permute_forest(fitted, evaluate, groups, options, is_shared):
+    """The forest as it is, and with each group permuted: the same way for all trees, which give
+    their class shares, or within the out-of-bag rows of each, which votes."""
+    n_repeats = 1 if options.n_repeats is None else options.n_repeats
+    shuffles = options.shuffles or seeded(options.random_state, len(groups))
+    if is_shared:
+        donors = shared_donors(shuffles, len(fitted.codes), n_repeats)
+    else:
+        donors = donors_within_trees(shuffles)
+    base, permuted, _ = evaluate_forest(
+        fitted, evaluate, groups, donors, n_repeats, not is_shared, options.n_jobs
+    )
+    return base, permuted

@@ -1,21 +1,30 @@
-"""The expected loss of one tree when a feature is permuted, without shuffling.
+"""Expected loss of one tree when a feature is permuted: exact, without shuffling.
 
-Over all permutations of x_j within the out-of-bag rows, every row meets every donor equally often.
+Over all permutations of x_j within the out-of-bag rows every row meets every donor equally often.
 So a row goes both ways at a split on j, each with the share of the donors that would go there;
 everywhere else it follows its own values.
 
-All groups are walked at once. The rows that get to a node by their own values lose nothing there.
-Beside them there are *strays*, which only get there if the values of some group are not their own:
-at a split on the group, a row that goes left by itself strays to the right, and the other way
-round. At further splits on the group strays go to both sides, at any other split to one. So strays
-are segments of rows, each with its group and the split that it left its way at; a segment is kept
-for both children or divided among them. The donors that are still possible at a node are an
-interval of ranks, and the missing values or none of them. Of categories, and of columns permuted
-together, they are a list of donors, divided as the rows are.
+All groups are taken at once, depth first. Rows that get to a node by their own values lose nothing
+there. Beside them there are *displaced rows*, which are there only if the values of one group are
+not their own: they come into being at a split on the group, which sends a row that goes left to the
+right too, and the other way round. Rows in the order of their leaves are an interval at every node,
+and rows are displaced from disjoint intervals, so that one array has room for all of them:
 
-Rows in the order of their leaves are an interval at every node, and the rows that leave the way at
-its splits are disjoint: one array has room for all strays there are at a time. The smaller child
-is walked first, so that few lists of segments wait.
+    own rows         [ a b c | d e | f g h ]     at a split of `f g h` on group j, `f | g h`:
+    displaced rows   [ a b c | d e | . . . ]     segments (i, 0, 3), (k, 3, 5) are at the node
+
+    right child      [ a b c | d e | f . . ]     its segments: those of j whole, if a donor goes
+                       i       k     j           right; of other groups the part that goes right by
+                                                 its own values; and (j, 5, 6), displaced just now
+
+The donors that may still be in place at a node are, for a single ordered feature, an interval of
+ranks and the missing values or none of them; for categories and columns permuted together a list,
+divided as the rows are:
+
+    [ . . . first x x x | y y end . . . ]  + n_missing     x go left, y right
+
+The smaller child is visited first, so that the stack of pending nodes is as high as the logarithm
+of their number.
 """
 
 from typing import NamedTuple
@@ -25,285 +34,292 @@ import numpy as np
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.tree.nodes import LEAF
 from importance.core import losses
-from importance.permutation.prepared_tree import divide, fill_losses, goes_left, test_of
+from importance.permutation.prepared_tree import (
+    PreparedTree,
+    divide,
+    fill_losses,
+    goes_left,
+    test_of,
+)
 
 
-class Waiting(NamedTuple):
-    """Children that wait until the subtree of their sibling was walked."""
+class Donors(NamedTuple):
+    """Donors of a group that are possible at a node."""
+
+    first: int  # a rank, or a place in the list of the group
+    end: int
+    n_missing: int  # without a value, beside them
+
+
+class Pending(NamedTuple):
+    """Stack of nodes to visit; the segments of displaced rows of entry i are segments[i, :n[i]]."""
 
     node: np.ndarray  # int64
     sibling: np.ndarray
-    depth: np.ndarray  # of the node
-    n: np.ndarray  # segments in its line
-    # (capacity, 4) int64: group of the split above, and its donors: the first, a rank or a place in
-    # its list; behind the last; how many without a value.
-    donors: np.ndarray
+    depth: np.ndarray
+    n: np.ndarray
+    donors: np.ndarray  # (capacity, 4) int64: group of the split above, and its donors here
+    segments: np.ndarray  # (capacity, n_segments, 3) int64: group, start and end
 
     @classmethod
-    def create(cls, capacity):
-        return cls(*np.empty((4, capacity), np.int64), np.empty((capacity, 4), np.int64))
-
-
-class Strays(NamedTuple):
-    """Segments of rows that are at a node, if the values of their group are not their own."""
-
-    rows: np.ndarray  # (n_rows,) uint32
-    # (n_lines, capacity, 3) int64: group, start and end. A line each for what waits, and two more,
-    # used in turn.
-    lines: np.ndarray
-
-    @classmethod
-    def create(cls, walked, n_rows, n_waiting):
+    def create(cls, prepared: PreparedTree, n_rows: int) -> "Pending":
+        capacity = int(prepared.n_samples[0]).bit_length() + 2
+        n_segments = min(prepared.n_levels, n_rows) + 1
         return cls(
-            np.empty(n_rows, np.uint32),
-            np.empty((n_waiting + 2, min(walked.n_levels, n_rows) + 1, 3), np.int64),
-        )
+            np.empty(capacity, np.int64), np.empty(capacity, np.int64),
+            np.empty(capacity, np.int64), np.empty(capacity, np.int64),
+            np.empty((capacity, 4), np.int64),
+            np.empty((capacity, n_segments, 3), np.int64),
+        )  # fmt: skip
 
 
-class Sums(NamedTuple):
-    """What is found out."""
+class Walk(NamedTuple):
+    """What the visit of the nodes works on."""
 
+    rows: np.ndarray  # (n_rows,) uint32: in the order of the leaves
+    reached: np.ndarray  # (n_nodes, 2) int32: first of the rows at a node, and behind the last
+    displaced: np.ndarray  # (n_rows,) uint32
+    donors: np.ndarray  # (n_groups, 3) int64: of every group, at the node at hand
+    lists: np.ndarray  # (n_lists, n_rows) uint32: donors of the groups that have lists
+    saved: np.ndarray  # (n_levels, 4) int64: by depth, donors of the group that is split there
+    pending: Pending
     row_loss: np.ndarray  # (n_rows,) float64: of every row as it is
     increase: np.ndarray  # (n_groups,) float64: over rows and donors
     of_rows: np.ndarray  # (n_groups, n_rows) float64: over donors; (0, n_rows): not asked
 
 
-def expected_increase(walked, loss, by_row=False):
+class Split(NamedTuple):
+    """A split, and the donors of its group that go either way."""
+
+    node: int
+    group: int
+    left: Donors
+    right: Donors
+
+
+def expected_increase(
+    prepared: PreparedTree, loss: losses.Loss, by_row: bool = False
+) -> np.ndarray:
     """Expected loss with each group permuted, less the loss as it is.
 
-    Parameters
-    ----------
-    walked : importance.permutation.prepared_tree.WalkedTree
-    loss : see importance.core.losses
-        Of `walked`'s nodes and rows.
-    by_row : bool, default=False
-
-    Returns
-    -------
-    ndarray of shape (n_owners,), or (n_owners, n_rows) with `by_row`, float64
-        Sums over the rows, or of each row.
+    Sums over the rows, (n_groups,), or of each row, (n_groups, n_rows), with `by_row`.
     """
-    n_owners, n_rows = len(walked.groups), walked.columns.shape[1]
-    increase = np.zeros(n_owners)
-    of_rows = np.zeros((n_owners if by_row else 0, n_rows))
-    if n_owners and n_rows:
-        lists = np.empty((max(1, walked.listed.max() + 1), n_rows), np.uint32)
+    n_groups, n_rows = len(prepared.groups), prepared.columns.shape[1]
+    increase = np.zeros(n_groups)
+    of_rows = np.zeros((n_groups if by_row else 0, n_rows))
+    if n_groups and n_rows:
+        lists = np.empty((max(1, prepared.donor_list.max() + 1), n_rows), np.uint32)
         lists[:] = np.arange(n_rows)
-        n_waiting = int(walked.n_samples[0]).bit_length()  # of each, the sibling is no larger
-        _increase_of_all(
-            walked, loss, np.arange(n_rows, dtype=np.uint32),
-            np.zeros((len(walked.left), 2), np.int32), walked.reach.copy(), lists,
-            np.empty((walked.n_levels, 4), np.int64), Waiting.create(n_waiting),
-            Strays.create(walked, n_rows, n_waiting), Sums(np.empty(n_rows), increase, of_rows),
+        walk = Walk(
+            np.arange(n_rows, dtype=np.uint32), np.zeros((len(prepared.left), 2), np.int32),
+            np.empty(n_rows, np.uint32), prepared.donor_range.copy(), lists,
+            np.empty((prepared.n_levels, 4), np.int64), Pending.create(prepared, n_rows),
+            np.empty(n_rows), increase, of_rows,
         )  # fmt: skip
+        _visit_nodes(prepared, loss, walk)
     return (of_rows if by_row else increase) / max(1, n_rows)
 
 
+@entry_kernel
+def _visit_nodes(prepared, loss, walk):
+    """Add up over rows and donors the loss beyond that of the row's own leaf, in walk.increase."""
+    fill_losses(prepared, loss, walk.rows, walk.reached, walk.row_loss)
+    if prepared.left[0] == LEAF:
+        return  # whatever the values of a row are, it is there
+    node = np.int64(0)
+    n = 0
+    depth = 0
+    top = 0
+    while True:
+        if prepared.left[node] == LEAF:
+            _evaluate_leaf(loss, node, walk, top, n)
+        elif n > 0 or walk.reached[node, 0] < walk.reached[node, 1]:
+            top = _visit_split(prepared, loss, walk, node, depth, top, n)
+        if top == 0:
+            return
+        top -= 1
+        node = walk.pending.node[top]
+        depth, n = _resume(walk, top, depth)
+
+
+@inline_kernel
+def _visit_split(prepared, loss, walk, node, depth, top, n):
+    """Push the children of a node with n segments, or evaluate them; return the stack's new top."""
+    split = _divide_donors(prepared, walk, node)
+    left = np.int64(prepared.left[node])
+    right = np.int64(prepared.right[node])
+    if prepared.left[left] == LEAF and prepared.left[right] == LEAF:
+        _evaluate_leaves(prepared, loss, walk, split, top, n)
+        return top
+    _save_donors(walk.saved, depth, split.group, _donors_of(walk, split.group))
+    left_is_larger = prepared.n_samples[left] > prepared.n_samples[right]
+    larger = left if left_is_larger else right
+    left_is_first = left_is_larger == (prepared.left[larger] == LEAF)
+    at_left = top + left_is_first
+    at_right = top + 1 - left_is_first
+    n_left, n_right = _divide_segments(prepared, walk, split, top, n, at_left, at_right)
+    _push(walk.pending, at_left, left, right, depth + 1, n_left)
+    _save_donors(walk.pending.donors, at_left, split.group, split.left)
+    _push(walk.pending, at_right, right, left, depth + 1, n_right)
+    _save_donors(walk.pending.donors, at_right, split.group, split.right)
+    return top + 2
+
+
+@inline_kernel
+def _resume(walk, top, depth):
+    """Make ready for the node at the top; return its depth and how many segments it has."""
+    pending = walk.pending
+    while depth > pending.depth[top]:
+        depth -= 1
+        _restore_donors(walk.saved, depth, walk.donors)
+    group = _restore_donors(pending.donors, top, walk.donors)
+    n = pending.n[top]
+    start = np.int64(walk.reached[pending.sibling[top], 0])
+    end = np.int64(walk.reached[pending.sibling[top], 1])
+    if start < end and _count(_donors_of(walk, group)) > 0:
+        for i in range(start, end):
+            walk.displaced[i] = walk.rows[i]
+        n = _put(pending.segments[top], n, group, start, end, True)
+    return pending.depth[top], n
+
+
+@inline_kernel
+def _donors_of(walk, group):
+    return Donors(walk.donors[group, 0], walk.donors[group, 1], walk.donors[group, 2])
+
+
+@inline_kernel
+def _count(donors):
+    return donors.end - donors.first + donors.n_missing
+
+
 @kernel
-def _divide_donors(walked, node, lists, owner, low, high):
-    """Where the donors that go right begin; those in a list are divided for it."""
-    if walked.listed[owner] >= 0:
-        return divide(test_of(walked, node), lists[walked.listed[owner]], low, high)
-    return min(max(low, walked.n_below[node]), high)
+def _divide_donors(prepared, walk, node):
+    """The split of a node; donors that are in a list are divided for it."""
+    group = prepared.group_index[prepared.used_index[node]]
+    here = _donors_of(walk, group)
+    number = prepared.donor_list[group]
+    if number >= 0:
+        cut = divide(test_of(prepared, node), walk.lists[number], here.first, here.end)
+    else:
+        cut = min(max(here.first, prepared.n_below[node]), here.end)
+    missing_left = here.n_missing if prepared.missing_left[node] else 0
+    return Split(
+        node, group, Donors(here.first, cut, missing_left),
+        Donors(cut, here.end, here.n_missing - missing_left),
+    )  # fmt: skip
 
 
 @inline_kernel
-def _put(line, n, group, start, end, is_kept):
-    """Write a segment behind the first n of a line; return how many there are with it."""
-    line[n, 0] = group
-    line[n, 1] = start
-    line[n, 2] = end
-    return n + is_kept
+def _divide_segments(prepared, walk, split, top, n, at_left, at_right):
+    """Divide the segments of a node, in place, among its children; return how many they have.
 
-
-@inline_kernel
-def _divide_segments(walked, node, strays, here, n, left, right, group, goes_left, goes_right):
-    """Divide the segments of a node among its children; those of its group go where donors do.
-
-    Returns how many there are on either side.
+    Segments of the group go where donors do, those of other groups by their own values.
     """
-    test = test_of(walked, node)
+    test = test_of(prepared, split.node)
+    segments = walk.pending.segments
     n_left = 0
     n_right = 0
     for k in range(n):
-        free = strays.lines[here, k, 0]
-        start = strays.lines[here, k, 1]
-        end = strays.lines[here, k, 2]
-        if free == group:
-            n_left = _put(strays.lines[left], n_left, free, start, end, goes_left)
-            n_right = _put(strays.lines[right], n_right, free, start, end, goes_right)
+        group = segments[top, k, 0]
+        start = segments[top, k, 1]
+        end = segments[top, k, 2]
+        if group == split.group:
+            n_left = _put(segments[at_left], n_left, group, start, end, _count(split.left) > 0)
+            n_right = _put(segments[at_right], n_right, group, start, end, _count(split.right) > 0)
         else:
-            middle = divide(test, strays.rows, start, end)
-            n_left = _put(strays.lines[left], n_left, free, start, middle, start < middle)
-            n_right = _put(strays.lines[right], n_right, free, middle, end, middle < end)
+            middle = divide(test, walk.displaced, start, end)
+            n_left = _put(segments[at_left], n_left, group, start, middle, start < middle)
+            n_right = _put(segments[at_right], n_right, group, middle, end, middle < end)
     return n_left, n_right
 
 
 @inline_kernel
-def _let_stray(strays, line, n, group, rows, reached, sibling, has_donors):
-    """Let the rows that get to the sibling by themselves be strays; return how many segments."""
-    start = np.int64(reached[sibling, 0])
-    end = np.int64(reached[sibling, 1])
-    if start < end and has_donors:
-        for i in range(start, end):
-            strays.rows[i] = rows[i]
-        n = _put(strays.lines[line], n, group, start, end, True)
-    return n
-
-
-@kernel
-def _judge(loss, leaf, rows, start, end, group, n_donors, sums):
-    """Add what rows[start:end] lose in a leaf beyond the loss of their own, times the donors."""
-    beyond = 0.0
-    for i in range(start, end):
-        lost = losses.at(loss, leaf, rows[i]) - sums.row_loss[rows[i]]
-        beyond += lost
-        if sums.of_rows.shape[0] > 0:
-            sums.of_rows[group, rows[i]] += n_donors * lost
-    sums.increase[group] += n_donors * beyond
+def _put(segments, n, group, start, end, is_kept):
+    """Write a segment behind the first n; return how many there are with it."""
+    segments[n, 0] = group
+    segments[n, 1] = start
+    segments[n, 2] = end
+    return n + is_kept
 
 
 @inline_kernel
-def _judge_leaf(loss, leaf, donors, strays, line, n, sums):
-    """Judge the strays in a leaf."""
-    for k in range(n):
-        group = strays.lines[line, k, 0]
-        n_donors = donors[group, 1] - donors[group, 0] + donors[group, 2]
-        start = strays.lines[line, k, 1]
-        _judge(loss, leaf, strays.rows, start, strays.lines[line, k, 2], group, n_donors, sums)
+def _push(pending, top, node, sibling, depth, n):
+    pending.node[top] = node
+    pending.sibling[top] = sibling
+    pending.depth[top] = depth
+    pending.n[top] = n
 
 
 @inline_kernel
-def _judge_leaves(
-    walked, loss, node, n_left, n_right, rows, reached, donors, strays, line, n, sums
-):
-    """Judge what strays in the two leaves of a node, without dividing it first."""
-    group = walked.owner[walked.slot[node]]
-    left = np.int64(walked.left[node])
-    right = np.int64(walked.right[node])
-    test = test_of(walked, node)
-    for k in range(n):
-        free = strays.lines[line, k, 0]
-        start = strays.lines[line, k, 1]
-        end = strays.lines[line, k, 2]
-        if free == group:
-            _judge(loss, left, strays.rows, start, end, group, n_left, sums)
-            _judge(loss, right, strays.rows, start, end, group, n_right, sums)
-            continue
-        n_donors = donors[free, 1] - donors[free, 0] + donors[free, 2]
-        beyond = 0.0
-        for i in range(start, end):
-            row = strays.rows[i]
-            leaf = left if goes_left(test, row) else right
-            lost = losses.at(loss, leaf, row) - sums.row_loss[row]
-            beyond += lost
-            if sums.of_rows.shape[0] > 0:
-                sums.of_rows[free, row] += n_donors * lost
-        sums.increase[free] += n_donors * beyond
-    _judge(loss, left, rows, reached[right, 0], reached[right, 1], group, n_left, sums)
-    _judge(loss, right, rows, reached[left, 0], reached[left, 1], group, n_right, sums)
+def _save_donors(saved, i, group, donors):
+    saved[i, 0] = group
+    saved[i, 1] = donors.first
+    saved[i, 2] = donors.end
+    saved[i, 3] = donors.n_missing
 
 
 @inline_kernel
-def _keep(kept, i, group, donors):
-    """Note the donors of a group."""
-    kept[i, 0] = group
-    kept[i, 1] = donors[group, 0]
-    kept[i, 2] = donors[group, 1]
-    kept[i, 3] = donors[group, 2]
-
-
-@inline_kernel
-def _give_back(kept, i, donors):
-    """Let a group have the donors that were kept; return which it is."""
-    group = kept[i, 0]
-    donors[group, 0] = kept[i, 1]
-    donors[group, 1] = kept[i, 2]
-    donors[group, 2] = kept[i, 3]
+def _restore_donors(saved, i, donors):
+    """Let a group have the donors that were saved; return which it is."""
+    group = saved[i, 0]
+    donors[group, 0] = saved[i, 1]
+    donors[group, 1] = saved[i, 2]
+    donors[group, 2] = saved[i, 3]
     return group
 
 
-@entry_kernel
-def _increase_of_all(walked, loss, rows, reached, donors, lists, before, waiting, strays, sums):
-    """Sums over rows and donors of the loss beyond that of the row's own leaf.
+@inline_kernel
+def _evaluate_leaf(loss, leaf, walk, top, n):
+    """Add what displaced rows lose in a leaf."""
+    for k in range(n):
+        group = walk.pending.segments[top, k, 0]
+        start = walk.pending.segments[top, k, 1]
+        end = walk.pending.segments[top, k, 2]
+        n_donors = _count(_donors_of(walk, group))
+        _add_losses(loss, leaf, walk, walk.displaced[start:end], group, n_donors)
 
-    `donors` holds those of every group that are possible at the node at hand; before[depth] those
-    that the group of the split had there.
-    """
-    fill_losses(walked, loss, rows, reached, sums.row_loss)
-    if walked.left[0] == LEAF:
-        return  # whatever the values of a row are, it is there
-    free_line = waiting.node.shape[0]
-    node = np.int64(0)
-    depth = 0
-    line = free_line
-    n = 0
-    n_waiting = 0
-    while True:
-        group = walked.owner[walked.slot[node]]
-        low = donors[group, 0]
-        high = donors[group, 1]
-        missing = donors[group, 2]
-        _keep(before, depth, group, donors)
-        depth += 1
-        cut = _divide_donors(walked, node, lists, group, low, high)
-        missing_left = missing if walked.missing_left[node] else 0
-        n_donors_left = cut - low + missing_left
-        n_donors_right = high - cut + missing - missing_left
-        left = np.int64(walked.left[node])
-        right = np.int64(walked.right[node])
-        goes_on = False
-        if walked.left[left] == LEAF and walked.left[right] == LEAF:
-            _judge_leaves(
-                walked, loss, node, n_donors_left, n_donors_right, rows, reached, donors, strays,
-                line, n, sums,
-            )  # fmt: skip
-        else:
-            left_waits = walked.n_samples[left] > walked.n_samples[right]
-            next_line = free_line + (line == free_line)
-            left_line = n_waiting if left_waits else next_line
-            right_line = next_line if left_waits else n_waiting
-            n_left, n_right = _divide_segments(
-                walked, node, strays, line, n, left_line, right_line, group, n_donors_left > 0,
-                n_donors_right > 0,
-            )  # fmt: skip
-            for turn in range(2):
-                is_left = left_waits == (turn == 0)
-                node = left if is_left else right
-                sibling = right if is_left else left
-                line = left_line if is_left else right_line
-                n = n_left if is_left else n_right
-                donors[group, 0] = low if is_left else cut
-                donors[group, 1] = cut if is_left else high
-                donors[group, 2] = missing_left if is_left else missing - missing_left
-                if walked.left[node] == LEAF or turn == 1:
-                    n = _let_stray(
-                        strays, line, n, group, rows, reached, sibling,
-                        (n_donors_left if is_left else n_donors_right) > 0,
-                    )  # fmt: skip
-                    if walked.left[node] == LEAF:
-                        _judge_leaf(loss, node, donors, strays, line, n, sums)
-                    else:
-                        goes_on = n > 0 or reached[node, 0] < reached[node, 1]
-                elif n > 0 or reached[left, 0] < reached[right, 1]:
-                    waiting.node[n_waiting] = node
-                    waiting.sibling[n_waiting] = sibling
-                    waiting.depth[n_waiting] = depth
-                    waiting.n[n_waiting] = n
-                    _keep(waiting.donors, n_waiting, group, donors)
-                    n_waiting += 1
-        if goes_on:
+
+@inline_kernel
+def _evaluate_leaves(prepared, loss, walk, split, top, n):
+    """Add what displaced rows lose in the two leaves of a node, without dividing segments first."""
+    left = np.int64(prepared.left[split.node])
+    right = np.int64(prepared.right[split.node])
+    n_left = _count(split.left)
+    n_right = _count(split.right)
+    test = test_of(prepared, split.node)
+    for k in range(n):
+        group = walk.pending.segments[top, k, 0]
+        rows = walk.displaced[walk.pending.segments[top, k, 1] : walk.pending.segments[top, k, 2]]
+        if group == split.group:
+            _add_losses(loss, left, walk, rows, group, n_left)
+            _add_losses(loss, right, walk, rows, group, n_right)
             continue
-        if n_waiting == 0:
-            return
-        n_waiting -= 1
-        line = n_waiting
-        node = waiting.node[n_waiting]
-        while depth > waiting.depth[n_waiting]:
-            depth -= 1
-            _give_back(before, depth, donors)
-        group = _give_back(waiting.donors, n_waiting, donors)
-        n = _let_stray(
-            strays, line, waiting.n[n_waiting], group, rows, reached, waiting.sibling[n_waiting],
-            donors[group, 1] - donors[group, 0] + donors[group, 2] > 0,
-        )  # fmt: skip
+        n_donors = _count(_donors_of(walk, group))
+        beyond = 0.0
+        for i in range(rows.shape[0]):
+            leaf = left if goes_left(test, rows[i]) else right
+            beyond += _lost(loss, leaf, walk, rows[i], group, n_donors)
+        walk.increase[group] += n_donors * beyond
+    at_left = walk.rows[walk.reached[left, 0] : walk.reached[left, 1]]
+    at_right = walk.rows[walk.reached[right, 0] : walk.reached[right, 1]]
+    _add_losses(loss, left, walk, at_right, split.group, n_left)
+    _add_losses(loss, right, walk, at_left, split.group, n_right)
+
+
+@kernel
+def _add_losses(loss, leaf, walk, rows, group, n_donors):
+    """Add what rows lose in a leaf beyond the loss of their own, times the donors."""
+    beyond = 0.0
+    for i in range(rows.shape[0]):
+        beyond += _lost(loss, leaf, walk, rows[i], group, n_donors)
+    walk.increase[group] += n_donors * beyond
+
+
+@inline_kernel
+def _lost(loss, leaf, walk, row, group, n_donors):
+    """What a row loses in a leaf beyond the loss of its own; noted by row where that is asked."""
+    lost = losses.at(loss, leaf, row) - walk.row_loss[row]
+    if walk.of_rows.shape[0] > 0:
+        walk.of_rows[group, row] += n_donors * lost
+    return lost

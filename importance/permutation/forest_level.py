@@ -5,18 +5,22 @@ other, other trees make up for what one has lost, and the values are smaller. So
 of its own; `oob_permutation(level="forest")` calls it.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
 from forest.voting.rules import RULES, ballots
-from importance.core.fitted_forest import adopt, is_classification
-from importance.core.grouping import group_columns
-from importance.core.losses import choose_loss
+from importance.core.docs import with_shared_parameters
+from importance.core.fitted_forest import FittedForest, check_forest, is_classification
+from importance.core.groups import Groups, group_columns
+from importance.core.losses import MakeLoss, choose_loss, of_predictions
 from importance.core.result import Importances
 from importance.core.used_features import values_of
 from importance.permutation.class_share import warn_of_rare_classes
-from importance.permutation.shuffling import Exchange, seeded
+from importance.permutation.shuffling import PermutedTree, seeded
 
 BIAS = (
     "Permuting one feature of a correlated group asks the trees about rows that do not occur; of "
@@ -24,12 +28,16 @@ BIAS = (
 )
 # Sums of votes that a thread holds at a time, unless those of one group are more.
 _BLOCK_VALUES = 1 << 22
+# evaluate(values, known) is a number, of mean votes (n_known, n_values) and the rows they are of.
+Evaluate = Callable[[np.ndarray, np.ndarray], float]
 
 
+@with_shared_parameters
 def forest_permutation(
-    forest, X, y, *, loss=None, metric=None, greater_is_better=True, response="predictions",
-    sample_weight=None, groups=None, n_repeats=5, random_state=None, n_jobs=None,
-):  # fmt: skip
+    forest: Any, X: Any, y: Any, *, loss: str | None = None, metric: Callable | None = None,
+    greater_is_better: bool = True, response: str = "predictions", sample_weight: Any = None,
+    groups: Any = None, n_repeats: int = 5, random_state: Any = None, n_jobs: int | None = None,
+) -> Importances:  # fmt: skip
     """How much worse the forest's out-of-bag prediction is when a feature is permuted.
 
     A feature is permuted over all training rows, the same way for all trees; every row is predicted
@@ -56,12 +64,10 @@ def forest_permutation(
         What the metric is given; of two classes the probability of the second.
     sample_weight : array-like of shape (n_samples,), default=None
         What a row counts in the loss or metric.
-    groups : dict of str to list of columns, or list of lists of columns, default=None
-        Columns that are permuted together, one entry each; columns in none have their own.
+    %(permuted_groups)s
     n_repeats : int, default=5
     random_state : int, RandomState instance or None, default=None
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
+    %(n_jobs)s
 
     Returns
     -------
@@ -74,9 +80,9 @@ def forest_permutation(
         If the forest is not one with out-of-bag rows or votes otherwise, (X, y) cannot be its
         training table, groups overlap, or the loss does not fit the task.
     """
-    fitted = adopt(forest, X, y, sample_weight)
+    fitted = check_forest(forest, X, y, sample_weight)
     require_repeats(n_repeats)
-    groups = group_columns(groups, forest)
+    columns = group_columns(groups, forest)
     voting = getattr(forest, "voting", "soft")
     if voting not in ("soft", "majority"):
         raise ValueError(
@@ -94,17 +100,17 @@ def forest_permutation(
         sign = -1.0 if greater_is_better else 1.0
         name = getattr(metric, "__name__", repr(metric))
         unit = f"{'de' if greater_is_better else 'in'}crease in out-of-bag {name} of the forest"
-    donors = shared_donors(seeded(random_state, len(groups.names)), len(fitted.codes), n_repeats)
-    base, permuted, n_times = judge_forest(
-        fitted, evaluate, groups, donors, n_repeats, RULES[voting].is_hard, n_jobs
+    donors = shared_donors(seeded(random_state, len(columns)), len(fitted.codes), n_repeats)
+    base, permuted, n_times = evaluate_forest(
+        fitted, evaluate, columns, donors, n_repeats, RULES[voting].is_hard, n_jobs
     )
     warn_of_rare_classes(fitted, n_times)
     return over_permutations(
-        sign * (permuted - base), groups, measure="forest_permutation", unit=unit, bias=BIAS
+        sign * (permuted - base), columns, measure="forest_permutation", unit=unit, bias=BIAS
     )
 
 
-def over_permutations(increase, groups, **words):
+def over_permutations(increase: np.ndarray, groups: Groups, **words: Any) -> Importances:
     """The result of increases, (n_repeats, n_groups)."""
     n_repeats = len(increase)
     error = np.full(increase.shape[1], np.nan)
@@ -116,26 +122,20 @@ def over_permutations(increase, groups, **words):
     )  # fmt: skip
 
 
-def require_repeats(n_repeats):
+def require_repeats(n_repeats: int | None) -> None:
     """Refuse less than one permutation."""
     if n_repeats is not None and n_repeats < 1:
         raise ValueError(f"n_repeats={n_repeats} must be at least 1.")
 
 
-def shared_donors(shuffles, n_samples, n_repeats):
+def shared_donors(shuffles: Callable, n_samples: int, n_repeats: int) -> Callable:
     """Donors of a permutation over all rows that all trees share.
 
-    Parameters
-    ----------
-    shuffles : callable
-        `shuffles(group)` gives `draw(repeat, n_samples)`, see
-        `importance.permutation.shuffling.seeded`.
-    n_samples, n_repeats : int
+    `shuffles(group)` gives `draw(repeat, n_samples)`, see `shuffling.seeded`; what is returned is
+    `donors(group)`, which gives `find(tree, repeat, rows)`: the rows whose values those have.
 
-    Returns
-    -------
-    callable
-        `donors(group)` gives `find(tree, repeat, rows)`: the rows whose values those have.
+        rows        [ 0 1 2 3 4 ]     one order for all trees
+        donors      [ 3 0 4 1 2 ]     tree t, out of bag 1 and 3: their values are those of 0 and 1
     """
 
     def donors(group):
@@ -146,7 +146,7 @@ def shared_donors(shuffles, n_samples, n_repeats):
     return donors
 
 
-def donors_within_trees(shuffles):
+def donors_within_trees(shuffles: Callable) -> Callable:
     """Donors of permutations within each tree's out-of-bag rows; see `shared_donors`.
 
     `shuffles(group)` gives `draw((tree, repeat), n_rows)`.
@@ -159,17 +159,19 @@ def donors_within_trees(shuffles):
     return donors
 
 
-def mean_loss(fitted, make_loss):
-    """Judge aggregated predictions by their mean loss; see `judge_forest`."""
+def mean_loss(fitted: FittedForest, make_loss: MakeLoss) -> Evaluate:
+    """Judge aggregated predictions by their mean loss; see `evaluate_forest`."""
 
     def evaluate(values, known):
-        losses = make_loss(values, fitted.codes[known]).of(np.arange(len(known)))
-        return np.average(losses, weights=fitted.weight[known])
+        row_loss = of_predictions(make_loss, values, fitted.codes[known])
+        return np.average(row_loss, weights=fitted.weight[known])
 
     return evaluate
 
 
-def score_by(fitted, metric, response="predictions", weighs=False):
+def score_by(
+    fitted: FittedForest, metric: Callable, response: str = "predictions", weighs: bool = False
+) -> Evaluate:
     """Judge aggregated predictions by a metric in the style of `sklearn.metrics`."""
     classes = fitted.forest.classes_ if is_classification(fitted.forest) else None
     if response not in ("predictions", "probabilities"):
@@ -191,41 +193,22 @@ def score_by(fitted, metric, response="predictions", weighs=False):
     return evaluate
 
 
-def judge_forest(fitted, evaluate, groups, donors, n_repeats, is_hard, n_jobs=None):
-    """Judge the aggregated out-of-bag predictions, as they are and with each group permuted.
+def evaluate_forest(
+    fitted: FittedForest, evaluate: Evaluate, groups: Groups, donors: Callable, n_repeats: int,
+    is_hard: bool, n_jobs: int | None = None,
+) -> tuple[float, np.ndarray, np.ndarray]:  # fmt: skip
+    """Evaluate the aggregated out-of-bag predictions, as they are and with each group permuted.
 
-    Parameters
-    ----------
-    fitted : FittedForest
-    evaluate : callable
-        `evaluate(values, known)` is a number, of mean votes (n_known, n_values) and the rows they
-        are of.
-    groups : importance.core.grouping.Grouping
-    donors : callable
-        See `shared_donors`.
-    n_repeats : int
-    is_hard : bool
-        Does a tree vote for its preferred class, or with its class shares?
-    n_jobs : int or None
-
-    Returns
-    -------
-    base : float
-    permuted : ndarray of shape (n_repeats, n_groups), float64
-    n_times : ndarray of shape (n_samples,), int64
-        For how many trees each row is out of bag.
-
-    Raises
-    ------
-    ValueError
-        If no row with a weight is out of bag for any tree.
+    `donors` as from `shared_donors`; `is_hard` is whether a tree votes for its preferred class or
+    with its class shares. Returns the value as it is, those permuted, (n_repeats, n_groups), and
+    for how many trees each row is out of bag. Raises ValueError if no row with a weight is.
     """
     total = np.zeros((len(fitted.codes), fitted.n_classes))
     n_times = np.zeros(len(total), np.int64)
     for t, tree in enumerate(fitted.trees):
         rows = fitted.out_of_bag(t)
-        exchange = Exchange(tree, fitted.X, rows, groups.group_of)
-        total[rows] += _ballots(tree, is_hard)[exchange.leaves()]
+        permuted = PermutedTree(tree, fitted.X, rows, groups.group_of)
+        total[rows] += _ballots(tree, is_hard)[permuted.leaves()]
         n_times[rows] += 1
     known = np.flatnonzero(n_times)
     if not fitted.weight[known].any():
@@ -234,11 +217,11 @@ def judge_forest(fitted, evaluate, groups, donors, n_repeats, is_hard, n_jobs=No
     def judge(total):
         return evaluate(total[known] / n_times[known, np.newaxis], known)
 
-    n_groups = len(groups.names)
+    n_groups = len(groups)
     n_blocks = max(effective_n_jobs(n_jobs), n_groups * n_repeats * total.size // _BLOCK_VALUES)
     blocks = np.array_split(np.arange(n_groups), min(n_groups, n_blocks))
     parts = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_judge_some)(
+        delayed(_evaluate_block)(
             fitted, judge, groups.group_of, block, donors, n_repeats, is_hard, total.shape
         )
         for block in blocks
@@ -246,7 +229,7 @@ def judge_forest(fitted, evaluate, groups, donors, n_repeats, is_hard, n_jobs=No
     return judge(total), np.concatenate(parts, axis=1), n_times
 
 
-def _judge_some(fitted, judge, group_of, block, donors, n_repeats, is_hard, shape):
+def _evaluate_block(fitted, judge, group_of, block, donors, n_repeats, is_hard, shape):
     """Judge the forest with each group of a block permuted, (n_repeats, n_block).
 
     Votes are added in the order of the trees, so that what ties without a permutation ties with it.
@@ -255,16 +238,16 @@ def _judge_some(fitted, judge, group_of, block, donors, n_repeats, is_hard, shap
     find = [donors(group) for group in block]
     for t, tree in enumerate(fitted.trees):
         rows = fitted.out_of_bag(t)
-        exchange = Exchange(tree, fitted.X, rows, group_of)
+        permuted = PermutedTree(tree, fitted.X, rows, group_of)
         votes = _ballots(tree, is_hard)
-        is_used = np.isin(block, exchange.groups)
+        is_used = np.isin(block, permuted.groups)
         others = np.ix_(~is_used, np.full(n_repeats, True), rows)
-        totals[others] += votes[exchange.leaves()]
+        totals[others] += votes[permuted.leaves()]
         for i in np.flatnonzero(is_used):
-            features = exchange.features(block[i])
+            features = permuted.features(block[i])
             for repeat in range(n_repeats):
                 values = values_of(fitted.X, find[i](t, repeat, rows), features)
-                totals[i, repeat, rows] += votes[exchange.leaves_with(block[i], values)]
+                totals[i, repeat, rows] += votes[permuted.leaves_with(block[i], values)]
     return np.array([[judge(one) for one in of_group] for of_group in totals]).T
 
 

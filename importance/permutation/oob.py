@@ -1,13 +1,17 @@
 """Out-of-bag permutation importance."""
 
-from importance.core.fitted_forest import adopt, is_classification
-from importance.core.grouping import group_columns
+from collections.abc import Callable
+from typing import Any
+
+from importance.core.docs import with_shared_parameters
+from importance.core.fitted_forest import check_forest, is_classification
+from importance.core.groups import group_columns
 from importance.core.losses import choose_loss
-from importance.core.result import Importances, mean_and_error
+from importance.core.result import Importances, importances_over_trees
 from importance.permutation.class_share import warn_of_rare_classes
 from importance.permutation.definitions import DEFINITIONS
 from importance.permutation.forest_level import forest_permutation, require_repeats
-from importance.permutation.tree_level import Asked, judge_trees
+from importance.permutation.tree_level import Options, evaluate_trees
 
 BIAS = (
     "Permuting one feature of a correlated group asks the trees about rows that do not occur, and "
@@ -15,11 +19,13 @@ BIAS = (
 )
 
 
+@with_shared_parameters
 def oob_permutation(
-    forest, X, y, *, loss=None, sample_weight=None, groups=None, per_row=False, per_class=False,
-    level=None, metric=None, definition=None, scale=False, n_repeats=None, random_state=None,
-    n_jobs=None,
-):  # fmt: skip
+    forest: Any, X: Any, y: Any, *, loss: str | None = None, sample_weight: Any = None,
+    groups: Any = None, per_row: bool = False, per_class: bool = False, level: str | None = None,
+    metric: Callable | None = None, definition: str | None = None, scale: bool = False,
+    n_repeats: int | None = None, random_state: Any = None, n_jobs: int | None = None,
+) -> Importances:  # fmt: skip
     """How much worse each tree judges its out-of-bag rows when a feature is permuted among them.
 
     For tree t with out-of-bag rows O_t, d_tj is the mean loss on O_t with x_j permuted within O_t,
@@ -30,18 +36,13 @@ def oob_permutation(
 
     Parameters
     ----------
-    forest : fitted random forest, ours or scikit-learn's
-        With bootstrap=True.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The table the forest was fitted on.
-    y : array-like of shape (n_samples,)
+    %(bootstrapped)s
     loss : {"zero_one", "brier", "squared_error", "absolute_error", "poisson"}, default=None
         Loss of a single tree; "zero_one" in classification and "squared_error" in regression
         by default.
     sample_weight : array-like of shape (n_samples,), default=None
         What a row counts in the mean loss; donors of a value stay equally likely.
-    groups : dict of str to list of columns, or list of lists of columns, default=None
-        Columns that are permuted together, one entry each; columns in none have their own.
+    %(permuted_groups)s
     per_row : bool, default=False
         Give `per_row` too: of each row the mean, over the trees where it is out of bag, of the
         increase of its own loss.
@@ -62,8 +63,7 @@ def oob_permutation(
         level="forest" (5 by default), per feature.
     random_state : int, RandomState instance or None, default=None
         Of the shuffles.
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
+    %(n_jobs)s
 
     Returns
     -------
@@ -94,31 +94,26 @@ def oob_permutation(
             n_repeats=5 if n_repeats is None else n_repeats, random_state=random_state,
             n_jobs=n_jobs,
         )  # fmt: skip
-    fitted = adopt(forest, X, y, sample_weight)
+    fitted = check_forest(forest, X, y, sample_weight)
     if per_class and not is_classification(forest):
         raise ValueError("per_class=True judges every class, and numbers have none.")
-    grouping = group_columns(groups, forest)
-    asked = Asked(per_row, per_class, scale, loss, n_repeats, random_state, n_jobs)
+    columns = group_columns(groups, forest)
+    options = Options(per_row, per_class, scale, loss, n_repeats, random_state, n_jobs)
     if definition is not None:
-        return DEFINITIONS[definition].judge(fitted, grouping, asked)
+        return DEFINITIONS[definition].evaluate(fitted, columns, options)
     name, make_loss = choose_loss(loss, is_classification(forest))
-    judged = judge_trees(fitted, make_loss, grouping, asked)
-    warn_of_rare_classes(fitted, judged.n_times)
-    return Importances(
-        "oob_permutation",
-        *mean_and_error(judged.per_tree),
-        judged.per_tree,
-        grouping.names,
+    result = evaluate_trees(fitted, make_loss, columns, options)
+    warn_of_rare_classes(fitted, result.n_times)
+    return importances_over_trees(
+        "oob_permutation", result.per_tree, columns.names, bias=BIAS,
         unit=f"increase in out-of-bag {name.replace('_', '-')} loss of a tree",
-        uncertainty="over trees",
-        bias=BIAS,
-        other_errors={"over permutations": judged.error_over_permutations()},
-        per_row=judged.row_mean() if per_row else None,
-        per_class=judged.class_mean() if per_class else None,
-    )
+        other_errors={"over permutations": result.error_over_permutations()},
+        per_row=result.row_mean() if per_row else None,
+        per_class=result.class_mean() if per_class else None,
+    )  # fmt: skip
 
 
-def _choose_level(level, definition):
+def _choose_level(level: str | None, definition: str | None) -> str:
     """The level asked for; refuse one that is not known or not the definition's."""
     if level not in (None, "tree", "forest"):
         raise ValueError(f'level={level!r} must be "tree" or "forest".')

@@ -1,6 +1,11 @@
-"""A tree made ready for its out-of-bag rows, and how splits divide them."""
+"""A tree prepared for its out-of-bag rows: columns of the features used, ranks of thresholds.
 
-from typing import NamedTuple
+columns[f]             [ 3  1  nan  2  2 ]    values of the rows
+ranked                 [ 1  2  2  3  nan ]    a split at 2.5: n_below = 3, threshold = 2
+rows[start:end]        [ left | right ]       after `divide`
+"""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -8,150 +13,144 @@ from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.tree.nodes import LEAF
 from cart.tree.packed import is_in_left_subset
 from importance.core import losses
-from importance.core.used_features import narrow
+from importance.core.used_features import restrict_to_used
 
 
-class WalkedTree(NamedTuple):
+class PreparedTree(NamedTuple):
     """A tree and its out-of-bag rows, prepared."""
 
     n_levels: int
     n_samples: np.ndarray  # (n_nodes,) int32: n_node_samples
     left: np.ndarray  # (n_nodes,) int32: children_left
     right: np.ndarray  # (n_nodes,) int32: children_right
-    slot: np.ndarray  # (n_nodes,) int32: feature, as its position among the features used
+    used_index: np.ndarray  # (n_nodes,) int32: feature, as its position among the features used
     threshold: np.ndarray  # (n_nodes,), of the dtype of X: the largest donor that goes left
     n_below: np.ndarray  # (n_nodes,) int64: how many donors do not exceed it
     missing_left: np.ndarray  # (n_nodes,) uint8: where missing values go
-    list_start: (
-        np.ndarray
-    )  # (n_nodes,) int64: of the subsets, as in cart.tree.packed.PackedWide; -1
+    # (n_nodes,) int64: of the subsets, as in cart.tree.packed.PackedWide; -1
+    list_start: np.ndarray
     lists: np.ndarray  # uint32
     columns: np.ndarray  # (n_used, n_rows), of the dtype of X: values of the features used
-    owner: np.ndarray  # (n_used,) int64: a feature's group, as its position among the groups used
-    groups: np.ndarray  # (n_owners,) int64: the groups used, ascending
-    listed: np.ndarray  # (n_owners,) int64: which list of donors is the group's; -1: an interval
-    reach: np.ndarray  # (n_owners, 3) int64: first donor, behind the last, how many are missing
+    # (n_used,) int64: a feature's group, as its position among the groups used
+    group_index: np.ndarray
+    groups: np.ndarray  # (n_groups,) int64: the groups used, ascending
+    # (n_groups,) int64: which list of donors is the group's; -1: an interval
+    donor_list: np.ndarray
+    # (n_groups, 3) int64: first donor, behind the last, how many are missing
+    donor_range: np.ndarray
 
 
-def walk_tree(tree, X, rows, group_of=None):
-    """Prepare a tree for its out-of-bag rows.
+def prepare_tree(
+    tree: Any, X: Any, rows: np.ndarray, group_of: np.ndarray | None = None
+) -> tuple[PreparedTree, np.ndarray]:
+    """Prepare a tree for its out-of-bag rows; returns it with the values of its nodes.
 
-    Parameters
-    ----------
-    tree : object with scikit-learn's node arrays
-    X : ndarray of shape (n_samples, n_features), float32 or float64, or csr_matrix
-    rows : ndarray of shape (n_rows,), int64
-    group_of : ndarray of shape (n_features,), int64, optional
-        Features with the same number are permuted together; by default each is a group, and
-        `groups` are the features used.
-
-    Returns
-    -------
-    walked : WalkedTree
-    values : ndarray of shape (n_nodes, n_values), float64
-        Values of the nodes.
+    Features with the same number in `group_of`, (n_features,), are permuted together; by default
+    each is a group, and `groups` are the features used.
     """
-    tree, features, X = narrow(tree, X, rows)
+    tree, features, X = restrict_to_used(tree, X, rows)
     columns = np.ascontiguousarray(X.T)
-    groups, owner = features, np.arange(len(features))
+    groups, group_index = features, np.arange(len(features))
     if group_of is not None:
         groups = group_of[features]
         if (groups[1:] <= groups[:-1]).any():
-            groups, owner = np.unique(groups, return_inverse=True)
-    list_start, lists = np.full(tree.node_count, -1), np.empty(0, np.uint32)
-    listed = np.full(len(groups), -1)
-    if len(groups) < len(features) or tree.categories is not None:
-        is_listed = np.bincount(owner, minlength=len(groups)) > 1
-        if tree.categories is not None:
-            list_start, lists = tree.categories.in_one(tree.is_subset)
-            is_listed[owner[tree.feature[list_start >= 0]]] = True
-        listed[is_listed] = np.arange(np.count_nonzero(is_listed))
+            groups, group_index = np.unique(groups, return_inverse=True)
+    list_start, lists, donor_list = _lists_of(tree, groups, group_index)
+    ranked = np.sort(columns, axis=1)
+    donor_range = np.zeros((len(groups), 3), np.int64)
+    donor_range[:, 1] = len(rows)
     missing_left = np.zeros(len(tree.feature), np.uint8)
-    donors = np.sort(columns, axis=1)
-    reach = np.zeros((len(groups), 3), np.int64)
-    reach[:, 1] = len(rows)
-    if len(rows) and np.isnan(donors[:, -1]).any():
+    if len(rows) and np.isnan(ranked[:, -1]).any():
         missing_left[:] = tree.missing_go_to_left
         n_missing = np.isnan(columns).sum(axis=1)
-        reach[owner, 2] = np.where(listed[owner] >= 0, 0, n_missing)
-        reach[:, 1] -= reach[:, 2]
-    left, right = (  # see `narrow`
+        donor_range[group_index, 2] = np.where(donor_list[group_index] >= 0, 0, n_missing)
+        donor_range[:, 1] -= donor_range[:, 2]
+    left, right = (  # see `restrict_to_used`
         np.ascontiguousarray(children, np.int32)
         for children in (tree.children_left, tree.children_right)
     )
-    threshold, n_below = np.empty(len(left), donors.dtype), np.empty(len(left), np.int64)
-    n_levels = _place_thresholds(
-        left, right, tree.feature, np.ascontiguousarray(tree.threshold), donors.ravel(), len(rows),
-        np.empty((2, len(left)), np.uint64), threshold, n_below,
+    prepared = PreparedTree(
+        0, np.ascontiguousarray(tree.n_node_samples, np.int32), left, right, tree.feature,
+        np.empty(len(left), ranked.dtype), np.empty(len(left), np.int64), missing_left, list_start,
+        lists, columns, group_index, groups, donor_list, donor_range,
     )  # fmt: skip
-    walked = WalkedTree(
-        n_levels=n_levels,
-        n_samples=np.ascontiguousarray(tree.n_node_samples, np.int32),
-        left=left,
-        right=right,
-        slot=tree.feature,
-        threshold=threshold,
-        n_below=n_below,
-        missing_left=missing_left,
-        list_start=list_start,
-        lists=lists,
-        columns=columns,
-        owner=owner,
-        groups=groups,
-        listed=listed,
-        reach=reach,
-    )
-    return walked, tree.value.reshape(tree.node_count, -1)
+    found = np.empty((2, len(left)), np.uint64)
+    threshold = np.ascontiguousarray(tree.threshold)
+    n_levels = _place_thresholds(prepared, threshold, ranked.ravel(), len(rows), found)
+    return prepared._replace(n_levels=n_levels), tree.value.reshape(tree.node_count, -1)
+
+
+def _lists_of(tree, groups, group_index):
+    """Subsets of categories of the nodes, and which groups need a list of donors."""
+    list_start, lists = np.full(tree.node_count, -1), np.empty(0, np.uint32)
+    donor_list = np.full(len(groups), -1)
+    if len(groups) < len(group_index) or tree.categories is not None:
+        is_listed = np.bincount(group_index, minlength=len(groups)) > 1
+        if tree.categories is not None:
+            list_start, lists = tree.categories.in_one(tree.is_subset)
+            is_listed[group_index[tree.feature[list_start >= 0]]] = True
+        donor_list[is_listed] = np.arange(np.count_nonzero(is_listed))
+    return list_start, lists, donor_list
 
 
 @entry_kernel
-def _place_thresholds(left, right, slot, threshold, donors, n_rows, found, largest, n_below):
-    """For every split, the largest donor that goes left, and how many do; returns the levels.
+def _place_thresholds(prepared, threshold, ranked, n_rows, found):
+    """Write for every split the largest donor that goes left, and how many do; return the levels.
 
-    `donors` are those of one feature after another, ascending. All binary searches go on together:
-    alone, each would wait for its donors, one after another. `found` has room for 2 words a node.
+    `ranked` are the values of one feature after another, ascending. All binary searches go on
+    together: alone, each would wait for its donors, one after another. `found` has room for 2 words
+    a node: the splits, and where the search is.
     """
-    n_levels = 0
-    level = n_below  # for a while; children stand behind their parents
-    level[0] = 1
-    n_splits = 0
-    for node in range(left.shape[0]):
-        n_levels = max(n_levels, level[node])
-        if left[node] != LEAF:
-            level[left[node]] = level[node] + 1
-            level[right[node]] = level[node] + 1
-        found[0, n_splits] = node
-        found[1, n_splits] = slot[node] * n_rows
-        n_splits += left[node] != LEAF
+    n_levels, n_splits = _list_splits(prepared, n_rows, found)
     n = n_rows
     while n > 0:
         half = np.uint64((n + 1) // 2)
         for k in range(n_splits):
             here = found[1, k]
             above = here + half
-            found[1, k] = above if donors[above - 1] <= threshold[found[0, k]] else here
+            found[1, k] = above if ranked[above - 1] <= threshold[found[0, k]] else here
         n -= np.int64(half)
     for k in range(n_splits):
         node = found[0, k]
-        n_below[node] = np.int64(found[1, k]) - slot[node] * n_rows
-        largest[node] = donors[found[1, k] - 1] if n_below[node] > 0 else -np.inf
+        n_below = np.int64(found[1, k]) - prepared.used_index[node] * n_rows
+        prepared.n_below[node] = n_below
+        prepared.threshold[node] = ranked[found[1, k] - 1] if n_below > 0 else -np.inf
     return n_levels
 
 
 @inline_kernel
-def test_of(walked, node):
+def _list_splits(prepared, n_rows, found):
+    """The splits, each with where its feature begins; returns the levels of the tree and how many
+    split."""
+    level = prepared.n_below  # for a while; children stand behind their parents
+    level[0] = 1
+    n_levels = 0
+    n_splits = 0
+    for node in range(prepared.left.shape[0]):
+        n_levels = max(n_levels, level[node])
+        if prepared.left[node] != LEAF:
+            level[prepared.left[node]] = level[node] + 1
+            level[prepared.right[node]] = level[node] + 1
+        found[0, n_splits] = node
+        found[1, n_splits] = prepared.used_index[node] * n_rows
+        n_splits += prepared.left[node] != LEAF
+    return n_levels, n_splits
+
+
+@inline_kernel
+def test_of(prepared: PreparedTree, node: int) -> tuple:
     """What a split asks of rows: their values, then what decides; see `divide`."""
     return (
-        walked.columns[walked.slot[node]],
-        walked.threshold[node],
-        walked.missing_left[node] != 0,
-        walked.list_start[node],
-        walked.lists,
+        prepared.columns[prepared.used_index[node]],
+        prepared.threshold[node],
+        prepared.missing_left[node] != 0,
+        prepared.list_start[node],
+        prepared.lists,
     )
 
 
 @inline_kernel
-def goes_left(test, row):
+def goes_left(test: tuple, row: int) -> bool:
     """Does a row go left?"""
     values, threshold, missing_left, first, lists = test
     x = values[row]
@@ -161,7 +160,7 @@ def goes_left(test, row):
 
 
 @inline_kernel
-def divide(test, rows, start, end):
+def divide(test: tuple, rows: np.ndarray, start: int, end: int) -> int:
     """Bring rows[start:end] into the order left | right; return where the right side begins."""
     values, threshold, missing_left, first, lists = test
     middle = start
@@ -191,24 +190,27 @@ def divide(test, rows, start, end):
 
 
 @kernel
-def fill_losses(walked, loss, rows, reached, row_loss):
+def fill_losses(
+    prepared: PreparedTree, loss: losses.Loss, rows: np.ndarray, reached: np.ndarray,
+    row_loss: np.ndarray,
+) -> None:  # fmt: skip
     """Loss of every row as it is; brings `rows` into the order of the leaves.
 
     Behind it, rows[reached[node, 0]:reached[node, 1]] are those at a node. `reached` starts as 0.
     """
     reached[0, 1] = rows.shape[0]
-    for node in range(walked.left.shape[0]):  # children stand behind their parents
+    for node in range(prepared.left.shape[0]):  # children stand behind their parents
         start = np.int64(reached[node, 0])
         end = np.int64(reached[node, 1])
         if start == end:
             continue
-        left = walked.left[node]
+        left = prepared.left[node]
         if left == LEAF:
             for i in range(start, end):
                 row_loss[rows[i]] = losses.at(loss, node, rows[i])
             continue
-        middle = divide(test_of(walked, node), rows, start, end)
+        middle = divide(test_of(prepared, node), rows, start, end)
         reached[left, 0] = start
         reached[left, 1] = middle
-        reached[walked.right[node], 0] = middle
-        reached[walked.right[node], 1] = end
+        reached[prepared.right[node], 0] = middle
+        reached[prepared.right[node], 1] = end

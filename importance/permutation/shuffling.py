@@ -1,27 +1,27 @@
-"""Given permutations: a tree on rows of which columns are exchanged."""
+"""Given permutations: a tree on rows of which columns are permuted.
+
+order           [ 2 0 1 ]
+columns of g    a b c     others   p q r        row 0 is (c, p), row 1 (a, q), row 2 (b, r)
+"""
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
-from importance.core.used_features import narrow
+from importance.core.losses import MakeLoss, of_rows
+from importance.core.used_features import restrict_to_used
 
 
-def seeded(random_state, n_keys):
+def seeded(random_state: Any, n_keys: int) -> Callable:
     """Streams of permutations, one for each of so many keys.
 
-    Parameters
-    ----------
-    random_state : int, RandomState instance or None
-    n_keys : int
-
-    Returns
-    -------
-    callable
-        `shuffles(key)` starts the stream of a key: `draw(what, n)`, whose values are permutations
-        of range(n). What is to be permuted makes no difference here; given permutations can be
-        looked up by it.
+    `shuffles(key)`, which is returned, starts the stream of a key: `draw(what, n)`, whose values
+    are permutations of range(n). What is to be permuted makes no difference here; given
+    permutations can be looked up by it.
     """
     seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_keys)
 
@@ -32,43 +32,33 @@ def seeded(random_state, n_keys):
     return shuffles
 
 
-class Exchange:
+class PermutedTree:
     """A tree on some rows, with the values of a group of columns or with others in their place.
 
-    Parameters
-    ----------
-    tree : object with scikit-learn's node arrays
-    X : ndarray of shape (n_samples, n_features), float32 or float64, or csr_matrix
-    rows : ndarray of shape (n_rows,), int64
-    group_of : ndarray of shape (n_features,), int64
-
-    Attributes
-    ----------
-    groups : ndarray of shape (n_used,), int64
-        Groups that the tree uses, ascending; no other can change a leaf.
+    `groups` are those that the tree uses, ascending; no other can change a leaf.
     """
 
-    def __init__(self, tree, X, rows, group_of):
-        narrow_tree, self._features, self._X = narrow(tree, X, rows)
-        self._packed = pack([narrow_tree], X.dtype)
+    def __init__(self, tree: Any, X: Any, rows: np.ndarray, group_of: np.ndarray) -> None:
+        restricted, self._features, self._X = restrict_to_used(tree, X, rows)
+        self._packed = pack([restricted], X.dtype)
         self._group_of = group_of[self._features]
         self.groups = np.unique(self._group_of)
 
-    def features(self, group):
+    def features(self, group: int) -> np.ndarray:
         """The columns of a group that the tree uses."""
         return self._features[self._group_of == group]
 
-    def values(self, group):
+    def values(self, group: int) -> np.ndarray:
         """Values of these columns, (n_rows, n_columns)."""
         return self._X[:, self._group_of == group]
 
-    def leaves(self):
+    def leaves(self) -> np.ndarray:
         """Number of the leaf of every row."""
         if self._X.shape[1] == 0:
             return np.zeros(len(self._X), np.int64)
         return leaf_ids(self._packed, 0, self._X)
 
-    def leaves_with(self, group, values):
+    def leaves_with(self, group: int, values: np.ndarray) -> np.ndarray:
         """The same with other values in the columns of `features(group)`."""
         is_exchanged = self._group_of == group
         kept = self._X[:, is_exchanged]
@@ -78,40 +68,30 @@ class Exchange:
         return leaves
 
 
-def shuffled_increase(tree, X, rows, group_of, make_loss, codes, weight, draw, n_repeats):
+def shuffled_increase(
+    tree: Any, X: Any, rows: np.ndarray, group_of: np.ndarray, make_loss: MakeLoss,
+    codes: np.ndarray, weight: np.ndarray, draw: Callable, n_repeats: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Increase of the loss of a tree with each group permuted among the rows, mean over repeats.
 
-    Parameters
-    ----------
-    tree, X, rows, group_of : see `Exchange`
-    make_loss : see importance.core.losses
-    codes, weight : ndarray of shape (n_rows,), float64
-    draw : callable
-        `draw(group, n_rows)` gives the next permutation for a group.
-    n_repeats : int
-
-    Returns
-    -------
-    groups : ndarray of shape (n_used,), int64
-        Groups that the tree uses.
-    increase : ndarray of shape (n_used, n_rows), float64
-    variance : ndarray of shape (n_used,), float64
-        Of the weighted mean over the rows, as the mean over repeats varies; nan for one repeat.
+    `draw(group, n_rows)` gives the next permutation for a group. Returns the groups that the tree
+    uses, (n_used,), the increase by row, (n_used, n_rows), and the variance of its weighted mean
+    over the rows, as the mean over repeats varies, (n_used,); nan for one repeat.
     """
-    exchange = Exchange(tree, X, rows, group_of)
+    permuted = PermutedTree(tree, X, rows, group_of)
     loss = make_loss(tree.value.reshape(tree.node_count, -1), codes)
-    base = loss.of(exchange.leaves())
-    increase = np.zeros((len(exchange.groups), len(rows)))
-    means = np.zeros((len(exchange.groups), n_repeats))
+    base = of_rows(loss, permuted.leaves())
+    increase = np.zeros((len(permuted.groups), len(rows)))
+    means = np.zeros((len(permuted.groups), n_repeats))
     share = weight / (weight.sum() or 1.0)
-    for mine, mean, group in zip(increase, means, exchange.groups, strict=True):
-        values = exchange.values(group)
+    for mine, mean, group in zip(increase, means, permuted.groups, strict=True):
+        values = permuted.values(group)
         for repeat in range(n_repeats):
             order = draw(group, len(rows))
-            one = loss.of(exchange.leaves_with(group, values[order])) - base
+            one = of_rows(loss, permuted.leaves_with(group, values[order])) - base
             mine += one
             mean[repeat] = (share * one).sum()
     variance = np.full(len(means), np.nan)
     if n_repeats > 1:
         variance = means.var(axis=1, ddof=1) / n_repeats
-    return exchange.groups, increase / n_repeats, variance
+    return permuted.groups, increase / n_repeats, variance

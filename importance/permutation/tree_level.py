@@ -1,56 +1,26 @@
-"""Every tree judges its own out-of-bag rows, with each group of columns permuted among them."""
+"""Permutation tree by tree: each tree's loss on its own out-of-bag rows, by group of columns."""
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
+from importance.core.fitted_forest import FittedForest
+from importance.core.groups import Groups
+from importance.core.losses import MakeLoss
 from importance.permutation.expectation import expected_increase
-from importance.permutation.prepared_tree import walk_tree
+from importance.permutation.prepared_tree import prepare_tree
 from importance.permutation.shuffling import seeded, shuffled_increase
 
 
-class Judged(NamedTuple):
-    """What the trees say, one by one: increases of the loss."""
-
-    per_tree: np.ndarray  # (n_trees, n_groups) mean over its rows; nan where it has none
-    variance: np.ndarray  # (n_groups,) sum over trees, of their means over shuffles; nan: one each
-    n_times: np.ndarray  # (n_samples,) int64: for how many trees a row is out of bag
-    row_sum: np.ndarray | None  # (n_samples, n_groups) over the trees where the row is out of bag
-    class_sum: np.ndarray | None  # (n_classes, n_groups) over trees, of the mean over its rows
-    class_squares: np.ndarray | None  # (n_classes, n_groups) over trees, of that mean squared
-    class_times: np.ndarray | None  # (n_classes,) int64: trees with a row of the class
-
-    def error_over_permutations(self):
-        """Standard error of the mean over trees, as other shuffles would change it, (n_groups,);
-        0 where the expectation was taken, nan where each tree shuffled once."""
-        n_trees = np.count_nonzero(~np.isnan(self.per_tree).any(axis=1))
-        return np.sqrt(self.variance) / n_trees
-
-    def row_mean(self):
-        """Means over the trees where a row is out of bag; nan where there are none."""
-        return _ratio(self.row_sum, self.n_times)
-
-    def class_mean(self):
-        """Means over the trees that have rows of the class; nan where there are none."""
-        return _ratio(self.class_sum, self.class_times)
-
-
-class Asked(NamedTuple):
+class Options(NamedTuple):
     """What a user asks for beside the loss; see `importance.oob_permutation`.
 
-    Parameters
-    ----------
-    per_row, per_class, scale : bool
-    loss : str or None
-    n_repeats : int or None
-        Permutations per tree and group; None takes the expectation over all of them.
-    random_state : int, RandomState instance or None
-    n_jobs : int or None
-    shuffles : callable or None
-        Given permutations: `shuffles(tree)` gives `draw(group, n)`, see
-        `importance.permutation.shuffling.seeded`.
+    `n_repeats` is None for the expectation over all permutations. `shuffles` are given
+    permutations: `shuffles(tree)` gives `draw(group, n)`, see
+    `importance.permutation.shuffling.seeded`.
     """
 
     per_row: bool = False
@@ -58,139 +28,149 @@ class Asked(NamedTuple):
     scale: bool = False
     loss: str | None = None
     n_repeats: int | None = None
-    random_state: object = None
+    random_state: Any = None
     n_jobs: int | None = None
-    shuffles: object = None
+    shuffles: Callable | None = None
 
 
-class _Task(NamedTuple):
-    """What is asked of every tree."""
+class TreeResult(NamedTuple):
+    """Increases of the loss of one tree, by group that it uses; for all others they are 0."""
 
-    is_weighted: bool  # do some rows count more than others?
-    make_loss: object
-    group_of: np.ndarray
-    by_row: bool
-    by_class: bool
-    shuffles: object  # None: the expectation
-    n_repeats: int
-
-
-class _Said(NamedTuple):
-    """What one tree says of the groups that it uses; of all others it says 0."""
-
-    tree: int
     groups: np.ndarray  # (n_used,)
     has_weight: bool  # has any of the rows?
     increase: np.ndarray  # (n_used,)
     variance: np.ndarray  # (n_used,) of `increase`, over shuffles; nan where there is but one
-    rows: np.ndarray | None  # (n_rows,): out of bag
-    of_rows: np.ndarray | None  # (n_used, n_rows)
-    of_classes: np.ndarray | None  # (n_classes, n_used): 0 where no row is of the class
-    has_class: np.ndarray | None  # (n_classes,) bool
+    rows: np.ndarray | None = None  # (n_rows,): out of bag
+    of_rows: np.ndarray | None = None  # (n_used, n_rows)
+    of_classes: np.ndarray | None = None  # (n_classes, n_used): 0 where no row is of the class
+    has_class: np.ndarray | None = None  # (n_classes,) bool
 
 
-def judge_trees(fitted, make_loss, grouping, asked):
-    """Ask every tree.
+class PermutationResult(NamedTuple):
+    """Increases of the loss of all trees."""
 
-    Parameters
-    ----------
-    fitted : FittedForest
-        Its weights count in means over rows.
-    make_loss : see importance.core.losses
-    grouping : importance.core.grouping.Grouping
-    asked : Asked
+    per_tree: np.ndarray  # (n_trees, n_groups) mean over its rows; nan where it has none
+    variance: np.ndarray  # (n_groups,) sum over trees, of their means over shuffles; nan: one each
+    n_times: np.ndarray  # (n_samples,) int64: for how many trees a row is out of bag
+    row_sum: np.ndarray  # (n_samples, n_groups) over the trees where the row is out of bag
+    class_sum: np.ndarray  # (n_classes, n_groups) over trees, of the mean over its rows
+    class_squares: np.ndarray  # (n_classes, n_groups) over trees, of that mean squared
+    class_times: np.ndarray  # (n_classes,) int64: trees with a row of the class
 
-    Returns
-    -------
-    Judged
+    @classmethod
+    def empty(cls, fitted: FittedForest, n_groups: int, options: Options) -> "PermutationResult":
+        """Of no tree yet; sums that are not asked for have no rows."""
+        n_rows = len(fitted.codes) if options.per_row else 0
+        n_classes = fitted.n_classes if options.per_class else 0
+        return cls(
+            np.full((len(fitted.trees), n_groups), np.nan), np.zeros(n_groups),
+            np.zeros(len(fitted.codes), np.int64), np.zeros((n_rows, n_groups)),
+            np.zeros((n_classes, n_groups)), np.zeros((n_classes, n_groups)),
+            np.zeros(n_classes, np.int64),
+        )  # fmt: skip
 
-    Raises
-    ------
-    ValueError
-        If no row with a weight is out of bag for any tree.
+    def add(self, t: int, result: TreeResult) -> None:
+        """Add what tree t says."""
+        groups = result.groups
+        if result.rows is not None and result.of_rows is not None:
+            self.row_sum[result.rows[:, np.newaxis], groups] += result.of_rows.T
+        if not result.has_weight:
+            return
+        self.per_tree[t] = 0.0
+        self.per_tree[t, groups] = result.increase
+        self.variance[groups] += result.variance
+        if result.of_classes is not None:
+            self.class_sum[:, groups] += result.of_classes
+            self.class_squares[:, groups] += np.square(result.of_classes)
+            self.class_times[:] += result.has_class
+
+    def error_over_permutations(self) -> np.ndarray:
+        """Standard error of the mean over trees, as other shuffles would change it, (n_groups,);
+        0 where the expectation was taken, nan where each tree shuffled once."""
+        n_trees = np.count_nonzero(~np.isnan(self.per_tree).any(axis=1))
+        return np.sqrt(self.variance) / n_trees
+
+    def row_mean(self) -> np.ndarray:
+        """Means over the trees where a row is out of bag; nan where there are none."""
+        return _ratio(self.row_sum, self.n_times)
+
+    def class_mean(self) -> np.ndarray:
+        """Means over the trees that have rows of the class; nan where there are none."""
+        return _ratio(self.class_sum, self.class_times)
+
+
+def evaluate_trees(
+    fitted: FittedForest, make_loss: MakeLoss, groups: Groups, options: Options
+) -> PermutationResult:
+    """Increase of every tree's loss with each group permuted among its out-of-bag rows.
+
+    The weights of `fitted` count in means over rows. Raises ValueError if no row with a weight is
+    out of bag for any tree.
     """
-    shuffles, n_groups = asked.shuffles, len(grouping.names)
-    if shuffles is None and asked.n_repeats is not None:
-        shuffles = seeded(asked.random_state, len(fitted.trees))
-    task = _Task(
-        bool((fitted.weight != fitted.weight[0]).any()), make_loss, grouping.group_of,
-        asked.per_row, asked.per_class, shuffles, asked.n_repeats or 1,
-    )  # fmt: skip
-    n_samples = len(fitted.codes)
-    per_tree = np.full((len(fitted.trees), n_groups), np.nan)
-    variance = np.zeros(n_groups)
-    n_times = np.zeros(n_samples, np.int64)
-    row_sum = np.zeros((n_samples, n_groups)) if task.by_row else None
-    class_sum = class_squares = class_times = None
-    if task.by_class:
-        class_sum, class_squares = np.zeros((2, fitted.n_classes, n_groups))
-        class_times = np.zeros(fitted.n_classes, np.int64)
-    for answers, times in _ask(fitted, task, asked.n_jobs):
-        n_times += times
-        for said in answers:
-            if task.by_row:
-                row_sum[said.rows[:, np.newaxis], said.groups] += said.of_rows.T
-            if not said.has_weight:
-                continue
-            per_tree[said.tree] = 0.0
-            per_tree[said.tree, said.groups] = said.increase
-            variance[said.groups] += said.variance
-            if task.by_class:
-                class_sum[:, said.groups] += said.of_classes
-                class_squares[:, said.groups] += np.square(said.of_classes)
-                class_times += said.has_class
-    if np.isnan(per_tree).all():
+    if options.shuffles is None and options.n_repeats is not None:
+        options = options._replace(shuffles=seeded(options.random_state, len(fitted.trees)))
+    total = PermutationResult.empty(fitted, len(groups), options)
+    results = _evaluate_batches(fitted, make_loss, groups.group_of, options, total.n_times)
+    for t, result in enumerate(results):
+        total.add(t, result)
+    if np.isnan(total.per_tree).all():
         raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
-    return Judged(per_tree, variance, n_times, row_sum, class_sum, class_squares, class_times)
+    return total
 
 
-def _ask(fitted, task, n_jobs):
-    """What batches of trees say, in their order; see `_ask_some`."""
-    n_trees, n_threads = len(fitted.trees), effective_n_jobs(n_jobs)
+def _evaluate_batches(
+    fitted: FittedForest, make_loss: MakeLoss, group_of: np.ndarray, options: Options,
+    n_times: np.ndarray,
+) -> Iterator[TreeResult]:  # fmt: skip
+    """The result of every tree, in their order; adds up how often rows are out of bag."""
+    n_trees, n_threads = len(fitted.trees), effective_n_jobs(options.n_jobs)
     # By rows an answer is as large as the tree's share of the table: few are held at a time.
-    n_batches = n_trees if task.by_row else min(n_trees, 8 * n_threads)
+    n_batches = n_trees if options.per_row else min(n_trees, 8 * n_threads)
     batches = np.array_split(np.arange(n_trees), n_batches)
     step = 8 * n_threads
-    with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
+    with Parallel(n_jobs=options.n_jobs, prefer="threads") as parallel:
         for first in range(0, n_batches, step):
-            yield from parallel(
-                delayed(_ask_some)(fitted, task, batch) for batch in batches[first : first + step]
-            )
+            for results, times in parallel(
+                delayed(_evaluate_batch)(fitted, make_loss, group_of, options, batch)
+                for batch in batches[first : first + step]
+            ):
+                n_times += times
+                yield from results
 
 
-def _ask_some(fitted, task, trees):
-    """What some trees say, and for how many of them each row is out of bag."""
-    answers, n_times = [], np.zeros(len(fitted.codes), np.int64)
+def _evaluate_batch(fitted, make_loss, group_of, options, trees):
+    """The results of some trees, and for how many of them each row is out of bag."""
+    results, n_times = [], np.zeros(len(fitted.codes), np.int64)
     for t in trees:
         rows = fitted.out_of_bag(t)
         n_times[rows] += 1
-        answers.append(_ask_one(fitted, task, t, rows))
-    return answers, n_times
+        results.append(_evaluate_tree(fitted, make_loss, group_of, options, t, rows))
+    return results, n_times
 
 
-def _ask_one(fitted, task, t, rows):
+def _evaluate_tree(fitted, make_loss, group_of, options, t, rows):
     tree, codes, weight = fitted.trees[t], fitted.codes[rows], fitted.weight[rows]
     has_weight = bool(weight.any())
-    if task.shuffles is None:
-        walked, values = walk_tree(tree, fitted.X, rows, task.group_of)
-        groups, loss = walked.groups, task.make_loss(values, codes)
-        if not (task.by_row or task.by_class or task.is_weighted):
-            increase = expected_increase(walked, loss) / max(1, len(rows))
-            none = np.zeros(len(groups))
-            return _Said(t, groups, has_weight, increase, none, None, None, None, None)
-        of_rows, variance = expected_increase(walked, loss, by_row=True), np.zeros(len(groups))
+    if options.shuffles is None:
+        prepared, values = prepare_tree(tree, fitted.X, rows, group_of)
+        groups, loss = prepared.groups, make_loss(values, codes)
+        variance = np.zeros(len(groups))
+        if not (options.per_row or options.per_class or fitted.is_weighted):
+            increase = expected_increase(prepared, loss) / max(1, len(rows))
+            return TreeResult(groups, has_weight, increase, variance)
+        of_rows = expected_increase(prepared, loss, by_row=True)
     else:
         groups, of_rows, variance = shuffled_increase(
-            tree, fitted.X, rows, task.group_of, task.make_loss, codes, weight, task.shuffles(t),
-            task.n_repeats,
+            tree, fitted.X, rows, group_of, make_loss, codes, weight, options.shuffles(t),
+            options.n_repeats or 1,
         )  # fmt: skip
-    said = _Said(t, groups, has_weight, _mean(of_rows, weight), variance, None, None, None, None)
-    if task.by_class:
+    result = TreeResult(groups, has_weight, _mean(of_rows, weight), variance)
+    if options.per_class:
         members = [codes == c for c in range(fitted.n_classes)]
         of_classes = [_mean(of_rows[:, mine], weight[mine]) for mine in members]
         has_class = [weight[mine].any() for mine in members]
-        said = said._replace(of_classes=np.array(of_classes), has_class=np.array(has_class))
-    return said._replace(rows=rows, of_rows=of_rows) if task.by_row else said
+        result = result._replace(of_classes=np.array(of_classes), has_class=np.array(has_class))
+    return result._replace(rows=rows, of_rows=of_rows) if options.per_row else result
 
 
 def _ratio(sums, times):

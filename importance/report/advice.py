@@ -1,10 +1,13 @@
 """What differences between measures mean: warnings in words, one function each."""
 
+from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from importance.core.result import ranks_of
+from importance.core.ordering import descending, ranks_of
+from importance.core.result import known_trees
 
 REACH = 2.0  # standard errors within which a value may be 0
 LEADERS = 10  # features by rank that a warning speaks of
@@ -14,24 +17,15 @@ _MOST = 3  # warnings of one kind
 MANY_VALUES = 30  # from so many distinct values on, MDI is known to favour a feature
 
 
-def advise(comparison):
-    """All warnings.
-
-    Parameters
-    ----------
-    comparison : importance.report.comparison.Comparison
-
-    Returns
-    -------
-    list of str
-    """
-    found = []
+def advise(comparison: Any) -> list[str]:
+    """All warnings on a comparison."""
+    found: list[str] = []
     for warn in (on_optimism, on_shared_importance, on_replaceable, on_order, on_noise):
         found += list(warn(comparison))[:_MOST]
     return found
 
 
-def on_optimism(comparison):
+def on_optimism(comparison: Any) -> Iterator[str]:
     """MDI ranks a feature high that is worth nothing on rows that were not seen."""
     results = comparison.results
     if not {"mdi", "unbiased_mdi"} <= results.keys():
@@ -54,14 +48,14 @@ def on_optimism(comparison):
             )
 
 
-def on_shared_importance(comparison):
+def on_shared_importance(comparison: Any) -> Iterator[str]:
     """Features that say the same share what they are worth."""
     jointly = comparison.jointly
     if jointly is None:
         return
     names = list(comparison.feature_names)
     alone = comparison.results["oob_permutation"]
-    for g in np.argsort(-jointly.values, kind="stable"):
+    for g in descending(jointly.values):
         members = comparison.groups[g].columns
         if len(members) < 2 or jointly.values[g] <= REACH * jointly.standard_error[g]:
             continue
@@ -74,7 +68,7 @@ def on_shared_importance(comparison):
         )
 
 
-def on_replaceable(comparison):
+def on_replaceable(comparison: Any) -> Iterator[str]:
     """The trees use a feature that the forest would not miss."""
     results = comparison.results
     if not {"oob_permutation", "drop_column"} <= results.keys():
@@ -91,13 +85,13 @@ def on_replaceable(comparison):
             )
 
 
-def on_order(comparison):
+def on_order(comparison: Any) -> Iterator[str]:
     """The order of the leaders is left to the chance of the trees."""
     result = comparison.results.get("oob_permutation")
     if result is None or result.per_tree is None:
         return
-    per_tree = result.per_tree[~np.isnan(result.per_tree).any(axis=1)]
-    order = np.argsort(-result.values, kind="stable")[:5]
+    per_tree = known_trees(result.per_tree)
+    order = descending(result.values)[:5]
     for a, b in pairwise(order):
         difference = per_tree[:, a] - per_tree[:, b]
         error = difference.std() / np.sqrt(len(difference))
@@ -110,7 +104,7 @@ def on_order(comparison):
             )
 
 
-def on_noise(comparison):
+def on_noise(comparison: Any) -> Iterator[str]:
     """Features that cannot be told from noise."""
     result = comparison.results.get("oob_permutation")
     if result is None:
@@ -126,7 +120,7 @@ def on_noise(comparison):
         )
 
 
-def ordinal(n):
+def ordinal(n: int) -> str:
     """1 is "first"."""
     words = ("first", "second", "third", "fourth", "fifth")
     return words[n - 1] if n <= len(words) else f"{n}th"

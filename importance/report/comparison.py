@@ -1,16 +1,19 @@
 """All measures of one forest side by side, and what their differences mean, in words."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from textwrap import fill
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
-from importance.core.fitted_forest import adopt
-from importance.core.groups import parse_groups
+from importance.core.fitted_forest import check_forest
+from importance.core.groups import Group, parse_groups
+from importance.core.ordering import descending, leading, ranks_of
 from importance.core.plots import HEADROOM, ROW_HEIGHT, draw_bars, plot_clusters, plot_ranks
-from importance.core.result import leading, ranks_of
+from importance.core.result import Importances
 from importance.drop_column.drop_column import drop_column
 from importance.impurity.debiased import unbiased_mdi
 from importance.impurity.mdi import mdi
@@ -19,7 +22,7 @@ from importance.report.advice import advise
 from importance.report.find_groups import correlation_groups, rank_correlation
 from importance.report.shap import mean_absolute_shap
 
-MEASURES = {
+MEASURES: dict[str, Callable[[Any, tuple, dict], Importances]] = {
     "mdi": lambda forest, table, options: mdi(forest),
     "unbiased_mdi": lambda forest, table, options: unbiased_mdi(
         forest, *table, n_jobs=options["n_jobs"]
@@ -53,20 +56,20 @@ class Comparison:
         What to mind.
     """
 
-    results: dict
-    seconds: dict
-    groups: list
-    jointly: object
+    results: dict[str, Importances]
+    seconds: dict[str, float]
+    groups: list[Group]
+    jointly: Importances | None
     correlation: np.ndarray | None
     n_distinct: np.ndarray
-    warnings: list
+    warnings: list[str]
 
     @property
-    def feature_names(self):
+    def feature_names(self) -> np.ndarray:
         """(n_features,) str"""
         return next(iter(self.results.values())).feature_names
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """A pandas.DataFrame: a row per feature, and value, standard error and rank per measure.
 
         Sorted by the out-of-bag permutation importance, or else by the first measure.
@@ -79,13 +82,13 @@ class Comparison:
             columns[name, "standard_error"] = result.standard_error
             columns[name, "rank"] = ranks_of(result.values)
         frame = pd.DataFrame(columns, index=pd.Index(self.feature_names, name="feature"))
-        return frame.iloc[np.argsort(-self._leading.values, kind="stable")]
+        return frame.iloc[descending(self._leading.values)]
 
     @property
-    def _leading(self):
+    def _leading(self) -> Importances:
         return self.results.get("oob_permutation", next(iter(self.results.values())))
 
-    def plot(self, max_features=20):
+    def plot(self, max_features: int = 20) -> Any:
         """Bars of every measure beside each other, features in one order.
 
         Parameters
@@ -111,18 +114,18 @@ class Comparison:
             ax.xaxis.label.set_fontsize(8)
         return figure
 
-    def plot_ranks(self, ax=None, max_features=25):
+    def plot_ranks(self, ax: Any = None, max_features: int = 25) -> Any:
         """The ranks by every measure, joined by lines; see `importance.core.plots.plot_ranks`."""
         return plot_ranks(self.results, ax, max_features)
 
-    def plot_clusters(self, ax=None, max_features=60):
+    def plot_clusters(self, ax: Any = None, max_features: int = 60) -> Any:
         """Rank correlations of the features; see `importance.core.plots.plot_clusters`."""
         if self.correlation is None:
             raise ValueError("Rank correlations of sparse tables are not computed.")
         return plot_clusters(self.correlation, self.feature_names, ax, max_features)
 
-    def __repr__(self):
-        order = np.argsort(-self._leading.values, kind="stable")[:10]
+    def __repr__(self) -> str:
+        order = descending(self._leading.values)[:10]
         width = max(len(str(self.feature_names[j])) for j in order)
         lines = [" " * width + "".join(f"  {name:>20}" for name in self.results)]
         for j in order:
@@ -136,7 +139,10 @@ class Comparison:
         return "\n".join([*lines, *(f"! {text}" for text in self.warnings)])
 
 
-def compare(forest, X, y, *, measures=None, loss=None, correlated=0.7, n_jobs=None):
+def compare(
+    forest: Any, X: Any, y: Any, *, measures: Sequence[str] | None = None, loss: str | None = None,
+    correlated: float = 0.7, n_jobs: int | None = None,
+) -> Comparison:  # fmt: skip
     """All measures of a forest in one table, with warnings in words.
 
     Parameters
@@ -170,8 +176,8 @@ def compare(forest, X, y, *, measures=None, loss=None, correlated=0.7, n_jobs=No
     unknown = sorted(set(chosen) - set(MEASURES))
     if unknown or not chosen:
         raise ValueError(f"measures={unknown} are not known; choose of {list(MEASURES)}.")
-    fitted = adopt(forest, X, y)
-    options = {"loss": loss, "n_jobs": n_jobs}
+    fitted = check_forest(forest, X, y)
+    options: dict[str, Any] = {"loss": loss, "n_jobs": n_jobs}
     results, seconds = {}, {}
     for name in chosen:
         results[name], seconds[name] = _timed(MEASURES[name], forest, (X, y), options)
@@ -186,8 +192,10 @@ def compare(forest, X, y, *, measures=None, loss=None, correlated=0.7, n_jobs=No
         is_category = getattr(forest, "is_categorical_", np.zeros(len(names), bool))
         correlation[is_category] = correlation[:, is_category] = 0.0  # codes have no order
         numbers = np.flatnonzero(~is_category)
-        found = correlation_groups(fitted.X[:, numbers], correlated).values()
-        found = [numbers[columns] for columns in found]
+        found = [
+            numbers[members]
+            for members in correlation_groups(fitted.X[:, numbers], correlated).values()
+        ]
         groups = parse_groups(found, names)
         if len(groups) < len(names) and "oob_permutation" in results:
             jointly = oob_permutation(forest, X, y, groups=found, **options)

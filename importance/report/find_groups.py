@@ -2,6 +2,7 @@
 
 import re
 from itertools import takewhile
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csc_matrix, issparse
@@ -16,7 +17,9 @@ _NO_VARIANCE = 1e-10
 _SEPARATORS = "_-=.:/ "
 
 
-def correlation_groups(X, threshold=0.7, *, method="complete"):
+def correlation_groups(
+    X: Any, threshold: float = 0.7, *, method: str = "complete"
+) -> dict[str, list]:
     """Groups of columns whose ranks correlate, to be given as `groups`.
 
     Columns are clustered by 1 - |rho|, where rho is Spearman's rank correlation.
@@ -60,13 +63,13 @@ def correlation_groups(X, threshold=0.7, *, method="complete"):
     if len(positions) < 2:
         return {}
     cluster = _cluster(np.abs(rank_correlation(numbers)), threshold, method)
-    groups = {}
+    groups: dict[int, list] = {}
     for j, c in zip(positions, cluster, strict=True):
         groups.setdefault(c, []).append(labels[j])
     return {_list_names(group): group for group in groups.values() if len(group) > 1}
 
 
-def one_hot_groups(X):
+def one_hot_groups(X: Any) -> dict[str, list]:
     """Blocks of 0/1 columns of which every row has a 1 in just one, to be given as `groups`.
 
     Such are the columns that an encoder makes of one categorical column. They are told by their
@@ -92,7 +95,7 @@ def one_hot_groups(X):
     X = csc_matrix(X) if issparse(X) else as_columns(X)
     labels = _labels(X)
     numbers, positions = (X, np.arange(X.shape[1])) if issparse(X) else _numbers(X)
-    groups = {}
+    groups: dict[str, list] = {}
     for run in _runs_of_ones(numbers):
         block = [labels[j] for j in positions[run]]
         groups[_name_block(block, {*labels, *groups})] = block
@@ -100,16 +103,7 @@ def one_hot_groups(X):
 
 
 def _runs_of_ones(X):
-    """Runs of 0/1 columns that add up to 1 in every row.
-
-    Parameters
-    ----------
-    X : ndarray or csc_matrix of shape (n_samples, n_columns)
-
-    Yields
-    ------
-    ndarray of shape (n_in_block,), int64
-    """
+    """Runs of 0/1 columns that add up to 1 in every row."""
     n_ones = np.asarray((X == 1).sum(axis=0)).ravel()
     n_others = np.asarray((X != 0).sum(axis=0)).ravel() - n_ones
     columns = np.flatnonzero((n_others == 0) & (n_ones > 0) & (n_ones < X.shape[0]))
@@ -147,7 +141,7 @@ def _numbers(X):
     return check_array(part, dtype=np.float64, ensure_all_finite="allow-nan"), positions
 
 
-def rank_correlation(X):
+def rank_correlation(X: np.ndarray) -> np.ndarray:
     """Spearman's rank correlation of every pair of columns; 0 where one does not vary."""
     from scipy.stats import rankdata  # slow to import
 

@@ -1,5 +1,7 @@
 """SHAP values, by the package shap: not our code."""
 
+from typing import Any
+
 import numpy as np
 from scipy.sparse import issparse
 
@@ -13,7 +15,9 @@ BIAS = (
 MAX_ROWS = 200
 
 
-def mean_absolute_shap(forest, X, *, max_rows=MAX_ROWS, missing_ok=False):
+def mean_absolute_shap(
+    forest: Any, X: Any, *, max_rows: int = MAX_ROWS, missing_ok: bool = False
+) -> Any:
     """Mean of |SHAP| over rows, by shap's TreeExplainer (path-dependent).
 
     Parameters

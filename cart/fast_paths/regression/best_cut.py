@@ -99,7 +99,7 @@ def _begin(lanes, n_lanes, width, entries, score, table):
         lanes.first[k] = lanes.first[0]
         lanes.column[k] = lanes.column[0]
     for k in range(width):
-        lanes.reach[k] = table.reach[lanes.column[k]]
+        lanes.reach[k] = table.tie_span[lanes.column[k]]
         lanes.entry[k] = entries[lanes.first[k]]
         lanes.behind[k] = 0
         lanes.left_weight[k] = 0.0

@@ -289,7 +289,7 @@ def _hand_to_small_node(rows, few, table, features, start, n, mean):
         codes = rows.codes[column]
         for i in range(n):
             write_code(few, i, column, codes[few.rows[i]])
-        if table.reach[column] > 0 and _may_be_equal(few, table, column, n):
+        if table.tie_span[column] > 0 and _may_be_equal(few, table, column, n):
             restore_rows(few, rows.rows, start, n)  # if there is a cut depends on the node
             return False
     rank_codes(few, n)
@@ -302,7 +302,7 @@ def _may_be_equal(few, table, column, n):
     for i in range(n):
         for j in range(n):
             low, high = read_code(few, i, column), read_code(few, j, column)
-            if 0 < high - low <= np.int64(table.reach[column]) and same_value(
+            if 0 < high - low <= np.int64(table.tie_span[column]) and same_value(
                 table, column, low, high
             ):
                 return True

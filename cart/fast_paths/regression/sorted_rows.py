@@ -162,7 +162,7 @@ class PresortedRows(NamedTuple):
             for i in range(n):
                 code = code_at(entries, i)
                 step = code - before
-                if 0 < step <= table.reach[column] and same_value(table, column, before, code):
+                if 0 < step <= table.tie_span[column] and same_value(table, column, before, code):
                     restore_rows(few, samples, start, n)  # if there is a cut depends on the node
                     return False
                 before = code

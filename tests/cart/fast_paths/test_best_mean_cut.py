@@ -28,7 +28,7 @@ from cart.fast_paths.regression.small_node import (
 )
 from cart.jit.decorators import entry_kernel
 from cart.table.columns import Columns
-from cart.table.table import encode
+from cart.table.encoding import encode
 
 seeds = st.integers(0, 2**32 - 1)
 N = 80  # rows of a table

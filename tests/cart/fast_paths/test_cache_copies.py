@@ -13,7 +13,7 @@ from cart.fast_paths.regression import histogram_path as histogram_path
 from cart.growth.plan import make_plan
 from cart.splitting.criteria import Gini, SquaredError
 from cart.table.columns import Columns
-from cart.table.table import encode
+from cart.table.encoding import encode
 from tests.agreement.same import assert_same_nodes, paths
 
 

@@ -36,7 +36,7 @@ from cart.primitives.radix_sort import N_DIGITS, ROOM, sort_short_keys
 from cart.primitives.sorting_networks import NETWORK_MAX, sort_by_network
 from cart.splitting import criteria
 from cart.table.columns import Columns
-from cart.table.table import encode
+from cart.table.encoding import encode
 from tests.agreement.same import assert_same_nodes, assert_same_tree, paths
 
 seeds = st.integers(0, 2**32 - 1)

@@ -16,7 +16,7 @@ from cart.grower import Grower, prepare_for_growth
 from cart.growth.plan import make_plan
 from cart.splitting.criteria import Gini, Poisson, SquaredError
 from cart.table.columns import Columns
-from cart.table.table import encode
+from cart.table.encoding import encode
 from tests.agreement.same import assert_same_nodes, paths
 
 seeds = st.integers(0, 2**32 - 1)

@@ -35,7 +35,7 @@ from cart.splitting.feature_draw import (
     next_feature,
 )
 from cart.table.columns import Columns
-from cart.table.table import encode
+from cart.table.encoding import encode
 from cart.tree.packed import Packed, PackedRows, PackedWide, pack
 from cart.tree.traversal import leaf_ids, sum_of_values
 from tests.agreement.same import assert_same_outputs, assert_same_tree

@@ -158,7 +158,7 @@ def refuse(self):
 _CacheLocator.ensure_cache_path = refuse
 import numpy as np
 from cart.table.columns import Columns
-from cart.table.table import encode
+from cart.table.encoding import encode
 print(encode(Columns(np.eye(3, dtype=np.float32))).codes.sum())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -179,7 +179,7 @@ warnings.simplefilter("error")
 import numpy as np
 from cart.table import ranking as rank
 from cart.table.columns import Columns
-from cart.table.table import encode
+from cart.table.encoding import encode
 for kind in {kinds}:
     print(encode(Columns(np.eye(3, dtype=kind))).codes.sum())
     print(sum(rank._rank_columns.stats.cache_misses.values()))

@@ -10,11 +10,12 @@ from cart.estimators.validation import encode_columns
 from cart.jit.decorators import entry_kernel
 from cart.primitives.float_order import bits_in_order, ordered
 from cart.table.columns import Columns
-from cart.table.distinct_values import FEATURE_THRESHOLD, last_alike
+from cart.table.distinct_values import FEATURE_THRESHOLD, last_tied
+from cart.table.encoding import encode
 from cart.table.float_table import FloatTable
 from cart.table.ranking import MISSING, Scratch, rank
 from cart.table.repeated_codes import RepeatedCodes
-from cart.table.table import code_up_to, encode, value_of
+from cart.table.table import code_up_to, value_of
 from tests.agreement.same import assert_same_tables
 
 SPECIAL = (0.0, -0.0, np.nan, 1e38, -1e38, np.inf, -np.inf, 1e-45, -1e-45, 2.0**53, 2.0**53 - 1)
@@ -70,16 +71,16 @@ def test_a_table_is_its_columns_whatever_the_threads(n_jobs, dtype, order, monke
     X[:, categories] = rng.integers(-1, 7, (n, len(categories)))
     alone = [encode(Columns(X[:, [j]]), n_categories[[j]]) for j in range(X.shape[1])]
     levels = np.concatenate([one.levels.array for one in alone])
-    assert any(one.reach[0] > 0 for one in alone) == (dtype == np.float32)
+    assert any(one.tie_span[0] > 0 for one in alone) == (dtype == np.float32)
     for block in (1, 2 * n, 5 * n):
-        monkeypatch.setattr("cart.table.table.BLOCK", block)
+        monkeypatch.setattr("cart.table.encoding.BLOCK", block)
         table = encode(Columns(X), n_categories, n_jobs)
         np.testing.assert_array_equal(table.codes, np.concatenate([one.codes for one in alone]))
         np.testing.assert_array_equal(table.levels.array, levels)
         np.testing.assert_array_equal(table.tops.array, levels)
         n_levels = [len(one.levels.array) for one in alone]
         np.testing.assert_array_equal(np.diff(table.level_start), n_levels)
-        np.testing.assert_array_equal(table.reach, [one.reach[0] for one in alone])
+        np.testing.assert_array_equal(table.tie_span, [one.tie_span[0] for one in alone])
         np.testing.assert_array_equal(table.columns, np.arange(X.shape[1]))
     np.testing.assert_array_equal(table.codes[categories] == MISSING, X[:, categories].T < 0)
     if dtype == np.float32:
@@ -206,8 +207,8 @@ def test_a_sieve_misses_no_repetition(n_levels):
 
 
 @entry_kernel
-def last_alike_here(table, column, code):
-    return last_alike(table.close, column, code)
+def last_tied_here(table, column, code):
+    return last_tied(table.ties, column, code)
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1e-7, 1e-6, 1e-5, 1.0])
@@ -216,10 +217,10 @@ def test_which_levels_count_as_one(scale):
     for n in (1, 2, 3, 20, 300):
         X = (rng.uniform(size=(n, 5)) * scale).astype(np.float32)
         table = encode(Columns(X))
-        for column, reach in enumerate(table.reach):
+        for column, tie_span in enumerate(table.tie_span):
             levels = np.unique(X[:, column])
             within = levels <= (levels + FEATURE_THRESHOLD)[:, None]
             last = within.sum(axis=1) - 1
-            assert reach == (last - np.arange(len(levels))).max()
-            found = [last_alike_here(table, column, code) for code in range(len(levels))]
+            assert tie_span == (last - np.arange(len(levels))).max()
+            found = [last_tied_here(table, column, code) for code in range(len(levels))]
             np.testing.assert_array_equal(found, last)

@@ -15,7 +15,7 @@ from joblib import parallel_config
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.estimators import trees as tree_estimators
 from cart.estimators import validation as training
-from cart.table import table, thresholds
+from cart.table import encoding, thresholds
 from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from forest.growing import thread_pool as grow
 from tests.agreement.same import assert_same_nodes
@@ -46,7 +46,7 @@ def values_in_X():
     fill_thresholds = grow.fill_thresholds
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "_MANY_VALUES", 0)
-        patch.setattr(table, "_FEW_LEVELS", np.inf)
+        patch.setattr(encoding, "_FEW_LEVELS", np.inf)
         patch.setattr(thresholds, "BLOCK", 1)  # threads that small tables would not start
         patch.setattr(grow, "fill_thresholds", settle_and_count)
         patch.setattr(tree_estimators, "fill_thresholds", settle_and_count)

@@ -12,6 +12,7 @@ from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 from sklearn.ensemble import RandomForestRegressor as PeerRegressor
 from sklearn.exceptions import NotFittedError
 
+import importance
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import drop_column, mdi, oob_permutation
 from tests.oracles import forests as oracle
@@ -362,3 +363,8 @@ def test_refusals():
         oob_permutation(forest, X, y, n_repeats=0)
     with pytest.raises(ValueError, match="two"):
         drop_column(RandomForestClassifier(2).fit(X[:, :1], y), X[:, :1], y)
+
+
+@pytest.mark.parametrize("name", importance.__all__)
+def test_shared_parameters_are_in_the_docstrings(name):
+    assert "%(" not in getattr(importance, name).__doc__

@@ -9,10 +9,10 @@ from sklearn.metrics import accuracy_score, r2_score
 from benchmarks.oracles import permutation as oracle
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import oob_permutation
-from importance.core.fitted_forest import adopt
-from importance.core.grouping import group_columns
+from importance.core.fitted_forest import check_forest
+from importance.core.groups import group_columns
 from importance.permutation.definitions import DEFINITIONS
-from importance.permutation.tree_level import Asked
+from importance.permutation.tree_level import Options
 
 FORESTS = {
     "classes": (RandomForestClassifier, PeerClassifier),
@@ -38,8 +38,8 @@ def fitted(task, adopted, **params):
 
 def judge(name, forest, X, y, **asked):
     """The definition for given permutations."""
-    table = adopt(forest, X, y)
-    return DEFINITIONS[name].judge(table, group_columns(None, forest), Asked(**asked))
+    table = check_forest(forest, X, y)
+    return DEFINITIONS[name].evaluate(table, group_columns(None, forest), Options(**asked))
 
 
 def within_trees(forest):

@@ -15,9 +15,9 @@ from sklearn.metrics import log_loss, mean_poisson_deviance, r2_score, roc_auc_s
 from benchmarks.oracles import permutation as oracle
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import drop_column, forest_permutation, oob_permutation
-from importance.core.fitted_forest import adopt
-from importance.core.grouping import group_columns
-from importance.permutation.forest_level import judge_forest, score_by, shared_donors
+from importance.core.fitted_forest import check_forest
+from importance.core.groups import group_columns
+from importance.permutation.forest_level import evaluate_forest, score_by, shared_donors
 
 KINDS = {
     "zero_one": (RandomForestClassifier, PeerClassifier),
@@ -203,9 +203,9 @@ def test_poisson_is_scikit_learns_deviance():
         return mean_poisson_deviance(y[times > 0], values[times > 0, 0] / times[times > 0])
 
     permuted = evaluate(forest, oracle.exchanged(X, [2], order)) - evaluate(forest, X)
-    fitted, groups = adopt(forest, X, y), group_columns(None, forest)
+    fitted, groups = check_forest(forest, X, y), group_columns(None, forest)
     donors = shared_donors(lambda group: lambda repeat, n: order, len(y), 1)
-    base, said, _ = judge_forest(
+    base, said, _ = evaluate_forest(
         fitted, score_by(fitted, mean_poisson_deviance), groups, donors, 1, False
     )
     assert said[0, 2] - base == pytest.approx(permuted, abs=1e-10)

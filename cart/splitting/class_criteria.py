@@ -1,0 +1,209 @@
+"""Classification criteria: Gini impurity and entropy, from weighted class counts."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.jit.decorators import inline_kernel
+from cart.primitives.sort_keys import record_of
+from cart.splitting.criterion import (
+    Side,
+    advance_sums,
+    arrange_sums,
+    children_of_side,
+    log2,
+    needs_no_sample,
+    score_of_side,
+)
+
+NOTHING, SECOND_CLASS, SQUARES = range(3)
+
+
+class ClassCounts(NamedTuple):
+    """What the classification criteria share: weighted class counts of the node and a side.
+
+    Where counts are whole numbers, and there is one output, the Side keeps what is exact however
+    it was reached, so that no order of summation matters: of two classes the count of the second
+    on the left, of more the sums of squared counts left and right.
+    """
+
+    node: np.ndarray  # (n_outputs, n_classes) float64
+    left: np.ndarray  # (n_outputs, n_classes) float64
+    weight: np.ndarray  # (1,) float64: of the node
+    kept: np.ndarray  # (1,) int64: what the Side keeps: NOTHING, SECOND_CLASS or SQUARES
+
+    @classmethod
+    def create(cls, n_outputs, n_values, n_samples):
+        counts = np.zeros((2, n_outputs, n_values))
+        return cls(counts[0], counts[1], np.zeros(1), np.zeros(1, np.int64))
+
+    def load(self, records, keys, n, keep_order):
+        self.kept[0] = NOTHING
+        if not keep_order and self.node.shape[0] == 1:
+            self.kept[0] = SECOND_CLASS if self.node.shape[1] == 2 else SQUARES
+        for k in range(self.node.shape[0]):
+            for c in range(self.node.shape[1]):
+                self.node[k, c] = 0.0
+        weight = 0.0
+        if self.kept[0] == SECOND_CLASS:  # exact, and no sum waits for memory
+            second = 0.0
+            for j in range(n):
+                i = record_of(keys[j])
+                weight += records[i, 0]
+                second += records[i, 0] * records[i, 1]
+            self.node[0, 0] = weight - second
+            self.node[0, 1] = second
+        else:
+            for j in range(n):
+                i = record_of(keys[j])
+                w = records[i, 0]
+                for k in range(self.node.shape[0]):
+                    self.node[k, int(records[i, k + 1])] += w
+                weight += w
+        self.weight[0] = weight
+
+    needs_all = needs_no_sample
+    arrange = arrange_sums
+    advance = advance_sums
+
+    def all_right(self):
+        if self.kept[0] == SECOND_CLASS:
+            return Side(0.0, 0.0, 0.0)
+        for k in range(self.node.shape[0]):
+            for c in range(self.node.shape[1]):
+                self.left[k, c] = 0.0
+        return Side(0.0, 0.0, _sum_of_squares(self.node))
+
+    def all_left(self):
+        if self.kept[0] == SECOND_CLASS:
+            return Side(self.weight[0], self.node[0, 1], 0.0)
+        for k in range(self.node.shape[0]):
+            for c in range(self.node.shape[1]):
+                self.left[k, c] = self.node[k, c]
+        return Side(self.weight[0], _sum_of_squares(self.node), 0.0)
+
+    def move(self, side, records, i, sign):
+        w = sign * records[i, 0]
+        if self.kept[0] == SECOND_CLASS:
+            return Side(side.weight + w, side.first + w * records[i, 1], 0.0)
+        squares_left = side.first
+        squares_right = side.second
+        for k in range(self.left.shape[0]):
+            c = int(records[i, k + 1])
+            left = self.left[k, c]
+            squares_left += w * (2.0 * left + w)
+            squares_right -= w * (2.0 * (self.node[k, c] - left) - w)
+            self.left[k, c] = left + w
+        return Side(side.weight + w, squares_left, squares_right)
+
+    def side_values(self, side):
+        left = _count_left(self, side, 0, 0)
+        return left / side.weight, (self.node[0, 0] - left) / (self.weight[0] - side.weight)
+
+    def write_value(self, value):
+        for k in range(self.node.shape[0]):
+            for c in range(self.node.shape[1]):
+                value[k, c] = self.node[k, c] / self.weight[0]
+
+
+@inline_kernel
+def _count_left(criterion, side, k, c):
+    if criterion.kept[0] == SECOND_CLASS:
+        return side.first if c == 1 else side.weight - side.first
+    return criterion.left[k, c]
+
+
+@inline_kernel
+def _sum_of_squares(counts):
+    squares = 0.0
+    for k in range(counts.shape[0]):
+        for c in range(counts.shape[1]):
+            squares += counts[k, c] * counts[k, c]
+    return squares
+
+
+@inline_kernel
+def _mean(total, n_outputs):
+    return total if n_outputs == 1 else total / n_outputs  # a division saved in every cut
+
+
+class Gini(ClassCounts):
+    """1 - sum of squared class shares, the mean over outputs."""
+
+    __slots__ = ()
+
+    def impurity(self, records, keys, n):
+        gini = 0.0
+        for k in range(self.node.shape[0]):
+            squares = 0.0
+            for c in range(self.node.shape[1]):
+                squares += self.node[k, c] * self.node[k, c]
+            gini += 1.0 - squares / (self.weight[0] * self.weight[0])
+        return gini / self.node.shape[0]
+
+    children_impurity = children_of_side
+    score = score_of_side
+
+    def side_impurities(self, side):
+        weight_left = side.weight
+        weight_right = self.weight[0] - weight_left
+        if self.kept[0] != NOTHING:
+            squares_left = side.first
+            squares_right = side.second
+            if self.kept[0] == SECOND_CLASS:
+                left = weight_left - side.first
+                right = weight_right - (self.node[0, 1] - side.first)
+                squares_left = left * left + side.first * side.first
+                squares_right = right * right + (weight_right - right) * (weight_right - right)
+            gini_left = 1.0 - squares_left / (weight_left * weight_left)
+            gini_right = 1.0 - squares_right / (weight_right * weight_right)
+            return gini_left, gini_right
+        gini_left = 0.0
+        gini_right = 0.0
+        for k in range(self.node.shape[0]):
+            squares_left = 0.0
+            squares_right = 0.0
+            for c in range(self.node.shape[1]):
+                left = self.left[k, c]
+                right = self.node[k, c] - left
+                squares_left += left * left
+                squares_right += right * right
+            gini_left += 1.0 - squares_left / (weight_left * weight_left)
+            gini_right += 1.0 - squares_right / (weight_right * weight_right)
+        return _mean(gini_left, self.node.shape[0]), _mean(gini_right, self.node.shape[0])
+
+
+class Entropy(ClassCounts):
+    """- sum of p log2 p over the class shares p, the mean over outputs."""
+
+    __slots__ = ()
+
+    def impurity(self, records, keys, n):
+        entropy = 0.0
+        for k in range(self.node.shape[0]):
+            for c in range(self.node.shape[1]):
+                entropy -= share_times_log(self.node[k, c], self.weight[0])
+        return entropy / self.node.shape[0]
+
+    children_impurity = children_of_side
+    score = score_of_side
+
+    def side_impurities(self, side):
+        weight_left = side.weight
+        weight_right = self.weight[0] - weight_left
+        entropy_left = 0.0
+        entropy_right = 0.0
+        for k in range(self.node.shape[0]):
+            for c in range(self.node.shape[1]):
+                left = _count_left(self, side, k, c)
+                entropy_left -= share_times_log(left, weight_left)
+                entropy_right -= share_times_log(self.node[k, c] - left, weight_right)
+        return _mean(entropy_left, self.node.shape[0]), _mean(entropy_right, self.node.shape[0])
+
+
+@inline_kernel
+def share_times_log(count, weight):
+    if count <= 0.0:
+        return 0.0
+    share = count / weight
+    return share * log2(share)

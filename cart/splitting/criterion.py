@@ -1,0 +1,144 @@
+"""The protocol of split criteria: what the search asks of a criterion, one sentence each.
+
+A criterion is a NamedTuple of small arrays and the methods of the protocol below. A node's
+samples come as `keys`, in some order (see `cart.primitives.sort_keys`), and `records`, float64 of
+shape (n_records, 1 + n_outputs): `record_of(key)` is the row that holds the sample's weight and
+targets. Sums are taken in the order of the keys, and the right side of a cut is the node minus its
+left side, as in scikit-learn, so that floating-point sums agree with it.
+
+The left side of a cut is a `Side`, which kernels keep in registers; what does not fit (class
+counts, further outputs) lies in the criterion's arrays.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.jit.decorators import dispatch, inline_kernel
+from cart.primitives.sort_keys import record_of
+
+_LN2 = math.log(2.0)
+EPSILON = np.finfo(np.float64).eps
+
+
+class Side(NamedTuple):
+    """The left side of a cut; what `first` and `second` are is the criterion's affair."""
+
+    weight: float
+    first: float
+    second: float
+
+
+@dispatch
+def load(criterion, records, keys, n, keep_order):
+    """Sum up the first `n` keys: they are the node. `keep_order`: sums depend on their order."""
+    criterion.load(records, keys, n, keep_order)
+
+
+@dispatch
+def needs_all(criterion):
+    """Must `arrange` see all keys, also those that a cut reaches from the other end?"""
+    return criterion.needs_all()
+
+
+@dispatch
+def arrange(criterion, records, keys, n):
+    """Take the node's samples in the order of `keys`; the Side of the cut before the first."""
+    return criterion.arrange(records, keys, n)
+
+
+@dispatch
+def advance(criterion, side, records, keys, cut, p, n):
+    """Move the cut from behind the first `cut` samples to behind the first `p`, further right."""
+    return criterion.advance(side, records, keys, cut, p, n)
+
+
+@dispatch
+def score(criterion, side):
+    """Quality of the cut: higher is better, comparable within one node only."""
+    return criterion.score(side)
+
+
+@dispatch
+def impurity(criterion, records, keys, n):
+    """Impurity of the node."""
+    return criterion.impurity(records, keys, n)
+
+
+@dispatch
+def children_impurity(criterion, side, records, keys, n_left, n):
+    """Impurities left and right of the cut, which lies behind the first `n_left` samples."""
+    return criterion.children_impurity(side, records, keys, n_left, n)
+
+
+@dispatch
+def side_values(criterion, side):
+    """What the sides of the cut would predict, of the first class or the mean: left, right."""
+    return criterion.side_values(side)
+
+
+@dispatch
+def write_value(criterion, value):
+    """Write what the node predicts into `value`, (n_outputs, n_values)."""
+    criterion.write_value(value)
+
+
+# What class counts and sums have in common: a cut advances over the shorter way.
+
+
+@dispatch
+def all_right(criterion):
+    """The Side of the cut before the first sample."""
+    return criterion.all_right()
+
+
+@dispatch
+def all_left(criterion):
+    """The Side of the cut behind the last sample."""
+    return criterion.all_left()
+
+
+@dispatch
+def move(criterion, side, records, i, sign):
+    """Move sample i from the right of the cut to its left (sign 1.0), or back (-1.0)."""
+    return criterion.move(side, records, i, sign)
+
+
+def needs_no_sample(self):
+    return False
+
+
+def arrange_sums(self, records, keys, n):
+    return all_right(self)
+
+
+def advance_sums(self, side, records, keys, cut, p, n):
+    if p - cut <= n - p:
+        for i in range(cut, p):
+            side = move(self, side, records, record_of(keys[i]), 1.0)
+    else:
+        side = all_left(self)
+        for i in range(n - 1, p - 1, -1):
+            side = move(self, side, records, record_of(keys[i]), -1.0)
+    return side
+
+
+@dispatch
+def side_impurities(criterion, side):
+    """Impurities left and right of the cut, where they follow from the Side."""
+    return criterion.side_impurities(side)
+
+
+def children_of_side(self, side, records, keys, n_left, n):
+    return side_impurities(self, side)
+
+
+def score_of_side(self, side):
+    left, right = side_impurities(self, side)
+    return -(self.weight[0] - side.weight) * right - side.weight * left
+
+
+@inline_kernel
+def log2(x):
+    return math.log(x) / _LN2  # the last bit is that of scikit-learn's `log`

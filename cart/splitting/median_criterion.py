@@ -1,0 +1,195 @@
+"""The absolute error, from the weighted medians of the sides of a cut."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.jit.decorators import kernel
+from cart.primitives.sort_keys import record_of, sort_positions_by_value
+from cart.splitting.criterion import Side, children_of_side, score_of_side
+
+
+class AbsoluteError(NamedTuple):
+    """Mean absolute difference from the weighted median, the mean over outputs.
+
+    `arrange` finds the errors and medians of all beginnings and all ends of the order in
+    O(n log n), with a Fenwick tree over the ranks of the targets (as in scikit-learn 1.8). The
+    node's samples are its first n records.
+    """
+
+    median: np.ndarray  # (n_outputs,) float64: of the node
+    weight: np.ndarray  # (1,) float64: of the node
+    cut: np.ndarray  # (1,) int64: how many samples lie left
+    error_left: np.ndarray  # (n,) float64: absolute error of the first 1, 2, ... samples
+    error_right: np.ndarray  # (n,) float64: of the samples from the 1st, 2nd, ... on
+    median_left: np.ndarray  # (n,) float64: the medians of the same, of the last output
+    median_right: np.ndarray  # (n,) float64
+    rank: np.ndarray  # (n_outputs, n) int64: of each record's target in the node
+    ordered: np.ndarray  # (n_outputs, n) float64: the node's targets, ascending
+    spare: np.ndarray  # (2, n) int64
+    tree: np.ndarray  # (2, n + 1) float64: Fenwick tree of weights and of weighted targets
+
+    @classmethod
+    def create(cls, n_outputs, n_values, n_samples):
+        return cls(
+            np.zeros(n_outputs),
+            np.zeros(1),
+            np.zeros(1, np.int64),
+            *np.empty((4, n_samples)),
+            np.empty((n_outputs, n_samples), np.int64),
+            np.empty((n_outputs, n_samples)),
+            np.empty((2, n_samples), np.int64),
+            np.empty((2, n_samples + 1)),
+        )
+
+    def load(self, records, keys, n, keep_order):
+        self.weight[0] = 0.0
+        for i in range(n):
+            self.weight[0] += records[i, 0]
+        for k in range(self.median.shape[0]):
+            sort_positions_by_value(records, k + 1, n, self.spare)
+            total = 0.0
+            middle = 0.5 * self.weight[0]
+            self.median[k] = 0.0
+            found = False
+            for j in range(n):
+                i = self.spare[0, j]
+                self.rank[k, i] = j
+                self.ordered[k, j] = records[i, k + 1]
+                total += records[i, 0]
+                if not found and total >= middle:
+                    found = True
+                    self.median[k] = records[i, k + 1]
+                    if total == middle and j + 1 < n:
+                        following = records[self.spare[0, j + 1], k + 1]
+                        self.median[k] = (records[i, k + 1] + following) / 2.0
+
+    def impurity(self, records, keys, n):
+        error = 0.0
+        for k in range(self.median.shape[0]):
+            for i in range(n):
+                error += records[i, 0] * abs(records[i, k + 1] - self.median[k])
+        return error / (self.weight[0] * self.median.shape[0])
+
+    def needs_all(self):
+        return True
+
+    def arrange(self, records, keys, n):
+        self.cut[0] = 0
+        for i in range(n):
+            self.error_left[i] = 0.0
+            self.error_right[i] = 0.0
+        for k in range(self.median.shape[0]):
+            _grow_errors(self, records, keys, n, k, 1)
+            _grow_errors(self, records, keys, n, k, -1)
+        return Side(0.0, 0.0, 0.0)
+
+    def advance(self, side, records, keys, cut, p, n):
+        weight = side.weight
+        for j in range(cut, p):
+            weight += records[record_of(keys[j]), 0]
+        self.cut[0] = p
+        return Side(weight, 0.0, 0.0)
+
+    def side_values(self, side):
+        return self.median_left[self.cut[0] - 1], self.median_right[self.cut[0]]
+
+    def side_impurities(self, side):
+        n_outputs = self.median.shape[0]
+        left = self.error_left[self.cut[0] - 1] / (side.weight * n_outputs)
+        right = self.error_right[self.cut[0]] / ((self.weight[0] - side.weight) * n_outputs)
+        return left, right
+
+    children_impurity = children_of_side
+    score = score_of_side
+
+    def write_value(self, value):
+        for k in range(self.median.shape[0]):
+            value[k, 0] = self.median[k]
+
+
+@kernel
+def _grow_errors(criterion, records, keys, n, k, step):
+    """Let a set of samples grow from the first on (step 1), or from the last back (-1); add its
+    absolute errors, note its medians."""
+    errors = criterion.error_left if step > 0 else criterion.error_right
+    medians = criterion.median_left if step > 0 else criterion.median_right
+    ordered = criterion.ordered
+    tree = criterion.tree
+    for j in range(n + 1):
+        tree[0, j] = 0.0
+        tree[1, j] = 0.0
+    highest_bit = 1
+    while 2 * highest_bit <= n:
+        highest_bit *= 2
+    total_weight = 0.0
+    total = 0.0
+    p = 0 if step > 0 else n - 1
+    for _ in range(n):
+        i = record_of(keys[p])
+        w = records[i, 0]
+        rank = criterion.rank[k, i]
+        wy = w * ordered[k, rank]
+        j = rank + 1
+        while j <= n:
+            tree[0, j] += w
+            tree[1, j] += wy
+            j += j & -j
+        total_weight += w
+        total += wy
+        last, following, weight_left, sum_left = _find_half(
+            tree, n, highest_bit, 0.5 * total_weight
+        )
+        if last != following:
+            median = (ordered[k, last] + ordered[k, following]) / 2.0
+        else:
+            median = ordered[k, following]
+        medians[p] = median
+        weight_right = total_weight - weight_left
+        sum_right = total - sum_left
+        errors[p] += (sum_right - median * weight_right) + (median * weight_left - sum_left)
+        p += step
+
+
+@kernel
+def _find_half(tree, n, highest_bit, half):
+    """Where the cumulative weight crosses `half`.
+
+    Returns the ranks of the last sample below and the first above (the same, unless `half` is
+    met exactly between two), and the weight and sum of what lies before the latter.
+    """
+    at = 0
+    weight = 0.0
+    total = 0.0
+    bit = highest_bit
+    while bit > 0:
+        j = at + bit
+        if j <= n:
+            if half == tree[0, j]:
+                break
+            if half > tree[0, j]:
+                half -= tree[0, j]
+                at = j
+                weight += tree[0, j]
+                total += tree[1, j]
+        bit >>= 1
+    if bit == 0:
+        return at, at, weight, total
+    below = at
+    rest = half
+    smaller = bit
+    while smaller > 0:
+        j = below + smaller
+        if j <= n and rest > tree[0, j]:
+            rest -= tree[0, j]
+            below = j
+        smaller >>= 1
+    while bit > 0:
+        j = at + bit
+        if j <= n and half >= tree[0, j]:
+            half -= tree[0, j]
+            at = j
+            weight += tree[0, j]
+            total += tree[1, j]
+        bit >>= 1
+    return below, at, weight, total

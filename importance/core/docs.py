@@ -1,0 +1,61 @@
+"""Parameters that many functions share, described once and put into their docstrings."""
+
+import re
+from collections.abc import Callable
+from textwrap import indent
+from typing import TypeVar
+
+F = TypeVar("F", bound=Callable)
+
+_TABLE = """\
+X : array-like or sparse matrix of shape (n_samples, n_features)
+    The table the forest was fitted on.
+y : array-like of shape (n_samples,)"""
+_PARAMETERS = {
+    "bootstrapped": f"""\
+forest : fitted random forest, ours or scikit-learn's
+    With bootstrap=True.
+{_TABLE}""",
+    "refitted": f"""\
+forest : fitted random forest, ours or scikit-learn's
+    Refits are made by our trees.
+{_TABLE}""",
+    "measure": """\
+measure : callable, default=None
+    `measure(forest, X, y)` returns Importances; exact `oob_permutation` with the Brier score
+    or squared error by default. (Of `mdi`: `lambda forest, X, y: mdi(forest)`.)""",
+    "random_state": """\
+random_state : int, RandomState instance or None, default=None
+    Of the permutations and the refits.""",
+    "groups": """\
+groups : dict of str to list of columns, list of lists of columns, or None
+    Sets of columns that are judged together: the sum of their values.""",
+    "permuted_groups": """\
+groups : dict of str to list of columns, or list of lists of columns, default=None
+    Columns that are permuted together, one entry each; columns in none have their own.""",
+    "n_jobs": """\
+n_jobs : int, default=None
+    Threads; the result does not depend on it.""",
+    "progress": """\
+n_jobs : int, default=None
+    Threads; the result does not depend on it.
+verbose, callback
+    See `forest.growing.progress.ProgressReporter`; a step is a refit.""",
+    "refit_errors": """\
+Raises
+------
+TypeError, ValueError
+    If the forest cannot be refitted (see `Refits.of`), or what `measure` raises.""",
+}
+
+
+def with_shared_parameters(function: F) -> F:
+    """Put the shared description in place of every line `%(name)s` of a docstring."""
+    if function.__doc__ is not None:
+        function.__doc__ = re.sub(
+            r"^( *)%\((\w+)\)s$",
+            lambda line: indent(_PARAMETERS[line[2]], line[1]),
+            function.__doc__,
+            flags=re.MULTILINE,
+        )
+    return function

@@ -1,0 +1,26 @@
+"""Order of features by a measure, the most important first; equal values stay in their order."""
+
+import numpy as np
+
+
+def descending(values: np.ndarray) -> np.ndarray:
+    """Positions of the values, the largest first."""
+    return np.argsort(-values, kind="stable")
+
+
+def leading(values: np.ndarray, n: int) -> np.ndarray:
+    """Positions of the n largest values, the largest last: where pictures have it on top."""
+    return descending(values)[:n][::-1]
+
+
+def ranks_of(values: np.ndarray) -> np.ndarray:
+    """1 for the largest value, and so on."""
+    ranks = np.empty(len(values), np.int64)
+    ranks[descending(values)] = np.arange(1, len(values) + 1)
+    return ranks
+
+
+def list_leaders(names: np.ndarray, values: np.ndarray, note: str, noted: np.ndarray) -> str:
+    """The five largest values in words, each with a note of the format given."""
+    words = (f"{names[j]} {values[j]:.4g} {note.format(noted[j])}" for j in descending(values)[:5])
+    return ", ".join(words) + (", ..." if len(values) > 5 else "")
