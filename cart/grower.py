@@ -1,4 +1,8 @@
-"""Which way trees are grown: on a fast path where there is one for them, else in general."""
+"""How trees are grown: on a fast path where one takes plan, table and weights, else in general.
+
+`fast_paths` says which paths take a plan and a table, a Grower, which of these take the weights of
+the trees at hand. Nobody else asks.
+"""
 
 import numpy as np
 
@@ -15,6 +19,23 @@ from cart.tree.tree import Tree
 FAST_PATHS = (ClassCountsPath, HistogramPath, SortedPath)
 
 
+def fast_paths(plan, table=None):
+    """The fast paths that grow trees to this plan, on this table if there is one already.
+
+    Parameters
+    ----------
+    plan : cart.growth.plan.Plan
+    table : Table, FloatTable, SparseTable or CategoricalTable, optional
+
+    Returns
+    -------
+    list of subclasses of cart.fast_paths.base.FastPath, the one to be preferred first
+    """
+    if table is None:
+        return [path for path in FAST_PATHS if path.knows(plan)]
+    return [path for path in FAST_PATHS if path.fits(table, plan)]
+
+
 def needs_complete_table(plan, weight):
     """Are trees to be grown on a table that is complete? Else a fast path will most likely do.
 
@@ -25,7 +46,7 @@ def needs_complete_table(plan, weight):
         Of the rows.
     """
     is_whole = weight is None or are_whole(weight)
-    return not (is_whole and any(path.knows(plan) for path in FAST_PATHS))
+    return not (is_whole and fast_paths(plan))
 
 
 def prepare_for_growth(table, codes, plan, columns=None):
@@ -42,7 +63,7 @@ def prepare_for_growth(table, codes, plan, columns=None):
     """
     if not isinstance(table, Table):
         return table
-    fast = [path for path in FAST_PATHS if path.fits(table, plan)]
+    fast = fast_paths(plan, table)
     table = table if fast else complete(table, columns)
     is_of_use = any(path.takes_narrow(codes, plan) for path in fast)
     return table if is_of_use else table.wide()
@@ -68,8 +89,8 @@ class Grower:
         self._columns = columns
         self._codes = codes
         self._plan = plan
-        paths = FAST_PATHS if is_fast else ()
-        self._fast = [path(table, codes, plan) for path in paths if path.fits(table, plan)]
+        paths = fast_paths(plan, table) if is_fast else ()
+        self._fast = [path(table, codes, plan) for path in paths]
         self._workspace = None
 
     @property
@@ -105,14 +126,14 @@ class Grower:
         return trees
 
     def _grow_fast(self, weights, seeds):
-        """Nodes of the trees, from the first path that can deal with the weights, or None."""
+        """Nodes of the trees, from the first path that accepts the weights, or None."""
         if not isinstance(weights, np.ndarray):
             n_rows = len(self._codes)
             weights = np.stack([np.broadcast_to(weight, n_rows) for weight in weights])
         weights = np.ascontiguousarray(weights, np.float64)
         is_whole = are_whole(weights)
-        attempts = (fast.grow(weights, seeds, is_whole) for fast in self._fast)
-        return next((grown for grown in attempts if grown is not None), None)
+        path = next((path for path in self._fast if path.accepts(weights, is_whole)), None)
+        return path and path.grow(weights, seeds, is_whole)
 
     def _grow_in_general(self, weight, seed):
         if self._workspace is None:

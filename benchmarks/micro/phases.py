@@ -13,9 +13,11 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from benchmarks.harness import display, results
-from cart.fast_paths.classification.best_cut import GiniCuts, PrefixCounts, add_up, choose_cut
+from cart.fast_paths.classification.best_cut import choose_cut
+from cart.fast_paths.classification.cumulative_counts import ClassNode, PrefixCounts, add_up
+from cart.fast_paths.classification.impurities import GiniCuts
+from cart.fast_paths.classification.packed_rows import Layout, gather_keys, partition_packed_rows
 from cart.fast_paths.classification.path import ClassScratch
-from cart.fast_paths.classification.row_words import Layout, gather_keys, partition_packed_rows
 from cart.fast_paths.classification.screening import add_up_kept, is_worth_screening, screen
 from cart.jit.decorators import entry_kernel
 from cart.primitives.radix_sort import sort_short_keys
@@ -119,25 +121,23 @@ def _repeat(criterion, table, bench, running, layout, n, class_counts, repeats, 
         if last == DIVIDE:
             middle = codes.shape[0] // 2
             found += partition_packed_rows(
-                codes, middle, words, start, n, layout, bench.spare, bench.left
+                codes, middle, words, start, n, layout, bench.spare, bench.pending[0]
             )
             continue
         lowest, highest = gather_keys(codes, words, start, n, layout, bench.keys)
         found += np.int64(lowest)
         if last == GATHER:
             continue
-        node = r % n_nodes
+        counts = class_counts[r % n_nodes]
         weight = np.int64(0)
-        for c in range(bench.counts.shape[0]):
-            bench.counts[c] = class_counts[node, c]
-            weight += class_counts[node, c]
-        is_screened = is_worth_screening(criterion, n, bench.counts.shape[0])
+        for c in range(class_counts.shape[1]):
+            weight += counts[c]
+        node = ClassNode(criterion, running, layout, counts, weight)
+        is_screened = is_worth_screening(criterion, n, class_counts.shape[1])
         keys, spare, n_keys, shift = bench.keys, bench.spare, n, layout.low_bits
         if is_screened:
-            n_keys, shift = screen(
-                criterion, running, keys, n, lowest, highest, bench.counts, weight, -np.inf, table,
-                column, layout, spare,
-            )  # fmt: skip
+            span = (lowest, highest)
+            n_keys, shift = screen(node, keys, n, span, -np.inf, table, column, spare)
             keys, spare = spare, keys
         if last == SCREEN:
             continue
@@ -146,13 +146,10 @@ def _repeat(criterion, table, bench, running, layout, n, class_counts, repeats, 
         if last == SORT:
             continue
         if is_screened:
-            add_up_kept(criterion, running, keys, n_keys, lowest, shift, bench.counts, layout)
+            add_up_kept(criterion, running, keys, n_keys, lowest, shift, counts, layout)
         else:
-            add_up(criterion, running, keys, n_keys, bench.counts, layout)
+            add_up(criterion, running, keys, n_keys, counts, layout)
         if last == CHOOSE:
-            _, i = choose_cut(
-                criterion, running, keys, 0, n_keys - 1, bench.counts, weight, -np.inf, table,
-                column, layout,
-            )  # fmt: skip
+            _, i = choose_cut(node, keys, 0, n_keys - 1, -np.inf, table, column)
             found += i
     return found

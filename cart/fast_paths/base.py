@@ -1,7 +1,7 @@
-"""What the fast paths share: nodes that wait, what is written of a node, how Python calls them.
+"""Base class of the fast paths, and how they write leaves and splits.
 
-A fast path grows the trees of `cart.growth.general`, depth first, where a table is dense and
-complete, there is one output, and nothing but numbers of samples, depth and impurity limits a
+A fast path grows the trees of `cart.growth.general`, depth first, where a table is dense and has no
+missing value, there is one output, and nothing but numbers of samples, depth and impurity limits a
 split.
 """
 
@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.growth.frontier import NodeStack
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import WHOLE_MAX
 from cart.splitting.criteria import EPSILON
@@ -20,7 +21,7 @@ from cart.table.table import Table, same_value
 from cart.table.thresholds import cut_of, write_thresholds
 from cart.tree.batch import Batch
 from cart.tree.compact import MANY, Compact
-from cart.tree.nodes import UNDEFINED, Grown
+from cart.tree.nodes import UNDEFINED, Grown, from_node
 from cart.tree.recompute import DEPTH_FIRST, WEIGHTS
 
 # Trees on few rows are grown in one call of the kernel: of so many rows in all, and so many trees.
@@ -28,24 +29,17 @@ from cart.tree.recompute import DEPTH_FIRST, WEIGHTS
 _ROWS_AT_ONCE, _TREES_AT_ONCE = 3 << 11, 50
 
 
-class NodeStack(NamedTuple):
-    """A stack of nodes that wait to be grown."""
+class GrownTree(NamedTuple):
+    """What is written of a tree, or of trees one after another."""
 
-    start: np.ndarray  # int64: first of the node's rows
-    end: np.ndarray  # int64: behind the last
-    tier: (
-        np.ndarray
-    )  # int64: which of the tiers of rows it lies in (see `cart.fast_paths.cache_copies`), or 0
-    depth: np.ndarray  # int64
-    n_constant: np.ndarray  # int64: features known to be constant
-    impurity: np.ndarray  # float64
+    nodes: Grown
+    cuts: np.ndarray  # (n_nodes,) uint64: memory of the thresholds, see `cart.table.thresholds`
 
-    @classmethod
-    def create(cls, capacity):
-        return cls(
-            *(np.empty(capacity, np.int64) for _ in range(5)),
-            np.empty(capacity),
-        )
+
+@inline_kernel
+def tree_at(trees, first):
+    """The tree that has the nodes from `first` on."""
+    return GrownTree(from_node(trees.nodes, first), trees.cuts[first:])
 
 
 @inline_kernel
@@ -155,8 +149,12 @@ class FastPath(ABC):
         """How many trees are worth to be grown at once."""
         return min(_TREES_AT_ONCE, max(1, _ROWS_AT_ONCE // len(self._y)))
 
+    def accepts(self, weights, is_whole):
+        """Can it deal with these weights? Asked before `grow`, which may rely on it."""
+        return True
+
     def grow(self, weights, seeds, is_whole):
-        """Grow trees.
+        """Grow trees with weights that it accepts.
 
         Parameters
         ----------
@@ -167,12 +165,10 @@ class FastPath(ABC):
 
         Returns
         -------
-        list of cart.tree.batch.OneOfBatch or cart.tree.compact.Compact, or None
+        list of cart.tree.batch.OneOfBatch or cart.tree.compact.Compact
             Where the table is not complete, with cuts in place of thresholds, see
-            `cart.table.thresholds`. None if the weights are none that it can deal with.
+            `cart.table.thresholds`.
         """
-        if not self._accepts(weights, is_whole):
-            return None
         if self._scratch is None:
             scratch = self._create_scratch()  # all is written: it goes where memory was in use
             self._scratch = (
@@ -193,9 +189,6 @@ class FastPath(ABC):
             write_thresholds(*kept.splits, self._table)
         is_large = len(weights) == 1 and kept.n_nodes >= MANY
         return [kept] if is_large else Batch(kept, first_node).trees()
-
-    def _accepts(self, weights, is_whole):
-        return True
 
     def _flags(self, weights, is_whole):
         """What is known to follow in the nodes of trees with these weights, see

@@ -60,7 +60,7 @@ NEW_NAMES = {
     "cart.training": "cart.estimators.validation",
     "cart.traverse": "cart.tree.traversal",
     "cart.vectors": "cart.jit.simd",
-    "cart.words": "cart.fast_paths.classification.row_words",
+    "cart.words": "cart.fast_paths.classification.packed_rows",
     "forest.bagging": "forest.estimators.bagging",
     "forest.base": "forest.estimators.base",
     "forest.bootstrap": "forest.sampling.bootstrap",

@@ -1,6 +1,6 @@
 """Grow many trees from one table: whole trees over threads, a workspace for each batch."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import islice
 from threading import Lock

@@ -1,7 +1,7 @@
 """Grow classification trees on whole class counts: the fast path of Gini and entropy.
 
-Rows are words (see `cart.fast_paths.classification.row_words`). A node's class counts come from its
-parent, so a node that is not searched is never read.
+Rows are packed (see `cart.fast_paths.classification.packed_rows`). A node's class counts come from
+its parent, so a node that is not searched is never read.
 """
 
 from itertools import starmap
@@ -13,36 +13,43 @@ from cart.fast_paths.base import (
     NO_CUT,
     Cut,
     FastPath,
-    may_be_split,
-    push,
+    GrownTree,
+    tree_at,
     write_leaf,
     write_split,
 )
 from cart.fast_paths.cache_copies import create_cache_copies
-from cart.fast_paths.classification.best_cut import (
-    EntropyCuts,
-    GiniCuts,
+from cart.fast_paths.classification.best_cut import choose_cut
+from cart.fast_paths.classification.cumulative_counts import (
+    ClassNode,
     PrefixCounts,
     add_up,
     add_up_counts,
-    child_impurities,
-    choose_cut,
     count_codes,
     count_keys,
+)
+from cart.fast_paths.classification.impurities import (
+    EntropyCuts,
+    GiniCuts,
+    child_impurities,
     impurity_of,
 )
-from cart.fast_paths.classification.row_words import (
+from cart.fast_paths.classification.packed_rows import (
     Layout,
     gather_keys,
     pack_rows,
     partition_packed_rows,
-    row_of_word,
+    row_number,
 )
 from cart.fast_paths.classification.screening import add_up_kept, is_worth_screening, screen
+from cart.growth.depth_first import Children, grow_depth_first, nothing_below
+from cart.growth.frontier import NodeStack, moved, push_root, with_weight
+from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.primitives.radix_sort import N_DIGITS, ROOM, sort_short_keys
-from cart.splitting.criteria import EPSILON, Entropy, Gini
+from cart.splitting.criteria import Entropy, Gini
 from cart.splitting.feature_draw import (
+    Draw,
     begin_draw,
     end_draw,
     mark_constant,
@@ -50,8 +57,7 @@ from cart.splitting.feature_draw import (
     next_feature,
     restart,
 )
-from cart.table.table import same_value
-from cart.tree.nodes import from_node
+from cart.table.table import Table, same_value
 from cart.tree.recompute import DEPTH_FIRST, GINI, WHOLE_COUNTS
 
 CACHE_COPY_BYTES = (
@@ -82,9 +88,8 @@ class ClassScratch(NamedTuple):
     keys: np.ndarray  # (n + ROOM,) uint32
     spare: np.ndarray  # (n + ROOM,) uint32
     digits: np.ndarray  # (N_DIGITS,) int32
-    waiting_counts: np.ndarray  # (capacity, n_classes) int64: of the nodes that wait
-    counts: np.ndarray  # (n_classes,) int64: of the node at hand
-    left: np.ndarray  # (n_classes,) int64: of its left child
+    pending: np.ndarray  # (capacity, n_classes) int64: class counts, a row per pending node
+    total: np.ndarray  # (1,) float64: weight of the tree
 
     @classmethod
     def create(cls, n, n_classes):
@@ -93,57 +98,8 @@ class ClassScratch(NamedTuple):
             np.empty(n + ROOM, np.uint32),
             np.empty(N_DIGITS, np.int32),
             np.empty((n + 2, n_classes), np.int64),
-            np.empty(n_classes, np.int64),
-            np.empty(n_classes, np.int64),
+            np.empty(1),
         )
-
-
-@inline_kernel
-def _search(
-    criterion, table, rows, draw, scratch, running, start, n, n_constant, weight, limits, layout
-):
-    """Draw features and search each; return the best Cut and how many features are constant."""
-    best = NO_CUT
-    first = limits.min_samples_leaf - 1
-    drawing = begin_draw(draw, np.uint64(0), n_constant)
-    j, drawing = next_feature(draw, drawing, limits.max_features)
-    while j >= 0:
-        feature = draw.features[j]
-        column = table.columns[feature]
-        codes = rows.codes[column]
-        n_codes = table.level_start[column + 1] - table.level_start[column]
-        counts_codes = first == 0 and is_worth_counting(n, n_codes, scratch.counts.shape[0])
-        if counts_codes:
-            lowest, highest = count_codes(
-                running, codes, rows.words, start, n, n_codes, scratch.counts.shape[0], layout
-            )
-        else:
-            lowest, highest = gather_keys(codes, rows.words, start, n, layout, scratch.keys)
-        if same_value(table, column, lowest, highest):
-            drawing = mark_constant(draw, drawing, j)
-        else:
-            drawing = mark_searched(draw, drawing, j)
-            if best.score < 0.0:  # else no cut is better: both sides are pure
-                if counts_codes:
-                    entries = running.levels
-                    n_entries = add_up_counts(
-                        criterion, running, lowest, highest, scratch.counts, layout
-                    )
-                else:
-                    entries, n_entries = _put_in_order(
-                        criterion, running, scratch, n, lowest, highest, weight, best.score, first,
-                        table, column, layout,
-                    )  # fmt: skip
-                score, i = choose_cut(
-                    criterion, running, entries, first, n_entries - 1 - first, scratch.counts,
-                    weight, best.score, table, column, layout,
-                )  # fmt: skip
-                if i >= 0:
-                    left_code = np.int64(entries[i] >> layout.low_bits)
-                    right_code = np.int64(entries[i + 1] >> layout.low_bits)
-                    best = Cut(feature, left_code, right_code, score)
-        j, drawing = next_feature(draw, drawing, limits.max_features)
-    return best, end_draw(draw, drawing)
 
 
 @inline_kernel
@@ -153,20 +109,20 @@ def is_worth_counting(n, n_codes, n_classes):
 
 
 @inline_kernel
-def _put_in_order(
-    criterion, running, scratch, n, lowest, highest, weight, score, first, table, column, layout
-):
-    """Order what the best cut may lie among, and sum it up; return the entries and how many."""
-    keys, spare, counts = scratch.keys, scratch.spare, scratch.counts
+def _put_in_order(node, scratch, n, span, score, first, table, column):
+    """Order what the best cut may lie among, and sum it up; return the entries and how many.
+
+    `span` are the lowest and the highest code of the keys.
+    """
+    criterion, running, layout, counts, _ = node
+    lowest, highest = span
+    keys, spare = scratch.keys, scratch.spare
     if first == 0 and is_worth_counting(n, np.int64(highest - lowest) + 1, counts.shape[0]):
         count_keys(running, keys, n, lowest, highest, counts.shape[0], layout)
         n_levels = add_up_counts(criterion, running, lowest, highest, counts, layout)
         return running.levels, n_levels
     if first == 0 and is_worth_screening(criterion, n, counts.shape[0]):
-        n_kept, shift = screen(
-            criterion, running, keys, n, lowest, highest, counts, weight, score, table, column,
-            layout, spare,
-        )  # fmt: skip
+        n_kept, shift = screen(node, keys, n, span, score, table, column, spare)
         kept = spare
         if sort_short_keys(kept, n_kept, layout.low_bits, lowest, highest, keys, scratch.digits):
             kept = keys
@@ -185,95 +141,149 @@ def _fill_cache_copy(rows, start, n, layout, nearer):
         codes = rows.codes[column]
         copied = nearer.codes[column]
         for i in range(n):
-            copied[i] = codes[row_of_word(rows.words[start + i], layout)]
+            copied[i] = codes[row_number(rows.words[start + i], layout)]
     for i in range(n):
         word = rows.words[start + i] & layout.low_mask
         nearer.words[i] = np.uint32(i) << layout.low_bits | word
 
 
-@entry_kernel
-def _grow_trees(
-    criterion, table, all_nodes, all_cuts, draw, waiting, tiers, scratch, running, weights, classes,
-    seeds, limits, layout, first_node,
-):  # fmt: skip
-    """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
-    for t in range(weights.shape[0]):
-        restart(draw, seeds[t])
-        n_rows = pack_rows(weights[t], classes, layout, tiers[0].words, scratch.counts)
-        n_nodes = _grow(
-            criterion, table, from_node(all_nodes, first_node[t]), all_cuts[first_node[t] :], draw,
-            waiting, tiers, scratch, running, n_rows, limits, layout,
+class ClassCountsWay(NamedTuple):
+    """What the path works on; the protocol is that of `cart.growth.depth_first`."""
+
+    criterion: tuple  # of cart.fast_paths.classification.impurities
+    table: Table
+    layout: Layout
+    tiers: tuple  # of ClassRows
+    scratch: ClassScratch
+    prefix: PrefixCounts
+    draw: Draw
+    stack: NodeStack
+    limits: Limits
+
+    grow_below = nothing_below
+
+    def load(self, node):
+        weight = _sum(self.scratch.pending[node.row])
+        return with_weight(node, np.float64(weight), node.impurity)
+
+    def copy_near(self, node):
+        start, end, tier = node.start, node.end, node.tier
+        for nearer in range(node.tier + 1, len(self.tiers)):
+            if end - start <= self.tiers[nearer].words.shape[0]:
+                n = end - start
+                _fill_cache_copy(self.tiers[tier], start, n, self.layout, self.tiers[nearer])
+                tier, start, end = nearer, 0, n
+        return moved(node, start, end, tier)
+
+    def write_leaf(self, tree, this, node):
+        counts = self.scratch.pending[node.row]
+        weight = _sum(counts)
+        write_leaf(tree.nodes, this, node.impurity, node.end - node.start, weight)
+        for c in range(counts.shape[0]):
+            tree.nodes.value[this, 0, c] = np.float64(counts[c]) / np.float64(weight)
+
+    def search(self, node):
+        counts, weight = self.scratch.pending[node.row], np.int64(node.weight)
+        searched = ClassNode(self.criterion, self.prefix, self.layout, counts, weight)
+        return _search(self, node, searched)
+
+    def divide(self, node, cut):
+        counts, left_counts = self.scratch.pending[node.row], self.scratch.pending[node.row + 1]
+        rows = self.tiers[node.tier]
+        codes = rows.codes[self.table.columns[cut.feature]]
+        n_left = partition_packed_rows(
+            codes, cut.left_code, rows.words, node.start, node.end - node.start, self.layout,
+            self.scratch.spare, left_counts,
         )  # fmt: skip
-        first_node[t + 1] = first_node[t] + n_nodes
+        weight, left_weight = np.int64(node.weight), _sum(left_counts)
+        left, right = child_impurities(self.criterion, left_counts, counts, left_weight, weight)
+        share_left = np.float64(left_weight) / np.float64(weight)
+        share_right = np.float64(weight - left_weight) / np.float64(weight)
+        decrease = (np.float64(weight) / self.scratch.total[0]) * (
+            node.impurity - share_right * right - share_left * left
+        )
+        for c in range(counts.shape[0]):
+            counts[c] -= left_counts[c]
+        return Children(node.start + n_left, left, right, decrease)
+
+    def write_split(self, tree, this, node, cut, children):
+        write_split(tree.nodes, this, cut, tree.cuts)
 
 
 @inline_kernel
-def _grow(
-    criterion, table, nodes, cuts, draw, waiting, tiers, scratch, running, n_rows, limits, layout
-):
-    """Grow one tree; return how many nodes it has."""
-    n_classes = scratch.counts.shape[0]
+def _search(way, node, searched):
+    """Draw features and search each; return the best Cut and how many features are constant."""
+    draw, limits = way.draw, way.limits
+    best = NO_CUT
+    drawing = begin_draw(draw, np.uint64(0), node.n_constant)
+    j, drawing = next_feature(draw, drawing, limits.max_features)
+    while j >= 0:
+        is_constant, best = _search_feature(way, node, searched, draw.features[j], best)
+        if is_constant:
+            drawing = mark_constant(draw, drawing, j)
+        else:
+            drawing = mark_searched(draw, drawing, j)
+        j, drawing = next_feature(draw, drawing, limits.max_features)
+    return best, end_draw(draw, drawing)
+
+
+@inline_kernel
+def _search_feature(way, node, searched, feature, best):
+    """Search a feature; return whether it is constant in the node, and the better Cut."""
+    table, rows, scratch = way.table, way.tiers[node.tier], way.scratch
+    criterion, prefix, layout, counts, _ = searched
+    column = table.columns[feature]
+    codes = rows.codes[column]
+    start, n = node.start, node.end - node.start
+    first = way.limits.min_samples_leaf - 1
+    n_classes = counts.shape[0]
+    n_codes = table.level_start[column + 1] - table.level_start[column]
+    counts_codes = first == 0 and is_worth_counting(n, n_codes, n_classes)
+    if counts_codes:
+        span = count_codes(prefix, codes, rows.words, start, n, n_codes, n_classes, layout)
+    else:
+        span = gather_keys(codes, rows.words, start, n, layout, scratch.keys)
+    if same_value(table, column, span[0], span[1]):
+        return True, best
+    if not best.score < 0.0:  # no cut is better: both sides are pure
+        return False, best
+    if counts_codes:
+        entries = prefix.levels
+        n_entries = add_up_counts(criterion, prefix, span[0], span[1], counts, layout)
+    else:
+        entries, n_entries = _put_in_order(
+            searched, scratch, n, span, best.score, first, table, column
+        )
+    score, i = choose_cut(
+        searched, entries, first, n_entries - 1 - first, best.score, table, column
+    )
+    if i >= 0:
+        left_code = np.int64(entries[i] >> layout.low_bits)
+        right_code = np.int64(entries[i + 1] >> layout.low_bits)
+        best = Cut(feature, left_code, right_code, score)
+    return False, best
+
+
+@inline_kernel
+def _sum(counts):
     total = np.int64(0)
-    for c in range(n_classes):
-        scratch.waiting_counts[0, c] = scratch.counts[c]
-        total += scratch.counts[c]
-    impurity = impurity_of(criterion, scratch.counts, total)
-    push(waiting, 0, 0, n_rows, 0, 0, 0, impurity)
-    height = 1
-    n_nodes = 0
-    while height > 0:
-        height -= 1
-        start, end = waiting.start[height], waiting.end[height]
-        tier, depth = waiting.tier[height], waiting.depth[height]
-        impurity = waiting.impurity[height]
-        n = end - start
-        weight = np.int64(0)
-        for c in range(n_classes):
-            scratch.counts[c] = scratch.waiting_counts[height, c]
-            weight += scratch.counts[c]
-        this = n_nodes
-        n_nodes += 1
-        write_leaf(nodes, this, impurity, n, weight)
-        for c in range(n_classes):
-            nodes.value[this, 0, c] = np.float64(scratch.counts[c]) / np.float64(weight)
-        if not may_be_split(n, depth, impurity, limits):
-            continue
-        for nearer in range(tier + 1, len(tiers)):
-            if n <= tiers[nearer].words.shape[0]:
-                _fill_cache_copy(tiers[tier], start, n, layout, tiers[nearer])
-                tier, start, end = nearer, 0, n
-        rows = tiers[tier]
-        cut, n_constant = _search(
-            criterion, table, rows, draw, scratch, running, start, n, waiting.n_constant[height],
-            weight, limits, layout,
-        )  # fmt: skip
-        if cut.feature < 0:
-            continue
-        codes = rows.codes[table.columns[cut.feature]]
-        n_left = partition_packed_rows(
-            codes, cut.left_code, rows.words, start, n, layout, scratch.spare, scratch.left
-        )
-        left_weight = np.int64(0)
-        for c in range(n_classes):
-            left_weight += scratch.left[c]
-        left, right = child_impurities(criterion, scratch.left, scratch.counts, left_weight, weight)
-        share_left = np.float64(left_weight) / np.float64(weight)
-        share_right = np.float64(weight - left_weight) / np.float64(weight)
-        decrease = (np.float64(weight) / np.float64(total)) * (
-            impurity - share_right * right - share_left * left
-        )
-        if decrease + EPSILON < limits.min_impurity_decrease:
-            continue
-        write_split(nodes, this, cut, cuts)
-        for c in range(n_classes):
-            scratch.waiting_counts[height, c] = scratch.counts[c] - scratch.left[c]
-            scratch.waiting_counts[height + 1, c] = scratch.left[c]
-        middle = start + n_left
-        depth += 1
-        push(waiting, height, middle, end, tier, depth, n_constant, right)
-        push(waiting, height + 1, start, middle, tier, depth, n_constant, left)
-        height += 2
-    return n_nodes
+    for c in range(counts.shape[0]):
+        total += counts[c]
+    return total
+
+
+@entry_kernel
+def _grow_trees(way, trees, weights, classes, seeds, first_node):
+    """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
+    root = way.scratch.pending[0]
+    for t in range(weights.shape[0]):
+        restart(way.draw, seeds[t])
+        n_rows = pack_rows(weights[t], classes, way.layout, way.tiers[0].words, root)
+        total = _sum(root)
+        way.scratch.total[0] = total
+        push_root(way.stack, n_rows, impurity_of(way.criterion, root, total))
+        n_nodes = grow_depth_first(way, tree_at(trees, first_node[t]), 1, 0)
+        first_node[t + 1] = first_node[t] + n_nodes
 
 
 class ClassCountsPath(FastPath):
@@ -289,7 +299,7 @@ class ClassCountsPath(FastPath):
     def knows(cls, plan):
         return super().knows(plan) and plan.n_values <= _CLASSES_MAX
 
-    def _accepts(self, weights, is_whole):
+    def accepts(self, weights, is_whole):
         """Are the weights whole numbers that fit into words? Lays them out."""
         n_rows, top = len(self._y), weights.sum(axis=1).max()
         if not (is_whole and top <= _WEIGHT_MAX):
@@ -315,7 +325,17 @@ class ClassCountsPath(FastPath):
         )
 
     def _grow(self, weights, seeds, first_node):
-        _grow_trees(
-            self._criterion, self._table, self._nodes, self._cuts, *self._scratch, weights, self._y,
-            seeds, self._plan.limits, self._layout, first_node,
-        )  # fmt: skip
+        draw, stack, tiers, scratch, prefix = self._scratch
+        way = ClassCountsWay(
+            self._criterion,
+            self._table,
+            self._layout,
+            tiers,
+            scratch,
+            prefix,
+            draw,
+            stack,
+            self._plan.limits,
+        )
+        trees = GrownTree(self._nodes, self._cuts)
+        _grow_trees(way, trees, weights, self._y, seeds, first_node)

@@ -3,6 +3,11 @@
 The keys are counted in buckets of neighbouring codes. What lies left of a cut inside a bucket is at
 least what lies left of the bucket, and at most that and the bucket; this bounds its gain. A bucket
 whose bound stays below the best border between two buckets does not hold the best cut.
+
+    keys       [ . . . . | . . . | . . . . . | . . ]      buckets, each in any order
+    gains              2       7           4     0        of the borders behind them
+    bounds         3       9         8         5          of the cuts inside
+    is_kept        0       1         1         0          9 and 8 may be more than 7
 """
 
 import math
@@ -10,13 +15,13 @@ import math
 import numpy as np
 
 from cart.fast_paths.base import is_cut
-from cart.fast_paths.classification.best_cut import (
+from cart.fast_paths.classification.cumulative_counts import power
+from cart.fast_paths.classification.impurities import (
     approximate_gains,
     bounds_more_classes,
     gain_to_beat,
-    power,
 )
-from cart.fast_paths.classification.row_words import class_of_word, code_of_key, weight_of_word
+from cart.fast_paths.classification.packed_rows import class_of, code_of_key, weight_of
 from cart.jit.decorators import inline_kernel
 from cart.primitives.radix_sort import n_bits_of
 
@@ -33,13 +38,11 @@ def is_worth_screening(criterion, n, n_classes):
 
 
 @inline_kernel
-def screen(
-    criterion, running, keys, n, lowest, highest, counts, weight, score, table, column, layout, kept
-):
+def screen(node, keys, n, span, score, table, column, kept):
     """Write the keys that may lie beside the best cut to `kept`, in any order.
 
-    A cut must score more than `score`. What lies left of every bucket is left in
-    `running.histogram`.
+    `span` are the lowest and the highest code. A cut must score more than `score`. What lies left
+    of every bucket is left in the histogram.
 
     Returns
     -------
@@ -47,6 +50,8 @@ def screen(
     shift : uint32
         Of a key above the lowest code: its bucket.
     """
+    criterion, running, layout, counts, weight = node
+    lowest, highest = span
     n_classes = counts.shape[0]
     n_rows = _ROWS_PER_BUCKET if n_classes == 2 else max(_ROWS_PER_BUCKET, 2 * n_classes)
     n_bits = max(min(n_bits_of(np.uint32(n // n_rows)) - 1, _BITS_MAX), 0)
@@ -61,26 +66,26 @@ def screen(
     else:
         _count_more(running.histogram, keys, n, base, shift, n_buckets, n_classes, layout)
         _bound_more(criterion, running, n_buckets, counts, weight, layout)
-    bits = running.gain_bits
-    border = np.int64(0)
-    for b in range(n_buckets):
-        if bits[b] > bits[border]:
-            border = b
-    top_bits = np.int32(0)
-    for i in range(2 * n_buckets):
-        top_bits = max(top_bits, bits[i])
-    best = np.float64(running.gain[border])
     spare = 2 * n_buckets
-    bits[spare] = top_bits
-    top = np.float64(running.gain[spare])
-    if gain_to_beat(criterion, top, score, counts, weight) == np.inf:
+    gains = running.gain_bits[:n_buckets]  # of the borders behind the buckets
+    bounds = running.gain_bits[n_buckets:spare]  # of the gains inside the buckets
+    is_kept = running.gain_bits[spare + 1 : spare + 1 + n_buckets]
+    border = np.int64(0)
+    top = np.int32(0)
+    for b in range(n_buckets):
+        if gains[b] > gains[border]:
+            border = b
+        top = max(top, max(gains[b], bounds[b]))
+    highest_gain = _gain_of(running, spare, top)
+    if gain_to_beat(criterion, highest_gain, score, counts, weight) == np.inf:
         return 0, shift
+    best = np.float64(running.gain[border])
     running.gain[spare] = gain_to_beat(criterion, best, -np.inf, counts, weight)
-    _mark(bits, n_buckets, bits[spare])
+    _mark(gains, bounds, running.gain_bits[spare], is_kept)
     n_kept = 0
     for i in range(n):
         kept[n_kept] = keys[i]
-        n_kept += bits[(keys[i] - base) >> shift]
+        n_kept += is_kept[(keys[i] - base) >> shift]
     behind = base + ((np.uint32(border) + np.uint32(1)) << shift)
     if not _is_border(kept, n_kept, behind, table, column, layout):
         n_kept = n
@@ -98,13 +103,13 @@ def _count_two(buckets, keys, n, base, shift, n_buckets, layout):
     for b in range(n_buckets):
         buckets[b] = 0
     for i in range(n):
-        w = weight_of_word(keys[i], layout)
-        buckets[(keys[i] - base) >> shift] += w << 32 | w * class_of_word(keys[i], layout)
+        w = weight_of(keys[i], layout)
+        buckets[(keys[i] - base) >> shift] += w << 32 | w * class_of(keys[i], layout)
 
 
 @inline_kernel
 def _bound_two(criterion, running, n_buckets, counts, weight, layout):
-    """Merits of the borders behind the buckets, then bounds of those inside the buckets.
+    """Gains of the borders behind the buckets, then bounds of those inside the buckets.
 
     The weighted impurity decrease is convex in the counts left of the cut, as impurity is concave.
     They lie in a box, so it is highest at a corner: at the borders, or where one class of the
@@ -149,13 +154,13 @@ def _count_more(buckets, keys, n, base, shift, n_buckets, n_classes, layout):
         buckets[cell] = 0
     for i in range(n):
         bucket = np.int64((keys[i] - base) >> shift)
-        cell = bucket * n_classes + class_of_word(keys[i], layout)
-        buckets[cell] += weight_of_word(keys[i], layout)
+        cell = bucket * n_classes + class_of(keys[i], layout)
+        buckets[cell] += weight_of(keys[i], layout)
 
 
 @inline_kernel
 def _bound_more(criterion, running, n_buckets, counts, weight, layout):
-    """Merits of the borders behind the buckets, then bounds of those inside, for Gini impurity.
+    """Gains of the borders behind the buckets, then bounds of those inside, for Gini impurity.
 
     With counts L of weight w on the left, T of weight W in the node, the gain is
     sum T**2 / W + |d|**2 W / (w (W - w)), where d = L - (w / W) T. Inside a bucket of counts b,
@@ -238,13 +243,19 @@ def _is_border(keys, n, behind, table, column, layout):
 
 
 @inline_kernel
-def _mark(bits, n_buckets, least):
+def _mark(gains, bounds, least, is_kept):
     """Write 1 for the buckets that reach this gain at a border or inside, else 0."""
     before = np.int32(-1)
-    for b in range(n_buckets):
-        behind = bits[b]
-        bits[b] = max(max(before, behind), bits[n_buckets + b]) >= least
-        before = behind
+    for b in range(gains.shape[0]):
+        is_kept[b] = max(max(before, gains[b]), bounds[b]) >= least
+        before = gains[b]
+
+
+@inline_kernel
+def _gain_of(running, spare, bits):
+    """The gain that has these bits."""
+    running.gain_bits[spare] = bits
+    return np.float64(running.gain[spare])
 
 
 @inline_kernel
@@ -260,8 +271,8 @@ def add_up_kept(criterion, running, keys, n, lowest, shift, counts, layout):
             if own != bucket:
                 bucket = own
                 left = running.histogram[bucket]
-            w = weight_of_word(keys[i], layout)
-            left += w << 32 | w * class_of_word(keys[i], layout)
+            w = weight_of(keys[i], layout)
+            left += w << 32 | w * class_of(keys[i], layout)
             running.weight[i] = left >> 32
             running.second[i] = left & 0xFFFFFFFF
         return
@@ -273,8 +284,8 @@ def add_up_kept(criterion, running, keys, n, lowest, shift, counts, layout):
         if own != bucket:
             bucket = own
             weight, power_left, power_right = _before(criterion, running, bucket, counts)
-        w = weight_of_word(keys[i], layout)
-        c = class_of_word(keys[i], layout)
+        w = weight_of(keys[i], layout)
+        c = class_of(keys[i], layout)
         before = running.left[c]
         right = counts[c] - before
         power_left += power(criterion, before + w) - power(criterion, before)

@@ -424,7 +424,7 @@ class HistogramPath(FastPath):
     def takes_narrow(cls, codes, plan):
         return plan.is_binned or are_whole(codes)
 
-    def _accepts(self, weights, is_whole):
+    def accepts(self, weights, is_whole):
         heaviest = weights.sum(axis=1).max()
         if max(self._farthest, heaviest, 1.0 / heaviest) > _LARGEST:
             return False

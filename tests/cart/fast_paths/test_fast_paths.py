@@ -9,23 +9,23 @@ from sklearn.tree import DecisionTreeClassifier as Peer
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.fast_paths.classification import path as class_counts_path
-from cart.fast_paths.classification.best_cut import (
-    EntropyCuts,
-    GiniCuts,
+from cart.fast_paths.classification.best_cut import choose_cut
+from cart.fast_paths.classification.cumulative_counts import (
+    ClassNode,
     PrefixCounts,
     add_up,
     add_up_counts,
-    choose_cut,
     count_codes,
     count_keys,
 )
-from cart.fast_paths.classification.path import ClassCountsPath
-from cart.fast_paths.classification.row_words import (
+from cart.fast_paths.classification.impurities import EntropyCuts, GiniCuts
+from cart.fast_paths.classification.packed_rows import (
     Layout,
     gather_keys,
     pack_rows,
     partition_packed_rows,
 )
+from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.classification.screening import add_up_kept, screen
 from cart.fast_paths.regression.sorted_path import SortedPath
 from cart.grower import Grower
@@ -181,9 +181,8 @@ def choose_class_cut(
         entries = running.levels
     else:
         add_up(criterion, running, keys, n, counts, layout)
-    score, i = choose_cut(
-        criterion, running, entries, first, n - 1 - first, counts, weight, -np.inf, table, 0, layout
-    )
+    node = ClassNode(criterion, running, layout, counts, weight)
+    score, i = choose_cut(node, entries, first, n - 1 - first, -np.inf, table, 0)
     return score, np.int64(entries[i] >> layout.low_bits) if i >= 0 else -1
 
 
@@ -262,15 +261,12 @@ def choose_screened(
     criterion, running, keys, scratch, n, counts, weight, score, table, layout, lowest, highest
 ):
     mine, spare, digits = scratch
-    n_kept, shift = screen(
-        criterion, running, keys, n, lowest, highest, counts, weight, score, table, 0, layout, mine
-    )
+    node = ClassNode(criterion, running, layout, counts, weight)
+    n_kept, shift = screen(node, keys, n, (lowest, highest), score, table, 0, mine)
     if sort_short_keys(mine, n_kept, layout.low_bits, lowest, highest, spare, digits):
         mine = spare
     add_up_kept(criterion, running, mine, n_kept, lowest, shift, counts, layout)
-    score, i = choose_cut(
-        criterion, running, mine, 0, n_kept - 1, counts, weight, score, table, 0, layout
-    )
+    score, i = choose_cut(node, mine, 0, n_kept - 1, score, table, 0)
     low, high = (mine[i] >> layout.low_bits, mine[i + 1] >> layout.low_bits) if i >= 0 else (0, 0)
     return score, np.int64(low) if i >= 0 else -1, np.int64(high), n_kept
 

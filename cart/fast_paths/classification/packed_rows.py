@@ -33,7 +33,7 @@ class Layout(NamedTuple):
 
 
 @inline_kernel
-def row_of_word(word, layout):
+def row_number(word, layout):
     return np.uint64(word) >> np.uint64(layout.low_bits)
 
 
@@ -43,12 +43,12 @@ def code_of_key(key, layout):
 
 
 @inline_kernel
-def weight_of_word(word, layout):
+def weight_of(word, layout):
     return np.int64((word & layout.low_mask) >> layout.class_bits)
 
 
 @inline_kernel
-def class_of_word(word, layout):
+def class_of(word, layout):
     return np.int64(word & layout.class_mask)
 
 
@@ -88,7 +88,7 @@ def gather_keys(codes, words, start, n, layout, keys):
     highest = np.uint32(0)
     for i in range(n):
         word = words[start + i]
-        code = np.uint32(codes[row_of_word(word, layout)])
+        code = np.uint32(codes[row_number(word, layout)])
         lowest = min(lowest, code)
         highest = max(highest, code)
         keys[i] = code << layout.low_bits | word & layout.low_mask
@@ -105,7 +105,7 @@ def partition_packed_rows(codes, left_code, words, start, n, layout, spare, coun
     n_right = 0
     for i in range(n):
         word = words[start + i]
-        left = np.int64(codes[row_of_word(word, layout)] <= left_code)
+        left = np.int64(codes[row_number(word, layout)] <= left_code)
         words[start + n_left] = word
         spare[n_right] = word
         n_left += left
@@ -121,12 +121,12 @@ def _count_classes(words, start, n, layout, counts):
     if counts.shape[0] == 2:
         both = np.int64(0)  # the weight above that of the second class
         for i in range(start, start + n):
-            w = weight_of_word(words[i], layout)
-            both += w << 32 | w & -class_of_word(words[i], layout)
+            w = weight_of(words[i], layout)
+            both += w << 32 | w & -class_of(words[i], layout)
         counts[1] = both & 0xFFFFFFFF
         counts[0] = (both >> 32) - counts[1]
         return
     for c in range(counts.shape[0]):
         counts[c] = 0
     for i in range(start, start + n):
-        counts[class_of_word(words[i], layout)] += weight_of_word(words[i], layout)
+        counts[class_of(words[i], layout)] += weight_of(words[i], layout)

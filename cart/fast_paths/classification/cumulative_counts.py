@@ -1,0 +1,219 @@
+"""Prefix counts: the class counts left of every cut of a node's ordered entries.
+
+Entries are keys, or the codes of a histogram that occur. Cut i lies behind entry i:
+
+    entries   [ 3 | 3 | 7 | 9 ]      codes
+    weight      1   3   4   6        of entries 0 .. i, so the node's is 6
+    second      0   2   2   3        of these, the weight of the second of two classes
+    cut         -   1   2   -        none between equal codes, none behind the last
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.fast_paths.classification.packed_rows import (
+    Layout,
+    class_of,
+    code_of_key,
+    row_number,
+    weight_of,
+)
+from cart.jit.decorators import dispatch, inline_kernel, kernel
+
+BLOCK = 64  # cuts
+
+
+class PrefixCounts(NamedTuple):
+    """What lies left of every cut of the entries at hand; entry i is left of cut i."""
+
+    weight: np.ndarray  # (n + 1,) int32
+    second: np.ndarray  # (n + 1,) int32: weight of the second class, where there are two
+    power_left: np.ndarray  # (n + 1,) float64: sum of `power` of the class counts, where more
+    power_right: np.ndarray  # (n + 1,) float64
+    bound: np.ndarray  # (n + 1,) float64: see `screening`, of more than two classes
+    gain: np.ndarray  # (n + 1,) float32; NO_CUT where both sides have one value
+    gain_bits: np.ndarray  # (n + 1,) int32: the same memory; ordered as the gains >= 0 are
+    tops: np.ndarray  # (n // BLOCK + 1,) int32: the highest bits of every block
+    left: np.ndarray  # (n_classes,) int64: counts left of the cut at hand
+    histogram: np.ndarray  # (n + 1,) int64: see `_count`
+    origin: np.ndarray  # (1,) int64: its first code; -1 where the entries are keys
+    levels: np.ndarray  # (n + 1,) uint32: the entries of a histogram, like keys
+
+    @classmethod
+    def create(cls, n, n_classes):
+        n_powers = n + 1 if n_classes > 2 else 1
+        gain = np.empty(n + 1, np.float32)
+        return cls(
+            np.empty(n + 1, np.int32),
+            np.empty(n + 1, np.int32),
+            np.empty(n_powers),
+            np.empty(n_powers),
+            np.empty(n_powers),
+            gain,
+            gain.view(np.int32),
+            np.empty(n // BLOCK + 1, np.int32),
+            np.empty(n_classes, np.int64),
+            np.empty(n + 1, np.int64),
+            np.zeros(1, np.int64),
+            np.empty(n + 1, np.uint32),
+        )
+
+
+class ClassNode(NamedTuple):
+    """A node while its cuts are searched."""
+
+    criterion: tuple  # of cart.fast_paths.classification.impurities
+    prefix: PrefixCounts
+    layout: Layout
+    counts: np.ndarray  # (n_classes,) int64
+    weight: int  # their sum
+
+
+@dispatch
+def power(criterion, count):
+    """What is summed over classes, int64."""
+    return criterion.power(count)
+
+
+@inline_kernel
+def add_up(criterion, running, keys, n, counts, layout):
+    """Sum up the ordered keys from the left."""
+    running.origin[0] = -1
+    weight = np.int64(0)
+    if counts.shape[0] == 2:
+        second = np.int64(0)
+        for i in range(n):
+            w = weight_of(keys[i], layout)
+            weight += w
+            second += w * class_of(keys[i], layout)
+            running.weight[i] = weight
+            running.second[i] = second
+        return
+    left = running.left
+    power_left, power_right = _before_the_first(criterion, left, counts)
+    for i in range(n):
+        w = weight_of(keys[i], layout)
+        c = class_of(keys[i], layout)
+        before = left[c]
+        right = counts[c] - before
+        power_left += power(criterion, before + w) - power(criterion, before)
+        power_right += power(criterion, right - w) - power(criterion, right)
+        left[c] = before + w
+        weight += w
+        running.weight[i] = weight
+        running.power_left[i] = power_left
+        running.power_right[i] = power_right
+
+
+@inline_kernel
+def _before_the_first(criterion, left, counts):
+    power_right = np.int64(0)
+    for c in range(counts.shape[0]):
+        left[c] = 0
+        power_right += power(criterion, counts[c])
+    return np.int64(0), power_right
+
+
+@kernel
+def count_left(running, entries, i, counts, layout):
+    """Count the classes left of cut i again, of more than two classes."""
+    left = running.left
+    for c in range(counts.shape[0]):
+        left[c] = 0
+    if running.origin[0] < 0:
+        for entry in range(i + 1):
+            c = class_of(entries[entry], layout)
+            left[c] += weight_of(entries[entry], layout)
+        return
+    last = np.int64(code_of_key(entries[i], layout)) - running.origin[0]
+    for code in range(last + 1):
+        for c in range(counts.shape[0]):
+            left[c] += running.histogram[code * counts.shape[0] + c]
+
+
+@inline_kernel
+def count_codes(running, codes, words, start, n, n_codes, n_classes, layout):
+    """Count the classes of every code of a column; return the lowest and the highest that occur."""
+    histogram = running.histogram
+    _begin_counting(running, 0, n_codes, n_classes)
+    for i in range(start, start + n):
+        word = words[i]
+        _count(histogram, np.uint64(codes[row_number(word, layout)]), word, n_classes, layout)
+    width = _width(n_classes)
+    first, last = np.int64(0), n_codes * width - 1
+    while histogram[first] == 0:
+        first += 1
+    while histogram[last] == 0:
+        last -= 1
+    return np.uint32(first // width), np.uint32(last // width)
+
+
+@inline_kernel
+def count_keys(running, keys, n, lowest, highest, n_classes, layout):
+    """The same of keys, whose lowest and highest codes are known."""
+    _begin_counting(running, np.int64(lowest), np.int64(highest - lowest) + 1, n_classes)
+    for i in range(n):
+        code = np.uint64(code_of_key(keys[i], layout) - lowest)
+        _count(running.histogram, code, keys[i], n_classes, layout)
+
+
+@inline_kernel
+def _begin_counting(running, origin, n_codes, n_classes):
+    running.origin[0] = origin
+    for cell in range(n_codes * _width(n_classes)):
+        running.histogram[cell] = 0
+
+
+@inline_kernel
+def _count(histogram, code, word, n_classes, layout):
+    """Count a word. Two classes are one number: the weight above that of the second class."""
+    w = weight_of(word, layout)
+    c = class_of(word, layout)
+    if n_classes == 2:
+        histogram[code] += w << 32 | w * c
+    else:
+        histogram[code * np.uint64(n_classes) + np.uint64(c)] += w
+
+
+@inline_kernel
+def _width(n_classes):
+    """Cells of a code."""
+    return 1 if n_classes == 2 else n_classes
+
+
+@inline_kernel
+def add_up_counts(criterion, running, lowest, highest, counts, layout):
+    """Sum up the codes that have been counted; those that occur are the entries.
+
+    Returns how many entries there are.
+    """
+    histogram = running.histogram
+    n_classes = counts.shape[0]
+    width = _width(n_classes)
+    entry = 0
+    weight = np.int64(0)
+    left = running.left
+    power_left, power_right = _before_the_first(criterion, left, counts)
+    for code in range(np.int64(lowest), np.int64(highest) + 1):
+        cell = (code - running.origin[0]) * width
+        before = weight
+        if width == 1:
+            weight += histogram[cell]
+            running.weight[entry] = weight >> 32
+            running.second[entry] = weight & 0xFFFFFFFF
+        else:
+            for c in range(n_classes):
+                w = histogram[cell + c]
+                if w > 0:
+                    power_left += power(criterion, left[c] + w) - power(criterion, left[c])
+                    right = counts[c] - left[c]
+                    power_right += power(criterion, right - w) - power(criterion, right)
+                    left[c] += w
+                    weight += w
+            running.weight[entry] = weight
+            running.power_left[entry] = power_left
+            running.power_right[entry] = power_right
+        running.levels[entry] = np.uint32(code) << layout.low_bits
+        entry += weight > before
+    return entry

@@ -1,0 +1,247 @@
+"""Gini impurity and entropy on whole class counts: approximate gains of cuts, and exact scores.
+
+A criterion sums up the entries of a node (keys, or the levels of a histogram) from the left and
+gives every cut a gain, in single precision and with vector instructions. Only cuts whose gain is
+so high that, within its error, they may be the best are scored as scikit-learn does, to the bit.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.fast_paths.classification.cumulative_counts import count_left
+from cart.jit.decorators import dispatch
+from cart.splitting.criteria import share_times_log
+
+NO_CUT = np.float32(-1.0)
+_SCAN_MAX = 20  # up to so many keys, every cut of Gini is scored at once
+_UNIT = 2.0**-30  # of the table of x log2 x
+_ROUNDING = 6e-8  # of single precision, relative
+
+
+# ---------------------------------------------------------------------------- the protocol
+
+
+@dispatch
+def impurity_of(criterion, counts, weight):
+    """Impurity of weighted class counts, int64."""
+    return criterion.impurity_of(counts, weight)
+
+
+@dispatch
+def approximate_gains(criterion, running, entries, first, last, counts, weight, low_mask):
+    """Fill `gain` for the cuts from `first` to `last` (excluded).
+
+    It is not negative, but NO_CUT between two entries of one code.
+    """
+    criterion.approximate_gains(running, entries, first, last, counts, weight, low_mask)
+
+
+@dispatch
+def gain_to_beat(criterion, top, score, counts, weight):
+    """The lowest gain that a cut may have and be the best, if `top` is the highest.
+
+    Infinite if no cut scores more than `score`.
+    """
+    return criterion.gain_to_beat(top, score, counts, weight)
+
+
+@dispatch
+def scores_at_once(criterion, n):
+    """Is it cheaper to score all cuts of n entries than to find out which may be the best?"""
+    return criterion.scores_at_once(n)
+
+
+@dispatch
+def bounds_more_classes(criterion):
+    """Does the bound of `cart.fast_paths.classification.screening` for more than two classes
+    hold?"""
+    return criterion.bounds_more_classes()
+
+
+@dispatch
+def score_cut(criterion, running, entries, i, counts, weight, layout):
+    """Quality of cut i as scikit-learn calculates it; never positive."""
+    return criterion.score_cut(running, entries, i, counts, weight, layout)
+
+
+@dispatch
+def child_impurities(criterion, left, counts, left_weight, weight):
+    """Impurities left and right of a cut with these counts on its left."""
+    return criterion.child_impurities(left, counts, left_weight, weight)
+
+
+# ------------------------------------------------------------------------------- criteria
+
+
+class GiniCuts(NamedTuple):
+    """Gini impurity."""
+
+    name: int = 0  # numba wants a field
+
+    def impurity_of(self, counts, weight):
+        squares = 0.0
+        for c in range(counts.shape[0]):
+            squares += np.float64(counts[c]) * np.float64(counts[c])
+        return 1.0 - squares / (np.float64(weight) * np.float64(weight))
+
+    def power(self, count):
+        return count * count
+
+    def approximate_gains(self, running, entries, first, last, counts, weight, low_mask):
+        """Of two classes: (n1 - w p1)**2 / (w (W - w)), the squared difference of the shares by a
+        constant. Of more: the sums of squared counts over the weight of their side.
+
+        The weight right of a cut is the difference of whole numbers, rounded once. Were it taken in
+        single precision, it could vanish beside a total above 2**24."""
+        total = np.int32(weight)
+        gain = running.gain[first:last]
+        weights = running.weight[first:last]
+        low = entries[first:last]
+        high = entries[first + 1 : last + 1]
+        if counts.shape[0] == 2:
+            share = np.float32(np.float64(counts[1]) / np.float64(weight))
+            second = running.second[first:last]
+            for i in range(last - first):
+                left = np.float32(weights[i])
+                right = np.float32(np.int32(total - weights[i]))
+                excess = np.float32(second[i]) - left * share
+                found = excess * excess / (left * right)
+                gain[i] = found if low[i] ^ high[i] > low_mask else NO_CUT
+        else:
+            squares_left = running.power_left[first:last]
+            squares_right = running.power_right[first:last]
+            for i in range(last - first):
+                left = np.float32(weights[i])
+                right = np.float32(np.int32(total - weights[i]))
+                found = np.float32(squares_left[i]) / left
+                found += np.float32(squares_right[i]) / right
+                gain[i] = found if low[i] ^ high[i] > low_mask else NO_CUT
+
+    def gain_to_beat(self, top, score, counts, weight):
+        W = np.float64(weight)
+        if counts.shape[0] > 2:  # the score is the gain - W; a gain has about six roundings
+            error = 10.0 * _ROUNDING * W
+            return np.inf if top - W + error < score else top - 2.0 * error
+        # The excess is wrong by 4 roundings of the left weight w at most, its quotient by
+        # sqrt(w (W - w)) therefore by 4 sqrt(w / (W - w)) <= 4 sqrt(W) of them.
+        error = 8.0 * _ROUNDING * math.sqrt(W)
+        root = math.sqrt(top)
+        squares = 0.0
+        for c in range(2):
+            squares += np.float64(counts[c]) * np.float64(counts[c])
+        highest = root * (1.0 + 4.0 * _ROUNDING) + error
+        if squares / W - W + 2.0 * W * highest * highest + 1e-12 * W < score:
+            return np.inf
+        lowest = root * (1.0 - 8.0 * _ROUNDING) - 2.0 * error
+        return lowest * lowest * (1.0 - 8.0 * _ROUNDING) if lowest > 0.0 else 0.0
+
+    def scores_at_once(self, n):
+        return n <= _SCAN_MAX
+
+    def bounds_more_classes(self):
+        return True
+
+    def score_cut(self, running, entries, i, counts, weight, layout):
+        left = np.float64(running.weight[i])
+        right = np.float64(weight) - left
+        if counts.shape[0] == 2:
+            second_left = np.float64(running.second[i])
+            second_right = np.float64(counts[1]) - second_left
+            first_left = left - second_left
+            first_right = right - second_right
+            squares_left = first_left * first_left + second_left * second_left
+            squares_right = first_right * first_right + second_right * second_right
+        else:
+            squares_left = running.power_left[i]
+            squares_right = running.power_right[i]
+        gini_left = 1.0 - squares_left / (left * left)
+        gini_right = 1.0 - squares_right / (right * right)
+        return -right * gini_right - left * gini_left
+
+    def child_impurities(self, left, counts, left_weight, weight):
+        squares_left = 0.0
+        squares_right = 0.0
+        for c in range(counts.shape[0]):
+            squares_left += np.float64(left[c]) * np.float64(left[c])
+            squares_right += np.float64(counts[c] - left[c]) * np.float64(counts[c] - left[c])
+        left_weight = np.float64(left_weight)
+        right_weight = np.float64(weight) - left_weight
+        gini_left = 1.0 - squares_left / (left_weight * left_weight)
+        gini_right = 1.0 - squares_right / (right_weight * right_weight)
+        return gini_left, gini_right
+
+
+class EntropyCuts(NamedTuple):
+    """Entropy in bits. Its gain is the gain over the node, from a table of x log2 x."""
+
+    table: np.ndarray  # (at least weight + 1,) int64, in units of _UNIT
+
+    @classmethod
+    def create(cls, weight):
+        x = np.arange(weight + 1, dtype=np.float64)
+        return cls(np.rint(x * np.log2(np.maximum(x, 1.0)) / _UNIT).astype(np.int64))
+
+    def impurity_of(self, counts, weight):
+        entropy = 0.0
+        for c in range(counts.shape[0]):
+            entropy -= share_times_log(np.float64(counts[c]), np.float64(weight))
+        return entropy
+
+    def power(self, count):
+        return self.table[count]
+
+    def approximate_gains(self, running, entries, first, last, counts, weight, low_mask):
+        table = self.table
+        node = -table[weight]
+        for c in range(counts.shape[0]):
+            node += table[counts[c]]
+        for i in range(first, last):
+            running.gain[i] = NO_CUT
+            if entries[i] ^ entries[i + 1] <= low_mask:
+                continue
+            left = np.int64(running.weight[i])
+            gain = -table[left] - table[weight - left] - node
+            if counts.shape[0] == 2:
+                second = np.int64(running.second[i])
+                gain += table[second] + table[left - second]
+                gain += table[counts[1] - second] + table[counts[0] - (left - second)]
+            else:
+                gain += np.int64(running.power_left[i]) + np.int64(running.power_right[i])
+            running.gain[i] = np.float32(max(gain, 0) * _UNIT)
+
+    def gain_to_beat(self, top, score, counts, weight):
+        W = np.float64(weight)
+        error = 4.0 * (counts.shape[0] + 2) * _UNIT + 1e-13 * W + 2.0 * _ROUNDING * top
+        if top - W * impurity_of(self, counts, weight) + error < score:
+            return np.inf
+        return max(top - 2.0 * error, 0.0)
+
+    def scores_at_once(self, n):
+        return False
+
+    def bounds_more_classes(self):
+        return False
+
+    def score_cut(self, running, entries, i, counts, weight, layout):
+        left = running.left
+        left_weight = np.int64(running.weight[i])
+        if counts.shape[0] == 2:
+            left[1] = running.second[i]
+            left[0] = left_weight - left[1]
+        else:
+            count_left(running, entries, i, counts, layout)
+        entropy_left, entropy_right = child_impurities(self, left, counts, left_weight, weight)
+        left_weight = np.float64(left_weight)
+        return -(np.float64(weight) - left_weight) * entropy_right - left_weight * entropy_left
+
+    def child_impurities(self, left, counts, left_weight, weight):
+        weight_left = np.float64(left_weight)
+        weight_right = np.float64(weight) - weight_left
+        entropy_left = 0.0
+        entropy_right = 0.0
+        for c in range(counts.shape[0]):
+            entropy_left -= share_times_log(np.float64(left[c]), weight_left)
+            entropy_right -= share_times_log(np.float64(counts[c] - left[c]), weight_right)
+        return entropy_left, entropy_right

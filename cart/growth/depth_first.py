@@ -1,0 +1,164 @@
+"""Growth that is depth first: one loop, for every path.
+
+A path is a `way`: a NamedTuple of the buffers that it works on, `stack` and `limits` among them,
+with the methods of the protocol below. What a path keeps of pending nodes (class counts, sums)
+lies in arrays with the rows of the stack. `tree` is what it writes nodes to.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.growth.frontier import PendingNode, may_split, pending_at, push
+from cart.jit.decorators import dispatch, inline_kernel
+from cart.splitting.criteria import EPSILON
+
+
+class Children(NamedTuple):
+    """What a cut makes of a node."""
+
+    middle: int  # the first sample that goes right
+    left: float  # impurities
+    right: float
+    decrease: float  # of the weighted impurity of the tree
+
+
+# ---------------------------------------------------------------------------- the protocol
+
+
+@dispatch
+def load(way, node):
+    """Take up a pending node; return it with its weight, and its impurity if that was unknown."""
+    return way.load(node)
+
+
+@dispatch
+def copy_near(way, node):
+    """Copy the samples of a node that may be split where caches hold them; return the node with its
+    place there, or as it is."""
+    return way.copy_near(node)
+
+
+@dispatch
+def grow_below(way, tree, node, n_nodes):
+    """Grow the node and all below it otherwise, from number `n_nodes` on.
+
+    Returns how many nodes the tree has then: `n_nodes` if the node is to be grown here.
+    """
+    return way.grow_below(tree, node, n_nodes)
+
+
+@dispatch
+def write_leaf(way, tree, this, node):
+    """Write node number `this` as a leaf."""
+    way.write_leaf(tree, this, node)
+
+
+@dispatch
+def search(way, node):
+    """Search the best cut; return it, and how many features are known to be constant then.
+
+    A cut has a `feature`, which is -1 where there is no cut.
+    """
+    return way.search(node)
+
+
+@dispatch
+def divide(way, node, cut):
+    """Bring the node's samples into the order left | right; return the Children.
+
+    What the path keeps of them goes to row `node.row` for the right, and the next for the left.
+    """
+    return way.divide(node, cut)
+
+
+@dispatch
+def write_split(way, tree, this, node, cut, children):
+    """Make the leaf `this` a split, and note what the children inherit."""
+    way.write_split(tree, this, node, cut, children)
+
+
+def nothing_near(way, node):
+    """`copy_near` of a path without copies."""
+    return node
+
+
+def nothing_below(way, tree, node, n_nodes):
+    """`grow_below` of a path that grows all nodes the same way."""
+    return n_nodes
+
+
+# -------------------------------------------------------------------------------- the loop
+
+
+def _grow_depth_first(way, tree, height, n_nodes):
+    """Grow the node on top of the stack, and all below it.
+
+    Parameters
+    ----------
+    way, tree : see above
+    height : int
+        Of the stack.
+    n_nodes : int
+        That are grown already.
+
+    Returns
+    -------
+    int
+        How many nodes are grown then.
+    """
+    base = height - 1
+    node = pending_at(way.stack, base)
+    while True:
+        node = load(way, node)
+        n_grown = n_nodes
+        is_splittable = may_split(node, way.limits)
+        if is_splittable:
+            node = copy_near(way, node)
+            n_grown = grow_below(way, tree, node, n_nodes)
+        if n_grown == n_nodes:
+            n_grown += 1
+            write_leaf(way, tree, n_nodes, node)
+            if is_splittable:
+                cut, n_constant = search(way, node)
+                if cut.feature >= 0:
+                    children = divide(way, node, cut)
+                    if is_enough(children.decrease, way.limits):
+                        write_split(way, tree, n_nodes, node, cut, children)
+                        n_nodes = n_grown
+                        push(way.stack, right_child(node, children, n_constant))
+                        node = left_child(node, children, n_constant)
+                        continue
+        n_nodes = n_grown
+        if node.row == base:
+            return n_nodes
+        node = pending_at(way.stack, node.row - 1)
+
+
+grow_depth_first = inline_kernel(_grow_depth_first)
+# For `grow_below`: numba would take the kernel that is being compiled for a recursion.
+grow_subtree = inline_kernel(_grow_depth_first)
+
+
+@inline_kernel
+def is_enough(decrease, limits):
+    """Is a split worth its decrease of impurity?"""
+    return not decrease + EPSILON < limits.min_impurity_decrease
+
+
+@inline_kernel
+def left_child(node, children, n_constant):
+    """The left child of a split, one row above its parent's."""
+    return PendingNode(
+        node.row + 1, node.start, children.middle, node.tier, node.depth + 1, n_constant,
+        children.left, np.inf,
+    )  # fmt: skip
+
+
+@inline_kernel
+def right_child(node, children, n_constant):
+    """The right child of a split, in its parent's row."""
+    return PendingNode(
+        node.row, children.middle, node.end, node.tier, node.depth + 1, n_constant,
+        children.right, np.inf,
+    )  # fmt: skip

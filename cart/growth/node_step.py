@@ -1,0 +1,216 @@
+"""The general path: one node of a tree of every criterion, splitter and table.
+
+Its steps serve growth that is depth first (`cart.growth.depth_first`), and best first.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.growth.depth_first import nothing_below, nothing_near
+from cart.growth.frontier import NodeStack, with_weight
+from cart.growth.plan import Limits
+from cart.jit.decorators import inline_kernel
+from cart.splitting import criteria
+from cart.splitting.category_subsets import write_list
+from cart.splitting.feature_draw import Draw, KeyedDraw, child_key, root_key
+from cart.splitting.splitter import Bounds, SearchContext, Split, best_split, cut_at, divide
+from cart.table.node_samples import NodeSamples, load_node
+from cart.tree.nodes import LEAF, UNDEFINED
+
+
+class Inherited(NamedTuple):
+    """What pending nodes have from their parents, a row per node."""
+
+    parent: np.ndarray  # int64: its number; -1 of the root
+    is_left: np.ndarray  # uint8: is the node its left child?
+    lower: np.ndarray  # float64: bounds of the prediction, see Bounds
+    upper: np.ndarray  # float64
+    key: np.ndarray  # uint64: of the node's draws
+
+    @classmethod
+    def create(cls, capacity):
+        return cls(
+            np.empty(capacity, np.int64),
+            np.empty(capacity, np.uint8),
+            np.empty(capacity),
+            np.empty(capacity),
+            np.empty(capacity, np.uint64),
+        )
+
+
+class TreeRows(NamedTuple):
+    """The rows of the tree at hand."""
+
+    records: np.ndarray  # (n_rows, 1 + n_outputs) float64: weight and targets
+    samples: np.ndarray  # (n,) uint64: those in bag, in the order of the nodes
+    weight: float  # of all
+    keep_order: bool  # do sums depend on the order of the samples?
+
+
+class GeneralCut(NamedTuple):
+    """What a search has found."""
+
+    feature: int  # -1 where there is no cut
+    split: Split
+    last_feature: int  # the last one looked at
+
+
+class GeneralChildren(NamedTuple):
+    """Children (see `cart.growth.depth_first`), and what their bounds follow from."""
+
+    middle: int
+    left: float
+    right: float
+    decrease: float
+    value: float  # between the values of the children
+
+
+class GeneralWay(NamedTuple):
+    """What the general path works on; the protocol is that of `cart.growth.depth_first`."""
+
+    splitter: tuple
+    criterion: tuple
+    node: NodeSamples
+    draw: Draw | KeyedDraw
+    table: tuple
+    rows: TreeRows
+    inherited: Inherited
+    stack: NodeStack
+    limits: Limits
+
+    copy_near = nothing_near
+    grow_below = nothing_below
+
+    def load(self, pending):
+        start, n = pending.start, pending.end - pending.start
+        node, rows, criterion = self.node, self.rows, self.criterion
+        load_node(node, rows.records, rows.samples, start, n, rows.keep_order)
+        criteria.load(criterion, node.records, node.keys, n, rows.keep_order)
+        impurity = pending.impurity
+        if pending.depth == 0:
+            impurity = criteria.impurity(criterion, node.records, node.keys, n)
+        return with_weight(pending, criterion.weight[0], impurity)
+
+    def write_leaf(self, tree, this, node):
+        parent = self.inherited.parent[node.row]
+        if parent >= 0:
+            if self.inherited.is_left[node.row]:
+                tree.children_left[parent] = this
+            else:
+                tree.children_right[parent] = this
+        write_node(self, tree, this, node)
+
+    def search(self, node):
+        split, last_feature, n_constant = best_split(
+            context_of(self, node), self.rows.samples, node.start, node.end - node.start,
+            self.inherited.key[node.row], node.n_constant,
+        )  # fmt: skip
+        return GeneralCut(split.feature, split, last_feature), n_constant
+
+    def divide(self, node, cut):
+        n, keys, criterion = node.end - node.start, self.node.keys, self.criterion
+        n_left = divide(
+            context_of(self, node), cut.split, cut.last_feature, self.rows.samples, node.start, n
+        )
+        side = cut_at(criterion, self.node, n_left, n)
+        left, right = criteria.children_impurity(
+            criterion, side, self.node.records, keys, n_left, n
+        )
+        value_left, value_right = criteria.side_values(criterion, side)
+        weight_right = node.weight - side.weight
+        decrease = (node.weight / self.rows.weight) * (
+            node.impurity
+            - (weight_right / node.weight * right)
+            - (side.weight / node.weight * left)
+        )
+        value = value_left / 2.0 + value_right / 2.0
+        return GeneralChildren(node.start + n_left, left, right, decrease, value)
+
+    def write_split(self, tree, this, node, cut, children):
+        make_split(self, tree, this, node, cut, children.middle)
+        inherit(self, this, node.row, cut.feature, children.value, node.row + 1, node.row)
+
+
+@inline_kernel
+def context_of(way, node):
+    """What a node is searched with."""
+    return SearchContext(
+        way.splitter, way.criterion, way.node, way.draw, way.table, way.limits,
+        bounds_at(way.inherited, node.row), way.rows.keep_order,
+    )  # fmt: skip
+
+
+@inline_kernel
+def begin_inheritance(way):
+    """The root inherits nothing."""
+    inherited = way.inherited
+    inherited.parent[0] = -1
+    inherited.is_left[0] = 0
+    inherited.lower[0] = -np.inf
+    inherited.upper[0] = np.inf
+    inherited.key[0] = root_key(way.draw)
+
+
+@inline_kernel
+def bounds_at(inherited, row):
+    return Bounds(inherited.lower[row], inherited.upper[row])
+
+
+@inline_kernel
+def inherit(way, parent, row, feature, value, left, right):
+    """Note in rows `left` and `right` what the children inherit from the node in `row`."""
+    inherited = way.inherited
+    bounds, key = bounds_at(inherited, row), inherited.key[row]
+    direction = way.limits.monotonic[feature]
+    for is_left in (True, False):
+        child = left if is_left else right
+        own = child_bounds(bounds, direction, value, is_left)
+        inherited.parent[child] = parent
+        inherited.is_left[child] = is_left
+        inherited.lower[child] = own.lower
+        inherited.upper[child] = own.upper
+        inherited.key[child] = child_key(way.draw, key, is_left)
+
+
+@inline_kernel
+def child_bounds(bounds, direction, value, is_left):
+    """Bounds of a child of a split on a feature with that monotonic constraint."""
+    if direction == 0:
+        return bounds
+    if (direction > 0) == is_left:
+        return Bounds(bounds.lower, value)
+    return Bounds(value, bounds.upper)
+
+
+@inline_kernel
+def write_node(way, tree, this, node):
+    """Write a node as a leaf, from what the criterion has loaded."""
+    tree.children_left[this] = LEAF
+    tree.children_right[this] = LEAF
+    tree.feature[this] = UNDEFINED
+    tree.threshold[this] = UNDEFINED
+    tree.missing_go_to_left[this] = 0
+    tree.impurity[this] = node.impurity
+    tree.n_node_samples[this] = node.end - node.start
+    tree.weighted_n_node_samples[this] = node.weight
+    value = tree.value[this]
+    criteria.write_value(way.criterion, value)
+    if way.limits.is_monotonic:
+        bounds = bounds_at(way.inherited, node.row)
+        value[0, 0] = min(max(value[0, 0], bounds.lower), bounds.upper)
+        if value.shape[1] == 2:
+            value[0, 1] = 1.0 - value[0, 0]
+    write_list(way.table, way.node, this, -1)
+
+
+@inline_kernel
+def make_split(way, tree, this, node, cut, middle):
+    """Make a leaf a split, but for the numbers of its children."""
+    split = cut.split
+    tree.feature[this] = split.feature
+    tree.threshold[this] = split.threshold
+    # Where none was missing in training, missing values follow the majority.
+    majority_left = middle - node.start > node.end - middle
+    tree.missing_go_to_left[this] = split.missing_left if split.has_missing else majority_left
+    write_list(way.table, way.node, this, split.column)
