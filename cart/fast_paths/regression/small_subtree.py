@@ -19,12 +19,12 @@ from cart.fast_paths.regression.node_sums import (
     write_mean,
 )
 from cart.fast_paths.regression.screening import slack_of
-from cart.fast_paths.regression.small_node import (
+from cart.fast_paths.regression.small_node import read_code
+from cart.fast_paths.regression.small_node_cut import (
     best_small_node_cut,
     mark_small_node,
     number_at,
     rank_at,
-    read_code,
     sort_small_node,
 )
 from cart.jit.decorators import inline_kernel

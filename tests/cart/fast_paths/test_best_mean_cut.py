@@ -17,14 +17,16 @@ from cart.fast_paths.regression.screening import (
 from cart.fast_paths.regression.small_node import (
     FEW,
     SmallNode,
-    best_small_node_cut,
     enter_small_node,
-    number_at,
-    rank_at,
     rank_codes,
-    sort_small_node,
     write_code,
     write_word,
+)
+from cart.fast_paths.regression.small_node_cut import (
+    best_small_node_cut,
+    number_at,
+    rank_at,
+    sort_small_node,
 )
 from cart.jit.decorators import entry_kernel
 from cart.table.columns import Columns
