@@ -17,7 +17,7 @@ from cart.jit.simd import on_lanes
 from cart.primitives.sort_keys import CODE_SHIFT, RECORD
 
 N_LANES = N_PLACES
-_FEW, _SOME = 2, 4  # features, which have kernels of their own
+_NARROW, _MIDDLE = 2, 4  # features, which have kernels of their own
 
 
 class Lanes(NamedTuple):
@@ -28,9 +28,9 @@ class Lanes(NamedTuple):
 
     column: np.ndarray  # int64: of the table
     first: np.ndarray  # int64: where its entries begin
-    reach: np.ndarray  # int64: of the column; between codes further apart there is always a cut
+    tie_span: np.ndarray  # int64: of the column; between codes further apart there is always a cut
     entry: np.ndarray  # uint64: the one at hand, the last on the left
-    step: np.ndarray  # int64: from its code to the next; 0 where these count as one value
+    gap: np.ndarray  # int64: from its code to the next; 0 where these count as one value
     behind: np.ndarray  # int64: entries left of the last cut that is certain
     left_weight: np.ndarray  # float64
     left_sum: np.ndarray  # float64
@@ -74,15 +74,15 @@ def choose_mean_cut(lanes, n_lanes, entries, targets, n, first, weight, total, s
     place : int
         Of the last entry that goes left; -1 where there is none.
     """
-    if n_lanes <= _FEW:
-        _begin(lanes, n_lanes, _FEW, entries, score, table)
-        _search_few(lanes, entries, targets, n, first, weight, total, table)
-    elif n_lanes <= _SOME:
-        _begin(lanes, n_lanes, _SOME, entries, score, table)
-        _search_some(lanes, entries, targets, n, first, weight, total, table)
+    if n_lanes <= _NARROW:
+        _begin(lanes, n_lanes, _NARROW, entries, score, table)
+        _search_narrow(lanes, entries, targets, n, first, weight, total, table)
+    elif n_lanes <= _MIDDLE:
+        _begin(lanes, n_lanes, _MIDDLE, entries, score, table)
+        _search_middle(lanes, entries, targets, n, first, weight, total, table)
     else:
         _begin(lanes, n_lanes, N_LANES, entries, score, table)
-        _search_many(lanes, entries, targets, n, first, weight, total, table)
+        _search_wide(lanes, entries, targets, n, first, weight, total, table)
     lane = -1
     place = np.int64(-1)
     for k in range(n_lanes):
@@ -99,7 +99,7 @@ def _begin(lanes, n_lanes, width, entries, score, table):
         lanes.first[k] = lanes.first[0]
         lanes.column[k] = lanes.column[0]
     for k in range(width):
-        lanes.reach[k] = table.tie_span[lanes.column[k]]
+        lanes.tie_span[k] = table.tie_span[lanes.column[k]]
         lanes.entry[k] = entries[lanes.first[k]]
         lanes.behind[k] = 0
         lanes.left_weight[k] = 0.0
@@ -110,33 +110,33 @@ def _begin(lanes, n_lanes, width, entries, score, table):
 
 def _searching(width):
     """A kernel that finds the best cut of every lane."""
-    take, judge, keep = (on_lanes(width)(step) for step in (_take, _judge, _keep))
+    advance, score_cuts, update = (on_lanes(width)(gap) for gap in (_advance, _score, _update_best))
 
     @kernel
     def search(lanes, entries, targets, n, first, weight, total, table):
-        first_at, entry, step, behind = lanes.first, lanes.entry, lanes.step, lanes.behind
+        first_at, entry, gap, behind = lanes.first, lanes.entry, lanes.gap, lanes.behind
         left_weight, left_sum = lanes.left_weight, lanes.left_sum
-        reach, score, best, place = lanes.reach, lanes.score, lanes.best, lanes.place
+        tie_span, score, best, place = lanes.tie_span, lanes.score, lanes.best, lanes.place
         for i in range(n - 1 - first):
             n_left = i + 1
             n_right = n - n_left
-            may_sum_from_right = take(
-                entries, targets, n_left, n_right, first_at, entry, step, behind, left_weight,
+            may_sum_from_right = advance(
+                entries, targets, n_left, n_right, first_at, entry, gap, behind, left_weight,
                 left_sum,
             )  # fmt: skip
             if i < first:
                 continue
             if may_sum_from_right:
-                _mend_sums(lanes, width, entries, targets, n, i, first, weight, total, table)
-            if judge(weight, total, step, reach, left_weight, left_sum, score, best):
-                _rule_out_equals(lanes, width, entries, i, table)
-            keep(i, n_left, step, reach, behind, score, best, place)
+                _resum_from_right(lanes, width, entries, targets, n, i, first, weight, total, table)
+            if score_cuts(weight, total, gap, tie_span, left_weight, left_sum, score, best):
+                _drop_ties(lanes, width, entries, i, table)
+            update(i, n_left, gap, tie_span, behind, score, best, place)
 
     return search
 
 
-def _take(
-    lanes, entries, targets, n_left, n_right, first, entry, step, behind, left_weight, left_sum
+def _advance(
+    lanes, entries, targets, n_left, n_right, first, entry, gap, behind, left_weight, left_sum
 ):
     """Take the entry at hand to the left; may a cut here have more entries on its left, behind
     the cut before, than on its right?"""
@@ -144,7 +144,7 @@ def _take(
     following = lanes.gather(entries, lanes.load(first) + n_left)
     lanes.store(entry, following)
     to_next = (following >> int(CODE_SHIFT)) - (mine >> int(CODE_SHIFT))
-    lanes.store(step, to_next)
+    lanes.store(gap, to_next)
     at = (mine & int(RECORD)) * 2
     weight = lanes.gather(targets, at + WEIGHT)
     lanes.store(left_weight, lanes.load(left_weight) + weight)
@@ -152,36 +152,36 @@ def _take(
     return lanes.any((n_left - lanes.load(behind) > n_right) & (to_next > 0))
 
 
-def _judge(lanes, weight, total, step, reach, left_weight, left_sum, score, best):
+def _score(lanes, weight, total, gap, tie_span, left_weight, left_sum, score, best):
     """Score the cuts; may one that scores best be none, its values counting as one?"""
     found = score_of(lanes.load(left_weight), lanes.load(left_sum), weight, total)
     lanes.store(score, found)
-    to_next = lanes.load(step)
-    is_near = (to_next > 0) & (to_next <= lanes.load(reach))
+    to_next = lanes.load(gap)
+    is_near = (to_next > 0) & (to_next <= lanes.load(tie_span))
     return lanes.any((found > lanes.load(best)) & is_near)
 
 
-def _keep(lanes, i, n_left, step, reach, behind, score, best, place):
+def _update_best(lanes, i, n_left, gap, tie_span, behind, score, best, place):
     """Keep the cuts that score best."""
-    to_next, found, before = lanes.load(step), lanes.load(score), lanes.load(best)
+    to_next, found, before = lanes.load(gap), lanes.load(score), lanes.load(best)
     is_best = (to_next > 0) & (found > before)
     lanes.store(best, lanes.where(is_best, found, before))
     lanes.store(place, lanes.where(is_best, i, lanes.load(place)))
-    lanes.store(behind, lanes.where(to_next > lanes.load(reach), n_left, lanes.load(behind)))
+    lanes.store(behind, lanes.where(to_next > lanes.load(tie_span), n_left, lanes.load(behind)))
     return lanes.any(is_best)
 
 
 @kernel
-def _mend_sums(lanes, width, entries, targets, n, i, first, weight, total, table):
+def _resum_from_right(lanes, width, entries, targets, n, i, first, weight, total, table):
     """Sum up from the right where scikit-learn does: where a cut takes more entries to its left
     than it leaves on its right. (Reference: `RegressionCriterion.update` in `_criterion.pyx`.)"""
     for k in range(width):
         column = lanes.column[k]
         mine = entries[lanes.first[k] : lanes.first[k] + n]
-        if i + 1 - lanes.behind[k] <= n - i - 1 or not cuts_behind(mine, i, table, column):
+        if i + 1 - lanes.behind[k] <= n - i - 1 or not is_cut_after(mine, i, table, column):
             continue
         behind = i  # entries left of the cut before
-        while behind > first and not cuts_behind(mine, behind - 1, table, column):
+        while behind > first and not is_cut_after(mine, behind - 1, table, column):
             behind -= 1
         if behind <= first:  # there is none
             behind = 0
@@ -198,18 +198,20 @@ def _mend_sums(lanes, width, entries, targets, n, i, first, weight, total, table
 
 
 @kernel
-def _rule_out_equals(lanes, width, entries, i, table):
+def _drop_ties(lanes, width, entries, i, table):
     for k in range(width):
         mine = entries[lanes.first[k] + i : lanes.first[k] + i + 2]
-        if not cuts_behind(mine, 0, table, lanes.column[k]):
-            lanes.step[k] = 0
+        if not is_cut_after(mine, 0, table, lanes.column[k]):
+            lanes.gap[k] = 0
 
 
 @inline_kernel
-def cuts_behind(entries, i, table, column):
+def is_cut_after(entries, i, table, column):
     """Is there a cut behind the i-th entry?"""
     low, high = code_at(entries, i), code_at(entries, i + 1)
     return low != high and is_cut(table, column, low, high)
 
 
-_search_few, _search_some, _search_many = (_searching(width) for width in (_FEW, _SOME, N_LANES))
+_search_narrow, _search_middle, _search_wide = (
+    _searching(width) for width in (_NARROW, _MIDDLE, N_LANES)
+)

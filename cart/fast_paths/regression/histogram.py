@@ -18,8 +18,8 @@ from cart.splitting.feature_draw import (
 from cart.table.table import same_value
 
 CODES_MAX = 2**12  # of a column
-_PER_WORD = 6  # bits that number those of a word
-_IN_WORD = (1 << _PER_WORD) - 1
+_WORD_SHIFT = 6  # bits that number those of a word
+_WORD_MASK = (1 << _WORD_SHIFT) - 1
 
 
 class HistogramRows(NamedTuple):
@@ -37,8 +37,8 @@ class HistogramRows(NamedTuple):
 class HistogramScratch(NamedTuple):
     """What a node is searched on."""
 
-    bins: np.ndarray  # (2 n_codes,) float64: weight, and times y, of a code; 0 between searches
-    words: np.ndarray  # (n_words,) uint64: a bit for every code that occurs; 0 between searches
+    sums: np.ndarray  # (2 n_codes,) float64: weight, and times y, of a code; 0 between searches
+    occupied: np.ndarray  # (n_words,) uint64: a bit for every code that occurs; 0 between searches
     counts: np.ndarray  # (n_codes,) int64: rows of a code; 0 between searches
     spare: np.ndarray  # (n,) uint32
 
@@ -46,7 +46,7 @@ class HistogramScratch(NamedTuple):
     def create(cls, n, n_codes):
         return cls(
             np.zeros(2 * n_codes),
-            np.zeros((n_codes >> _PER_WORD) + 1, np.uint64),
+            np.zeros((n_codes >> _WORD_SHIFT) + 1, np.uint64),
             np.zeros(n_codes, np.int64),
             np.empty(n, np.uint32),
         )
@@ -65,17 +65,30 @@ def search_histograms(
     while j >= 0:
         feature = draw.features[j]
         column = table.columns[feature]
-        mine, codes = rows.rows[start : start + n], rows.codes[column]
+        node_rows, codes = rows.rows[start : start + n], rows.codes[column]
         n_codes = table.level_start[column + 1] - table.level_start[column]
         if n < n_codes:
-            touched = _add_up_few(scratch, mine, codes, targets, n)
+            occupied_words = _fill_sparse(scratch, node_rows, codes, targets, n)
         else:
-            touched = _add_up_many(scratch, mine, codes, targets, n, n_codes)
+            occupied_words = _fill_dense(scratch, node_rows, codes, targets, n, n_codes)
         first, last = np.int64(0), np.int64(CODES_MAX)
         if limits.min_samples_leaf > 1:
-            first, last = _range_of(scratch, touched, mine, codes, n, limits.min_samples_leaf)
-        is_constant, best, least = _choose_cut(
-            table, scratch, touched, feature, column, first, last, weight, total, slack, best, least
+            first, last = _code_range(
+                scratch, occupied_words, node_rows, codes, n, limits.min_samples_leaf
+            )
+        is_constant, best, least = _best_cut_of(
+            table,
+            scratch,
+            occupied_words,
+            feature,
+            column,
+            first,
+            last,
+            weight,
+            total,
+            slack,
+            best,
+            least,
         )
         if is_constant:
             drawing = mark_constant(draw, drawing, j)
@@ -86,62 +99,62 @@ def search_histograms(
 
 
 @inline_kernel
-def _add_up_few(scratch, rows, codes, targets, n):
+def _fill_sparse(scratch, rows, codes, targets, n):
     """Add up the rows of every code, and mark the codes that occur.
 
     Returns a word that has a bit for each of scratch.words that is not 0.
     """
-    words = scratch.words
-    touched = np.uint64(0)
+    occupied = scratch.occupied
+    occupied_words = np.uint64(0)
     for i in range(n):
         row = rows[i]
         code = codes[row]
-        _add(scratch, code, targets, row)
-        w = np.uint64(code >> _PER_WORD)
-        words[w] |= np.uint64(1) << np.uint64(code & _IN_WORD)
-        touched |= np.uint64(1) << w
-    return touched
+        _add_row(scratch, code, targets, row)
+        w = np.uint64(code >> _WORD_SHIFT)
+        occupied[w] |= np.uint64(1) << np.uint64(code & _WORD_MASK)
+        occupied_words |= np.uint64(1) << w
+    return occupied_words
 
 
 @inline_kernel
-def _add_up_many(scratch, rows, codes, targets, n, n_codes):
+def _fill_dense(scratch, rows, codes, targets, n, n_codes):
     """The same of so many rows that most codes occur: they are marked afterwards."""
-    bins, words = scratch.bins, scratch.words
+    sums, occupied = scratch.sums, scratch.occupied
     for i in range(n):
         row = rows[i]
-        _add(scratch, codes[row], targets, row)
-    touched = np.uint64(0)
-    for begin in range(0, n_codes, _IN_WORD + 1):
+        _add_row(scratch, codes[row], targets, row)
+    occupied_words = np.uint64(0)
+    for begin in range(0, n_codes, _WORD_MASK + 1):
         word = np.uint64(0)
-        for code in range(begin, min(begin + _IN_WORD + 1, n_codes)):
-            word |= np.uint64(weight_at(bins, code) != 0.0) << np.uint64(code - begin)
-        words[begin >> _PER_WORD] = word
-        touched |= np.uint64(word != 0) << np.uint64(begin >> _PER_WORD)
-    return touched
+        for code in range(begin, min(begin + _WORD_MASK + 1, n_codes)):
+            word |= np.uint64(weight_at(sums, code) != 0.0) << np.uint64(code - begin)
+        occupied[begin >> _WORD_SHIFT] = word
+        occupied_words |= np.uint64(word != 0) << np.uint64(begin >> _WORD_SHIFT)
+    return occupied_words
 
 
 @inline_kernel
-def _add(scratch, code, targets, row):
+def _add_row(scratch, code, targets, row):
     """Add a row to its code."""
-    bins = scratch.bins
+    sums = scratch.sums
     weight = weight_at(targets, row)
-    total = y_at(bins, code) + weight * y_at(targets, row)
-    write_target(bins, code, weight_at(bins, code) + weight, total)
+    total = y_at(sums, code) + weight * y_at(targets, row)
+    write_target(sums, code, weight_at(sums, code) + weight, total)
 
 
 @inline_kernel
-def _range_of(scratch, touched, rows, codes, n, min_samples_leaf):
+def _code_range(scratch, occupied_words, rows, codes, n, min_samples_leaf):
     """The first and the last code that may be the first right of a cut."""
     for i in range(n):
         scratch.counts[codes[rows[i]]] += 1
     first, last = np.int64(CODES_MAX), np.int64(0)
     n_left = 0
-    while touched > 0:
-        w = lowest_bit(touched)
-        touched &= touched - np.uint64(1)
-        word = scratch.words[w]
+    while occupied_words > 0:
+        w = lowest_bit(occupied_words)
+        occupied_words &= occupied_words - np.uint64(1)
+        word = scratch.occupied[w]
         while word > 0:
-            code = (w << _PER_WORD) + lowest_bit(word)
+            code = (w << _WORD_SHIFT) + lowest_bit(word)
             word &= word - np.uint64(1)
             if n_left >= min_samples_leaf:
                 first = min(first, code)
@@ -153,8 +166,8 @@ def _range_of(scratch, touched, rows, codes, n, min_samples_leaf):
 
 
 @inline_kernel
-def _choose_cut(
-    table, scratch, touched, feature, column, first, last, weight, total, slack, best, least
+def _best_cut_of(
+    table, scratch, occupied_words, feature, column, first, last, weight, total, slack, best, least
 ):
     """Judge the cuts between codes, and leave the scratch empty.
 
@@ -168,13 +181,13 @@ def _choose_cut(
     left_sum = 0.0
     lowest = np.int64(-1)
     low = np.int64(-1)
-    while touched > 0:
-        w = lowest_bit(touched)
-        touched &= touched - np.uint64(1)
-        word = scratch.words[w]
-        scratch.words[w] = 0
+    while occupied_words > 0:
+        w = lowest_bit(occupied_words)
+        occupied_words &= occupied_words - np.uint64(1)
+        word = scratch.occupied[w]
+        scratch.occupied[w] = 0
         while word > 0:
-            code = (w << _PER_WORD) + lowest_bit(word)
+            code = (w << _WORD_SHIFT) + lowest_bit(word)
             word &= word - np.uint64(1)
             excess = left_sum - left_weight * mean
             scale = left_weight * (weight - left_weight)
@@ -188,9 +201,9 @@ def _choose_cut(
                 if found > best.score:
                     best = Cut(feature, low, code, found)
                 least = max(least, excess * excess / scale * (1.0 - 1e-9) - slack)
-            left_weight += weight_at(scratch.bins, code)
-            left_sum += y_at(scratch.bins, code)
-            write_target(scratch.bins, code, 0.0, 0.0)
+            left_weight += weight_at(scratch.sums, code)
+            left_sum += y_at(scratch.sums, code)
+            write_target(scratch.sums, code, 0.0, 0.0)
             if low < 0:
                 lowest = code
             low = code

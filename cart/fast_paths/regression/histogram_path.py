@@ -27,7 +27,7 @@ from cart.fast_paths.regression.histogram import (
 from cart.fast_paths.regression.node_sums import (
     SQUARES,
     TOTAL,
-    Drawn,
+    DrawnFeatures,
     SwapScratch,
     add_up_children,
     add_up_node,
@@ -39,13 +39,13 @@ from cart.fast_paths.regression.node_sums import (
 )
 from cart.fast_paths.regression.screening import slack_of
 from cart.fast_paths.regression.small_node import (
-    FEW,
+    SMALL_NODE_MAX,
     SmallNode,
     enter_small_node,
     rank_codes,
     read_code,
     restore_rows,
-    small_node_rows,
+    small_node_max,
     write_code,
 )
 from cart.fast_paths.regression.small_subtree import grow_small_subtree
@@ -63,7 +63,7 @@ CACHE_COPY_BYTES = (
     2**15,
     2**12,
 )  # of a column of the near tiers (see `cart.fast_paths.cache_copies`)
-_SOME = FEW // 4  # rows that are few where nodes look at some of the features: ranking costs
+_PARTIAL_MAX = SMALL_NODE_MAX // 4  # of a small node that looks at some features
 _LARGEST = 1e50  # of targets, and of weights, for products of their squares to be numbers
 
 
@@ -100,28 +100,28 @@ def _divide(rows, column, left_code, start, n, spare):
 
 
 @inline_kernel
-def _hand_to_small_node(rows, few, table, features, start, n, mean):
+def _hand_to_small_node(rows, small, table, features, start, n, mean):
     """Give the node's rows numbers and words; False, and nothing done, if that is impossible."""
-    if not enter_small_node(few, rows.rows, start, n, rows.targets, mean):
+    if not enter_small_node(small, rows.rows, start, n, rows.targets, mean):
         return False
     for j in range(features.shape[0]):
         column = table.columns[features[j]]
         codes = rows.codes[column]
         for i in range(n):
-            write_code(few, i, column, codes[few.rows[i]])
-        if table.tie_span[column] > 0 and _may_be_equal(few, table, column, n):
-            restore_rows(few, rows.rows, start, n)  # if there is a cut depends on the node
+            write_code(small, i, column, codes[small.rows[i]])
+        if table.tie_span[column] > 0 and _may_be_equal(small, table, column, n):
+            restore_rows(small, rows.rows, start, n)  # if there is a cut depends on the node
             return False
-    rank_codes(few, n)
+    rank_codes(small, n)
     return True
 
 
 @inline_kernel
-def _may_be_equal(few, table, column, n):
+def _may_be_equal(small, table, column, n):
     """Do two codes of the rows count as one value?"""
     for i in range(n):
         for j in range(n):
-            low, high = read_code(few, i, column), read_code(few, j, column)
+            low, high = read_code(small, i, column), read_code(small, j, column)
             if 0 < high - low <= np.int64(table.tie_span[column]) and same_value(
                 table, column, low, high
             ):
@@ -131,7 +131,7 @@ def _may_be_equal(few, table, column, n):
 
 @entry_kernel
 def _grow_trees(
-    table, all_nodes, all_cuts, draw, waiting, tiers, scratch, few, drawn, exchange, sums, weights,
+    table, all_nodes, all_cuts, draw, stack, tiers, scratch, small, drawn, swap, sums, weights,
     y, seeds, limits, n_small, first_node,
 ):  # fmt: skip
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
@@ -148,7 +148,7 @@ def _grow_trees(
             n += weights[t, row] > 0.0
         nodes, cuts = from_node(all_nodes, first_node[t]), all_cuts[first_node[t] :]
         n_nodes = _grow(
-            table, nodes, cuts, draw, waiting, tiers, scratch, few, drawn, exchange, sums, n,
+            table, nodes, cuts, draw, stack, tiers, scratch, small, drawn, swap, sums, n,
             farthest, limits, n_small,
         )  # fmt: skip
         first_node[t + 1] = first_node[t] + n_nodes
@@ -156,43 +156,43 @@ def _grow_trees(
 
 @inline_kernel
 def _grow(
-    table, nodes, cuts, draw, waiting, tiers, scratch, few, drawn, exchange, sums, n_rows,
+    table, nodes, cuts, draw, stack, tiers, scratch, small, drawn, swap, sums, n_rows,
     farthest, limits, n_small,
 ):  # fmt: skip
     """Grow one tree; return how many nodes it has."""
     add_up_node(tiers[0].rows, tiers[0].targets, 0, n_rows, sums[0])
     total_weight = sums[0, WEIGHT]
     impurity = impurity_of(total_weight, sums[0, TOTAL], sums[0, SQUARES])
-    push(waiting, 0, 0, n_rows, 0, 0, 0, impurity)
+    push(stack, 0, 0, n_rows, 0, 0, 0, impurity)
     height = 1
     n_nodes = 0
     while height > 0:
         height -= 1
-        start, end = waiting.start[height], waiting.end[height]
-        tier, depth = waiting.tier[height], waiting.depth[height]
-        impurity = waiting.impurity[height]
+        start, end = stack.start[height], stack.end[height]
+        tier, depth = stack.tier[height], stack.depth[height]
+        impurity = stack.impurity[height]
         weight, total = sums[height, WEIGHT], sums[height, TOTAL]
         n = end - start
-        splits = may_be_split(n, depth, impurity, limits)
-        n_constant = waiting.n_constant[height]
+        may_split = may_be_split(n, depth, impurity, limits)
+        n_constant = stack.n_constant[height]
         for nearer in range(tier + 1, len(tiers)):
-            if splits and n <= tiers[nearer].rows.shape[0]:
+            if may_split and n <= tiers[nearer].rows.shape[0]:
                 _fill_cache_copy(tiers[tier], start, n, tiers[nearer])
                 tier, start, end = nearer, 0, n
-                waiting.start[height], waiting.end[height] = start, end
+                stack.start[height], stack.end[height] = start, end
         rows = tiers[tier]
-        if splits and n <= n_small:
+        if may_split and n <= n_small:
             features = draw.features[n_constant:]
-            if _hand_to_small_node(rows, few, table, features, start, n, total / weight):
+            if _hand_to_small_node(rows, small, table, features, start, n, total / weight):
                 n_nodes = grow_small_subtree(
-                    few, table, nodes, draw, drawn, exchange, waiting, sums, cuts, rows.rows,
+                    small, table, nodes, draw, drawn, swap, stack, sums, cuts, rows.rows,
                     height + 1, n_nodes, total_weight, farthest, limits,
                 )  # fmt: skip
                 continue
         this = n_nodes
         n_nodes += 1
         write_mean(nodes, this, impurity, n, sums[height])
-        if not splits:
+        if not may_split:
             continue
         cut, n_constant = search_histograms(
             table, rows, draw, scratch, start, n, n_constant, weight, total, slack_of(n, farthest),
@@ -211,7 +211,7 @@ def _grow(
             continue
         write_split(nodes, this, cut, cuts)
         height, n_nodes = place_children(
-            nodes, waiting, sums, height, n_nodes, start, middle, end, tier, depth + 1,
+            nodes, stack, sums, height, n_nodes, start, middle, end, tier, depth + 1,
             n_constant, left, right, limits,
         )  # fmt: skip
     return n_nodes
@@ -265,8 +265,8 @@ class HistogramPath(FastPath):
             tuple(starmap(HistogramRows.create, [(n_rows, codes), *near])),
             HistogramScratch.create(n_rows, _n_codes(self._table)),
             SmallNode.create(n_rows, n_columns, n_features),
-            Drawn.create(n_features),
-            SwapScratch.create(FEW),
+            DrawnFeatures.create(n_features),
+            SwapScratch.create(SMALL_NODE_MAX),
             np.empty((n_rows + 2, 3)),
         )
 
@@ -274,5 +274,5 @@ class HistogramPath(FastPath):
         limits = self._plan.limits
         _grow_trees(
             self._table, self._nodes, self._cuts, *self._scratch, weights, self._y, seeds, limits,
-            small_node_rows(limits.max_features, len(self._table.columns), _SOME), first_node,
+            small_node_max(limits.max_features, len(self._table.columns), _PARTIAL_MAX), first_node,
         )  # fmt: skip

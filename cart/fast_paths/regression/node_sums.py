@@ -14,7 +14,7 @@ TOTAL, SQUARES = 1, 2  # of a node that waits, beside its WEIGHT
 _ONE_BY_ONE = 12  # of fewer samples it is faster to exchange one after another
 
 
-class Drawn(NamedTuple):
+class DrawnFeatures(NamedTuple):
     """The features of the node at hand that are to be searched, in the order of the draw."""
 
     feature: np.ndarray  # (n_features,) int64
@@ -38,7 +38,7 @@ class SwapScratch(NamedTuple):
 
 
 @inline_kernel
-def swap_across(samples, start, end, n_left, is_left, exchange):
+def swap_across(samples, start, end, n_left, is_left, swap):
     """Divide samples[start:end], of which n_left go left, as scikit-learn does: a sample from the
     left end that goes right changes places with one from the right end, until that goes left.
 
@@ -47,10 +47,10 @@ def swap_across(samples, start, end, n_left, is_left, exchange):
     the left, and those that leave get the places that this leaves free, from the end.
     """
     if end - start < _ONE_BY_ONE:
-        _exchange_one_by_one(samples, start, end, is_left)
+        _swap_one_by_one(samples, start, end, is_left)
         return
     middle = start + n_left
-    leaving, coming = exchange.leaving, exchange.coming
+    leaving, coming = swap.leaving, swap.coming
     n_leaving = 0
     for i in range(start, middle):
         leaving[n_leaving] = i
@@ -75,7 +75,7 @@ def swap_across(samples, start, end, n_left, is_left, exchange):
 
 
 @inline_kernel
-def _exchange_one_by_one(samples, start, end, is_left):
+def _swap_one_by_one(samples, start, end, is_left):
     while start < end:
         row = samples[start]
         if is_left[row]:
@@ -151,7 +151,7 @@ def write_mean(nodes, this, impurity, n, sums):
 
 @inline_kernel
 def place_children(
-    nodes, waiting, sums, height, n_nodes, start, middle, end, tier, depth, n_constant, left,
+    nodes, stack, sums, height, n_nodes, start, middle, end, tier, depth, n_constant, left,
     right, limits,
 ):  # fmt: skip
     """Write the children of a split that are leaves, where their turn has come; the others wait.
@@ -160,12 +160,12 @@ def place_children(
     Returns how many nodes wait and how many are written.
     """
     if may_be_split(middle - start, depth, left, limits):
-        push(waiting, height, middle, end, tier, depth, n_constant, right)
-        push(waiting, height + 1, start, middle, tier, depth, n_constant, left)
+        push(stack, height, middle, end, tier, depth, n_constant, right)
+        push(stack, height + 1, start, middle, tier, depth, n_constant, left)
         return height + 2, n_nodes
     write_mean(nodes, n_nodes, left, middle - start, sums[height + 1])
     if may_be_split(end - middle, depth, right, limits):
-        push(waiting, height, middle, end, tier, depth, n_constant, right)
+        push(stack, height, middle, end, tier, depth, n_constant, right)
         return height + 1, n_nodes + 1
     write_mean(nodes, n_nodes + 1, right, end - middle, sums[height])
     return height, n_nodes + 2

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.regression.best_cut import cuts_behind
+from cart.fast_paths.regression.best_cut import is_cut_after
 from cart.fast_paths.regression.cut_score import weight_at, y_at
 from cart.fast_paths.regression.sorted_rows import code_at, row_at
 from cart.jit.decorators import inline_kernel
@@ -96,7 +96,7 @@ def screen_feature(screen, entries, targets, n, weight, mean, slack, table, feat
         screen.bound[b] = farthest * farthest * max(before, per_weight)
         gain = total * total * per_weight
         last = start + _BLOCK - 1
-        if gain > best and last < n - 1 and cuts_behind(entries, last, table, column):
+        if gain > best and last < n - 1 and is_cut_after(entries, last, table, column):
             best = gain
     screen.weight[n_blocks] = left
     screen.total[n_blocks] = total
@@ -123,7 +123,7 @@ def _search_block(screen, entries, targets, b, last, weight, mean, table, featur
         left += weight_at(targets, row)
         total += weight_at(targets, row) * (y_at(targets, row) - mean)
         gain = total * total / (left * (weight - left))
-        if gain > screen.gain[1] and cuts_behind(entries, i, table, column):
+        if gain > screen.gain[1] and is_cut_after(entries, i, table, column):
             if gain > screen.gain[0]:
                 screen.gain[1] = screen.gain[0]
                 screen.gain[0] = gain

@@ -17,15 +17,15 @@ from cart.jit.decorators import inline_kernel
 from cart.jit.simd import on_lanes
 from cart.primitives.sorting_networks import NETWORK_MAX, sort_by_network
 
-FEW = 63  # rows
+SMALL_NODE_MAX = 63  # rows
 N_LANES, _LANE_BITS = 8, 3
-BLOCK = (FEW + 1) * N_LANES  # words of as many columns
+BLOCK = (SMALL_NODE_MAX + 1) * N_LANES  # words of as many columns
 # A word, from the top: rank, number, weight, and the weighted deviation above the lowest that fits.
 RANK_SHIFT, NUMBER_SHIFT, WEIGHT_SHIFT = 25, 19, 14
 NUMBERS, WEIGHTS, DEVIATIONS = 63, 31, (1 << WEIGHT_SHIFT) - 1
 NO_DEVIATION = 1 << (WEIGHT_SHIFT - 1)  # no deviation
 BELOW_RANK = (1 << RANK_SHIFT) - 1  # all of a word but its rank
-PADDING = FEW << RANK_SHIFT | NO_DEVIATION  # a word of no weight behind all others
+PADDING = SMALL_NODE_MAX << RANK_SHIFT | NO_DEVIATION  # a word of no weight behind all others
 _CODE_MAX = 2**31 - 1
 _LEAST = 1e-100  # of deviations, for their squares to be numbers; 1 / _LEAST is the largest
 
@@ -57,13 +57,13 @@ class SmallNode(NamedTuple):
             np.empty(n_rows, np.uint8),
             np.empty(n_blocks * BLOCK, np.int32),
             np.full(n_blocks * BLOCK, PADDING, np.int32),
-            np.empty(FEW + 1, np.int64),
+            np.empty(SMALL_NODE_MAX + 1, np.int64),
             np.zeros(n_blocks * BLOCK, np.int32),
             np.empty(n_blocks * BLOCK, np.float32),
             *(np.empty(n_blocks * N_LANES, np.float32) for _ in range(2)),
             np.empty(n_blocks * N_LANES, np.int32),
-            np.empty(2 * FEW),
-            np.empty(FEW, np.uint8),
+            np.empty(2 * SMALL_NODE_MAX),
+            np.empty(SMALL_NODE_MAX, np.uint8),
             np.empty(1, np.int64),
             np.empty(1),
             np.empty(n_features, np.int64),
@@ -74,7 +74,7 @@ class SmallNode(NamedTuple):
 
 
 @inline_kernel
-def enter_small_node(few, samples, start, n, targets, mean):
+def enter_small_node(small, samples, start, n, targets, mean):
     """Give samples[start:start + n] numbers in the order of the table, and replace them by these.
 
     Their codes are to follow, by `write_code`, then `rank_codes`. Returns False, and does nothing,
@@ -89,39 +89,39 @@ def enter_small_node(few, samples, start, n, targets, mean):
     if not _LEAST < farthest < 1.0 / _LEAST:  # rounding alone may make a node look impure
         return False
     for i in range(n):
-        few.rows[i] = samples[start + i]
-    sort_by_network(few.rows, n)
+        small.rows[i] = samples[start + i]
+    sort_by_network(small.rows, n)
     for i in range(n):
-        row = few.rows[i]
-        few.number[row] = i
-        write_target(few.targets, i, weight_at(targets, row), y_at(targets, row))
+        row = small.rows[i]
+        small.number[row] = i
+        write_target(small.targets, i, weight_at(targets, row), y_at(targets, row))
     for i in range(start, start + n):
-        samples[i] = few.number[samples[i]]
-    few.unit[0] = farthest / (NO_DEVIATION - 1)
+        samples[i] = small.number[samples[i]]
+    small.unit[0] = farthest / (NO_DEVIATION - 1)
     for i in range(n):
-        deviation = weight_at(few.targets, i) * (y_at(few.targets, i) - mean)
-        above = np.int64(math.floor(deviation / few.unit[0] + 0.5)) + NO_DEVIATION
-        few.places[i] = (
-            i << NUMBER_SHIFT | np.int64(weight_at(few.targets, i)) << WEIGHT_SHIFT | above
+        deviation = weight_at(small.targets, i) * (y_at(small.targets, i) - mean)
+        above = np.int64(math.floor(deviation / small.unit[0] + 0.5)) + NO_DEVIATION
+        small.places[i] = (
+            i << NUMBER_SHIFT | np.int64(weight_at(small.targets, i)) << WEIGHT_SHIFT | above
         )
     return True
 
 
-def small_node_rows(max_features, n_features, n_some):
+def small_node_max(max_features, n_features, partial_max):
     """How many rows a node must have, at most, for them to be ordered along all features.
 
-    Where nodes look at few of these, most of it is for nothing; where they look at some, `n_some`.
+    Where nodes look at few of these most of it is for nothing; at some: `partial_max`.
     """
     if 2 * max_features >= n_features:
-        return FEW
-    return n_some if 8 * max_features >= n_features else 0
+        return SMALL_NODE_MAX
+    return partial_max if 8 * max_features >= n_features else 0
 
 
 @inline_kernel
-def restore_rows(few, samples, start, n):
+def restore_rows(small, samples, start, n):
     """Replace numbers by the rows of the table again."""
     for i in range(start, start + n):
-        samples[i] = few.rows[samples[i]]
+        samples[i] = small.rows[samples[i]]
 
 
 @inline_kernel
@@ -132,21 +132,21 @@ def place_of(i, column):
 
 
 @inline_kernel
-def write_code(few, number, column, code):
-    few.codes[place_of(number, column)] = code
+def write_code(small, number, column, code):
+    small.codes[place_of(number, column)] = code
 
 
 @inline_kernel
-def write_word(few, number, column, code, rank):
+def write_word(small, number, column, code, rank):
     """Write a code that is known to be lower than others; `rank` says as how many, or orders so."""
     place = place_of(number, column)
-    few.codes[place] = code
-    few.words[place] = np.int64(rank) << RANK_SHIFT | few.places[number]
+    small.codes[place] = code
+    small.words[place] = np.int64(rank) << RANK_SHIFT | small.places[number]
 
 
 @inline_kernel
-def read_code(few, number, column):
-    return np.int64(few.codes[place_of(number, column)])
+def read_code(small, number, column):
+    return np.int64(small.codes[place_of(number, column)])
 
 
 def _ranking(size):
@@ -167,21 +167,21 @@ _rank_8, _rank_16, _rank_32, _rank_64 = map(_ranking, (8, 16, 32, 64))
 
 
 @inline_kernel
-def rank_codes(few, n):
+def rank_codes(small, n):
     """Write the words of all rows along all columns."""
     size = 8 if n <= 8 else 16 if n <= 16 else 32 if n <= 32 else 64
-    for at in range(0, few.codes.shape[0], BLOCK):
-        codes, words = few.codes[at : at + BLOCK], few.words[at : at + BLOCK]
+    for at in range(0, small.codes.shape[0], BLOCK):
+        codes, words = small.codes[at : at + BLOCK], small.words[at : at + BLOCK]
         for i in range(n * N_LANES, size * N_LANES):
             codes[i] = _CODE_MAX
         for i in range(n):
-            few.row[0] = i
-            word = np.int32(few.places[i])
+            small.row[0] = i
+            word = np.int32(small.places[i])
             if size == 8:
-                _rank_8(codes, words, few.row, word)
+                _rank_8(codes, words, small.row, word)
             elif size == 16:
-                _rank_16(codes, words, few.row, word)
+                _rank_16(codes, words, small.row, word)
             elif size == 32:
-                _rank_32(codes, words, few.row, word)
+                _rank_32(codes, words, small.row, word)
             else:
-                _rank_64(codes, words, few.row, word)
+                _rank_64(codes, words, small.row, word)

@@ -11,13 +11,13 @@ from cart.fast_paths.regression.small_node import (
     BELOW_RANK,
     BLOCK,
     DEVIATIONS,
-    FEW,
     N_LANES,
     NO_DEVIATION,
     NUMBER_SHIFT,
     NUMBERS,
     PADDING,
     RANK_SHIFT,
+    SMALL_NODE_MAX,
     WEIGHT_SHIFT,
     WEIGHTS,
     place_of,
@@ -79,58 +79,58 @@ _order_4, _order_8, _order_16, _order_32, _order_64 = map(_ordering, (4, 8, 16, 
 
 
 @inline_kernel
-def sort_small_node(few, samples, start, n):
+def sort_small_node(small, samples, start, n):
     """Bring the node's rows into the order of every column, and judge the cuts."""
     for i in range(n):
-        few.places[i] = samples[start + i]
+        small.places[i] = samples[start + i]
     size = 4
     while size < n:
         size *= 2
     for i in range(n, size):
-        few.places[i] = FEW
-    for block in range(few.top.shape[0] // N_LANES):
+        small.places[i] = SMALL_NODE_MAX
+    for block in range(small.top.shape[0] // N_LANES):
         begin, end = block * BLOCK, (block + 1) * BLOCK
-        words, ordered = few.words[begin:end], few.ordered[begin:end]
-        gain = few.gain[begin:end]
+        words, ordered = small.words[begin:end], small.ordered[begin:end]
+        gain = small.gain[begin:end]
         begin, end = block * N_LANES, (block + 1) * N_LANES
-        top, second, place = few.top[begin:end], few.second[begin:end], few.place[begin:end]
+        top, second, place = small.top[begin:end], small.second[begin:end], small.place[begin:end]
         if size == 4:
-            _order_4(words, few.places, ordered, gain, top, second, place)
+            _order_4(words, small.places, ordered, gain, top, second, place)
         elif size == 8:
-            _order_8(words, few.places, ordered, gain, top, second, place)
+            _order_8(words, small.places, ordered, gain, top, second, place)
         elif size == 16:
-            _order_16(words, few.places, ordered, gain, top, second, place)
+            _order_16(words, small.places, ordered, gain, top, second, place)
         elif size == 32:
-            _order_32(words, few.places, ordered, gain, top, second, place)
+            _order_32(words, small.places, ordered, gain, top, second, place)
         else:
-            _order_64(words, few.places, ordered, gain, top, second, place)
+            _order_64(words, small.places, ordered, gain, top, second, place)
 
 
 @inline_kernel
-def _word(few, i, column):
-    return few.ordered[place_of(i, column)]
+def _word(small, i, column):
+    return small.ordered[place_of(i, column)]
 
 
 @inline_kernel
-def rank_at(few, i, column):
+def rank_at(small, i, column):
     """Rank of the node's row in place i along a column."""
-    return np.int64(_word(few, i, column) >> RANK_SHIFT)
+    return np.int64(_word(small, i, column) >> RANK_SHIFT)
 
 
 @inline_kernel
-def number_at(few, i, column):
+def number_at(small, i, column):
     """Number of the node's row in place i along a column."""
-    return np.int64(_word(few, i, column) >> NUMBER_SHIFT & NUMBERS)
+    return np.int64(_word(small, i, column) >> NUMBER_SHIFT & NUMBERS)
 
 
 @inline_kernel
-def mark_small_node(few, column, left_code, n):
+def mark_small_node(small, column, left_code, n):
     """Mark the node's rows in `is_left`: codes up to `left_code` go left. Returns how many do."""
     n_left = 0
     for i in range(n):
-        number = number_at(few, i, column)
-        goes_left = read_code(few, number, column) <= left_code
-        few.is_left[number] = goes_left
+        number = number_at(small, i, column)
+        goes_left = read_code(small, number, column) <= left_code
+        small.is_left[number] = goes_left
         n_left += goes_left
     return n_left
 
@@ -139,41 +139,41 @@ def mark_small_node(few, column, left_code, n):
 
 
 @inline_kernel
-def best_small_node_cut(few, columns, n_drawn, n, first, weight, total, slack):
+def best_small_node_cut(small, columns, n_drawn, n, first, weight, total, slack):
     """The best of the cuts along columns[:n_drawn], none of which is constant, after
     `sort_small_node`.
 
     Among equals that of the first column, then the leftmost. Returns its column's place in
     `columns`, and the place of the last row that goes left; -1 for both where there is none.
     """
-    least = _least_merit(few, columns, n_drawn, n, first, slack)
+    least = _least_gain(small, columns, n_drawn, n, first, slack)
     n_candidates = 0
     for k in range(n_drawn):
         column = columns[k]
-        few.candidates[n_candidates] = k
-        n_candidates += few.top[column] >= least
+        small.candidates[n_candidates] = k
+        n_candidates += small.top[column] >= least
     if n_candidates == 1 and first == 0:
-        k = few.candidates[0]
-        if few.second[columns[k]] < least:  # as in most nodes: nothing is to be compared
-            return k, np.int64(few.place[columns[k]])
+        k = small.candidates[0]
+        if small.second[columns[k]] < least:  # as in most nodes: nothing is to be compared
+            return k, np.int64(small.place[columns[k]])
     best = -np.inf
     best_k = np.int64(-1)
     place = np.int64(-1)
     seen = 0  # rows that were alone on the left of a cut: their score is known
-    for k in few.candidates[:n_candidates]:
+    for k in small.candidates[:n_candidates]:
         column = columns[k]
         begin, end = np.int64(first), n - 1 - first
-        if first == 0 and few.second[column] < least:
-            begin = np.int64(few.place[column])
+        if first == 0 and small.second[column] < least:
+            begin = np.int64(small.place[column])
             end = begin + 1
             if begin == 0:
-                alone = 1 << number_at(few, 0, column)
+                alone = 1 << number_at(small, 0, column)
                 if seen & alone:
                     continue
                 seen |= alone
         for i in range(begin, end):
-            if few.gain[place_of(i, column)] >= least:
-                score = _score_cut(few, column, i, n, first, weight, total)
+            if small.gain[place_of(i, column)] >= least:
+                score = _score_cut(small, column, i, n, first, weight, total)
                 if score > best:
                     best = score
                     best_k = k
@@ -182,40 +182,40 @@ def best_small_node_cut(few, columns, n_drawn, n, first, weight, total, slack):
 
 
 @inline_kernel
-def _least_merit(few, columns, n_drawn, n, first, slack):
+def _least_gain(small, columns, n_drawn, n, first, slack):
     """The least gain that the best cut may have."""
     top = np.float32(0.0)
     for k in range(n_drawn):
         column = columns[k]
         if first > 0:
-            few.top[column] = -1.0
+            small.top[column] = -1.0
             for i in range(first, n - 1 - first):
-                few.top[column] = max(few.top[column], few.gain[place_of(i, column)])
-        top = max(top, few.top[column])
+                small.top[column] = max(small.top[column], small.gain[place_of(i, column)])
+        top = max(top, small.top[column])
     lowest = math.sqrt(np.float64(top)) * (1.0 - 2e-6) - 1.5
-    least = max(lowest, 0.0) ** 2 - slack / (few.unit[0] * few.unit[0])
+    least = max(lowest, 0.0) ** 2 - slack / (small.unit[0] * small.unit[0])
     return np.float32(max(least, 0.0))  # where there is no cut gains are negative
 
 
 @inline_kernel
-def _score_cut(few, column, last, n, first, weight, total):
+def _score_cut(small, column, last, n, first, weight, total):
     """Quality of a cut as scikit-learn calculates it: from the cut before, or, if that is farther,
     from the right. (Reference: `RegressionCriterion.update` in `_criterion.pyx`.)"""
     left_weight = 0.0
     left_sum = 0.0
     behind = 0
     for i in range(last + 1):
-        row = number_at(few, i, column)
-        left_weight += weight_at(few.targets, row)
-        left_sum += weight_at(few.targets, row) * y_at(few.targets, row)
-        if i < first or rank_at(few, i, column) == rank_at(few, i + 1, column):
+        row = number_at(small, i, column)
+        left_weight += weight_at(small.targets, row)
+        left_sum += weight_at(small.targets, row) * y_at(small.targets, row)
+        if i < first or rank_at(small, i, column) == rank_at(small, i + 1, column):
             continue
         if i + 1 - behind > n - i - 1:
             left_weight = weight
             left_sum = total
             for j in range(n - 1, i, -1):
-                row = number_at(few, j, column)
-                left_weight -= weight_at(few.targets, row)
-                left_sum -= weight_at(few.targets, row) * y_at(few.targets, row)
+                row = number_at(small, j, column)
+                left_weight -= weight_at(small.targets, row)
+                left_sum -= weight_at(small.targets, row) * y_at(small.targets, row)
         behind = i + 1
     return mean_score(left_weight, left_sum, weight, total)

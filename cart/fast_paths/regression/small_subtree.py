@@ -40,7 +40,7 @@ from cart.splitting.feature_draw import (
 
 @inline_kernel
 def grow_small_subtree(
-    few, table, nodes, draw, drawn, exchange, waiting, sums, cuts, samples, height, n_nodes,
+    small, table, nodes, draw, drawn, swap, stack, sums, cuts, samples, height, n_nodes,
     total_weight, farthest, limits,
 ):  # fmt: skip
     """Grow the subtree of the node that waits on top of the stack; return how many nodes there are.
@@ -60,7 +60,7 @@ def grow_small_subtree(
     cuts : ndarray of uint64
         See `cart.fast_paths.base.write_split`.
     samples : ndarray of int
-        The node's have numbers of `few` for rows.
+        The node's have numbers of `small` for rows.
     height : int
         Of the stack.
     n_nodes : int
@@ -70,11 +70,11 @@ def grow_small_subtree(
     limits : Limits
     """
     base = height - 1
-    targets, is_left = few.targets, few.is_left
+    targets, is_left = small.targets, small.is_left
     while height > base:
         height -= 1
-        start, end, depth = waiting.start[height], waiting.end[height], waiting.depth[height]
-        impurity = waiting.impurity[height]
+        start, end, depth = stack.start[height], stack.end[height], stack.depth[height]
+        impurity = stack.impurity[height]
         weight, total = sums[height, WEIGHT], sums[height, TOTAL]
         n = end - start
         this = n_nodes
@@ -84,20 +84,20 @@ def grow_small_subtree(
             continue
         if n == 2:
             n_nodes = _split_two(
-                few, table, nodes, draw, samples, start, waiting.n_constant[height], this, impurity,
+                small, table, nodes, draw, samples, start, stack.n_constant[height], this, impurity,
                 cuts, sums, height, total_weight, limits,
             )  # fmt: skip
             continue
         cut, n_constant, last = _search(
-            few, table, draw, drawn, samples, start, n, waiting.n_constant[height], weight, total,
+            small, table, draw, drawn, samples, start, n, stack.n_constant[height], weight, total,
             slack_of(n, farthest), limits,
         )  # fmt: skip
         if cut.feature < 0:
             continue
         for i in range(n):
-            samples[start + i] = number_at(few, i, last)
-        n_left = mark_small_node(few, table.columns[cut.feature], cut.left_code, n)
-        swap_across(samples, start, end, n_left, is_left, exchange)
+            samples[start + i] = number_at(small, i, last)
+        n_left = mark_small_node(small, table.columns[cut.feature], cut.left_code, n)
+        swap_across(samples, start, end, n_left, is_left, swap)
         middle = start + n_left
         left, right, left_weight = add_up_children(
             samples, targets, start, middle, end, sums[height], sums[height + 1], sums[height]
@@ -107,7 +107,7 @@ def grow_small_subtree(
             continue
         write_split(nodes, this, cut, cuts)
         height, n_nodes = place_children(
-            nodes, waiting, sums, height, n_nodes, start, middle, end, 0, depth + 1,
+            nodes, stack, sums, height, n_nodes, start, middle, end, 0, depth + 1,
             n_constant, left, right, limits,
         )  # fmt: skip
     return n_nodes
@@ -115,7 +115,7 @@ def grow_small_subtree(
 
 @inline_kernel
 def _split_two(
-    few, table, nodes, draw, samples, start, n_constant, this, impurity, cuts, sums, height,
+    small, table, nodes, draw, samples, start, n_constant, this, impurity, cuts, sums, height,
     total_weight, limits,
 ):  # fmt: skip
     """Split a node of two rows, just written, into leaves; return how many nodes there are.
@@ -131,7 +131,7 @@ def _split_two(
     while j >= 0:
         feature = draw.features[j]
         column = np.int64(table.columns[feature])
-        step = read_code(few, one, column) - read_code(few, other, column)
+        step = read_code(small, one, column) - read_code(small, other, column)
         if step == 0:
             drawing = mark_constant(draw, drawing, j)
         else:
@@ -149,8 +149,8 @@ def _split_two(
     weight, total, squares = sums[height, WEIGHT], sums[height, TOTAL], sums[height, SQUARES]
     feature = first
     if one_left >= 0 and other_left >= 0:
-        score = _score_of_one(few, one, weight, total)
-        other_score = _score_of_one(few, other, weight, total)
+        score = _score_of_one(small, one, weight, total)
+        other_score = _score_of_one(small, other, weight, total)
         if first == one_left and other_score > score:
             feature = other_left
         elif first == other_left and score > other_score:
@@ -158,8 +158,8 @@ def _split_two(
     if feature == other_left:
         one, other = other, one
     left_sums, right_sums = sums[height + 1], sums[height]
-    _sum_of_one(few, one, left_sums)
-    _sum_of_one(few, other, right_sums)
+    _sum_of_one(small, one, left_sums)
+    _sum_of_one(small, other, right_sums)
     left_weight, left_sum, left_squares = left_sums[WEIGHT], left_sums[TOTAL], left_sums[SQUARES]
     left = impurity_of(left_weight, left_sum, left_squares)
     right = impurity_of(weight - left_weight, total - left_sum, squares - left_squares)
@@ -167,7 +167,7 @@ def _split_two(
     if decrease + EPSILON < limits.min_impurity_decrease:
         return this + 1
     column = np.int64(table.columns[feature])
-    cut = Cut(feature, read_code(few, one, column), read_code(few, other, column), 0.0)
+    cut = Cut(feature, read_code(small, one, column), read_code(small, other, column), 0.0)
     write_split(nodes, this, cut, cuts)
     write_mean(nodes, this + 1, left, 1, left_sums)
     write_mean(nodes, this + 2, right, 1, right_sums)
@@ -175,26 +175,26 @@ def _split_two(
 
 
 @inline_kernel
-def _score_of_one(few, row, weight, total):
-    left_sum = weight_at(few.targets, row) * y_at(few.targets, row)
-    return mean_score(weight_at(few.targets, row), left_sum, weight, total)
+def _score_of_one(small, row, weight, total):
+    left_sum = weight_at(small.targets, row) * y_at(small.targets, row)
+    return mean_score(weight_at(small.targets, row), left_sum, weight, total)
 
 
 @inline_kernel
-def _sum_of_one(few, row, sums):
-    weight, y = weight_at(few.targets, row), y_at(few.targets, row)
+def _sum_of_one(small, row, sums):
+    weight, y = weight_at(small.targets, row), y_at(small.targets, row)
     sums[WEIGHT] = weight
     sums[TOTAL] = 0.0 + weight * y  # a sum: never -0.0
     sums[SQUARES] = weight * y * y
 
 
 @inline_kernel
-def _search(few, table, draw, drawn, samples, start, n, n_constant, weight, total, slack, limits):
+def _search(small, table, draw, drawn, samples, start, n, n_constant, weight, total, slack, limits):
     """Draw features and search them.
 
     Returns the best Cut, how many features are constant, and the column of the last that is not.
     """
-    sort_small_node(few, samples, start, n)
+    sort_small_node(small, samples, start, n)
     last = np.int64(-1)
     n_drawn = 0
     drawing = begin_draw(draw, np.uint64(0), n_constant)
@@ -202,7 +202,7 @@ def _search(few, table, draw, drawn, samples, start, n, n_constant, weight, tota
     while j >= 0:
         feature = draw.features[j]
         column = np.int64(table.columns[feature])
-        if rank_at(few, 0, column) == rank_at(few, n - 1, column):
+        if rank_at(small, 0, column) == rank_at(small, n - 1, column):
             drawing = mark_constant(draw, drawing, j)
         else:
             drawing = mark_searched(draw, drawing, j)
@@ -214,11 +214,11 @@ def _search(few, table, draw, drawn, samples, start, n, n_constant, weight, tota
     best = NO_CUT
     if n_drawn > 0:
         k, i = best_small_node_cut(
-            few, drawn.column, n_drawn, n, limits.min_samples_leaf - 1, weight, total, slack
+            small, drawn.column, n_drawn, n, limits.min_samples_leaf - 1, weight, total, slack
         )
         if k >= 0:
             column = drawn.column[k]
-            left = read_code(few, number_at(few, i, column), column)
-            right = read_code(few, number_at(few, i + 1, column), column)
+            left = read_code(small, number_at(small, i, column), column)
+            right = read_code(small, number_at(small, i + 1, column), column)
             best = Cut(drawn.feature[k], left, right, 0.0)
     return best, end_draw(draw, drawing), last

@@ -20,7 +20,7 @@ from cart.fast_paths.regression.cut_score import WEIGHT, write_target
 from cart.fast_paths.regression.node_sums import (
     SQUARES,
     TOTAL,
-    Drawn,
+    DrawnFeatures,
     SwapScratch,
     add_up_children,
     add_up_node,
@@ -39,7 +39,7 @@ from cart.fast_paths.regression.screening import (
     screen_feature,
     slack_of,
 )
-from cart.fast_paths.regression.small_node import FEW, SmallNode, small_node_rows
+from cart.fast_paths.regression.small_node import SMALL_NODE_MAX, SmallNode, small_node_max
 from cart.fast_paths.regression.small_subtree import grow_small_subtree
 from cart.fast_paths.regression.sorted_rows import (
     PresortedRows,
@@ -66,9 +66,9 @@ from cart.splitting.feature_draw import (
 from cart.table.table import same_value
 from cart.tree.nodes import from_node
 
-_LISTS_SHARE = 1 / 8  # of the features that a node must look at for lists of all to pay
-_SOME = FEW // 2  # rows that are few where nodes look at some of the features
-_LISTS_MAX = 2**25  # values of a table, for which the lists of a thread take 0.7 GB
+_PRESORT_SHARE = 1 / 8  # of the features that a node must look at for presorting to pay
+_PARTIAL_MAX = SMALL_NODE_MAX // 2  # of a small node that looks at some features
+_PRESORT_MAX = 2**25  # values of a table, for which presorted rows of a thread take 0.7 GB
 
 
 @inline_kernel
@@ -146,8 +146,8 @@ def _search_lanes(
 
 @entry_kernel
 def _grow_trees(
-    table, all_nodes, all_cuts, draw, waiting, rows, few, samples, targets, is_left, drawn,
-    exchange, screen, lanes, sums, weights, y, seeds, limits, n_small, first_node,
+    table, all_nodes, all_cuts, draw, stack, rows, small, samples, targets, is_left, drawn,
+    swap, screen, lanes, sums, weights, y, seeds, limits, n_small, first_node,
 ):  # fmt: skip
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
     farthest = 0.0
@@ -164,8 +164,8 @@ def _grow_trees(
             n += weight > 0.0
         begin_tree(rows, table, samples, n, is_left)
         n_nodes = _grow(
-            table, from_node(all_nodes, first_node[t]), all_cuts[first_node[t] :], draw, waiting,
-            rows, few, samples, targets, is_left, drawn, exchange, screen, lanes, sums, n, farthest,
+            table, from_node(all_nodes, first_node[t]), all_cuts[first_node[t] :], draw, stack,
+            rows, small, samples, targets, is_left, drawn, swap, screen, lanes, sums, n, farthest,
             limits, n_small,
         )  # fmt: skip
         first_node[t + 1] = first_node[t] + n_nodes
@@ -173,38 +173,38 @@ def _grow_trees(
 
 @inline_kernel
 def _grow(
-    table, nodes, cuts, draw, waiting, rows, few, samples, targets, is_left, drawn, exchange,
+    table, nodes, cuts, draw, stack, rows, small, samples, targets, is_left, drawn, swap,
     screen, lanes, sums, n_rows, farthest, limits, n_small,
 ):  # fmt: skip
     """Grow one tree; return how many nodes it has."""
     add_up_node(samples, targets, 0, n_rows, sums[0])
     total_weight = sums[0, WEIGHT]
     impurity = impurity_of(total_weight, sums[0, TOTAL], sums[0, SQUARES])
-    push(waiting, 0, 0, n_rows, 0, 0, 0, impurity)
+    push(stack, 0, 0, n_rows, 0, 0, 0, impurity)
     height = 1
     n_nodes = 0
     while height > 0:
         height -= 1
-        start, end, depth = waiting.start[height], waiting.end[height], waiting.depth[height]
-        impurity = waiting.impurity[height]
+        start, end, depth = stack.start[height], stack.end[height], stack.depth[height]
+        impurity = stack.impurity[height]
         weight, total = sums[height, WEIGHT], sums[height, TOTAL]
         n = end - start
-        splits = may_be_split(n, depth, impurity, limits)
-        n_constant = waiting.n_constant[height]
-        if splits and n <= n_small:
+        may_split = may_be_split(n, depth, impurity, limits)
+        n_constant = stack.n_constant[height]
+        if may_split and n <= n_small:
             features = draw.features[n_constant:]
             if hand_to_small_node(
-                rows, few, table, features, samples, start, n, depth, targets, total / weight
+                rows, small, table, features, samples, start, n, depth, targets, total / weight
             ):
                 n_nodes = grow_small_subtree(
-                    few, table, nodes, draw, drawn, exchange, waiting, sums, cuts, samples,
+                    small, table, nodes, draw, drawn, swap, stack, sums, cuts, samples,
                     height + 1, n_nodes, total_weight, farthest, limits,
                 )  # fmt: skip
                 continue
         this = n_nodes
         n_nodes += 1
         write_mean(nodes, this, impurity, n, sums[height])
-        if not splits:
+        if not may_split:
             continue
         slack = slack_of(n, farthest)
         screens = (
@@ -223,7 +223,7 @@ def _grow(
             samples[start + i] = row_at(entries, i)
         column = table.columns[cut.feature]
         n_left = mark_left(rows, table, column, cut.left_code, start, n, depth, is_left)
-        swap_across(samples, start, end, n_left, is_left, exchange)
+        swap_across(samples, start, end, n_left, is_left, swap)
         middle = start + n_left
         left, right, left_weight = add_up_children(
             samples, targets, start, middle, end, sums[height], sums[height + 1], sums[height]
@@ -238,7 +238,7 @@ def _grow(
             features = draw.features[n_constant:]
             divide_rows(rows, table, features, start, n, middle - start, depth, is_left)
         height, n_nodes = place_children(
-            nodes, waiting, sums, height, n_nodes, start, middle, end, 0, depth + 1,
+            nodes, stack, sums, height, n_nodes, start, middle, end, 0, depth + 1,
             n_constant, left, right, limits,
         )  # fmt: skip
     return n_nodes
@@ -259,10 +259,10 @@ class SortedPath(FastPath):
     def _create_scratch(self):
         self._table = self._table.wide()  # compiled for one kind
         n_rows, n_features = len(self._y), len(self._table.columns)
-        looks_at_many = self._plan.limits.max_features >= _LISTS_SHARE * n_features
+        looks_at_many = self._plan.limits.max_features >= _PRESORT_SHARE * n_features
         kind = (
             PresortedRows
-            if looks_at_many and self._table.codes.size <= _LISTS_MAX
+            if looks_at_many and self._table.codes.size <= _PRESORT_MAX
             else RowsSortedOnDemand
         )
         return (
@@ -271,7 +271,7 @@ class SortedPath(FastPath):
             np.empty(n_rows, np.uint32),
             np.empty(2 * n_rows),
             np.empty(n_rows, np.uint8),
-            Drawn.create(n_features),
+            DrawnFeatures.create(n_features),
             SwapScratch.create(n_rows),
             Screen.create(n_rows),
             Lanes.create(),
@@ -282,5 +282,5 @@ class SortedPath(FastPath):
         limits = self._plan.limits
         _grow_trees(
             self._table, self._nodes, self._cuts, *self._scratch, weights, self._y, seeds, limits,
-            small_node_rows(limits.max_features, len(self._table.columns), _SOME), first_node,
+            small_node_max(limits.max_features, len(self._table.columns), _PARTIAL_MAX), first_node,
         )  # fmt: skip

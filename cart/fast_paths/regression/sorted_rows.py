@@ -71,15 +71,15 @@ def is_presorted(rows):
 
 
 @dispatch
-def hand_to_small_node(rows, few, table, features, samples, start, n, depth, targets, mean):
-    """Hand the node's rows over to `few`, along the features that it and nodes below may look at.
+def hand_to_small_node(rows, small, table, features, samples, start, n, depth, targets, mean):
+    """Hand the node's rows over to `small`, along the features that it and nodes below may look at.
 
     `samples` then has their numbers. Returns False, and leaves it as it was, if it cannot be done.
     """
-    return rows.hand_to_small_node(few, table, features, samples, start, n, depth, targets, mean)
+    return rows.hand_to_small_node(small, table, features, samples, start, n, depth, targets, mean)
 
 
-# ----------------------------------------------------------------------------------- lists
+# ------------------------------------------------------------------------------- presorted
 
 
 class PresortedRows(NamedTuple):
@@ -97,14 +97,14 @@ class PresortedRows(NamedTuple):
     def create(cls, table):
         n_columns, n_rows = table.codes.shape
         stride = n_rows + _PADDING
-        lists = cls(
+        presorted = cls(
             np.empty((n_columns, n_rows), np.uint32),
             np.empty(2 * n_columns * stride, np.uint64),
             stride,
         )
         counts = np.empty(N_COUNTS, np.int64)
-        _sort_rows(table.codes, lists.sorted_rows, *np.empty((2, n_rows), np.uint64), counts)
-        return lists
+        _sort_rows(table.codes, presorted.sorted_rows, *np.empty((2, n_rows), np.uint64), counts)
+        return presorted
 
     def begin_tree(self, table, in_bag, n, is_in_bag):
         for feature in range(table.columns.shape[0]):
@@ -150,8 +150,8 @@ class PresortedRows(NamedTuple):
     def is_presorted(self):
         return True
 
-    def hand_to_small_node(self, few, table, features, samples, start, n, depth, targets, mean):
-        if not enter_small_node(few, samples, start, n, targets, mean):
+    def hand_to_small_node(self, small, table, features, samples, start, n, depth, targets, mean):
+        if not enter_small_node(small, samples, start, n, targets, mean):
             return False
         for j in range(features.shape[0]):
             column = table.columns[features[j]]
@@ -163,18 +163,18 @@ class PresortedRows(NamedTuple):
                 code = code_at(entries, i)
                 step = code - before
                 if 0 < step <= table.tie_span[column] and same_value(table, column, before, code):
-                    restore_rows(few, samples, start, n)  # if there is a cut depends on the node
+                    restore_rows(small, samples, start, n)  # if there is a cut depends on the node
                     return False
                 before = code
                 rank += step > 0
-                write_word(few, np.int64(few.number[row_at(entries, i)]), column, code, rank)
+                write_word(small, np.int64(small.number[row_at(entries, i)]), column, code, rank)
         return True
 
 
 @inline_kernel
-def _first_of(lists, column, start, depth):
+def _first_of(presorted, column, start, depth):
     """Where the entries of a node begin."""
-    return ((depth & 1) * lists.sorted_rows.shape[0] + column) * lists.stride + start
+    return ((depth & 1) * presorted.sorted_rows.shape[0] + column) * presorted.stride + start
 
 
 @entry_kernel
@@ -190,7 +190,7 @@ def _sort_rows(codes, sorted_rows, keys, spare, counts):
             sorted_rows[column, i] = np.uint32(keys[i])
 
 
-# ---------------------------------------------------------------------------------- sorter
+# ----------------------------------------------------------------------- sorted on demand
 
 
 class RowsSortedOnDemand(NamedTuple):
@@ -263,28 +263,28 @@ class RowsSortedOnDemand(NamedTuple):
     def is_presorted(self):
         return False
 
-    def hand_to_small_node(self, few, table, features, samples, start, n, depth, targets, mean):
+    def hand_to_small_node(self, small, table, features, samples, start, n, depth, targets, mean):
         return False  # to sort along all features costs more than along those that are looked at
 
 
 @inline_kernel
-def _sort_entries(sorter, entries, start, n, lowest, highest):
+def _sort_entries(self, entries, start, n, lowest, highest):
     """Sort the node's rows by the codes at hand into `entries`."""
     top = highest - lowest
     place_bits = np.uint32(n_bits_of(np.uint32(n - 1)))
     if n_bits_of(top) + place_bits >= 32:
         for i in range(n):
-            row = np.uint64(sorter.rows[start + i])
-            entries[i] = np.uint64(sorter.codes[i]) << CODE_SHIFT | row
-        sort_by_radix(entries, n, n_bits_of(highest), sorter.counts, sorter.spare_entries)
+            row = np.uint64(self.rows[start + i])
+            entries[i] = np.uint64(self.codes[i]) << CODE_SHIFT | row
+        sort_by_radix(entries, n, n_bits_of(highest), self.counts, self.spare_entries)
         return
-    keys = sorter.keys
+    keys = self.keys
     for i in range(n):
-        keys[i] = (sorter.codes[i] - lowest) << place_bits | np.uint32(i)
-    if sort_short_keys(keys, n, place_bits, np.uint32(0), top, sorter.spare_keys, sorter.digits):
-        keys = sorter.spare_keys
+        keys[i] = (self.codes[i] - lowest) << place_bits | np.uint32(i)
+    if sort_short_keys(keys, n, place_bits, np.uint32(0), top, self.spare_keys, self.digits):
+        keys = self.spare_keys
     mask = (np.uint32(1) << place_bits) - np.uint32(1)
     for i in range(n):
-        row = np.uint64(sorter.rows[start + np.int64(keys[i] & mask)])
+        row = np.uint64(self.rows[start + np.int64(keys[i] & mask)])
         code = np.uint64((keys[i] >> place_bits) + lowest)
         entries[i] = code << CODE_SHIFT | row
