@@ -1,4 +1,13 @@
-"""Histograms of a node, sums per code, and the search in them for the best cut."""
+"""Histograms: weight and sum of targets per code, of a node's rows, and the best cut in them.
+
+    codes of rows   2 0 2 5 0          code     0      1      2      3      4      5
+    sums            [ weight, sum of w y ]    [ 2 .. | 0 0  | 2 .. | 0 0  | 0 0  | 1 .. ]
+    occupied        a bit for every code        1      0      1      0      0      1
+    cuts                                           |-------------|------------------|
+
+Only codes that occur are visited, lowest bit first, and emptied on the way: between searches all is
+0. Sums of whole numbers are exact in any order, so nothing need be sorted.
+"""
 
 from typing import NamedTuple
 
@@ -35,11 +44,11 @@ class HistogramRows(NamedTuple):
 
 
 class HistogramScratch(NamedTuple):
-    """What a node is searched on."""
+    """The histogram of the feature at hand; 0 between searches."""
 
-    sums: np.ndarray  # (2 n_codes,) float64: weight, and times y, of a code; 0 between searches
-    occupied: np.ndarray  # (n_words,) uint64: a bit for every code that occurs; 0 between searches
-    counts: np.ndarray  # (n_codes,) int64: rows of a code; 0 between searches
+    sums: np.ndarray  # (2 n_codes,) float64: weight, and sum of targets, of a code
+    occupied: np.ndarray  # (n_words,) uint64: a bit for every code that occurs
+    counts: np.ndarray  # (n_codes,) int64: rows of a code
     spare: np.ndarray  # (n,) uint32
 
     @classmethod
@@ -52,85 +61,75 @@ class HistogramScratch(NamedTuple):
         )
 
 
+class Best(NamedTuple):
+    """The best cut so far."""
+
+    cut: Cut
+    least: float  # gain of a cut that may be better
+
+
 @inline_kernel
-def search_histograms(
-    table, rows, draw, scratch, start, n, n_constant, weight, total, slack, limits
-):
+def search_histograms(scratch, rows, table, draw, node, slack, limits):
     """Draw features and search each; return the best Cut and how many features are constant."""
-    best = NO_CUT
-    least = -1.0
-    targets = rows.targets
-    drawing = begin_draw(draw, np.uint64(0), n_constant)
+    best = Best(NO_CUT, -1.0)
+    drawing = begin_draw(draw, np.uint64(0), node.n_constant)
     j, drawing = next_feature(draw, drawing, limits.max_features)
     while j >= 0:
         feature = draw.features[j]
         column = table.columns[feature]
-        node_rows, codes = rows.rows[start : start + n], rows.codes[column]
+        node_rows, codes = rows.rows[node.start : node.end], rows.codes[column]
         n_codes = table.level_start[column + 1] - table.level_start[column]
-        if n < n_codes:
-            occupied_words = _fill_sparse(scratch, node_rows, codes, targets, n)
+        if node.n < n_codes:
+            words = _fill_sparse(scratch, node_rows, codes, rows.targets)
         else:
-            occupied_words = _fill_dense(scratch, node_rows, codes, targets, n, n_codes)
-        first, last = np.int64(0), np.int64(CODES_MAX)
+            words = _fill_dense(scratch, node_rows, codes, rows.targets, n_codes)
+        code_range = np.int64(0), np.int64(CODES_MAX)
         if limits.min_samples_leaf > 1:
-            first, last = _code_range(
-                scratch, occupied_words, node_rows, codes, n, limits.min_samples_leaf
-            )
-        is_constant, best, least = _best_cut_of(
-            table,
-            scratch,
-            occupied_words,
-            feature,
-            column,
-            first,
-            last,
-            weight,
-            total,
-            slack,
-            best,
-            least,
+            code_range = _code_range(scratch, words, node_rows, codes, limits.min_samples_leaf)
+        is_constant, best = _best_cut_of(
+            table, scratch, words, code_range, feature, node, slack, best
         )
         if is_constant:
             drawing = mark_constant(draw, drawing, j)
         else:
             drawing = mark_searched(draw, drawing, j)
         j, drawing = next_feature(draw, drawing, limits.max_features)
-    return best, end_draw(draw, drawing)
+    return best.cut, end_draw(draw, drawing)
 
 
 @inline_kernel
-def _fill_sparse(scratch, rows, codes, targets, n):
-    """Add up the rows of every code, and mark the codes that occur.
+def _fill_sparse(scratch, rows, codes, targets):
+    """Add up the rows of every code, and mark the codes that occur, few of all.
 
-    Returns a word that has a bit for each of scratch.words that is not 0.
+    Returns a word that has a bit for each word of scratch.occupied that is not 0.
     """
     occupied = scratch.occupied
-    occupied_words = np.uint64(0)
-    for i in range(n):
+    words = np.uint64(0)
+    for i in range(rows.shape[0]):
         row = rows[i]
         code = codes[row]
         _add_row(scratch, code, targets, row)
         w = np.uint64(code >> _WORD_SHIFT)
         occupied[w] |= np.uint64(1) << np.uint64(code & _WORD_MASK)
-        occupied_words |= np.uint64(1) << w
-    return occupied_words
+        words |= np.uint64(1) << w
+    return words
 
 
 @inline_kernel
-def _fill_dense(scratch, rows, codes, targets, n, n_codes):
+def _fill_dense(scratch, rows, codes, targets, n_codes):
     """The same of so many rows that most codes occur: they are marked afterwards."""
     sums, occupied = scratch.sums, scratch.occupied
-    for i in range(n):
+    for i in range(rows.shape[0]):
         row = rows[i]
         _add_row(scratch, codes[row], targets, row)
-    occupied_words = np.uint64(0)
+    words = np.uint64(0)
     for begin in range(0, n_codes, _WORD_MASK + 1):
         word = np.uint64(0)
         for code in range(begin, min(begin + _WORD_MASK + 1, n_codes)):
             word |= np.uint64(weight_at(sums, code) != 0.0) << np.uint64(code - begin)
         occupied[begin >> _WORD_SHIFT] = word
-        occupied_words |= np.uint64(word != 0) << np.uint64(begin >> _WORD_SHIFT)
-    return occupied_words
+        words |= np.uint64(word != 0) << np.uint64(begin >> _WORD_SHIFT)
+    return words
 
 
 @inline_kernel
@@ -143,15 +142,16 @@ def _add_row(scratch, code, targets, row):
 
 
 @inline_kernel
-def _code_range(scratch, occupied_words, rows, codes, n, min_samples_leaf):
+def _code_range(scratch, words, rows, codes, min_samples_leaf):
     """The first and the last code that may be the first right of a cut."""
+    n = rows.shape[0]
     for i in range(n):
         scratch.counts[codes[rows[i]]] += 1
     first, last = np.int64(CODES_MAX), np.int64(0)
     n_left = 0
-    while occupied_words > 0:
-        w = lowest_bit(occupied_words)
-        occupied_words &= occupied_words - np.uint64(1)
+    while words > 0:
+        w = lowest_bit(words)
+        words &= words - np.uint64(1)
         word = scratch.occupied[w]
         while word > 0:
             code = (w << _WORD_SHIFT) + lowest_bit(word)
@@ -166,45 +166,43 @@ def _code_range(scratch, occupied_words, rows, codes, n, min_samples_leaf):
 
 
 @inline_kernel
-def _best_cut_of(
-    table, scratch, occupied_words, feature, column, first, last, weight, total, slack, best, least
-):
-    """Judge the cuts between codes, and leave the scratch empty.
+def _best_cut_of(table, scratch, words, code_range, feature, node, slack, best):
+    """Find the best cut between codes, and leave the histogram empty.
 
-    The gain of a cut with weight w and sum s on its left is (s - w mean)**2 / (w (W - w)), W
-    being the weight of the node. Cuts with more than `least` are scored as scikit-learn does it.
-    Returns whether the feature is constant in the node, the better of `best` and its best Cut, and
-    the least gain of a cut that may be better.
+    Cuts whose gain (see `cart.fast_paths.regression.cut_score`) may be the best are scored as
+    scikit-learn does it. Returns whether the feature is constant in the node, and the Best then.
     """
-    mean = total / weight
+    column, sums, mean = table.columns[feature], scratch.sums, node.total / node.weight
+    first, last = code_range
+    cut, least = best
     left_weight = 0.0
     left_sum = 0.0
     lowest = np.int64(-1)
     low = np.int64(-1)
-    while occupied_words > 0:
-        w = lowest_bit(occupied_words)
-        occupied_words &= occupied_words - np.uint64(1)
+    while words > 0:
+        w = lowest_bit(words)
+        words &= words - np.uint64(1)
         word = scratch.occupied[w]
         scratch.occupied[w] = 0
         while word > 0:
             code = (w << _WORD_SHIFT) + lowest_bit(word)
             word &= word - np.uint64(1)
             excess = left_sum - left_weight * mean
-            scale = left_weight * (weight - left_weight)
+            scale = left_weight * (node.weight - left_weight)
             if (
                 scale > 0.0  # something lies on its left
                 and excess * excess > least * scale
                 and first <= code <= last
                 and is_cut(table, column, low, code)
             ):
-                found = mean_score(left_weight, left_sum, weight, total)
-                if found > best.score:
-                    best = Cut(feature, low, code, found)
+                score = mean_score(left_weight, left_sum, node.weight, node.total)
+                if score > cut.score:
+                    cut = Cut(feature, low, code, score)
                 least = max(least, excess * excess / scale * (1.0 - 1e-9) - slack)
-            left_weight += weight_at(scratch.sums, code)
-            left_sum += y_at(scratch.sums, code)
-            write_target(scratch.sums, code, 0.0, 0.0)
+            left_weight += weight_at(sums, code)
+            left_sum += y_at(sums, code)
+            write_target(sums, code, 0.0, 0.0)
             if low < 0:
                 lowest = code
             low = code
-    return same_value(table, column, lowest, low), best, least
+    return same_value(table, column, lowest, low), Best(cut, least)

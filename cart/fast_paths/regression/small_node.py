@@ -1,10 +1,19 @@
-"""Few rows, ordered along all features at once: a feature in each lane of a vector.
+"""Rows of a small node: codes as ranks, packed with the targets into words of 32 bits.
 
-Growth ends in very many small nodes. When a node has few rows, these get numbers of their own, and
-their codes become ranks among them. Rank, number, weight and deviation from the mean fit into one
-word, so a sorting network that exchanges vectors of words orders the rows of the node, and of all
-nodes below it, along as many features as a vector has lanes. Cuts are judged in single precision
-first; only those that may be the best are scored in scikit-learn's order of sums.
+Growth ends in very many small nodes. The rows of a small node get numbers of their own, 0 to 62,
+and their codes become ranks among them, so that all a search needs of a row fits into one word:
+
+    word     | rank | number | weight | deviation from the mean, rounded |
+    bit     31     25       19       14                                  0
+
+A vector has the words of one row along 8 columns, a column in each lane:
+
+    words    row 0  [ c0 c1 c2 c3 c4 c5 c6 c7 ]      a block: columns 0 to 7
+             row 1  [ c0 c1 c2 c3 c4 c5 c6 c7 ]
+             ...                                     then columns 8 to 15
+
+The words serve the whole subtree (`cart.fast_paths.regression.small_subtree`); each of its nodes is
+searched by `cart.fast_paths.regression.small_node_cut`.
 """
 
 import math
@@ -20,7 +29,6 @@ from cart.primitives.sorting_networks import NETWORK_MAX, sort_by_network
 SMALL_NODE_MAX = 63  # rows
 N_LANES, _LANE_BITS = 8, 3
 BLOCK = (SMALL_NODE_MAX + 1) * N_LANES  # words of as many columns
-# A word, from the top: rank, number, weight, and the weighted deviation above the lowest that fits.
 RANK_SHIFT, NUMBER_SHIFT, WEIGHT_SHIFT = 25, 19, 14
 NUMBERS, WEIGHTS, DEVIATIONS = 63, 31, (1 << WEIGHT_SHIFT) - 1
 NO_DEVIATION = 1 << (WEIGHT_SHIFT - 1)  # no deviation
@@ -31,10 +39,10 @@ _LEAST = 1e-100  # of deviations, for their squares to be numbers; 1 / _LEAST is
 
 
 class SmallNode(NamedTuple):
-    """A few rows, and those of the node at hand in order; columns come in blocks of lanes."""
+    """Rows of a small node, and those of the node below it at hand, sorted along each column."""
 
     rows: np.ndarray  # (NETWORK_MAX,) uint32: of the table, ascending
-    number: np.ndarray  # (n_rows,) uint8: of a row among the few
+    number: np.ndarray  # (n_rows,) uint8: of a row in the small node
     codes: np.ndarray  # (n_blocks * BLOCK,) int32: of every row, from the table; see `place_of`
     words: np.ndarray  # (n_blocks * BLOCK,) int32: of every row, and one behind all
     places: np.ndarray  # (FEW + 1,) int64: which rows of `words` the node has
@@ -45,12 +53,14 @@ class SmallNode(NamedTuple):
     place: np.ndarray  # (n_blocks * N_LANES,) int32: of the highest
     targets: np.ndarray  # (2 * FEW,) float64
     is_left: np.ndarray  # (FEW,) uint8
+    sorted_numbers: np.ndarray  # (SMALL_NODE_MAX + 1,) uint32: along the column that is scored
     row: np.ndarray  # (1,) int64: the one that is ranked
     unit: np.ndarray  # (1,) float64: of deviations
     candidates: np.ndarray  # (n_features,) int64: which of the drawn may have the best cut
+    n_max: int  # rows of a small node, at most; 0 where there is none
 
     @classmethod
-    def create(cls, n_rows, n_columns, n_features):
+    def create(cls, n_rows, n_columns, n_features, n_max=SMALL_NODE_MAX):
         n_blocks = -(-n_columns // N_LANES)
         return cls(
             np.empty(NETWORK_MAX, np.uint32),
@@ -64,29 +74,28 @@ class SmallNode(NamedTuple):
             np.empty(n_blocks * N_LANES, np.int32),
             np.empty(2 * SMALL_NODE_MAX),
             np.empty(SMALL_NODE_MAX, np.uint8),
+            np.empty(SMALL_NODE_MAX + 1, np.uint32),
             np.empty(1, np.int64),
             np.empty(1),
             np.empty(n_features, np.int64),
+            n_max,
         )
-
-
-# ------------------------------------------------------------------------------- taking up
 
 
 @inline_kernel
 def enter_small_node(small, samples, start, n, targets, mean):
-    """Give samples[start:start + n] numbers in the order of the table, and replace them by these.
+    """Number samples[start:start + n] in the order of the table, and replace them by the numbers.
 
     Their codes are to follow, by `write_code`, then `rank_codes`. Returns False, and does nothing,
     if weights do not fit into words or deviations are too small or large to be squared.
     """
-    farthest = 0.0
+    largest = 0.0
     for i in range(start, start + n):
         weight, y = weight_at(targets, samples[i]), y_at(targets, samples[i])
         if weight > WEIGHTS or weight != np.floor(weight):
             return False
-        farthest = max(farthest, abs(weight * (y - mean)))
-    if not _LEAST < farthest < 1.0 / _LEAST:  # rounding alone may make a node look impure
+        largest = max(largest, abs(weight * (y - mean)))
+    if not _LEAST < largest < 1.0 / _LEAST:  # rounding alone may make a node look impure
         return False
     for i in range(n):
         small.rows[i] = samples[start + i]
@@ -97,7 +106,7 @@ def enter_small_node(small, samples, start, n, targets, mean):
         write_target(small.targets, i, weight_at(targets, row), y_at(targets, row))
     for i in range(start, start + n):
         samples[i] = small.number[samples[i]]
-    small.unit[0] = farthest / (NO_DEVIATION - 1)
+    small.unit[0] = largest / (NO_DEVIATION - 1)
     for i in range(n):
         deviation = weight_at(small.targets, i) * (y_at(small.targets, i) - mean)
         above = np.int64(math.floor(deviation / small.unit[0] + 0.5)) + NO_DEVIATION
@@ -108,9 +117,9 @@ def enter_small_node(small, samples, start, n, targets, mean):
 
 
 def small_node_max(max_features, n_features, partial_max):
-    """How many rows a node must have, at most, for them to be ordered along all features.
+    """How many rows a small node has, at most; `partial_max` where nodes look at some features.
 
-    Where nodes look at few of these most of it is for nothing; at some: `partial_max`.
+    A small node's rows are ranked along all features: where nodes look at few, mostly in vain.
     """
     if 2 * max_features >= n_features:
         return SMALL_NODE_MAX
@@ -138,7 +147,7 @@ def write_code(small, number, column, code):
 
 @inline_kernel
 def write_word(small, number, column, code, rank):
-    """Write a code that is known to be lower than others; `rank` says as how many, or orders so."""
+    """Write a code with its rank among those of the column, or a number that orders as ranks do."""
     place = place_of(number, column)
     small.codes[place] = code
     small.words[place] = np.int64(rank) << RANK_SHIFT | small.places[number]

@@ -1,4 +1,16 @@
-"""Best cut of a small node: all columns sorted in vector lanes, cuts judged, the best scored."""
+"""Best cut of a small node: rows sorted along all columns in vector lanes, two passes of scores.
+
+One sorting network of exchanges between vectors sorts 8 columns at once: the words of
+the node's rows, and padding up to the next power of two:
+
+    words   row 2 [ . . . . ]        row 5 [ . . . . ]         in each lane: rank ascending,
+            row 5 [ . . . . ]   ->   ordered   down   |        the padding (of no weight) last
+            padding                            each   v
+
+The first pass has the gains of all cuts in single precision, and the two highest of each column;
+the second scores those cuts, as scikit-learn does, whose gain may be the best. In most nodes that
+is one, and it need not be scored.
+"""
 
 import functools
 import math
@@ -6,7 +18,7 @@ import operator
 
 import numpy as np
 
-from cart.fast_paths.regression.cut_score import mean_score, weight_at, y_at
+from cart.fast_paths.regression.cut_score import left_sums_from_right, mean_score, weight_at, y_at
 from cart.fast_paths.regression.small_node import (
     BELOW_RANK,
     BLOCK,
@@ -80,7 +92,7 @@ _order_4, _order_8, _order_16, _order_32, _order_64 = map(_ordering, (4, 8, 16, 
 
 @inline_kernel
 def sort_small_node(small, samples, start, n):
-    """Bring the node's rows into the order of every column, and judge the cuts."""
+    """Sort the node's rows along every column, with the gains of all cuts."""
     for i in range(n):
         small.places[i] = samples[start + i]
     size = 4
@@ -199,23 +211,23 @@ def _least_gain(small, columns, n_drawn, n, first, slack):
 
 @inline_kernel
 def _score_cut(small, column, last, n, first, weight, total):
-    """Quality of a cut as scikit-learn calculates it: from the cut before, or, if that is farther,
-    from the right. (Reference: `RegressionCriterion.update` in `_criterion.pyx`.)"""
+    """scikit-learn's score of the cut behind row `last`: its sums go on from the cut
+    before, or come from the right where that is shorter."""
+    numbers = small.sorted_numbers
+    for i in range(n):
+        numbers[i] = number_at(small, i, column)
     left_weight = 0.0
     left_sum = 0.0
-    behind = 0
+    previous = 0  # rows left of the cut before
     for i in range(last + 1):
-        row = number_at(small, i, column)
+        row = numbers[i]
         left_weight += weight_at(small.targets, row)
         left_sum += weight_at(small.targets, row) * y_at(small.targets, row)
         if i < first or rank_at(small, i, column) == rank_at(small, i + 1, column):
             continue
-        if i + 1 - behind > n - i - 1:
-            left_weight = weight
-            left_sum = total
-            for j in range(n - 1, i, -1):
-                row = number_at(small, j, column)
-                left_weight -= weight_at(small.targets, row)
-                left_sum -= weight_at(small.targets, row) * y_at(small.targets, row)
-        behind = i + 1
+        if i + 1 - previous > n - i - 1:
+            left_weight, left_sum = left_sums_from_right(
+                numbers, small.targets, i + 1, n, weight, total
+            )
+        previous = i + 1
     return mean_score(left_weight, left_sum, weight, total)

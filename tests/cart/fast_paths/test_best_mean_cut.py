@@ -6,13 +6,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cart.fast_paths.regression import small_node
-from cart.fast_paths.regression.best_cut import N_LANES, Lanes, choose_mean_cut
+from cart.fast_paths.regression.best_cut import N_LANES, Lanes, SearchedRows, choose_mean_cut
+from cart.fast_paths.regression.cut_score import slack_of
 from cart.fast_paths.regression.screening import (
     Screen,
     begin_screening,
     is_certain,
     screen_feature,
-    slack_of,
 )
 from cart.fast_paths.regression.small_node import (
     SMALL_NODE_MAX,
@@ -28,6 +28,7 @@ from cart.fast_paths.regression.small_node_cut import (
     rank_at,
     sort_small_node,
 )
+from cart.fast_paths.regression.tree_growth import DrawnFeatures
 from cart.jit.decorators import entry_kernel
 from cart.table.columns import Columns
 from cart.table.encoding import encode
@@ -41,7 +42,8 @@ N = 80  # rows of a table
 
 @entry_kernel
 def choose_mean(lanes, n_lanes, entries, targets, n, first, weight, total, score, table):
-    return choose_mean_cut(lanes, n_lanes, entries, targets, n, first, weight, total, score, table)
+    rows = SearchedRows(entries, targets, n, first, weight, total)
+    return choose_mean_cut(lanes, n_lanes, rows, score, table)
 
 
 def best_mean_cut(values, weight, wy, first, total_weight, total):
@@ -108,10 +110,10 @@ def test_the_best_mean_cut_to_the_bit(seed, n, n_lanes, n_levels, first, gap, ba
 
 
 @entry_kernel
-def screen_mean(screen, entries, targets, n, weight, mean, farthest, table):
-    slack = slack_of(n, farthest)
+def screen_mean(screen, drawn, rows, y_max, table):
+    slack = slack_of(rows.n, y_max)
     begin_screening(screen)
-    screen_feature(screen, entries, targets, n, weight, mean, slack, table, 7, 0)
+    screen_feature(screen, rows, drawn, 0, slack, table)
     return is_certain(screen, slack)
 
 
@@ -134,8 +136,10 @@ def test_screening_is_certain_of_the_best_mean_cut_only(seed, n, n_levels, gap, 
     entries = table.codes[0, rows].astype(np.uint64) << np.uint64(32) | rows.astype(np.uint64)
     total_weight, total = weight.sum(), sum((weight * y).tolist())
     screened, mean = Screen.create(n), total / total_weight
-    targets, farthest = np.column_stack((weight, y)).ravel(), np.abs(y).max()
-    certain = screen_mean(screened, entries, targets, n, total_weight, mean, farthest, table)
+    targets, y_max = np.column_stack((weight, y)).ravel(), np.abs(y).max()
+    searched = SearchedRows(entries, targets, n, 0, total_weight, total)
+    drawn = DrawnFeatures(*np.array([[7], [0], [0]]))  # feature, column, first entry
+    certain = screen_mean(screened, drawn, searched, y_max, table)
     weight, values, y = weight[rows], values[rows], y[rows]
     _, place = best_mean_cut(values, weight, weight * y, 0, total_weight, total)
     if certain:
@@ -145,7 +149,7 @@ def test_screening_is_certain_of_the_best_mean_cut_only(seed, n, n_levels, gap, 
     gain = np.cumsum(weight * (y - mean))[:-1] ** 2 / (left * (total_weight - left))
     is_cut = np.diff(values) > np.float32(1e-7)
     bound = np.repeat(screened.bound[: n // 8], 8)[: n - 1]
-    rounding = 1e-13 * n * farthest**2
+    rounding = 1e-13 * n * y_max**2
     assert (gain[: len(bound)] <= bound * (1 + 1e-6) + rounding).all()
     highest = np.sort(np.where(is_cut, gain, 0.0))[::-1]
     if offset < 1e9 and highest[0] > highest[1] + 1e-5:
