@@ -1,8 +1,13 @@
-"""Judge the cuts of a node's rows along several features at once by squared error.
+"""Best cut along several features at once by squared error: a feature in each lane of a vector.
 
 Sums are taken from the left, row by row, as scikit-learn takes them, so that they agree to the
-bit. Each addition waits for the one before it; of several features side by side, one in a lane
-each, additions and divisions are done at the same time.
+bit. Each addition waits for the one before it; of several features side by side additions and
+divisions are done at the same time:
+
+    lane 0   feature 4   [ e0 e1 e2 | e3 ... ]
+    lane 1   feature 0   [ e0 e1 e2 | e3 ... ]      each lane: weight and sum left of the bar,
+    lane 2   feature 9   [ e0 e1 e2 | e3 ... ]      the score there, the best so far
+                                    i ->            (e: entries in sorted order)
 """
 
 from typing import NamedTuple
@@ -10,14 +15,25 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.base import is_cut
-from cart.fast_paths.regression.cut_score import WEIGHT, Y, score_of, weight_at, y_at
-from cart.fast_paths.regression.sorted_rows import N_PLACES, code_at, row_at
+from cart.fast_paths.regression.cut_score import WEIGHT, Y, left_sums_from_right, score_of
+from cart.fast_paths.regression.sorted_rows import N_PLACES, code_at
 from cart.jit.decorators import inline_kernel, kernel
 from cart.jit.simd import on_lanes
 from cart.primitives.sort_keys import CODE_SHIFT, RECORD
 
 N_LANES = N_PLACES
-_FEW, _SOME = 2, 4  # features, which have kernels of their own
+_NARROW, _MIDDLE = 2, 4  # lanes: as few as hold the features
+
+
+class SearchedRows(NamedTuple):
+    """The rows of a node, along all features that it looks at, and their sums."""
+
+    entries: np.ndarray  # uint64: see `cart.fast_paths.regression.sorted_rows`
+    targets: np.ndarray  # (2 * n_rows,) float64: see `cart.fast_paths.regression.cut_score`
+    n: int
+    n_beside: int  # a cut leaves more entries than that on both sides
+    weight: float
+    total: float  # of the weighted targets
 
 
 class Lanes(NamedTuple):
@@ -28,10 +44,10 @@ class Lanes(NamedTuple):
 
     column: np.ndarray  # int64: of the table
     first: np.ndarray  # int64: where its entries begin
-    reach: np.ndarray  # int64: of the column; between codes further apart there is always a cut
+    tie_span: np.ndarray  # int64: codes further apart are never ties
     entry: np.ndarray  # uint64: the one at hand, the last on the left
-    step: np.ndarray  # int64: from its code to the next; 0 where these count as one value
-    behind: np.ndarray  # int64: entries left of the last cut that is certain
+    gap: np.ndarray  # int64: from its code to the next; 0 where these are ties
+    previous: np.ndarray  # int64: entries left of the last cut that is certain
     left_weight: np.ndarray  # float64
     left_sum: np.ndarray  # float64
     score: np.ndarray  # float64: of the cut at hand
@@ -45,23 +61,15 @@ class Lanes(NamedTuple):
 
 
 @inline_kernel
-def choose_mean_cut(lanes, n_lanes, entries, targets, n, first, weight, total, score, table):
-    """The best of the cuts that leave more than `first` entries on both sides.
-
-    Among equals that of the first lane, then the leftmost.
+def choose_mean_cut(lanes, n_lanes, rows, score, table):
+    """The best cut of all lanes; among equals that of the first lane, then the leftmost.
 
     Parameters
     ----------
     lanes : Lanes
         With column and first entry of `n_lanes` lanes.
     n_lanes : int
-    entries : ndarray of uint64
-        See `cart.fast_paths.regression.sorted_rows`.
-    targets : ndarray of shape (2 * n_rows,), float64
-        See `cart.fast_paths.regression.cut_score`.
-    n, first : int
-    weight, total : float
-        Of the node: of its rows, and of their weighted targets.
+    rows : SearchedRows
     score : float
         The cut has to score more.
     table : Table
@@ -74,15 +82,15 @@ def choose_mean_cut(lanes, n_lanes, entries, targets, n, first, weight, total, s
     place : int
         Of the last entry that goes left; -1 where there is none.
     """
-    if n_lanes <= _FEW:
-        _begin(lanes, n_lanes, _FEW, entries, score, table)
-        _search_few(lanes, entries, targets, n, first, weight, total, table)
-    elif n_lanes <= _SOME:
-        _begin(lanes, n_lanes, _SOME, entries, score, table)
-        _search_some(lanes, entries, targets, n, first, weight, total, table)
+    if n_lanes <= _NARROW:
+        _begin(lanes, n_lanes, _NARROW, rows.entries, score, table)
+        _search_narrow(lanes, rows, table)
+    elif n_lanes <= _MIDDLE:
+        _begin(lanes, n_lanes, _MIDDLE, rows.entries, score, table)
+        _search_middle(lanes, rows, table)
     else:
-        _begin(lanes, n_lanes, N_LANES, entries, score, table)
-        _search_many(lanes, entries, targets, n, first, weight, total, table)
+        _begin(lanes, n_lanes, N_LANES, rows.entries, score, table)
+        _search_wide(lanes, rows, table)
     lane = -1
     place = np.int64(-1)
     for k in range(n_lanes):
@@ -99,9 +107,9 @@ def _begin(lanes, n_lanes, width, entries, score, table):
         lanes.first[k] = lanes.first[0]
         lanes.column[k] = lanes.column[0]
     for k in range(width):
-        lanes.reach[k] = table.tie_span[lanes.column[k]]
+        lanes.tie_span[k] = table.tie_span[lanes.column[k]]
         lanes.entry[k] = entries[lanes.first[k]]
-        lanes.behind[k] = 0
+        lanes.previous[k] = 0
         lanes.left_weight[k] = 0.0
         lanes.left_sum[k] = 0.0
         lanes.best[k] = score
@@ -110,33 +118,33 @@ def _begin(lanes, n_lanes, width, entries, score, table):
 
 def _searching(width):
     """A kernel that finds the best cut of every lane."""
-    take, judge, keep = (on_lanes(width)(step) for step in (_take, _judge, _keep))
+    advance, score_cuts, update = (on_lanes(width)(do) for do in (_advance, _score, _update_best))
 
     @kernel
-    def search(lanes, entries, targets, n, first, weight, total, table):
-        first_at, entry, step, behind = lanes.first, lanes.entry, lanes.step, lanes.behind
+    def search(lanes, rows, table):
+        entries, targets, n, n_beside, weight, total = rows
+        first, entry, gap, previous = lanes.first, lanes.entry, lanes.gap, lanes.previous
         left_weight, left_sum = lanes.left_weight, lanes.left_sum
-        reach, score, best, place = lanes.reach, lanes.score, lanes.best, lanes.place
-        for i in range(n - 1 - first):
+        tie_span, score, best, place = lanes.tie_span, lanes.score, lanes.best, lanes.place
+        for i in range(n - 1 - n_beside):
             n_left = i + 1
-            n_right = n - n_left
-            may_sum_from_right = take(
-                entries, targets, n_left, n_right, first_at, entry, step, behind, left_weight,
+            may_sum_from_right = advance(
+                entries, targets, n_left, n - n_left, first, entry, gap, previous, left_weight,
                 left_sum,
             )  # fmt: skip
-            if i < first:
+            if i < n_beside:
                 continue
             if may_sum_from_right:
-                _mend_sums(lanes, width, entries, targets, n, i, first, weight, total, table)
-            if judge(weight, total, step, reach, left_weight, left_sum, score, best):
-                _rule_out_equals(lanes, width, entries, i, table)
-            keep(i, n_left, step, reach, behind, score, best, place)
+                _sum_from_right(lanes, width, rows, i, table)
+            if score_cuts(weight, total, gap, tie_span, left_weight, left_sum, score, best):
+                _rule_out_ties(lanes, width, entries, i, table)
+            update(i, n_left, gap, tie_span, previous, score, best, place)
 
     return search
 
 
-def _take(
-    lanes, entries, targets, n_left, n_right, first, entry, step, behind, left_weight, left_sum
+def _advance(
+    lanes, entries, targets, n_left, n_right, first, entry, gap, previous, left_weight, left_sum
 ):
     """Take the entry at hand to the left; may a cut here have more entries on its left, behind
     the cut before, than on its right?"""
@@ -144,72 +152,72 @@ def _take(
     following = lanes.gather(entries, lanes.load(first) + n_left)
     lanes.store(entry, following)
     to_next = (following >> int(CODE_SHIFT)) - (mine >> int(CODE_SHIFT))
-    lanes.store(step, to_next)
+    lanes.store(gap, to_next)
     at = (mine & int(RECORD)) * 2
     weight = lanes.gather(targets, at + WEIGHT)
     lanes.store(left_weight, lanes.load(left_weight) + weight)
     lanes.store(left_sum, lanes.load(left_sum) + weight * lanes.gather(targets, at + Y))
-    return lanes.any((n_left - lanes.load(behind) > n_right) & (to_next > 0))
+    return lanes.any((n_left - lanes.load(previous) > n_right) & (to_next > 0))
 
 
-def _judge(lanes, weight, total, step, reach, left_weight, left_sum, score, best):
-    """Score the cuts; may one that scores best be none, its values counting as one?"""
+def _score(lanes, weight, total, gap, tie_span, left_weight, left_sum, score, best):
+    """Score the cuts; may one that scores best lie between ties?"""
     found = score_of(lanes.load(left_weight), lanes.load(left_sum), weight, total)
     lanes.store(score, found)
-    to_next = lanes.load(step)
-    is_near = (to_next > 0) & (to_next <= lanes.load(reach))
+    to_next = lanes.load(gap)
+    is_near = (to_next > 0) & (to_next <= lanes.load(tie_span))
     return lanes.any((found > lanes.load(best)) & is_near)
 
 
-def _keep(lanes, i, n_left, step, reach, behind, score, best, place):
+def _update_best(lanes, i, n_left, gap, tie_span, previous, score, best, place):
     """Keep the cuts that score best."""
-    to_next, found, before = lanes.load(step), lanes.load(score), lanes.load(best)
+    to_next, found, before = lanes.load(gap), lanes.load(score), lanes.load(best)
     is_best = (to_next > 0) & (found > before)
     lanes.store(best, lanes.where(is_best, found, before))
     lanes.store(place, lanes.where(is_best, i, lanes.load(place)))
-    lanes.store(behind, lanes.where(to_next > lanes.load(reach), n_left, lanes.load(behind)))
+    lanes.store(previous, lanes.where(to_next > lanes.load(tie_span), n_left, lanes.load(previous)))
     return lanes.any(is_best)
 
 
 @kernel
-def _mend_sums(lanes, width, entries, targets, n, i, first, weight, total, table):
-    """Sum up from the right where scikit-learn does: where a cut takes more entries to its left
-    than it leaves on its right. (Reference: `RegressionCriterion.update` in `_criterion.pyx`.)"""
+def _sum_from_right(lanes, width, rows, i, table):
+    """Sum up from the right where that is shorter, as scikit-learn does: where a cut takes more
+    entries to its left, since the cut before, than it leaves on its right."""
+    entries, targets, n, n_beside, weight, total = rows
+    n_left, n_right = i + 1, n - i - 1
     for k in range(width):
         column = lanes.column[k]
         mine = entries[lanes.first[k] : lanes.first[k] + n]
-        if i + 1 - lanes.behind[k] <= n - i - 1 or not cuts_behind(mine, i, table, column):
+        if n_left - lanes.previous[k] <= n_right or not is_cut_after(mine, i, table, column):
             continue
-        behind = i  # entries left of the cut before
-        while behind > first and not cuts_behind(mine, behind - 1, table, column):
-            behind -= 1
-        if behind <= first:  # there is none
-            behind = 0
-        if i + 1 - behind > n - i - 1:
-            left_weight = weight
-            left_sum = total
-            for j in range(n - 1, i, -1):
-                row = row_at(mine, j)
-                left_weight -= weight_at(targets, row)
-                left_sum -= weight_at(targets, row) * y_at(targets, row)
-            lanes.left_weight[k] = left_weight
-            lanes.left_sum[k] = left_sum
-        lanes.behind[k] = i + 1
+        previous = i  # entries left of the cut before
+        while previous > n_beside and not is_cut_after(mine, previous - 1, table, column):
+            previous -= 1
+        if previous <= n_beside:  # there is none
+            previous = 0
+        if n_left - previous > n_right:
+            lanes.left_weight[k], lanes.left_sum[k] = left_sums_from_right(
+                mine, targets, n_left, n, weight, total
+            )
+        lanes.previous[k] = n_left
 
 
 @kernel
-def _rule_out_equals(lanes, width, entries, i, table):
+def _rule_out_ties(lanes, width, entries, i, table):
+    """Where the codes before and after the cut are ties, there is none."""
     for k in range(width):
         mine = entries[lanes.first[k] + i : lanes.first[k] + i + 2]
-        if not cuts_behind(mine, 0, table, lanes.column[k]):
-            lanes.step[k] = 0
+        if not is_cut_after(mine, 0, table, lanes.column[k]):
+            lanes.gap[k] = 0
 
 
 @inline_kernel
-def cuts_behind(entries, i, table, column):
-    """Is there a cut behind the i-th entry?"""
+def is_cut_after(entries, i, table, column):
+    """Is there a cut behind the i-th entry? Not between ties."""
     low, high = code_at(entries, i), code_at(entries, i + 1)
     return low != high and is_cut(table, column, low, high)
 
 
-_search_few, _search_some, _search_many = (_searching(width) for width in (_FEW, _SOME, N_LANES))
+_search_narrow, _search_middle, _search_wide = (
+    _searching(width) for width in (_NARROW, _MIDDLE, N_LANES)
+)

@@ -1,250 +1,57 @@
-"""Grow regression trees by squared error: the fast path of sums per code.
+"""Regression trees by squared error from histograms: the path of columns with few codes.
 
-Where sums are exact in any order, as those of whole numbers are, nothing need be sorted: the rows
-of a node are added up per code, and the codes that occur are met in order. That pays where columns
-have few codes. On bins it is done with any targets; there the last bits of sums may differ from
-those of scikit-learn, which takes them in the order of its sort.
+Where sums are exact in any order, as those of whole numbers are, nothing need be sorted: a node's
+rows are added up per code, and the codes that occur are met in order. On bins it is done with any
+targets; there the last bits of sums may differ from those of scikit-learn, which takes them in the
+order of its sort.
+
+Rows lie in tiers (see `cart.fast_paths.cache_copies`); a node's are side by side and ascending, and
+its partition is stable:
+
+    rows    node [ 0 3 4 7 8 9 ]          numbers into codes and targets of the tier
+            ->   [ 0 4 9 | 3 7 8 ]        left | right
 """
 
 from itertools import starmap
-from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.base import (
-    NO_CUT,
-    Cut,
-    FastPath,
-    is_cut,
-    may_be_split,
-    push,
-    write_split,
-)
+from cart.fast_paths.base import may_be_split, write_split
 from cart.fast_paths.cache_copies import create_cache_copies
-from cart.fast_paths.regression.cut_score import WEIGHT, mean_score, weight_at, write_target, y_at
-from cart.fast_paths.regression.node_sums import (
-    SQUARES,
-    TOTAL,
-    Drawn,
-    SwapScratch,
-    add_up_children,
-    add_up_node,
-    decrease_of,
-    flags_of,
-    impurity_of,
-    place_children,
-    write_mean,
+from cart.fast_paths.regression.cut_score import slack_of, weight_at, write_target, y_at
+from cart.fast_paths.regression.histogram import (
+    CODES_MAX,
+    HistogramRows,
+    HistogramScratch,
+    search_histograms,
 )
-from cart.fast_paths.regression.screening import slack_of
+from cart.fast_paths.regression.node_sums import add_up_children, partition_rows
 from cart.fast_paths.regression.small_node import (
-    FEW,
-    SmallNode,
+    SMALL_NODE_MAX,
     enter_small_node,
     rank_codes,
     read_code,
     restore_rows,
-    small_node_rows,
     write_code,
 )
 from cart.fast_paths.regression.small_subtree import grow_small_subtree
-from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.jit.instructions import lowest_bit
-from cart.primitives.float_order import WHOLE_MAX, are_whole
-from cart.splitting.criteria import EPSILON, SquaredError
-from cart.splitting.feature_draw import (
-    begin_draw,
-    end_draw,
-    mark_constant,
-    mark_searched,
-    next_feature,
-    restart,
+from cart.fast_paths.regression.tree_growth import (
+    MeanPath,
+    Node,
+    begin_growth,
+    decrease_of,
+    node_at,
+    place_children,
+    write_mean,
 )
+from cart.jit.decorators import entry_kernel, inline_kernel
+from cart.primitives.float_order import WHOLE_MAX, are_whole
+from cart.splitting.criteria import EPSILON
+from cart.splitting.feature_draw import restart
 from cart.table.table import same_value
-from cart.tree.nodes import from_node
 
-CODES_MAX = 2**12  # of a column
-CACHE_COPY_BYTES = (
-    2**17,
-    2**15,
-    2**12,
-)  # of a column of the near tiers (see `cart.fast_paths.cache_copies`)
-_SOME = FEW // 4  # rows that are few where nodes look at some of the features: ranking costs
-_PER_WORD = 6  # bits that number those of a word
-_IN_WORD = (1 << _PER_WORD) - 1
+CACHE_COPY_BYTES = (2**17, 2**15, 2**12)  # of a column, see `cart.fast_paths.cache_copies`
 _LARGEST = 1e50  # of targets, and of weights, for products of their squares to be numbers
-
-
-class HistogramRows(NamedTuple):
-    """Some rows: those of a node side by side, and what their numbers point to."""
-
-    rows: np.ndarray  # (n,) uint32, ascending in a node
-    codes: np.ndarray  # (n_columns, at least n) uint8 or uint16
-    targets: np.ndarray  # (2 n,) float64: weight and y
-
-    @classmethod
-    def create(cls, n, codes):
-        return cls(np.empty(n, np.uint32), codes, np.empty(2 * n))
-
-
-class HistogramScratch(NamedTuple):
-    """What a node is searched on."""
-
-    bins: np.ndarray  # (2 n_codes,) float64: weight, and times y, of a code; 0 between searches
-    words: np.ndarray  # (n_words,) uint64: a bit for every code that occurs; 0 between searches
-    counts: np.ndarray  # (n_codes,) int64: rows of a code; 0 between searches
-    spare: np.ndarray  # (n,) uint32
-
-    @classmethod
-    def create(cls, n, n_codes):
-        return cls(
-            np.zeros(2 * n_codes),
-            np.zeros((n_codes >> _PER_WORD) + 1, np.uint64),
-            np.zeros(n_codes, np.int64),
-            np.empty(n, np.uint32),
-        )
-
-
-@inline_kernel
-def _search(table, rows, draw, scratch, start, n, n_constant, weight, total, slack, limits):
-    """Draw features and search each; return the best Cut and how many features are constant."""
-    best = NO_CUT
-    least = -1.0
-    targets = rows.targets
-    drawing = begin_draw(draw, np.uint64(0), n_constant)
-    j, drawing = next_feature(draw, drawing, limits.max_features)
-    while j >= 0:
-        feature = draw.features[j]
-        column = table.columns[feature]
-        mine, codes = rows.rows[start : start + n], rows.codes[column]
-        n_codes = table.level_start[column + 1] - table.level_start[column]
-        if n < n_codes:
-            touched = _add_up_few(scratch, mine, codes, targets, n)
-        else:
-            touched = _add_up_many(scratch, mine, codes, targets, n, n_codes)
-        first, last = np.int64(0), np.int64(CODES_MAX)
-        if limits.min_samples_leaf > 1:
-            first, last = _range_of(scratch, touched, mine, codes, n, limits.min_samples_leaf)
-        is_constant, best, least = _choose_cut(
-            table, scratch, touched, feature, column, first, last, weight, total, slack, best, least
-        )
-        if is_constant:
-            drawing = mark_constant(draw, drawing, j)
-        else:
-            drawing = mark_searched(draw, drawing, j)
-        j, drawing = next_feature(draw, drawing, limits.max_features)
-    return best, end_draw(draw, drawing)
-
-
-@inline_kernel
-def _add_up_few(scratch, rows, codes, targets, n):
-    """Add up the rows of every code, and mark the codes that occur.
-
-    Returns a word that has a bit for each of scratch.words that is not 0.
-    """
-    words = scratch.words
-    touched = np.uint64(0)
-    for i in range(n):
-        row = rows[i]
-        code = codes[row]
-        _add(scratch, code, targets, row)
-        w = np.uint64(code >> _PER_WORD)
-        words[w] |= np.uint64(1) << np.uint64(code & _IN_WORD)
-        touched |= np.uint64(1) << w
-    return touched
-
-
-@inline_kernel
-def _add_up_many(scratch, rows, codes, targets, n, n_codes):
-    """The same of so many rows that most codes occur: they are marked afterwards."""
-    bins, words = scratch.bins, scratch.words
-    for i in range(n):
-        row = rows[i]
-        _add(scratch, codes[row], targets, row)
-    touched = np.uint64(0)
-    for begin in range(0, n_codes, _IN_WORD + 1):
-        word = np.uint64(0)
-        for code in range(begin, min(begin + _IN_WORD + 1, n_codes)):
-            word |= np.uint64(weight_at(bins, code) != 0.0) << np.uint64(code - begin)
-        words[begin >> _PER_WORD] = word
-        touched |= np.uint64(word != 0) << np.uint64(begin >> _PER_WORD)
-    return touched
-
-
-@inline_kernel
-def _add(scratch, code, targets, row):
-    """Add a row to its code."""
-    bins = scratch.bins
-    weight = weight_at(targets, row)
-    total = y_at(bins, code) + weight * y_at(targets, row)
-    write_target(bins, code, weight_at(bins, code) + weight, total)
-
-
-@inline_kernel
-def _range_of(scratch, touched, rows, codes, n, min_samples_leaf):
-    """The first and the last code that may be the first right of a cut."""
-    for i in range(n):
-        scratch.counts[codes[rows[i]]] += 1
-    first, last = np.int64(CODES_MAX), np.int64(0)
-    n_left = 0
-    while touched > 0:
-        w = lowest_bit(touched)
-        touched &= touched - np.uint64(1)
-        word = scratch.words[w]
-        while word > 0:
-            code = (w << _PER_WORD) + lowest_bit(word)
-            word &= word - np.uint64(1)
-            if n_left >= min_samples_leaf:
-                first = min(first, code)
-            if n - n_left >= min_samples_leaf:
-                last = code
-            n_left += scratch.counts[code]
-            scratch.counts[code] = 0
-    return first, last
-
-
-@inline_kernel
-def _choose_cut(
-    table, scratch, touched, feature, column, first, last, weight, total, slack, best, least
-):
-    """Judge the cuts between codes, and leave the scratch empty.
-
-    The gain of a cut with weight w and sum s on its left is (s - w mean)**2 / (w (W - w)), W
-    being the weight of the node. Cuts with more than `least` are scored as scikit-learn does it.
-    Returns whether the feature is constant in the node, the better of `best` and its best Cut, and
-    the least gain of a cut that may be better.
-    """
-    mean = total / weight
-    left_weight = 0.0
-    left_sum = 0.0
-    lowest = np.int64(-1)
-    low = np.int64(-1)
-    while touched > 0:
-        w = lowest_bit(touched)
-        touched &= touched - np.uint64(1)
-        word = scratch.words[w]
-        scratch.words[w] = 0
-        while word > 0:
-            code = (w << _PER_WORD) + lowest_bit(word)
-            word &= word - np.uint64(1)
-            excess = left_sum - left_weight * mean
-            scale = left_weight * (weight - left_weight)
-            if (
-                scale > 0.0  # something lies on its left
-                and excess * excess > least * scale
-                and first <= code <= last
-                and is_cut(table, column, low, code)
-            ):
-                found = mean_score(left_weight, left_sum, weight, total)
-                if found > best.score:
-                    best = Cut(feature, low, code, found)
-                least = max(least, excess * excess / scale * (1.0 - 1e-9) - slack)
-            left_weight += weight_at(scratch.bins, code)
-            left_sum += y_at(scratch.bins, code)
-            write_target(scratch.bins, code, 0.0, 0.0)
-            if low < 0:
-                lowest = code
-            low = code
-    return same_value(table, column, lowest, low), best, least
 
 
 @inline_kernel
@@ -262,46 +69,45 @@ def _fill_cache_copy(rows, start, n, nearer):
 
 
 @inline_kernel
-def _divide(rows, column, left_code, start, n, spare):
-    """Divide the rows of a node; return the first that goes right."""
-    codes = rows.codes[column]
-    left = start
-    right = 0
-    for i in range(start, start + n):
-        row = rows.rows[i]
-        goes_left = np.int64(codes[row] <= left_code)
-        rows.rows[left] = row
-        spare[right] = row
-        left += goes_left
-        right += 1 - goes_left
-    for i in range(right):
-        rows.rows[left + i] = spare[i]
-    return left
+def _move_to_cache_copy(tiers, stack, height, node):
+    """Copy a node's rows to the tiers that it fits into; return the Node there."""
+    start, end, tier = node.start, node.end, node.tier
+    for nearer in range(tier + 1, len(tiers)):
+        if node.n <= tiers[nearer].rows.shape[0]:
+            _fill_cache_copy(tiers[tier], start, node.n, tiers[nearer])
+            tier, start, end = nearer, 0, node.n
+            stack.start[height], stack.end[height] = start, end
+    return Node(
+        start, end, node.n, tier, node.depth, node.n_constant, node.impurity, node.weight,
+        node.total,
+    )  # fmt: skip
 
 
 @inline_kernel
-def _hand_to_small_node(rows, few, table, features, start, n, mean):
+def _hand_to_small_node(rows, small, table, features, node):
     """Give the node's rows numbers and words; False, and nothing done, if that is impossible."""
-    if not enter_small_node(few, rows.rows, start, n, rows.targets, mean):
+    n = node.n
+    mean = node.total / node.weight
+    if not enter_small_node(small, rows.rows, node.start, n, rows.targets, mean):
         return False
     for j in range(features.shape[0]):
         column = table.columns[features[j]]
         codes = rows.codes[column]
         for i in range(n):
-            write_code(few, i, column, codes[few.rows[i]])
-        if table.tie_span[column] > 0 and _may_be_equal(few, table, column, n):
-            restore_rows(few, rows.rows, start, n)  # if there is a cut depends on the node
+            write_code(small, i, column, codes[small.rows[i]])
+        if table.tie_span[column] > 0 and _has_ties(small, table, column, n):
+            restore_rows(small, rows.rows, node.start, n)  # which cuts there are: the node decides
             return False
-    rank_codes(few, n)
+    rank_codes(small, n)
     return True
 
 
 @inline_kernel
-def _may_be_equal(few, table, column, n):
-    """Do two codes of the rows count as one value?"""
+def _has_ties(small, table, column, n):
+    """Are two codes of the rows ties?"""
     for i in range(n):
         for j in range(n):
-            low, high = read_code(few, i, column), read_code(few, j, column)
+            low, high = read_code(small, i, column), read_code(small, j, column)
             if 0 < high - low <= np.int64(table.tie_span[column]) and same_value(
                 table, column, low, high
             ):
@@ -310,90 +116,58 @@ def _may_be_equal(few, table, column, n):
 
 
 @entry_kernel
-def _grow_trees(
-    table, all_nodes, all_cuts, draw, waiting, tiers, scratch, few, drawn, exchange, sums, weights,
-    y, seeds, limits, n_small, first_node,
-):  # fmt: skip
+def _grow_trees(table, growth, rows, weights, y, seeds, limits, first_node):
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
-    farthest = 0.0
-    for row in range(y.shape[0]):
-        farthest = max(farthest, abs(y[row]))
-    far = tiers[0]
+    tiers, scratch = rows
+    table_rows = tiers[0]
     for t in range(weights.shape[0]):
-        restart(draw, seeds[t])
+        restart(growth.draw, seeds[t])
         n = 0
         for row in range(y.shape[0]):
-            write_target(far.targets, row, weights[t, row], y[row])
-            far.rows[n] = row
+            write_target(table_rows.targets, row, weights[t, row], y[row])
+            table_rows.rows[n] = row
             n += weights[t, row] > 0.0
-        nodes, cuts = from_node(all_nodes, first_node[t]), all_cuts[first_node[t] :]
-        n_nodes = _grow(
-            table, nodes, cuts, draw, waiting, tiers, scratch, few, drawn, exchange, sums, n,
-            farthest, limits, n_small,
-        )  # fmt: skip
-        first_node[t + 1] = first_node[t] + n_nodes
+        tree = begin_growth(growth, first_node[t], table_rows.rows, table_rows.targets, n)
+        first_node[t + 1] = first_node[t] + _grow(tree, table, tiers, scratch, limits)
 
 
 @inline_kernel
-def _grow(
-    table, nodes, cuts, draw, waiting, tiers, scratch, few, drawn, exchange, sums, n_rows,
-    farthest, limits, n_small,
-):  # fmt: skip
-    """Grow one tree; return how many nodes it has."""
-    add_up_node(tiers[0].rows, tiers[0].targets, 0, n_rows, sums[0])
-    total_weight = sums[0, WEIGHT]
-    impurity = impurity_of(total_weight, sums[0, TOTAL], sums[0, SQUARES])
-    push(waiting, 0, 0, n_rows, 0, 0, 0, impurity)
+def _grow(growth, table, tiers, scratch, limits):
+    """Grow one tree, whose root waits; return how many nodes it has."""
+    small, sums = growth.small, growth.sums
     height = 1
     n_nodes = 0
     while height > 0:
         height -= 1
-        start, end = waiting.start[height], waiting.end[height]
-        tier, depth = waiting.tier[height], waiting.depth[height]
-        impurity = waiting.impurity[height]
-        weight, total = sums[height, WEIGHT], sums[height, TOTAL]
-        n = end - start
-        splits = may_be_split(n, depth, impurity, limits)
-        n_constant = waiting.n_constant[height]
-        for nearer in range(tier + 1, len(tiers)):
-            if splits and n <= tiers[nearer].rows.shape[0]:
-                _fill_cache_copy(tiers[tier], start, n, tiers[nearer])
-                tier, start, end = nearer, 0, n
-                waiting.start[height], waiting.end[height] = start, end
-        rows = tiers[tier]
-        if splits and n <= n_small:
-            features = draw.features[n_constant:]
-            if _hand_to_small_node(rows, few, table, features, start, n, total / weight):
-                n_nodes = grow_small_subtree(
-                    few, table, nodes, draw, drawn, exchange, waiting, sums, cuts, rows.rows,
-                    height + 1, n_nodes, total_weight, farthest, limits,
-                )  # fmt: skip
+        node = node_at(growth, height)
+        may_split = may_be_split(node.n, node.depth, node.impurity, limits)
+        if may_split:
+            node = _move_to_cache_copy(tiers, growth.stack, height, node)
+        rows = tiers[node.tier]
+        if may_split and node.n <= small.n_max:
+            features = growth.draw.features[node.n_constant :]
+            if _hand_to_small_node(rows, small, table, features, node):
+                n_nodes = grow_small_subtree(growth, table, rows.rows, height + 1, n_nodes, limits)
                 continue
         this = n_nodes
         n_nodes += 1
-        write_mean(nodes, this, impurity, n, sums[height])
-        if not splits:
+        write_mean(growth.nodes, this, node.impurity, node.n, sums[height])
+        if not may_split:
             continue
-        cut, n_constant = _search(
-            table, rows, draw, scratch, start, n, n_constant, weight, total, slack_of(n, farthest),
-            limits,
-        )  # fmt: skip
+        slack = slack_of(node.n, growth.y_max)
+        cut, n_constant = search_histograms(scratch, rows, table, growth.draw, node, slack, limits)
         if cut.feature < 0:
             continue
-        column = table.columns[cut.feature]
-        middle = _divide(rows, column, cut.left_code, start, n, scratch.spare)
-        left, right, left_weight = add_up_children(
-            rows.rows, rows.targets, start, middle, end, sums[height], sums[height + 1],
-            sums[height],
-        )  # fmt: skip
-        decrease = decrease_of(weight, left_weight, impurity, left, right, total_weight)
+        codes = rows.codes[table.columns[cut.feature]]
+        middle = partition_rows(rows.rows, scratch.spare, codes, cut.left_code, node.start, node.n)
+        halves = add_up_children(rows.rows, rows.targets, node, middle, sums, height)
+        decrease = decrease_of(node, halves, growth.total_weight)
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue
-        write_split(nodes, this, cut, cuts)
+        write_split(growth.nodes, this, cut, growth.cuts)
         height, n_nodes = place_children(
-            nodes, waiting, sums, height, n_nodes, start, middle, end, tier, depth + 1,
-            n_constant, left, right, limits,
-        )  # fmt: skip
+            growth, node, middle, halves, n_constant, height, n_nodes, limits
+        )
     return n_nodes
 
 
@@ -402,14 +176,15 @@ def _n_codes(table):
     return int(np.diff(table.level_start).max())
 
 
-class HistogramPath(FastPath):
+class HistogramPath(MeanPath):
     """Grows regression trees by squared error where columns have few codes."""
 
-    criteria = (SquaredError,)
+    _partial_max = SMALL_NODE_MAX // 4
+    _grow_trees = staticmethod(_grow_trees)
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
-        self._farthest = np.abs(self._y).max()
+        self._y_max = np.abs(self._y).max()
         self._is_whole = are_whole(self._y)
 
     @classmethod
@@ -426,33 +201,18 @@ class HistogramPath(FastPath):
 
     def accepts(self, weights, is_whole):
         heaviest = weights.sum(axis=1).max()
-        if max(self._farthest, heaviest, 1.0 / heaviest) > _LARGEST:
+        if max(self._y_max, heaviest, 1.0 / heaviest) > _LARGEST:
             return False
         if self._plan.is_binned:
             return True
-        is_exact = heaviest * self._farthest**2 < WHOLE_MAX
+        is_exact = heaviest * self._y_max**2 < WHOLE_MAX
         return is_exact and self._is_whole and is_whole
 
-    def _flags(self, weights, is_whole):
-        return flags_of(super()._flags(weights, is_whole), self._y, weights)
-
-    def _create_scratch(self):
+    def _create_rows(self):
         codes = self._table.codes
-        n_columns, n_rows = codes.shape
-        n_features = len(self._table.columns)
-        near = create_cache_copies(codes, self._plan.limits.max_features, CACHE_COPY_BYTES)
+        n_rows = codes.shape[1]
+        copies = create_cache_copies(codes, self._plan.limits.max_features, CACHE_COPY_BYTES)
         return (
-            tuple(starmap(HistogramRows.create, [(n_rows, codes), *near])),
+            tuple(starmap(HistogramRows.create, [(n_rows, codes), *copies])),
             HistogramScratch.create(n_rows, _n_codes(self._table)),
-            SmallNode.create(n_rows, n_columns, n_features),
-            Drawn.create(n_features),
-            SwapScratch.create(FEW),
-            np.empty((n_rows + 2, 3)),
         )
-
-    def _grow(self, weights, seeds, first_node):
-        limits = self._plan.limits
-        _grow_trees(
-            self._table, self._nodes, self._cuts, *self._scratch, weights, self._y, seeds, limits,
-            small_node_rows(limits.max_features, len(self._table.columns), _SOME), first_node,
-        )  # fmt: skip

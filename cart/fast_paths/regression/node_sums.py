@@ -1,29 +1,27 @@
-"""Divide a node's samples and sum up its children by squared error, to the bit as scikit-learn."""
+"""Division of a node's samples and the sums of its children, in scikit-learn's order, to the bit.
+
+Sums of floats depend on their order, so samples stand as scikit-learn's swaps leave them. Those
+that go right (r) leave the left part, from its begin; those that go left (l) come from the end:
+
+    samples before  [ l0 r1 l2 r3 | r4 l5 r6 l7 ]      swaps: r1 with l7, r3 with l5
+                                  middle
+    samples after   [ l0 l7 l2 l5 | r4 r6 r3 r1 ]
+
+Where order does not matter, the stable partition (`partition_rows`) is simpler:
+
+    rows before     [ l0 r1 l2 r3 r4 l5 r6 l7 ]
+    rows after      [ l0 l2 l5 l7 | r1 r3 r4 r6 ]
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.base import may_be_split, push, write_leaf
-from cart.fast_paths.regression.cut_score import WEIGHT, weight_at, y_at
+from cart.fast_paths.regression.cut_score import WEIGHT, left_sums_from_right, weight_at, y_at
 from cart.jit.decorators import inline_kernel
-from cart.primitives.float_order import are_whole
-from cart.tree.recompute import SUMS, SUMS_MAX, WEIGHTS
 
 TOTAL, SQUARES = 1, 2  # of a node that waits, beside its WEIGHT
 _ONE_BY_ONE = 12  # of fewer samples it is faster to exchange one after another
-
-
-class Drawn(NamedTuple):
-    """The features of the node at hand that are to be searched, in the order of the draw."""
-
-    feature: np.ndarray  # (n_features,) int64
-    column: np.ndarray  # (n_features,) int64: of the table
-    first: np.ndarray  # (n_features,) int64: where its entries begin
-
-    @classmethod
-    def create(cls, n_features):
-        return cls(*np.empty((3, n_features), np.int64))
 
 
 class SwapScratch(NamedTuple):
@@ -38,7 +36,7 @@ class SwapScratch(NamedTuple):
 
 
 @inline_kernel
-def swap_across(samples, start, end, n_left, is_left, exchange):
+def swap_across(samples, start, end, n_left, is_left, swap):
     """Divide samples[start:end], of which n_left go left, as scikit-learn does: a sample from the
     left end that goes right changes places with one from the right end, until that goes left.
 
@@ -47,10 +45,10 @@ def swap_across(samples, start, end, n_left, is_left, exchange):
     the left, and those that leave get the places that this leaves free, from the end.
     """
     if end - start < _ONE_BY_ONE:
-        _exchange_one_by_one(samples, start, end, is_left)
+        _swap_one_by_one(samples, start, end, is_left)
         return
     middle = start + n_left
-    leaving, coming = exchange.leaving, exchange.coming
+    leaving, coming = swap.leaving, swap.coming
     n_leaving = 0
     for i in range(start, middle):
         leaving[n_leaving] = i
@@ -75,7 +73,7 @@ def swap_across(samples, start, end, n_left, is_left, exchange):
 
 
 @inline_kernel
-def _exchange_one_by_one(samples, start, end, is_left):
+def _swap_one_by_one(samples, start, end, is_left):
     while start < end:
         row = samples[start]
         if is_left[row]:
@@ -84,6 +82,26 @@ def _exchange_one_by_one(samples, start, end, is_left):
             end -= 1
             samples[start] = samples[end]
             samples[end] = row
+
+
+@inline_kernel
+def partition_rows(rows, spare, codes, left_code, start, n):
+    """Divide rows[start:start + n], in their order: codes up to `left_code` go left.
+
+    Returns the first that goes right.
+    """
+    left = start
+    right = 0
+    for i in range(start, start + n):
+        row = rows[i]
+        goes_left = np.int64(codes[row] <= left_code)
+        rows[left] = row
+        spare[right] = row
+        left += goes_left
+        right += 1 - goes_left
+    for i in range(right):
+        rows[left + i] = spare[i]
+    return left
 
 
 @inline_kernel
@@ -104,77 +122,45 @@ def add_up_node(samples, targets, start, end, sums):
     sums[SQUARES] = squares
 
 
-def flags_of(follows, targets, weights):
-    """What is known to follow in nodes (see `cart.tree.recompute`): with means and impurities where
-    sums are whole."""
-    heaviest, farthest = weights.sum(axis=1).max(), np.abs(targets).max()
-    is_exact = follows & WEIGHTS and heaviest * farthest**2 < SUMS_MAX
-    return follows | SUMS if is_exact and are_whole(targets) else follows
-
-
 @inline_kernel
 def impurity_of(weight, total, squares):
     mean = total / weight
     return squares / weight - mean * mean
 
 
-@inline_kernel
-def add_up_children(samples, targets, start, middle, end, sums, left_sums, right_sums):
-    """Add up either side of a node that is divided; return the impurities, left and right.
+class Halves(NamedTuple):
+    """Impurities of a node's children, and the weight of the left one."""
 
-    Those are scikit-learn's: from the left child's sums, which it takes from the right where that
-    is shorter, and the node's less these. `sums` are the node's; they may be the memory of
-    `right_sums`.
+    left: float
+    right: float
+    left_weight: float
+
+
+@inline_kernel
+def add_up_children(samples, targets, node, middle, sums, height):
+    """Add up either side of a node that is divided; return its Halves.
+
+    The left child's sums go to sums[height + 1], the right one's to sums[height], where the node's
+    are. Impurities are scikit-learn's: from the left child's sums, which it takes from the right
+    where that is shorter, and the node's less these.
     """
-    weight, total, squares = sums[WEIGHT], sums[TOTAL], sums[SQUARES]
-    add_up_node(samples, targets, middle, end, right_sums)
+    start, end = node.start, node.end
+    left_sums, squares = sums[height + 1], sums[height, SQUARES]
+    add_up_node(samples, targets, middle, end, sums[height])
     add_up_node(samples, targets, start, middle, left_sums)
     left_weight, left_sum = left_sums[WEIGHT], left_sums[TOTAL]
     if middle - start > end - middle:
-        left_weight = weight
-        left_sum = total
-        for i in range(end - 1, middle - 1, -1):
-            row = samples[i]
-            left_weight -= weight_at(targets, row)
-            left_sum -= weight_at(targets, row) * y_at(targets, row)
-    left = impurity_of(left_weight, left_sum, left_sums[SQUARES])
-    right = impurity_of(weight - left_weight, total - left_sum, squares - left_sums[SQUARES])
-    return left, right, left_weight
+        left_weight, left_sum = left_sums_from_right(
+            samples, targets, middle, end, node.weight, node.total
+        )
+    return halves_of(node, squares, left_weight, left_sum, left_sums[SQUARES])
 
 
 @inline_kernel
-def write_mean(nodes, this, impurity, n, sums):
-    """Write node `this` as a leaf, its mean included."""
-    write_leaf(nodes, this, impurity, n, sums[WEIGHT])
-    nodes.value[this, 0, 0] = sums[TOTAL] / sums[WEIGHT]
-
-
-@inline_kernel
-def place_children(
-    nodes, waiting, sums, height, n_nodes, start, middle, end, tier, depth, n_constant, left,
-    right, limits,
-):  # fmt: skip
-    """Write the children of a split that are leaves, where their turn has come; the others wait.
-
-    The left child has its sums in sums[height + 1], the right one in sums[height].
-    Returns how many nodes wait and how many are written.
-    """
-    if may_be_split(middle - start, depth, left, limits):
-        push(waiting, height, middle, end, tier, depth, n_constant, right)
-        push(waiting, height + 1, start, middle, tier, depth, n_constant, left)
-        return height + 2, n_nodes
-    write_mean(nodes, n_nodes, left, middle - start, sums[height + 1])
-    if may_be_split(end - middle, depth, right, limits):
-        push(waiting, height, middle, end, tier, depth, n_constant, right)
-        return height + 1, n_nodes + 1
-    write_mean(nodes, n_nodes + 1, right, end - middle, sums[height])
-    return height, n_nodes + 2
-
-
-@inline_kernel
-def decrease_of(weight, left_weight, impurity, left, right, total_weight):
-    """How much a split lessens the impurity of the whole tree."""
-    right_weight = weight - left_weight
-    return (weight / total_weight) * (
-        impurity - (right_weight / weight * right) - (left_weight / weight * left)
+def halves_of(node, squares, left_weight, left_sum, left_squares):
+    """The Halves of a node with these squares, from the sums of its left child."""
+    return Halves(
+        impurity_of(left_weight, left_sum, left_squares),
+        impurity_of(node.weight - left_weight, node.total - left_sum, squares - left_squares),
+        left_weight,
     )

@@ -1,23 +1,28 @@
 """Screen the cuts of large nodes by squared error: most need no sum in scikit-learn's order.
 
-A feature's rows, in order, are summed up in blocks. Inside a block what lies left of a cut is at
-least what lies left of the block, and at most that and the block; this bounds what a cut can reach.
-Only blocks whose bound reaches the best cut are looked at. If no other cut comes so near the best
-one that rounding might decide between them, it is scikit-learn's, in whatever order it sums up.
+A feature's rows, sorted, are summed up in blocks. Inside a block the weight left of a cut is at
+least what lies left of the block, at most that and the block's; the same holds of deviations. This
+bounds the gain of its cuts, and only blocks whose bound reaches the best gain are searched:
+
+    rows    [ ........ | ........ | ........ | ........ | ... ]
+    bound      inf        3.1        9.4        2.2            gain at the edges: 2.9 5.0 1.8
+                                      ^ searched: 9.4 >= 5.0   (first and last: always)
+
+If no other gain comes so near the best one that rounding might decide between them, that cut is
+scikit-learn's, in whatever order it sums up.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.regression.best_cut import cuts_behind
+from cart.fast_paths.regression.best_cut import is_cut_after
 from cart.fast_paths.regression.cut_score import weight_at, y_at
 from cart.fast_paths.regression.sorted_rows import code_at, row_at
 from cart.jit.decorators import inline_kernel
 
 _ROWS_MIN = 128
 _BLOCK = 8  # rows
-_UNIT = 2.0**-53  # of double precision: half a unit in the last place
 
 
 class Screen(NamedTuple):
@@ -40,19 +45,8 @@ class Screen(NamedTuple):
 
 
 @inline_kernel
-def is_worth_screening(n, slack, impurity):
-    return n >= _ROWS_MIN and slack < 0.01 * impurity
-
-
-@inline_kernel
-def slack_of(n, farthest):
-    """How far rounding may move gains apart, of n rows whose targets are at most `farthest`
-    from 0.
-
-    A sum of n terms is off by n roundings of the sum of their sizes, which are no more than
-    `farthest` times the weight; a score has a few such sums, times a mean.
-    """
-    return 64.0 * _UNIT * np.float64(n + 8) * farthest * farthest
+def is_worth_screening(rows, slack, impurity):
+    return rows.n_beside == 0 and rows.n >= _ROWS_MIN and slack < 0.01 * impurity
 
 
 @inline_kernel
@@ -62,18 +56,36 @@ def begin_screening(screen):
 
 
 @inline_kernel
-def screen_feature(screen, entries, targets, n, weight, mean, slack, table, feature, column):
-    """Find the best cuts of entries[:n].
+def screen_feature(screen, rows, drawn, k, slack, table):
+    """Find the best two gains along the k-th of the drawn features."""
+    n = rows.n
+    n_blocks = n // _BLOCK
+    best = _bound_blocks(screen, rows, drawn, k, table)
+    least = best * (1.0 - 1e-9) - slack
+    # In the first and the last block a side may be empty: 1 / (w (W - w)) is unbounded.
+    screen.bound[0] = np.inf
+    screen.bound[n_blocks - 1] = np.inf
+    for b in range(n_blocks):
+        if screen.bound[b] >= least:
+            last = min((b + 1) * _BLOCK, n - 1)
+            _search_block(screen, rows, drawn, k, b, last, table)
+    if n_blocks * _BLOCK < n - 1:
+        _search_block(screen, rows, drawn, k, n_blocks, n - 1, table)
+
+
+@inline_kernel
+def _bound_blocks(screen, rows, drawn, k, table):
+    """Sum up the blocks and bound the gains of their cuts; return the best gain between blocks.
 
     The gain of a cut with weight w and deviations from the mean s on its left is
     s**2 / (w (W - w)), which is convex: in a box it is highest at a corner.
     """
-    n_blocks = n // _BLOCK
+    entries, targets, mean = rows.entries[drawn.first[k] :], rows.targets, rows.total / rows.weight
     left = 0.0
     total = 0.0
     per_weight = 0.0  # 1 / (w (W - w)) left of the block
     best = screen.gain[0]
-    for b in range(n_blocks):
+    for b in range(rows.n // _BLOCK):
         start = b * _BLOCK
         own = 0.0
         above = 0.0
@@ -87,47 +99,43 @@ def screen_feature(screen, entries, targets, n, weight, mean, slack, table, feat
             above += max(deviation, 0.0)
         screen.weight[b] = left
         screen.total[b] = total
-        farthest = max(total + above, above - own - total)
+        largest = max(total + above, above - own - total)
         before = per_weight
         left += own_weight
         total += own
-        right = weight - left
+        right = rows.weight - left
         per_weight = 1.0 / (left * right) if right > 0.0 else 0.0
-        screen.bound[b] = farthest * farthest * max(before, per_weight)
+        screen.bound[b] = largest * largest * max(before, per_weight)
         gain = total * total * per_weight
         last = start + _BLOCK - 1
-        if gain > best and last < n - 1 and cuts_behind(entries, last, table, column):
+        if (
+            gain > best
+            and last < rows.n - 1
+            and is_cut_after(entries, last, table, drawn.column[k])
+        ):
             best = gain
-    screen.weight[n_blocks] = left
-    screen.total[n_blocks] = total
-    least = best * (1.0 - 1e-9) - slack
-    screen.bound[0] = np.inf  # beside nothing, the factor has no bound
-    screen.bound[n_blocks - 1] = np.inf
-    for b in range(n_blocks):
-        if screen.bound[b] >= least:
-            last = min((b + 1) * _BLOCK, n - 1)
-            _search_block(screen, entries, targets, b, last, weight, mean, table, feature, column)
-    last = n_blocks * _BLOCK
-    if last < n - 1:
-        _search_block(
-            screen, entries, targets, n_blocks, n - 1, weight, mean, table, feature, column
-        )
+    screen.weight[rows.n // _BLOCK] = left
+    screen.total[rows.n // _BLOCK] = total
+    return best
 
 
 @inline_kernel
-def _search_block(screen, entries, targets, b, last, weight, mean, table, feature, column):
+def _search_block(screen, rows, drawn, k, b, last, table):
+    """Search the cuts of a block, up to the one behind entry `last - 1`."""
+    entries, targets, mean = rows.entries[drawn.first[k] :], rows.targets, rows.total / rows.weight
+    column = drawn.column[k]
     left = screen.weight[b]
     total = screen.total[b]
     for i in range(b * _BLOCK, last):
         row = row_at(entries, i)
         left += weight_at(targets, row)
         total += weight_at(targets, row) * (y_at(targets, row) - mean)
-        gain = total * total / (left * (weight - left))
-        if gain > screen.gain[1] and cuts_behind(entries, i, table, column):
+        gain = total * total / (left * (rows.weight - left))
+        if gain > screen.gain[1] and is_cut_after(entries, i, table, column):
             if gain > screen.gain[0]:
                 screen.gain[1] = screen.gain[0]
                 screen.gain[0] = gain
-                screen.best[0] = feature
+                screen.best[0] = drawn.feature[k]
                 screen.best[1] = np.int64(code_at(entries, i))
                 screen.best[2] = np.int64(code_at(entries, i + 1))
             else:

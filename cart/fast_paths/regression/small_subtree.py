@@ -1,31 +1,35 @@
-"""Grow the subtree of a small node by squared error, on the rows of `small_node`.
+"""Grow the subtree of a small node by squared error, on the words of its rows.
 
-The rows have their numbers and words when this begins. Samples are kept in scikit-learn's order, as
-in large nodes.
+Samples are kept in scikit-learn's order, as in large nodes, but are numbers of the small node:
+
+    samples  [ 812 7 344 90 | ... ]   rows of the table
+    samples  [   3 0   2  1 | ... ]   from here on, to the end of the subtree
 """
 
 import numpy as np
 
 from cart.fast_paths.base import NO_CUT, Cut, may_be_split, write_split
-from cart.fast_paths.regression.cut_score import WEIGHT, mean_score, weight_at, y_at
+from cart.fast_paths.regression.cut_score import WEIGHT, mean_score, slack_of, weight_at, y_at
 from cart.fast_paths.regression.node_sums import (
     SQUARES,
     TOTAL,
     add_up_children,
-    decrease_of,
-    impurity_of,
-    place_children,
+    halves_of,
     swap_across,
-    write_mean,
 )
-from cart.fast_paths.regression.screening import slack_of
-from cart.fast_paths.regression.small_node import (
+from cart.fast_paths.regression.small_node import read_code
+from cart.fast_paths.regression.small_node_cut import (
     best_small_node_cut,
     mark_small_node,
     number_at,
     rank_at,
-    read_code,
     sort_small_node,
+)
+from cart.fast_paths.regression.tree_growth import (
+    decrease_of,
+    node_at,
+    place_children,
+    write_mean,
 )
 from cart.jit.decorators import inline_kernel
 from cart.splitting.criteria import EPSILON
@@ -39,170 +43,149 @@ from cart.splitting.feature_draw import (
 
 
 @inline_kernel
-def grow_small_subtree(
-    few, table, nodes, draw, drawn, exchange, waiting, sums, cuts, samples, height, n_nodes,
-    total_weight, farthest, limits,
-):  # fmt: skip
-    """Grow the subtree of the node that waits on top of the stack; return how many nodes there are.
+def grow_small_subtree(growth, table, samples, height, n_nodes, limits):
+    """Grow the subtree of the node on top of a stack of that height.
 
     Parameters
     ----------
-    few : cart.fast_paths.regression.small_node.SmallNode
-        With the words of the node's rows.
+    growth : cart.fast_paths.regression.tree_growth.TreeGrowth
+        With the words of the node's rows in `small`.
     table : Table
-    nodes : cart.tree.nodes.Grown
-    draw : Draw
-    drawn : cart.fast_paths.regression.node_sums.Drawn
-    exchange : cart.fast_paths.regression.node_sums.SwapScratch
-    waiting : cart.fast_paths.base.NodeStack
-    sums : ndarray of shape (n_waiting, 3), float64
-        Weight, sum and squares of the nodes that wait.
-    cuts : ndarray of uint64
-        See `cart.fast_paths.base.write_split`.
     samples : ndarray of int
-        The node's have numbers of `few` for rows.
+        The node's have numbers of `small` for rows.
     height : int
-        Of the stack.
     n_nodes : int
         That are grown already.
-    total_weight, farthest : float
-        Of the tree; and how far from 0 its targets are at most.
     limits : Limits
+
+    Returns
+    -------
+    n_nodes : int
     """
+    small, sums = growth.small, growth.sums
     base = height - 1
-    targets, is_left = few.targets, few.is_left
     while height > base:
         height -= 1
-        start, end, depth = waiting.start[height], waiting.end[height], waiting.depth[height]
-        impurity = waiting.impurity[height]
-        weight, total = sums[height, WEIGHT], sums[height, TOTAL]
-        n = end - start
+        node = node_at(growth, height)
         this = n_nodes
         n_nodes += 1
-        write_mean(nodes, this, impurity, n, sums[height])
-        if not may_be_split(n, depth, impurity, limits):
+        write_mean(growth.nodes, this, node.impurity, node.n, sums[height])
+        if not may_be_split(node.n, node.depth, node.impurity, limits):
             continue
-        if n == 2:
-            n_nodes = _split_two(
-                few, table, nodes, draw, samples, start, waiting.n_constant[height], this, impurity,
-                cuts, sums, height, total_weight, limits,
-            )  # fmt: skip
+        if node.n == 2:
+            n_nodes = _split_two(growth, table, samples, node, this, height, limits)
             continue
-        cut, n_constant, last = _search(
-            few, table, draw, drawn, samples, start, n, waiting.n_constant[height], weight, total,
-            slack_of(n, farthest), limits,
-        )  # fmt: skip
+        cut, n_constant, last = _search(growth, table, samples, node, limits)
         if cut.feature < 0:
             continue
-        for i in range(n):
-            samples[start + i] = number_at(few, i, last)
-        n_left = mark_small_node(few, table.columns[cut.feature], cut.left_code, n)
-        swap_across(samples, start, end, n_left, is_left, exchange)
-        middle = start + n_left
-        left, right, left_weight = add_up_children(
-            samples, targets, start, middle, end, sums[height], sums[height + 1], sums[height]
-        )
-        decrease = decrease_of(weight, left_weight, impurity, left, right, total_weight)
+        for i in range(node.n):
+            samples[node.start + i] = number_at(small, i, last)
+        n_left = mark_small_node(small, table.columns[cut.feature], cut.left_code, node.n)
+        swap_across(samples, node.start, node.end, n_left, small.is_left, growth.swap)
+        middle = node.start + n_left
+        halves = add_up_children(samples, small.targets, node, middle, sums, height)
+        decrease = decrease_of(node, halves, growth.total_weight)
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue
-        write_split(nodes, this, cut, cuts)
+        write_split(growth.nodes, this, cut, growth.cuts)
         height, n_nodes = place_children(
-            nodes, waiting, sums, height, n_nodes, start, middle, end, 0, depth + 1,
-            n_constant, left, right, limits,
-        )  # fmt: skip
+            growth, node, middle, halves, n_constant, height, n_nodes, limits
+        )
     return n_nodes
 
 
 @inline_kernel
-def _split_two(
-    few, table, nodes, draw, samples, start, n_constant, this, impurity, cuts, sums, height,
-    total_weight, limits,
-):  # fmt: skip
+def _split_two(growth, table, samples, node, this, height, limits):
     """Split a node of two rows, just written, into leaves; return how many nodes there are.
 
     There are two cuts only: either row may be on the left.
     """
-    one, other = np.int64(samples[start]), np.int64(samples[start + 1])
+    small, sums = growth.small, growth.sums
+    one, other = np.int64(samples[node.start]), np.int64(samples[node.start + 1])
+    feature, one_is_left = _cut_two(growth, table, one, other, node, limits)
+    if feature < 0:
+        return this + 1
+    if not one_is_left:
+        one, other = other, one
+    left_sums, squares = sums[height + 1], sums[height, SQUARES]
+    _sum_of_one(small, one, left_sums)
+    _sum_of_one(small, other, sums[height])
+    halves = halves_of(node, squares, left_sums[WEIGHT], left_sums[TOTAL], left_sums[SQUARES])
+    decrease = decrease_of(node, halves, growth.total_weight)
+    if decrease + EPSILON < limits.min_impurity_decrease:
+        return this + 1
+    column = np.int64(table.columns[feature])
+    cut = Cut(feature, read_code(small, one, column), read_code(small, other, column), 0.0)
+    write_split(growth.nodes, this, cut, growth.cuts)
+    write_mean(growth.nodes, this + 1, halves.left, 1, left_sums)
+    write_mean(growth.nodes, this + 2, halves.right, 1, sums[height])
+    return this + 3
+
+
+@inline_kernel
+def _cut_two(growth, table, one, other, node, limits):
+    """Draw features for two rows; return the one to cut at, or -1, and whether `one` goes left."""
+    small, draw = growth.small, growth.draw
     one_left = np.int64(-1)  # the first feature to have the one on the left
     other_left = np.int64(-1)
-    first = np.int64(-1)
-    drawing = begin_draw(draw, np.uint64(0), n_constant)
+    drawing = begin_draw(draw, np.uint64(0), node.n_constant)
     j, drawing = next_feature(draw, drawing, limits.max_features)
+    one_is_first = True
     while j >= 0:
         feature = draw.features[j]
         column = np.int64(table.columns[feature])
-        step = read_code(few, one, column) - read_code(few, other, column)
+        step = read_code(small, one, column) - read_code(small, other, column)
         if step == 0:
             drawing = mark_constant(draw, drawing, j)
         else:
             drawing = mark_searched(draw, drawing, j)
             if step < 0 and one_left < 0:
                 one_left = feature
+                one_is_first = other_left < 0
             if step > 0 and other_left < 0:
                 other_left = feature
-            if first < 0:
-                first = feature
+                one_is_first = one_left >= 0
         j, drawing = next_feature(draw, drawing, limits.max_features)
     end_draw(draw, drawing)
-    if first < 0:
-        return this + 1
-    weight, total, squares = sums[height, WEIGHT], sums[height, TOTAL], sums[height, SQUARES]
-    feature = first
+    one_is_left = one_is_first
     if one_left >= 0 and other_left >= 0:
-        score = _score_of_one(few, one, weight, total)
-        other_score = _score_of_one(few, other, weight, total)
-        if first == one_left and other_score > score:
-            feature = other_left
-        elif first == other_left and score > other_score:
-            feature = one_left
-    if feature == other_left:
-        one, other = other, one
-    left_sums, right_sums = sums[height + 1], sums[height]
-    _sum_of_one(few, one, left_sums)
-    _sum_of_one(few, other, right_sums)
-    left_weight, left_sum, left_squares = left_sums[WEIGHT], left_sums[TOTAL], left_sums[SQUARES]
-    left = impurity_of(left_weight, left_sum, left_squares)
-    right = impurity_of(weight - left_weight, total - left_sum, squares - left_squares)
-    decrease = decrease_of(weight, left_weight, impurity, left, right, total_weight)
-    if decrease + EPSILON < limits.min_impurity_decrease:
-        return this + 1
-    column = np.int64(table.columns[feature])
-    cut = Cut(feature, read_code(few, one, column), read_code(few, other, column), 0.0)
-    write_split(nodes, this, cut, cuts)
-    write_mean(nodes, this + 1, left, 1, left_sums)
-    write_mean(nodes, this + 2, right, 1, right_sums)
-    return this + 3
+        score = _score_of_one(small, one, node.weight, node.total)
+        other_score = _score_of_one(small, other, node.weight, node.total)
+        one_is_left = score > other_score or (one_is_first and not other_score > score)
+    return (one_left if one_is_left else other_left), one_is_left
 
 
 @inline_kernel
-def _score_of_one(few, row, weight, total):
-    left_sum = weight_at(few.targets, row) * y_at(few.targets, row)
-    return mean_score(weight_at(few.targets, row), left_sum, weight, total)
+def _score_of_one(small, row, weight, total):
+    left_sum = weight_at(small.targets, row) * y_at(small.targets, row)
+    return mean_score(weight_at(small.targets, row), left_sum, weight, total)
 
 
 @inline_kernel
-def _sum_of_one(few, row, sums):
-    weight, y = weight_at(few.targets, row), y_at(few.targets, row)
+def _sum_of_one(small, row, sums):
+    weight, y = weight_at(small.targets, row), y_at(small.targets, row)
     sums[WEIGHT] = weight
     sums[TOTAL] = 0.0 + weight * y  # a sum: never -0.0
     sums[SQUARES] = weight * y * y
 
 
 @inline_kernel
-def _search(few, table, draw, drawn, samples, start, n, n_constant, weight, total, slack, limits):
+def _search(growth, table, samples, node, limits):
     """Draw features and search them.
 
     Returns the best Cut, how many features are constant, and the column of the last that is not.
     """
-    sort_small_node(few, samples, start, n)
+    small, draw, drawn = growth.small, growth.draw, growth.drawn
+    n = node.n
+    sort_small_node(small, samples, node.start, n)
     last = np.int64(-1)
     n_drawn = 0
-    drawing = begin_draw(draw, np.uint64(0), n_constant)
+    drawing = begin_draw(draw, np.uint64(0), node.n_constant)
     j, drawing = next_feature(draw, drawing, limits.max_features)
     while j >= 0:
         feature = draw.features[j]
         column = np.int64(table.columns[feature])
-        if rank_at(few, 0, column) == rank_at(few, n - 1, column):
+        if rank_at(small, 0, column) == rank_at(small, n - 1, column):
             drawing = mark_constant(draw, drawing, j)
         else:
             drawing = mark_searched(draw, drawing, j)
@@ -213,12 +196,14 @@ def _search(few, table, draw, drawn, samples, start, n, n_constant, weight, tota
         j, drawing = next_feature(draw, drawing, limits.max_features)
     best = NO_CUT
     if n_drawn > 0:
+        slack = slack_of(n, growth.y_max)
         k, i = best_small_node_cut(
-            few, drawn.column, n_drawn, n, limits.min_samples_leaf - 1, weight, total, slack
-        )
+            small, drawn.column, n_drawn, n, limits.min_samples_leaf - 1, node.weight, node.total,
+            slack,
+        )  # fmt: skip
         if k >= 0:
             column = drawn.column[k]
-            left = read_code(few, number_at(few, i, column), column)
-            right = read_code(few, number_at(few, i + 1, column), column)
+            left = read_code(small, number_at(small, i, column), column)
+            right = read_code(small, number_at(small, i + 1, column), column)
             best = Cut(drawn.feature[k], left, right, 0.0)
     return best, end_draw(draw, drawing), last

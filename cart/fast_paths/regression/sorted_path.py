@@ -1,45 +1,29 @@
-"""Grow regression trees by squared error: the fast path of sums that depend on their order.
+"""Regression trees by squared error from sorted rows: the path of sums that depend on their order.
 
 Sums over a node are taken over `samples`, which stand in scikit-learn's order: that of the last
-feature looked at, then exchanged from both ends. What makes features quick to sort is kept beside
-them (see `cart.fast_paths.regression.sorted_rows`).
+feature looked at, then swapped across the cut. Sorted rows are kept beside them:
+
+    samples         node [ 9 4 0 7 3 ]             any order, to the bit scikit-learn's
+    entries         node [ 0 3 4 7 9 ] feature 0   ascending codes along each feature
+                         [ 4 0 9 3 7 ] feature 1
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.base import (
-    NO_CUT,
-    Cut,
-    FastPath,
-    may_be_split,
-    push,
-    write_split,
-)
-from cart.fast_paths.regression.best_cut import N_LANES, Lanes, choose_mean_cut
-from cart.fast_paths.regression.cut_score import WEIGHT, write_target
-from cart.fast_paths.regression.node_sums import (
-    SQUARES,
-    TOTAL,
-    Drawn,
-    SwapScratch,
-    add_up_children,
-    add_up_node,
-    decrease_of,
-    flags_of,
-    impurity_of,
-    place_children,
-    swap_across,
-    write_mean,
-)
+from cart.fast_paths.base import NO_CUT, Cut, may_be_split, write_split
+from cart.fast_paths.regression.best_cut import N_LANES, Lanes, SearchedRows, choose_mean_cut
+from cart.fast_paths.regression.cut_score import slack_of, write_target
+from cart.fast_paths.regression.node_sums import add_up_children, swap_across
 from cart.fast_paths.regression.screening import (
     Screen,
     begin_screening,
     is_certain,
     is_worth_screening,
     screen_feature,
-    slack_of,
 )
-from cart.fast_paths.regression.small_node import FEW, SmallNode, small_node_rows
+from cart.fast_paths.regression.small_node import SMALL_NODE_MAX
 from cart.fast_paths.regression.small_subtree import grow_small_subtree
 from cart.fast_paths.regression.sorted_rows import (
     PresortedRows,
@@ -53,8 +37,16 @@ from cart.fast_paths.regression.sorted_rows import (
     mark_left,
     row_at,
 )
+from cart.fast_paths.regression.tree_growth import (
+    MeanPath,
+    begin_growth,
+    decrease_of,
+    node_at,
+    place_children,
+    write_mean,
+)
 from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.splitting.criteria import EPSILON, SquaredError
+from cart.splitting.criteria import EPSILON
 from cart.splitting.feature_draw import (
     begin_draw,
     end_draw,
@@ -64,97 +56,92 @@ from cart.splitting.feature_draw import (
     restart,
 )
 from cart.table.table import same_value
-from cart.tree.nodes import from_node
 
-_LISTS_SHARE = 1 / 8  # of the features that a node must look at for lists of all to pay
-_SOME = FEW // 2  # rows that are few where nodes look at some of the features
-_LISTS_MAX = 2**25  # values of a table, for which the lists of a thread take 0.7 GB
+_PRESORT_SHARE = 1 / 8  # of the features that a node must look at for presorting to pay
+_PRESORT_MAX = 2**25  # values of a table, for which presorted rows of a thread take 0.7 GB
+
+
+class SortedScratch(NamedTuple):
+    """The rows of the tree, and what a node is searched and divided with."""
+
+    rows: NamedTuple  # PresortedRows or RowsSortedOnDemand
+    samples: np.ndarray  # (n_rows,) uint32: in scikit-learn's order
+    targets: np.ndarray  # (2 * n_rows,) float64: see `cart.fast_paths.regression.cut_score`
+    is_left: np.ndarray  # (n_rows,) uint8
+    screen: Screen
+    lanes: Lanes
 
 
 @inline_kernel
-def _search(
-    rows, table, targets, draw, drawn, screen, lanes, start, n, depth, n_constant, weight, total,
-    slack, screens, limits,
-):  # fmt: skip
+def _search(scratch, growth, table, node, limits):
     """Draw features and search them.
 
     Returns the best Cut, how many features are constant, and where the entries begin of the last
     that is not.
     """
+    rows, screen, draw, drawn = scratch.rows, scratch.screen, growth.draw, growth.drawn
+    searched = SearchedRows(
+        rows.entries, scratch.targets, node.n, limits.min_samples_leaf - 1, node.weight, node.total
+    )
+    slack = slack_of(node.n, growth.y_max)
+    screens = is_presorted(rows) and is_worth_screening(searched, slack, node.impurity)
     best = NO_CUT
     last = -1
     n_drawn = 0
-    mean = total / weight
     begin_screening(screen)
-    drawing = begin_draw(draw, np.uint64(0), n_constant)
+    drawing = begin_draw(draw, np.uint64(0), node.n_constant)
     j, drawing = next_feature(draw, drawing, limits.max_features)
     while j >= 0:
-        feature = draw.features[j]
-        column = table.columns[feature]
-        at, lowest, highest = load_feature(rows, table, column, n_drawn, start, n, depth)
+        column = table.columns[draw.features[j]]
+        at, lowest, highest = load_feature(rows, table, column, n_drawn, node)
         if lowest < highest:
             last = at
         if same_value(table, column, lowest, highest):
             drawing = mark_constant(draw, drawing, j)
         else:
-            drawing = mark_searched(draw, drawing, j)
-            drawn.feature[n_drawn] = feature
+            drawn.feature[n_drawn] = draw.features[j]
             drawn.column[n_drawn] = column
             drawn.first[n_drawn] = at
-            n_drawn += 1
+            drawing = mark_searched(draw, drawing, j)
             if screens:
-                entries = rows.entries[at : at + n]
-                screen_feature(
-                    screen, entries, targets, n, weight, mean, slack, table, feature, column
-                )
-            elif n_drawn == N_LANES:
-                best = _search_lanes(
-                    lanes, drawn, 0, n_drawn, rows.entries, targets, n, weight, total, best, table,
-                    limits,
-                )  # fmt: skip
+                screen_feature(screen, searched, drawn, n_drawn, slack, table)
+            n_drawn += 1
+            if not screens and n_drawn == N_LANES:
+                best = _search_lanes(scratch.lanes, drawn, 0, n_drawn, searched, best, table)
                 n_drawn = 0
         j, drawing = next_feature(draw, drawing, limits.max_features)
     if screens and is_certain(screen, slack):
         best = Cut(screen.best[0], screen.best[1], screen.best[2], 0.0)
     else:
         for k in range(0, n_drawn, N_LANES):
-            best = _search_lanes(
-                lanes, drawn, k, min(k + N_LANES, n_drawn), rows.entries, targets, n, weight,
-                total, best, table, limits,
-            )  # fmt: skip
+            end = min(k + N_LANES, n_drawn)
+            best = _search_lanes(scratch.lanes, drawn, k, end, searched, best, table)
     return best, end_draw(draw, drawing), last
 
 
 @inline_kernel
-def _search_lanes(
-    lanes, drawn, begin, end, entries, targets, n, weight, total, best, table, limits
-):
+def _search_lanes(lanes, drawn, begin, end, searched, best, table):
     """Search the features drawn from `begin` to `end` (excluded) side by side."""
     for k in range(begin, end):
         lanes.column[k - begin] = drawn.column[k]
         lanes.first[k - begin] = drawn.first[k]
-    score, lane, i = choose_mean_cut(
-        lanes, end - begin, entries, targets, n, limits.min_samples_leaf - 1, weight, total,
-        best.score, table,
-    )  # fmt: skip
+    score, lane, i = choose_mean_cut(lanes, end - begin, searched, best.score, table)
     if lane < 0:
         return best
     at = lanes.first[lane] + i
-    left, right = np.int64(code_at(entries, at)), np.int64(code_at(entries, at + 1))
+    left, right = (
+        np.int64(code_at(searched.entries, at)),
+        np.int64(code_at(searched.entries, at + 1)),
+    )
     return Cut(drawn.feature[begin + lane], left, right, score)
 
 
 @entry_kernel
-def _grow_trees(
-    table, all_nodes, all_cuts, draw, waiting, rows, few, samples, targets, is_left, drawn,
-    exchange, screen, lanes, sums, weights, y, seeds, limits, n_small, first_node,
-):  # fmt: skip
+def _grow_trees(table, growth, scratch, weights, y, seeds, limits, first_node):
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
-    farthest = 0.0
-    for row in range(y.shape[0]):
-        farthest = max(farthest, abs(y[row]))
+    samples, targets, is_left = scratch.samples, scratch.targets, scratch.is_left
     for t in range(weights.shape[0]):
-        restart(draw, seeds[t])
+        restart(growth.draw, seeds[t])
         n = 0
         for row in range(y.shape[0]):
             weight = weights[t, row]
@@ -162,125 +149,90 @@ def _grow_trees(
             is_left[row] = weight > 0.0  # before there is a node: is it in bag?
             samples[n] = row
             n += weight > 0.0
-        begin_tree(rows, table, samples, n, is_left)
-        n_nodes = _grow(
-            table, from_node(all_nodes, first_node[t]), all_cuts[first_node[t] :], draw, waiting,
-            rows, few, samples, targets, is_left, drawn, exchange, screen, lanes, sums, n, farthest,
-            limits, n_small,
-        )  # fmt: skip
-        first_node[t + 1] = first_node[t] + n_nodes
+        begin_tree(scratch.rows, table, samples, n, is_left)
+        tree = begin_growth(growth, first_node[t], samples, targets, n)
+        first_node[t + 1] = first_node[t] + _grow(tree, table, scratch, limits)
 
 
 @inline_kernel
-def _grow(
-    table, nodes, cuts, draw, waiting, rows, few, samples, targets, is_left, drawn, exchange,
-    screen, lanes, sums, n_rows, farthest, limits, n_small,
-):  # fmt: skip
-    """Grow one tree; return how many nodes it has."""
-    add_up_node(samples, targets, 0, n_rows, sums[0])
-    total_weight = sums[0, WEIGHT]
-    impurity = impurity_of(total_weight, sums[0, TOTAL], sums[0, SQUARES])
-    push(waiting, 0, 0, n_rows, 0, 0, 0, impurity)
+def _grow(growth, table, scratch, limits):
+    """Grow one tree, whose root waits; return how many nodes it has."""
+    small, sums, draw, rows = growth.small, growth.sums, growth.draw, scratch.rows
+    samples, targets, is_left = scratch.samples, scratch.targets, scratch.is_left
     height = 1
     n_nodes = 0
     while height > 0:
         height -= 1
-        start, end, depth = waiting.start[height], waiting.end[height], waiting.depth[height]
-        impurity = waiting.impurity[height]
-        weight, total = sums[height, WEIGHT], sums[height, TOTAL]
-        n = end - start
-        splits = may_be_split(n, depth, impurity, limits)
-        n_constant = waiting.n_constant[height]
-        if splits and n <= n_small:
-            features = draw.features[n_constant:]
-            if hand_to_small_node(
-                rows, few, table, features, samples, start, n, depth, targets, total / weight
-            ):
-                n_nodes = grow_small_subtree(
-                    few, table, nodes, draw, drawn, exchange, waiting, sums, cuts, samples,
-                    height + 1, n_nodes, total_weight, farthest, limits,
-                )  # fmt: skip
+        node = node_at(growth, height)
+        may_split = may_be_split(node.n, node.depth, node.impurity, limits)
+        if may_split and node.n <= small.n_max:
+            features = draw.features[node.n_constant :]
+            if hand_to_small_node(rows, small, table, features, samples, targets, node):
+                n_nodes = grow_small_subtree(growth, table, samples, height + 1, n_nodes, limits)
                 continue
         this = n_nodes
         n_nodes += 1
-        write_mean(nodes, this, impurity, n, sums[height])
-        if not splits:
+        write_mean(growth.nodes, this, node.impurity, node.n, sums[height])
+        if not may_split:
             continue
-        slack = slack_of(n, farthest)
-        screens = (
-            limits.min_samples_leaf == 1
-            and is_presorted(rows)
-            and is_worth_screening(n, slack, impurity)
-        )
-        cut, n_constant, last = _search(
-            rows, table, targets, draw, drawn, screen, lanes, start, n, depth, n_constant, weight,
-            total, slack, screens, limits,
-        )  # fmt: skip
+        cut, n_constant, last = _search(scratch, growth, table, node, limits)
         if cut.feature < 0:
             continue
-        entries = rows.entries[last : last + n]
-        for i in range(n):
-            samples[start + i] = row_at(entries, i)
-        column = table.columns[cut.feature]
-        n_left = mark_left(rows, table, column, cut.left_code, start, n, depth, is_left)
-        swap_across(samples, start, end, n_left, is_left, exchange)
-        middle = start + n_left
-        left, right, left_weight = add_up_children(
-            samples, targets, start, middle, end, sums[height], sums[height + 1], sums[height]
-        )
-        decrease = decrease_of(weight, left_weight, impurity, left, right, total_weight)
+        n_left = _divide_samples(scratch, growth.swap, table, node, cut, last)
+        middle = node.start + n_left
+        halves = add_up_children(samples, targets, node, middle, sums, height)
+        decrease = decrease_of(node, halves, growth.total_weight)
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue
-        write_split(nodes, this, cut, cuts)
-        if may_be_split(middle - start, depth + 1, left, limits) or may_be_split(
-            end - middle, depth + 1, right, limits
+        write_split(growth.nodes, this, cut, growth.cuts)
+        if may_be_split(n_left, node.depth + 1, halves.left, limits) or may_be_split(
+            node.n - n_left, node.depth + 1, halves.right, limits
         ):
-            features = draw.features[n_constant:]
-            divide_rows(rows, table, features, start, n, middle - start, depth, is_left)
+            divide_rows(rows, table, draw.features[n_constant:], node, cut, n_left, is_left)
         height, n_nodes = place_children(
-            nodes, waiting, sums, height, n_nodes, start, middle, end, 0, depth + 1,
-            n_constant, left, right, limits,
-        )  # fmt: skip
+            growth, node, middle, halves, n_constant, height, n_nodes, limits
+        )
     return n_nodes
 
 
-class SortedPath(FastPath):
-    """Grows regression trees by squared error."""
+@inline_kernel
+def _divide_samples(scratch, swap, table, node, cut, last):
+    """Divide the node's samples, from the order of the feature whose entries begin at `last`;
+    return how many go left."""
+    samples, is_left = scratch.samples, scratch.is_left
+    entries = scratch.rows.entries[last : last + node.n]
+    for i in range(node.n):
+        samples[node.start + i] = row_at(entries, i)
+    column = table.columns[cut.feature]
+    n_left = mark_left(scratch.rows, table, column, cut.left_code, node, is_left)
+    swap_across(samples, node.start, node.end, n_left, is_left, swap)
+    return n_left
 
-    criteria = (SquaredError,)
+
+class SortedPath(MeanPath):
+    """Grows regression trees by squared error on any columns, weights and targets."""
+
+    _partial_max = SMALL_NODE_MAX // 2
+    _grow_trees = staticmethod(_grow_trees)
 
     @classmethod
     def takes_narrow(cls, codes, plan):
         return False
 
-    def _flags(self, weights, is_whole):
-        return flags_of(super()._flags(weights, is_whole), self._y, weights)
-
     def _create_scratch(self):
         self._table = self._table.wide()  # compiled for one kind
+        return super()._create_scratch()
+
+    def _create_rows(self):
         n_rows, n_features = len(self._y), len(self._table.columns)
-        looks_at_many = self._plan.limits.max_features >= _LISTS_SHARE * n_features
-        kind = (
-            PresortedRows
-            if looks_at_many and self._table.codes.size <= _LISTS_MAX
-            else RowsSortedOnDemand
-        )
-        return (
+        looks_at_many = self._plan.limits.max_features >= _PRESORT_SHARE * n_features
+        pays = looks_at_many and self._table.codes.size <= _PRESORT_MAX
+        kind = PresortedRows if pays else RowsSortedOnDemand
+        return SortedScratch(
             kind.create(self._table),
-            SmallNode.create(n_rows, len(self._table.codes), n_features),
             np.empty(n_rows, np.uint32),
             np.empty(2 * n_rows),
             np.empty(n_rows, np.uint8),
-            Drawn.create(n_features),
-            SwapScratch.create(n_rows),
             Screen.create(n_rows),
             Lanes.create(),
-            np.empty((n_rows + 2, 3)),
         )
-
-    def _grow(self, weights, seeds, first_node):
-        limits = self._plan.limits
-        _grow_trees(
-            self._table, self._nodes, self._cuts, *self._scratch, weights, self._y, seeds, limits,
-            small_node_rows(limits.max_features, len(self._table.columns), _SOME), first_node,
-        )  # fmt: skip

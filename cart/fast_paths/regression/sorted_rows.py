@@ -1,17 +1,25 @@
-"""The rows of a tree, ready to be brought into the order of a feature in every node.
+"""Sorted rows: those of a node along each feature that it looks at, presorted or sorted on demand.
 
-`PresortedRows` are sorted once, along every feature, and divided with the nodes: for trees whose
-nodes look at many features. `RowsSortedOnDemand` sorts a node's rows along each feature that is
-looked at. Rows of equal codes stand in the order of the table.
+Along a feature a row is an entry: its code above its number, 32 bits each. Rows of equal codes
+stand in the order of the table. Either kind has a node's entries side by side in its array
+`entries`, and says from where on.
 
-Along a feature a row is an entry: its code above its number, 32 bits each. Either kind has a
-node's entries side by side in its array `entries`, and says from where on.
+`PresortedRows` are sorted once, along every feature; a node's are partitioned, in their order, into
+those of its children: for trees whose nodes look at many features. Nodes of even depth have their
+entries in the first half, and leave them to their children in the second, which go back and forth:
+
+    depth 0   feature 0 [ 3l 5r 8l 9r ]    feature 1 [ 1r 2l 6r 7l ]     l, r: the row goes left,
+    depth 1   feature 0 [ 3l 8l | 5r 9r ]  feature 1 [ 2l 7l | 1r 6r ]         or right
+
+`RowsSortedOnDemand` partition the rows only, in the order of the table, and sort them along each
+feature that is looked at.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from cart.fast_paths.regression.node_sums import partition_rows
 from cart.fast_paths.regression.small_node import enter_small_node, restore_rows, write_word
 from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
 from cart.primitives.radix_sort import N_DIGITS, ROOM, n_bits_of, sort_short_keys
@@ -19,7 +27,7 @@ from cart.primitives.sort_keys import CODE_SHIFT, N_COUNTS, sort_by_radix
 from cart.table.table import same_value
 
 N_PLACES = 8  # for features whose entries are in order at the same time
-_PADDING = 16  # of the lists, so that they do not all begin at one place of the cache
+_PADDING = 16  # of a feature's entries, so that they do not all begin at one place of the cache
 
 
 @inline_kernel
@@ -42,26 +50,26 @@ def begin_tree(rows, table, in_bag, n, is_in_bag):
 
 
 @dispatch
-def load_feature(rows, table, column, place, start, n, depth):
+def load_feature(rows, table, column, place, node):
     """Bring the node's rows into the order of a feature; `place`, below N_PLACES, is free for it.
 
     Returns where in `rows.entries` they are, and the lowest and the highest code. If these are one
     the place stays free.
     """
-    return rows.load_feature(table, column, place, start, n, depth)
+    return rows.load_feature(table, column, place, node)
 
 
 @dispatch
-def mark_left(rows, table, column, left_code, start, n, depth, is_left):
+def mark_left(rows, table, column, left_code, node, is_left):
     """Mark the node's rows in `is_left`: codes up to `left_code` go left. Returns how many do."""
-    return rows.mark_left(table, column, left_code, start, n, depth, is_left)
+    return rows.mark_left(table, column, left_code, node, is_left)
 
 
 @dispatch
-def divide_rows(rows, table, features, start, n, n_left, depth, is_left):
-    """Divide the node's rows as `mark_left` has marked them, for nodes that may look at `features`
-    only."""
-    rows.divide_rows(table, features, start, n, n_left, depth, is_left)
+def divide_rows(rows, table, features, node, cut, n_left, is_left):
+    """Divide the node's rows at a cut, as `mark_left` has marked them, for children that may look
+    at `features` only."""
+    rows.divide_rows(table, features, node, cut, n_left, is_left)
 
 
 @dispatch
@@ -71,40 +79,38 @@ def is_presorted(rows):
 
 
 @dispatch
-def hand_to_small_node(rows, few, table, features, samples, start, n, depth, targets, mean):
-    """Hand the node's rows over to `few`, along the features that it and nodes below may look at.
+def hand_to_small_node(rows, small, table, features, samples, targets, node):
+    """Hand the node's rows over to `small`, along the features that it and nodes below may look at.
 
     `samples` then has their numbers. Returns False, and leaves it as it was, if it cannot be done.
     """
-    return rows.hand_to_small_node(few, table, features, samples, start, n, depth, targets, mean)
+    return rows.hand_to_small_node(small, table, features, samples, targets, node)
 
 
-# ----------------------------------------------------------------------------------- lists
+# ------------------------------------------------------------------------------- presorted
 
 
 class PresortedRows(NamedTuple):
-    """The rows of the tree along every feature, sorted once and divided with the nodes.
-
-    There are two lists of a feature: nodes of even depth have their entries in the first, and
-    leave them to their children in the second.
-    """
+    """The rows of the tree along every feature, sorted once and partitioned with the nodes."""
 
     sorted_rows: np.ndarray  # (n_columns, n_rows) uint32: of the table
-    entries: np.ndarray  # (2 * n_columns * stride,) uint64: the lists, one behind the other
+    entries: (
+        np.ndarray
+    )  # (2 * n_columns * stride,) uint64: of every feature, for even depths, then odd
     stride: int
 
     @classmethod
     def create(cls, table):
         n_columns, n_rows = table.codes.shape
         stride = n_rows + _PADDING
-        lists = cls(
+        presorted = cls(
             np.empty((n_columns, n_rows), np.uint32),
             np.empty(2 * n_columns * stride, np.uint64),
             stride,
         )
         counts = np.empty(N_COUNTS, np.int64)
-        _sort_rows(table.codes, lists.sorted_rows, *np.empty((2, n_rows), np.uint64), counts)
-        return lists
+        _sort_rows(table.codes, presorted.sorted_rows, *np.empty((2, n_rows), np.uint64), counts)
+        return presorted
 
     def begin_tree(self, table, in_bag, n, is_in_bag):
         for feature in range(table.columns.shape[0]):
@@ -118,21 +124,22 @@ class PresortedRows(NamedTuple):
                 entries[at] = np.uint64(codes[row]) << CODE_SHIFT | np.uint64(row)
                 at += is_in_bag[row]
 
-    def load_feature(self, table, column, place, start, n, depth):
-        first = _first_of(self, column, start, depth)
-        return first, code_at(self.entries, first), code_at(self.entries, first + n - 1)
+    def load_feature(self, table, column, place, node):
+        first = _first_of(self, column, node.start, node.depth)
+        return first, code_at(self.entries, first), code_at(self.entries, first + node.n - 1)
 
-    def mark_left(self, table, column, left_code, start, n, depth, is_left):
-        first = _first_of(self, column, start, depth)
-        entries = self.entries[first : first + n]
+    def mark_left(self, table, column, left_code, node, is_left):
+        first = _first_of(self, column, node.start, node.depth)
+        entries = self.entries[first : first + node.n]
         n_left = 0
-        for i in range(n):
+        for i in range(node.n):
             goes_left = code_at(entries, i) <= left_code
             is_left[row_at(entries, i)] = goes_left
             n_left += goes_left
         return n_left
 
-    def divide_rows(self, table, features, start, n, n_left, depth, is_left):
+    def divide_rows(self, table, features, node, cut, n_left, is_left):
+        start, n, depth = node.start, node.n, node.depth
         for j in range(features.shape[0]):
             column = table.columns[features[j]]
             first = _first_of(self, column, start, depth)
@@ -150,12 +157,13 @@ class PresortedRows(NamedTuple):
     def is_presorted(self):
         return True
 
-    def hand_to_small_node(self, few, table, features, samples, start, n, depth, targets, mean):
-        if not enter_small_node(few, samples, start, n, targets, mean):
+    def hand_to_small_node(self, small, table, features, samples, targets, node):
+        start, n, mean = node.start, node.n, node.total / node.weight
+        if not enter_small_node(small, samples, start, n, targets, mean):
             return False
         for j in range(features.shape[0]):
             column = table.columns[features[j]]
-            first = _first_of(self, column, start, depth)
+            first = _first_of(self, column, start, node.depth)
             entries = self.entries[first : first + n]
             before = code_at(entries, 0)
             rank = np.int64(0)
@@ -163,18 +171,18 @@ class PresortedRows(NamedTuple):
                 code = code_at(entries, i)
                 step = code - before
                 if 0 < step <= table.tie_span[column] and same_value(table, column, before, code):
-                    restore_rows(few, samples, start, n)  # if there is a cut depends on the node
+                    restore_rows(small, samples, start, n)  # if there is a cut depends on the node
                     return False
                 before = code
                 rank += step > 0
-                write_word(few, np.int64(few.number[row_at(entries, i)]), column, code, rank)
+                write_word(small, np.int64(small.number[row_at(entries, i)]), column, code, rank)
         return True
 
 
 @inline_kernel
-def _first_of(lists, column, start, depth):
+def _first_of(presorted, column, start, depth):
     """Where the entries of a node begin."""
-    return ((depth & 1) * lists.sorted_rows.shape[0] + column) * lists.stride + start
+    return ((depth & 1) * presorted.sorted_rows.shape[0] + column) * presorted.stride + start
 
 
 @entry_kernel
@@ -190,7 +198,7 @@ def _sort_rows(codes, sorted_rows, keys, spare, counts):
             sorted_rows[column, i] = np.uint32(keys[i])
 
 
-# ---------------------------------------------------------------------------------- sorter
+# ----------------------------------------------------------------------- sorted on demand
 
 
 class RowsSortedOnDemand(NamedTuple):
@@ -224,7 +232,8 @@ class RowsSortedOnDemand(NamedTuple):
         for i in range(n):
             self.rows[i] = in_bag[i]
 
-    def load_feature(self, table, column, place, start, n, depth):
+    def load_feature(self, table, column, place, node):
+        start, n = node.start, node.n
         codes = table.codes[column]
         lowest = np.uint32(0xFFFFFFFF)
         highest = np.uint32(0)
@@ -238,53 +247,44 @@ class RowsSortedOnDemand(NamedTuple):
             _sort_entries(self, self.entries[first : first + n], start, n, lowest, highest)
         return first, lowest, highest
 
-    def mark_left(self, table, column, left_code, start, n, depth, is_left):
+    def mark_left(self, table, column, left_code, node, is_left):
         codes = table.codes[column]
         n_left = 0
-        for i in range(start, start + n):
+        for i in range(node.start, node.end):
             goes_left = codes[self.rows[i]] <= left_code
             is_left[self.rows[i]] = goes_left
             n_left += goes_left
         return n_left
 
-    def divide_rows(self, table, features, start, n, n_left, depth, is_left):
-        left = 0
-        right = 0
-        for i in range(start, start + n):
-            row = self.rows[i]
-            goes_left = np.int64(is_left[row])
-            self.rows[start + left] = row
-            self.spare_rows[right] = row
-            left += goes_left
-            right += 1 - goes_left
-        for i in range(right):
-            self.rows[start + left + i] = self.spare_rows[i]
+    def divide_rows(self, table, features, node, cut, n_left, is_left):
+        codes = table.codes[table.columns[cut.feature]]
+        partition_rows(self.rows, self.spare_rows, codes, cut.left_code, node.start, node.n)
 
     def is_presorted(self):
         return False
 
-    def hand_to_small_node(self, few, table, features, samples, start, n, depth, targets, mean):
+    def hand_to_small_node(self, small, table, features, samples, targets, node):
         return False  # to sort along all features costs more than along those that are looked at
 
 
 @inline_kernel
-def _sort_entries(sorter, entries, start, n, lowest, highest):
+def _sort_entries(self, entries, start, n, lowest, highest):
     """Sort the node's rows by the codes at hand into `entries`."""
     top = highest - lowest
     place_bits = np.uint32(n_bits_of(np.uint32(n - 1)))
     if n_bits_of(top) + place_bits >= 32:
         for i in range(n):
-            row = np.uint64(sorter.rows[start + i])
-            entries[i] = np.uint64(sorter.codes[i]) << CODE_SHIFT | row
-        sort_by_radix(entries, n, n_bits_of(highest), sorter.counts, sorter.spare_entries)
+            row = np.uint64(self.rows[start + i])
+            entries[i] = np.uint64(self.codes[i]) << CODE_SHIFT | row
+        sort_by_radix(entries, n, n_bits_of(highest), self.counts, self.spare_entries)
         return
-    keys = sorter.keys
+    keys = self.keys
     for i in range(n):
-        keys[i] = (sorter.codes[i] - lowest) << place_bits | np.uint32(i)
-    if sort_short_keys(keys, n, place_bits, np.uint32(0), top, sorter.spare_keys, sorter.digits):
-        keys = sorter.spare_keys
+        keys[i] = (self.codes[i] - lowest) << place_bits | np.uint32(i)
+    if sort_short_keys(keys, n, place_bits, np.uint32(0), top, self.spare_keys, self.digits):
+        keys = self.spare_keys
     mask = (np.uint32(1) << place_bits) - np.uint32(1)
     for i in range(n):
-        row = np.uint64(sorter.rows[start + np.int64(keys[i] & mask)])
+        row = np.uint64(self.rows[start + np.int64(keys[i] & mask)])
         code = np.uint64((keys[i] >> place_bits) + lowest)
         entries[i] = code << CODE_SHIFT | row

@@ -5,27 +5,30 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cart.fast_paths.regression import small_node as few_rows
-from cart.fast_paths.regression.best_cut import N_LANES, Lanes, choose_mean_cut
+from cart.fast_paths.regression import small_node
+from cart.fast_paths.regression.best_cut import N_LANES, Lanes, SearchedRows, choose_mean_cut
+from cart.fast_paths.regression.cut_score import slack_of
 from cart.fast_paths.regression.screening import (
     Screen,
     begin_screening,
     is_certain,
     screen_feature,
-    slack_of,
 )
 from cart.fast_paths.regression.small_node import (
-    FEW,
+    SMALL_NODE_MAX,
     SmallNode,
-    best_small_node_cut,
     enter_small_node,
-    number_at,
-    rank_at,
     rank_codes,
-    sort_small_node,
     write_code,
     write_word,
 )
+from cart.fast_paths.regression.small_node_cut import (
+    best_small_node_cut,
+    number_at,
+    rank_at,
+    sort_small_node,
+)
+from cart.fast_paths.regression.tree_growth import DrawnFeatures
 from cart.jit.decorators import entry_kernel
 from cart.table.columns import Columns
 from cart.table.encoding import encode
@@ -39,7 +42,8 @@ N = 80  # rows of a table
 
 @entry_kernel
 def choose_mean(lanes, n_lanes, entries, targets, n, first, weight, total, score, table):
-    return choose_mean_cut(lanes, n_lanes, entries, targets, n, first, weight, total, score, table)
+    rows = SearchedRows(entries, targets, n, first, weight, total)
+    return choose_mean_cut(lanes, n_lanes, rows, score, table)
 
 
 def best_mean_cut(values, weight, wy, first, total_weight, total):
@@ -73,12 +77,12 @@ def best_mean_cut(values, weight, wy, first, total_weight, total):
     n_lanes=st.integers(1, N_LANES),
     n_levels=st.sampled_from([2, 3, 10, 100_000]),
     first=st.sampled_from([0, 0, 1, 5]),
-    step=st.sampled_from([1.0, 4e-8, 1e-10]),
+    gap=st.sampled_from([1.0, 4e-8, 1e-10]),
     bar=st.sampled_from([-np.inf, 0.999, 1.0]),
 )
-def test_the_best_mean_cut_to_the_bit(seed, n, n_lanes, n_levels, first, step, bar):
+def test_the_best_mean_cut_to_the_bit(seed, n, n_lanes, n_levels, first, gap, bar):
     rng = np.random.default_rng(seed)
-    values = (rng.integers(0, n_levels, (n, n_lanes)) * step).astype(np.float32)
+    values = (rng.integers(0, n_levels, (n, n_lanes)) * gap).astype(np.float32)
     values[:, rng.integers(n_lanes)] = values[:, 0]  # the same cuts again
     for column in range(n_lanes):
         if rng.random() < 0.3:  # a cut far to the right, with all of these on its left
@@ -106,10 +110,10 @@ def test_the_best_mean_cut_to_the_bit(seed, n, n_lanes, n_levels, first, step, b
 
 
 @entry_kernel
-def screen_mean(screen, entries, targets, n, weight, mean, farthest, table):
-    slack = slack_of(n, farthest)
+def screen_mean(screen, drawn, rows, y_max, table):
+    slack = slack_of(rows.n, y_max)
     begin_screening(screen)
-    screen_feature(screen, entries, targets, n, weight, mean, slack, table, 7, 0)
+    screen_feature(screen, rows, drawn, 0, slack, table)
     return is_certain(screen, slack)
 
 
@@ -118,22 +122,24 @@ def screen_mean(screen, entries, targets, n, weight, mean, farthest, table):
     seed=seeds,
     n=st.integers(16, 400),
     n_levels=st.sampled_from([2, 3, 10, 100_000]),
-    step=st.sampled_from([1.0, 4e-8]),
+    gap=st.sampled_from([1.0, 4e-8]),
     offset=st.sampled_from([0.0, 1e3, 1e9]),
 )
-def test_screening_is_certain_of_the_best_mean_cut_only(seed, n, n_levels, step, offset):
+def test_screening_is_certain_of_the_best_mean_cut_only(seed, n, n_levels, gap, offset):
     """Certain, it is right; where no two cuts come near each other and the mean is not far from 0,
     it is certain. No cut has more gain than its block's bound."""
     rng = np.random.default_rng(seed)
-    values = (rng.integers(0, n_levels, n) * step).astype(np.float32)
+    values = (rng.integers(0, n_levels, n) * gap).astype(np.float32)
     weight, y = rng.integers(1, 4, n).astype(float), rng.normal(offset, 1.0, n)
     table = encode(Columns(values[:, None]))
     rows = np.argsort(table.codes[0], kind="stable")
     entries = table.codes[0, rows].astype(np.uint64) << np.uint64(32) | rows.astype(np.uint64)
     total_weight, total = weight.sum(), sum((weight * y).tolist())
     screened, mean = Screen.create(n), total / total_weight
-    targets, farthest = np.column_stack((weight, y)).ravel(), np.abs(y).max()
-    certain = screen_mean(screened, entries, targets, n, total_weight, mean, farthest, table)
+    targets, y_max = np.column_stack((weight, y)).ravel(), np.abs(y).max()
+    searched = SearchedRows(entries, targets, n, 0, total_weight, total)
+    drawn = DrawnFeatures(*np.array([[7], [0], [0]]))  # feature, column, first entry
+    certain = screen_mean(screened, drawn, searched, y_max, table)
     weight, values, y = weight[rows], values[rows], y[rows]
     _, place = best_mean_cut(values, weight, weight * y, 0, total_weight, total)
     if certain:
@@ -143,43 +149,45 @@ def test_screening_is_certain_of_the_best_mean_cut_only(seed, n, n_levels, step,
     gain = np.cumsum(weight * (y - mean))[:-1] ** 2 / (left * (total_weight - left))
     is_cut = np.diff(values) > np.float32(1e-7)
     bound = np.repeat(screened.bound[: n // 8], 8)[: n - 1]
-    rounding = 1e-13 * n * farthest**2
+    rounding = 1e-13 * n * y_max**2
     assert (gain[: len(bound)] <= bound * (1 + 1e-6) + rounding).all()
     highest = np.sort(np.where(is_cut, gain, 0.0))[::-1]
     if offset < 1e9 and highest[0] > highest[1] + 1e-5:
         assert certain
 
 
-# --------------------------------------------------------------------------------- few rows
+# ------------------------------------------------------------------------------ small nodes
 
 
 @entry_kernel
-def order_rows(few, samples, start, n, n_all, targets, mean, codes, are_ranks):
-    if not enter_small_node(few, samples, 0, n_all, targets, mean):
+def order_rows(small, samples, start, n, n_all, targets, mean, codes, are_ranks):
+    if not enter_small_node(small, samples, 0, n_all, targets, mean):
         return False
     for column in range(codes.shape[0]):
         for i in range(n_all):
             if are_ranks:
-                write_word(few, i, column, codes[column, i], codes[column, i])
+                write_word(small, i, column, codes[column, i], codes[column, i])
             else:
-                write_code(few, i, column, codes[column, i])
+                write_code(small, i, column, codes[column, i])
     if not are_ranks:
-        rank_codes(few, n_all)
-    sort_small_node(few, samples, start, n)
+        rank_codes(small, n_all)
+    sort_small_node(small, samples, start, n)
     return True
 
 
 @entry_kernel
-def read_few(few, n, ranks, numbers):
+def read_order(small, n, ranks, numbers):
     for column in range(ranks.shape[0]):
         for i in range(n):
-            ranks[column, i] = rank_at(few, i, column)
-            numbers[column, i] = number_at(few, i, column)
+            ranks[column, i] = rank_at(small, i, column)
+            numbers[column, i] = number_at(small, i, column)
 
 
 @settings(deadline=None, max_examples=200)
-@given(seed=seeds, n_all=st.integers(2, FEW), n_columns=st.integers(1, 20), data=st.data())
-def test_few_rows_are_ordered_and_their_cuts_judged(seed, n_all, n_columns, data):
+@given(
+    seed=seeds, n_all=st.integers(2, SMALL_NODE_MAX), n_columns=st.integers(1, 20), data=st.data()
+)
+def test_small_nodes_are_ordered_and_their_cuts_judged(seed, n_all, n_columns, data):
     """In every lane as NumPy would: rows by rank and number, gains, the highest, their place."""
     rng = np.random.default_rng(seed)
     start = data.draw(st.integers(0, n_all - 2))
@@ -187,18 +195,18 @@ def test_few_rows_are_ordered_and_their_cuts_judged(seed, n_all, n_columns, data
     rows = rng.permutation(N)[:n_all].astype(np.uint32)
     targets = np.column_stack((rng.integers(1, 32, N), rng.normal(3.0, 5.0, N)))
     weight, y = targets[np.sort(rows)].T
-    few, samples = SmallNode.create(N, n_columns, n_columns), rows.copy()
+    small, samples = SmallNode.create(N, n_columns, n_columns), rows.copy()
     codes = rng.integers(0, rng.choice([3, n_all, 2**31]), (n_columns, n_all))
     ranks = (codes[:, :, None] > codes[:, None]).sum(axis=2)
     mean = np.average(y, weights=weight)
-    are_ranks = data.draw(st.booleans())  # as lists have them
+    are_ranks = data.draw(st.booleans())  # as presorted rows have them
     given = ranks if are_ranks else codes
-    assert order_rows(few, samples, start, n, n_all, targets.ravel(), mean, given, are_ranks)
+    assert order_rows(small, samples, start, n, n_all, targets.ravel(), mean, given, are_ranks)
     np.testing.assert_array_equal(np.sort(rows)[samples], rows)
     found = np.empty((2, n_columns, n), np.int64)
-    read_few(few, n, *found)
+    read_order(small, n, *found)
     node = np.sort(samples[start : start + n]).astype(int)
-    unit = few.unit[0]
+    unit = small.unit[0]
     assert unit == pytest.approx(np.abs(weight * (y - mean)).max() / (2**13 - 1))
     for column in range(n_columns):
         mine = node[np.argsort(ranks[column, node], kind="stable")]
@@ -209,32 +217,32 @@ def test_few_rows_are_ordered_and_their_cuts_judged(seed, n_all, n_columns, data
         left = weight[mine].cumsum()[:-1]
         root = np.abs(deviation.cumsum()[:-1]) / np.sqrt(left * (W - left)) / unit
         is_cut = np.diff(ranks[column, mine]) > 0
-        block, lane = divmod(column, few_rows.N_LANES)
-        gain = few.gain.reshape(-1, FEW + 1, few_rows.N_LANES)[block, : n - 1, lane]
+        block, lane = divmod(column, small_node.N_LANES)
+        gain = small.gain.reshape(-1, SMALL_NODE_MAX + 1, small_node.N_LANES)[block, : n - 1, lane]
         np.testing.assert_array_equal(gain >= 0.0, is_cut)
         np.testing.assert_allclose(np.sqrt(gain[is_cut]), root[is_cut], rtol=2e-6, atol=0.75)
         highest = np.sort(np.append(gain, [-1.0, -1.0]))[::-1]
-        assert (few.top[column], few.second[column]) == tuple(highest[:2])
+        assert (small.top[column], small.second[column]) == tuple(highest[:2])
         if is_cut.any():
-            assert few.place[column] == gain.argmax()
+            assert small.place[column] == gain.argmax()
 
 
 @entry_kernel
-def choose_few(few, columns, n, first, weight, total, farthest):
+def choose_small_node_cut(small, columns, n, first, weight, total, farthest):
     slack = slack_of(n, farthest)
-    return best_small_node_cut(few, columns, columns.shape[0], n, first, weight, total, slack)
+    return best_small_node_cut(small, columns, columns.shape[0], n, first, weight, total, slack)
 
 
 @settings(deadline=None, max_examples=300)
 @given(
     seed=seeds,
-    n=st.integers(3, FEW),
+    n=st.integers(3, SMALL_NODE_MAX),
     n_columns=st.integers(1, 20),
     n_levels=st.sampled_from([2, 3, 100]),
     first=st.sampled_from([0, 0, 1, 2]),
     spread=st.sampled_from([1.0, 1e-3, 1e-7]),
 )
-def test_the_best_cut_of_few_rows_to_the_bit(seed, n, n_columns, n_levels, first, spread):
+def test_the_best_cut_of_a_small_node_to_the_bit(seed, n, n_columns, n_levels, first, spread):
     """Also where targets are so near each other that rounding decides."""
     rng = np.random.default_rng(seed)
     values = np.ceil(rng.random((n, n_columns)) ** 3 * n_levels)
@@ -245,11 +253,11 @@ def test_the_best_cut_of_few_rows_to_the_bit(seed, n, n_columns, n_levels, first
     ranks = encode(Columns(values.astype(np.float32))).codes
     ranks = np.array([np.unique(codes, return_inverse=True)[1] for codes in ranks])
     totals, samples = (weight.sum(), sum((weight * y).tolist())), np.arange(n, dtype=np.uint32)
-    few, columns = SmallNode.create(n, n_columns, n_columns), rng.permutation(n_columns)
+    small, columns = SmallNode.create(n, n_columns, n_columns), rng.permutation(n_columns)
     columns = columns[ranks[columns].max(axis=1) > 0]  # others are not searched
     assume(len(columns) > 0 and (y != y[0]).any() and n >= 2 * (first + 1))
-    assert order_rows(few, samples, 0, n, n, targets, totals[1] / totals[0], ranks, False)
-    found = choose_few(few, columns, n, first, *totals, np.abs(y).max())
+    assert order_rows(small, samples, 0, n, n, targets, totals[1] / totals[0], ranks, False)
+    found = choose_small_node_cut(small, columns, n, first, *totals, np.abs(y).max())
     best = -np.inf, -1, -1
     for k, column in enumerate(columns):
         rows = np.argsort(ranks[column], kind="stable")
@@ -261,14 +269,14 @@ def test_the_best_cut_of_few_rows_to_the_bit(seed, n, n_columns, n_levels, first
     assert found == best[1:]
 
 
-def test_weights_and_targets_that_fit_into_no_word_of_a_few_rows():
+def test_weights_and_targets_that_fit_into_no_word_of_a_small_node():
     samples, targets = np.arange(4, dtype=np.uint32), np.ones(8)
     ranks = np.zeros((1, 4), np.int64)
     for weight in (0.5, 32.0):
         targets[4] = weight
-        few = SmallNode.create(4, 1, 1)
-        assert not order_rows(few, samples, 0, 4, 4, targets, 0.0, ranks, False)
+        small = SmallNode.create(4, 1, 1)
+        assert not order_rows(small, samples, 0, 4, 4, targets, 0.0, ranks, False)
         np.testing.assert_array_equal(samples, range(4))
     for y in (0.0, 1e-120, 1e120):  # deviations from the mean that cannot be squared
         targets = np.column_stack((np.ones(4), [-y, y, -y, y])).ravel()
-        assert not order_rows(few, samples, 0, 4, 4, targets, 0.0, ranks, False)
+        assert not order_rows(small, samples, 0, 4, 4, targets, 0.0, ranks, False)

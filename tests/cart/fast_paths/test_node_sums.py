@@ -9,8 +9,8 @@ from cart.jit.decorators import entry_kernel
 
 
 @entry_kernel
-def exchange_rows(samples, start, end, n_left, is_left, exchange):
-    swap_across(samples, start, end, n_left, is_left, exchange)
+def exchange_rows(samples, start, end, n_left, is_left, swap):
+    swap_across(samples, start, end, n_left, is_left, swap)
 
 
 def exchanged(samples, is_left):

@@ -1,0 +1,208 @@
+"""Histograms: weight and sum of targets per code, of a node's rows, and the best cut in them.
+
+    codes of rows   2 0 2 5 0          code     0      1      2      3      4      5
+    sums            [ weight, sum of w y ]    [ 2 .. | 0 0  | 2 .. | 0 0  | 0 0  | 1 .. ]
+    occupied        a bit for every code        1      0      1      0      0      1
+    cuts                                           |-------------|------------------|
+
+Only codes that occur are visited, lowest bit first, and emptied on the way: between searches all is
+0. Sums of whole numbers are exact in any order, so nothing need be sorted.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.fast_paths.base import NO_CUT, Cut, is_cut
+from cart.fast_paths.regression.cut_score import mean_score, weight_at, write_target, y_at
+from cart.jit.decorators import inline_kernel
+from cart.jit.instructions import lowest_bit
+from cart.splitting.feature_draw import (
+    begin_draw,
+    end_draw,
+    mark_constant,
+    mark_searched,
+    next_feature,
+)
+from cart.table.table import same_value
+
+CODES_MAX = 2**12  # of a column
+_WORD_SHIFT = 6  # bits that number those of a word
+_WORD_MASK = (1 << _WORD_SHIFT) - 1
+
+
+class HistogramRows(NamedTuple):
+    """Some rows: those of a node side by side, and what their numbers point to."""
+
+    rows: np.ndarray  # (n,) uint32, ascending in a node
+    codes: np.ndarray  # (n_columns, at least n) uint8 or uint16
+    targets: np.ndarray  # (2 n,) float64: weight and y
+
+    @classmethod
+    def create(cls, n, codes):
+        return cls(np.empty(n, np.uint32), codes, np.empty(2 * n))
+
+
+class HistogramScratch(NamedTuple):
+    """The histogram of the feature at hand; 0 between searches."""
+
+    sums: np.ndarray  # (2 n_codes,) float64: weight, and sum of targets, of a code
+    occupied: np.ndarray  # (n_words,) uint64: a bit for every code that occurs
+    counts: np.ndarray  # (n_codes,) int64: rows of a code
+    spare: np.ndarray  # (n,) uint32
+
+    @classmethod
+    def create(cls, n, n_codes):
+        return cls(
+            np.zeros(2 * n_codes),
+            np.zeros((n_codes >> _WORD_SHIFT) + 1, np.uint64),
+            np.zeros(n_codes, np.int64),
+            np.empty(n, np.uint32),
+        )
+
+
+class Best(NamedTuple):
+    """The best cut so far."""
+
+    cut: Cut
+    least: float  # gain of a cut that may be better
+
+
+@inline_kernel
+def search_histograms(scratch, rows, table, draw, node, slack, limits):
+    """Draw features and search each; return the best Cut and how many features are constant."""
+    best = Best(NO_CUT, -1.0)
+    drawing = begin_draw(draw, np.uint64(0), node.n_constant)
+    j, drawing = next_feature(draw, drawing, limits.max_features)
+    while j >= 0:
+        feature = draw.features[j]
+        column = table.columns[feature]
+        node_rows, codes = rows.rows[node.start : node.end], rows.codes[column]
+        n_codes = table.level_start[column + 1] - table.level_start[column]
+        if node.n < n_codes:
+            words = _fill_sparse(scratch, node_rows, codes, rows.targets)
+        else:
+            words = _fill_dense(scratch, node_rows, codes, rows.targets, n_codes)
+        code_range = np.int64(0), np.int64(CODES_MAX)
+        if limits.min_samples_leaf > 1:
+            code_range = _code_range(scratch, words, node_rows, codes, limits.min_samples_leaf)
+        is_constant, best = _best_cut_of(
+            table, scratch, words, code_range, feature, node, slack, best
+        )
+        if is_constant:
+            drawing = mark_constant(draw, drawing, j)
+        else:
+            drawing = mark_searched(draw, drawing, j)
+        j, drawing = next_feature(draw, drawing, limits.max_features)
+    return best.cut, end_draw(draw, drawing)
+
+
+@inline_kernel
+def _fill_sparse(scratch, rows, codes, targets):
+    """Add up the rows of every code, and mark the codes that occur, few of all.
+
+    Returns a word that has a bit for each word of scratch.occupied that is not 0.
+    """
+    occupied = scratch.occupied
+    words = np.uint64(0)
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        code = codes[row]
+        _add_row(scratch, code, targets, row)
+        w = np.uint64(code >> _WORD_SHIFT)
+        occupied[w] |= np.uint64(1) << np.uint64(code & _WORD_MASK)
+        words |= np.uint64(1) << w
+    return words
+
+
+@inline_kernel
+def _fill_dense(scratch, rows, codes, targets, n_codes):
+    """The same of so many rows that most codes occur: they are marked afterwards."""
+    sums, occupied = scratch.sums, scratch.occupied
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        _add_row(scratch, codes[row], targets, row)
+    words = np.uint64(0)
+    for begin in range(0, n_codes, _WORD_MASK + 1):
+        word = np.uint64(0)
+        for code in range(begin, min(begin + _WORD_MASK + 1, n_codes)):
+            word |= np.uint64(weight_at(sums, code) != 0.0) << np.uint64(code - begin)
+        occupied[begin >> _WORD_SHIFT] = word
+        words |= np.uint64(word != 0) << np.uint64(begin >> _WORD_SHIFT)
+    return words
+
+
+@inline_kernel
+def _add_row(scratch, code, targets, row):
+    """Add a row to its code."""
+    sums = scratch.sums
+    weight = weight_at(targets, row)
+    total = y_at(sums, code) + weight * y_at(targets, row)
+    write_target(sums, code, weight_at(sums, code) + weight, total)
+
+
+@inline_kernel
+def _code_range(scratch, words, rows, codes, min_samples_leaf):
+    """The first and the last code that may be the first right of a cut."""
+    n = rows.shape[0]
+    for i in range(n):
+        scratch.counts[codes[rows[i]]] += 1
+    first, last = np.int64(CODES_MAX), np.int64(0)
+    n_left = 0
+    while words > 0:
+        w = lowest_bit(words)
+        words &= words - np.uint64(1)
+        word = scratch.occupied[w]
+        while word > 0:
+            code = (w << _WORD_SHIFT) + lowest_bit(word)
+            word &= word - np.uint64(1)
+            if n_left >= min_samples_leaf:
+                first = min(first, code)
+            if n - n_left >= min_samples_leaf:
+                last = code
+            n_left += scratch.counts[code]
+            scratch.counts[code] = 0
+    return first, last
+
+
+@inline_kernel
+def _best_cut_of(table, scratch, words, code_range, feature, node, slack, best):
+    """Find the best cut between codes, and leave the histogram empty.
+
+    Cuts whose gain (see `cart.fast_paths.regression.cut_score`) may be the best are scored as
+    scikit-learn does it. Returns whether the feature is constant in the node, and the Best then.
+    """
+    column, sums, mean = table.columns[feature], scratch.sums, node.total / node.weight
+    first, last = code_range
+    cut, least = best
+    left_weight = 0.0
+    left_sum = 0.0
+    lowest = np.int64(-1)
+    low = np.int64(-1)
+    while words > 0:
+        w = lowest_bit(words)
+        words &= words - np.uint64(1)
+        word = scratch.occupied[w]
+        scratch.occupied[w] = 0
+        while word > 0:
+            code = (w << _WORD_SHIFT) + lowest_bit(word)
+            word &= word - np.uint64(1)
+            excess = left_sum - left_weight * mean
+            scale = left_weight * (node.weight - left_weight)
+            if (
+                scale > 0.0  # something lies on its left
+                and excess * excess > least * scale
+                and first <= code <= last
+                and is_cut(table, column, low, code)
+            ):
+                score = mean_score(left_weight, left_sum, node.weight, node.total)
+                if score > cut.score:
+                    cut = Cut(feature, low, code, score)
+                least = max(least, excess * excess / scale * (1.0 - 1e-9) - slack)
+            left_weight += weight_at(sums, code)
+            left_sum += y_at(sums, code)
+            write_target(sums, code, 0.0, 0.0)
+            if low < 0:
+                lowest = code
+            low = code
+    return same_value(table, column, lowest, low), Best(cut, least)

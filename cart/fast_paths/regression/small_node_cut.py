@@ -1,0 +1,233 @@
+"""Best cut of a small node: rows sorted along all columns in vector lanes, two passes of scores.
+
+One sorting network of exchanges between vectors sorts 8 columns at once: the words of
+the node's rows, and padding up to the next power of two:
+
+    words   row 2 [ . . . . ]        row 5 [ . . . . ]         in each lane: rank ascending,
+            row 5 [ . . . . ]   ->   ordered   down   |        the padding (of no weight) last
+            padding                            each   v
+
+The first pass has the gains of all cuts in single precision, and the two highest of each column;
+the second scores those cuts, as scikit-learn does, whose gain may be the best. In most nodes that
+is one, and it need not be scored.
+"""
+
+import functools
+import math
+import operator
+
+import numpy as np
+
+from cart.fast_paths.regression.cut_score import left_sums_from_right, mean_score, weight_at, y_at
+from cart.fast_paths.regression.small_node import (
+    BELOW_RANK,
+    BLOCK,
+    DEVIATIONS,
+    N_LANES,
+    NO_DEVIATION,
+    NUMBER_SHIFT,
+    NUMBERS,
+    PADDING,
+    RANK_SHIFT,
+    SMALL_NODE_MAX,
+    WEIGHT_SHIFT,
+    WEIGHTS,
+    place_of,
+    read_code,
+)
+from cart.jit.decorators import inline_kernel
+from cart.jit.simd import on_lanes
+from cart.primitives.sorting_networks import merge_exchanges
+
+# -------------------------------------------------------------------------------- ordering
+
+
+def _ordering(size):
+    """Compile the ordering of up to `size` words in each lane, and the gains of the cuts.
+
+    The gain of a cut is s**2 / (w (W - w)), where s is the sum of the deviations from the node's
+    mean on its left, w their weight and W that of the node.
+    """
+
+    def order(lanes, words, places, ordered, gains, tops, seconds, best):
+        rows = [lanes.load(words, lanes.item(places, i)) for i in range(size)]
+        for low, high in merge_exchanges(size):
+            one, other = rows[low], rows[high]
+            is_less = one <= other
+            rows[low] = lanes.where(is_less, one, other)
+            rows[high] = lanes.where(is_less, other, one)
+        weights = [(row >> WEIGHT_SHIFT) & WEIGHTS for row in rows]
+        deviations = [(row & DEVIATIONS) - NO_DEVIATION for row in rows]
+        node = lanes.real(functools.reduce(operator.add, weights))
+        share = lanes.real(functools.reduce(operator.add, deviations)) / node
+        weight, total = rows[0] - rows[0], rows[0] - rows[0]
+        top = second = lanes.real(weight) - 1.0
+        place = weight
+        for i in range(size):
+            lanes.store(ordered, rows[i], i)
+            if i == size - 1:
+                break
+            weight = weight + weights[i]
+            total = total + deviations[i]
+            left = lanes.real(weight)
+            excess = lanes.real(total) - left * share
+            gain = excess * excess / (left * (node - left))
+            is_cut = ((rows[i] ^ rows[i + 1]) > BELOW_RANK) & (rows[i + 1] <= PADDING - 1)
+            gain = lanes.where(is_cut, gain, lanes.real(weight - weight) - 1.0)
+            lanes.store(gains, gain, i)
+            is_best = gain > top
+            second = lanes.where(is_best, top, lanes.where(gain > second, gain, second))
+            top = lanes.where(is_best, gain, top)
+            place = lanes.where(is_best, i, place)
+        lanes.store(tops, top)
+        lanes.store(seconds, second)
+        lanes.store(best, place)
+        return lanes.any(top > 0.0)
+
+    return on_lanes(N_LANES)(order)
+
+
+_order_4, _order_8, _order_16, _order_32, _order_64 = map(_ordering, (4, 8, 16, 32, 64))
+
+
+@inline_kernel
+def sort_small_node(small, samples, start, n):
+    """Sort the node's rows along every column, with the gains of all cuts."""
+    for i in range(n):
+        small.places[i] = samples[start + i]
+    size = 4
+    while size < n:
+        size *= 2
+    for i in range(n, size):
+        small.places[i] = SMALL_NODE_MAX
+    for block in range(small.top.shape[0] // N_LANES):
+        begin, end = block * BLOCK, (block + 1) * BLOCK
+        words, ordered = small.words[begin:end], small.ordered[begin:end]
+        gain = small.gain[begin:end]
+        begin, end = block * N_LANES, (block + 1) * N_LANES
+        top, second, place = small.top[begin:end], small.second[begin:end], small.place[begin:end]
+        if size == 4:
+            _order_4(words, small.places, ordered, gain, top, second, place)
+        elif size == 8:
+            _order_8(words, small.places, ordered, gain, top, second, place)
+        elif size == 16:
+            _order_16(words, small.places, ordered, gain, top, second, place)
+        elif size == 32:
+            _order_32(words, small.places, ordered, gain, top, second, place)
+        else:
+            _order_64(words, small.places, ordered, gain, top, second, place)
+
+
+@inline_kernel
+def _word(small, i, column):
+    return small.ordered[place_of(i, column)]
+
+
+@inline_kernel
+def rank_at(small, i, column):
+    """Rank of the node's row in place i along a column."""
+    return np.int64(_word(small, i, column) >> RANK_SHIFT)
+
+
+@inline_kernel
+def number_at(small, i, column):
+    """Number of the node's row in place i along a column."""
+    return np.int64(_word(small, i, column) >> NUMBER_SHIFT & NUMBERS)
+
+
+@inline_kernel
+def mark_small_node(small, column, left_code, n):
+    """Mark the node's rows in `is_left`: codes up to `left_code` go left. Returns how many do."""
+    n_left = 0
+    for i in range(n):
+        number = number_at(small, i, column)
+        goes_left = read_code(small, number, column) <= left_code
+        small.is_left[number] = goes_left
+        n_left += goes_left
+    return n_left
+
+
+# ------------------------------------------------------------------------------- searching
+
+
+@inline_kernel
+def best_small_node_cut(small, columns, n_drawn, n, first, weight, total, slack):
+    """The best of the cuts along columns[:n_drawn], none of which is constant, after
+    `sort_small_node`.
+
+    Among equals that of the first column, then the leftmost. Returns its column's place in
+    `columns`, and the place of the last row that goes left; -1 for both where there is none.
+    """
+    least = _least_gain(small, columns, n_drawn, n, first, slack)
+    n_candidates = 0
+    for k in range(n_drawn):
+        column = columns[k]
+        small.candidates[n_candidates] = k
+        n_candidates += small.top[column] >= least
+    if n_candidates == 1 and first == 0:
+        k = small.candidates[0]
+        if small.second[columns[k]] < least:  # as in most nodes: nothing is to be compared
+            return k, np.int64(small.place[columns[k]])
+    best = -np.inf
+    best_k = np.int64(-1)
+    place = np.int64(-1)
+    seen = 0  # rows that were alone on the left of a cut: their score is known
+    for k in small.candidates[:n_candidates]:
+        column = columns[k]
+        begin, end = np.int64(first), n - 1 - first
+        if first == 0 and small.second[column] < least:
+            begin = np.int64(small.place[column])
+            end = begin + 1
+            if begin == 0:
+                alone = 1 << number_at(small, 0, column)
+                if seen & alone:
+                    continue
+                seen |= alone
+        for i in range(begin, end):
+            if small.gain[place_of(i, column)] >= least:
+                score = _score_cut(small, column, i, n, first, weight, total)
+                if score > best:
+                    best = score
+                    best_k = k
+                    place = i
+    return best_k, place
+
+
+@inline_kernel
+def _least_gain(small, columns, n_drawn, n, first, slack):
+    """The least gain that the best cut may have."""
+    top = np.float32(0.0)
+    for k in range(n_drawn):
+        column = columns[k]
+        if first > 0:
+            small.top[column] = -1.0
+            for i in range(first, n - 1 - first):
+                small.top[column] = max(small.top[column], small.gain[place_of(i, column)])
+        top = max(top, small.top[column])
+    lowest = math.sqrt(np.float64(top)) * (1.0 - 2e-6) - 1.5
+    least = max(lowest, 0.0) ** 2 - slack / (small.unit[0] * small.unit[0])
+    return np.float32(max(least, 0.0))  # where there is no cut gains are negative
+
+
+@inline_kernel
+def _score_cut(small, column, last, n, first, weight, total):
+    """scikit-learn's score of the cut behind row `last`: its sums go on from the cut
+    before, or come from the right where that is shorter."""
+    numbers = small.sorted_numbers
+    for i in range(n):
+        numbers[i] = number_at(small, i, column)
+    left_weight = 0.0
+    left_sum = 0.0
+    previous = 0  # rows left of the cut before
+    for i in range(last + 1):
+        row = numbers[i]
+        left_weight += weight_at(small.targets, row)
+        left_sum += weight_at(small.targets, row) * y_at(small.targets, row)
+        if i < first or rank_at(small, i, column) == rank_at(small, i + 1, column):
+            continue
+        if i + 1 - previous > n - i - 1:
+            left_weight, left_sum = left_sums_from_right(
+                numbers, small.targets, i + 1, n, weight, total
+            )
+        previous = i + 1
+    return mean_score(left_weight, left_sum, weight, total)
