@@ -1,6 +1,8 @@
 """The documents name what there is: files, commands, tests."""
 
 import re
+import shutil
+import subprocess
 from itertools import count
 
 import pytest
@@ -54,3 +56,14 @@ def test_deviations_name_tests():
     for file, test in re.findall(r"`(?:agreement/)?(test_\w+\.py)::(\w+)`", page):
         sources = [path.read_text() for path in (ROOT / "tests").rglob(file)]
         assert any(f"def {test}(" in source for source in sources), test
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git applies the changes")
+def test_changes_that_are_shown_apply():
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    changes = re.findall(r"^```diff\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
+    assert changes
+    for change in changes:
+        command = ["git", "apply", "--check", "-"]
+        said = subprocess.run(command, input=change, text=True, cwd=ROOT, capture_output=True)
+        assert said.returncode == 0, said.stderr
