@@ -4,12 +4,13 @@ import re
 import shutil
 import subprocess
 from itertools import count
+from pathlib import Path
 
 import pytest
 
 from benchmarks.__main__ import COMMANDS
-from tests.test_architecture import ROOT
 
+ROOT = Path(__file__).resolve().parents[1]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md")]
 EACH_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 DECISIONS = ROOT / "docs" / "decisions"
