@@ -14,7 +14,7 @@ from benchmarks.harness import display
 from benchmarks.micro import phases
 from cart.estimators.trees import DecisionTreeRegressor
 from cart.table.columns import Columns
-from cart.table.table import encode
+from cart.table.encoding import encode
 from cart.tree.packed import pack
 from cart.tree.traversal import sum_of_values
 from forest.estimators.forests import RandomForestClassifier, RandomForestRegressor
