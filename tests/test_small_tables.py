@@ -111,7 +111,7 @@ TREES = {
     "poisson": ("DecisionTreeRegressor", {"criterion": "poisson"}, counts),
     "monotonic": ("DecisionTreeRegressor", {"monotonic_cst": [1, 0, 0, 1, 0, -1]}, numbers),
     "missing numbers": ("DecisionTreeRegressor", {}, numbers_with_missing),
-    "sparse numbers": ("DecisionTreeRegressor", {"max_depth": 5}, sparse_numbers),
+    "sparse numbers": ("DecisionTreeRegressor", {"max_depth": 3}, sparse_numbers),
     "two numbers": ("DecisionTreeRegressor", {}, several_numbers),
     "leaves": ("DecisionTreeRegressor", {"max_leaf_nodes": 20, "ccp_alpha": 0.05}, numbers),
     "clustered": ("DecisionTreeRegressor", {"max_depth": 5}, clustered),

@@ -39,11 +39,13 @@ def write_thresholds(features, thresholds, table, first=0, end=None):
     """
     end = len(table.codes) if end is None else end
     parts = table.columns, table.level_start, table.levels, table.tops  # compiled for one kind
-    _write(features, thresholds.view(np.uint64), thresholds, *parts, np.int64(first), np.int64(end))
+    span = np.int64(first), np.int64(end)
+    _write(features, thresholds.view(np.uint64), thresholds, *parts, span)
 
 
 @entry_kernel
-def _write(features, cuts, thresholds, columns, level_start, levels, tops, first, end):
+def _write(features, cuts, thresholds, columns, level_start, levels, tops, span):
+    first, end = span
     for i in range(features.shape[0]):
         if features[i] < 0:
             continue

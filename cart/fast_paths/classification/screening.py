@@ -169,32 +169,17 @@ def _bound_more(criterion, running, n_buckets, counts, weight, layout):
     w, so highest at a border. Before the first border and behind the last, where it is infinite,
     |d| is at most sqrt(2) times the weight of the smaller side.
     """
-    buckets = running.histogram
-    left = running.left
     n_classes = counts.shape[0]
     W = np.float64(weight)
     squares = 0.0
     for c in range(n_classes):
         squares += np.float64(counts[c]) * np.float64(counts[c])
-        left[c] = 0
+        running.left[c] = 0
     node = squares / W
     before = np.int64(0)
     length_before = 0.0
     for b in range(n_buckets):
-        squares_left = np.int64(0)
-        squares_right = np.int64(0)
-        squares_here = np.int64(0)
-        here = np.int64(0)
-        for c in range(n_classes):
-            cell = b * n_classes + c
-            count = buckets[cell]
-            buckets[cell] = left[c]
-            left[c] += count
-            right = counts[c] - left[c]
-            here += count
-            squares_here += count * count
-            squares_left += left[c] * left[c]
-            squares_right += right * right
+        here, squares_here, squares_left, squares_right = _pass_bucket(running, b, counts)
         after = before + here
         is_last = after == weight
         running.weight[b] = weight >> 1 if is_last else after
@@ -224,6 +209,33 @@ def _bound_more(criterion, running, n_buckets, counts, weight, layout):
     )
     for b in range(n_buckets):
         running.gain[n_buckets + b] = np.float32(running.bound[b])
+
+
+@inline_kernel
+def _pass_bucket(running, b, counts):
+    """Move the counts `left` behind a bucket; the histogram keeps those before it.
+
+    Returns the weight of the bucket, and the sums of squared counts of it, and left and right of
+    the border behind it.
+    """
+    buckets = running.histogram
+    left = running.left
+    n_classes = counts.shape[0]
+    squares_left = np.int64(0)
+    squares_right = np.int64(0)
+    squares_here = np.int64(0)
+    here = np.int64(0)
+    for c in range(n_classes):
+        cell = b * n_classes + c
+        count = buckets[cell]
+        buckets[cell] = left[c]
+        left[c] += count
+        right = counts[c] - left[c]
+        here += count
+        squares_here += count * count
+        squares_left += left[c] * left[c]
+        squares_right += right * right
+    return here, squares_here, squares_left, squares_right
 
 
 # ---------------------------------------------------------------------------------- keeping
