@@ -10,7 +10,7 @@ WIDTH = 100  # of a line, as the formatter has it
 # A line that draws, in a comment or a docstring: cells side by side, boxes, braces below arrays.
 _DRAWS = re.compile(
     r"[│┌┐└┘├┤┬┴┼─▲▼→←↑↓]{2}|[│┃] .* [│┃]|\|.*\|.*\||\[[^\]]*\|[^\]]*\]|\+-{2,}|-{2,}>|<-{2,}|"
-    r"(\S+ {3,}){3}|\^ +\^|\\_+/|\._*\."
+    r"(\S+ {3,}){3}|(\S+ {2,}){4}|\[ \S+( \S+)+ \]|(\b\w\w? ){3}\|( \w\w?\b){3}|\^ +\^|\\_+/|\._*\."
 )
 
 

@@ -1,7 +1,12 @@
 """Near copies: codes of a node's rows side by side, for the caches to hold until it is grown.
 
 A fast path has its rows in tiers: the table, then ever smaller copies. A node takes a nearer copy
-of its rows, from the tier that it lies in, as soon as it fits into one.
+of its rows, from the tier that it lies in, as soon as it fits into one. Rows are numbered anew in
+every copy.
+
+    table    codes [ 7 1 9 4 4 2 8 0 3 5 ]     a node has rows [ 2 3 6 9 ]
+    copy     codes [ 9 4 8 5 ]                 there rows [ 0 1 2 3 ]; a child has [ 0 2 ] of them
+    nearer   codes [ 9 8 ]                     there rows [ 0 1 ]
 """
 
 import numpy as np

@@ -22,11 +22,11 @@ class PendingNode(NamedTuple):
 
 
 class NodeStack(NamedTuple):
-    """The stack of pending nodes. Of a split, the right child waits in the row of its parent; the
-    left child is grown next, as if it stood above, and all that is below it:
+    """The stack of pending nodes. The node at hand has the row above them, and is not written.
 
-        pending | node at hand       pending   right | left at hand
-        [0 .. row) | row        ->   [0 .. row)  row  | row + 1
+    pending [ a b ]      at hand  c     which is split into l and r: r waits in the row of c
+    pending [ a b r ]    at hand  l     which is a leaf, or is grown with all below it
+    pending [ a b ]      at hand  r
     """
 
     start: np.ndarray  # int64: as in PendingNode

@@ -1,9 +1,14 @@
 """The in-bag rows of a tree as words of 32 bits, and what is done with a node's words.
 
-A word is `row | weight | class`: whatever depends on the class counts of a node needs no other
-memory. A key is the same word with the code of a feature in the place of the row, so ordinary
-comparisons of keys sort the node's rows along the feature. Words keep the order of the rows:
-partition is stable, and codes are gathered in the order in which they lie in memory.
+    word    | row  | weight | class |     class counts of a node need no other memory
+    key     | code | weight | class |     comparisons sort the rows along a feature
+
+Words keep the order of the rows: partition is stable, and codes are gathered in the order in which
+they lie in memory.
+
+    words   [ 0 2 3 5 6 ]       of a node; shown are the rows
+    codes   [ 4 1 7 2 5 ]       gathered from the feature's codes of all rows
+    words   [ 2 5 | 0 3 6 ]     after a cut above code 2
 """
 
 from typing import NamedTuple
