@@ -170,7 +170,8 @@ def _show_outliers(found):
         ("Longest modules", [[module.name, str(len(module.lines))] for module in high]),
         ("Without a drawing", [[family, FAMILIES[family]] for family in undrawn(found)]),
     ):
-        display.show(display.Table(title, ["", ""], rows))
+        if rows:
+            display.show(display.Table(title, ["", ""], rows))
 
 
 def _by_width(kernels):
