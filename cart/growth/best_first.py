@@ -75,7 +75,7 @@ def _enter(way, nodes, candidates, this):
     candidates.decrease[this] = 0.0
     if not may_split(node, way.limits):
         return
-    cut, _ = search(way, node)
+    node, cut, _ = search(way, node)
     if cut.feature < 0:
         return
     children = divide(way, node, cut)

@@ -33,22 +33,6 @@ def load(way, node):
 
 
 @dispatch
-def copy_near(way, node):
-    """Copy the samples of a node that may be split where caches hold them; return the node with its
-    place there, or as it is."""
-    return way.copy_near(node)
-
-
-@dispatch
-def grow_below(way, tree, node, n_nodes):
-    """Grow the node and all below it otherwise, from number `n_nodes` on.
-
-    Returns how many nodes the tree has then: `n_nodes` if the node is to be grown here.
-    """
-    return way.grow_below(tree, node, n_nodes)
-
-
-@dispatch
 def write_leaf(way, tree, this, node):
     """Write node number `this` as a leaf."""
     way.write_leaf(tree, this, node)
@@ -56,9 +40,10 @@ def write_leaf(way, tree, this, node):
 
 @dispatch
 def search(way, node):
-    """Search the best cut; return it, and how many features are known to be constant then.
+    """Search the best cut; return the node, the cut, and how many features are constant.
 
-    A cut has a `feature`, which is -1 where there is no cut.
+    The node's samples may be at another place then, where caches hold them. A cut has a `feature`,
+    which is -1 where there is no cut.
     """
     return way.search(node)
 
@@ -78,66 +63,34 @@ def write_split(way, tree, this, node, cut, children):
     way.write_split(tree, this, node, cut, children)
 
 
-def nothing_near(way, node):
-    """`copy_near` of a path without copies."""
-    return node
-
-
-def nothing_below(way, tree, node, n_nodes):
-    """`grow_below` of a path that grows all nodes the same way."""
-    return n_nodes
-
-
 # -------------------------------------------------------------------------------- the loop
 
 
-def _grow_depth_first(way, tree, height, n_nodes):
-    """Grow the node on top of the stack, and all below it.
+@inline_kernel
+def grow_depth_first(way, tree):
+    """Grow the root, which waits in row 0 of the stack, and all below it.
 
-    Parameters
-    ----------
-    way, tree : see above
-    height : int
-        Of the stack.
-    n_nodes : int
-        That are grown already.
-
-    Returns
-    -------
-    int
-        How many nodes are grown then.
+    Returns how many nodes the tree has.
     """
-    base = height - 1
-    node = pending_at(way.stack, base)
+    n_nodes = 0
+    node = pending_at(way.stack, 0)
     while True:
         node = load(way, node)
-        n_grown = n_nodes
-        is_splittable = may_split(node, way.limits)
-        if is_splittable:
-            node = copy_near(way, node)
-            n_grown = grow_below(way, tree, node, n_nodes)
-        if n_grown == n_nodes:
-            n_grown += 1
-            write_leaf(way, tree, n_nodes, node)
-            if is_splittable:
-                cut, n_constant = search(way, node)
-                if cut.feature >= 0:
-                    children = divide(way, node, cut)
-                    if is_enough(children.decrease, way.limits):
-                        write_split(way, tree, n_nodes, node, cut, children)
-                        n_nodes = n_grown
-                        push(way.stack, right_child(node, children, n_constant))
-                        node = left_child(node, children, n_constant)
-                        continue
-        n_nodes = n_grown
-        if node.row == base:
+        this = n_nodes
+        n_nodes += 1
+        write_leaf(way, tree, this, node)
+        if may_split(node, way.limits):
+            node, cut, n_constant = search(way, node)
+            if cut.feature >= 0:
+                children = divide(way, node, cut)
+                if is_enough(children.decrease, way.limits):
+                    write_split(way, tree, this, node, cut, children)
+                    push(way.stack, right_child(node, children, n_constant))
+                    node = left_child(node, children, n_constant)
+                    continue
+        if node.row == 0:
             return n_nodes
         node = pending_at(way.stack, node.row - 1)
-
-
-grow_depth_first = inline_kernel(_grow_depth_first)
-# For `grow_below`: numba would take the kernel that is being compiled for a recursion.
-grow_subtree = inline_kernel(_grow_depth_first)
 
 
 @inline_kernel

@@ -137,7 +137,7 @@ def _grow_depth_first(way, nodes):
     """Grow one tree; return how many nodes it has."""
     begin_inheritance(way)
     push_root(way.stack, way.rows.samples.shape[0], 0.0)
-    return grow_depth_first(way, nodes, 1, 0)
+    return grow_depth_first(way, nodes)
 
 
 def sums_depend_on_order(plan, weight):

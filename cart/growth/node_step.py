@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.growth.depth_first import nothing_below, nothing_near
 from cart.growth.frontier import NodeStack, with_weight
 from cart.growth.plan import Limits
 from cart.jit.decorators import inline_kernel
@@ -79,9 +78,6 @@ class GeneralWay(NamedTuple):
     stack: NodeStack
     limits: Limits
 
-    copy_near = nothing_near
-    grow_below = nothing_below
-
     def load(self, pending):
         start, n = pending.start, pending.end - pending.start
         node, rows, criterion = self.node, self.rows, self.criterion
@@ -106,7 +102,7 @@ class GeneralWay(NamedTuple):
             context_of(self, node), self.rows.samples, node.start, node.end - node.start,
             self.inherited.key[node.row], node.n_constant,
         )  # fmt: skip
-        return GeneralCut(split.feature, split, last_feature), n_constant
+        return node, GeneralCut(split.feature, split, last_feature), n_constant
 
     def divide(self, node, cut):
         n, keys, criterion = node.end - node.start, self.node.keys, self.criterion

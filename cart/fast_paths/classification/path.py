@@ -42,7 +42,7 @@ from cart.fast_paths.classification.packed_rows import (
     row_number,
 )
 from cart.fast_paths.classification.screening import add_up_kept, is_worth_screening, screen
-from cart.growth.depth_first import Children, grow_depth_first, nothing_below
+from cart.growth.depth_first import Children, grow_depth_first
 from cart.growth.frontier import NodeStack, moved, push_root, with_weight
 from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel
@@ -147,6 +147,19 @@ def _fill_cache_copy(rows, start, n, layout, nearer):
         nearer.words[i] = np.uint32(i) << layout.low_bits | word
 
 
+@inline_kernel
+def _copy_near(tiers, layout, node):
+    """Copy the node's rows to the nearest tier that has room; return the node with its place there,
+    or as it is."""
+    start, end, tier = node.start, node.end, node.tier
+    for nearer in range(node.tier + 1, len(tiers)):
+        if end - start <= tiers[nearer].words.shape[0]:
+            n = end - start
+            _fill_cache_copy(tiers[tier], start, n, layout, tiers[nearer])
+            tier, start, end = nearer, 0, n
+    return moved(node, start, end, tier)
+
+
 class ClassCountsWay(NamedTuple):
     """What the path works on; the protocol is that of `cart.growth.depth_first`."""
 
@@ -160,20 +173,9 @@ class ClassCountsWay(NamedTuple):
     stack: NodeStack
     limits: Limits
 
-    grow_below = nothing_below
-
     def load(self, node):
         weight = _sum(self.scratch.pending[node.row])
         return with_weight(node, np.float64(weight), node.impurity)
-
-    def copy_near(self, node):
-        start, end, tier = node.start, node.end, node.tier
-        for nearer in range(node.tier + 1, len(self.tiers)):
-            if end - start <= self.tiers[nearer].words.shape[0]:
-                n = end - start
-                _fill_cache_copy(self.tiers[tier], start, n, self.layout, self.tiers[nearer])
-                tier, start, end = nearer, 0, n
-        return moved(node, start, end, tier)
 
     def write_leaf(self, tree, this, node):
         counts = self.scratch.pending[node.row]
@@ -183,9 +185,21 @@ class ClassCountsWay(NamedTuple):
             tree.nodes.value[this, 0, c] = np.float64(counts[c]) / np.float64(weight)
 
     def search(self, node):
+        node = _copy_near(self.tiers, self.layout, node)
         counts, weight = self.scratch.pending[node.row], np.int64(node.weight)
         searched = ClassNode(self.criterion, self.prefix, self.layout, counts, weight)
-        return _search(self, node, searched)
+        draw, limits = self.draw, self.limits
+        best = NO_CUT
+        drawing = begin_draw(draw, np.uint64(0), node.n_constant)
+        j, drawing = next_feature(draw, drawing, limits.max_features)
+        while j >= 0:
+            is_constant, best = _search_feature(self, node, searched, draw.features[j], best)
+            if is_constant:
+                drawing = mark_constant(draw, drawing, j)
+            else:
+                drawing = mark_searched(draw, drawing, j)
+            j, drawing = next_feature(draw, drawing, limits.max_features)
+        return node, best, end_draw(draw, drawing)
 
     def divide(self, node, cut):
         counts, left_counts = self.scratch.pending[node.row], self.scratch.pending[node.row + 1]
@@ -208,23 +222,6 @@ class ClassCountsWay(NamedTuple):
 
     def write_split(self, tree, this, node, cut, children):
         write_split(tree.nodes, this, cut, tree.cuts)
-
-
-@inline_kernel
-def _search(way, node, searched):
-    """Draw features and search each; return the best Cut and how many features are constant."""
-    draw, limits = way.draw, way.limits
-    best = NO_CUT
-    drawing = begin_draw(draw, np.uint64(0), node.n_constant)
-    j, drawing = next_feature(draw, drawing, limits.max_features)
-    while j >= 0:
-        is_constant, best = _search_feature(way, node, searched, draw.features[j], best)
-        if is_constant:
-            drawing = mark_constant(draw, drawing, j)
-        else:
-            drawing = mark_searched(draw, drawing, j)
-        j, drawing = next_feature(draw, drawing, limits.max_features)
-    return best, end_draw(draw, drawing)
 
 
 @inline_kernel
@@ -282,7 +279,7 @@ def _grow_trees(way, trees, weights, classes, seeds, first_node):
         total = _sum(root)
         way.scratch.total[0] = total
         push_root(way.stack, n_rows, impurity_of(way.criterion, root, total))
-        n_nodes = grow_depth_first(way, tree_at(trees, first_node[t]), 1, 0)
+        n_nodes = grow_depth_first(way, tree_at(trees, first_node[t]))
         first_node[t + 1] = first_node[t] + n_nodes
 
 

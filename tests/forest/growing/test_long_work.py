@@ -12,6 +12,7 @@ import pytest
 from sklearn.datasets import load_diabetes, load_iris, make_classification
 
 from forest import RandomForestClassifier, RandomForestRegressor
+from forest.estimators import growth
 from forest.growing.progress import Progress, ProgressReporter
 from importance import drop_column
 
@@ -108,7 +109,7 @@ def test_a_warm_start_grows_what_an_interrupt_has_left_out(in_bag):
     np.testing.assert_allclose(forest.predict(X), whole.predict(X))
 
 
-def test_an_interrupt_before_the_first_tree_leaves_the_forest_as_it_was():
+def test_an_interrupt_before_the_first_tree_leaves_the_forest_as_it_was(monkeypatch):
     X, y = load_iris(return_X_y=True)
     forest = RandomForestClassifier(3, random_state=0).fit(X, y)
     before = forest.predict_proba(X)
@@ -116,7 +117,7 @@ def test_an_interrupt_before_the_first_tree_leaves_the_forest_as_it_was():
     def interrupt(i):
         raise KeyboardInterrupt
 
-    forest._weigh = lambda seeds, codes: interrupt
+    monkeypatch.setattr(growth, "_weights_of_trees", lambda *args: interrupt)
     with pytest.raises(KeyboardInterrupt):
         forest.fit(X, y)
     np.testing.assert_array_equal(forest.predict_proba(X), before)
