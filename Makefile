@@ -15,6 +15,16 @@ test: .venv/installed
 bounds: .venv/installed
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$$(mktemp -d) .venv/bin/python -m pytest -q -n auto
 
+# Lines that tests reach: all tests, kernels compiled anew, and then small tables with the JIT off, for
+# the lines of kernels.
+PLAIN := tests/test_small_tables.py tests/cart/primitives
+coverage: .venv/installed
+	rm -f .coverage .coverage.*
+	COVERAGE_FILE=.coverage.jit NUMBA_CACHE_DIR=$$(mktemp -d) .venv/bin/python -m pytest -q -n auto --cov --cov-report=
+	COVERAGE_FILE=.coverage.plain NUMBA_DISABLE_JIT=1 .venv/bin/python -m pytest -q -n auto --cov --cov-report= $(PLAIN)
+	.venv/bin/coverage combine
+	.venv/bin/coverage report --fail-under=95
+
 lint: .venv/installed
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
@@ -44,4 +54,4 @@ studies: .venv/installed
 	.venv/bin/pip install -q -c constraints.txt -e ".[test]"
 	touch $@
 
-.PHONY: demo test bounds lint bench studies
+.PHONY: demo test bounds coverage lint bench studies

@@ -85,7 +85,7 @@ def screen(node, keys, n, span, score, table, column, kept):
     n_kept = 0
     for i in range(n):
         kept[n_kept] = keys[i]
-        n_kept += is_kept[(keys[i] - base) >> shift]
+        n_kept += np.int64(is_kept[(keys[i] - base) >> shift])
     behind = base + ((np.uint32(border) + np.uint32(1)) << shift)
     if not _is_border(kept, n_kept, behind, table, column, layout):
         n_kept = n

@@ -122,7 +122,7 @@ class PresortedRows(NamedTuple):
             for i in range(sorted_rows.shape[0]):
                 row = sorted_rows[i]
                 entries[at] = np.uint64(codes[row]) << CODE_SHIFT | np.uint64(row)
-                at += is_in_bag[row]
+                at += np.int64(is_in_bag[row])
 
     def load_feature(self, table, column, place, node):
         first = _first_of(self, column, node.start, node.depth)
