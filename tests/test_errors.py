@@ -371,3 +371,16 @@ def test_a_plain_table_after_one_with_names():
     assert hasattr(model, "feature_names_in_")
     model.fit(X, Y)
     assert not hasattr(model, "feature_names_in_")
+
+
+LIMITS = ["max_depth", "min_samples_split", "min_samples_leaf", "max_leaf_nodes"]
+
+
+@pytest.mark.parametrize("name", [*LIMITS, "n_estimators"])
+@pytest.mark.parametrize("kind", [pair[0] for pair in PAIRS])
+def test_integers_beyond_64_bits_are_refused(kind, name):
+    if name in kind().get_params():
+        with pytest.raises(ValueError, match=f"'{name}' parameter of .* must be"):
+            kind(**{name: 2**63}).fit(X, Y)
+    if name in LIMITS:
+        kind(**{name: 2**63 - 1}).fit(X, Y)

@@ -28,7 +28,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from cart.estimators.parameters import MatrixLike, keep_parameters
+from cart.estimators.parameters import INT_MAX, MatrixLike, keep_parameters
 from cart.estimators.validation import restored_on_failure
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from forest.estimators.bagging_workers import (
@@ -134,14 +134,14 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
 
     _parameter_constraints = {
         "estimator": [HasMethods(["fit", "predict"]), None],
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "n_estimators": [Interval(Integral, 1, INT_MAX, closed="both")],
         "max_samples": [
             None,
-            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, 1, INT_MAX, closed="both"),
             Interval(RealNotInt, 0, 1, closed="right"),
         ],
         "max_features": [
-            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, 1, INT_MAX, closed="both"),
             Interval(RealNotInt, 0, 1, closed="right"),
         ],
         "bootstrap_features": ["boolean"],
