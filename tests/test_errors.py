@@ -207,6 +207,32 @@ def test_negative_weights_are_refused():
             ours().fit(X, Y, y_with(-1.0))
 
 
+@pytest.mark.parametrize("value", [-1.0, np.nan, np.inf, -1, "-1"])
+@pytest.mark.parametrize("bags", [False, True])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        cart.DecisionTreeClassifier, cart.ExtraTreeClassifier,
+        forest.RandomForestClassifier, forest.ExtraTreesClassifier,
+    ],
+)  # fmt: skip
+def test_class_weights_that_are_no_weights_are_refused(kind, bags, value):
+    """A negative one ended the interpreter."""
+    of_one = {0: 1.0, 1: value, 2: 1.0}
+    for class_weight, y in ((of_one, Y), ([{0: 1.0, 1: 1.0, 2: 1.0}, of_one], np.c_[Y, Y])):
+        model = kind(class_weight=class_weight)
+        if bags and y.ndim == 1:
+            model = forest.BaggingClassifier(model, n_estimators=2)
+        with pytest.raises(ValueError, match=rf"class 1 the weight {value!r}; .*negative"):
+            model.fit(X, y)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=NAMES.get)
+def test_weights_without_a_finite_sum_are_refused(pair):
+    with pytest.raises(ValueError, match="no finite sum"):
+        pair[0]().fit(X, Y, np.full(len(Y), 1e308))
+
+
 @pytest.mark.parametrize("pair", CLASSIFIERS, ids=NAMES.get)
 def test_class_weights_of_zero_are_refused(pair):
     with pytest.raises(ValueError, match="weight 0"):
@@ -345,3 +371,16 @@ def test_a_plain_table_after_one_with_names():
     assert hasattr(model, "feature_names_in_")
     model.fit(X, Y)
     assert not hasattr(model, "feature_names_in_")
+
+
+LIMITS = ["max_depth", "min_samples_split", "min_samples_leaf", "max_leaf_nodes"]
+
+
+@pytest.mark.parametrize("name", [*LIMITS, "n_estimators"])
+@pytest.mark.parametrize("kind", [pair[0] for pair in PAIRS])
+def test_integers_beyond_64_bits_are_refused(kind, name):
+    if name in kind().get_params():
+        with pytest.raises(ValueError, match=f"'{name}' parameter of .* must be"):
+            kind(**{name: 2**63}).fit(X, Y)
+    if name in LIMITS:
+        kind(**{name: 2**63 - 1}).fit(X, Y)

@@ -13,25 +13,28 @@ from cart.table.bins import MAX_BINS
 # What users pass as X and y: array-like, DataFrame or sparse matrix.
 MatrixLike = Any
 
+# The greatest number that kernels and arrays take.
+INT_MAX = 2**63 - 1
+
 TREE_CONSTRAINTS = {
-    "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+    "max_depth": [Interval(Integral, 1, INT_MAX, closed="both"), None],
     "min_samples_split": [
-        Interval(Integral, 2, None, closed="left"),
+        Interval(Integral, 2, INT_MAX, closed="both"),
         Interval(RealNotInt, 0.0, 1.0, closed="right"),
     ],
     "min_samples_leaf": [
-        Interval(Integral, 1, None, closed="left"),
+        Interval(Integral, 1, INT_MAX, closed="both"),
         Interval(RealNotInt, 0.0, 1.0, closed="neither"),
     ],
     "min_weight_fraction_leaf": [Interval(Real, 0.0, 0.5, closed="both")],
     "max_features": [
-        Interval(Integral, 1, None, closed="left"),
+        Interval(Integral, 1, INT_MAX, closed="both"),
         Interval(RealNotInt, 0.0, 1.0, closed="right"),
         StrOptions({"sqrt", "log2"}),
         None,
     ],
     "random_state": ["random_state"],
-    "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+    "max_leaf_nodes": [Interval(Integral, 2, INT_MAX, closed="both"), None],
     "min_impurity_decrease": [Interval(Real, 0.0, None, closed="left")],
     "ccp_alpha": [Interval(Real, 0.0, None, closed="left")],
     "monotonic_cst": ["array-like", None],

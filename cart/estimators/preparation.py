@@ -10,7 +10,7 @@ import numpy as np
 
 from cart.estimators.encoding import encode_table, refuse_impossible_bins
 from cart.estimators.target import Target
-from cart.estimators.validation import check_criterion, check_sample_weight
+from cart.estimators.validation import check_class_weight, check_criterion, check_sample_weight
 from cart.grower import needs_complete_table
 from cart.growth.plan import Plan, make_plan
 from cart.table.columns import Columns
@@ -72,6 +72,7 @@ def prepare(estimator, X, y, sample_weight, splitter):
         If parameters do not fit the data.
     """
     refuse_impossible_bins(estimator, X, splitter)
+    check_class_weight(estimator.class_weight)
     check_criterion(estimator.criterion, y)
     target = estimator._encode_target(y)
     weight = estimator._combine_weights(check_sample_weight(sample_weight, X), y, target)

@@ -189,13 +189,39 @@ def check_sample_weight(sample_weight, X):
     return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
 
-def require_weight(weight):
-    """Refuse a table in which no row has a weight.
+def check_class_weight(class_weight):
+    """Refuse class weights with which impurities mean nothing; kernels rely on it.
+
+    Parameters
+    ----------
+    class_weight : dict, list of dict (one per output), str or None
+        Text and None hold no numbers, and pass.
 
     Raises
     ------
     ValueError
-        If `weight` is 0 everywhere.
+        If a weight is negative or not finite.
     """
-    if not np.any(weight):
+    for of_output in class_weight if isinstance(class_weight, (list, tuple)) else [class_weight]:
+        for label, weight in of_output.items() if isinstance(of_output, dict) else ():
+            if not 0.0 <= np.float64(weight) < np.inf:
+                raise ValueError(
+                    f"class_weight gives class {label!r} the weight {weight!r}; weights must be "
+                    "finite and not negative."
+                )
+
+
+def require_weight(weight):
+    """Refuse a table in which no row has a weight, or all together no finite one.
+
+    Raises
+    ------
+    ValueError
+        If `weight` is 0 everywhere, or its sum overflows.
+    """
+    with np.errstate(over="ignore"):
+        total = np.sum(weight)
+    if total == 0.0:
         raise ValueError("Every row has weight 0; at least one must be positive.")
+    if not np.isfinite(total):
+        raise ValueError("The weights of the rows have no finite sum; divide them by the largest.")

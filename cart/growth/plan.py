@@ -69,7 +69,7 @@ def make_plan(params, criterion, splitter, n_samples, n_features, n_outputs, n_v
     min_samples_split = max(2, _count(params.min_samples_split, n_samples), 2 * min_samples_leaf)
     limits = Limits(
         max_depth=UNLIMITED if params.max_depth is None else int(params.max_depth),
-        min_samples_split=min_samples_split,
+        min_samples_split=min(min_samples_split, np.iinfo(np.int64).max),
         min_samples_leaf=min_samples_leaf,
         min_weight_leaf=0.0,
         max_features=resolve_max_features(params.max_features, n_features),

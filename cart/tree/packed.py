@@ -45,6 +45,7 @@ class Packed(NamedTuple):
     start: np.ndarray  # (n_trees + 1,) int64
     value: np.ndarray  # (n_distinct, n_values) float64: of the leaves; pure ones share theirs
     value_start: np.ndarray  # (n_trees + 1,) int64: where the rows of `value` of a tree begin
+    n_features: int  # of the rows
 
     def step(self, place, X, row, may_miss):
         way = np.uint64(self.words[place + place])
@@ -77,6 +78,7 @@ class PackedWide(NamedTuple):
     value_start: np.ndarray
     list_start: np.ndarray  # (n_nodes,) int64: where in `lists` a subset begins; or empty
     lists: np.ndarray  # uint32: twice the length, plus 1 if they go left; then the categories
+    n_features: int
 
     def step(self, place, X, row, may_miss):
         word = self.words[place]
@@ -185,8 +187,13 @@ class PackedRows(NamedTuple):
         Raises
         ------
         ValueError
-            If X is not of the dtype that the trees were packed for.
+            If X is not of the width or the dtype that the trees were packed for.
         """
+        if X.shape[1:] != (packed.n_features,):  # kernels would read past the end of a row
+            raise ValueError(
+                f"The trees take rows of n_features={packed.n_features}, "
+                f"but X is of shape {X.shape}."
+            )
         if isinstance(packed, PackedWide):
             return cls(X.ravel(), X.shape[1], has_missing(X))
         if X.dtype != SINGLE:
@@ -301,7 +308,8 @@ def pack(trees, dtype):
     value[:n_shared, :n_shared] = np.eye(n_shared)
     number = np.empty(start[-1], np.uint32)
     row_of_value = np.zeros(start[-1], np.uint32)
-    feature_bits = int(max(tree.n_features for tree in trees)).bit_length()
+    n_features = int(max(tree.n_features for tree in trees))
+    feature_bits = n_features.bit_length()
     has_subsets = any(getattr(tree, "categories", None) is not None for tree in trees)
     fits = feature_bits + (max(counts) - 1).bit_length() <= 32
     is_wide = has_subsets or np.dtype(dtype) != SINGLE or not fits
@@ -326,9 +334,9 @@ def pack(trees, dtype):
             )  # fmt: skip
     values = value[: value_start[-1]].copy(), value_start
     if not is_wide:
-        return Packed(words, np.uint64(feature_bits), number, start, *values)
+        return Packed(words, np.uint64(feature_bits), number, start, *values, n_features)
     lists = _lists(trees, start, number, has_subsets)
-    return PackedWide(words, threshold, number, start, row_of_value, *values, *lists)
+    return PackedWide(words, threshold, number, start, row_of_value, *values, *lists, n_features)
 
 
 @entry_kernel

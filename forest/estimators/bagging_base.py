@@ -28,7 +28,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from cart.estimators.parameters import MatrixLike, keep_parameters
+from cart.estimators.parameters import INT_MAX, MatrixLike, keep_parameters
 from cart.estimators.validation import restored_on_failure
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from forest.estimators.bagging_workers import (
@@ -38,6 +38,7 @@ from forest.estimators.bagging_workers import (
     takes_sample_weight,
 )
 from forest.estimators.parameters import FOREST_CONSTRAINTS
+from forest.growing.interruption import Interruption
 from forest.sampling.patches import Patches
 from forest.sampling.plan import count_draws
 from forest.voting.mixin import VOTING_CONSTRAINTS, VotingMixin
@@ -134,14 +135,14 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
 
     _parameter_constraints = {
         "estimator": [HasMethods(["fit", "predict"]), None],
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "n_estimators": [Interval(Integral, 1, INT_MAX, closed="both")],
         "max_samples": [
             None,
-            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, 1, INT_MAX, closed="both"),
             Interval(RealNotInt, 0, 1, closed="right"),
         ],
         "max_features": [
-            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, 1, INT_MAX, closed="both"),
             Interval(RealNotInt, 0, 1, closed="right"),
         ],
         "bootstrap_features": ["boolean"],
@@ -187,12 +188,15 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         ------
         ValueError
             If parameters contradict each other or the table, or a warm start meets another one.
+        KeyboardInterrupt
+            By Ctrl-C. The estimators before the first that was not finished are kept, and a warning
+            says how many; without any the fit before is. With warm_start=True another fit goes on.
         """
         _raise_for_params(fit_params, self, "fit")
         estimators, features, draws = self._kept()
         n_kept = len(estimators)
         self._refuse_contradictions(n_kept)
-        with restored_on_failure(self):
+        with Interruption() as interruption, restored_on_failure(self):
             X, y = validate_data(self, X, y, reset=not n_kept, multi_output=True, **_ANY_TABLE)
             weight = self._check_weight(sample_weight, X)
             y = self._encode_target(y, keep=n_kept > 0)
@@ -207,9 +211,10 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
             else:
                 n_draws = count_draws(self.max_samples, X.shape[0], weight)
                 patches = self._plan_patches(X.shape, n_draws, weight, n_kept)
-                new = range(len(patches.seeds))
                 self.estimator_ = self._base()
-                self.estimators_ = [*estimators, *self._fit_each(X, y, patches, fit_params)]
+                fitted = self._fit_each(X, y, patches, fit_params, interruption)
+                self.estimators_ = [*estimators, *fitted]
+                new = range(len(fitted))
                 self.estimators_features_ = [*features, *(patches.features(i) for i in new)]
                 self._draws = [*draws, *((patches, i) for i in new)]
                 for name in _OUT_OF_BAG_ATTRIBUTES:
@@ -279,15 +284,28 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
             None if weight is None else weight / weight.sum(),
         )  # fmt: skip
 
-    def _fit_each(self, X, y, patches, fit_params):
-        """A new estimator for each patch."""
+    def _fit_each(self, X, y, patches, fit_params, interruption):
+        """A new estimator for each patch; after Ctrl-C those that were finished."""
         takes_weight = takes_sample_weight(self.estimator_)
-        return self._in_order(
+        results = self._in_order(
             delayed(fit_one)(
                 self.estimator_, X, y, patches, i, takes_weight, fit_params, self.verbose
             )
             for i in range(len(patches.seeds))
         )
+        fitted = []
+        try:
+            for estimator in results:
+                fitted.append(estimator)
+        except KeyboardInterrupt:
+            if not fitted:
+                raise
+            n_finished = self.n_estimators - len(patches.seeds) + len(fitted)
+            interruption.keep(
+                f"Interrupted: Bagging has the {n_finished} of {self.n_estimators} estimators that "
+                "were finished. With warm_start=True another fit goes on."
+            )
+        return fitted
 
     def _in_order(self, tasks):
         """Results of tasks, in their order whichever worker is done first; a generator."""

@@ -23,6 +23,7 @@ from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
 from forest.estimators.growth import grow_forest
 from forest.estimators.parameters import FOREST_CONSTRAINTS, refuse_contradictions
+from forest.growing.interruption import Interruption
 from forest.inference.training_rows import fingerprint, is_worth_remembering, remember
 from forest.sampling.bootstrap import bootstrap_of
 from forest.sampling.plan import plan_bootstrap
@@ -63,7 +64,9 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         Above 0 a bar shows the trees that are grown, trees per second and the time left (by tqdm
         where it is installed).
     callback : callable, default=None
-        Called with a `forest.growing.progress.Progress` after every tree.
+        Called with a `forest.growing.progress.Progress` after every tree. Where it returns False
+        growth ends: the forest has the trees so far (with several threads, some more may be needed
+        to fill the gaps before the last one).
     warm_start : bool, default=False
         Keep the trees of the fit before and add those that `n_estimators` asks for.
     class_weight : {"balanced", "balanced_subsample"}, dict, list of dict or None, default=None
@@ -158,11 +161,17 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         Returns
         -------
         self
+
+        Raises
+        ------
+        KeyboardInterrupt
+            By Ctrl-C. If trees were finished by then the forest is fitted with them, and a warning
+            says how many; else it is as it was. With warm_start=True another fit grows the others.
         """
         old_trees = self.estimators_ if self.warm_start and self._is_fitted() else []
         refuse_contradictions(self, len(old_trees))
         self._refuse_impossible_votes()
-        with restored_on_failure(self):
+        with Interruption() as interruption, restored_on_failure(self):
             given = X
             X, y = check_table(self, X, y, reset=not old_trees)
             if y.ndim == 2 and y.shape[1] == 1:
@@ -190,7 +199,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
             else:
                 table, columns = prepared.encode(self, given, self.n_estimators == "auto")
                 self.estimators_ = grow_forest(
-                    self, table, prepared.plan, columns, target, old_trees
+                    self, table, prepared.plan, columns, target, old_trees, interruption
                 )
             has_grown = len(self.estimators_) > len(old_trees)
             is_scored = self.oob_score and (has_grown or not hasattr(self, "oob_score_"))

@@ -17,16 +17,18 @@ from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.columns import Columns
 from cart.tree.packed import pack
 from forest.estimators.parameters import TREE_PARAMETERS
+from forest.growing.interruption import GrowthInterrupted, Interruption
 from forest.growing.progress import ProgressReporter
 from forest.growing.stopping import Budget, StabilityEstimator, grow_until_stable
-from forest.growing.thread_pool import GrowthInterrupted, grow_trees
+from forest.growing.thread_pool import grow_trees
 from forest.sampling.weights import balance_subsample
 from forest.voting.out_of_bag import outputs_out_of_bag
 
 
 def grow_forest(
-    forest: BaseEstimator, table: Any, plan: Plan, columns: Columns, target: Target, old_trees: list
-) -> list:
+    forest: BaseEstimator, table: Any, plan: Plan, columns: Columns, target: Target,
+    old_trees: list, interruption: Interruption,
+) -> list:  # fmt: skip
     """The trees of a fit: those that a warm start keeps, and new ones.
 
     Parameters
@@ -36,6 +38,8 @@ def grow_forest(
     table, plan, columns : see `forest.growing.thread_pool.grow_trees`
     target : cart.estimators.target.Target
     old_trees : list of estimators of `cart`
+    interruption : forest.growing.interruption.Interruption
+        Is told of Ctrl-C where trees were finished.
 
     Returns
     -------
@@ -49,9 +53,9 @@ def grow_forest(
         return grow_trees(table, target.codes, plan, seeds, weigh, forest.n_jobs, reporter, columns)
 
     if forest.n_estimators == "auto":
-        trees, seeds = _grow_until_stable(forest, grow, columns.X, target, old_trees)
+        trees, seeds = _grow_until_stable(forest, grow, columns.X, target, old_trees, interruption)
     else:
-        trees, seeds = _grow_as_many(forest, grow, old_trees)
+        trees, seeds = _grow_as_many(forest, grow, old_trees, interruption)
     grown = (pair for pair in zip(trees, seeds, strict=True) if pair[0])
     return [*old_trees, *(example.holding(*pair) for pair in grown)]
 
@@ -71,18 +75,28 @@ def _new_seeds(forest, old_trees, n_at_once):
         yield from (seed for seed in drawn if seed not in known)
 
 
-def _grow_as_many(forest, grow, old_trees):
-    """As many new trees as `n_estimators` says, None for those an interrupt left out."""
-    n_new = forest.n_estimators - len(old_trees)
+def _grow_as_many(forest, grow, old_trees, interruption):
+    """As many new trees as `n_estimators` says, None for those left out by an interrupt or by a
+    callback that ended growth."""
+    n_old = len(old_trees)
+    n_new = forest.n_estimators - n_old
     seeds = list(islice(_new_seeds(forest, old_trees, n_new), n_new))
     try:
         with ProgressReporter(n_new, "tree", forest.verbose, forest.callback) as reporter:
-            return grow(seeds, reporter), seeds
+            return _without_gaps(forest, grow(seeds, reporter), n_old), seeds
     except GrowthInterrupted as interrupt:
-        return _keep_finished(forest, interrupt, len(old_trees)), seeds
+        trees = _without_gaps(forest, interrupt.trees, n_old)
+    if not any(trees):
+        raise KeyboardInterrupt
+    n_finished = n_old + sum(tree is not None for tree in trees)
+    interruption.keep(
+        f"Interrupted: the forest has the {n_finished} of {forest.n_estimators} trees that were "
+        "finished. With warm_start=True another fit grows the others."
+    )
+    return trees, seeds
 
 
-def _grow_until_stable(forest, grow, X, target, old_trees):
+def _grow_until_stable(forest, grow, X, target, old_trees, interruption):
     """New trees until what they leave to chance is little (n_estimators="auto")."""
     X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
     judge = StabilityEstimator(target.codes, target.n_values)
@@ -97,13 +111,18 @@ def _grow_until_stable(forest, grow, X, target, old_trees):
     kept = [estimator.tree_ for estimator in old_trees]
     if kept:
         judge.add(kept, ask(kept, [estimator.random_state for estimator in old_trees]))
-    budget = Budget(forest.max_time, forest.max_memory, kept)
     with ProgressReporter(None, "tree", forest.verbose, forest.callback) as reporter:
+        budget = Budget(forest.max_time, forest.max_memory, kept, reporter)
         trees, seeds, stability = grow_until_stable(
             partial(grow, reporter=reporter), ask, _new_seeds(forest, old_trees, 1), judge, budget
         )
     forest.stability_ = stability
-    if not stability.is_stable:
+    if stability.stopped_by == "interrupt":
+        interruption.keep(
+            f"Interrupted: the forest has the {judge.n_trees} trees that were finished; see "
+            "stability_. With warm_start=True another fit goes on."
+        )
+    elif not stability.is_stable:
         what = "loss" if not stability.is_loss_settled else "order of the importances"
         warn(
             f"Growing was stopped by {stability.stopped_by} at {judge.n_trees} trees, "
@@ -114,22 +133,15 @@ def _grow_until_stable(forest, grow, X, target, old_trees):
     return trees, seeds
 
 
-def _keep_finished(forest, interrupt, n_old):
-    """The trees an interrupt leaves, None in place of the others; the user is told."""
-    trees, given = interrupt.trees, forest._bootstrap.given
-    if given is not None:  # given counts belong to trees by number: leave no gap
-        n = trees.index(None) if None in trees else len(trees)
-        trees = trees[:n] + [None] * (len(trees) - n)
-        forest._bootstrap = dataclasses.replace(forest._bootstrap, given=given[: n_old + n])
-    if not any(trees):
-        raise interrupt
-    n_finished = n_old + sum(tree is not None for tree in trees)
-    warn(
-        f"Interrupted: the forest has the {n_finished} of {forest.n_estimators} trees that were "
-        "finished. With warm_start=True another fit grows the others.",
-        stacklevel=6,
-    )
-    return trees
+def _without_gaps(forest, trees, n_old):
+    """New trees, None for those left out; where counts are given none follows a gap: counts belong
+    to trees by number."""
+    given = forest._bootstrap.given
+    if given is None or None not in trees:
+        return trees
+    n = trees.index(None)
+    forest._bootstrap = dataclasses.replace(forest._bootstrap, given=given[: n_old + n])
+    return trees[:n] + [None] * (len(trees) - n)
 
 
 def _weights_of_trees(forest, seeds, codes):

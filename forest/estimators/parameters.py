@@ -5,7 +5,7 @@ from numbers import Integral, Real
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
-from cart.estimators.parameters import TREE_CONSTRAINTS
+from cart.estimators.parameters import INT_MAX, TREE_CONSTRAINTS
 from forest.voting.mixin import VOTING_CONSTRAINTS
 
 # Parameters that a forest hands to each of its trees.
@@ -13,9 +13,9 @@ TREE_PARAMETERS = {"criterion", *TREE_CONSTRAINTS} - {"random_state"}
 
 FOREST_CONSTRAINTS = {
     **TREE_CONSTRAINTS,
-    "n_estimators": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+    "n_estimators": [Interval(Integral, 1, INT_MAX, closed="both"), StrOptions({"auto"})],
     "max_time": [None, Interval(Real, 0, None, closed="neither")],
-    "max_memory": [None, Interval(Integral, 1, None, closed="left")],
+    "max_memory": [None, Interval(Integral, 1, INT_MAX, closed="both")],
     "bootstrap": ["boolean"],
     "oob_score": ["boolean", callable],
     "n_jobs": [Integral, None],
@@ -24,7 +24,7 @@ FOREST_CONSTRAINTS = {
     "max_samples": [
         None,
         Interval(RealNotInt, 0.0, None, closed="neither"),
-        Interval(Integral, 1, None, closed="left"),
+        Interval(Integral, 1, INT_MAX, closed="both"),
     ],
     "replace": ["boolean"],
     **VOTING_CONSTRAINTS,

@@ -37,7 +37,12 @@ class ProgressReporter:
         Above 0 there is a bar, by tqdm where it is installed; else a line for every tenth (for
         every hundred where the total is not known).
     callback : callable or None
-        Called with a Progress after every step.
+        Called with a Progress after every step; by returning False it asks for an end.
+
+    Attributes
+    ----------
+    is_stopped : bool
+        Has the callback asked for an end?
     """
 
     def __init__(
@@ -52,6 +57,7 @@ class ProgressReporter:
         self._verbose = verbose
         self._callback = callback
         self._n_done = 0
+        self.is_stopped = False
         self._lock = Lock()
         self._bar = None
 
@@ -75,7 +81,8 @@ class ProgressReporter:
                 self._print()
             if self._callback is not None:
                 seconds = perf_counter() - self._start
-                self._callback(Progress(self._n_done, self._n_total, seconds))
+                answer = self._callback(Progress(self._n_done, self._n_total, seconds))
+                self.is_stopped = self.is_stopped or answer is False
 
     def _print(self):
         if self._n_total is None:

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.tree.tree import Tree, impurity_decrease
-from forest.growing.thread_pool import GrowthInterrupted
+from forest.growing.interruption import GrowthInterrupted
+from forest.growing.progress import ProgressReporter
 
 FIRST_TREES, MIN_TREES, MAX_TREES = 8, 48, 10_000
 _GROUPS = 12
@@ -42,7 +43,8 @@ class Stability(NamedTuple):
     is_loss_settled: bool
     leaders: np.ndarray  # (n_leaders,) int64: the five most important features, in their order
     is_order_settled: bool  # do neighbours differ, or by less than 0.01 for sure?
-    stopped_by: str  # "stability", "max_time", "max_memory", "interrupt" or "the number of trees"
+    # "stability", "max_time", "max_memory", "callback", "interrupt" or "the number of trees"
+    stopped_by: str
 
     @property
     def is_stable(self) -> bool:
@@ -158,9 +160,18 @@ class Budget:
         Bytes of all node arrays.
     trees : list of cart.tree.tree.Tree
         What there is.
+    reporter : forest.growing.progress.ProgressReporter
+        Its callback may ask for an end.
     """
 
-    def __init__(self, max_time: float | None, max_memory: int | None, trees: list[Tree]) -> None:
+    def __init__(
+        self,
+        max_time: float | None,
+        max_memory: int | None,
+        trees: list[Tree],
+        reporter: ProgressReporter,
+    ) -> None:
+        self._reporter = reporter
         self._start = perf_counter()
         self._max_time = max_time
         self._max_memory = max_memory
@@ -191,6 +202,8 @@ class Budget:
             per_tree = self._n_bytes / max(self._n_trees, 1)
             spare = self._max_memory - self._n_bytes
             left["max_memory"] = spare / per_tree if self._n_trees else FIRST_TREES
+        if self._reporter.is_stopped:
+            left["callback"] = 0
         reason = min(left, key=left.__getitem__)
         return left[reason], reason
 
@@ -219,8 +232,8 @@ def grow_until_stable(
 
     Raises
     ------
-    GrowthInterrupted
-        If nothing was grown.
+    KeyboardInterrupt
+        If the user interrupted and nothing was grown.
     """
     trees: list[Tree] = []
     used: list[int] = []
@@ -232,14 +245,15 @@ def grow_until_stable(
         n = max(1, min(int(n_left), max(FIRST_TREES, judge.n_trees // 4)))
         batch = list(islice(seeds, n))
         try:
-            new, reason = grow(batch), "stability"
+            grown, reason = grow(batch), "stability"
         except GrowthInterrupted as interrupt:
-            finished = [pair for pair in zip(interrupt.trees, batch, strict=True) if pair[0]]
-            if not finished and not trees:
-                raise
-            new, batch = [list(side) for side in zip(*finished, strict=True)] or ([], [])
-            reason = "interrupt"
-        judge.add(new, ask(new, batch))
+            grown, reason = interrupt.trees, "interrupt"
+        finished = [pair for pair in zip(grown, batch, strict=True) if pair[0]]
+        new, batch = [tree for tree, _ in finished], [seed for _, seed in finished]
+        if new:
+            judge.add(new, ask(new, batch))
+        elif not trees:
+            raise KeyboardInterrupt
         budget.spend(new)
         trees += new
         used += batch

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import islice
 from threading import Lock
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -19,6 +20,7 @@ from cart.table.columns import Columns
 from cart.table.encoding import complete
 from cart.table.thresholds import fill_thresholds
 from cart.tree.tree import Tree
+from forest.growing.interruption import GrowthInterrupted
 from forest.growing.progress import ProgressReporter
 
 # Batches per worker of another backend, where there are several: enough that none idles for long
@@ -32,20 +34,6 @@ _WORK_PER_THREAD = 400_000
 _MANY_ROWS = 10_000
 # Seconds until Ctrl-C is heard where the system tells another thread of it.
 _WAKE_UP = 0.1
-
-
-class GrowthInterrupted(KeyboardInterrupt):
-    """The user interrupted the growth.
-
-    Attributes
-    ----------
-    trees : list of cart.tree.tree.Tree or None
-        None in place of those that were not finished.
-    """
-
-    def __init__(self, trees: list[Tree | None]) -> None:
-        super().__init__()
-        self.trees = trees
 
 
 class Job:
@@ -89,37 +77,47 @@ class _WorkQueue:
 
     def __init__(self, n_trees, n_workers, reporter):
         self.trees = [None] * n_trees
-        self.is_closed = False
+        self._end = n_trees  # trees from here on are not wanted
         self._n_workers = n_workers
         self._reporter = reporter
         self._n_taken = 0
         self._lock = Lock()
 
     def take(self, n):
-        """Numbers of the next trees to grow, n at most; none if all are taken or it is closed.
+        """Numbers of the next trees to grow, n at most; none if all are taken or growth has ended.
 
         Of several workers none takes more than half of its share of what is left, so that none
         idles for long at the end.
         """
         with self._lock:
             first = self._n_taken
-            n_left = 0 if self.is_closed else len(self.trees) - first
+            n_left = max(self._end - first, 0)
             if self._n_workers > 1:
                 n = min(n, -(-n_left // (2 * self._n_workers)))
             self._n_taken += min(n, n_left)
             return list(range(first, self._n_taken))
 
     def leave(self, i, tree):
+        """Tree i is grown. Where the callback ends growth there, trees before the last one that it
+        was told of fill the gaps, and nobody is told of them."""
         with self._lock:
-            if self.is_closed:  # the user has gone on, and is not told any more
+            if i >= self._end:
                 return
             self.trees[i] = tree
-            if self._reporter is not None:
-                self._reporter.step()
+            if self._reporter is None or self._reporter.is_stopped:
+                return
+            self._reporter.step()
+            if self._reporter.is_stopped:
+                self._end = 1 + max(j for j, grown in enumerate(self.trees) if grown is not None)
 
     def close(self):
+        """End growth at once: the user has gone on, and is not told of trees any more."""
         with self._lock:
-            self.is_closed = True
+            self._end = 0
+
+    def is_done(self):
+        """Are all trees there that are wanted?"""
+        return all(tree is not None for tree in self.trees[: self._end])
 
 
 def grow_trees(
@@ -131,7 +129,7 @@ def grow_trees(
     n_jobs: int | None = None,
     reporter: ProgressReporter | None = None,
     columns: Columns | None = None,
-) -> list[Tree]:
+) -> list[Tree | None]:
     """Grow one tree per seed; the same trees for every `n_jobs`.
 
     Parameters
@@ -147,13 +145,14 @@ def grow_trees(
     n_jobs : int or None
         joblib's.
     reporter : forest.growing.progress.ProgressReporter, optional
-        Told of every tree.
+        Told of every tree; growth ends where its callback says so.
     columns : cart.table.columns.Columns, optional
         Of the table, where it is not complete.
 
     Returns
     -------
-    list of cart.tree.tree.Tree
+    list of cart.tree.tree.Tree or None
+        None in place of the trees after the last one, where the callback ended growth.
 
     Raises
     ------
@@ -194,9 +193,15 @@ def _grow_by_backend(job, queue, n_jobs):
     n_batches = _BATCHES_PER_WORKER * n_workers if n_workers > 1 else 1
     batches = np.array_split(np.arange(len(job.seeds)), min(len(job.seeds), n_batches))
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
-    for grown in parallel(delayed(_grow_batch)(job, batch) for batch in batches):
+    results = parallel(delayed(_grow_batch)(job, batch) for batch in batches)
+    for grown in results:
         for i, tree in grown:
             queue.leave(i, tree)
+        if queue.is_done():
+            break
+    with catch_warnings():  # that there are results which nobody wants
+        simplefilter("ignore")
+        results.close()
 
 
 def _grow_batch(job, batch):

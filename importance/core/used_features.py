@@ -27,7 +27,7 @@ def restrict_to_used(tree: Any, X: Any, rows: np.ndarray) -> tuple[Any, np.ndarr
         np.ascontiguousarray(tree.feature, np.int32), number, restricted.feature,
     )  # fmt: skip
     features = np.flatnonzero(number >= 0)
-    restricted.n_features = max(1, len(features))
+    restricted.n_features = len(features)
     return restricted, features, values_of(X, rows, features)
 
 

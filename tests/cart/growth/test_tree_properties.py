@@ -9,6 +9,7 @@ import sklearn.tree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
 import cart
@@ -321,6 +322,7 @@ def test_a_tree_too_large_for_small_nodes(with_missing):
     wide_tree = copy.copy(model.tree_)
     wide_tree.n_features = 2**30
     wide, small = pack([wide_tree], X.dtype), pack([model.tree_], X.dtype)
+    wide = wide._replace(n_features=X.shape[1])
     assert isinstance(wide, PackedWide)
     assert isinstance(small, Packed)
     leaves = [forests.leaf(model.tree_, row) for row in X]
@@ -329,11 +331,31 @@ def test_a_tree_too_large_for_small_nodes(with_missing):
         np.testing.assert_array_equal(sum_of_values(packed, X), model.tree_.value[leaves, 0])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("form", [np.asarray, csr_matrix])
+def test_rows_of_another_width_are_refused(form, dtype):
+    """They were read past their ends."""
+    table, y = load("digits")
+    table = table.astype(dtype)
+    tree = DecisionTreeClassifier(random_state=0).fit(table, y).tree_
+    packed = pack([tree, tree], table.dtype)
+    walks = (
+        tree.predict, tree.apply, tree.decision_path,
+        lambda X: leaf_ids(packed, 1, X), lambda X: sum_of_values(packed, X),
+    )  # fmt: skip
+    for walk in walks:
+        for rows in (table[:, :2], np.c_[table, table[:, 0]]):
+            with pytest.raises(ValueError, match=r"n_features=64, but X .*, (2|65)\)"):
+                walk(form(rows))
+    with pytest.raises(ValueError, match=r"n_features=64"):
+        tree.predict(table[0])
+
+
 def test_order_of_keys():
     """Zeros are equal, infinities the ends, missing values above them."""
     values = np.float32([-np.inf, -1.5, -1e-45, -0.0, 0.0, 1e-45, 2.0, np.inf, np.nan, -np.nan])
     X, y = load("iris")
-    packed = DecisionTreeClassifier().fit(X, y).tree_._packed(np.dtype(np.float32))
+    packed = DecisionTreeClassifier().fit(X[:, :1], y).tree_._packed(np.dtype(np.float32))
     rows = PackedRows.of(packed, values[:, None])
     assert rows.may_miss
     assert not PackedRows.of(packed, values[:8, None]).may_miss

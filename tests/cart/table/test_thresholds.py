@@ -158,7 +158,11 @@ def test_trees_of_an_interrupted_fit_have_thresholds():
             raise KeyboardInterrupt
 
     forest = RandomForestClassifier(9, random_state=0, callback=interrupt)
-    with values_in_X() as settled, pytest.warns(UserWarning, match="Interrupted"):
+    with (
+        values_in_X() as settled,
+        pytest.warns(UserWarning, match="Interrupted"),
+        pytest.raises(KeyboardInterrupt),
+    ):
         forest.fit(X, y)
     assert 0 < len(settled) == len(forest.estimators_) < 9
     for a, b in zip(trees_of(forest), trees_of(expected), strict=False):

@@ -718,22 +718,23 @@ def test_votes_that_are_none_are_minus_infinity():
 
 
 class Failing(GaussianNB):
-    """Fails at the third fit of the wide table."""
+    """Fails after the first fits of a table of two columns."""
 
     def fit(self, X, y, sample_weight=None):
         if X.shape[1] == 2 and self.failure is not None:
             Failing.n_fits += 1
-            if Failing.n_fits > 2:
+            if Failing.n_fits > Failing.n_good:
                 raise self.failure
         return super().fit(X, y, sample_weight)
 
     n_fits = 0
+    n_good = 2
     failure = None
 
 
-@pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize(("failure", "n_good"), [(KeyboardInterrupt, 0), (MemoryError, 2)])
 @pytest.mark.parametrize("warm_start", [False, True])
-def test_a_failed_fit_leaves_the_old_model(failure, warm_start, monkeypatch):
+def test_a_failed_fit_leaves_the_old_model(failure, n_good, warm_start, monkeypatch):
     X, y = table()
     model = BaggingClassifier(
         Failing(), 20, warm_start=warm_start, oob_score=True, random_state=0, max_features=2
@@ -742,6 +743,7 @@ def test_a_failed_fit_leaves_the_old_model(failure, warm_start, monkeypatch):
     said = model.predict_proba(X)
     monkeypatch.setattr(Failing, "failure", failure)
     monkeypatch.setattr(Failing, "n_fits", 0)
+    monkeypatch.setattr(Failing, "n_good", n_good)
     model.set_params(n_estimators=30)
     with pytest.raises(failure):
         model.fit(*((X, y) if warm_start else (X[:, :2], y == 1)))
@@ -750,6 +752,32 @@ def test_a_failed_fit_leaves_the_old_model(failure, warm_start, monkeypatch):
     assert {name: getattr(model, name) for name in vars(model)} == before
     np.testing.assert_array_equal(model.predict_proba(X), said)
     assert model.set_params(warm_start=False).fit(X[:, :2], y == 1).n_features_in_ == 2
+
+
+@pytest.mark.parametrize("n_kept", [0, 4])
+def test_an_interrupted_fit_has_the_estimators_that_were_finished(n_kept, monkeypatch):
+    X, y = table()
+    params = {"oob_score": True, "random_state": 0, "max_features": 2}
+    whole = BaggingClassifier(GaussianNB(), 20, **params).fit(X, y)
+    model = BaggingClassifier(Failing(), 20, warm_start=True, **params)
+    if n_kept:
+        model.set_params(n_estimators=n_kept).fit(X, y).set_params(n_estimators=20)
+    monkeypatch.setattr(Failing, "failure", KeyboardInterrupt)
+    monkeypatch.setattr(Failing, "n_fits", 0)
+    monkeypatch.setattr(Failing, "n_good", 9)
+    n = n_kept + 9
+    with (
+        pytest.warns(UserWarning, match=f"Bagging has the {n} of 20 estimators"),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        model.fit(X, y)
+    monkeypatch.undo()
+    assert len(model.estimators_) == len(model.estimators_samples_) == n
+    assert len(model.estimators_features_) == n
+    assert 0 < model.oob_score_ <= 1
+    model.fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
+    assert model.oob_score_ == whole.oob_score_
 
 
 # ---------------------------------------------------------------------------- around the models

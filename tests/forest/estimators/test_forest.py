@@ -144,7 +144,8 @@ def test_every_tree_is_handed_out_once(n_trees, n_workers):
 
 def test_a_tree_that_is_finished_after_an_interrupt_is_told_to_nobody():
     steps = []
-    queue = _WorkQueue(2, 2, SimpleNamespace(step=lambda: steps.append(None)))
+    reporter = SimpleNamespace(step=lambda: steps.append(None), is_stopped=False)
+    queue = _WorkQueue(2, 2, reporter)
     queue.leave(0, "a tree")
     queue.close()
     queue.leave(1, "another")

@@ -1,18 +1,22 @@
-"""Long work: progress is shown, and Ctrl-C leaves a forest of the trees that were finished."""
+"""Long work: progress is shown; Ctrl-C leaves the trees that were finished, and is raised."""
 
 import os
 import signal
 import sys
 import threading
 import warnings
+from itertools import count
 from time import sleep
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn.datasets import load_diabetes, load_iris, make_classification
+from sklearn.model_selection import GridSearchCV
 
 from forest import RandomForestClassifier, RandomForestRegressor
 from forest.estimators import growth
+from forest.growing import thread_pool
 from forest.growing.progress import Progress, ProgressReporter
 from importance import drop_column
 
@@ -72,11 +76,14 @@ def test_an_interrupt_leaves_the_trees_that_were_finished(n_jobs):
     forest = RandomForestClassifier(
         200, max_depth=8, random_state=0, n_jobs=n_jobs, callback=Interrupt(5), oob_score=True
     )
-    with pytest.warns(UserWarning, match="of 200 trees that were finished") as caught:
+    with (
+        pytest.warns(UserWarning, match="of 200 trees that were finished") as caught,
+        pytest.raises(KeyboardInterrupt),
+    ):
         forest.fit(X, y)
     n = len(forest.estimators_)
     assert 5 <= n < 100
-    assert f"the {n} of 200" in str(caught[0].message)
+    assert f"the {n} of 200" in str(caught[-1].message)
     assert forest.score(X, y) > 0.8
     assert forest.oob_score_ > 0.8
     assert len(forest.estimators_samples_) == n
@@ -95,8 +102,10 @@ def test_a_warm_start_grows_what_an_interrupt_has_left_out(in_bag):
     forest = RandomForestRegressor(
         40, random_state=0, n_jobs=2, callback=Interrupt(31), warm_start=True
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with (
+        pytest.warns(UserWarning, match="trees that were finished"),
+        pytest.raises(KeyboardInterrupt),
+    ):
         forest.fit(X, y, in_bag=in_bag)
     assert 0 < len(forest.estimators_) < 40
     for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
@@ -121,6 +130,83 @@ def test_an_interrupt_before_the_first_tree_leaves_the_forest_as_it_was(monkeypa
     with pytest.raises(KeyboardInterrupt):
         forest.fit(X, y)
     np.testing.assert_array_equal(forest.predict_proba(X), before)
+
+
+class Counted(RandomForestClassifier):
+    """A forest that counts its fits."""
+
+    fits = count(1)
+    n_fits = 0
+
+    def fit(self, X, y):
+        Counted.n_fits = next(Counted.fits)
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("action", ["default", "error"])
+def test_an_interrupt_ends_a_search(action):
+    """Also where the warning is an error: a search takes any other error for a bad score."""
+    X, y = load_iris(return_X_y=True)
+    Counted.fits, n_trees = count(1), count(1)
+
+    def interrupt(progress):
+        if next(n_trees) == 14:  # of the third fit
+            os.kill(os.getpid(), signal.SIGINT)
+
+    forest = Counted(6, random_state=0, callback=interrupt)
+    search = GridSearchCV(forest, {"max_depth": [1, 2, 3]}, cv=3, error_score=0.0)
+    with warnings.catch_warnings(record=action == "default") as caught:
+        warnings.simplefilter(action)
+        with pytest.raises(KeyboardInterrupt):
+            search.fit(X, y)
+    assert Counted.n_fits == 3
+    assert action == "error" or "trees that were finished" in str(caught[0].message)
+
+
+def test_what_goes_wrong_after_an_interrupt_does_not_hide_it():
+    """One tree has no say on many rows: the fit fails, but what ends it is the interrupt."""
+
+    def interrupt(progress):
+        raise KeyboardInterrupt
+
+    def fail(*args):
+        raise ValueError
+
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(5, random_state=0, callback=interrupt, oob_score=fail)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(KeyboardInterrupt):
+            forest.fit(X, y)
+    assert not hasattr(forest, "estimators_")
+
+
+@pytest.mark.parametrize("in_bag", [None, np.ones((60, 150), int)], ids=["drawn", "given"])
+@pytest.mark.parametrize(("n_jobs", "backend"), [(1, None), (2, None), (2, "loky")])
+def test_a_callback_that_returns_False_ends_growth(n_jobs, backend, in_bag, monkeypatch):
+    """Without any exception or warning; the trees are the first of the whole forest."""
+    monkeypatch.setattr(thread_pool, "_WORK_PER_THREAD", 1)
+    X, y = load_iris(return_X_y=True)
+    seen = []
+
+    def stop(progress):
+        seen.append(progress)
+        return progress.n_done < 5
+
+    whole = RandomForestClassifier(60, random_state=0).fit(X, y, in_bag=in_bag)
+    forest = RandomForestClassifier(
+        60, random_state=0, n_jobs=n_jobs, callback=stop, warm_start=True
+    )
+    with warnings.catch_warnings(), parallel_config(backend or "threading", n_jobs=n_jobs):
+        warnings.simplefilter("error")
+        forest.fit(X, y, in_bag=in_bag)
+    n = len(forest.estimators_)
+    assert len(seen) == 5
+    assert n == 5 if n_jobs == 1 else 5 <= n < 60
+    forest.set_params(callback=None).fit(X, y, in_bag=in_bag)
+    for a, b in zip(forest.estimators_, whole.estimators_, strict=True):
+        assert a.random_state == b.random_state
+        np.testing.assert_array_equal(a.tree_.threshold, b.tree_.threshold)
 
 
 def test_other_work_is_ended_by_an_interrupt():

@@ -129,11 +129,23 @@ def test_an_interrupt_leaves_the_trees_that_were_finished(friedman):
 
     X, y = friedman
     forest = RandomForestRegressor("auto", random_state=0, callback=interrupt)
-    with pytest.warns(UserWarning, match="stopped by interrupt"):
+    with (
+        pytest.warns(UserWarning, match="Interrupted: the forest has the"),
+        pytest.raises(KeyboardInterrupt),
+    ):
         forest.fit(X, y)
     assert forest.stability_.stopped_by == "interrupt"
     assert forest.stability_.n_trees == len(forest.estimators_) >= 16
     assert np.isfinite(forest.predict(X)).all()
+
+
+def test_a_callback_that_returns_False_ends_growth(friedman):
+    X, y = friedman
+    forest = RandomForestRegressor("auto", random_state=0, callback=lambda p: p.n_done < 20)
+    with pytest.warns(UserWarning, match="stopped by callback at 20 trees"):
+        forest.fit(X, y)
+    assert forest.stability_.stopped_by == "callback"
+    assert forest.stability_.n_trees == len(forest.estimators_) == 20
 
 
 def test_a_bar_without_an_end(friedman, capsys):
