@@ -6,6 +6,7 @@ fit and predict dense tables without compiling.
 """
 
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from cart.tree.traversal import sum_of_values
 
 FEW, MANY = 30, 2**16 + 1  # distinct values, whose codes have 16 bits, and 32
 N_FEATURES = 9  # of which one is few
-BINS = {"max_bins": 255}
+BINS: dict[str, Any] = {"max_bins": 255}
 # What is fitted: its name, the model, to how many rows, and whether its targets are whole numbers.
 CASES: tuple[tuple[str, BaseDecisionTree, int, bool], ...] = (
     *((f"{name}{what}", DecisionTreeClassifier(criterion=criterion, **params), n_rows, True)

@@ -14,12 +14,13 @@ import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 from tests import data  # noqa: E402
+from tests.examples import examples  # noqa: E402
 
 settings.register_profile(
     "cartwood",
     deadline=None,
     derandomize=True,
-    max_examples=50,
+    max_examples=examples(50).max_examples,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("cartwood")

@@ -4,6 +4,7 @@ import warnings
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
@@ -12,6 +13,8 @@ from cart.table.bins import MAX_BINS
 
 # What users pass as X and y: array-like, DataFrame or sparse matrix.
 MatrixLike = Any
+RandomState = int | np.random.RandomState | None
+ClassWeight = dict[Any, float] | list[dict[Any, float]] | str | None
 
 # The greatest number that kernels and arrays take.
 INT_MAX = 2**63 - 1

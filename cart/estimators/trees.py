@@ -16,7 +16,9 @@ from cart.estimators.parameters import (
     CLASSIFIER_CRITERION,
     REGRESSOR_CRITERION,
     TREE_CONSTRAINTS,
+    ClassWeight,
     MatrixLike,
+    RandomState,
     keep_parameters,
     with_docs_of,
     without_deprecated,
@@ -127,7 +129,7 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
     class_weight = max_bins = None  # of estimators that have no such parameter
 
     @abstractmethod
-    def __init__(self):
+    def __init__(self) -> None:
         """Keep the parameters, which each estimator has its own of."""
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -273,13 +275,15 @@ class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
     }
 
     def __init__(
-        self, *, criterion="gini", splitter="best", max_depth=None, min_samples_split=2,
-        min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features=None, random_state=None,
-        max_leaf_nodes=None, min_impurity_decrease=0.0, class_weight=None, ccp_alpha=0.0,
-        monotonic_cst=None, precision="float32",
-        categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
-        max_bins=None,
-    ):  # fmt: skip
+        self, *, criterion: str = "gini", splitter: str = "best", max_depth: int | None = None,
+        min_samples_split: float = 2, min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0, max_features: float | str | None = None,
+        random_state: RandomState = None, max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0, class_weight: ClassWeight = None,
+        ccp_alpha: float = 0.0, monotonic_cst: ArrayLike | None = None, precision: str = "float32",
+        categorical_features: ArrayLike | None = None, min_category_ratio: float = 5.0,
+        feature_draw: str = "sequence", max_bins: int | None = None,
+    ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 
 
@@ -291,13 +295,15 @@ class DecisionTreeRegressor(RegressorOutputs, BaseDecisionTree):
     }
 
     def __init__(
-        self, *, criterion="squared_error", splitter="best", max_depth=None, min_samples_split=2,
-        min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features=None, random_state=None,
-        max_leaf_nodes=None, min_impurity_decrease=0.0, ccp_alpha=0.0, monotonic_cst=None,
-        precision="float32",
-        categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
-        max_bins=None,
-    ):  # fmt: skip
+        self, *, criterion: str = "squared_error", splitter: str = "best",
+        max_depth: int | None = None, min_samples_split: float = 2, min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0, max_features: float | str | None = None,
+        random_state: RandomState = None, max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0, ccp_alpha: float = 0.0,
+        monotonic_cst: ArrayLike | None = None, precision: str = "float32",
+        categorical_features: ArrayLike | None = None, min_category_ratio: float = 5.0,
+        feature_draw: str = "sequence", max_bins: int | None = None,
+    ) -> None:  # fmt: skip
         criterion = without_deprecated(criterion)
         keep_parameters(self, locals())
 
@@ -309,12 +315,15 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
     )
 
     def __init__(
-        self, *, criterion="gini", splitter="random", max_depth=None, min_samples_split=2,
-        min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features="sqrt", random_state=None,
-        max_leaf_nodes=None, min_impurity_decrease=0.0, class_weight=None, ccp_alpha=0.0,
-        monotonic_cst=None, precision="float32",
-        categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
-    ):  # fmt: skip
+        self, *, criterion: str = "gini", splitter: str = "random", max_depth: int | None = None,
+        min_samples_split: float = 2, min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0, max_features: float | str | None = "sqrt",
+        random_state: RandomState = None, max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0, class_weight: ClassWeight = None,
+        ccp_alpha: float = 0.0, monotonic_cst: ArrayLike | None = None, precision: str = "float32",
+        categorical_features: ArrayLike | None = None, min_category_ratio: float = 5.0,
+        feature_draw: str = "sequence",
+    ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 
 
@@ -325,11 +334,14 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
     )
 
     def __init__(
-        self, *, criterion="squared_error", splitter="random", max_depth=None,
-        min_samples_split=2, min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features=1.0,
-        random_state=None, min_impurity_decrease=0.0, max_leaf_nodes=None, ccp_alpha=0.0,
-        monotonic_cst=None, precision="float32",
-        categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
-    ):  # fmt: skip
+        self, *, criterion: str = "squared_error", splitter: str = "random",
+        max_depth: int | None = None, min_samples_split: float = 2, min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0, max_features: float | str | None = 1.0,
+        random_state: RandomState = None, min_impurity_decrease: float = 0.0,
+        max_leaf_nodes: int | None = None, ccp_alpha: float = 0.0,
+        monotonic_cst: ArrayLike | None = None, precision: str = "float32",
+        categorical_features: ArrayLike | None = None, min_category_ratio: float = 5.0,
+        feature_draw: str = "sequence",
+    ) -> None:  # fmt: skip
         criterion = without_deprecated(criterion)
         keep_parameters(self, locals())

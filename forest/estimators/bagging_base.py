@@ -1,6 +1,7 @@
 """Base class of Bagging: fit on drawn rows and features, votes, out-of-bag predictions."""
 
 from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, Self
 from warnings import warn
@@ -28,7 +29,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from cart.estimators.parameters import INT_MAX, MatrixLike, keep_parameters
+from cart.estimators.parameters import INT_MAX, MatrixLike, RandomState, keep_parameters
 from cart.estimators.validation import restored_on_failure
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from forest.estimators.bagging_workers import (
@@ -152,10 +153,12 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
     }
 
     def __init__(
-        self, estimator=None, n_estimators=10, *, max_samples=None, max_features=1.0,
-        bootstrap=True, bootstrap_features=False, oob_score=False, warm_start=False, n_jobs=None,
-        random_state=None, verbose=0, voting="soft", final_estimator=None,
-    ):  # fmt: skip
+        self, estimator: BaseEstimator | None = None, n_estimators: int = 10, *,
+        max_samples: float | None = None, max_features: float = 1.0, bootstrap: bool = True,
+        bootstrap_features: bool = False, oob_score: bool | Callable = False,
+        warm_start: bool = False, n_jobs: int | None = None, random_state: RandomState = None,
+        verbose: int = 0, voting: str = "soft", final_estimator: BaseEstimator | None = None,
+    ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 
     # The estimator's own validation is wanted: nobody has checked its parameters yet.

@@ -1,9 +1,11 @@
 """Random forests as scikit-learn estimators."""
 
+from collections.abc import Callable
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import StrOptions
 
 from cart import (
@@ -16,7 +18,9 @@ from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
 from cart.estimators.parameters import (
     CLASSIFIER_CRITERION,
     REGRESSOR_CRITERION,
+    ClassWeight,
     MatrixLike,
+    RandomState,
     keep_parameters,
     with_docs_of,
     without_deprecated,
@@ -186,15 +190,20 @@ class RandomForestClassifier(ForestClassifier):
     _tree_class = DecisionTreeClassifier
 
     def __init__(
-        self, n_estimators=100, *, criterion="gini", max_depth=None, min_samples_split=2,
-        min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features="sqrt",
-        max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=True, oob_score=False,
-        n_jobs=None, random_state=None, verbose=0, warm_start=False, class_weight=None,
-        ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
-        categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
-        replace=True, stratify=False, voting="soft", final_estimator=None, callback=None,
-        max_time=None, max_memory=None, max_bins=None,
-    ):  # fmt: skip
+        self, n_estimators: int | str = 100, *, criterion: str = "gini",
+        max_depth: int | None = None, min_samples_split: float = 2, min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0, max_features: float | str | None = "sqrt",
+        max_leaf_nodes: int | None = None, min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True, oob_score: bool | Callable = False, n_jobs: int | None = None,
+        random_state: RandomState = None, verbose: int = 0, warm_start: bool = False,
+        class_weight: ClassWeight = None, ccp_alpha: float = 0.0, max_samples: float | None = None,
+        monotonic_cst: ArrayLike | None = None, precision: str = "float32",
+        categorical_features: ArrayLike | None = None, min_category_ratio: float = 5.0,
+        feature_draw: str = "sequence", replace: bool = True, stratify: bool = False,
+        voting: str = "soft", final_estimator: BaseEstimator | None = None,
+        callback: Callable | None = None, max_time: float | None = None,
+        max_memory: int | None = None, max_bins: int | None = None,
+    ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 
 
@@ -203,15 +212,19 @@ class RandomForestRegressor(ForestRegressor):
     _tree_class = DecisionTreeRegressor
 
     def __init__(
-        self, n_estimators=100, *, criterion="squared_error", max_depth=None, min_samples_split=2,
-        min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features=1.0,
-        max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=True, oob_score=False,
-        n_jobs=None, random_state=None, verbose=0, warm_start=False,
-        ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
-        categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
-        replace=True, voting="soft", final_estimator=None, callback=None,
-        max_time=None, max_memory=None, max_bins=None,
-    ):  # fmt: skip
+        self, n_estimators: int | str = 100, *, criterion: str = "squared_error",
+        max_depth: int | None = None, min_samples_split: float = 2, min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0, max_features: float | str | None = 1.0,
+        max_leaf_nodes: int | None = None, min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True, oob_score: bool | Callable = False, n_jobs: int | None = None,
+        random_state: RandomState = None, verbose: int = 0, warm_start: bool = False,
+        ccp_alpha: float = 0.0, max_samples: float | None = None,
+        monotonic_cst: ArrayLike | None = None, precision: str = "float32",
+        categorical_features: ArrayLike | None = None, min_category_ratio: float = 5.0,
+        feature_draw: str = "sequence", replace: bool = True, voting: str = "soft",
+        final_estimator: BaseEstimator | None = None, callback: Callable | None = None,
+        max_time: float | None = None, max_memory: int | None = None, max_bins: int | None = None,
+    ) -> None:  # fmt: skip
         criterion = without_deprecated(criterion)
         keep_parameters(self, locals())
 
@@ -223,15 +236,20 @@ class ExtraTreesClassifier(ForestClassifier):
     _tree_class = ExtraTreeClassifier
 
     def __init__(
-        self, n_estimators=100, *, criterion="gini", max_depth=None, min_samples_split=2,
-        min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features="sqrt",
-        max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=False, oob_score=False,
-        n_jobs=None, random_state=None, verbose=0, warm_start=False, class_weight=None,
-        ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
-        categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
-        replace=True, stratify=False, voting="soft", final_estimator=None, callback=None,
-        max_time=None, max_memory=None,
-    ):  # fmt: skip
+        self, n_estimators: int | str = 100, *, criterion: str = "gini",
+        max_depth: int | None = None, min_samples_split: float = 2, min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0, max_features: float | str | None = "sqrt",
+        max_leaf_nodes: int | None = None, min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False, oob_score: bool | Callable = False, n_jobs: int | None = None,
+        random_state: RandomState = None, verbose: int = 0, warm_start: bool = False,
+        class_weight: ClassWeight = None, ccp_alpha: float = 0.0, max_samples: float | None = None,
+        monotonic_cst: ArrayLike | None = None, precision: str = "float32",
+        categorical_features: ArrayLike | None = None, min_category_ratio: float = 5.0,
+        feature_draw: str = "sequence", replace: bool = True, stratify: bool = False,
+        voting: str = "soft", final_estimator: BaseEstimator | None = None,
+        callback: Callable | None = None, max_time: float | None = None,
+        max_memory: int | None = None,
+    ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 
 
@@ -242,14 +260,18 @@ class ExtraTreesRegressor(ForestRegressor):
     _tree_class = ExtraTreeRegressor
 
     def __init__(
-        self, n_estimators=100, *, criterion="squared_error", max_depth=None, min_samples_split=2,
-        min_samples_leaf=1, min_weight_fraction_leaf=0.0, max_features=1.0,
-        max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=False, oob_score=False,
-        n_jobs=None, random_state=None, verbose=0, warm_start=False,
-        ccp_alpha=0.0, max_samples=None, monotonic_cst=None, precision="float32",
-        categorical_features=None, min_category_ratio=5.0, feature_draw="sequence",
-        replace=True, voting="soft", final_estimator=None, callback=None,
-        max_time=None, max_memory=None,
-    ):  # fmt: skip
+        self, n_estimators: int | str = 100, *, criterion: str = "squared_error",
+        max_depth: int | None = None, min_samples_split: float = 2, min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0, max_features: float | str | None = 1.0,
+        max_leaf_nodes: int | None = None, min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False, oob_score: bool | Callable = False, n_jobs: int | None = None,
+        random_state: RandomState = None, verbose: int = 0, warm_start: bool = False,
+        ccp_alpha: float = 0.0, max_samples: float | None = None,
+        monotonic_cst: ArrayLike | None = None, precision: str = "float32",
+        categorical_features: ArrayLike | None = None, min_category_ratio: float = 5.0,
+        feature_draw: str = "sequence", replace: bool = True, voting: str = "soft",
+        final_estimator: BaseEstimator | None = None, callback: Callable | None = None,
+        max_time: float | None = None, max_memory: int | None = None,
+    ) -> None:  # fmt: skip
         criterion = without_deprecated(criterion)
         keep_parameters(self, locals())

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cart.fast_paths.regression import small_node
@@ -32,6 +32,7 @@ from cart.fast_paths.regression.tree_growth import DrawnFeatures
 from cart.jit.decorators import entry_kernel
 from cart.table.columns import Columns
 from cart.table.encoding import encode
+from tests.examples import examples
 
 seeds = st.integers(0, 2**32 - 1)
 N = 80  # rows of a table
@@ -70,7 +71,7 @@ def best_mean_cut(values, weight, wy, first, total_weight, total):
     return best, best_cut
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(
     seed=seeds,
     n=st.one_of(st.integers(2, 60), st.integers(100, 300)),
@@ -117,7 +118,7 @@ def screen_mean(screen, drawn, rows, y_max, table):
     return is_certain(screen, slack)
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(
     seed=seeds,
     n=st.integers(16, 400),
@@ -183,7 +184,7 @@ def read_order(small, n, ranks, numbers):
             numbers[column, i] = number_at(small, i, column)
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(
     seed=seeds, n_all=st.integers(2, SMALL_NODE_MAX), n_columns=st.integers(1, 20), data=st.data()
 )
@@ -233,7 +234,7 @@ def choose_small_node_cut(small, columns, n, first, weight, total, farthest):
     return best_small_node_cut(small, columns, columns.shape[0], n, first, weight, total, slack)
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(
     seed=seeds,
     n=st.integers(3, SMALL_NODE_MAX),

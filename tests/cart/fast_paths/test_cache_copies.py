@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
@@ -15,6 +15,7 @@ from cart.splitting.criteria import Gini, SquaredError
 from cart.table.columns import Columns
 from cart.table.encoding import encode
 from tests.agreement.same import assert_same_nodes, paths
+from tests.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ def test_copies_are_made_where_they_pay(n_rows, dtype, max_features, expected):
         assert copies.shape[1] >= n
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     sizes=st.lists(st.integers(1, 1000), min_size=2, max_size=2),

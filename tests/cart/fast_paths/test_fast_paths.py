@@ -3,7 +3,7 @@ path's."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier as Peer
 
@@ -38,6 +38,7 @@ from cart.splitting import criteria
 from cart.table.columns import Columns
 from cart.table.encoding import encode
 from tests.agreement.same import assert_same_nodes, assert_same_tree, paths
+from tests.examples import examples
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -145,7 +146,7 @@ def count_both_ways(running, codes, words, start, n, n_codes, n_classes, layout,
     return both, (lowest, highest)
 
 
-@settings(deadline=None)
+@examples(50)
 @given(seed=seeds, n=st.integers(1, 300), n_classes=st.sampled_from([2, 3, 5]))
 def test_codes_are_counted_with_and_without_keys(seed, n, n_classes):
     rng = np.random.default_rng(seed)
@@ -202,7 +203,7 @@ def score_classes(criterion, left, right):
     return -float(right.sum()) * impurities[1] - float(left.sum()) * impurities[0]
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(
     seed=seeds,
     n=st.one_of(st.integers(2, 90), st.integers(200, 400)),
@@ -275,7 +276,7 @@ def create_scratch(n):
     return *np.empty((2, n + ROOM), np.uint32), np.empty(N_DIGITS, np.int32)
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(
     seed=seeds,
     n=st.integers(16, 3000),
@@ -433,7 +434,7 @@ limits = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(
     seed=seeds,
     params=limits,
@@ -455,7 +456,7 @@ def test_quick_class_trees_are_the_general_ones(seed, params, n_classes, criteri
         assert_same_nodes(ours, theirs)
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(
     seed=seeds,
     params=limits,
@@ -518,7 +519,7 @@ def test_large_trees(task, max_features, is_narrow, monkeypatch):
     assert_same_nodes(ours, theirs)
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(
     seed=seeds,
     total=st.sampled_from([2**24, 2**25, 2**26]),

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cart
@@ -19,6 +19,7 @@ from cart.splitting.criteria import Gini, Poisson, SquaredError
 from cart.table.columns import Columns
 from cart.table.encoding import encode
 from tests.agreement.same import assert_same_nodes, paths
+from tests.examples import examples
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -31,7 +32,7 @@ def growers(X, y, **params):
     return paths(table, y[:, None], plan, HistogramPath)
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(
     seed=seeds, n=st.one_of(st.integers(1, 60), st.integers(60, 3000)),
     bins=st.sampled_from([(None, True), *itertools.product([2, 10, 255], [True, False])]),

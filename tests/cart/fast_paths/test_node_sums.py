@@ -1,11 +1,12 @@
 """The division of a node's samples, against scikit-learn's exchange from both ends."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cart.fast_paths.regression.node_sums import SwapScratch, swap_across
 from cart.jit.decorators import entry_kernel
+from tests.examples import examples
 
 
 @entry_kernel
@@ -25,7 +26,7 @@ def exchanged(samples, is_left):
     return samples
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(2, 70),

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import sklearn.tree
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.sparse import csr_matrix
@@ -41,6 +41,7 @@ from cart.tree.packed import Packed, PackedRows, PackedWide, pack
 from cart.tree.traversal import leaf_ids, sum_of_values
 from tests.agreement.same import assert_same_outputs, assert_same_tree
 from tests.data import load
+from tests.examples import examples
 from tests.oracles import forests
 
 CRITERIA = ("gini", "entropy", "squared_error")
@@ -109,7 +110,7 @@ def test_a_node_is_the_sum_of_its_children(table, rng, params, criterion):
     np.testing.assert_array_equal(np.bincount(model.apply(X), minlength=len(n))[leaves], n[leaves])
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(tables, parameters, weights, st.sampled_from(CRITERIA))
 def test_the_naive_grower_grows_the_same_tree(table, params, rng, criterion):
     X, y = table
@@ -127,7 +128,7 @@ def test_the_naive_grower_grows_the_same_tree(table, params, rng, criterion):
     np.testing.assert_allclose(tree.impurity, impurity, atol=1e-9)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(tables, with_leaf_limit, weights, st.sampled_from(CRITERIA))
 def test_scikit_learn_grows_the_same_tree(table, params, rng, criterion):
     """Sums of whole numbers are exact, in regression too: nothing is left to rounding."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import sklearn.tree
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cart
@@ -11,6 +11,7 @@ from benchmarks.oracles import pruning, splitter
 from benchmarks.oracles.ties import Training, has_medians, replay
 from cart.interop.bridge import counterpart
 from tests.agreement.same import assert_same_tree
+from tests.examples import examples
 
 CLASSIFICATION = ("gini", "entropy")
 REGRESSION = ("squared_error", "absolute_error", "poisson")
@@ -73,7 +74,7 @@ def node_rows(model, X):
 # ---------------------------------------------------------------------------------- splits
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(seeds, st.sampled_from(REGRESSION))
 def test_impurity_and_value_by_definition(seed, criterion):
     data = Data(seed)
@@ -91,7 +92,7 @@ def test_impurity_and_value_by_definition(seed, criterion):
             assert value == pytest.approx(expected, abs=ATOL)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(seeds, criteria)
 def test_a_split_is_the_best_of_all_ways(seed, criterion):
     """By enumeration, missing values on either side, impurities by their definition."""
@@ -117,7 +118,7 @@ def test_a_split_is_the_best_of_all_ways(seed, criterion):
     assert gains[feature, tree.threshold[0], missing_left] >= max(gains.values()) - ATOL
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(seeds, parameters, criteria, st.booleans())
 def test_scikit_learn_grows_the_same_tree(seed, params, criterion, bound):
     """Sums of whole numbers are exact; only logarithms of equal scores are left to rounding."""
@@ -142,7 +143,7 @@ def test_scikit_learn_grows_the_same_constrained_tree(criterion, seed, params):
     assert_same_tree(ours.tree_, theirs.fit(data.X, y, data.weight).tree_)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(seeds, parameters, criteria, st.booleans())
 def test_every_split_is_the_best_of_the_features_drawn(seed, params, criterion, bound):
     data = Data(seed, n_outputs=1 if bound else None)
@@ -182,7 +183,7 @@ def test_missing_values_follow_the_majority_where_none_was_missing(seed, params,
 # -------------------------------------------------------------------- monotonic constraints
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(seeds, parameters, criteria)
 def test_predictions_are_monotonic(seed, params, criterion):
     """Along every constrained feature, whatever the others are."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cart
@@ -21,6 +21,7 @@ from cart.splitting.feature_draw import (
     root_key,
 )
 from importance import drop_column, oob_permutation
+from tests.examples import examples
 
 pd = pytest.importorskip("pandas")
 
@@ -57,7 +58,7 @@ def assert_same_but_for_the_columns(ours, permuted, order):
         np.testing.assert_array_equal(a.feature[split], order[b.feature[split]])
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(
     seeds,
     st.sampled_from(["gini", "squared_error"]),

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn.ensemble
 import sklearn.tree
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_friedman1
@@ -23,6 +23,7 @@ from importance import drop_column
 from importance.core.fitted_forest import check_forest
 from importance.inference.refit import Refits
 from tests.agreement.same import assert_same_tables, assert_same_tree
+from tests.examples import examples
 
 seeds = st.integers(0, 2**32 - 1)
 TREES = (cart.DecisionTreeClassifier, cart.DecisionTreeRegressor)
@@ -58,7 +59,7 @@ def plain_bins(values, max_bins):
     return np.where(np.isnan(values), np.nan, bins)
 
 
-@settings(deadline=None)
+@examples(50)
 @given(
     seed=seeds, n=st.integers(1, 200), n_levels=st.sampled_from([1, 3, 20, 10**6]),
     max_bins=st.integers(2, 40), missing=st.sampled_from([0.0, 0.2, 1.0]),
@@ -133,7 +134,7 @@ def assert_halfway(nodes, X, max_bins):
         assert np.isin(thresholds, np.concatenate((halfway, tops, [np.inf]))).all()
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     seed=seeds, max_bins=st.sampled_from([2, 5, 30, 255]), missing=st.sampled_from([0.0, 0.1]),
     precision=st.sampled_from(["float32", "float64"]), scale=st.sampled_from([1.0, 1e-6, 3e30]),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import sklearn.ensemble
 import sklearn.tree
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from joblib import parallel_config
 
@@ -20,6 +20,7 @@ from cart.table import thresholds
 from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from forest.growing import thread_pool as grow
 from tests.agreement.same import assert_same_nodes
+from tests.examples import examples
 
 MODELS = {
     "tree": DecisionTreeClassifier(random_state=0),
@@ -72,7 +73,7 @@ def make_X(rng, n, n_columns=5):
     return X
 
 
-@settings(deadline=None, max_examples=15)
+@examples(15)
 @given(
     seed=st.integers(0, 2**32 - 1),
     weights=st.sampled_from(["none", "whole", "fractional"]),

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import sklearn.ensemble
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import is_classifier
 
@@ -18,6 +18,7 @@ from cart.tree.compact import Compact
 from cart.tree.nodes import Grown, Nodes
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import mdi
+from tests.examples import examples
 
 MODELS = {
     "gini": DecisionTreeClassifier(),
@@ -49,7 +50,7 @@ def assert_every_bit_is_back(tree, nodes, names=Nodes._fields):
         assert before.tobytes() == after.tobytes(), name
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(seed=st.integers(0, 2**32 - 1), is_weighted=st.booleans(), has_gaps=st.booleans())
 @pytest.mark.parametrize("model", MODELS)
 def test_every_bit_comes_back(model, seed, is_weighted, has_gaps):
@@ -96,7 +97,7 @@ def test_pickles_are_small(kind, is_whole, share, n):
     assert len(pickle.dumps(ours)) < share * len(pickle.dumps(theirs))
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(
     seed=st.integers(0, 2**32 - 1), leaf=st.sampled_from([1, 1, 4]), digits=st.integers(0, 3),
     scale=st.sampled_from([1.0, 1e7, 1e12]),

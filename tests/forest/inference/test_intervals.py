@@ -6,7 +6,7 @@ from copy import copy
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.datasets import load_diabetes, load_iris
@@ -25,6 +25,7 @@ from forest.inference.quantiles import out_of_bag_quantiles
 from forest.inference.training_rows import training_rows
 from forest.interop.bridge import from_sklearn, to_sklearn
 from tests.data import load
+from tests.examples import examples
 from tests.oracles import leaves as oracle
 
 LEVELS = st.one_of(
@@ -69,7 +70,7 @@ def masses(forest, weight, n, in_bag):
     return np.repeat(weight[:, np.newaxis], len(forest.estimators_), axis=1)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(case=cases(), q=st.lists(LEVELS, min_size=1, max_size=4), in_bag=st.booleans())
 def test_quantiles_are_those_of_the_definition(case, q, in_bag):
     forest, X, y, weight, new = case
@@ -85,7 +86,7 @@ def test_quantiles_are_those_of_the_definition(case, q, in_bag):
     np.testing.assert_array_equal(forest.predict_quantiles(rows, q[0], in_bag), found[:, 0])
 
 
-@settings(max_examples=75)
+@examples(75)
 @given(case=cases(), q=st.lists(LEVELS, min_size=1, max_size=3))
 def test_out_of_bag_quantiles_are_those_of_trees_and_rows_without_the_row(case, q):
     forest, X, y, weight, _ = case
@@ -285,7 +286,7 @@ def test_forests_from_elsewhere_are_told_their_table(diabetes):
 # ------------------------------------------------------------------------- standard errors
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(seed=st.integers(0, 1000), n=st.integers(2, 40), n_trees=st.integers(2, 60))
 @example(seed=0, n=30, n_trees=8)  # fewer trees than rows to predict
 @example(seed=0, n=30, n_trees=60)  # more of them

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import issparse
 from sklearn.datasets import load_iris
@@ -21,6 +21,7 @@ from forest import (
     proximity,
 )
 from forest.inference.proximity import PAIRS
+from tests.examples import examples
 from tests.oracles import leaves as oracle
 
 EACH_KIND = pytest.mark.parametrize("pairs", PAIRS)
@@ -45,7 +46,7 @@ def forests(draw):
         return forest.fit(X, y), X, y, new
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(case=forests(), pairs=st.sampled_from(PAIRS))
 def test_proximities_are_those_of_the_plain_loop(case, pairs):
     forest, X, _, new = case
@@ -60,7 +61,7 @@ def test_proximities_are_those_of_the_plain_loop(case, pairs):
     np.testing.assert_array_equal(proximity(forest, new, X).toarray(), others)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(case=forests(), pairs=st.sampled_from(PAIRS), data=st.data())
 def test_nearest_rows_are_the_highest_of_the_dense_proximities(case, pairs, data):
     forest, X, _, new = case
@@ -77,7 +78,7 @@ def test_nearest_rows_are_the_highest_of_the_dense_proximities(case, pairs, data
     np.testing.assert_array_equal(rows, expected)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(case=forests(), pairs=st.sampled_from(PAIRS), with_classes=st.booleans())
 def test_outlier_scores_are_breimans(case, pairs, with_classes):
     forest, X, y, _ = case
