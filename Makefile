@@ -13,7 +13,7 @@ test: .venv/installed
 
 # All tests, with kernels that refuse indices that are out of bounds.
 bounds: .venv/installed
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$$(mktemp -d) .venv/bin/python -m pytest -q -n auto
+	NUMBA_BOUNDSCHECK=1 .venv/bin/python -m pytest -q -n auto
 
 # Lines that tests reach: all tests, kernels compiled anew, and then small tables with the JIT off, for
 # the lines of kernels.

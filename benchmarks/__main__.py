@@ -6,7 +6,6 @@ from importlib import import_module
 from pathlib import Path
 
 from benchmarks.harness.errors import DataError
-from benchmarks.harness.kernel_cache import use_digest_cache
 
 EXTRAS = ("matplotlib", "pandas", "polars", "rich")
 SUITE = "suite"  # what `python -m benchmarks` runs
@@ -49,7 +48,6 @@ def main():
     if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help")):
         words = [SUITE, *words]
     args = _parser().parse_args(words)
-    use_digest_cache()  # before numba is imported
     try:
         return import_module(f"benchmarks.{args.module}").run(args) or 0
     except DataError as error:

@@ -1,8 +1,8 @@
 """Compile the kernels of trees before their first use: `python -m cart`, for images and CI.
 
-What is compiled stays in numba's cache: in `NUMBA_CACHE_DIR` where that is set, else beside the
-package, else in the user's cache folder. Trees and forests by Gini, entropy and squared error then
-fit and predict dense tables without compiling.
+What is compiled is kept in `NUMBA_CACHE_DIR` where that is set, else beside the package, else in
+the user's cache folder. Trees and forests by Gini, entropy and squared error then fit and predict
+dense tables without compiling.
 """
 
 from time import perf_counter

@@ -1,11 +1,8 @@
-"""What all tests share: kernels compiled once, data sets, and a line on california at the end."""
+"""What all tests share: data sets, and a line on california at the end."""
 
 import os
 from pathlib import Path
 
-from benchmarks.harness.kernel_cache import use_digest_cache
-
-use_digest_cache()  # before numba is imported
 _SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "scikit_learn_data"
 if _SHARED_DATA.is_dir():
     os.environ.setdefault("SCIKIT_LEARN_DATA", str(_SHARED_DATA))

@@ -8,7 +8,6 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from benchmarks.harness import display, results
-from benchmarks.harness.kernel_cache import digest_folder
 
 KINDS = ("Classifier", "Regressor")
 COMPILE_BAR, START_BAR = 15.0, 0.6  # seconds; the second beyond PEER_IMPORT
@@ -80,7 +79,7 @@ def compilation(kind, root=results.ROOT):
 
 def launch_fit(kind, root):
     """Seconds from the start of a process to its fitted forest, in a checkout."""
-    return _launch(_fits(kind, 1), {"NUMBA_CACHE_DIR": str(digest_folder(root))}, root)[0]
+    return _launch(_fits(kind, 1), root=root)[0]
 
 
 def _start(kind, repeats, step):

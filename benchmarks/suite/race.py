@@ -15,7 +15,6 @@ import numpy as np
 
 from benchmarks.harness import display
 from benchmarks.harness.errors import DataError
-from benchmarks.harness.kernel_cache import digest_folder
 from benchmarks.harness.results import ROOT
 from benchmarks.micro import startup
 from benchmarks.suite.cases import CASES, QUICK
@@ -118,7 +117,6 @@ def _variables(checkout):
         **os.environ,
         "PYTHONPATH": str(checkout),
         "PYTHONDONTWRITEBYTECODE": "",
-        "NUMBA_CACHE_DIR": str(digest_folder(checkout)),
     }
 
 

@@ -2,7 +2,6 @@
 
 import functools
 import gc
-from contextlib import suppress
 
 import numba
 from numba import types
@@ -114,12 +113,8 @@ def inline_kernel(function):
 def entry_kernel(function):
     """Compile a kernel that Python calls, and keep it on disk where there is a place for it."""
     dispatcher = numba.njit(**_ENTRY)(function)
-    if not numba.config.DISABLE_JIT:
-        with suppress(RuntimeError):  # no place at all: every process compiles anew
-            if HOOKS["cache"] and HOOKS["no_counting"]:
-                dispatcher._cache = KernelCache(function)
-            else:
-                dispatcher.enable_caching()
+    if HOOKS["cache"] and not numba.config.DISABLE_JIT:
+        dispatcher._cache = KernelCache(function)
     return dispatcher
 
 

@@ -1,92 +1,144 @@
-"""Where compiled kernels are kept on disk, and read from."""
+"""Compiled kernels on disk: kept for the sources, versions and CPU that they were compiled for."""
 
+import glob
 import hashlib
 import inspect
 import os
+import pickle
+import time
 from contextlib import suppress
 
-import numba
-from numba.core.caching import (
-    CompileResultCacheImpl,
-    FunctionCache,
-    IndexDataCacheFile,
-    InTreeCacheLocator,
-    UserProvidedCacheLocator,
-)
+from numba import types
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from cart.jit.folders import folders_of, warn_not_kept
+from cart.jit.private_hooks import HOOKS
+from cart.jit.source_digest import digest_of
+
+_WEEK = 7 * 24 * 3600.0  # seconds
 
 
-class _ReadOnly(InTreeCacheLocator):
-    """The folder beside the sources, where there is none that can be written to."""
+class KernelFiles:
+    """Files of a kernel, one for each stamp and key, which are str, that it is compiled for.
 
-    @classmethod
-    def from_function(cls, py_func, py_file):
-        return cls(py_func, py_file) if os.path.exists(py_file) else None
+        NAME.STAMP.KEY.nbc:  checksum of stamp, key and code | code, a pickle
 
-
-class _Place(CompileResultCacheImpl):
-    """Where numba keeps a kernel, or would keep it."""
-
-    _locator_classes = [*getattr(CompileResultCacheImpl, "_locator_classes", ()), _ReadOnly]
-
-
-class KernelFiles(IndexDataCacheFile):
-    """The files of a kernel on disk, each named after what it was compiled for.
-
-    numba numbers them: two processes that compile at the same time may give one number to two
-    files, and then one of them is read in the place of the other.
+    There is no index that could be damaged, or lose what another process writes. A file that is cut
+    off, damaged or in another's place has a wrong checksum: it is as good as none.
 
     Parameters
     ----------
-    folder, name, stamp : str, str, object
-        numba's.
-    also : sequence of str
-        Folders to read from as well, which cannot be written to.
+    name : str
+        Of the kernel.
+    folders : sequence of Folder
+        To read from, in turn; what is kept goes to the first that takes it.
     """
 
-    def __init__(self, folder, name, stamp, also=()):
-        super().__init__(folder, name, stamp)
-        self._also = [IndexDataCacheFile(other, name, stamp) for other in also]
+    def __init__(self, name, folders):
+        self._name = name
+        self._folders = folders
 
-    def load(self, key):
-        found = super().load(key)
-        for files in self._also:
-            if found is None:
+    def load(self, stamp, key):
+        """What is kept, or None."""
+        name = self._file(stamp, key)
+        for folder in self._folders:
+            content = memoryview(folder.read(name) or b"")
+            checksum, code = content[:_N_CHECKSUM], content[_N_CHECKSUM:]
+            if checksum == _checksum(stamp, key, code):
+                return pickle.loads(code)
+        return None
+
+    def save(self, stamp, key, data):
+        """Keep data, and drop what is old.
+
+        Raises
+        ------
+        OSError
+            No folder takes it.
+        """
+        code = dumps(data)
+        content = _checksum(stamp, key, code) + code
+        refused = []
+        for folder in self._folders:
+            try:
+                folder.write(self._file(stamp, key), content)
+            except OSError as error:
+                refused.append(f"{folder.path}: {error.strerror or error}")
+            else:
+                self._drop_old(folder.path, stamp)
+                return
+        raise OSError("; ".join(refused))
+
+    def _file(self, stamp, key):
+        return f"{self._name}.{stamp[:16]}.{hashlib.sha256(key.encode()).hexdigest()[:16]}.nbc"
+
+    def _drop_old(self, folder, stamp):
+        """Drop files of a week ago that were compiled from other sources, or left unfinished."""
+        current = os.path.join(folder, f"{self._name}.{stamp[:16]}.")
+        for path in glob.glob(os.path.join(glob.escape(folder), f"{self._name}.*.nbc*")):
+            if not (path.startswith(current) and path.endswith(".nbc")):
                 with suppress(OSError):
-                    found = files.load(key)
-        return found
-
-    def save(self, key, data):
-        name = hashlib.sha256(repr((key, self._source_stamp)).encode()).hexdigest()[:16]
-        name = f"{self._index_name.removesuffix('.nbi')}.{name}.nbc"
-        self._save_data(name, data)
-        self._save_index({**self._load_index(), key: name})
+                    if time.time() - os.stat(path).st_mtime > _WEEK:
+                        os.unlink(path)
 
 
-class KernelCache(FunctionCache):
-    """numba's cache, which reads a kernel without preparing to compile, and from folders, too, that
-    it cannot write to: of an image, or of an installed package.
+class KernelCache(NullCache):
+    """What numba asks for a kernel that is compiled already, and gives a compiled one to keep.
 
-    To read one, numba first installs all that it knows about compiling, in every process. Kernels
-    without reference counting need none of it, and where one has to be compiled after all, the
-    compiler installs it itself.
+    numba's own looks at the kernel's file alone: after an edit of what the kernel calls it goes on
+    with the old code. It also installs all that it knows about compiling before it reads a kernel,
+    in every process; kernels without reference counting need none of it, and where one has to be
+    compiled after all, the compiler installs it itself.
     """
-
-    _impl_class = _Place
 
     def __init__(self, function):
-        super().__init__(function)
-        file = inspect.getfile(function)
-        kinds = [UserProvidedCacheLocator] if numba.config.CACHE_DIR else []
-        folders = [kind(function, file).get_cache_path() for kind in (*kinds, InTreeCacheLocator)]
-        if self.cache_path in folders:  # those before it were refused
-            folders = folders[: folders.index(self.cache_path)]
-        name, stamp = self._impl.filename_base, self._impl.locator.get_source_stamp()
-        self._cache_file = KernelFiles(self.cache_path, name, stamp, folders)
+        name = f"{function.__module__}.{function.__qualname__}".replace("<locals>.", "")
+        self._function = function
+        self._files = KernelFiles(name, folders_of(inspect.getfile(function)))
 
     def load_overload(self, sig, target_context):
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
+        if not HOOKS["no_counting"]:
+            target_context.refresh()
+        place = self._place(sig, target_context.codegen())
+        reduced = place and self._files.load(*place)
+        return reduced and CompileResult._rebuild(target_context, *reduced)
 
     def save_overload(self, sig, data):
-        with suppress(OSError):  # what cannot be kept is compiled anew by the next process
-            super().save_overload(sig, data)
+        place = self._place(sig, data.codegen)
+        if place and not data.library.has_dynamic_globals:
+            try:
+                self._files.save(*place, data._reduce())
+            except OSError as error:
+                warn_not_kept(str(error))
+
+    def _place(self, sig, codegen):
+        """Stamp and key: what the code was made from, and for what. None where that has no name, or
+        where sources were edited since they were imported."""
+        stamp = digest_of(self._function.__module__)
+        classes = sorted({*_classes(getattr(sig, "args", sig))})
+        digests = [digest_of(module) for module, _ in classes]
+        line = self._function.__code__.co_firstlineno
+        key = repr((sig, classes, digests, codegen.magic_tuple(), line))
+        is_named = self._function.__closure__ is None and " at 0x" not in key
+        return (stamp, key) if is_named and None not in (stamp, *digests) else None
+
+
+def _classes(arguments):
+    """Module and name of each class of NamedTuple among types of arguments: its methods, which the
+    kernel's module need not import, become part of the kernel."""
+    for argument in arguments:
+        if isinstance(argument, types.BaseNamedTuple):
+            yield argument.instance_class.__module__, argument.instance_class.__qualname__
+        if isinstance(argument, types.BaseTuple):
+            yield from _classes(argument)
+
+
+def _checksum(stamp, key, code):
+    checksum = hashlib.sha256(f"{stamp} {key}".encode())
+    checksum.update(code)
+    return checksum.digest()
+
+
+_N_CHECKSUM = len(_checksum("", "", b""))

@@ -5,16 +5,16 @@ import inspect
 import warnings
 
 import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
-from numba.core.codegen import JITCodeLibrary
+from numba.core.caching import NullCache
+from numba.core.codegen import CPUCodegen, JITCodeLibrary
+from numba.core.compiler import CompileResult
 from numba.core.options import DefaultOptions
 
 LOST = {
     "no_counting": "kernels count references, so that small nodes take twice as long",
     "parts": "inner kernels are compiled on their own first, so that compiling takes longer",
     "constants": "kernels are compiled anew for constants, so that compiling takes longer",
-    "cache": "compiled kernels are read from numba's own cache, which takes longer",
-    "read_only": "compiled kernels are not read from folders that cannot be written to",
+    "cache": "compiled kernels are not kept, so that every process compiles its own",
 }
 
 
@@ -27,10 +27,10 @@ def find_hooks():
             "_finalize_dynamic_globals",
         ),
         "constants": numba.config.DISABLE_JIT or _has(numba.njit(_nothing), "get_call_template"),
-        "cache": _has(FunctionCache, "_load_overload", "_guard_against_spurious_io_errors")
-        and _has(IndexDataCacheFile, "_save_data", "_save_index", "_load_index")
+        "cache": _has(NullCache, "load_overload", "save_overload")
+        and _has(CompileResult, "_reduce", "_rebuild")
+        and _has(CPUCodegen, "magic_tuple")
         and (numba.config.DISABLE_JIT or _has(numba.njit(_nothing), "_cache")),
-        "read_only": _has(CompileResultCacheImpl, "_locator_classes"),
     }
 
 

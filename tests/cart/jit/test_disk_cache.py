@@ -1,14 +1,23 @@
 """Kernels that are read from the disk do what freshly compiled ones do."""
 
+import ast
+import compileall
 import os
+import pickle
+import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
-from numba.core.caching import IndexDataCacheFile
 
+import cart
 from cart.jit.disk_cache import KernelFiles
+from cart.jit.folders import Folder, why_unsafe
+from cart.jit.source_digest import imported_names
 
 PROGRAM = """
 import numpy as np, scipy.sparse
@@ -34,7 +43,6 @@ print(model.oob_score_, model.apply(X).sum())
 for measure in (importance.oob_permutation, importance.drop_column):
     print(measure(model, X, y).values)
 
-from numba.core.caching import FunctionCache
 from numba.core.dispatcher import Dispatcher
 ours = ("cart", "forest", "importance")
 modules = [m for name, m in sys.modules.items() if name.split(".")[0] in ours]
@@ -62,11 +70,11 @@ def test_a_process_that_compiles_nothing():
 # Every kernel of cart and forest that a process has used, and for which types.
 LIST_KERNELS = """
 import sys
-from numba.core.caching import FunctionCache
+from cart.jit.disk_cache import KernelCache
 from numba.core.dispatcher import Dispatcher
 modules = [m for name, m in sys.modules.items() if name.split(".")[0] in ("cart", "forest")]
 kernels = {k for m in modules for k in vars(m).values() if isinstance(k, Dispatcher)}
-for kernel in {k for k in kernels if isinstance(k._cache, FunctionCache)}:  # not parts of others
+for kernel in {k for k in kernels if isinstance(k._cache, KernelCache)}:  # not parts of others
     for signature in kernel.stats.cache_hits | kernel.stats.cache_misses:
         name = f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}"
         print("kernel", name, signature)
@@ -149,22 +157,6 @@ for i in (-1, 3):
     subprocess.run([sys.executable, "-c", program], env=os.environ | checks, check=True)
 
 
-def test_without_a_folder_to_write_to():
-    """Kernels are compiled, and forgotten."""
-    program = """
-from numba.core.caching import _CacheLocator
-def refuse(self):
-    raise PermissionError(13, "read-only")
-_CacheLocator.ensure_cache_path = refuse
-import numpy as np
-from cart.table.columns import Columns
-from cart.table.encoding import encode
-print(encode(Columns(np.eye(3, dtype=np.float32))).codes.sum())
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout.strip() == "3", done.stderr
-
-
 # Whatever opens a file to write to it finds that it cannot, whoever runs the tests.
 READ_ONLY = """
 import errno, os, sys
@@ -175,52 +167,318 @@ sys.addaudithook(refuse)
 """
 RANK = """
 import warnings
-warnings.simplefilter("error")
 import numpy as np
 from cart.table import ranking as rank
 from cart.table.columns import Columns
 from cart.table.encoding import encode
-for kind in {kinds}:
-    print(encode(Columns(np.eye(3, dtype=kind))).codes.sum())
-    print(sum(rank._rank_columns.stats.cache_misses.values()))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for kind in {kinds}:
+        print(encode(Columns(np.eye(3, dtype=kind))).codes.sum())
+        print(sum(rank._rank_columns.stats.cache_misses.values()))
+for warning in caught:
+    print(warning.message)
 """
 
 
+def rank(folder, *kinds, before=""):
+    """What a process says that ranks a table of each kind, and its warnings."""
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", before + RANK.format(kinds=kinds)],
+        capture_output=True, text=True, env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
+    )  # fmt: skip
+    assert not done.stderr
+    *numbers, warnings = done.stdout.split("\n", 2 * len(kinds))
+    return [*map(int, numbers)], warnings.splitlines()
+
+
 def test_a_filled_folder_that_cannot_be_written_to(tmp_path):
-    """What is there is read; what is not is compiled, and forgotten."""
-
-    def run(program):
-        done = subprocess.run(
-            [sys.executable, "-B", "-c", program], capture_output=True, text=True,
-            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
-        )  # fmt: skip
-        return done.stdout.split(), done.stderr
-
-    assert run(RANK.format(kinds="('f4',)")) == (["3", "1"], "")
+    """What is there is read; what is not is compiled, and forgotten, of which one warning tells."""
+    assert rank(tmp_path, "f4") == ([3, 1], [])
     kept = sorted(tmp_path.rglob("*"))
-    assert run(READ_ONLY + RANK.format(kinds="('f4', 'f8')")) == (["3", "0", "3", "1"], "")
+    numbers, (warning,) = rank(tmp_path, "f4", "f8", before=READ_ONLY)
+    assert numbers == [3, 0, 3, 1]
+    assert "Read-only file system" in warning
+    assert "Set NUMBA_CACHE_DIR to a folder of yours" in warning
     assert sorted(tmp_path.rglob("*")) == kept
 
 
-def keep_at_the_same_time(kind, folder):
-    """A process keeps its kernel while another, which has seen no other yet, keeps one too."""
-    one, other, reader = (kind(str(folder), "kernel", "stamp") for _ in range(3))
-    write = one._save_data
+def test_a_folder_that_others_can_write_to_is_not_read(tmp_path):
+    assert rank(tmp_path, "f4") == ([3, 1], [])
+    (folder,) = tmp_path.iterdir()
+    folder.chmod(0o777)
+    numbers, (warning,) = rank(tmp_path, "f4")
+    assert numbers == [3, 1]
+    assert f"{folder}: others can write to it (chmod go-w mends that)" in warning
+    folder.chmod(0o755)
+    assert rank(tmp_path, "f4") == ([3, 0], [])
+    for path in folder.iterdir():
+        path.chmod(0o666)
+    assert rank(tmp_path, "f4") == ([3, 1], [])
 
-    def interrupted(name, data):
-        other.save("of floats", "floats")
-        write(name, data)
 
-    one._save_data = interrupted
-    other._load_index = dict
-    one.save("of integers", "integers")
-    return reader
+def test_a_folder_of_another_user_is_not_read_unless_of_root(tmp_path, monkeypatch):
+    me = os.getuid()
+    assert why_unsafe(tmp_path.stat()) is None
+    monkeypatch.setattr(os, "getuid", lambda: me + 1)
+    assert why_unsafe(tmp_path.stat()) == (None if me == 0 else "belongs to another user")
+    if me == 0:
+        os.chown(tmp_path, me + 2, -1)
+        assert why_unsafe(tmp_path.stat()) == "belongs to another user"
 
 
-def test_kernels_that_are_kept_at_the_same_time_are_not_mistaken(tmp_path):
-    files = keep_at_the_same_time(KernelFiles, tmp_path)
-    assert files.load("of integers") in (None, "integers")  # what is lost is compiled again
-    assert files.load("of floats") in (None, "floats")
-    (tmp_path / "numba").mkdir()
-    files = keep_at_the_same_time(IndexDataCacheFile, tmp_path / "numba")
-    assert files.load("of floats") == "integers"  # why ours are named otherwise
+def test_the_package_s_folder_is_as_safe_as_its_sources(tmp_path):
+    tmp_path.chmod(0o777)
+    KernelFiles("kernel", [Folder(str(tmp_path), True)]).save("stamp", "key", "code")
+    assert KernelFiles("kernel", [Folder(str(tmp_path), True)]).load("stamp", "key") == "code"
+    others = KernelFiles("kernel", [Folder(str(tmp_path), False)])
+    assert others.load("stamp", "key") is None
+    with pytest.raises(OSError, match="others can write to it"):
+        others.save("stamp", "key", "code")
+
+
+# A package with a kernel that calls another module's and the method of a class it is given.
+SOURCES = {
+    "__init__.py": "",
+    "callee.py": """
+from cart.jit.decorators import kernel
+@kernel
+def step(x):
+    return x + 1
+""",
+    "between.py": "from small.callee import step\n",
+    "given.py": """
+from typing import NamedTuple
+class Rule(NamedTuple):
+    offset: int
+    def of(self, x):
+        return x + self.offset + 10
+""",
+    "entry.py": """
+from cart.jit.decorators import dispatch, entry_kernel
+from small import (  # a comment, with a comma
+    between,
+)
+@dispatch
+def of(rule, x):
+    return rule.of(x)
+@entry_kernel
+def run(rule, x):
+    return of(rule, between.step(x))
+""",
+    "other.py": "",
+}
+CALL = """
+from small.entry import run
+from small.given import Rule
+print(run(Rule(100), 0), sum(run.stats.cache_misses.values()))
+"""
+
+
+def start(folder, program=CALL):
+    """Begin a process that calls the kernel."""
+    path = os.pathsep.join([str(folder), os.getcwd()])
+    own = {"NUMBA_CACHE_DIR": str(folder / "kept"), "PYTHONPATH": path}
+    return subprocess.Popen(
+        [sys.executable, "-B", "-c", program], env=os.environ | own, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def end(process):
+    """What the kernel gave, and how many were compiled."""
+    said, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert not errors
+    return tuple(map(int, said.split()))
+
+
+def write_small(folder):
+    (folder / "small").mkdir()
+    for name, text in SOURCES.items():
+        (folder / "small" / name).write_text(text)
+    return folder
+
+
+@pytest.fixture
+def small(tmp_path):
+    """The folder of the package, whose kernel was never compiled."""
+    return write_small(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    folder = write_small(tmp_path_factory.mktemp("compiled"))
+    assert end(start(folder)) == (111, 1)
+    return folder
+
+
+@pytest.fixture
+def kept(compiled, tmp_path):
+    """The folder of the package, whose kernel is kept, wherever it was compiled."""
+    shutil.copytree(compiled, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def edit(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_an_edited_callee_is_compiled_anew(kept):
+    edit(kept / "small" / "callee.py", "x + 1", "x + 2")
+    assert end(start(kept)) == (112, 1)
+    edit(kept / "small" / "callee.py", "x + 2", "x + 1")
+    assert end(start(kept)) == (111, 0)  # kept before
+
+
+def test_an_edited_class_that_a_kernel_is_given_is_compiled_anew(kept):
+    edit(kept / "small" / "given.py", "offset + 10", "offset + 20")
+    assert end(start(kept)) == (121, 1)
+
+
+def test_an_edit_of_what_a_kernel_does_not_import_changes_nothing(kept):
+    (kept / "small" / "other.py").write_text("x = 1")
+    assert end(start(kept)) == (111, 0)
+
+
+def test_a_kernel_edited_after_its_import_is_not_kept(kept):
+    """Its code is that of the old sources, its digest would be that of the new ones."""
+    callee = kept / "small" / "callee.py"
+    edit_first = f"""
+import pathlib, small.entry
+file = pathlib.Path({str(callee)!r})
+file.write_text(file.read_text().replace("x + 1", "x + 3"))
+"""
+    assert end(start(kept, edit_first + CALL)) == (111, 1)
+    assert end(start(kept)) == (113, 1)
+
+
+def test_without_sources_nothing_is_kept(small):
+    """Code of which nobody can tell what it was made from."""
+    compileall.compile_dir(small / "small", legacy=True, quiet=1)
+    for path in (small / "small").glob("*.py"):
+        path.unlink()
+    process = start(small, "import warnings; warnings.simplefilter('ignore')" + CALL)
+    assert end(process) == (111, 1)
+    said, errors = start(small).communicate()
+    assert said.split() == ["111", "1"]
+    assert errors.count("small.entry has no source that can be read") == 1
+    assert not (small / "kept").exists()
+
+
+def test_imports_are_found_as_a_parser_finds_them():
+    root = Path(cart.__file__).parents[1]
+    for path in (p for package in ("cart", "forest") for p in (root / package).rglob("*.py")):
+        source = path.read_bytes()
+        found = {*imported_names(source)}
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.Import):
+                assert {alias.name for alias in node.names} <= found
+            elif isinstance(node, ast.ImportFrom):
+                names = {f"{node.module}.{alias.name}" for alias in node.names}
+                assert names | {node.module} <= found
+
+
+def damage(data, how):
+    middle = len(data) // 2
+    return {
+        "empty": b"",
+        "truncated": data[:middle],
+        "flipped first": bytes([data[0] ^ 1]) + data[1:],
+        "flipped": data[:middle] + bytes([data[middle] ^ 16]) + data[middle + 1 :],
+        "foreign": pickle.dumps("another's"),
+    }[how]
+
+
+DAMAGE = ["empty", "truncated", "flipped first", "flipped", "foreign"]
+
+
+@pytest.mark.parametrize("how", DAMAGE)
+def test_a_damaged_file_is_not_read(tmp_path, how):
+    files = KernelFiles("kernel", [Folder(str(tmp_path), False)])
+    files.save("stamp", "key", "code" * 99)
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(damage(path.read_bytes(), how))
+    assert files.load("stamp", "key") is None
+
+
+def test_a_kernel_whose_file_is_damaged_is_compiled_anew_and_kept_again(kept):
+    (path,) = (kept / "kept" / "cartwood").iterdir()
+    path.write_bytes(damage(path.read_bytes(), "flipped"))
+    assert end(start(kept)) == (111, 1)
+    assert end(start(kept)) == (111, 0)
+
+
+def test_two_processes_with_nothing_compiled(small):
+    both = [start(small), start(small)]
+    assert [end(process)[0] for process in both] == [111, 111]
+    assert end(start(small)) == (111, 0)
+
+
+SAVE = """
+from cart.jit.disk_cache import KernelFiles
+from cart.jit.folders import Folder
+files = KernelFiles("kernel", [Folder({folder!r}, False)])
+print("ready", flush=True)
+for i in range(10**9):
+    files.save("stamp", "key", bytes([i % 256]) * 3_000_000)
+"""
+
+
+@pytest.mark.parametrize("after", [0.01, 0.05])
+def test_a_writer_that_is_killed_leaves_the_whole_file_or_none(small, after):
+    folder = str(small / "kept" / "cartwood")
+    files = KernelFiles("kernel", [Folder(folder, False)])
+    with start(small, SAVE.format(folder=folder)) as writer:
+        assert writer.stdout.readline() == "ready\n"
+        for _ in range(3):
+            time.sleep(after)
+            found = files.load("stamp", "key")
+            assert found is None or found == found[:1] * 3_000_000
+        writer.send_signal(signal.SIGKILL)
+    found = files.load("stamp", "key")
+    assert found is None or found == found[:1] * 3_000_000
+    files.save("stamp", "key", b"again")
+    assert files.load("stamp", "key") == b"again"
+
+
+def test_one_kernel_in_the_place_of_another_is_not_read(tmp_path):
+    files = KernelFiles("kernel", [Folder(str(tmp_path), False)])
+    files.save("stamp", "of integers", "integers")
+    (integers,) = tmp_path.iterdir()
+    files.save("stamp", "of floats", "floats")
+    (floats,) = {*tmp_path.iterdir()} - {integers}
+    integers.write_bytes(floats.read_bytes())
+    assert files.load("stamp", "of integers") is None
+    assert files.load("stamp", "of floats") == "floats"
+
+
+def test_code_of_old_sources_is_dropped_after_a_week(tmp_path):
+    files = KernelFiles("kernel", [Folder(str(tmp_path), False)])
+    other = KernelFiles("kernel_of_another", [Folder(str(tmp_path), False)])
+    for stamp, key in (("1", "old"), ("2", "new"), ("3", "days")):
+        files.save(stamp, key, key)
+    other.save("1", "old", "other")
+    for path in tmp_path.iterdir():
+        if ".3." not in path.name:
+            os.utime(path, times=(0.0, time.time() - 8 * 24 * 3600.0))
+    files.save("2", "latest", "latest")
+    found = [files.load(stamp, key) for stamp, key in (("1", "old"), ("2", "new"), ("3", "days"))]
+    assert found == [None, "new", "days"]
+    assert other.load("1", "old") == "other"
+
+
+def test_a_writer_that_is_stopped_leaves_nothing(tmp_path, monkeypatch):
+    files = KernelFiles("kernel", [Folder(str(tmp_path), False)])
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", stop)
+        with pytest.raises(KeyboardInterrupt):
+            files.save("stamp", "key", "code")
+    assert files.load("stamp", "key") is None
+    assert not [*tmp_path.iterdir()]

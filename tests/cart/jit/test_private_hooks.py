@@ -5,8 +5,9 @@ import sys
 import warnings
 
 import pytest
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
-from numba.core.codegen import JITCodeLibrary
+from numba.core.caching import NullCache
+from numba.core.codegen import CPUCodegen, JITCodeLibrary
+from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 
 from cart.jit import private_hooks
@@ -26,9 +27,9 @@ def test_this_version_has_all():
     [
         (JITCodeLibrary, "_finalize_dynamic_globals", "parts"),
         (Dispatcher, "get_call_template", "constants"),
-        (FunctionCache, "_load_overload", "cache"),
-        (IndexDataCacheFile, "_save_index", "cache"),
-        (CompileResultCacheImpl, "_locator_classes", "read_only"),
+        (NullCache, "save_overload", "cache"),
+        (CompileResult, "_rebuild", "cache"),
+        (CPUCodegen, "magic_tuple", "cache"),
     ],
 )
 def test_what_lacks_is_found(monkeypatch, owner, attribute, lost):
@@ -45,9 +46,9 @@ def test_reference_counting_that_cannot_be_switched_off(monkeypatch):
 
 PROGRAM = """
 import warnings
-from numba.core.caching import Cache, IndexDataCacheFile
 from numba.core.codegen import CPUCodeLibrary
-del Cache._load_overload, IndexDataCacheFile._save_index
+from numba.core.compiler import CompileResult
+del CompileResult._reduce
 del CPUCodeLibrary._finalize_dynamic_globals
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")

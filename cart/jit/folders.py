@@ -1,0 +1,86 @@
+"""Folders that compiled kernels are kept in and read from. To read one is to run it, so they are
+read from where nobody else can have put them."""
+
+import functools
+import os
+import tempfile
+import warnings
+from contextlib import suppress
+from typing import NamedTuple
+
+import numba
+
+
+class Folder(NamedTuple):
+    """A folder that may not be there yet.
+
+    Parameters
+    ----------
+    path : str
+    is_package : bool
+        Who can write into a package can change its sources, so its kernels are as safe as they are.
+    """
+
+    path: str
+    is_package: bool
+
+    def read(self, name):
+        """Content of a file, or None where there is none that can be trusted."""
+        with suppress(OSError), open(os.path.join(self.path, name), "rb") as file:
+            if self.is_package or not (
+                why_unsafe(os.stat(self.path)) or why_unsafe(os.fstat(file.fileno()))
+            ):
+                return file.read()
+        return None
+
+    def write(self, name, content):
+        """Keep a file, the whole of it or nothing."""
+        os.makedirs(self.path, mode=0o755, exist_ok=True)
+        why = None if self.is_package else why_unsafe(os.stat(self.path))
+        if why:
+            raise PermissionError(why)
+        handle, temporary = tempfile.mkstemp(prefix=name + ".", dir=self.path)
+        try:
+            with open(handle, "wb") as file:
+                file.write(content)
+            os.chmod(temporary, 0o644)  # others may read, as they may Python's bytecode
+            os.replace(temporary, os.path.join(self.path, name))
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+
+def folders_of(source):
+    """Where kernels of a source are kept: in NUMBA_CACHE_DIR where that is set, else beside the
+    source, else in the user's cache folder."""
+    if numba.config.CACHE_DIR:
+        return [Folder(os.path.join(numba.config.CACHE_DIR, "cartwood"), False)]
+    beside = os.path.join(os.path.dirname(source), "__pycache__")
+    of_user = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return [Folder(beside, True), Folder(os.path.join(of_user, "cartwood"), False)]
+
+
+def why_unsafe(status):
+    """Why a folder or file, of which this is the status, may have another user's code; or None."""
+    if os.name != "posix":
+        return None
+    if status.st_uid not in (0, os.getuid()):
+        return "belongs to another user"
+    return "others can write to it (chmod go-w mends that)" if status.st_mode & 0o022 else None
+
+
+@functools.cache
+def warn_not_kept(why):
+    """One warning for all kernels that cannot be kept.
+
+    Warns
+    -----
+    RuntimeWarning
+    """
+    warnings.warn(
+        f"Compiled kernels cannot be kept, and every process compiles its own: {why}. Set "
+        "NUMBA_CACHE_DIR to a folder of yours that others cannot write to.",
+        RuntimeWarning,
+        stacklevel=2,
+    )

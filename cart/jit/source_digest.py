@@ -1,0 +1,89 @@
+"""What a kernel is compiled from: a digest of its module and of all of ours that it imports.
+
+kernel's module --> modules of what it calls --> modules of what those call ...
+(an arrow is an import; an edit of any of these files gives another digest)
+"""
+
+import functools
+import hashlib
+import os
+import re
+import sys
+
+import llvmlite
+import numba
+import numpy as np
+
+from cart.jit import SOURCES_READ_SINCE
+from cart.jit.folders import warn_not_kept
+
+_OURS = ("cart", "forest", "importance")
+# Imports, in lines without indent. To parse all sources takes half a second, this a millisecond.
+_IMPORT = re.compile(rb"\nfrom +([\w.]+) +import *(\([^)]*\)|.*)|\nimport +(.*)")
+_COMMENT = re.compile(rb"#.*")
+_OPTIONS = ("BOUNDSCHECK", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT")
+# What else code is made from. The CPU is known to numba's code generator.
+VERSIONS = repr(
+    [sys.version, *(package.__version__ for package in (numba, llvmlite, np))]
+    + [getattr(numba.config, option, None) for option in _OPTIONS]
+)
+
+
+@functools.cache
+def digest_of(module):
+    """Digest of the sources of an imported module and of those it imports, transitively, from its
+    own package and ours.
+
+    Parameters
+    ----------
+    module : str
+        Dotted name.
+
+    Returns
+    -------
+    str or None
+        None where a source cannot be read, or is no longer the one that was imported.
+    """
+    packages = {*_OURS, module.partition(".")[0]}
+    sources, to_read = {}, [module]
+    while to_read:
+        name = to_read.pop()
+        if name in sources or name not in sys.modules or name.partition(".")[0] not in packages:
+            continue
+        source = _read(name)
+        if source is None:
+            return None
+        sources[name], imported = source
+        to_read += imported
+    digest = hashlib.sha256(VERSIONS.encode())
+    for name in sorted(sources):
+        digest.update(name.encode() + sources[name])
+    return digest.hexdigest()
+
+
+def imported_names(source):
+    """Dotted names that a source, in bytes, imports when it is imported: modules, and what it takes
+    from them."""
+    for origin, names, modules in _IMPORT.findall(b"\n" + source):
+        if origin:
+            yield origin.decode()
+        for words in map(bytes.split, _COMMENT.sub(b"", names or modules).strip(b"()").split(b",")):
+            if words:
+                yield (origin + b"." + words[0] if origin else words[0]).decode()
+
+
+@functools.cache
+def _read(module):
+    """Digest of a module's source, and the names that it imports; None where it cannot be told."""
+    path = getattr(sys.modules[module], "__file__", None) or ""
+    try:
+        with open(path if path.endswith(".py") else "", "rb") as file:
+            source, status = file.read(), os.fstat(file.fileno())
+    except OSError:
+        warn_not_kept(f"{module} has no source that can be read")
+        return None
+    # Of its content on POSIX; Windows has the time of creation there.
+    changed = status.st_ctime if os.name == "posix" else status.st_mtime
+    if changed > SOURCES_READ_SINCE:
+        return None
+    return hashlib.sha256(source).digest(), [*imported_names(source)]
