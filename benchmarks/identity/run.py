@@ -151,12 +151,16 @@ def fit_both(case, seed, **changed):
     -------
     ours, theirs : fitted estimators
     """
-    data, params = cases.training(case, seed), {**cases.parameters(case, seed), **changed}
-    models = (
-        _create(case, params, *home) for home in ((cart, forest), (sklearn.tree, sklearn.ensemble))
-    )
+    data = cases.training(case, seed)
     with catch_warnings(action="ignore"):  # few trees: some rows are never out of bag
-        return tuple(model.fit(*data) for model in models)
+        return tuple(model.fit(*data) for model in create_both(case, seed, **changed))
+
+
+def create_both(case, seed, **changed):
+    """The same, not fitted."""
+    params = {**cases.parameters(case, seed), **changed}
+    homes = (cart, forest), (sklearn.tree, sklearn.ensemble)
+    return tuple(_create(case, params, *home) for home in homes)
 
 
 def _create(case, params, trees, ensembles):
@@ -168,8 +172,8 @@ def _create(case, params, trees, ensembles):
     return kind(tree, n_estimators=3, random_state=params["random_state"], **case.patches)
 
 
-def judge(case, seed, ours, theirs):
-    """What exact arithmetic says about every pair of trees.
+def judge(case, seed, ours, theirs, **changed):
+    """What exact arithmetic says about every pair of trees, of models with `changed` parameters.
 
     Returns
     -------
@@ -181,7 +185,7 @@ def judge(case, seed, ours, theirs):
     verdicts = ["identical"] * len(agreements)
     doubtful = [t for t, each in enumerate(agreements) if not _is_same(each)]
     if doubtful:
-        whole = fit_both(case, seed, ccp_alpha=0.0)
+        whole = fit_both(case, seed, **{**changed, "ccp_alpha": 0.0})
         weights = _row_weights(case, seed, whole[1])
     for t in doubtful:
         pairs = [[_trees(model)[t].tree_ for model in pair] for pair in ((ours, theirs), whole)]
