@@ -43,6 +43,34 @@ class Nodes(NamedTuple):
         return self.feature, self.threshold
 
 
+class Steps(NamedTuple):
+    """What rows meet on their way to a leaf, and what they find there: of Nodes."""
+
+    children_left: np.ndarray
+    children_right: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    n_node_samples: np.ndarray
+    missing_go_to_left: np.ndarray
+    value: np.ndarray  # of leaves
+
+    @classmethod
+    def create(cls, capacity, *shape):
+        integers = (np.empty(capacity, np.int32) for _ in range(3))
+        return cls(
+            *integers,
+            np.empty(capacity),
+            np.empty(capacity, np.int32),
+            np.empty(capacity, np.uint8),
+            np.empty((capacity if shape else 0, *shape)),
+        )
+
+    @classmethod
+    def of(cls, nodes):
+        """Those of anything with scikit-learn's node arrays."""
+        return cls._make(getattr(nodes, name) for name in cls._fields)
+
+
 class Grown(NamedTuple):
     """What growth that is depth first writes of nodes; all else follows from their order.
 
@@ -85,6 +113,11 @@ def nodes_of(tree):
     """What has the node arrays of a tree, which may be scikit-learn's, to be read once: a compact
     tree of ours stays so."""
     return getattr(tree, "nodes", tree)
+
+
+def steps_of(tree):
+    """The Steps of a tree, which may be scikit-learn's; a compact tree of ours stays so."""
+    return getattr(tree, "steps", None) or Steps.of(tree)
 
 
 class Categories(NamedTuple):
