@@ -97,7 +97,8 @@ class Compact:
         ----------
         grown : cart.tree.nodes.Grown
         flags : int
-            What is known to be recomputable, DEPTH_FIRST and more.
+            What is known to be recomputable, DEPTH_FIRST and more; without MISSING_WAYS `grown`
+            has them.
         """
         return cls._of(grown, grown, grown.feature < 0, flags)
 

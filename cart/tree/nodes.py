@@ -74,7 +74,8 @@ class Steps(NamedTuple):
 class Grown(NamedTuple):
     """What growth that is depth first writes of nodes; all else follows from their order.
 
-    The arrays are those of Nodes; missing values follow the majority.
+    The arrays are those of Nodes; of `missing_go_to_left` there are no items where missing values
+    follow the majority.
     """
 
     feature: np.ndarray
@@ -82,16 +83,18 @@ class Grown(NamedTuple):
     impurity: np.ndarray
     n_node_samples: np.ndarray
     weighted_n_node_samples: np.ndarray
+    missing_go_to_left: np.ndarray
     value: np.ndarray
 
     @classmethod
-    def create(cls, capacity, n_outputs, n_values):
+    def create(cls, capacity, n_outputs, n_values, has_missing=False):
         return cls(
             np.empty(capacity, np.int32),
             np.empty(capacity),
             np.empty(capacity),
             np.empty(capacity, np.int32),
             np.empty(capacity),
+            np.empty(capacity if has_missing else 0, np.uint8),
             np.empty((capacity, n_outputs, n_values)),
         )
 
@@ -105,6 +108,7 @@ def from_node(grown, first):
         grown.impurity[first:],
         grown.n_node_samples[first:],
         grown.weighted_n_node_samples[first:],
+        grown.missing_go_to_left[first:],
         grown.value[first:],
     )
 
