@@ -115,6 +115,8 @@ class FastPath(ABC):
     """
 
     criteria: tuple[type, ...] = ()  # those of cart.splitting.criteria that it knows
+    splitter: type = BestSplitter
+    table_kind: type = Table
     takes_missing = False  # values
     takes_bounds = False  # min_weight_fraction_leaf, monotonic constraints
 
@@ -131,7 +133,7 @@ class FastPath(ABC):
         limits = plan.limits
         return (
             plan.criterion in cls.criteria
-            and type(plan.splitter) is BestSplitter
+            and type(plan.splitter) is cls.splitter
             and plan.n_outputs == 1
             and plan.feature_keys is None
             and limits.max_leaf_nodes < 0
@@ -141,7 +143,7 @@ class FastPath(ABC):
     @classmethod
     def fits(cls, table, plan):
         """Can trees be grown on this table, to this plan?"""
-        is_known = type(table) is Table and cls.knows(plan)
+        is_known = type(table) is cls.table_kind and cls.knows(plan)
         return is_known and (cls.takes_missing or not has_missing(table))
 
     @classmethod
@@ -194,7 +196,7 @@ class FastPath(ABC):
         grown = Grown._make(array[: first_node[-1]] for array in self._nodes)
         flags = self._flags(weights, is_whole)
         kept = Compact.of_grown(grown, flags & ~MISSING_WAYS if self._notes_ways else flags)
-        if self._table.is_complete:
+        if self.table_kind is Table and self._table.is_complete:
             write_thresholds(*kept.splits, self._table)
         is_large = len(weights) == 1 and kept.n_nodes >= MANY
         return [kept] if is_large else Batch(kept, first_node).trees()

@@ -29,6 +29,7 @@ class ClassCut(NamedTuple):
     right_code: int
     score: float
     missing: int
+    threshold: float  # where it was drawn; else it follows from the codes
 
 
 class Layout(NamedTuple):

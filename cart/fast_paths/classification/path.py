@@ -49,7 +49,7 @@ from cart.growth.depth_first import Children, grow_depth_first
 from cart.growth.frontier import NodeStack, moved, push_root, with_weight
 from cart.growth.node_step import child_bounds
 from cart.growth.plan import Limits
-from cart.jit.decorators import entry_kernel, inline_kernel
+from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
 from cart.primitives.radix_sort import N_DIGITS, ROOM, sort_short_keys
 from cart.splitting.criteria import Entropy, Gini
 from cart.splitting.feature_draw import (
@@ -62,7 +62,7 @@ from cart.splitting.feature_draw import (
     restart,
 )
 from cart.splitting.splitter import Bounds
-from cart.table.table import Table, same_value
+from cart.table.table import same_value
 from cart.tree.recompute import DEPTH_FIRST, GINI, WEIGHTS, WHOLE_COUNTS
 
 CACHE_COPY_BYTES = (
@@ -71,7 +71,7 @@ CACHE_COPY_BYTES = (
 )  # of a column of the near tiers (see `cart.fast_paths.cache_copies`)
 _HISTOGRAM_MIN = 64  # rows
 _CLASSES_MAX = 256
-NO_CUT = ClassCut(-1, 0, 0, -np.inf, NONE_MISSING)
+NO_CUT = ClassCut(-1, 0, 0, -np.inf, NONE_MISSING, 0.0)
 _WEIGHT_MAX = 2**26  # whose square is exact in double precision
 # Weight of which every thread keeps a table for entropy: so much, or so much per row.
 _TABLE_MAX, _PER_ROW = 2**20, 8
@@ -182,11 +182,36 @@ def _copy_near(tiers, layout, node):
     return moved(node, start, end, tier)
 
 
+@dispatch
+def search_feature(cuts, way, node, searched, feature, best):
+    """Search a feature; return whether it is constant in the node, and the better ClassCut."""
+    return cuts.search_feature(way, node, searched, feature, best)
+
+
+@dispatch
+def write_cut(cuts, tree, this, cut):
+    """Write feature and threshold of a split."""
+    cuts.write_cut(tree, this, cut)
+
+
+class BestCuts(NamedTuple):
+    """The best of all cuts of a feature."""
+
+    name: int = 0  # numba wants a field
+
+    def search_feature(self, way, node, searched, feature, best):
+        return _search_feature(way, node, searched, feature, best)
+
+    def write_cut(self, tree, this, cut):
+        write_split(tree.nodes, this, cut, tree.cuts)
+
+
 class ClassCountsWay(NamedTuple):
     """What the path works on; the protocol is that of `cart.growth.depth_first`."""
 
+    cuts: tuple  # which are searched
     criterion: tuple  # of cart.fast_paths.classification.impurities
-    table: Table
+    table: tuple
     layout: Layout
     tiers: tuple  # of ClassRows
     scratch: ClassScratch
@@ -206,7 +231,7 @@ class ClassCountsWay(NamedTuple):
         for c in range(counts.shape[0]):
             tree.nodes.value[this, 0, c] = np.float64(counts[c]) / np.float64(weight)
         if self.limits.is_monotonic:
-            value, bounds = tree.nodes.value[this, 0], _bounds_at(self, node.row)
+            value, bounds = tree.nodes.value[this, 0], bounds_at(self, node.row)
             value[0] = min(max(value[0], bounds.lower), bounds.upper)
             if value.shape[0] == 2:
                 value[1] = 1.0 - value[0]
@@ -222,7 +247,8 @@ class ClassCountsWay(NamedTuple):
         drawing = begin_draw(draw, np.uint64(0), node.n_constant)
         j, drawing = next_feature(draw, drawing, limits.max_features)
         while j >= 0:
-            is_constant, best = _search_feature(self, node, searched, draw.features[j], best)
+            feature = draw.features[j]
+            is_constant, best = search_feature(self.cuts, self, node, searched, feature, best)
             if is_constant:
                 drawing = mark_constant(draw, drawing, j)
             else:
@@ -252,7 +278,7 @@ class ClassCountsWay(NamedTuple):
         return Children(node.start + n_left, left, right, decrease)
 
     def write_split(self, tree, this, node, cut, children):
-        write_split(tree.nodes, this, cut, tree.cuts)
+        write_cut(self.cuts, tree, this, cut)
         if tree.nodes.missing_go_to_left.shape[0] > 0:
             goes_left = 2 * children.middle > node.start + node.end  # as the majority
             if cut.missing != NONE_MISSING:
@@ -261,14 +287,14 @@ class ClassCountsWay(NamedTuple):
 
 
 @inline_kernel
-def _bounds_at(way, row):
+def bounds_at(way, row):
     return Bounds(way.scratch.lower[row], way.scratch.upper[row])
 
 
 @inline_kernel
 def _pass_on_bounds(way, row, direction):
     """Bounds of the children, whose counts are there: the right one in `row`, the left above."""
-    scratch, bounds = way.scratch, _bounds_at(way, row)
+    scratch, bounds = way.scratch, bounds_at(way, row)
     right, left = scratch.pending[row], scratch.pending[row + 1]
     value = np.float64(left[0]) / np.float64(_sum(left)) / 2.0
     value += np.float64(right[0]) / np.float64(_sum(right)) / 2.0
@@ -279,7 +305,6 @@ def _pass_on_bounds(way, row, direction):
 
 @inline_kernel
 def _search_feature(way, node, searched, feature, best):
-    """Search a feature; return whether it is constant in the node, and the better Cut."""
     table, rows, scratch = way.table, way.tiers[node.tier], way.scratch
     criterion, prefix, layout, counts, weight = searched
     column = table.columns[feature]
@@ -319,7 +344,7 @@ def _search_feature(way, node, searched, feature, best):
         if i >= 0:
             left_code = np.int64(entries[i] >> layout.low_bits)
             right_code = np.int64(entries[i + 1] >> layout.low_bits)
-            best = ClassCut(feature, left_code, right_code, score, goes)
+            best = ClassCut(feature, left_code, right_code, score, goes, 0.0)
         if goes != MISSING_RIGHT:
             return False, best
         goes = MISSING_LEFT
@@ -331,12 +356,15 @@ def _search_feature(way, node, searched, feature, best):
 
 @inline_kernel
 def _what_is_asked(way, node, feature, missing, has_missing):
+    first, monotony = way.limits.min_samples_leaf - 1, monotony_of(way, node, feature)
+    return Asked(first, missing, has_missing, way.limits.min_weight_leaf, monotony)
+
+
+@inline_kernel
+def monotony_of(way, node, feature):
     limits = way.limits
-    bounds = _bounds_at(way, node.row) if limits.is_monotonic else Bounds(-np.inf, np.inf)
-    monotony = Monotony(np.int64(limits.monotonic[feature]), bounds)
-    return Asked(
-        limits.min_samples_leaf - 1, missing, has_missing, limits.min_weight_leaf, monotony
-    )
+    bounds = bounds_at(way, node.row) if limits.is_monotonic else Bounds(-np.inf, np.inf)
+    return Monotony(np.int64(limits.monotonic[feature]), bounds)
 
 
 @inline_kernel
@@ -383,6 +411,7 @@ class ClassCountsPath(FastPath):
 
     criteria = (Gini, Entropy)
     takes_missing = takes_bounds = True
+    cuts_searched: tuple = BestCuts()
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
@@ -425,6 +454,7 @@ class ClassCountsPath(FastPath):
         if fraction := self._plan.min_weight_fraction_leaf:  # then there is one tree
             limits = limits._replace(min_weight_leaf=fraction * weights.sum())
         way = ClassCountsWay(
+            self.cuts_searched,
             self._criterion,
             self._table,
             self._layout,
