@@ -20,6 +20,7 @@ COMMANDS = {
     "micro": ("micro.kernels", "nanoseconds per element of every family of kernels, in seconds"),
     "startup": ("micro.startup", "time compilation and the start of a process"),
     "groups": ("studies.groups", "time fits of every kind of tree, and the memory of a sparse one"),
+    "kinds": ("studies.kinds", "race every kind of tree against scikit-learn, and judge its trees"),
     "categorical": ("studies.categorical", "score splits on subsets of categories against codes"),
     "forest": ("studies.forest", "voting, intervals, the out-of-bag curve, warm start, Dask"),
     "voting": ("studies.voting", "score the voting rules, out of bag and on fresh rows"),
@@ -38,6 +39,7 @@ ONLY = {  # commands whose rows may be measured again alone
     "phases": "nodes of so many rows; the others keep their results",
     "startup": "Classifier or Regressor; the other keeps its results",
     "groups": "groups with this in their name; the others keep their results",
+    "kinds": "kinds with this in their name; the others keep their results",
     "voting": "rules with this in 'TASK RULE'; the others keep their results",
     "calibration": "studies with this in 'STUDY TARGET'; the others keep their results",
 }

@@ -7,6 +7,7 @@ from benchmarks.harness import display, results
 BENCHMARKS = {  # results by name: the module that made them, and its tables
     "suite": ("suite.run", ["table", "peer_table", "sizes_table", "scaling_table"]),
     "groups": ("studies.groups", ["table"]),
+    "kinds": ("studies.kinds", ["table"]),
     "categorical": ("studies.categorical", ["table", "generated_table"]),
     "voting": ("studies.voting", ["table"]),
     "intervals": ("studies.intervals", ["table", "pinball_table", "race_table"]),

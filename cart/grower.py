@@ -7,6 +7,7 @@ the trees at hand. Nobody else asks.
 import numpy as np
 
 from cart.fast_paths.classification.path import ClassCountsPath
+from cart.fast_paths.classification.random_cut import RandomClassCountsPath
 from cart.fast_paths.regression.histogram_path import HistogramPath
 from cart.fast_paths.regression.sorted_path import SortedPath
 from cart.growth.general import create_workspace, grow_tree, make_records
@@ -16,7 +17,7 @@ from cart.table.table import Table
 from cart.tree.pruning import prune
 from cart.tree.tree import Tree
 
-FAST_PATHS = (ClassCountsPath, HistogramPath, SortedPath)
+FAST_PATHS = (ClassCountsPath, RandomClassCountsPath, HistogramPath, SortedPath)
 
 
 def fast_paths(plan, table=None):

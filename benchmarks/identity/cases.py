@@ -245,6 +245,9 @@ def _table(name):
     if name.startswith("counts"):
         X, mean = datasets.make_regression(*map(int, name.partition(":")[2].split("x")))
         return X, np.random.default_rng(0).poisson(np.maximum(mean, 0.1) / 10)
+    if name.startswith("rounded:"):
+        X, y = datasets.make_regression(*map(int, name[8:].split("x")))
+        return (10 * X).round(1), y
     n_rows = ""
     if name.startswith(("california", "diabetes")):
         name, _, n_rows = name.partition(":")

@@ -20,7 +20,7 @@ from benchmarks.identity import cases
 from benchmarks.identity.agreement import agree, agree_all, summarize
 from benchmarks.identity.cases import Case
 from benchmarks.oracles.pruning import prune
-from benchmarks.oracles.ties import Training, has_medians, why_different
+from benchmarks.oracles.ties import Training, first_difference, has_medians, why_different
 from benchmarks.oracles.weights import row_weights
 
 CLASSIFICATION = (
@@ -151,12 +151,16 @@ def fit_both(case, seed, **changed):
     -------
     ours, theirs : fitted estimators
     """
-    data, params = cases.training(case, seed), {**cases.parameters(case, seed), **changed}
-    models = (
-        _create(case, params, *home) for home in ((cart, forest), (sklearn.tree, sklearn.ensemble))
-    )
+    data = cases.training(case, seed)
     with catch_warnings(action="ignore"):  # few trees: some rows are never out of bag
-        return tuple(model.fit(*data) for model in models)
+        return tuple(model.fit(*data) for model in create_both(case, seed, **changed))
+
+
+def create_both(case, seed, **changed):
+    """The same, not fitted."""
+    params = {**cases.parameters(case, seed), **changed}
+    homes = (cart, forest), (sklearn.tree, sklearn.ensemble)
+    return tuple(_create(case, params, *home) for home in homes)
 
 
 def _create(case, params, trees, ensembles):
@@ -168,8 +172,10 @@ def _create(case, params, trees, ensembles):
     return kind(tree, n_estimators=3, random_state=params["random_state"], **case.patches)
 
 
-def judge(case, seed, ours, theirs):
-    """What exact arithmetic says about every pair of trees.
+def judge(case, seed, ours, theirs, replays=True, **changed):
+    """What exact arithmetic says about every pair of trees, of models with `changed` parameters.
+
+    Without a replay of all nodes it is asked about the first difference only.
 
     Returns
     -------
@@ -181,7 +187,7 @@ def judge(case, seed, ours, theirs):
     verdicts = ["identical"] * len(agreements)
     doubtful = [t for t, each in enumerate(agreements) if not _is_same(each)]
     if doubtful:
-        whole = fit_both(case, seed, ccp_alpha=0.0)
+        whole = fit_both(case, seed, **{**changed, "ccp_alpha": 0.0})
         weights = _row_weights(case, seed, whole[1])
     for t in doubtful:
         pairs = [[_trees(model)[t].tree_ for model in pair] for pair in ((ours, theirs), whole)]
@@ -190,7 +196,8 @@ def judge(case, seed, ours, theirs):
         if case.model == "Bagging":
             X = X[:, theirs.estimators_features_[t]]
         exact = Training(X, data.y, weights(t), _trees(whole[1])[t])
-        verdicts[t] = _explain(*pairs, exact, case.params.get("ccp_alpha", 0.0))
+        why = why_different if replays else _why_first
+        verdicts[t] = _explain(*pairs, exact, case.params.get("ccp_alpha", 0.0), why)
     return verdicts, agreements
 
 
@@ -198,7 +205,11 @@ def _is_same(agreement):
     return agreement.first_rows is None and agreement.gap <= GAP
 
 
-def _explain(pair, whole, exact, alpha):
+def _why_first(ours, theirs, exact):
+    return first_difference(ours, theirs, exact).verdict
+
+
+def _explain(pair, whole, exact, alpha, why):
     """Why two trees differ. Pruned ones are judged unpruned, and ours is pruned once more."""
     structure = agree(*pair)
     if not structure.gap <= GAP and not all(has_medians(tree, exact) for tree in pair):
@@ -209,7 +220,7 @@ def _explain(pair, whole, exact, alpha):
         return "wrong"
     if agree(*whole).first_rows is None:
         return "wrong"
-    return why_different(*whole, exact)
+    return why(*whole, exact)
 
 
 def _row_weights(case, seed, theirs):

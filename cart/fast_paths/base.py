@@ -1,8 +1,7 @@
 """Base class of the fast paths, and how they write leaves and splits.
 
-A fast path grows the trees of `cart.growth.general`, depth first, where a table is dense and has no
-missing value, there is one output, and nothing but numbers of samples, depth and impurity limits a
-split.
+A fast path grows the trees of `cart.growth.general`, depth first, where a table is dense and there
+is one output. Whether it takes missing values, and limits of weight and direction, it says itself.
 """
 
 from abc import ABC, abstractmethod
@@ -22,7 +21,7 @@ from cart.table.thresholds import cut_of, write_thresholds
 from cart.tree.batch import Batch
 from cart.tree.compact import MANY, Compact
 from cart.tree.nodes import UNDEFINED, Grown, from_node
-from cart.tree.recompute import DEPTH_FIRST, WEIGHTS
+from cart.tree.recompute import DEPTH_FIRST, MISSING_WAYS, WEIGHTS
 
 # Trees on few rows are grown in one call of the kernel: of so many rows in all, and so many trees.
 # More would save calls, and take more memory at once.
@@ -98,6 +97,11 @@ def write_split(nodes, this, cut, cuts):
     cuts[this] = cut_of(cut.left_code, cut.right_code)
 
 
+def has_missing(table):
+    """Is any value of a dense table missing?"""
+    return table.codes.dtype == np.uint32 and table.codes.max() == MISSING
+
+
 class FastPath(ABC):
     """Grows trees on one table, in one thread.
 
@@ -111,6 +115,10 @@ class FastPath(ABC):
     """
 
     criteria: tuple[type, ...] = ()  # those of cart.splitting.criteria that it knows
+    splitter: type = BestSplitter
+    table_kind: type = Table
+    takes_missing = False  # values
+    takes_bounds = False  # min_weight_fraction_leaf, monotonic constraints
 
     def __init__(self, table, codes, plan):
         self._table = table
@@ -125,19 +133,18 @@ class FastPath(ABC):
         limits = plan.limits
         return (
             plan.criterion in cls.criteria
-            and type(plan.splitter) is BestSplitter
+            and type(plan.splitter) is cls.splitter
             and plan.n_outputs == 1
             and plan.feature_keys is None
             and limits.max_leaf_nodes < 0
-            and not limits.is_monotonic
-            and plan.min_weight_fraction_leaf == 0.0
+            and (cls.takes_bounds or not (limits.is_monotonic or plan.min_weight_fraction_leaf))
         )
 
     @classmethod
     def fits(cls, table, plan):
         """Can trees be grown on this table, to this plan?"""
-        is_known = type(table) is Table and cls.knows(plan)
-        return is_known and (table.codes.dtype != np.uint32 or table.codes.max() != MISSING)
+        is_known = type(table) is cls.table_kind and cls.knows(plan)
+        return is_known and (cls.takes_missing or not has_missing(table))
 
     @classmethod
     def takes_narrow(cls, codes, plan):
@@ -146,7 +153,9 @@ class FastPath(ABC):
 
     @property
     def n_at_once(self):
-        """How many trees are worth to be grown at once."""
+        """How many trees are worth to be grown at once; a limit of weight is that of one tree."""
+        if self._plan.min_weight_fraction_leaf:
+            return 1
         return min(_TREES_AT_ONCE, max(1, _ROWS_AT_ONCE // len(self._y)))
 
     def accepts(self, weights, is_whole):
@@ -179,13 +188,15 @@ class FastPath(ABC):
         if self._capacity < len(weights):
             self._capacity = len(weights)
             n_nodes = self._capacity * 2 * len(self._y)
-            self._nodes = Grown.create(n_nodes, 1, self._plan.n_values)
+            self._notes_ways = self.takes_missing and has_missing(self._table)
+            self._nodes = Grown.create(n_nodes, 1, self._plan.n_values, self._notes_ways)
             self._cuts = self._nodes.threshold.view(np.uint64)
         first_node = np.zeros(len(weights) + 1, np.int64)
         self._grow(weights, np.asarray(seeds, np.int64), first_node)
         grown = Grown._make(array[: first_node[-1]] for array in self._nodes)
-        kept = Compact.of_grown(grown, self._flags(weights, is_whole))
-        if self._table.is_complete:
+        flags = self._flags(weights, is_whole)
+        kept = Compact.of_grown(grown, flags & ~MISSING_WAYS if self._notes_ways else flags)
+        if self.table_kind is Table and self._table.is_complete:
             write_thresholds(*kept.splits, self._table)
         is_large = len(weights) == 1 and kept.n_nodes >= MANY
         return [kept] if is_large else Batch(kept, first_node).trees()

@@ -24,6 +24,8 @@ class FloatTable(NamedTuple):
     codes: np.ndarray  # (n_columns, n_samples) uint32: above 2**31 if positive; MISSING for nan
     columns: np.ndarray  # (n_features,) int64: the column of each feature
 
+    is_complete = True  # it has the values of its codes
+
     @classmethod
     def encode(cls, columns, n_jobs=None):
         """Take the values of columns, in single precision; see `cart.table.encoding.encode`."""

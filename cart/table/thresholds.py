@@ -51,8 +51,12 @@ def _write(features, cuts, thresholds, columns, level_start, levels, tops, span)
             continue
         column = columns[features[i]]
         if first <= column < end:
-            low = level_at(tops, level_start[column] + np.int64(cuts[i] >> CODE_SHIFT))
-            high = level_at(levels, level_start[column] + np.int64(cuts[i] & RECORD))
+            low_at = level_start[column] + np.int64(cuts[i] >> CODE_SHIFT)
+            high_at = level_start[column] + np.int64(cuts[i] & RECORD)
+            if high_at == level_start[column + 1]:  # all but the missing go left
+                thresholds[i] = np.inf
+                continue
+            low, high = level_at(tops, low_at), level_at(levels, high_at)
             threshold = low / 2.0 + high / 2.0
             thresholds[i] = threshold if threshold < high else low  # rounded up to it
 

@@ -20,11 +20,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit.decorators import entry_kernel
-from cart.tree.nodes import LEAF, Grown, Nodes
+from cart.jit.decorators import entry_kernel, inline_kernel
+from cart.tree.nodes import LEAF, UNDEFINED, Grown, Nodes, Steps
 from cart.tree.recompute import (
     CHILDREN,
     COUNTS,
+    DEPTH_FIRST,
     GINI,
     MISSING_WAYS,
     SAMPLES,
@@ -96,7 +97,8 @@ class Compact:
         ----------
         grown : cart.tree.nodes.Grown
         flags : int
-            What is known to be recomputable, DEPTH_FIRST and more.
+            What is known to be recomputable, DEPTH_FIRST and more; without MISSING_WAYS `grown`
+            has them.
         """
         return cls._of(grown, grown, grown.feature < 0, flags)
 
@@ -164,18 +166,7 @@ class Compact:
     def expand(self):
         """The node arrays, every bit as it was, as cart.tree.nodes.Nodes."""
         kept, n_nodes, flags = self._kept, self.n_nodes, self._flags
-        is_leaf = _as_bools(kept["leaves"], n_nodes)
-        n_leaves = int(np.count_nonzero(is_leaf))
-        n_splits = n_nodes - n_leaves
-        stored = _Stored(
-            kept.get("features", np.zeros(n_splits)).astype(np.int32),
-            kept.get("thresholds", np.zeros(n_splits)),
-            _as_bools(kept.get("impure", np.zeros(n_nodes // 8 + 1, np.uint8)), n_nodes),
-            kept.get("impurities", kept.get("squares", np.empty(0)).astype(np.float64)),
-            kept.get("samples", np.zeros(n_leaves)).astype(np.int32),
-            kept.get("counts", np.zeros((n_leaves, 1))).astype(np.float64),
-            kept.get("totals", np.empty(0)).astype(np.float64),
-        )
+        is_leaf, stored = self._stored()
         nodes = Nodes.create(n_nodes, *self.shape)
         has_counts, has_sums = bool(flags & COUNTS), bool(flags & SUMS)
         _spread(nodes, nodes.value.reshape(-1), is_leaf, stored, has_counts, has_sums)
@@ -184,6 +175,37 @@ class Compact:
         )
         recompute(nodes, is_leaf, flags, True)
         return nodes
+
+    def _stored(self):
+        """Which nodes are leaves, and what is stored as the kernels take it."""
+        kept, n_nodes = self._kept, self.n_nodes
+        is_leaf = _as_bools(kept["leaves"], n_nodes)
+        n_leaves = int(np.count_nonzero(is_leaf))
+        n_splits = n_nodes - n_leaves
+        return is_leaf, _Stored(
+            kept.get("features", np.zeros(n_splits)).astype(np.int32),
+            kept.get("thresholds", np.zeros(n_splits)),
+            _as_bools(kept.get("impure", np.zeros(n_nodes // 8 + 1, np.uint8)), n_nodes),
+            kept.get("impurities", kept.get("squares", np.empty(0)).astype(np.float64)),
+            kept.get("samples", np.zeros(n_leaves)).astype(np.int32),
+            kept.get("counts", np.zeros((n_leaves, 1))).astype(np.float64),
+            kept.get("totals", np.empty(0)).astype(np.float64),
+        )
+
+    def steps(self):
+        """What rows meet in the nodes, as cart.tree.nodes.Steps: less than `expand` makes."""
+        flags = self._flags
+        if flags & DEPTH_FIRST != DEPTH_FIRST:
+            return Steps.of(self.expand())
+        is_leaf, stored = self._stored()
+        has_sums = bool(flags & SUMS)
+        value = self._kept.get("value")
+        is_made = value is None
+        steps = Steps.create(self.n_nodes, *self.shape) if is_made else Steps.create(self.n_nodes)
+        steps = steps if is_made else steps._replace(value=value)
+        roots = np.empty(self.n_nodes // 2 + 1, np.int32)
+        _unfold(steps, steps.value.reshape(-1), is_leaf, stored, is_made, has_sums, roots)
+        return steps
 
     def __getstate__(self):
         # As bytes: pickles of small arrays consist of their descriptions.
@@ -280,3 +302,45 @@ def _spread(nodes, values, is_leaf, stored, has_counts, has_sums):
         if has_sums:
             values[node] = stored.totals[n_leaves]
         n_leaves += 1
+
+
+@entry_kernel
+def _unfold(steps, values, is_leaf, stored, makes_values, has_sums, roots):
+    """Write the steps of nodes that are numbered depth first, by the rules of
+    `cart.tree.recompute`; of values those of leaves alone."""
+    n_nodes, width = is_leaf.shape[0], stored.counts.shape[1]
+    split, leaf = stored.features.shape[0], stored.samples.shape[0]
+    n_roots = 0
+    for node in range(n_nodes - 1, -1, -1):
+        left, right = np.int32(LEAF), np.int32(LEAF)
+        feature, threshold = np.int32(UNDEFINED), np.float64(UNDEFINED)
+        goes_left = False
+        if is_leaf[node]:
+            leaf -= 1
+            samples = stored.samples[leaf]
+            if makes_values and has_sums:
+                values[node] = stored.totals[leaf] / stored.counts[leaf, 0]
+            elif makes_values:
+                _write_shares(stored.counts[leaf], values[node * width :], steps.value.shape[1])
+        else:
+            split -= 1
+            left, right = roots[n_roots - 1], roots[n_roots - 2]
+            n_roots -= 2
+            feature, threshold = stored.features[split], stored.thresholds[split]
+            samples = steps.n_node_samples[left] + steps.n_node_samples[right]
+            goes_left = steps.n_node_samples[left] > steps.n_node_samples[right]
+        roots[n_roots] = node
+        n_roots += 1
+        steps.children_left[node], steps.children_right[node] = left, right
+        steps.feature[node], steps.threshold[node] = feature, threshold
+        steps.n_node_samples[node], steps.missing_go_to_left[node] = samples, goes_left
+
+
+@inline_kernel
+def _write_shares(counts, values, n_outputs):
+    n_values = counts.shape[0] // n_outputs
+    total = 0.0
+    for k in range(n_values):
+        total += counts[k]
+    for k in range(counts.shape[0]):
+        values[k] = counts[k] / total

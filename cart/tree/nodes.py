@@ -43,10 +43,39 @@ class Nodes(NamedTuple):
         return self.feature, self.threshold
 
 
+class Steps(NamedTuple):
+    """What rows meet on their way to a leaf, and what they find there: of Nodes."""
+
+    children_left: np.ndarray
+    children_right: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    n_node_samples: np.ndarray
+    missing_go_to_left: np.ndarray
+    value: np.ndarray  # of leaves
+
+    @classmethod
+    def create(cls, capacity, *shape):
+        integers = (np.empty(capacity, np.int32) for _ in range(3))
+        return cls(
+            *integers,
+            np.empty(capacity),
+            np.empty(capacity, np.int32),
+            np.empty(capacity, np.uint8),
+            np.empty((capacity if shape else 0, *shape)),
+        )
+
+    @classmethod
+    def of(cls, nodes):
+        """Those of anything with scikit-learn's node arrays."""
+        return cls._make(getattr(nodes, name) for name in cls._fields)
+
+
 class Grown(NamedTuple):
     """What growth that is depth first writes of nodes; all else follows from their order.
 
-    The arrays are those of Nodes; missing values follow the majority.
+    The arrays are those of Nodes; of `missing_go_to_left` there are no items where missing values
+    follow the majority.
     """
 
     feature: np.ndarray
@@ -54,16 +83,18 @@ class Grown(NamedTuple):
     impurity: np.ndarray
     n_node_samples: np.ndarray
     weighted_n_node_samples: np.ndarray
+    missing_go_to_left: np.ndarray
     value: np.ndarray
 
     @classmethod
-    def create(cls, capacity, n_outputs, n_values):
+    def create(cls, capacity, n_outputs, n_values, has_missing=False):
         return cls(
             np.empty(capacity, np.int32),
             np.empty(capacity),
             np.empty(capacity),
             np.empty(capacity, np.int32),
             np.empty(capacity),
+            np.empty(capacity if has_missing else 0, np.uint8),
             np.empty((capacity, n_outputs, n_values)),
         )
 
@@ -77,6 +108,7 @@ def from_node(grown, first):
         grown.impurity[first:],
         grown.n_node_samples[first:],
         grown.weighted_n_node_samples[first:],
+        grown.missing_go_to_left[first:],
         grown.value[first:],
     )
 
@@ -85,6 +117,11 @@ def nodes_of(tree):
     """What has the node arrays of a tree, which may be scikit-learn's, to be read once: a compact
     tree of ours stays so."""
     return getattr(tree, "nodes", tree)
+
+
+def steps_of(tree):
+    """The Steps of a tree, which may be scikit-learn's; a compact tree of ours stays so."""
+    return getattr(tree, "steps", None) or Steps.of(tree)
 
 
 class Categories(NamedTuple):

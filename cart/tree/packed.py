@@ -6,7 +6,7 @@ r"""Trees packed for walking: few bytes per node, children side by side, leaves 
      / \           next place = place + way + (x > threshold), and in a leaf no x is greater
     C   D
 
-Trees stand one behind the other, each in the order of `in_walking_order`: the right child follows
+Trees stand one behind the other, each in the order of `_fill`: the right child follows
 the left one, which is so many places further on; of a leaf it is the leaf itself, and every value
 goes there, so a row that has arrived stays and needs no test. There are two forms of nodes:
 `Packed`, eight bytes that answer most trees, and `PackedWide` for what does not fit into them.
@@ -19,13 +19,15 @@ import numpy as np
 from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
 from cart.jit.instructions import prefetch
 from cart.primitives.float_order import ordinal_of
-from cart.tree.nodes import LEAF, nodes_of
+from cart.primitives.threads import in_parts
+from cart.tree.nodes import LEAF, steps_of
 
 SINGLE = np.dtype(np.float32)
 MISSING_LEFT = np.uint32(1 << 31)
 # The key of a missing value; above all others.
 MISSING = np.uint32(0xFFFFFFFF)
 _LINE = 64  # bytes of a cache line
+_NODES_PER_THREAD = 20_000  # for which another thread is worth its start
 _ONE, _LOW, _UPPER = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
@@ -60,6 +62,15 @@ class Packed(NamedTuple):
 
     def value_at(self, place):
         return np.uint64(self.words[place + place + _ONE])
+
+    def write_split(self, place, way, feature, threshold):
+        bits = np.float32(round_down(threshold)).view(np.int32)
+        self.words[2 * place] = np.uint64(way) << self.feature_bits | feature
+        self.words[2 * place + 1] = key_of(bits)
+
+    def write_leaf(self, place, row):
+        self.words[2 * place] = self.n_features
+        self.words[2 * place + 1] = row
 
     def fetch(self, tree, part, n_parts):
         _fetch(self.words, 2 * self.start[tree], 2 * self.start[tree + 1], part, n_parts)
@@ -96,6 +107,15 @@ class PackedWide(NamedTuple):
 
     def value_at(self, place):
         return np.uint64(self.row_of_value[place])
+
+    def write_split(self, place, way, feature, threshold):
+        self.words[place] = feature << _UPPER | np.uint64(way)
+        self.threshold[place] = threshold
+
+    def write_leaf(self, place, row):
+        self.words[place] = 0
+        self.threshold[place] = np.inf
+        self.row_of_value[place] = row
 
     def fetch(self, tree, part, n_parts):
         _fetch(self.words, self.start[tree], self.start[tree + 1], part, n_parts)
@@ -159,8 +179,20 @@ def has_arrived(packed, place):
 
 @dispatch
 def value_at(packed, place):
-    """The row of `value` that belongs to a leaf."""
+    """The row of `value` that belongs to a leaf: a shared one, or one counted within its tree."""
     return packed.value_at(place)
+
+
+@dispatch
+def write_split(packed, place, way, feature, threshold):
+    """Write a node whose left child stands `way` places further on."""
+    packed.write_split(place, way, feature, threshold)
+
+
+@dispatch
+def write_leaf(packed, place, row):
+    """Write a leaf with a row of `value`; those behind the shared ones count within the tree."""
+    packed.write_leaf(place, row)
 
 
 @dispatch
@@ -232,61 +264,14 @@ def _fill_keys(bits, width, keys):
     return may_miss
 
 
-def in_walking_order(nodes):
-    """The nodes of a tree in the order in which rows meet them.
-
-    Both children of a node stand side by side. Below them stands all that lies under the one that
-    more samples came to, then all under the other: a row mostly goes on in the line of memory that
-    it is in, or in the next.
-
-    Parameters
-    ----------
-    nodes : object with scikit-learn's node arrays
-
-    Returns
-    -------
-    order : ndarray of shape (n_nodes,), int64
-        Number of the node at each place.
-    left : ndarray of shape (n_nodes,), int64
-        Place of the left child, which the right one follows; a leaf's own place.
-    """
-    order, left, waiting = np.empty((3, len(nodes.children_left)), np.int64)
-    children = nodes.children_left, nodes.children_right
-    _fill_places(*children, nodes.n_node_samples, order, left, waiting)
-    return order, left
-
-
-@entry_kernel
-def _fill_places(children_left, children_right, n_samples, order, left, waiting):
-    order[0] = 0
-    waiting[0] = 0
-    n_placed, height = 1, 1
-    while height > 0:
-        height -= 1
-        place = waiting[height]
-        node = order[place]
-        left[place] = place
-        if children_left[node] == LEAF:
-            continue
-        left[place] = n_placed
-        order[n_placed], order[n_placed + 1] = children_left[node], children_right[node]
-        more_go_right = n_samples[children_right[node]] > n_samples[children_left[node]]
-        waiting[height] = n_placed + np.int64(not more_go_right)
-        waiting[height + 1] = n_placed + np.int64(more_go_right)
-        height += 2
-        n_placed += 2
-
-
+@inline_kernel
 def round_down(threshold):
-    """The largest float32 values that are not above float64 ones."""
-    with np.errstate(over="ignore"):
-        rounded = np.float32(threshold)
-    too_high = rounded > threshold
-    rounded[too_high] = np.nextafter(rounded[too_high], np.float32(-np.inf))
-    return rounded
+    """The largest float32 value that is not above a float64 one."""
+    rounded = np.float32(threshold)
+    return np.nextafter(rounded, np.float32(-np.inf)) if rounded > threshold else rounded
 
 
-def pack(trees, dtype):
+def pack(trees, dtype, n_jobs=None):
     """Pack trees for rows of one precision.
 
     Parameters
@@ -294,105 +279,113 @@ def pack(trees, dtype):
     trees : list of objects with scikit-learn's node arrays
     dtype : dtype
         float32 or float64: of the rows.
+    n_jobs : int or None
+        joblib's.
 
     Returns
     -------
     Packed or PackedWide
     """
-    counts = [tree.node_count for tree in trees]
+    counts = np.array([tree.node_count for tree in trees])
     start = np.concatenate(([0], np.cumsum(counts)))
     n_values = trees[0].n_outputs * trees[0].max_n_classes
     # Leaves of one class share a row; those of several outputs could not be told by one class.
     n_shared = n_values if trees[0].n_outputs == 1 and n_values > 1 else 0
-    value = np.zeros((n_shared + (start[-1] + len(trees)) // 2, n_values))
+    value_start = n_shared + np.concatenate(([0], np.cumsum((counts + 1) // 2)))
+    value = np.empty((value_start[-1], n_values))
     value[:n_shared, :n_shared] = np.eye(n_shared)
     number = np.empty(start[-1], np.uint32)
-    row_of_value = np.zeros(start[-1], np.uint32)
     n_features = int(max(tree.n_features for tree in trees))
     feature_bits = n_features.bit_length()
     has_subsets = any(getattr(tree, "categories", None) is not None for tree in trees)
-    fits = feature_bits + (max(counts) - 1).bit_length() <= 32
-    is_wide = has_subsets or np.dtype(dtype) != SINGLE or not fits
-    words = np.empty(start[-1], np.uint64) if is_wide else np.empty(2 * start[-1], np.uint32)
-    threshold = np.empty(start[-1] if is_wide else 0)
-    value_start = np.full(len(start), n_shared)
-    for t, (tree, first, end) in enumerate(zip(trees, start, start[1:], strict=False)):
-        nodes = nodes_of(tree)
-        order, left = in_walking_order(nodes)
-        value_start[t + 1] = _number(
-            (nodes.missing_go_to_left, nodes.value.reshape(tree.node_count, -1)), (order, left),
-            number[first:end], row_of_value[first:end], value, n_shared, value_start[t],
+    fits = feature_bits + (int(counts.max()) - 1).bit_length() <= 32
+    if has_subsets or np.dtype(dtype) != SINGLE or not fits:
+        n = start[-1]
+        packed = PackedWide(
+            np.empty(n, np.uint64), np.empty(n), number, start, np.zeros(n, np.uint32), value,
+            value_start, np.empty(0, np.int64), np.empty(0, np.uint32), n_features,
         )  # fmt: skip
-        if is_wide:
-            mine = words[first:end], threshold[first:end]
-            _write_wide(nodes.feature, nodes.threshold, order, left, *mine)
-        else:
-            bits = round_down(nodes.threshold).view(np.int32)
-            _write_narrow(
-                nodes.feature, bits, order, left, row_of_value[first:end], tree.n_features,
-                feature_bits, words[2 * first : 2 * end],
-            )  # fmt: skip
-    values = value[: value_start[-1]].copy(), value_start
-    if not is_wide:
-        return Packed(words, np.uint64(feature_bits), number, start, *values, n_features)
-    lists = _lists(trees, start, number, has_subsets)
-    return PackedWide(words, threshold, number, start, row_of_value, *values, *lists, n_features)
+    else:
+        words = np.empty(2 * start[-1], np.uint32)
+        packed = Packed(
+            words, np.uint64(feature_bits), number, start, value, value_start, n_features
+        )
+    n_rows = np.empty(len(trees), np.int64)
+
+    def fill(first_tree, end_tree):
+        waiting = np.empty((2, counts.max()), np.int32)
+        for t in range(first_tree, end_tree):
+            n_rows[t] = _fill(packed, np.int64(t), steps_of(trees[t]), waiting)
+
+    in_parts(fill, len(trees), n_jobs, -(-_NODES_PER_THREAD // (int(start[-1]) // len(trees) + 1)))
+    if n_shared:  # close the gaps
+        kept = zip(value_start, n_rows, strict=False)
+        parts = [value[:n_shared], *(value[first : first + n] for first, n in kept)]
+        ends = np.cumsum([n_shared, *n_rows])
+        packed = packed._replace(value=np.concatenate(parts), value_start=ends)
+    if has_subsets:
+        list_start, lists = _lists(trees, start, number)
+        packed = packed._replace(list_start=list_start, lists=lists)
+    return packed
 
 
 @entry_kernel
-def _number(of_nodes, places, number, row_of_value, value, n_shared, n_rows):
-    """Number the nodes, and keep the values of the leaves; returns how many rows are in use."""
-    (missing_left, values), (order, left) = of_nodes, places
-    for place in range(order.shape[0]):
-        node = order[place]
-        number[place] = node
-        if left[place] != place:
-            if missing_left[node]:
-                number[place] |= MISSING_LEFT
+def _fill(packed, tree, steps, waiting):
+    """Pack a tree in the order in which rows meet its nodes; return how many rows of `value` it
+    has of its own.
+
+    Both children of a node stand side by side. Below them stands all that lies under the one that
+    more samples came to, then all under the other: a row mostly goes on in the line of memory that
+    it is in, or in the next.
+    """
+    first, first_row = packed.start[tree], packed.value_start[tree]
+    n_shared = packed.value_start[0]
+    values = steps.value.reshape((steps.value.shape[0], packed.value.shape[1]))
+    samples = steps.n_node_samples
+    nodes, places = waiting
+    nodes[0], places[0] = 0, 0
+    n_placed, height, n_rows = 1, 1, 0
+    while height > 0:
+        height -= 1
+        node, place = nodes[height], places[height]
+        left, right = np.int64(steps.children_left[node]), np.int64(steps.children_right[node])
+        packed.number[first + place] = node
+        if left == LEAF:
+            row = _shared_row(values[node], n_shared)
+            if row < 0:
+                row = n_shared + n_rows
+                n_rows += 1
+                for k in range(values.shape[1]):
+                    packed.value[first_row + row - n_shared, k] = values[node, k]
+            write_leaf(packed, first + place, row)
             continue
-        n_zeros, pure = 0, 0
-        for k in range(n_shared):
-            if values[node, k] == 0.0:
-                n_zeros += 1
-            else:
-                pure = k
-        if n_shared > 0 and n_zeros == n_shared - 1 and values[node, pure] == 1.0:
-            row_of_value[place] = pure
-        else:
-            row_of_value[place] = n_rows
-            for k in range(values.shape[1]):
-                value[n_rows, k] = values[node, k]
-            n_rows += 1
+        if steps.missing_go_to_left[node]:
+            packed.number[first + place] |= MISSING_LEFT
+        feature, threshold = np.uint64(steps.feature[node]), steps.threshold[node]
+        write_split(packed, first + place, n_placed - place, feature, threshold)
+        more_go_right = samples[right] > samples[left]
+        nodes[height], nodes[height + 1] = (left, right) if more_go_right else (right, left)
+        places[height] = n_placed + np.int64(not more_go_right)
+        places[height + 1] = n_placed + np.int64(more_go_right)
+        height += 2
+        n_placed += 2
     return n_rows
 
 
-@entry_kernel
-def _write_narrow(feature, bits, order, left, row_of_value, n_features, feature_bits, words):
-    for place in range(order.shape[0]):
-        node = order[place]
-        if left[place] == place:
-            words[2 * place] = n_features
-            words[2 * place + 1] = row_of_value[place]
+@inline_kernel
+def _shared_row(values, n_shared):
+    """The row that leaves of one class share, or -1."""
+    n_zeros, pure = np.int64(0), np.int64(0)
+    for k in range(n_shared):
+        if values[k] == 0.0:
+            n_zeros += 1
         else:
-            words[2 * place] = (left[place] - place) << feature_bits | feature[node]
-            words[2 * place + 1] = key_of(bits[node])
+            pure = np.int64(k)
+    return pure if n_shared > 0 and n_zeros == n_shared - 1 and values[pure] == 1.0 else -1
 
 
-@entry_kernel
-def _write_wide(feature, exact, order, left, words, threshold):
-    for place in range(order.shape[0]):
-        node = order[place]
-        words[place] = left[place] - place
-        threshold[place] = np.inf
-        if left[place] != place:
-            words[place] |= np.uint64(feature[node]) << _UPPER
-            threshold[place] = exact[node]
-
-
-def _lists(trees, start, number, has_subsets):
+def _lists(trees, start, number):
     """list_start and lists of `PackedWide`."""
-    if not has_subsets:
-        return np.empty(0, np.int64), np.empty(0, np.uint32)
     list_start = np.full(start[-1], -1)
     lists = [np.empty(0, np.uint32)]
     for tree, first, end in zip(trees, start, start[1:], strict=False):

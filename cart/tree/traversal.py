@@ -137,14 +137,15 @@ def _add(packed, first_tree, end_tree, X, rows, may_miss, walkers, out):
                 here = rows[first : min(first + _WALKERS, end)]
                 _walk(packed, tree, following, X, here, may_miss, walkers)
                 walker = 0
-                for _ in range(tree, following):
+                for own in range(tree, following):
+                    own_row = np.uint64(packed.value_start[own]) - n_pure
                     for i in range(here.shape[0]):
                         at = value_at(packed, walkers.place[walker])
                         if at < n_pure:  # a one among zeros
                             out[here[i], at] += 1.0
                         else:
                             for k in range(out.shape[1]):
-                                out[here[i], k] += packed.value[at, k]
+                                out[here[i], k] += packed.value[own_row + at, k]
                         walker += 1
 
 

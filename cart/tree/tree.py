@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
 from cart.tree.compact import Compact
-from cart.tree.nodes import LEAF, Categories, Nodes, nodes_of
+from cart.tree.nodes import LEAF, Categories, Nodes, Steps, nodes_of
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids, sum_of_values
 
@@ -90,6 +90,12 @@ class Tree:
         if held is not None:
             return held.expand()
         return Nodes(*(getattr(self, name) for name in Nodes._fields))
+
+    @property
+    def steps(self) -> Steps:
+        """What rows meet in the nodes, to be packed; a compact tree stays so."""
+        held = self._held
+        return held.steps() if isinstance(held, Compact) else Steps.of(self.nodes)
 
     @property
     def splits(self) -> tuple[np.ndarray, np.ndarray]:

@@ -285,7 +285,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         trees = list(map(attrgetter("tree_"), self.estimators_))
         known, packed = _PACKED.get(self, (None, None))
         if known != trees:
-            packed = pack(trees, precision_of(self))
+            packed = pack(trees, precision_of(self), self.n_jobs)
             _PACKED[self] = trees, packed
         return packed
 

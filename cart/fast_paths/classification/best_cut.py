@@ -1,6 +1,8 @@
 """Best class cut in two passes: a float32 gain for every cut, then scikit-learn's float64 score for
 those within its error of the best."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from cart.fast_paths.base import is_cut
@@ -14,10 +16,18 @@ from cart.fast_paths.classification.impurities import (
 )
 from cart.fast_paths.classification.packed_rows import code_of_key
 from cart.jit.decorators import inline_kernel
+from cart.splitting.splitter import Bounds
+
+
+class Monotony(NamedTuple):
+    """What a monotonic constraint asks of a cut of two classes."""
+
+    direction: int  # of the first class's share along the feature; 0: none
+    bounds: Bounds  # of the shares on either side
 
 
 @inline_kernel
-def choose_cut(node, entries, first, last, score, table, column):
+def choose_cut(node, entries, first, last, score, table, column, monotony):
     """The best of the cuts from `first` to `last` (excluded) that scores more than `score`.
 
     Returns its score and its place; -1 where there is none.
@@ -26,7 +36,7 @@ def choose_cut(node, entries, first, last, score, table, column):
     best = -1
     if last <= first:
         return score, best
-    if scores_at_once(criterion, last):
+    if scores_at_once(criterion, last) and monotony.direction == 0:
         top = score
         for i in range(first, last):  # without a branch that is hard to foretell
             found = score_cut(criterion, running, entries, i, counts, weight, layout)
@@ -36,6 +46,10 @@ def choose_cut(node, entries, first, last, score, table, column):
         if best < 0 or _is_cut_of(table, column, entries, best, layout):
             return top, best
     approximate_gains(criterion, running, entries, first, last, counts, weight, layout.low_mask)
+    if monotony.direction != 0:
+        for i in range(first, last):
+            if not keeps_direction(monotony, running, i, counts, weight):
+                running.gain[i] = NO_CUT
     while True:
         top = _find_tops(running, first, last)
         if top < 0.0:
@@ -67,6 +81,30 @@ def choose_cut(node, entries, first, last, score, table, column):
         for i in range(first, last):  # the highest gain may have been none
             if running.gain_bits[i] >= 0 and not _is_cut_of(table, column, entries, i, layout):
                 running.gain[i] = NO_CUT
+
+
+@inline_kernel
+def keeps_direction(monotony, running, i, counts, weight):
+    """Do the shares of the first class on both sides of cut i keep a monotonic constraint?"""
+    left_weight = np.int64(running.weight[i])
+    first_left = left_weight - np.int64(running.second[i])
+    left = np.float64(first_left) / np.float64(left_weight)
+    right = np.float64(counts[0] - first_left) / np.float64(weight - left_weight)
+    return not (
+        min(left, right) < monotony.bounds.lower
+        or max(left, right) > monotony.bounds.upper
+        or (left - right) * monotony.direction > 0
+    )
+
+
+@inline_kernel
+def with_enough_weight(running, first, last, weight, least):
+    """The cuts from `first` to `last` (excluded) that leave so much weight on both sides."""
+    while first < last and running.weight[first] < least:
+        first += 1
+    while first < last and np.float64(weight - running.weight[last - 1]) < least:
+        last -= 1
+    return first, last
 
 
 @inline_kernel

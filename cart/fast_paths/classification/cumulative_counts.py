@@ -134,14 +134,18 @@ def count_left(running, entries, i, counts, layout):
 
 @inline_kernel
 def count_codes(running, codes, words, start, n, n_codes, n_classes, layout):
-    """Count the classes of every code of a column; return the lowest and the highest that occur."""
-    histogram = running.histogram
-    _begin_counting(running, 0, n_codes, n_classes)
+    """Count the classes of every code of a column; return the lowest and the highest that occur.
+
+    Missing values have the code `n_codes`.
+    """
+    histogram, missing = running.histogram, np.uint64(n_codes)
+    _begin_counting(running, 0, n_codes + 1, n_classes)
     for i in range(start, start + n):
         word = words[i]
-        _count(histogram, np.uint64(codes[row_number(word, layout)]), word, n_classes, layout)
+        code = min(np.uint64(codes[row_number(word, layout)]), missing)
+        _count(histogram, code, word, n_classes, layout)
     width = _width(n_classes)
-    first, last = np.int64(0), n_codes * width - 1
+    first, last = np.int64(0), (n_codes + 1) * width - 1
     while histogram[first] == 0:
         first += 1
     while histogram[last] == 0:

@@ -16,6 +16,20 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit.decorators import inline_kernel, kernel
+from cart.table.ranking import MISSING
+
+NONE_MISSING, MISSING_RIGHT, MISSING_LEFT = range(3)  # in a node, along the feature of its cut
+
+
+class ClassCut(NamedTuple):
+    """The best cut of a node (see `cart.fast_paths.base.Cut`), and where missing values go."""
+
+    feature: int
+    left_code: int
+    right_code: int
+    score: float
+    missing: int
+    threshold: float  # where it was drawn; else it follows from the codes
 
 
 class Layout(NamedTuple):
@@ -87,13 +101,16 @@ def pack_rows(weight, classes, layout, words, counts):
 
 
 @inline_kernel
-def gather_keys(codes, words, start, n, layout, keys):
-    """Write the keys of words[start:start + n]; return the lowest and the highest code."""
+def gather_keys(codes, words, start, n, layout, missing, keys):
+    """Write the keys of words[start:start + n]; return the lowest and the highest code.
+
+    `missing` is the code of missing values in a key: the one behind the highest.
+    """
     lowest = np.uint32(0xFFFFFFFF)
     highest = np.uint32(0)
     for i in range(n):
         word = words[start + i]
-        code = np.uint32(codes[row_number(word, layout)])
+        code = min(np.uint32(codes[row_number(word, layout)]), missing)
         lowest = min(lowest, code)
         highest = max(highest, code)
         keys[i] = code << layout.low_bits | word & layout.low_mask
@@ -101,16 +118,18 @@ def gather_keys(codes, words, start, n, layout, keys):
 
 
 @inline_kernel
-def partition_packed_rows(codes, left_code, words, start, n, layout, spare, counts):
-    """Words whose code is up to `left_code` first, each side in its order; count their classes.
+def partition_packed_rows(codes, cut, words, start, n, layout, spare, counts):
+    """Words that go left of a cut first, each side in its order; count their classes.
 
     Returns how many go left; `counts` gets the weighted class counts of the left.
     """
     n_left = 0
     n_right = 0
+    also_left = np.int64(MISSING) if cut.missing == MISSING_LEFT else np.int64(-1)
     for i in range(n):
         word = words[start + i]
-        left = np.int64(codes[row_number(word, layout)] <= left_code)
+        code = np.int64(codes[row_number(word, layout)])
+        left = np.int64((code <= cut.left_code) | (code == also_left))
         words[start + n_left] = word
         spare[n_right] = word
         n_left += left

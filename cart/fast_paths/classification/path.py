@@ -10,8 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.base import (
-    NO_CUT,
-    Cut,
     FastPath,
     GrownTree,
     tree_at,
@@ -19,7 +17,7 @@ from cart.fast_paths.base import (
     write_split,
 )
 from cart.fast_paths.cache_copies import create_cache_copies
-from cart.fast_paths.classification.best_cut import choose_cut
+from cart.fast_paths.classification.best_cut import Monotony, choose_cut, with_enough_weight
 from cart.fast_paths.classification.cumulative_counts import (
     ClassNode,
     PrefixCounts,
@@ -35,7 +33,12 @@ from cart.fast_paths.classification.impurities import (
     impurity_of,
 )
 from cart.fast_paths.classification.packed_rows import (
+    MISSING_LEFT,
+    MISSING_RIGHT,
+    NONE_MISSING,
+    ClassCut,
     Layout,
+    code_of_key,
     gather_keys,
     pack_rows,
     partition_packed_rows,
@@ -44,8 +47,9 @@ from cart.fast_paths.classification.packed_rows import (
 from cart.fast_paths.classification.screening import add_up_kept, is_worth_screening, screen
 from cart.growth.depth_first import Children, grow_depth_first
 from cart.growth.frontier import NodeStack, moved, push_root, with_weight
+from cart.growth.node_step import child_bounds
 from cart.growth.plan import Limits
-from cart.jit.decorators import entry_kernel, inline_kernel
+from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
 from cart.primitives.radix_sort import N_DIGITS, ROOM, sort_short_keys
 from cart.splitting.criteria import Entropy, Gini
 from cart.splitting.feature_draw import (
@@ -57,8 +61,9 @@ from cart.splitting.feature_draw import (
     next_feature,
     restart,
 )
-from cart.table.table import Table, same_value
-from cart.tree.recompute import DEPTH_FIRST, GINI, WHOLE_COUNTS
+from cart.splitting.splitter import Bounds
+from cart.table.table import same_value
+from cart.tree.recompute import DEPTH_FIRST, GINI, WEIGHTS, WHOLE_COUNTS
 
 CACHE_COPY_BYTES = (
     2**19,
@@ -66,6 +71,7 @@ CACHE_COPY_BYTES = (
 )  # of a column of the near tiers (see `cart.fast_paths.cache_copies`)
 _HISTOGRAM_MIN = 64  # rows
 _CLASSES_MAX = 256
+NO_CUT = ClassCut(-1, 0, 0, -np.inf, NONE_MISSING, 0.0)
 _WEIGHT_MAX = 2**26  # whose square is exact in double precision
 # Weight of which every thread keeps a table for entropy: so much, or so much per row.
 _TABLE_MAX, _PER_ROW = 2**20, 8
@@ -90,6 +96,8 @@ class ClassScratch(NamedTuple):
     digits: np.ndarray  # (N_DIGITS,) int32
     pending: np.ndarray  # (capacity, n_classes) int64: class counts, a row per pending node
     total: np.ndarray  # (1,) float64: weight of the tree
+    lower: np.ndarray  # (capacity,) float64: of the first class's share (monotonic constraints)
+    upper: np.ndarray  # (capacity,) float64
 
     @classmethod
     def create(cls, n, n_classes):
@@ -99,6 +107,8 @@ class ClassScratch(NamedTuple):
             np.empty(N_DIGITS, np.int32),
             np.empty((n + 2, n_classes), np.int64),
             np.empty(1),
+            np.full(n + 2, -np.inf),
+            np.full(n + 2, np.inf),
         )
 
 
@@ -108,8 +118,18 @@ def is_worth_counting(n, n_codes, n_classes):
     return n >= _HISTOGRAM_MIN and n_codes * n_classes < n
 
 
+class Asked(NamedTuple):
+    """What a feature's cuts are searched under."""
+
+    first: int  # entries that a cut leaves on either side, and one more
+    missing: np.uint32  # the code of missing values
+    has_missing: bool  # in the node
+    min_weight: float
+    monotony: Monotony
+
+
 @inline_kernel
-def _put_in_order(node, scratch, n, span, score, first, table, column):
+def _put_in_order(node, scratch, n, span, score, asked, table, column):
     """Order what the best cut may lie among, and sum it up; return the entries and how many.
 
     `span` are the lowest and the highest code of the keys.
@@ -117,11 +137,13 @@ def _put_in_order(node, scratch, n, span, score, first, table, column):
     criterion, running, layout, counts, _ = node
     lowest, highest = span
     keys, spare = scratch.keys, scratch.spare
-    if first == 0 and is_worth_counting(n, np.int64(highest - lowest) + 1, counts.shape[0]):
+    needs_all = asked.first > 0 or asked.has_missing
+    if not needs_all and is_worth_counting(n, np.int64(highest - lowest) + 1, counts.shape[0]):
         count_keys(running, keys, n, lowest, highest, counts.shape[0], layout)
         n_levels = add_up_counts(criterion, running, lowest, highest, counts, layout)
         return running.levels, n_levels
-    if first == 0 and is_worth_screening(criterion, n, counts.shape[0]):
+    needs_all |= asked.min_weight > 0.0 or asked.monotony.direction != 0
+    if not needs_all and is_worth_screening(criterion, n, counts.shape[0]):
         n_kept, shift = screen(node, keys, n, span, score, table, column, spare)
         kept = spare
         if sort_short_keys(kept, n_kept, layout.low_bits, lowest, highest, keys, scratch.digits):
@@ -160,11 +182,36 @@ def _copy_near(tiers, layout, node):
     return moved(node, start, end, tier)
 
 
+@dispatch
+def search_feature(cuts, way, node, searched, feature, best):
+    """Search a feature; return whether it is constant in the node, and the better ClassCut."""
+    return cuts.search_feature(way, node, searched, feature, best)
+
+
+@dispatch
+def write_cut(cuts, tree, this, cut):
+    """Write feature and threshold of a split."""
+    cuts.write_cut(tree, this, cut)
+
+
+class BestCuts(NamedTuple):
+    """The best of all cuts of a feature."""
+
+    name: int = 0  # numba wants a field
+
+    def search_feature(self, way, node, searched, feature, best):
+        return _search_feature(way, node, searched, feature, best)
+
+    def write_cut(self, tree, this, cut):
+        write_split(tree.nodes, this, cut, tree.cuts)
+
+
 class ClassCountsWay(NamedTuple):
     """What the path works on; the protocol is that of `cart.growth.depth_first`."""
 
+    cuts: tuple  # which are searched
     criterion: tuple  # of cart.fast_paths.classification.impurities
-    table: Table
+    table: tuple
     layout: Layout
     tiers: tuple  # of ClassRows
     scratch: ClassScratch
@@ -183,6 +230,13 @@ class ClassCountsWay(NamedTuple):
         write_leaf(tree.nodes, this, node.impurity, node.end - node.start, weight)
         for c in range(counts.shape[0]):
             tree.nodes.value[this, 0, c] = np.float64(counts[c]) / np.float64(weight)
+        if self.limits.is_monotonic:
+            value, bounds = tree.nodes.value[this, 0], bounds_at(self, node.row)
+            value[0] = min(max(value[0], bounds.lower), bounds.upper)
+            if value.shape[0] == 2:
+                value[1] = 1.0 - value[0]
+        if tree.nodes.missing_go_to_left.shape[0] > 0:
+            tree.nodes.missing_go_to_left[this] = 0
 
     def search(self, node):
         node = _copy_near(self.tiers, self.layout, node)
@@ -193,7 +247,8 @@ class ClassCountsWay(NamedTuple):
         drawing = begin_draw(draw, np.uint64(0), node.n_constant)
         j, drawing = next_feature(draw, drawing, limits.max_features)
         while j >= 0:
-            is_constant, best = _search_feature(self, node, searched, draw.features[j], best)
+            feature = draw.features[j]
+            is_constant, best = search_feature(self.cuts, self, node, searched, feature, best)
             if is_constant:
                 drawing = mark_constant(draw, drawing, j)
             else:
@@ -206,7 +261,7 @@ class ClassCountsWay(NamedTuple):
         rows = self.tiers[node.tier]
         codes = rows.codes[self.table.columns[cut.feature]]
         n_left = partition_packed_rows(
-            codes, cut.left_code, rows.words, node.start, node.end - node.start, self.layout,
+            codes, cut, rows.words, node.start, node.end - node.start, self.layout,
             self.scratch.spare, left_counts,
         )  # fmt: skip
         weight, left_weight = np.int64(node.weight), _sum(left_counts)
@@ -218,47 +273,114 @@ class ClassCountsWay(NamedTuple):
         )
         for c in range(counts.shape[0]):
             counts[c] -= left_counts[c]
+        if self.limits.is_monotonic:
+            _pass_on_bounds(self, node.row, self.limits.monotonic[cut.feature])
         return Children(node.start + n_left, left, right, decrease)
 
     def write_split(self, tree, this, node, cut, children):
-        write_split(tree.nodes, this, cut, tree.cuts)
+        write_cut(self.cuts, tree, this, cut)
+        if tree.nodes.missing_go_to_left.shape[0] > 0:
+            goes_left = 2 * children.middle > node.start + node.end  # as the majority
+            if cut.missing != NONE_MISSING:
+                goes_left = cut.missing == MISSING_LEFT
+            tree.nodes.missing_go_to_left[this] = goes_left
+
+
+@inline_kernel
+def bounds_at(way, row):
+    return Bounds(way.scratch.lower[row], way.scratch.upper[row])
+
+
+@inline_kernel
+def _pass_on_bounds(way, row, direction):
+    """Bounds of the children, whose counts are there: the right one in `row`, the left above."""
+    scratch, bounds = way.scratch, bounds_at(way, row)
+    right, left = scratch.pending[row], scratch.pending[row + 1]
+    value = np.float64(left[0]) / np.float64(_sum(left)) / 2.0
+    value += np.float64(right[0]) / np.float64(_sum(right)) / 2.0
+    for is_left in (True, False):
+        own = child_bounds(bounds, direction, value, is_left)
+        scratch.lower[row + is_left], scratch.upper[row + is_left] = own.lower, own.upper
 
 
 @inline_kernel
 def _search_feature(way, node, searched, feature, best):
-    """Search a feature; return whether it is constant in the node, and the better Cut."""
     table, rows, scratch = way.table, way.tiers[node.tier], way.scratch
-    criterion, prefix, layout, counts, _ = searched
+    criterion, prefix, layout, counts, weight = searched
     column = table.columns[feature]
     codes = rows.codes[column]
     start, n = node.start, node.end - node.start
-    first = way.limits.min_samples_leaf - 1
     n_classes = counts.shape[0]
     n_codes = table.level_start[column + 1] - table.level_start[column]
-    counts_codes = first == 0 and is_worth_counting(n, n_codes, n_classes)
+    missing = np.uint32(n_codes)
+    is_free = way.limits.min_samples_leaf == 1
+    counts_codes = is_free and is_worth_counting(n, n_codes + 1, n_classes)
     if counts_codes:
         span = count_codes(prefix, codes, rows.words, start, n, n_codes, n_classes, layout)
-    else:
-        span = gather_keys(codes, rows.words, start, n, layout, scratch.keys)
+        if span[1] == missing:
+            counts_codes = False
+    if not counts_codes:
+        span = gather_keys(codes, rows.words, start, n, layout, missing, scratch.keys)
     if same_value(table, column, span[0], span[1]):
         return True, best
     if not best.score < 0.0:  # no cut is better: both sides are pure
         return False, best
+    asked = _what_is_asked(way, node, feature, missing, span[1] == missing)
     if counts_codes:
         entries = prefix.levels
         n_entries = add_up_counts(criterion, prefix, span[0], span[1], counts, layout)
     else:
         entries, n_entries = _put_in_order(
-            searched, scratch, n, span, best.score, first, table, column
+            searched, scratch, n, span, best.score, asked, table, column
         )
-    score, i = choose_cut(
-        searched, entries, first, n_entries - 1 - first, best.score, table, column
-    )
-    if i >= 0:
-        left_code = np.int64(entries[i] >> layout.low_bits)
-        right_code = np.int64(entries[i + 1] >> layout.low_bits)
-        best = Cut(feature, left_code, right_code, score)
-    return False, best
+    begin, goes = asked.first, MISSING_RIGHT if asked.has_missing else NONE_MISSING
+    while True:
+        first, last = begin, n_entries - 1 - asked.first
+        if asked.min_weight > 0.0:
+            first, last = with_enough_weight(prefix, first, last, weight, asked.min_weight)
+        score, i = choose_cut(
+            searched, entries, first, last, best.score, table, column, asked.monotony
+        )
+        if i >= 0:
+            left_code = np.int64(entries[i] >> layout.low_bits)
+            right_code = np.int64(entries[i + 1] >> layout.low_bits)
+            best = ClassCut(feature, left_code, right_code, score, goes, 0.0)
+        if goes != MISSING_RIGHT:
+            return False, best
+        goes = MISSING_LEFT
+        _put_missing_first(searched, entries, n, missing)
+        entries = prefix.levels
+        while begin < n and code_of_key(entries[begin], layout) == missing:
+            begin += 1
+
+
+@inline_kernel
+def _what_is_asked(way, node, feature, missing, has_missing):
+    first, monotony = way.limits.min_samples_leaf - 1, monotony_of(way, node, feature)
+    return Asked(first, missing, has_missing, way.limits.min_weight_leaf, monotony)
+
+
+@inline_kernel
+def monotony_of(way, node, feature):
+    limits = way.limits
+    bounds = bounds_at(way, node.row) if limits.is_monotonic else Bounds(-np.inf, np.inf)
+    return Monotony(np.int64(limits.monotonic[feature]), bounds)
+
+
+@inline_kernel
+def _put_missing_first(node, keys, n, missing):
+    """Write the ordered keys to `levels`, the missing values before the others, and sum them up."""
+    criterion, running, layout, counts, _ = node
+    n_known = n
+    while code_of_key(keys[n_known - 1], layout) == missing:
+        n_known -= 1
+    turned = running.levels
+    n_missing = n - n_known
+    for i in range(n_missing):
+        turned[i] = keys[n_known + i]
+    for i in range(n_known):
+        turned[n_missing + i] = keys[i]
+    add_up(criterion, running, turned, n, counts, layout)
 
 
 @inline_kernel
@@ -278,6 +400,7 @@ def _grow_trees(way, trees, weights, classes, seeds, first_node):
         n_rows = pack_rows(weights[t], classes, way.layout, way.tiers[0].words, root)
         total = _sum(root)
         way.scratch.total[0] = total
+        way.scratch.lower[0], way.scratch.upper[0] = -np.inf, np.inf
         push_root(way.stack, n_rows, impurity_of(way.criterion, root, total))
         n_nodes = grow_depth_first(way, tree_at(trees, first_node[t]))
         first_node[t + 1] = first_node[t] + n_nodes
@@ -287,6 +410,8 @@ class ClassCountsPath(FastPath):
     """Grows classification trees whose weights are whole numbers."""
 
     criteria = (Gini, Entropy)
+    takes_missing = takes_bounds = True
+    cuts_searched: tuple = BestCuts()
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
@@ -309,6 +434,8 @@ class ClassCountsPath(FastPath):
         return self._layout is not None
 
     def _flags(self, weights, is_whole):
+        if self._plan.limits.is_monotonic:
+            return DEPTH_FIRST | WEIGHTS
         follows = DEPTH_FIRST | WHOLE_COUNTS
         return follows | GINI if isinstance(self._criterion, GiniCuts) else follows
 
@@ -323,7 +450,11 @@ class ClassCountsPath(FastPath):
 
     def _grow(self, weights, seeds, first_node):
         draw, stack, tiers, scratch, prefix = self._scratch
+        limits = self._plan.limits
+        if fraction := self._plan.min_weight_fraction_leaf:  # then there is one tree
+            limits = limits._replace(min_weight_leaf=fraction * weights.sum())
         way = ClassCountsWay(
+            self.cuts_searched,
             self._criterion,
             self._table,
             self._layout,
@@ -332,7 +463,7 @@ class ClassCountsPath(FastPath):
             prefix,
             draw,
             stack,
-            self._plan.limits,
+            limits,
         )
         trees = GrownTree(self._nodes, self._cuts)
         _grow_trees(way, trees, weights, self._y, seeds, first_node)

