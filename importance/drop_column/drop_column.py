@@ -7,6 +7,7 @@ import numpy as np
 
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from forest.growing.progress import ProgressReporter
+from importance.core.adoption import of_fitted_forest, refuse_refits
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import is_classification, names_of
 from importance.core.groups import parse_groups
@@ -22,6 +23,7 @@ BIAS = (
 
 
 @with_shared_parameters
+@of_fitted_forest
 def drop_column(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, groups: Any = None, n_refits: int = 1,
     on: Any = "oob", sample_weight: Any = None, n_jobs: int | None = None, verbose: int = 0,
@@ -89,6 +91,7 @@ def drop_column(
     On rows that are held out it is known as LOCO (Lei et al. 2018, there of the absolute error) and
     as drop-and-relearn (Hooker, Mentch and Zhou 2021).
     """
+    refuse_refits(forest, "drop_column")
     design = choose_design(forest, X, y, on, sample_weight)
     name, make_loss = choose_loss(loss, is_classification(forest))
     columns = parse_groups(groups, names_of(forest))

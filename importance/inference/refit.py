@@ -11,12 +11,12 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _num_samples
 
 import forest as ours
 from forest.growing.progress import ProgressReporter
 from forest.sampling.weights import combine_weights
-from importance.core.fitted_forest import is_classification, row_weight_of, trees_of
+from importance.core.adoption import refuse_refits, refuse_steps
+from importance.core.fitted_forest import check_forest, is_classification, row_weight_of
 from importance.core.result import Importances
 from importance.permutation.oob import oob_permutation
 
@@ -43,21 +43,15 @@ class Refits:
     def of(cls, forest: Any, X: Any, y: Any, measure: Measure | None = None) -> "Refits":
         """From a fitted forest, ours or scikit-learn's, and its training table.
 
-        Raises TypeError or ValueError if it is not a fitted forest, the table has other rows, or it
-        was fitted with what a refit on other rows cannot repeat.
+        Raises TypeError or ValueError if it is not a fitted forest, the table is not the one that
+        it was fitted on, or it was fitted with what a refit on other rows cannot repeat.
         """
-        trees_of(forest)
+        refuse_refits(forest, "A refit")
+        refuse_steps(forest, "A refit")
+        check_forest(forest, X, y, out_of_bag=False)
         X = X.tocsr() if issparse(X) else X
         y = np.asarray(y)
         y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-        n_samples = _num_samples(X)
-        if y.shape != (n_samples,):
-            raise ValueError(f"y has shape {y.shape}, but X has {n_samples} rows.")
-        if n_samples != forest._n_samples:
-            raise ValueError(
-                f"X has {n_samples} rows, but the forest was fitted on {forest._n_samples}: refits "
-                "need the training table."
-            )
         return cls(
             _unfitted(forest), X, y, _weight_of_fit(forest, y), measure or default_measure(forest)
         )
@@ -158,11 +152,16 @@ def _weight_of_fit(forest, y):
     """The `sample_weight` a forest was fitted with, or None; not its `class_weight`."""
     weight = row_weight_of(forest)
     class_weight = getattr(forest, "class_weight", None)
-    if weight is None or class_weight is None:
+    if class_weight is None:
         return weight
     of_classes = combine_weights(class_weight, None, y, [forest.classes_], forest.bootstrap)
     if of_classes is None:
         return weight
+    if weight is None:
+        raise ValueError(
+            f"The forest has class_weight={class_weight!r}, but its rows weighed the same in the "
+            "fit. Set it back with set_params, or fit it again."
+        )
     if np.allclose(of_classes, weight, rtol=1e-12):
         return None
     raise ValueError(

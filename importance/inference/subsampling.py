@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
 from importance.core.result import Importances
 from importance.inference.refit import Measure, Refits
@@ -14,6 +15,7 @@ OVER_DATA, OVER_TREES = "over data", "over trees"
 
 
 @with_shared_parameters
+@of_fitted_forest
 def over_data(
     forest: Any, X: Any, y: Any, *, measure: Measure | None = None, n_subsamples: int = 50,
     subsample: float = 0.5, random_state: Any = None, n_jobs: int | None = None, verbose: int = 0,

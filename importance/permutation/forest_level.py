@@ -13,6 +13,7 @@ from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
 from forest.voting.rules import RULES, ballots
+from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import FittedForest, check_forest, is_classification
 from importance.core.groups import Groups, group_columns
@@ -33,6 +34,7 @@ Evaluate = Callable[[np.ndarray, np.ndarray], float]
 
 
 @with_shared_parameters
+@of_fitted_forest
 def forest_permutation(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, metric: Callable | None = None,
     greater_is_better: bool = True, response: str = "predictions", sample_weight: Any = None,

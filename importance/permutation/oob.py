@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import check_forest, is_classification
 from importance.core.groups import group_columns
@@ -20,6 +21,7 @@ BIAS = (
 
 
 @with_shared_parameters
+@of_fitted_forest
 def oob_permutation(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, sample_weight: Any = None,
     groups: Any = None, per_row: bool = False, per_class: bool = False, level: str | None = None,
