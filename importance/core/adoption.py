@@ -62,6 +62,8 @@ def adopt(model: Any) -> Any:
             model = model.steps[-1][1]
         else:
             break
+    if isinstance(model, BaggedTrees):  # adopted before
+        return model
     _require_forest(model)
     if hasattr(model, "estimators_features_"):
         model = BaggedTrees(model)
@@ -126,8 +128,8 @@ def _require_forest(model):
         )
     if trees[0].n_outputs > 1:
         raise TypeError(
-            f"{name} has {trees[0].n_outputs} outputs, but importances are those of a single one: "
-            "fit a forest per output."
+            "Importances of multi-output forests are not supported: this "
+            f"{name} has {trees[0].n_outputs} outputs. Fit a forest per output."
         )
 
 
@@ -190,6 +192,7 @@ class BaggedTrees(BaseEstimator):
     class_weight = None
 
     def __init__(self, bagging: Any):
+        self.bagging = bagging
         self.name = type(bagging).__name__
         base = bagging.estimators_[0]
         if getattr(base, "categorical_features", None) is not None:

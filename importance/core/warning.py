@@ -9,4 +9,4 @@ def warn_user(text: str) -> None:
     frame, distance = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals["__name__"].startswith("importance."):
         frame, distance = frame.f_back, distance + 1
-    warn(text, stacklevel=distance - 1)
+    warn(text, stacklevel=distance)

@@ -14,6 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 import forest as ours
 from forest.growing.progress import ProgressReporter
+from forest.sampling.plan import count_draws
 from forest.sampling.weights import combine_weights
 from importance.core.adoption import refuse_refits, refuse_steps
 from importance.core.fitted_forest import check_forest, is_classification, row_weight_of
@@ -49,6 +50,7 @@ class Refits:
         refuse_refits(forest, "A refit")
         refuse_steps(forest, "A refit")
         check_forest(forest, X, y, out_of_bag=False)
+        _require_draws_of(forest)
         X = X.tocsr() if issparse(X) else X
         y = np.asarray(y)
         y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
@@ -146,6 +148,19 @@ def _unfitted(forest):
     quiet = {"n_jobs": 1, "verbose": 0, "warm_start": False, "oob_score": False}
     model = kind(**{name: params[name] for name in known})
     return model.set_params(**quiet, callback=None, n_estimators=len(forest.estimators_))
+
+
+def _require_draws_of(forest):
+    """Refuse a forest of scikit-learn whose trees drew another number of rows than it says."""
+    n_drawn = getattr(forest, "_n_samples_bootstrap", None)
+    if n_drawn is None:
+        return
+    said = count_draws(forest.max_samples, forest._n_samples, row_weight_of(forest))
+    if said != n_drawn:
+        raise ValueError(
+            f"The forest has max_samples={forest.max_samples!r}, that is {said} rows, but its "
+            f"trees drew {n_drawn}. Set it back with set_params, or fit it again."
+        )
 
 
 def _weight_of_fit(forest, y):
