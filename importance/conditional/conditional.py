@@ -129,7 +129,7 @@ def conditional_permutation(
     _warn_of_few_movable(found.movable, columns.names, method)
     return importances_over_trees(
         "conditional_permutation", found.increase, columns.names, bias=BIAS,
-        unit=f"increase in out-of-bag {name.replace('_', '-')} loss of a tree",
+        unit=f"increase in out-of-bag {name.replace('_', '-')} loss of a tree", loss=name,
         movable=found.movable, conditioned_on=[names[of_set] for of_set in sets],
     )  # fmt: skip
 

@@ -44,7 +44,7 @@ def drop_column(
         The table the forest was fitted on; two features at least.
     y : array-like of shape (n_samples,)
     loss : str, default=None
-        Loss of a prediction, see `importance.core.losses`; "zero_one" in classification and
+        Loss of a prediction, see `importance.core.losses`; "brier" in classification and
         "squared_error" in regression by default.
     groups : dict of str to list of columns, or list of lists of columns, default=None
         Columns that are left out together: a value per group, and one per column in no group. See
@@ -119,6 +119,7 @@ def drop_column(
     return Importances(
         "drop_column", np.mean(values, axis=0), error, np.concatenate(per_tree), columns.names,
         unit=f"increase in {design.where} {name.replace('_', '-')} loss of the forest",
+        loss=name,
         uncertainty=f"over rows, for {pairs} of forests",
         bias=BIAS,
         other_errors=other_errors,

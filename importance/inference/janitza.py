@@ -36,7 +36,7 @@ def janitza(
     ----------
     %(refitted)s
     loss : str, default=None
-        As in `oob_permutation`; the Brier score or squared error by default.
+        As in `oob_permutation`.
     random_state : int, RandomState instance or None, default=None
         Of the halves and the refits.
     %(n_jobs)s
@@ -56,7 +56,6 @@ def janitza(
     """
     refits = Refits.of(forest, X, y)
     has_classes = is_classification(forest)
-    loss = "brier" if loss is None and has_classes else loss
     seeds = seeds_of(random_state, 3)
     one, other = _halve(refits.y, has_classes, np.random.RandomState(seeds[0]))
 

@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from forest.growing.progress import ProgressReporter
 from forest.sampling.plan import count_draws
 from forest.sampling.weights import combine_weights
 from importance.core.adoption import refuse_refits, refuse_steps
-from importance.core.fitted_forest import check_forest, is_classification, row_weight_of
+from importance.core.fitted_forest import check_forest, row_weight_of
 from importance.core.result import Importances
 from importance.permutation.oob import oob_permutation
 
@@ -54,9 +53,7 @@ class Refits:
         X = X.tocsr() if issparse(X) else X
         y = np.asarray(y)
         y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-        return cls(
-            _unfitted(forest), X, y, _weight_of_fit(forest, y), measure or default_measure(forest)
-        )
+        return cls(_unfitted(forest), X, y, _weight_of_fit(forest, y), measure or oob_permutation)
 
     @property
     def n_samples(self) -> int:
@@ -98,15 +95,6 @@ class Refits:
             return keep(self.measure(*self.fit(seed_of_fit, **changed)))
 
         return for_each(measure_one, seeds_of(random_state, n), n_jobs, verbose, callback)
-
-
-def default_measure(forest: Any) -> Measure:
-    """Exact out-of-bag permutation: with the Brier score, or squared error in regression.
-
-    (0-1 loss ties where no tree changes its mind; p-values would be coarse.)
-    """
-    loss = "brier" if is_classification(forest) else "squared_error"
-    return partial(oob_permutation, loss=loss)
 
 
 def seeds_of(random_state: Any, n: int) -> np.ndarray:

@@ -171,5 +171,6 @@ def _mean_of(rounds, names, example):
     return Importances(
         example.measure, rounds.mean(axis=0), rounds.std(axis=0, ddof=1) / np.sqrt(len(rounds)),
         None, names, unit=example.unit, uncertainty="over refits with shadows",
+        loss=example.loss,
         bias=f"{BIAS} {example.bias}",
     )  # fmt: skip

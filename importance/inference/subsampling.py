@@ -8,10 +8,10 @@ import numpy as np
 
 from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
-from importance.core.result import Importances
+from importance.core.result import OVER_TREES, Importances
 from importance.inference.refit import Measure, Refits
 
-OVER_DATA, OVER_TREES = "over data", "over trees"
+OVER_DATA = "over data"
 
 
 @with_shared_parameters

@@ -54,8 +54,8 @@ def forest_permutation(
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The table the forest was fitted on.
     y : array-like of shape (n_samples,)
-    loss : {"zero_one", "brier", "squared_error", "absolute_error", "poisson"}, default=None
-        Loss of an aggregated prediction; "zero_one" in classification and "squared_error" in
+    loss : {"brier", "zero_one", "squared_error", "absolute_error", "poisson"}, default=None
+        Loss of an aggregated prediction; "brier" in classification and "squared_error" in
         regression by default.
     metric : callable, default=None
         Instead of a loss: `metric(y_true, y_said)` as in `sklearn.metrics`. It is given
@@ -108,7 +108,12 @@ def forest_permutation(
     )
     warn_of_rare_classes(fitted, n_times)
     return over_permutations(
-        sign * (permuted - base), columns, measure="forest_permutation", unit=unit, bias=BIAS
+        sign * (permuted - base),
+        columns,
+        measure="forest_permutation",
+        unit=unit,
+        bias=BIAS,
+        loss=name,
     )
 
 

@@ -69,5 +69,5 @@ def judge_held_out(
     result = evaluate_trees(held_out, make_loss, columns, Options(n_jobs=n_jobs))
     return importances_over_trees(
         "held_out_permutation", result.per_tree, columns.names, bias=BIAS,
-        unit=f"increase in held-out {name.replace('_', '-')} loss of a tree",
+        unit=f"increase in held-out {name.replace('_', '-')} loss of a tree", loss=name,
     )  # fmt: skip
