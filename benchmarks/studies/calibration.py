@@ -253,7 +253,7 @@ def tree_intervals_of(task, i, n_forests, n_trees):
         return oob_permutation(fit(task, X, y, seed_of(rng), n), X, y, loss=TASKS[task])
 
     truth = np.mean([measure(1000).values for _ in range(n_trees // 1000)], axis=0)
-    intervals = np.array([measure(TREES).interval() for _ in range(n_forests)])
+    intervals = np.array([measure(TREES).interval(over="over trees") for _ in range(n_forests)])
     return (intervals[..., 0] <= truth) & (truth <= intervals[..., 1])
 
 
@@ -280,7 +280,7 @@ def doubled(task, i, n_trees):
     X, y = make_table(task, rng)
     model = fit(task, X, y, seed_of(rng), n_trees)
     found = oob_permutation(model, X, y, loss=TASKS[task])
-    return found.values, found.standard_error**2
+    return found.values, found.errors["over trees"] ** 2
 
 
 def study_doubling(task, n_sets, parallel, quick=False):

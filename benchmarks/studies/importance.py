@@ -172,7 +172,7 @@ def _check_copies(quick):
     forest.fit(X, y)
     both = oob_permutation(forest, X, y, groups={"both": [0, 4]}, n_jobs=2)
     each = oob_permutation(forest, X, y, n_jobs=2).values[[0, 4]]
-    error = np.hypot(alone.standard_error[0], both.standard_error[0])
+    error = np.hypot(alone.errors["over trees"][0], both.errors["over trees"][0])
     z = abs(both.values[0] - alone.values[0]) / error
     return [
         {

@@ -235,7 +235,8 @@ def study_z(quick):
     z = []
     for n in trees:
         forest = RandomForestClassifier(n, random_state=0, n_jobs=2).fit(X, y)
-        z.append(oob_permutation(forest, X, y, loss="brier", n_jobs=2).z_score())
+        found = oob_permutation(forest, X, y, loss="brier", n_jobs=2)
+        z.append(found.values / found.errors["over trees"])
     forest = RandomForestClassifier(50, random_state=0, n_jobs=2).fit(X, y)
     test = permutation_test(forest, X, y, n_repeats=19 if quick else 199, random_state=0, n_jobs=2)
     return {"trees": trees, "z": z, "p": test.p_values, "family_wise": test.family_wise}

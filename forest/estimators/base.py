@@ -21,10 +21,11 @@ from cart.estimators.validation import check_table, require_weight, restored_on_
 from cart.table.precision import precision_of
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
+from forest.estimators.fitted_on import remember_the_fit
 from forest.estimators.growth import grow_forest
 from forest.estimators.parameters import FOREST_CONSTRAINTS, refuse_contradictions
 from forest.growing.interruption import Interruption
-from forest.inference.training_rows import fingerprint, is_worth_remembering, remember
+from forest.inference.training_rows import is_worth_remembering, remember
 from forest.sampling.bootstrap import bootstrap_of
 from forest.sampling.plan import plan_bootstrap
 from forest.sampling.weights import combine_weights
@@ -189,7 +190,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
             if self._needs_rows(target) and not issparse(X):
                 X = X.astype(precision_of(self), copy=False)
                 prepared = prepared._replace(X=X)
-            self._fingerprint = fingerprint(X, target.codes, precision_of(self))
+            remember_the_fit(self, X, target.codes, precision_of(self), add=bool(old_trees))
             self._bootstrap = plan_bootstrap(self, target.codes, prepared.weight, groups, in_bag)
             if len(old_trees) == self.n_estimators:
                 warn(

@@ -36,7 +36,7 @@ class Fingerprint(NamedTuple):
     """What tells one table from another."""
 
     is_sparse: bool  # tables of the two kinds cannot be compared
-    digest: int
+    digest: int | None  # None: trees were grown on several tables, of which none is that of all
 
 
 def fingerprint(X: Any, codes: np.ndarray, precision: DTypeLike | None = None) -> Fingerprint:
@@ -82,6 +82,8 @@ def is_table_of(forest: BaseEstimator, X: Any, codes: np.ndarray) -> bool | None
         None if the forest cannot tell: it knows no fingerprint, or one of the other kind.
     """
     known = getattr(forest, "_fingerprint", None)
+    if known is not None and known.digest is None:
+        return False
     if known is None or known.is_sparse != issparse(X):
         return None
     return known == fingerprint(X, codes)

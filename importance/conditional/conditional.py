@@ -2,7 +2,6 @@
 
 from functools import partial
 from typing import Any, NamedTuple
-from warnings import warn
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -18,11 +17,13 @@ from importance.conditional.donors import (
     find_neighbors,
 )
 from importance.conditional.exchange import increase_by, row_losses
+from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import check_forest, is_classification, names_of
 from importance.core.groups import Groups, parse_groups, positions_of
 from importance.core.losses import choose_loss
 from importance.core.result import Importances, importances_over_trees
+from importance.core.warning import warn_user
 from importance.permutation.prepared_tree import prepare_tree
 
 METHODS = ("cells", "neighbours")
@@ -36,6 +37,7 @@ _FEATURES_AT_ONCE = 16
 
 
 @with_shared_parameters
+@of_fitted_forest
 def conditional_permutation(
     forest: Any, X: Any, y: Any, *, condition: dict | None = None, threshold: float = 0.2,
     method: str = "cells", n_neighbors: int = 20, loss: str | None = None, groups: Any = None,
@@ -127,7 +129,7 @@ def conditional_permutation(
     _warn_of_few_movable(found.movable, columns.names, method)
     return importances_over_trees(
         "conditional_permutation", found.increase, columns.names, bias=BIAS,
-        unit=f"increase in out-of-bag {name.replace('_', '-')} loss of a tree",
+        unit=f"increase in out-of-bag {name.replace('_', '-')} loss of a tree", loss=name,
         movable=found.movable, conditioned_on=[names[of_set] for of_set in sets],
     )  # fmt: skip
 
@@ -287,8 +289,7 @@ def _warn_of_few_movable(movable, names, method):
         else "Raise n_neighbors, or draw fewer rows for each tree with max_samples."
     )
     reason = "are alone in their cell" if method == "cells" else "have no neighbour out of bag"
-    warn(
+    warn_user(
         f"Most out-of-bag rows {reason} and could not get another value (share that could: "
-        f"{listed}{more}); their importance is near 0 for want of a permutation. {remedy}",
-        stacklevel=3,
+        f"{listed}{more}); their importance is near 0 for want of a permutation. {remedy}"
     )

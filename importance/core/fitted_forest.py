@@ -5,18 +5,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.encoding import encode_columns
 from cart.estimators.target import encode_known_labels
 from cart.estimators.validation import check_rows, check_sample_weight
-from cart.tree.nodes import LEAF
-from cart.tree.packed import pack
-from cart.tree.traversal import leaf_ids
 from forest.growing.thread_pool import bytes_of
 from forest.inference.training_rows import is_table_of
 from forest.sampling.bootstrap import Bootstrap
 from forest.sampling.weights import balance_subsample
+from importance.core.adoption import take_steps
+from importance.core.training_table import grew_on
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,12 @@ class FittedForest:
     @property
     def n_classes(self) -> int:
         """Number of classes; 1 in regression."""
-        return len(self.forest.classes_) if is_classification(self.forest) else 1
+        return len(self.forest.classes_) if self.is_classification else 1
+
+    @property
+    def is_classification(self) -> bool:
+        """Does the forest predict classes?"""
+        return is_classification(self.forest)
 
     def encode(self) -> Any:
         """The training table as trees are grown on it."""
@@ -85,6 +88,19 @@ class FittedForest:
             return balance_subsample(self.counts(tree), self.bootstrap.draws(tree), self.codes)
         return self.counts(tree).astype(np.float64)
 
+    def weight_in_tree(self, tree: int) -> np.ndarray:
+        """What each row weighs in a tree, drawn or not, (n_samples,)."""
+        if self.forest.bootstrap:
+            return self.in_bag_weight(tree)
+        weight = row_weight_of(self.forest)
+        return self.counts(tree).astype(np.float64) if weight is None else np.asarray(weight)
+
+    def grown_on(self, tree: int) -> np.ndarray:
+        """Rows that a tree was grown on, ascending: drawn, and of a weight."""
+        weight = row_weight_of(self.forest)
+        is_grown_on = self.counts(tree) > 0
+        return np.flatnonzero(is_grown_on if weight is None else is_grown_on & (weight > 0.0))
+
     def out_of_bag(self, tree: int) -> np.ndarray:
         """Rows out of bag for a tree, ascending."""
         return self.bootstrap.out_of_bag(tree)
@@ -93,23 +109,21 @@ class FittedForest:
 def check_forest(
     forest: Any, X: Any, y: Any, sample_weight: Any = None, out_of_bag: bool = True
 ) -> FittedForest:
-    """Check a forest and the table it was fitted on, with bootstrap=True if `out_of_bag`.
+    """Check an adopted forest and the table it was fitted on, with bootstrap=True if `out_of_bag`.
 
-    Raises TypeError if it is not a forest of trees, ValueError if it has no out-of-bag rows or
-    (X, y) cannot be its training table.
+    Raises ValueError if it has no out-of-bag rows or (X, y) cannot be its training table.
     """
-    trees_of(forest)
     if out_of_bag and not forest.bootstrap:
         raise ValueError(
-            f"{type(forest).__name__} was fitted with bootstrap=False: no row is out of bag. "
-            "Fit it with bootstrap=True."
+            f"{getattr(forest, 'name', type(forest).__name__)} was fitted with bootstrap=False: no "
+            "row is out of bag. Fit it with bootstrap=True."
         )
     X, codes, weight = check_evaluation_rows(forest, X, y, sample_weight)
     n_samples = X.shape[0]
     if n_samples != forest._n_samples:
         raise ValueError(
-            f"X has {n_samples} rows, but the forest was fitted on {forest._n_samples}: "
-            "out-of-bag importances need the training table."
+            f"X has {n_samples} rows, but the forest was fitted on {forest._n_samples}: give it "
+            "its training table."
         )
     fitted = FittedForest(forest, X, codes, weight)
     _require_training_table(fitted)
@@ -123,7 +137,7 @@ def check_evaluation_rows(
 
     Raises ValueError if they do not fit the forest or each other, or every weight is 0.
     """
-    X = check_rows(forest, X)
+    X = take_rows(forest, X)
     y = np.asarray(y)
     if y.shape == (X.shape[0], 1):
         y = y[:, 0]
@@ -136,61 +150,37 @@ def check_evaluation_rows(
     return X, _encode(forest, y), weight
 
 
+def take_rows(forest: Any, X: Any) -> Any:
+    """Rows as the forest takes them, behind the steps of its pipeline."""
+    return check_rows(forest, take_steps(forest, X))
+
+
 def _require_training_table(fitted):
     """Refuse another table than the forest was fitted on.
 
-    Ours know the fingerprint of theirs. The first tree of others tells: its leaves hold as many
-    in-bag rows as it says, of the classes or between the numbers that it says.
+    Ours know the fingerprint of theirs, the leaves of others tell.
     """
     is_same = is_table_of(fitted.forest, fitted.X, fitted.codes)
     if is_same is None:
-        is_same = _grew_on(fitted, 0)
-    if not is_same:
+        is_same = grew_on(fitted)
+    if is_same:
+        return
+    known = getattr(fitted.forest, "_fingerprint", None)
+    if known is not None and known.digest is None:
         raise ValueError(
-            "(X, y) is not the table that the forest was fitted on: values differ, or the order of "
-            "the rows. Out-of-bag importances need the training table."
+            "The forest was fitted on several tables (warm_start=True), of which none is that of "
+            "all its trees: importances need one. Fit it on one table, or judge it on held-out "
+            "rows (held_out_permutation)."
         )
-
-
-def _grew_on(fitted, t):
-    """Do the in-bag rows of tree t fill its leaves as they did when it was grown?"""
-    weight = row_weight_of(fitted.forest)
-    is_grown_on = fitted.counts(t) > 0
-    if weight is not None:
-        is_grown_on &= np.asarray(weight) > 0.0
-    tree, rows = fitted.trees[t], np.flatnonzero(is_grown_on)
-    leaves = leaf_ids(pack([tree], fitted.X.dtype), 0, fitted.X, rows)
-    n_rows = np.bincount(leaves, minlength=tree.node_count)
-    is_leaf = tree.children_left == LEAF
-    if not np.array_equal(n_rows[is_leaf], tree.n_node_samples[is_leaf]):
-        return False
-    if getattr(fitted.forest, "monotonic_cst", None) is not None:  # values may have been clipped
-        return True
-    values, codes = tree.value.reshape(tree.node_count, -1), fitted.codes[rows]
-    if is_classification(fitted.forest):
-        return bool((values[leaves, codes.astype(np.int64)] > 0.0).all())
-    low, high = np.full(tree.node_count, np.inf), np.full(tree.node_count, -np.inf)
-    np.minimum.at(low, leaves, codes)
-    np.maximum.at(high, leaves, codes)
-    slack = 1e-9 * np.abs(fitted.codes).max()
-    mean = values[is_leaf, 0]
-    return bool(((low[is_leaf] - slack <= mean) & (mean <= high[is_leaf] + slack)).all())
+    raise ValueError(
+        "(X, y) is not the table that the forest was fitted on: values differ, or the order of "
+        "the rows, or its class_weight was changed since. Give it the training table."
+    )
 
 
 def trees_of(forest: Any) -> list:
-    """Trees of a fitted forest: objects with scikit-learn's node arrays.
-
-    Raises TypeError if it is not a forest of trees with a single output, or NotFittedError.
-    """
-    if not hasattr(forest, "fit") or not hasattr(forest, "n_estimators"):
-        raise TypeError(f"An importance is a function of a fitted random forest, got {forest!r}.")
-    check_is_fitted(forest)
-    trees: list[Any] = [getattr(tree, "tree_", None) for tree in np.ravel(forest.estimators_)]
-    if None in trees or not hasattr(forest, "bootstrap"):
-        raise TypeError(f"{type(forest).__name__} is not a random forest.")
-    if trees[0].n_outputs > 1:
-        raise TypeError("Importances of multi-output forests are not supported yet.")
-    return trees
+    """Trees of an adopted forest: objects with scikit-learn's node arrays."""
+    return [tree.tree_ for tree in forest.estimators_]
 
 
 def is_classification(forest: Any) -> bool:
@@ -205,7 +195,7 @@ def row_weight_of(forest: Any) -> np.ndarray | None:
 
 def names_of(forest: Any) -> np.ndarray:
     """Names of the features; x0, x1, ... where the forest has none."""
-    unnamed = [f"x{j}" for j in range(forest.n_features_in_)]
+    unnamed = getattr(forest, "_column_names", [f"x{j}" for j in range(forest.n_features_in_)])
     return np.array(getattr(forest, "feature_names_in_", unnamed), dtype=object)
 
 

@@ -130,8 +130,9 @@ def poisson(values: np.ndarray, codes: np.ndarray) -> PoissonLoss:
     return PoissonLoss(means, np.log(means), codes, xlogy(codes, codes) - codes)
 
 
-# The names a user types; the first is the default.
-CLASSIFICATION: dict[str, MakeLoss] = {"zero_one": zero_one, "brier": brier}
+# The names a user types; the first is the default, of every measure and test. 0-1 loss is not: it
+# is blind to all that does not turn a prediction round, and ties make p-values coarse.
+CLASSIFICATION: dict[str, MakeLoss] = {"brier": brier, "zero_one": zero_one}
 REGRESSION: dict[str, MakeLoss] = {
     "squared_error": squared_error,
     "absolute_error": absolute_error,
@@ -140,7 +141,7 @@ REGRESSION: dict[str, MakeLoss] = {
 
 
 def choose_loss(name: str | None, classification: bool) -> tuple[str, MakeLoss]:
-    """The loss of that name, by default 0-1 loss or squared error, and its name.
+    """The loss of that name, by default the Brier score or squared error, and its name.
 
     Raises ValueError if it does not fit the task.
     """

@@ -10,6 +10,8 @@ from scipy.special import ndtri
 from importance.core import plots
 from importance.core.ordering import list_leaders
 
+OVER_TREES = "over trees"
+
 
 @dataclass(frozen=True, eq=False)
 class Importances:
@@ -43,6 +45,9 @@ class Importances:
         of features that no tree uses.
     conditioned_on : list of ndarray of str, or None
         Per feature the columns that it was permuted given.
+    loss : str or None
+        The loss, or metric, whose increase (decrease) the values are; None of decreases in
+        impurity.
 
     Notes
     -----
@@ -62,6 +67,7 @@ class Importances:
     per_class: np.ndarray | None = None
     movable: np.ndarray | None = None
     conditioned_on: list | None = None
+    loss: str | None = None
 
     @property
     def errors(self) -> dict[str, np.ndarray]:
@@ -115,8 +121,8 @@ class Importances:
     def z_score(self) -> np.ndarray:
         """Value over standard error; nan where the latter is 0.
 
-        Over trees it grows with the square root of their number: no p-value follows from it
-        (Strobl and Zeileis 2008).
+        Where that is over trees it grows with the square root of their number: no p-value follows
+        from it (Strobl and Zeileis 2008).
 
         Returns
         -------
@@ -162,7 +168,8 @@ class Importances:
 
     def __repr__(self) -> str:
         leaders = list_leaders(self.feature_names, self.values, "± {:.2g}", self.standard_error)
-        return f"<Importances {self.measure}: {leaders}>"
+        loss = "" if self.loss is None else f", {self.loss}"
+        return f"<Importances {self.measure}{loss}, ± {self.uncertainty}: {leaders}>"
 
 
 def _ratio(values: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -177,10 +184,12 @@ def known_trees(per_tree: np.ndarray) -> np.ndarray:
 def mean_and_error(per_tree: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean over trees and its standard error, sqrt((mean d^2 - mean(d)^2) / T), (n_features,) each.
 
-    Rows of nan are left out. (The form of Breiman and Cutler, and of R's randomForest.)
+    Rows of nan are left out; the error of one tree is nan. (The form of Breiman and Cutler, and of
+    R's randomForest.)
     """
     known = known_trees(per_tree)
-    return known.mean(axis=0), known.std(axis=0) / np.sqrt(len(known))
+    error = known.std(axis=0) / np.sqrt(len(known))
+    return known.mean(axis=0), error if len(known) > 1 else np.full(len(error), np.nan)
 
 
 def importances_over_trees(
@@ -189,5 +198,5 @@ def importances_over_trees(
     """The result of a measure that asks the trees one by one, per_tree (n_trees, n_features)."""
     mean, error = mean_and_error(per_tree)
     return Importances(
-        measure, mean, error, per_tree, feature_names, uncertainty="over trees", **words
+        measure, mean, error, per_tree, feature_names, uncertainty=OVER_TREES, **words
     )

@@ -7,6 +7,7 @@ import numpy as np
 
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from forest.growing.progress import ProgressReporter
+from importance.core.adoption import of_fitted_forest, refuse_refits
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import is_classification, names_of
 from importance.core.groups import parse_groups
@@ -22,6 +23,7 @@ BIAS = (
 
 
 @with_shared_parameters
+@of_fitted_forest
 def drop_column(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, groups: Any = None, n_refits: int = 1,
     on: Any = "oob", sample_weight: Any = None, n_jobs: int | None = None, verbose: int = 0,
@@ -42,7 +44,7 @@ def drop_column(
         The table the forest was fitted on; two features at least.
     y : array-like of shape (n_samples,)
     loss : str, default=None
-        Loss of a prediction, see `importance.core.losses`; "zero_one" in classification and
+        Loss of a prediction, see `importance.core.losses`; "brier" in classification and
         "squared_error" in regression by default.
     groups : dict of str to list of columns, or list of lists of columns, default=None
         Columns that are left out together: a value per group, and one per column in no group. See
@@ -89,6 +91,7 @@ def drop_column(
     On rows that are held out it is known as LOCO (Lei et al. 2018, there of the absolute error) and
     as drop-and-relearn (Hooker, Mentch and Zhou 2021).
     """
+    refuse_refits(forest, "drop_column")
     design = choose_design(forest, X, y, on, sample_weight)
     name, make_loss = choose_loss(loss, is_classification(forest))
     columns = parse_groups(groups, names_of(forest))
@@ -116,6 +119,7 @@ def drop_column(
     return Importances(
         "drop_column", np.mean(values, axis=0), error, np.concatenate(per_tree), columns.names,
         unit=f"increase in {design.where} {name.replace('_', '-')} loss of the forest",
+        loss=name,
         uncertainty=f"over rows, for {pairs} of forests",
         bias=BIAS,
         other_errors=other_errors,

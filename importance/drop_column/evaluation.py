@@ -11,6 +11,7 @@ from importance.core.fitted_forest import (
     check_forest,
     is_classification,
 )
+from importance.core.held_out_rows import require_held_out
 from importance.drop_column.refits import EvaluationRows, Refit, Training
 
 
@@ -43,6 +44,7 @@ def choose_design(forest: Any, X: Any, y: Any, on: Any, sample_weight: Any = Non
     if isinstance(on, tuple) and len(on) == 2:
         fitted = check_forest(forest, X, y, out_of_bag=False)
         evaluation = EvaluationRows(*check_evaluation_rows(forest, *on, sample_weight))
+        require_held_out(forest, *evaluation, fitted)
         return _on_the_whole_table("held-out", fitted, evaluation, out_of_bag=False)
     return _fold_by_fold(check_forest(forest, X, y, sample_weight, out_of_bag=False), on)
 

@@ -19,6 +19,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from cart.tree.nodes import LEAF
 from cart.tree.packed import PackedRows, pack
 from cart.tree.traversal import leaf_ids
+from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import check_forest, is_classification, names_of
 from importance.core.groups import parse_groups
@@ -68,6 +69,7 @@ class Optimism:
 
 
 @with_shared_parameters
+@of_fitted_forest
 def unbiased_mdi(
     forest: Any, X: Any, y: Any, *, method: str = "ufi", sample_weight: Any = None,
     groups: Any = None, n_jobs: int | None = None,
@@ -122,6 +124,7 @@ def unbiased_mdi(
     )  # fmt: skip
 
 
+@of_fitted_forest
 def optimism(
     forest: Any, X: Any, y: Any, *, method: str = "ufi", sample_weight: Any = None,
     groups: Any = None, n_jobs: int | None = None,

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from cart.tree.tree import impurity_decrease
+from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import names_of, trees_of
 from importance.core.groups import parse_groups
@@ -17,6 +18,7 @@ BIAS = (
 
 
 @with_shared_parameters
+@of_fitted_forest
 def mdi(forest: Any, normalize: bool = True, *, groups: Any = None) -> Importances:
     """Mean decrease in impurity.
 

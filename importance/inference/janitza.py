@@ -6,18 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import is_classification
 from importance.core.result import mean_and_error
 from importance.inference.p_values import Significance, false_discovery_p_values, share_as_large
 from importance.inference.refit import Refits, for_each, seeds_of
-from importance.permutation.held_out import held_out_permutation
+from importance.permutation.held_out import judge_held_out
 
 # Importances that are not positive, which the null is made of, at least.
 MIN_NON_POSITIVE = 100
 
 
 @with_shared_parameters
+@of_fitted_forest
 def janitza(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, random_state: Any = None,
     n_jobs: int | None = None, verbose: int = 0, callback: Callable | None = None,
@@ -34,7 +36,7 @@ def janitza(
     ----------
     %(refitted)s
     loss : str, default=None
-        As in `oob_permutation`; the Brier score or squared error by default.
+        As in `oob_permutation`.
     random_state : int, RandomState instance or None, default=None
         Of the halves and the refits.
     %(n_jobs)s
@@ -54,14 +56,13 @@ def janitza(
     """
     refits = Refits.of(forest, X, y)
     has_classes = is_classification(forest)
-    loss = "brier" if loss is None and has_classes else loss
     seeds = seeds_of(random_state, 3)
     one, other = _halve(refits.y, has_classes, np.random.RandomState(seeds[0]))
 
     def measure(task):
         seed, fitted, held_out = task
         refit, _, _ = refits.fit(seed, rows=fitted)
-        return held_out_permutation(refit, refits.take(held_out), refits.y[held_out], loss=loss)
+        return judge_held_out(refit, refits.take(held_out), refits.y[held_out], loss)
 
     tasks = [(seeds[1], one, other), (seeds[2], other, one)]
     parts = for_each(measure, tasks, n_jobs, verbose, callback)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
 from importance.core.ordering import descending, list_leaders
 from importance.core.result import Importances
@@ -63,6 +64,7 @@ class Significance:
 
 
 @with_shared_parameters
+@of_fitted_forest
 def permutation_test(
     forest: Any, X: Any, y: Any, *, measure: Measure | None = None, n_repeats: int = 199,
     random_state: Any = None, n_jobs: int | None = None, verbose: int = 0,

@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,12 +10,13 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _num_samples
 
 import forest as ours
 from forest.growing.progress import ProgressReporter
+from forest.sampling.plan import count_draws
 from forest.sampling.weights import combine_weights
-from importance.core.fitted_forest import is_classification, row_weight_of, trees_of
+from importance.core.adoption import refuse_refits, refuse_steps
+from importance.core.fitted_forest import check_forest, row_weight_of
 from importance.core.result import Importances
 from importance.permutation.oob import oob_permutation
 
@@ -43,24 +43,17 @@ class Refits:
     def of(cls, forest: Any, X: Any, y: Any, measure: Measure | None = None) -> "Refits":
         """From a fitted forest, ours or scikit-learn's, and its training table.
 
-        Raises TypeError or ValueError if it is not a fitted forest, the table has other rows, or it
-        was fitted with what a refit on other rows cannot repeat.
+        Raises TypeError or ValueError if it is not a fitted forest, the table is not the one that
+        it was fitted on, or it was fitted with what a refit on other rows cannot repeat.
         """
-        trees_of(forest)
+        refuse_refits(forest, "A refit")
+        refuse_steps(forest, "A refit")
+        check_forest(forest, X, y, out_of_bag=False)
+        _require_draws_of(forest)
         X = X.tocsr() if issparse(X) else X
         y = np.asarray(y)
         y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-        n_samples = _num_samples(X)
-        if y.shape != (n_samples,):
-            raise ValueError(f"y has shape {y.shape}, but X has {n_samples} rows.")
-        if n_samples != forest._n_samples:
-            raise ValueError(
-                f"X has {n_samples} rows, but the forest was fitted on {forest._n_samples}: refits "
-                "need the training table."
-            )
-        return cls(
-            _unfitted(forest), X, y, _weight_of_fit(forest, y), measure or default_measure(forest)
-        )
+        return cls(_unfitted(forest), X, y, _weight_of_fit(forest, y), measure or oob_permutation)
 
     @property
     def n_samples(self) -> int:
@@ -104,15 +97,6 @@ class Refits:
         return for_each(measure_one, seeds_of(random_state, n), n_jobs, verbose, callback)
 
 
-def default_measure(forest: Any) -> Measure:
-    """Exact out-of-bag permutation: with the Brier score, or squared error in regression.
-
-    (0-1 loss ties where no tree changes its mind; p-values would be coarse.)
-    """
-    loss = "brier" if is_classification(forest) else "squared_error"
-    return partial(oob_permutation, loss=loss)
-
-
 def seeds_of(random_state: Any, n: int) -> np.ndarray:
     """Seeds of n refits, (n,) int64."""
     return check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n)
@@ -154,15 +138,33 @@ def _unfitted(forest):
     return model.set_params(**quiet, callback=None, n_estimators=len(forest.estimators_))
 
 
+def _require_draws_of(forest):
+    """Refuse a forest of scikit-learn whose trees drew another number of rows than it says."""
+    n_drawn = getattr(forest, "_n_samples_bootstrap", None)
+    if n_drawn is None:
+        return
+    said = count_draws(forest.max_samples, forest._n_samples, row_weight_of(forest))
+    if said != n_drawn:
+        raise ValueError(
+            f"The forest has max_samples={forest.max_samples!r}, that is {said} rows, but its "
+            f"trees drew {n_drawn}. Set it back with set_params, or fit it again."
+        )
+
+
 def _weight_of_fit(forest, y):
     """The `sample_weight` a forest was fitted with, or None; not its `class_weight`."""
     weight = row_weight_of(forest)
     class_weight = getattr(forest, "class_weight", None)
-    if weight is None or class_weight is None:
+    if class_weight is None:
         return weight
     of_classes = combine_weights(class_weight, None, y, [forest.classes_], forest.bootstrap)
     if of_classes is None:
         return weight
+    if weight is None:
+        raise ValueError(
+            f"The forest has class_weight={class_weight!r}, but its rows weighed the same in the "
+            "fit. Set it back with set_params, or fit it again."
+        )
     if np.allclose(of_classes, weight, rtol=1e-12):
         return None
     raise ValueError(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr
 
+from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import names_of
 from importance.core.ordering import descending
@@ -88,6 +89,7 @@ class Selection:
 
 
 @with_shared_parameters
+@of_fitted_forest
 def select_features(
     forest: Any, X: Any, y: Any, *, method: str = "maximum", alpha: float = 0.05,
     n_rounds: int = 99, measure: Measure | None = None, random_state: Any = None,

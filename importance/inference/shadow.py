@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import hstack, issparse
 
-from cart.estimators.validation import check_rows
+from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
-from importance.core.fitted_forest import names_of
+from importance.core.fitted_forest import names_of, take_rows
 from importance.core.ordering import descending, leading, list_leaders
 from importance.core.plots import plot_bars
 from importance.core.result import Importances
@@ -86,6 +86,7 @@ class Shadows:
 
 
 @with_shared_parameters
+@of_fitted_forest
 def shadow(
     forest: Any, X: Any, y: Any, *, measure: Measure | None = None, n_rounds: int = 10,
     random_state: Any = None, n_jobs: int | None = None, verbose: int = 0,
@@ -139,7 +140,7 @@ def measure_with_shadows(
     as they were measured.
     """
     refits = Refits.of(forest, X, y, measure)
-    X = check_rows(forest, X)  # numbers: a DataFrame's categories as codes
+    X = take_rows(forest, X)  # numbers: a DataFrame's categories as codes
     model = refits.model
     if getattr(model, "categorical_features", None) is not None:
         model.set_params(categorical_features=np.tile(forest.is_categorical_, 2))
@@ -170,5 +171,6 @@ def _mean_of(rounds, names, example):
     return Importances(
         example.measure, rounds.mean(axis=0), rounds.std(axis=0, ddof=1) / np.sqrt(len(rounds)),
         None, names, unit=example.unit, uncertainty="over refits with shadows",
+        loss=example.loss,
         bias=f"{BIAS} {example.bias}",
     )  # fmt: skip

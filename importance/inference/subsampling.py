@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
-from importance.core.result import Importances
+from importance.core.result import OVER_TREES, Importances
 from importance.inference.refit import Measure, Refits
 
-OVER_DATA, OVER_TREES = "over data", "over trees"
+OVER_DATA = "over data"
 
 
 @with_shared_parameters
+@of_fitted_forest
 def over_data(
     forest: Any, X: Any, y: Any, *, measure: Measure | None = None, n_subsamples: int = 50,
     subsample: float = 0.5, random_state: Any = None, n_jobs: int | None = None, verbose: int = 0,

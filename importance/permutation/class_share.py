@@ -1,11 +1,9 @@
 """How often the rows of each class are out of bag, and a warning where it is too seldom."""
 
-import sys
-from warnings import warn
-
 import numpy as np
 
 from importance.core.fitted_forest import FittedForest
+from importance.core.warning import warn_user
 
 # A class that is out of bag less than half as often as the others is warned of.
 LEAST_SHARE = 0.5
@@ -31,18 +29,9 @@ def warn_of_rare_classes(fitted: FittedForest, n_times: np.ndarray) -> None:
     labels = fitted.forest.classes_
     shares = ", ".join(f"{c}: {s:.1%}" for c, s in zip(labels, share, strict=True))
     rare = " and ".join(str(label) for label in labels[is_rare])
-    warn(
+    warn_user(
         f"Rows of class {rare} are out of bag less than half as often as those of the other "
         f"classes (share of the trees: {shares}), so they hardly count in out-of-bag losses. "
         'class_weight="balanced_subsample" weighs the rows without drawing them more often; '
-        "per_class=True judges every class by itself.",
-        stacklevel=_distance_to_user(),
+        "per_class=True judges every class by itself."
     )
-
-
-def _distance_to_user():
-    """How many calls the user's code is away from the function that calls this one."""
-    frame, distance = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("importance."):
-        frame, distance = frame.f_back, distance + 1
-    return distance

@@ -47,6 +47,7 @@ def random_forest(fitted: FittedForest, groups: Groups, options: Options) -> Imp
     (Its localImp counts a change from one wrong class to another as a loss of 1; here it is 0.)
     """
     classification = is_classification(fitted.forest)
+    loss = "zero_one" if classification else "squared_error"
     make_loss = losses.zero_one if classification else losses.squared_error
     result = evaluate_trees(fitted, make_loss, groups, options)
     per_class = None
@@ -58,7 +59,7 @@ def random_forest(fitted: FittedForest, groups: Groups, options: Options) -> Imp
             per_class = per_class / _divisor(error)
     per_row = result.row_mean() if options.per_row else None
     unit = f"increase in out-of-bag {'0-1 loss' if classification else 'squared error'} of a tree"
-    return _over_trees("randomForest", groups, result, options, unit, per_row, per_class)
+    return _over_trees("randomForest", loss, groups, result, options, unit, per_row, per_class)
 
 
 def ranger(fitted: FittedForest, groups: Groups, options: Options) -> Importances:
@@ -79,7 +80,7 @@ def ranger(fitted: FittedForest, groups: Groups, options: Options) -> Importance
     result = evaluate_trees(fitted, known[name], groups, options)
     per_row = result.row_sum / len(result.per_tree) if options.per_row else None
     unit = f"increase in out-of-bag {name.replace('_', '-')} loss of a tree"
-    return _over_trees("ranger", groups, result, options, unit, per_row)
+    return _over_trees("ranger", name, groups, result, options, unit, per_row)
 
 
 def rfpimp(fitted: FittedForest, groups: Groups, options: Options) -> Importances:
@@ -98,6 +99,7 @@ def rfpimp(fitted: FittedForest, groups: Groups, options: Options) -> Importance
     return over_permutations(
         base - permuted, groups, measure="oob_permutation (rfpimp)", bias=BIAS,
         unit=f"decrease in out-of-bag {'accuracy' if classification else 'R2'} of the forest",
+        loss="accuracy" if classification else "R2",
     )  # fmt: skip
 
 
@@ -124,6 +126,7 @@ def breiman2001(fitted: FittedForest, groups: Groups, options: Options) -> Impor
     return over_permutations(
         100.0 * (permuted - base) / base, groups, measure="oob_permutation (breiman2001)",
         unit="increase in the out-of-bag error of the forest, in percent of it", bias=BIAS,
+        loss="zero_one",
     )  # fmt: skip
 
 
@@ -147,7 +150,7 @@ def _divisor(error):
     return np.where(error < np.finfo(np.float64).eps, 1.0, error)
 
 
-def _over_trees(name, groups, result, options, unit, per_row=None, per_class=None):
+def _over_trees(name, loss, groups, result, options, unit, per_row=None, per_class=None):
     per_tree = result.per_tree
     total, squares = np.nansum(per_tree, axis=0), np.nansum(per_tree**2, axis=0)
     values, error = _over_all_trees(total, squares, len(per_tree))
@@ -156,7 +159,7 @@ def _over_trees(name, groups, result, options, unit, per_row=None, per_class=Non
         values, error, unit = values / divisor, error / divisor, f"{unit}, in standard errors"
     return Importances(
         f"oob_permutation ({name})", values, error, per_tree, groups.names, unit=unit,
-        uncertainty="over trees", bias=BIAS, per_row=per_row, per_class=per_class,
+        uncertainty="over trees", bias=BIAS, per_row=per_row, per_class=per_class, loss=loss,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
 from forest.voting.rules import RULES, ballots
+from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import FittedForest, check_forest, is_classification
 from importance.core.groups import Groups, group_columns
@@ -33,6 +34,7 @@ Evaluate = Callable[[np.ndarray, np.ndarray], float]
 
 
 @with_shared_parameters
+@of_fitted_forest
 def forest_permutation(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, metric: Callable | None = None,
     greater_is_better: bool = True, response: str = "predictions", sample_weight: Any = None,
@@ -52,8 +54,8 @@ def forest_permutation(
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The table the forest was fitted on.
     y : array-like of shape (n_samples,)
-    loss : {"zero_one", "brier", "squared_error", "absolute_error", "poisson"}, default=None
-        Loss of an aggregated prediction; "zero_one" in classification and "squared_error" in
+    loss : {"brier", "zero_one", "squared_error", "absolute_error", "poisson"}, default=None
+        Loss of an aggregated prediction; "brier" in classification and "squared_error" in
         regression by default.
     metric : callable, default=None
         Instead of a loss: `metric(y_true, y_said)` as in `sklearn.metrics`. It is given
@@ -106,7 +108,12 @@ def forest_permutation(
     )
     warn_of_rare_classes(fitted, n_times)
     return over_permutations(
-        sign * (permuted - base), columns, measure="forest_permutation", unit=unit, bias=BIAS
+        sign * (permuted - base),
+        columns,
+        measure="forest_permutation",
+        unit=unit,
+        bias=BIAS,
+        loss=name,
     )
 
 

@@ -2,17 +2,11 @@
 
 from typing import Any
 
-import numpy as np
-
-from forest.inference.training_rows import is_table_of
+from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
-from importance.core.fitted_forest import (
-    FittedForest,
-    check_evaluation_rows,
-    is_classification,
-    trees_of,
-)
+from importance.core.fitted_forest import check_evaluation_rows, is_classification
 from importance.core.groups import group_columns
+from importance.core.held_out_rows import EvaluatedForest, require_held_out
 from importance.core.losses import choose_loss
 from importance.core.result import Importances, importances_over_trees
 from importance.permutation.oob import BIAS
@@ -20,9 +14,11 @@ from importance.permutation.tree_level import Options, evaluate_trees
 
 
 @with_shared_parameters
+@of_fitted_forest
 def held_out_permutation(
-    forest: Any, X: Any, y: Any, *, loss: str | None = None, n_jobs: int | None = None
-) -> Importances:
+    forest: Any, X: Any, y: Any, *, loss: str | None = None, training: tuple | None = None,
+    n_jobs: int | None = None,
+) -> Importances:  # fmt: skip
     """How much worse each tree judges held-out rows when a feature is permuted among them.
 
     `oob_permutation` with the same rows for every tree: the exact expectation over all
@@ -37,6 +33,9 @@ def held_out_permutation(
     y : array-like of shape (n_rows,)
     loss : str, default=None
         As in `oob_permutation`.
+    training : (X_train, y_train), default=None
+        The training table, to find rows that are in it. Our forests know theirs without; of
+        others (and of Bagging) only the whole of it is recognised, in any order, by the leaves.
     %(n_jobs)s
 
     Returns
@@ -46,28 +45,29 @@ def held_out_permutation(
     Raises
     ------
     TypeError, ValueError
-        If it is not a forest, (X, y) is its training table, y holds classes that it does not
-        know, or the loss does not fit the task.
+        If it is not a forest, rows were in its training table (more of them than fresh rows would
+        equal by chance, and more than a tenth), y holds classes that it does not know, or the loss
+        does not fit the task.
+
+    Warns
+    -----
+    UserWarning
+        If a few rows were in the training table.
     """
-    trees_of(forest)
+    require_held_out(forest, *check_evaluation_rows(forest, X, y), training)
+    return judge_held_out(forest, X, y, loss, n_jobs)
+
+
+def judge_held_out(
+    forest: Any, X: Any, y: Any, loss: str | None = None, n_jobs: int | None = None
+) -> Importances:
+    """`held_out_permutation` of rows that are known to be held out."""
     rows, codes, weight = check_evaluation_rows(forest, X, y)
-    if is_table_of(forest, rows, codes):
-        raise ValueError(
-            "(X, y) is the table that the forest was fitted on: its rows are not held out. Use "
-            "oob_permutation."
-        )
     name, make_loss = choose_loss(loss, is_classification(forest))
     columns = group_columns(None, forest)
-    held_out = _HeldOut(forest, rows, codes, weight)
+    held_out = EvaluatedForest(forest, rows, codes, weight)
     result = evaluate_trees(held_out, make_loss, columns, Options(n_jobs=n_jobs))
     return importances_over_trees(
         "held_out_permutation", result.per_tree, columns.names, bias=BIAS,
-        unit=f"increase in held-out {name.replace('_', '-')} loss of a tree",
+        unit=f"increase in held-out {name.replace('_', '-')} loss of a tree", loss=name,
     )  # fmt: skip
-
-
-class _HeldOut(FittedForest):
-    """A forest and rows that every tree is evaluated on, as if they were its out-of-bag rows."""
-
-    def out_of_bag(self, tree: int) -> np.ndarray:
-        return np.arange(len(self.codes))

@@ -11,8 +11,11 @@ from importance.core.fitted_forest import FittedForest
 from importance.core.groups import Groups
 from importance.core.losses import MakeLoss
 from importance.permutation.expectation import expected_increase
+from importance.permutation.influence import Influence
 from importance.permutation.prepared_tree import prepare_tree
 from importance.permutation.shuffling import seeded, shuffled_increase
+
+_BATCH = 8  # trees
 
 
 class Options(NamedTuple):
@@ -31,6 +34,7 @@ class Options(NamedTuple):
     random_state: Any = None
     n_jobs: int | None = None
     shuffles: Callable | None = None
+    has_influence: bool = False
 
 
 class TreeResult(NamedTuple):
@@ -56,6 +60,7 @@ class PermutationResult(NamedTuple):
     class_sum: np.ndarray  # (n_classes, n_groups) over trees, of the mean over its rows
     class_squares: np.ndarray  # (n_classes, n_groups) over trees, of that mean squared
     class_times: np.ndarray  # (n_classes,) int64: trees with a row of the class
+    influence: Influence | None  # where it is asked for
 
     @classmethod
     def empty(cls, fitted: FittedForest, n_groups: int, options: Options) -> "PermutationResult":
@@ -67,6 +72,7 @@ class PermutationResult(NamedTuple):
             np.zeros(len(fitted.codes), np.int64), np.zeros((n_rows, n_groups)),
             np.zeros((n_classes, n_groups)), np.zeros((n_classes, n_groups)),
             np.zeros(n_classes, np.int64),
+            Influence.empty(len(fitted.codes), n_groups) if options.has_influence else None,
         )  # fmt: skip
 
     def add(self, t: int, result: TreeResult) -> None:
@@ -90,6 +96,12 @@ class PermutationResult(NamedTuple):
         n_trees = np.count_nonzero(~np.isnan(self.per_tree).any(axis=1))
         return np.sqrt(self.variance) / n_trees
 
+    def error_over_data(self, over_trees: np.ndarray) -> np.ndarray:
+        """Standard error of the mean over trees over other tables, (n_groups,)."""
+        assert self.influence is not None
+        n_trees = np.count_nonzero(~np.isnan(self.per_tree).any(axis=1))
+        return self.influence.error_over_data(n_trees, over_trees)
+
     def row_mean(self) -> np.ndarray:
         """Means over the trees where a row is out of bag; nan where there are none."""
         return _ratio(self.row_sum, self.n_times)
@@ -110,7 +122,7 @@ def evaluate_trees(
     if options.shuffles is None and options.n_repeats is not None:
         options = options._replace(shuffles=seeded(options.random_state, len(fitted.trees)))
     total = PermutationResult.empty(fitted, len(groups), options)
-    results = _evaluate_batches(fitted, make_loss, groups.group_of, options, total.n_times)
+    results = _evaluate_batches(fitted, make_loss, groups.group_of, options, total)
     for t, result in enumerate(results):
         total.add(t, result)
     if np.isnan(total.per_tree).all():
@@ -120,42 +132,51 @@ def evaluate_trees(
 
 def _evaluate_batches(
     fitted: FittedForest, make_loss: MakeLoss, group_of: np.ndarray, options: Options,
-    n_times: np.ndarray,
+    total: PermutationResult,
 ) -> Iterator[TreeResult]:  # fmt: skip
-    """The result of every tree, in their order; adds up how often rows are out of bag."""
+    """The result of every tree, in their order; adds up how often rows are out of bag, and what
+    they add."""
     n_trees, n_threads = len(fitted.trees), effective_n_jobs(options.n_jobs)
     # By rows an answer is as large as the tree's share of the table: few are held at a time.
-    n_batches = n_trees if options.per_row else min(n_trees, 8 * n_threads)
+    # Sums by row are added batch by batch: the same ones for every `n_jobs`.
+    n_batches = -(-n_trees // _BATCH) if options.has_influence else min(n_trees, 8 * n_threads)
+    n_batches = n_trees if options.per_row else n_batches
     batches = np.array_split(np.arange(n_trees), n_batches)
     step = 8 * n_threads
     with Parallel(n_jobs=options.n_jobs, prefer="threads") as parallel:
         for first in range(0, n_batches, step):
-            for results, times in parallel(
-                delayed(_evaluate_batch)(fitted, make_loss, group_of, options, batch)
+            for results, times, influence in parallel(
+                delayed(_evaluate_batch)(
+                    fitted, make_loss, group_of, options, batch, total.influence
+                )
                 for batch in batches[first : first + step]
             ):
-                n_times += times
+                total.n_times[:] += times
+                if total.influence is not None:
+                    total.influence.total[:] += influence.total
                 yield from results
 
 
-def _evaluate_batch(fitted, make_loss, group_of, options, trees):
-    """The results of some trees, and for how many of them each row is out of bag."""
+def _evaluate_batch(fitted, make_loss, group_of, options, trees, influence):
+    """The results of some trees, for how many of them each row is out of bag, and what it adds."""
     results, n_times = [], np.zeros(len(fitted.codes), np.int64)
+    influence = None if influence is None else influence.again()
     for t in trees:
         rows = fitted.out_of_bag(t)
         n_times[rows] += 1
-        results.append(_evaluate_tree(fitted, make_loss, group_of, options, t, rows))
-    return results, n_times
+        results.append(_evaluate_tree(fitted, make_loss, group_of, options, t, rows, influence))
+    return results, n_times, influence
 
 
-def _evaluate_tree(fitted, make_loss, group_of, options, t, rows):
+def _evaluate_tree(fitted, make_loss, group_of, options, t, rows, influence):
     tree, codes, weight = fitted.trees[t], fitted.codes[rows], fitted.weight[rows]
     has_weight = bool(weight.any())
     if options.shuffles is None:
         prepared, values = prepare_tree(tree, fitted.X, rows, group_of)
         groups, loss = prepared.groups, make_loss(values, codes)
         variance = np.zeros(len(groups))
-        if not (options.per_row or options.per_class or fitted.is_weighted):
+        is_by_row = options.per_row or options.per_class or influence is not None
+        if not (is_by_row or fitted.is_weighted):
             increase = expected_increase(prepared, loss) / max(1, len(rows))
             return TreeResult(groups, has_weight, increase, variance)
         of_rows = expected_increase(prepared, loss, by_row=True)
@@ -165,6 +186,8 @@ def _evaluate_tree(fitted, make_loss, group_of, options, t, rows):
             options.n_repeats or 1,
         )  # fmt: skip
     result = TreeResult(groups, has_weight, _mean(of_rows, weight), variance)
+    if influence is not None and has_weight:
+        influence.add(groups, result.increase, rows, of_rows, weight)
     if options.per_class:
         members = [codes == c for c in range(fitted.n_classes)]
         of_classes = [_mean(of_rows[:, mine], weight[mine]) for mine in members]

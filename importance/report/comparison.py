@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from importance.core.adoption import of_fitted_forest
 from importance.core.fitted_forest import check_forest
 from importance.core.groups import Group, parse_groups
 from importance.core.ordering import descending, leading, ranks_of
@@ -139,6 +140,7 @@ class Comparison:
         return "\n".join([*lines, *(f"! {text}" for text in self.warnings)])
 
 
+@of_fitted_forest
 def compare(
     forest: Any, X: Any, y: Any, *, measures: Sequence[str] | None = None, loss: str | None = None,
     correlated: float = 0.7, n_jobs: int | None = None,

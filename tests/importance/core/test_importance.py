@@ -119,7 +119,9 @@ def test_exact_permutation_is_the_mean_over_all_donors(
     np.testing.assert_allclose(result.values, result.per_tree.mean(axis=0))
     d = result.per_tree
     np.testing.assert_allclose(
-        result.standard_error, np.sqrt(((d**2).mean(axis=0) - d.mean(axis=0) ** 2) / 4), rtol=1e-6
+        result.errors["over trees"],
+        np.sqrt(((d**2).mean(axis=0) - d.mean(axis=0) ** 2) / 4),
+        rtol=1e-6,
     )
 
 

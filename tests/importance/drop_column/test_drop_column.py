@@ -179,7 +179,7 @@ def test_adopted_forests_say_the_same(kind, tree, load, loss, missing):
     X[np.random.RandomState(1).uniform(size=X.shape) < missing] = np.nan
     peer = PeerClassifier if kind is RandomForestClassifier else PeerRegressor
     ours, theirs = (k(8, random_state=0, max_samples=0.7).fit(X, y) for k in (kind, peer))
-    for params in ({"n_refits": 2}, {"on": 3}, {"on": (X[:50], y[:50]), "n_refits": 2}):
+    for params in ({"n_refits": 2}, {"on": 3}, {"on": (X[:50] + 0.01, y[:50]), "n_refits": 2}):
         a, b = (
             drop_column(forest, X, y, loss=loss, groups=GROUPS, **params)
             for forest in (ours, theirs)
@@ -350,7 +350,7 @@ def test_rows_that_no_fold_judges_say_nothing():
 def test_the_result_does_not_depend_on_n_jobs(on):
     X, y = table(load_diabetes)
     forest = RandomForestRegressor(40, random_state=0).fit(X, y)
-    on = (X[:50], y[:50]) if on == "held out" else on
+    on = (X[:50] + 0.01, y[:50]) if on == "held out" else on
     a, b = (drop_column(forest, X, y, on=on, n_refits=2, n_jobs=n_jobs) for n_jobs in (1, 3))
     for name in ("values", "standard_error", "per_tree", "per_row"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
@@ -363,7 +363,7 @@ def test_every_tree_that_is_grown_is_told():
         ({}, 4),
         ({"n_refits": 2, "groups": GROUPS}, 3 + 4),
         ({"on": 3}, 3 * 5),
-        ({"on": (X, y), "n_refits": 2}, 4 + 5),
+        ({"on": (X + 0.01, y), "n_refits": 2}, 4 + 5),
     ):
         seen = []
         drop_column(forest, X, y, callback=seen.append, n_jobs=2, **params)

@@ -37,11 +37,11 @@ def test_over_data_is_a_loop_of_refits(subsample):
         ).fit(X[rows], y[rows])
         part = oob_permutation(refit, X[rows], y[rows])
         values.append(part.values)
-        squares.append(part.standard_error**2)
+        squares.append(part.errors["over trees"] ** 2)
     deviation = np.mean((np.array(values) - whole.values) ** 2, axis=0)
-    of_rows = deviation - np.mean(squares, axis=0) - whole.standard_error**2
+    of_rows = deviation - np.mean(squares, axis=0) - whole.errors["over trees"] ** 2
     assert of_rows.max() > 0
-    expected = np.sqrt(b / (60 - b) * np.maximum(of_rows, 0) + whole.standard_error**2)
+    expected = np.sqrt(b / (60 - b) * np.maximum(of_rows, 0) + whole.errors["over trees"] ** 2)
     np.testing.assert_allclose(found.errors["over data"], expected)
     reach = found.interval(0.9, over="over data")[:, 1] - found.values
     np.testing.assert_allclose(reach, 1.6448536 * expected, rtol=1e-6)

@@ -1,0 +1,243 @@
+"""Any fitted model as the random forest in it, with the parameters that its trees were grown with.
+
+fitted search     its best estimator
+Pipeline          its last step; rows take the steps before it
+Bagging of trees  its trees on the columns of X; its rows are drawn as it drew them
+set_params        undone: importances are those of the fit
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from types import SimpleNamespace
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from cart.tree.nodes import LEAF, Nodes
+from forest.estimators.fitted_on import changed_parameters
+from forest.sampling.bootstrap import Bootstrap
+from importance.core.warning import warn_user
+
+F = TypeVar("F", bound=Callable)
+
+# Parameters of a forest that its trees have too, with another meaning.
+_NOT_HANDED_ON = {"random_state", "class_weight", "n_jobs"}
+
+
+def of_fitted_forest(function: F) -> F:
+    """Let a function of a fitted forest take what `adopt` takes."""
+
+    @wraps(function)
+    def call(forest, *args, **kwargs):
+        return function(adopt(forest), *args, **kwargs)
+
+    return cast(F, call)
+
+
+def adopt(model: Any) -> Any:
+    """The fitted random forest in a model, as it was grown; a forest without changes is itself.
+
+    Raises
+    ------
+    TypeError
+        If there is none, it predicts neither classes nor numbers, or has several outputs.
+    ValueError
+        If a forest of scikit-learn has other parameters than its trees.
+    NotFittedError
+
+    Warns
+    -----
+    UserWarning
+        If parameters were changed since the fit: those of the fit are used.
+    """
+    steps: list = []
+    while True:
+        if hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        elif hasattr(model, "steps") and hasattr(model, "named_steps"):
+            steps += [step for _, step in model.steps[:-1] if step not in (None, "passthrough")]
+            model = model.steps[-1][1]
+        else:
+            break
+    if isinstance(model, BaggedTrees):  # adopted before
+        return model
+    _require_forest(model)
+    if hasattr(model, "estimators_features_"):
+        model = BaggedTrees(model)
+    elif hasattr(model, "_grown_with"):
+        model = _as_grown(model)
+    else:
+        _refuse_contradictions(model)
+    return _behind(steps, model) if steps else model
+
+
+def refuse_refits(forest: Any, does: str) -> None:
+    """Refuse an adopted forest that cannot be grown again as it was; `does` says what would.
+
+    Raises TypeError.
+    """
+    if isinstance(forest, BaggedTrees):
+        raise TypeError(
+            f"{does} grows a forest anew, but a {forest.name} draws columns and rows for each of "
+            "its estimators; fit a random forest."
+        )
+    if len(getattr(forest, "_grown_with", ())) > 1:
+        raise TypeError(
+            f"{does} grows the forest anew, but its trees were grown with several sets of "
+            "parameters (warm_start=True); fit it with one."
+        )
+
+
+def refuse_steps(forest: Any, does: str) -> None:
+    """Refuse a pipeline where its steps before the forest would have to be fitted anew, too.
+
+    Raises TypeError.
+    """
+    if hasattr(forest, "_steps_before"):
+        raise TypeError(
+            f"{does} changes rows, columns or y, which the steps before the forest were fitted on; "
+            "give it the forest and its table, pipeline[-1] and pipeline[:-1].transform(X), if "
+            "these steps do not depend on y."
+        )
+
+
+def take_steps(forest: Any, X: Any) -> Any:
+    """X behind the steps of the pipeline that an adopted forest was in."""
+    for step in getattr(forest, "_steps_before", ()):
+        X = step.transform(X)
+    return X
+
+
+def _require_forest(model):
+    name = type(model).__name__
+    if not hasattr(model, "fit") or not hasattr(model, "n_estimators"):
+        raise TypeError(f"An importance is a function of a fitted random forest, got {model!r}.")
+    check_is_fitted(model)
+    trees = [
+        getattr(tree, "tree_", None) for tree in np.ravel(getattr(model, "estimators_", [None]))
+    ]
+    if None in trees or not hasattr(model, "bootstrap"):
+        raise TypeError(f"{name} is not a random forest.")
+    if not (is_classifier(model) or is_regressor(model)):
+        raise TypeError(
+            f"{name} predicts neither classes nor numbers of a target, so no feature is important "
+            "for its predictions; fit a random forest with y."
+        )
+    if trees[0].n_outputs > 1:
+        raise TypeError(
+            "Importances of multi-output forests are not supported: this "
+            f"{name} has {trees[0].n_outputs} outputs. Fit a forest per output."
+        )
+
+
+def _as_grown(forest):
+    """The forest with the parameters of its last fit."""
+    grown_with, now = forest._grown_with[-1], forest.get_params(deep=False)
+    changed = changed_parameters(grown_with, now)
+    if not changed:
+        return forest
+    changes = ", ".join(f"{k}={grown_with[k]!r} to {now[k]!r}" for k in changed)
+    warn_user(
+        f"Parameters of the {type(forest).__name__} were changed since it was fitted: {changes}. "
+        "Its importances are those of the fit."
+    )
+    grown = object.__new__(type(forest))
+    vars(grown).update({**vars(forest), **grown_with})
+    return grown
+
+
+def _refuse_contradictions(forest):
+    """Refuse parameters that the trees of a forest contradict, of those that it handed to them."""
+    params = forest.get_params(deep=False)
+    for tree in forest.estimators_:
+        theirs = tree.get_params(deep=False)
+        theirs = {k: v for k, v in theirs.items() if k in params and k not in _NOT_HANDED_ON}
+        changed = changed_parameters(theirs, params)
+        if changed:
+            listed = ", ".join(f"{k}={params[k]!r} (trees: {theirs[k]!r})" for k in changed)
+            raise ValueError(
+                f"The {type(forest).__name__} has other parameters than its trees were grown with: "
+                f"{listed}. Set them back with set_params, or fit it again."
+            )
+    n_draws = getattr(forest, "_n_samples_bootstrap", None)
+    if hasattr(forest, "_n_samples_bootstrap") and forest.bootstrap != (n_draws is not None):
+        raise ValueError(
+            f"The {type(forest).__name__} has bootstrap={forest.bootstrap!r}, but was fitted with "
+            f"{not forest.bootstrap}. Set it back with set_params, or fit it again."
+        )
+
+
+def _behind(steps, forest):
+    """A copy of the forest that knows the steps before it, and what they call its columns."""
+    behind = object.__new__(type(forest))
+    vars(behind).update(vars(forest), _steps_before=tuple(steps))
+    if not hasattr(forest, "feature_names_in_"):
+        try:
+            names = None
+            for step in steps:
+                names = step.get_feature_names_out(names)
+            behind._column_names = np.asarray(names, dtype=object)
+        except (AttributeError, ValueError, TypeError):
+            pass  # a step that does not name its columns
+    return behind
+
+
+class BaggedTrees(BaseEstimator):
+    """The trees of a fitted Bagging as those of a forest: their features are columns of X."""
+
+    voting = "soft"
+    class_weight = None
+
+    def __init__(self, bagging: Any):
+        self.bagging = bagging
+        self.name = type(bagging).__name__
+        base = bagging.estimators_[0]
+        if getattr(base, "categorical_features", None) is not None:
+            raise TypeError(
+                f"{self.name} of trees with categorical_features numbers the categories tree by "
+                "tree; importances take a random forest with categorical_features."
+            )
+        self.precision = getattr(base, "precision", "float32")
+        self.voting = getattr(bagging, "voting", "soft")
+        for name in ("n_features_in_", "feature_names_in_", "classes_"):
+            if hasattr(bagging, name):
+                setattr(self, name, getattr(bagging, name))
+        each = zip(bagging.estimators_, bagging.estimators_features_, strict=False)
+        self.estimators_ = [
+            _on_columns(tree, columns, self.n_features_in_) for tree, columns in each
+        ]
+        drawn = bagging.estimators_samples_[: len(self.estimators_)]
+        self._n_samples = _rows_of(bagging)
+        counts = [np.bincount(rows, minlength=self._n_samples) for rows in drawn]
+        given = np.array(counts, np.int32)
+        self.bootstrap = bool((given == 0).any())  # is a row out of bag?
+        self._bootstrap = Bootstrap.plain(self._n_samples, None, given=given)
+        self._allows_nan = get_tags(base).input_tags.allow_nan
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan, tags.input_tags.sparse = self._allows_nan, True
+        return tags
+
+
+def _rows_of(bagging):
+    """Rows of its training table."""
+    draws = getattr(bagging, "_draws", None)
+    return bagging._n_samples if draws is None else draws[0][0].n_samples
+
+
+def _on_columns(estimator, columns, n_features):
+    """A tree whose features are numbered as the columns of X, in what importances ask of it."""
+    tree = estimator.tree_
+    kept = ("node_count", "n_outputs", "max_n_classes", "categories", "is_subset")
+    mapped = SimpleNamespace(
+        **{name: getattr(tree, name, None) for name in (*Nodes._fields, *kept)}
+    )
+    is_split = np.asarray(tree.children_left) != LEAF
+    mapped.feature = np.array(tree.feature, np.int32)
+    mapped.feature[is_split] = np.asarray(columns, np.int32)[mapped.feature[is_split]]
+    mapped.n_features = n_features
+    return SimpleNamespace(tree_=mapped, random_state=0, splitter="best")

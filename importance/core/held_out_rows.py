@@ -1,0 +1,82 @@
+"""Rows that are said to be held out, and were in the training table: found in any order."""
+
+from typing import Any
+
+import numpy as np
+
+from forest.inference.row_fingerprints import row_fingerprints
+from importance.core.fitted_forest import FittedForest, check_forest
+from importance.core.training_table import grew_on, has_rows_of
+from importance.core.warning import warn_user
+
+_REMEDY = (
+    "Use rows that it was not fitted on, or judge it out of bag (oob_permutation; drop_column with "
+    'on="oob").'
+)
+_TRAINED_ON = "{} table that the forest was fitted on, so they are not held out. " + _REMEDY
+MOST_SHARED = 0.1  # of the rows: beyond that they are not held out, below they are counted
+
+
+class EvaluatedForest(FittedForest):
+    """A forest and rows that every tree is evaluated on, as if they were its out-of-bag rows."""
+
+    def out_of_bag(self, tree: int) -> np.ndarray:
+        return np.arange(len(self.codes))
+
+
+def require_held_out(
+    forest: Any, X: Any, codes: np.ndarray, weight: np.ndarray, training: Any = None
+) -> None:
+    """Refuse rows, as `check_evaluation_rows` gives them, that the forest was fitted on.
+
+    `training` is its table, checked by `check_forest`, or as (X, y), or None where only the forest
+    can tell. Raises ValueError.
+    """
+    if isinstance(training, tuple):
+        training = check_forest(forest, *training, out_of_bag=False)
+    if training is not None:
+        known = row_fingerprints(training.X, training.codes)
+    else:
+        known = getattr(forest, "_row_fingerprints", None)
+    if known is not None:
+        compare_rows(known, row_fingerprints(X, codes))
+        return
+    rows = EvaluatedForest(forest, X, codes, weight)
+    if len(codes) == forest._n_samples and grew_on(FittedForest(forest, X, codes, weight)):
+        raise ValueError(_TRAINED_ON.format("The rows are the"))
+    if has_rows_of(rows):
+        raise ValueError(_TRAINED_ON.format("The rows hold those of the"))
+
+
+def compare_rows(known: np.ndarray, rows: np.ndarray) -> None:
+    """Refuse rows of which many were trained on, and warn of few.
+
+    Rows of a table with few distinct ones equal some of another sample by chance: as often as the
+    training rows are equal to each other (Good and Turing: a fresh row is a new one with the
+    probability that is the share of rows that occur once). Those beyond chance are counted.
+
+    Parameters
+    ----------
+    known, rows : ndarray of uint64
+        Fingerprints of the training rows, and of the others; see
+        `forest.inference.row_fingerprints`.
+
+    Raises
+    ------
+    ValueError
+    """
+    distinct, times = np.unique(known, return_counts=True)
+    n_shared = int(np.isin(rows, distinct).sum())
+    n, n_once, n_twice = len(known), (times == 1).sum(), (times == 2).sum()
+    chance = 1.0 - n_once / n
+    variance = len(rows) * chance * (1.0 - chance)
+    variance += (len(rows) / n) ** 2 * (n_once * chance + 2.0 * n_twice)
+    excess = n_shared - chance * len(rows)
+    if excess <= 3.0 * np.sqrt(variance):
+        return
+    text = f"{n_shared} of {len(rows)} rows are in the table that the forest was fitted on" + (
+        f" ({chance * len(rows):.0f} expected by chance)" if chance > 0.0 else ""
+    )
+    if excess > MOST_SHARED * len(rows):
+        raise ValueError(f"{text}: they are not held out. {_REMEDY}")
+    warn_user(f"{text}, so they are not held out: leave them out.")
