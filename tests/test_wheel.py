@@ -10,7 +10,7 @@ from zipfile import ZipFile
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("cart", "forest", "importance")
+PACKAGES = ("cart", "cartwood", "forest", "importance")
 SOURCES = ("pyproject.toml", "README.md", "LICENSE")
 NO_SETUPTOOLS = ("No matching distribution found", "Could not find a version", "ConnectionError")
 PROGRAM = """
@@ -18,8 +18,8 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {folder!r})
 import numpy as np
-import cart, forest, importance
-for package in (cart, forest, importance):
+import cart, cartwood, forest, importance
+for package in (cart, cartwood, forest, importance):
     assert Path(package.__file__).is_relative_to({folder!r}), package.__file__
 X = np.arange(40.0)[:, None]
 y = (X[:, 0] > 20).astype(int)
