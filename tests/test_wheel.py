@@ -54,7 +54,10 @@ def wheel(tmp_path_factory):
 def test_it_has_every_source(wheel):
     with ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
-    files = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    kinds = ("*.py", "*.html")
+    files = [
+        path for package in PACKAGES for kind in kinds for path in (ROOT / package).rglob(kind)
+    ]
     expected = {path.relative_to(ROOT).as_posix() for path in files}
     assert names == expected | {f"{package}/py.typed" for package in PACKAGES}
 

@@ -123,9 +123,9 @@ def _measure_peer(training, split, ours, args):
 
 
 def _fit(name, model, X, X_test, y, y_test):
-    with Steps(f"growing {model.n_estimators} trees, {name}", 1):
-        with fitting.quiet_about_rows_in_every_bag():
-            seconds_fit = _seconds(lambda: model.fit(X, y))
+    progress = Steps(f"growing {model.n_estimators} trees, {name}", 1)
+    with progress, fitting.quiet_about_rows_in_every_bag():
+        seconds_fit = _seconds(lambda: model.fit(X, y))
     seconds_predict = _seconds(lambda: model.predict(X_test))
     score = model.score(X_test, y_test)
     return model, Side(name, model, score, seconds_fit, seconds_predict, np.empty(0))

@@ -6,7 +6,7 @@ from io import StringIO
 from typing import Any
 
 _RASTER_DPI = 150  # of what an SVG holds as pixels: swarms of dots
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 9,
     "axes.axisbelow": True,  # lines of the grid behind what is drawn

@@ -82,10 +82,10 @@ class Recipe(NamedTuple):
                 parts.append(
                     f"missing values kept in {len(missing)} ({_list(missing.index, missing)})"
                 )
-        for why, what in LEFT_OUT.items():
+        for why, reason in LEFT_OUT.items():
             names = [name for name, each in self.left_out.items() if each == why]
             if names:
-                parts.append(f"left out, {what}: {_list(names)}")
+                parts.append(f"left out, {reason}: {_list(names)}")
         return ", ".join(parts)
 
 
