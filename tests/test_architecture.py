@@ -12,6 +12,7 @@ import forest
 ROOT = Path(__file__).resolve().parents[1]
 # From top to bottom, packages and their wings: each may import those below it.
 FLOORS = {
+    "cartwood": ("commands", "page", "table", "terminal", "interop"),
     "importance": (
         *("report", "inference", "conditional", "permutation", "impurity", "drop_column", "core"),
     ),

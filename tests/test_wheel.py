@@ -10,7 +10,7 @@ from zipfile import ZipFile
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("cart", "forest", "importance")
+PACKAGES = ("cart", "cartwood", "forest", "importance")
 SOURCES = ("pyproject.toml", "README.md", "LICENSE")
 NO_SETUPTOOLS = ("No matching distribution found", "Could not find a version", "ConnectionError")
 PROGRAM = """
@@ -18,8 +18,8 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {folder!r})
 import numpy as np
-import cart, forest, importance
-for package in (cart, forest, importance):
+import cart, cartwood, forest, importance
+for package in (cart, cartwood, forest, importance):
     assert Path(package.__file__).is_relative_to({folder!r}), package.__file__
 X = np.arange(40.0)[:, None]
 y = (X[:, 0] > 20).astype(int)
@@ -54,7 +54,10 @@ def wheel(tmp_path_factory):
 def test_it_has_every_source(wheel):
     with ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
-    files = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    kinds = ("*.py", "*.html")
+    files = [
+        path for package in PACKAGES for kind in kinds for path in (ROOT / package).rglob(kind)
+    ]
     expected = {path.relative_to(ROOT).as_posix() for path in files}
     assert names == expected | {f"{package}/py.typed" for package in PACKAGES}
 

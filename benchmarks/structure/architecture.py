@@ -9,6 +9,7 @@ from benchmarks.structure.sources import PACKAGES, ROOT, arrows, docstring_of, m
 PAGE = ROOT / "docs" / "architecture.md"
 BEGIN = "<!-- wings, by python -m benchmarks architecture -->"
 END = "<!-- end of wings -->"
+WHOLE = ("cartwood", *PACKAGES)  # with the front door
 DOORS = ("__init__", "__main__")
 
 
@@ -29,9 +30,9 @@ def with_picture(text):
 
 def picture(root=ROOT):
     """The packages and their wings from top to bottom: what each is, and which it imports."""
-    found = modules(root)
+    found = modules(root, WHOLE)
     blocks = []
-    for package in PACKAGES:
+    for package in WHOLE:
         targets = {
             wing: below - {*DOORS}
             for wing, below in arrows(found, package).items()

@@ -10,6 +10,7 @@ from numba.core.compiler import Compiler
 from numba.extending import overload
 
 from cart.jit.disk_cache import KernelCache
+from cart.jit.notice import announced
 from cart.jit.private_hooks import HOOKS
 from cart.jit.unsigned_indices import count_from_the_start
 
@@ -37,7 +38,8 @@ class _Compiler(Compiler):
         is_on = gc.isenabled()
         gc.disable()
         try:
-            return super().compile_extra(function)
+            with announced(f"{function.__module__}.{function.__name__}"):
+                return super().compile_extra(function)
         finally:
             if is_on:
                 gc.enable()

@@ -1,0 +1,51 @@
+"""One line on standard error where a user waits for kernels to be compiled."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Timer
+from time import perf_counter
+
+PATIENCE = 2.0  # seconds of compiling in a process before something is said
+TEXT = (
+    "Cartwood compiles {name} and what else is needed here; that happens once, later fits and "
+    "processes find it on disk. `cartwood warm-up` compiles everything ahead."
+)
+
+
+class _Waited:
+    """How long this process has compiled."""
+
+    seconds = 0.0
+    is_compiling = is_said = False
+
+
+@contextmanager
+def announced(name: str) -> Iterator[None]:
+    """Say once in a process what is compiled, when compiling has taken PATIENCE in all.
+
+    Parameters
+    ----------
+    name : str
+        Of the kernel.
+    """
+    if _Waited.is_compiling or _Waited.is_said:
+        yield
+        return
+    timer = Timer(max(0.0, PATIENCE - _Waited.seconds), _say, [name])
+    timer.daemon = True
+    begin = perf_counter()
+    _Waited.is_compiling = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        _Waited.is_compiling = False
+        _Waited.seconds += perf_counter() - begin
+
+
+def _say(name):
+    if not _Waited.is_said:
+        _Waited.is_said = True
+        print(TEXT.format(name=name), file=sys.stderr, flush=True)

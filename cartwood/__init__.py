@@ -1,0 +1,117 @@
+"""Cartwood's front door: all estimators and importances under one name, and the command line.
+
+What is imported comes from `cart` (one tree), `forest` (many) and `importance`, when it is first
+asked for: `import cartwood` itself takes no time.
+"""
+
+from importlib import import_module, metadata
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cart import (
+        DecisionTreeClassifier,
+        DecisionTreeRegressor,
+        ExtraTreeClassifier,
+        ExtraTreeRegressor,
+        export_graphviz,
+        export_text,
+        plot_tree,
+    )
+    from forest import (
+        BaggingClassifier,
+        BaggingRegressor,
+        ExtraTreesClassifier,
+        ExtraTreesRegressor,
+        RandomForestClassifier,
+        RandomForestRegressor,
+        nearest_rows,
+        outlier_scores,
+        proximity,
+    )
+    from importance import (
+        Comparison,
+        Importances,
+        Optimism,
+        Selection,
+        Shadows,
+        Significance,
+        compare,
+        conditional_permutation,
+        correlation_groups,
+        drop_column,
+        forest_permutation,
+        held_out_permutation,
+        janitza,
+        mdi,
+        one_hot_groups,
+        oob_permutation,
+        optimism,
+        over_data,
+        permutation_test,
+        select_features,
+        shadow,
+        unbiased_mdi,
+    )
+    from importance.inference.selector import FeatureSelector
+
+    __version__: str
+
+__all__ = [
+    "BaggingClassifier",
+    "BaggingRegressor",
+    "Comparison",
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
+    "ExtraTreeClassifier",
+    "ExtraTreeRegressor",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
+    "FeatureSelector",
+    "Importances",
+    "Optimism",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
+    "Selection",
+    "Shadows",
+    "Significance",
+    "__version__",
+    "compare",
+    "conditional_permutation",
+    "correlation_groups",
+    "drop_column",
+    "export_graphviz",
+    "export_text",
+    "forest_permutation",
+    "held_out_permutation",
+    "janitza",
+    "mdi",
+    "nearest_rows",
+    "one_hot_groups",
+    "oob_permutation",
+    "optimism",
+    "outlier_scores",
+    "over_data",
+    "permutation_test",
+    "plot_tree",
+    "proximity",
+    "select_features",
+    "shadow",
+    "unbiased_mdi",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """What was asked for, from the package that has it."""
+    if name == "__version__":
+        return metadata.version("cartwood")
+    if name in __all__:
+        for package in ("cart", "forest", "importance"):
+            module = import_module(package)
+            if name in module.__all__:
+                return getattr(module, name)
+    raise AttributeError(f"module 'cartwood' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """All that can be asked for."""
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,61 @@
+"""The command line: `cartwood COMMAND`, or `python -m cartwood COMMAND`."""
+
+import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from importlib import import_module
+
+from cartwood.terminal import UserError, named_version, say
+
+# Each a module of `cartwood.commands` with HELP, EXAMPLES, `add_arguments` and `run`.
+COMMANDS = ("importance", "compare", "warm-up")
+INTERRUPTED = 130  # the exit code of a program that was ended by Ctrl-C
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    words : list of str, default=None
+        What stands behind the program's name; by default what it was called with.
+
+    Returns
+    -------
+    int
+        The exit code: 0, or 2 where the user can mend what is wrong, which one line says.
+    """
+    args = _parser().parse_args(words)
+    try:
+        args.run(args)
+    except UserError as error:
+        say(f"cartwood {args.command}: {error}")
+        return 2
+    except KeyboardInterrupt:
+        say("interrupted")
+        return INTERRUPTED
+    return 0
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="cartwood",
+        description="Which columns of a table matter, how well a forest predicts from them, "
+        "and predictions: for CSV and Parquet files.",
+        epilog="cartwood COMMAND --help has examples.",
+    )
+    parser.add_argument("--version", action="version", version=named_version())
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
+    for name in COMMANDS:
+        module = import_module(f"cartwood.commands.{name.replace('-', '_')}")
+        command = commands.add_parser(
+            name, help=module.HELP, description=module.HELP.capitalize() + ".",
+            epilog="examples:\n" + "\n".join(f"  {line}" for line in module.EXAMPLES),
+            formatter_class=RawDescriptionHelpFormatter,
+        )  # fmt: skip
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,208 @@
+"""Our forest beside scikit-learn's, on one table, one split and one seed."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cartwood import interop, page
+from cartwood.commands import fitting, judging
+from cartwood.page import blocks
+from cartwood.terminal import Steps, print_table, say
+
+HELP = "Cartwood's forest beside scikit-learn's: scores, times and importances"
+EXAMPLES = (
+    "cartwood compare houses.csv --target price",
+    "cartwood compare houses.csv --target price --no-permutation   # scikit-learn's takes longest",
+)
+N_REPEATS = 5  # of scikit-learn's permutations
+TEST_SHARE = 0.25  # of the rows
+TOP = 25  # columns that the picture shows
+
+
+class Side(NamedTuple):
+    """One library's forest on the table.
+
+    Attributes
+    ----------
+    name : str
+    model : fitted forest
+    score, seconds_fit, seconds_predict : float
+        Accuracy or R² on the held-out rows; times of one run.
+    mdi : ndarray of shape (n_columns,)
+    permutation, error : ndarray of shape (n_columns,), or None
+        Out of bag for ours, on the held-out rows for scikit-learn's.
+    """
+
+    name: str
+    model: Any
+    score: float
+    seconds_fit: float
+    seconds_predict: float
+    mdi: np.ndarray
+    permutation: np.ndarray | None = None
+    error: np.ndarray | None = None
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Those of a fit, what is left out, and where the page goes."""
+    fitting.add_arguments(parser)
+    parser.add_argument(
+        "--no-permutation", action="store_true", help="leave permutation importances out"
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="the page (compare-TABLE.html)")
+
+
+def run(args: Namespace) -> None:
+    """Fit both, judge both, print the table, write the page."""
+    training = fitting.load(args)
+    split = _split(training, args.seed)
+    ours = _measure_ours(training, split, args)
+    peer = _measure_peer(training, split, ours.model, args)
+    lead = finding(ours, peer, training, len(split[1]))
+    columns, rows = _table(ours, peer, list(training.X.columns))
+    say("", lead)
+    print_table(columns, rows)
+    path = args.output or Path(f"compare-{training.name}.html")
+    page.write(
+        path, f"Cartwood and scikit-learn on {training.name}", lead, _blocks(ours, peer, training)
+    )
+    say(f"the page is {path}")
+
+
+def _split(training, seed):
+    """Tables and targets of training and test."""
+    from sklearn.model_selection import train_test_split
+
+    return train_test_split(training.X, training.task.y, test_size=TEST_SHARE, random_state=seed)
+
+
+def _measure_ours(training, split, args):
+    from importance import mdi, oob_permutation
+
+    X, X_test, y, y_test = split
+    model = fitting.new_forest(training, args)
+    small = fitting.new_forest(training, args).set_params(n_estimators=1, oob_score=False)
+    small.fit(X, y).predict(X_test)  # compiles
+    model, side = _fit("Cartwood", model, X, X_test, y, y_test)
+    side = side._replace(mdi=mdi(model).values)
+    if args.no_permutation:
+        say("permutation importances are left out (--no-permutation)")
+        return side
+    with Steps("permuting columns out of bag, Cartwood", 1):
+        result = oob_permutation(model, X, y, n_jobs=args.n_jobs)
+    return side._replace(permutation=result.values, error=result.standard_error)
+
+
+def _measure_peer(training, split, ours, args):
+    from sklearn.inspection import permutation_importance
+
+    X, X_test, y, y_test = split
+    categorical = training.recipe.categorical
+    if categorical:
+        say(f"scikit-learn needs numbers: codes for {', '.join(categorical)}, on its side only")
+    numbers = interop.encode(X, categorical, X)
+    X_test = interop.encode(X_test, categorical, X)
+    model, side = _fit("scikit-learn", interop.peer_of(ours), numbers, X_test, y, y_test)
+    side = side._replace(mdi=model.feature_importances_)
+    if args.no_permutation:
+        return side
+    n = X_test.shape[1] * N_REPEATS
+    what = (
+        f"permuting columns of held-out rows, scikit-learn (about {n * side.seconds_predict:.0f} s)"
+    )
+    scoring = "neg_mean_squared_error" if judging.is_regression(training) else "accuracy"
+    with Steps(what, 1):
+        found = permutation_importance(
+            model, X_test, y_test, scoring=scoring, n_repeats=N_REPEATS, random_state=args.seed
+        )
+    return side._replace(permutation=found.importances_mean, error=found.importances_std)
+
+
+def _fit(name, model, X, X_test, y, y_test):
+    progress = Steps(f"growing {model.n_estimators} trees, {name}", 1)
+    with progress, fitting.quiet_about_rows_in_every_bag():
+        seconds_fit = _seconds(lambda: model.fit(X, y))
+    seconds_predict = _seconds(lambda: model.predict(X_test))
+    score = model.score(X_test, y_test)
+    return model, Side(name, model, score, seconds_fit, seconds_predict, np.empty(0))
+
+
+def _seconds(call: Callable[[], Any]) -> float:
+    begin = perf_counter()
+    call()
+    return perf_counter() - begin
+
+
+def finding(ours: Side, peer: Side, training: fitting.Training, n_test: int) -> str:
+    """Who is faster, who predicts better, and whether they agree on what matters."""
+    score = "R²" if judging.is_regression(training) else "accuracy"
+    names = [str(training.X.columns[np.argmax(_leading(side))]) for side in (ours, peer)]
+    agree = (
+        f"both find that {names[0]} matters most"
+        if names[0] == names[1]
+        else f"{names[0]} matters most in Cartwood's forest, {names[1]} in scikit-learn's"
+    )
+    return (
+        f"On {training.name} Cartwood fits in {page.seconds(ours.seconds_fit)} where scikit-learn "
+        f"takes {page.seconds(peer.seconds_fit)}, with {score} {ours.score:.3f} and "
+        f"{peer.score:.3f} on {n_test:,} held-out rows; {agree}."
+    )
+
+
+def _leading(side):
+    return side.mdi if side.permutation is None else side.permutation
+
+
+def _table(ours, peer, names):
+    """Every column by both sides' measures, the most important for ours first."""
+    order = np.argsort(-_leading(ours), kind="stable")
+    columns, cells = ["column"], [[names[j] for j in order]]
+    for side in (ours, peer):
+        if side.permutation is not None:
+            columns.append(f"permutation, {side.name}")
+            cells.append(page.estimates(side.permutation[order], side.error[order]))
+    for side in (ours, peer):
+        columns.append(f"MDI, {side.name}")
+        cells.append(page.estimates(side.mdi[order]))
+    return columns, list(zip(*cells, strict=True))
+
+
+def _blocks(ours, peer, training) -> Iterator[str]:
+    """The page below its first sentence."""
+    score = "R²" if judging.is_regression(training) else "accuracy"
+    yield page.heading("Scores and times")
+    yield page.table(
+        ["", ours.name, peer.name],
+        [
+            (f"{score} on held-out rows", f"{ours.score:.4f}", f"{peer.score:.4f}"),
+            (f"{score} out of bag", *(f"{s.model.oob_score_:.4f}" for s in (ours, peer))),
+            ("fit", *(page.seconds(s.seconds_fit) for s in (ours, peer))),
+            ("predict the held-out rows", *(page.seconds(s.seconds_predict) for s in (ours, peer))),
+        ],
+        "One run of each; Cartwood's kernels are compiled before. Where columns hold categories, "
+        "scikit-learn's side has codes for them, and the models differ.",
+    )
+    for title, attribute, unit in (
+        ("Permutation", "permutation", "± one standard error over trees, or over permutations"),
+        ("Mean decrease in impurity", "mdi", "shares, which sum to 1"),
+    ):
+        if getattr(ours, attribute) is None:
+            continue
+        for side in (ours, peer):
+            yield page.heading(f"{title}, {side.name}")
+            yield _bars(side, attribute, list(training.X.columns))
+        yield blocks.note(f"{unit[0].upper()}{unit[1:]}.")
+    yield page.heading("All columns")
+    yield page.table(*_table(ours, peer, list(training.X.columns)))
+
+
+def _bars(side, attribute, names):
+    values = getattr(side, attribute)
+    shown = np.argsort(-values, kind="stable")[:TOP]
+    errors = side.error if attribute == "permutation" else np.zeros(len(values))
+    texts = page.estimates(values[shown])
+    return page.bars([names[j] for j in shown], values[shown], errors[shown], texts)

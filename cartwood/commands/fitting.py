@@ -1,0 +1,141 @@
+"""What commands that fit have in common: the table, the task, the forest, with progress."""
+
+import os
+import warnings
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cartwood.table import Recipe, Task, read
+from cartwood.table.columns import DATE
+from cartwood.table.task import KINDS
+from cartwood.terminal import Steps, UserError, nearest, say
+
+MIN_ROWS = 8
+MOST_ROWS = 100_000  # of a tree: more take longer and change little
+
+
+class Training(NamedTuple):
+    """A table as a forest is fitted on it.
+
+    Attributes
+    ----------
+    name : str
+        Of the file.
+    target : str
+        Name of the column that is predicted.
+    recipe : Recipe
+    task : Task
+    X : pandas.DataFrame
+    """
+
+    name: str
+    target: str
+    recipe: Recipe
+    task: Task
+    X: Any
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The table, and how a forest is grown on it."""
+    add = parser.add_argument
+    add("data", type=Path, metavar="FILE", help="a .csv or .parquet file")
+    add("--target", required=True, metavar="COLUMN", help="what to predict")
+    add("--task", choices=KINDS, help="by default what the target's values say")
+    add(
+        "--drop",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="leave a column out; may be repeated",
+    )
+    add("--trees", type=positive, default=100, metavar="N", help="of the forest (100)")
+    add("--seed", type=int, default=0, metavar="N", help="the same seed gives the same forest (0)")
+    add("--n-jobs", type=positive, default=os.cpu_count(), metavar="N", help="threads (all)")
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1."""
+    number = int(text)
+    if number < 1:
+        raise ArgumentTypeError("must be at least 1")
+    return number
+
+
+def load(args: Namespace) -> Training:
+    """The table of the arguments; says in one line what was done to its columns."""
+    frame = read(args.data)
+    for name in (args.target, *args.drop):
+        if name not in frame.columns:
+            raise UserError(f"{args.data} has no column {name!r}; {nearest(name, frame.columns)}")
+    task = Task.of(frame[args.target], args.task)
+    frame = frame.loc[task.has_target].drop(columns=[args.target, *args.drop])
+    if len(frame) < MIN_ROWS:
+        raise UserError(f"{args.data} has {len(frame)} rows; at least {MIN_ROWS} are needed.")
+    recipe = Recipe.of(frame)
+    X = recipe.apply(frame)
+    n_dropped = np.count_nonzero(~task.has_target)
+    dropped = f" ({n_dropped:,} more have no {args.target} and are left out)" if n_dropped else ""
+    say(f"{args.data.name}: {len(X):,} rows{dropped}; {recipe.in_words(X)}")
+    return Training(args.data.stem, args.target, recipe, task, X)
+
+
+def new_forest(training: Training, args: Namespace, **parameters: Any) -> Any:
+    """A forest for the table, not fitted: dates are kept to the second."""
+    import forest
+
+    kind = "Classifier" if training.task.kind == "classification" else "Regressor"
+    if DATE in training.recipe.kinds.values():
+        parameters["precision"] = "float64"
+    if kind == "Regressor":  # as R's forests: trees that differ more, in a third of the time
+        parameters["max_features"] = 1 / 3
+    if len(training.X) > MOST_ROWS:
+        parameters["max_samples"] = MOST_ROWS
+        say(f"every tree is grown on {MOST_ROWS:,} of the rows, drawn anew")
+    return getattr(forest, f"RandomForest{kind}")(
+        args.trees, oob_score=True, random_state=args.seed, n_jobs=args.n_jobs,
+        categorical_features=training.recipe.categorical or None, **parameters,
+    )  # fmt: skip
+
+
+def grow(model: Any, training: Training) -> Any:
+    """The forest, fitted, with a bar of its trees."""
+    with Steps(f"growing {model.n_estimators} trees", model.n_estimators) as step:
+        model.set_params(callback=step)
+        with quiet_about_rows_in_every_bag():
+            model.fit(training.X, training.task.y)
+        return model.set_params(callback=None)
+
+
+@contextmanager
+def quiet_about_rows_in_every_bag() -> Iterator[None]:
+    """Without the warnings that some rows have no out-of-bag prediction: few trees, as asked."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*(never out of bag|OOB scores)")
+        yield
+
+
+def quality(model: Any, training: Training) -> str:
+    """How well the forest predicts rows it has not seen, in words."""
+    score, y = model.oob_score_, training.task.y
+    if training.task.kind == "regression":
+        return f"out of bag the forest explains {score:.1%} of the variance of {training.target}"
+    _, counts = np.unique(y, return_counts=True)
+    return (
+        f"out of bag the forest is right in {score:.1%} of the rows, where always saying the most "
+        f"frequent class would be in {counts.max() / counts.sum():.1%}"
+    )
+
+
+def is_useless(model: Any, training: Training) -> bool:
+    """Is the forest no better out of bag than the mean, or the most frequent class?"""
+    if training.task.kind == "regression":
+        return model.oob_score_ <= 0.0
+    _, counts = np.unique(training.task.y, return_counts=True)
+    share = counts.max() / counts.sum()
+    error = np.sqrt(share * (1.0 - share) / counts.sum())
+    return model.oob_score_ <= share + error

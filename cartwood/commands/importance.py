@@ -1,0 +1,105 @@
+"""Which columns matter: the table on standard output, and a page."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from cartwood import page
+from cartwood.commands import fitting, judging
+from cartwood.page import blocks
+from cartwood.terminal import Steps, print_table, say
+
+HELP = "which columns matter for a target, with uncertainties: a table and a page"
+EXAMPLES = (
+    "cartwood importance houses.csv --target price",
+    "cartwood importance flights.parquet --target delay --drop flight_id --output delay.html",
+    "cartwood importance houses.csv --target price --refits   # what nothing else can replace",
+)
+TOP = 25  # columns that pictures show
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Those of a fit, and where the page goes."""
+    fitting.add_arguments(parser)
+    parser.add_argument(
+        "--refits", action="store_true", help="also drop-column importance: a forest per column"
+    )
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="the page (importance-TABLE.html)"
+    )
+
+
+def run(args: Namespace) -> None:
+    """Fit, judge, print the table, write the page."""
+    training = fitting.load(args)
+    model = fitting.grow(fitting.new_forest(training, args), training)
+    comparison = judging.judge(model, training, args)
+    lead = judging.finding(model, training, comparison)
+    columns, rows = judging.table(comparison)
+    say("", lead)
+    print_table(columns, rows)
+    say(*(f"! {text}" for text in comparison.warnings))
+    path = args.output or Path(f"importance-{training.name}.html")
+    with Steps("drawing", 1):
+        page.write(
+            path, f"What matters for {training.target}", lead, _blocks(model, training, comparison)
+        )
+    say(f"the page is {path.resolve().as_uri() if path.is_absolute() else path}")
+
+
+def _blocks(model: Any, training: fitting.Training, comparison: Any) -> Iterator[str]:
+    """The page below its first sentences."""
+    result = comparison.results["oob_permutation"]
+    order, shown = judging.ordered(result), judging.ordered(result)[:TOP]
+    yield page.facts(
+        (
+            (f"{len(training.X):,}", "rows"),
+            (f"{training.X.shape[1]}", "columns"),
+            (f"{len(model.estimators_)}", "trees"),
+            (
+                f"{model.oob_score_:.3f}",
+                "R² out of bag" if judging.is_regression(training) else "right out of bag",
+            ),
+        )
+    )
+    yield page.heading("Which columns matter")
+    yield page.bars(
+        result.feature_names[shown], result.values[shown], result.standard_error[shown],
+        page.estimates(result.values[shown]),
+    )  # fmt: skip
+    some = f"{len(shown)} of {len(order)} columns. " if len(shown) < len(order) else ""
+    yield blocks.note(
+        f"{some}{result.unit[0].upper()}{result.unit[1:]} when a column is permuted; "
+        f"lines: ± one standard error {result.uncertainty}."
+    )
+    if comparison.warnings:
+        yield page.heading("What to mind")
+        yield page.listing(comparison.warnings)
+    yield page.heading("All measures")
+    columns, rows = judging.table(comparison)
+    yield page.table(columns, rows, judging.legend(comparison))
+    yield from _pictures(comparison)
+    yield page.heading("What was done to the columns")
+    yield f"<p>{blocks.escape(training.recipe.in_words(training.X))}.</p>"
+    yield blocks.note(judging.how(model, training))
+
+
+def _pictures(comparison: Any) -> Iterator[str]:
+    """Pictures of the measures, where matplotlib is installed."""
+    yield page.heading("In pictures")
+    if not page.has_pictures():
+        yield blocks.note('Pictures need matplotlib; pip install "cartwood[plot]" brings it.')
+        return
+    drawings = {
+        "Permutation, tree by tree.": lambda: comparison.results["oob_permutation"].plot(
+            "trees", max_features=TOP
+        ),
+        "Ranks by every measure; crossings are disagreements.": lambda: comparison.plot_ranks(
+            max_features=TOP
+        ),
+    }
+    if comparison.jointly is not None:
+        drawings["Columns that go together share their importance."] = comparison.plot_clusters
+    for caption, plot in drawings.items():
+        yield page.figure(caption, page.draw(plot))

@@ -1,0 +1,214 @@
+"""What is done to every column of a table before trees see it, kept to be done again to new rows.
+
+Numbers stay; booleans are 0 and 1; dates and durations count as seconds; all else is categories,
+which trees split into subsets. Missing values stay missing: trees send them to the better side.
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cartwood.terminal import UserError, nearest
+
+NUMBER, BOOLEAN, DATE, DURATION, CATEGORY = "number", "boolean", "date", "duration", "category"
+LEFT_OUT = {"empty": "no values", "constant": "one value", "name": "nearly every row its own"}
+_NEARLY_ALL = 0.9  # of the rows: a column of text with so many distinct values names rows
+_SOME = 50  # values below which nothing is said of that
+_NAMED = 6  # columns that a line names
+
+
+class Recipe(NamedTuple):
+    """The columns that trees are given, in their order, and what each is made of.
+
+    Attributes
+    ----------
+    kinds : dict of str to str
+        "number", "boolean", "date", "duration" or "category", by the name of the column.
+    left_out : dict of str to str
+        Why a column is not used, a key of LEFT_OUT.
+    """
+
+    kinds: dict[str, str]
+    left_out: dict[str, str]
+
+    @classmethod
+    def of(cls, frame: Any) -> "Recipe":
+        """What the columns of a training table ask for."""
+        kinds = {name: _kind_of(frame[name]) for name in frame.columns}
+        left_out = {name: kind for name, kind in kinds.items() if kind in LEFT_OUT}
+        kinds = {name: kind for name, kind in kinds.items() if kind not in LEFT_OUT}
+        if not kinds:
+            raise UserError(
+                f"no column is left to predict from: {cls(kinds, left_out).in_words()}."
+            )
+        return cls(kinds, left_out)
+
+    @property
+    def categorical(self) -> list[str]:
+        """Names of the columns of categories."""
+        return [name for name, kind in self.kinds.items() if kind == CATEGORY]
+
+    def apply(self, frame: Any) -> Any:
+        """The table as trees take it: float64, and objects (str or nan) for categories.
+
+        Raises
+        ------
+        UserError
+            If a column is missing, or has other values than in training.
+        """
+        import pandas as pd
+
+        for name in self.kinds:
+            if name not in frame.columns:
+                raise UserError(f"there is no column {name!r}; {nearest(name, frame.columns)}")
+        return pd.DataFrame(
+            {name: _convert(frame[name], kind) for name, kind in self.kinds.items()}
+        )
+
+    def in_words(self, X: Any = None) -> str:
+        """One line: what was done to which column; with the table also where values are missing."""
+        parts = []
+        for kind, what in _WORDS.items():
+            names = [name for name, each in self.kinds.items() if each == kind]
+            if names:
+                named = "" if kind == NUMBER else f" ({_list(names, _levels(X, kind))})"
+                parts.append(f"{len(names)} {what[len(names) > 1]}{named}")
+        if X is not None:
+            missing = X.isna().sum()
+            missing = missing[missing > 0]
+            if len(missing):
+                parts.append(
+                    f"missing values kept in {len(missing)} ({_list(missing.index, missing)})"
+                )
+        for why, reason in LEFT_OUT.items():
+            names = [name for name, each in self.left_out.items() if each == why]
+            if names:
+                parts.append(f"left out, {reason}: {_list(names)}")
+        return ", ".join(parts)
+
+
+_WORDS = {
+    NUMBER: ("number", "numbers"),
+    BOOLEAN: ("boolean as 0 and 1", "booleans as 0 and 1"),
+    DATE: ("date as seconds", "dates as seconds"),
+    DURATION: ("duration as seconds", "durations as seconds"),
+    CATEGORY: ("column of categories", "columns of categories"),
+}
+
+
+def _levels(X, kind):
+    """Number of categories by column, or None."""
+    return (
+        None if X is None or kind != CATEGORY else {name: X[name].nunique() for name in X.columns}
+    )
+
+
+def _list(names, numbers=None):
+    names = list(names)
+    words = [name if numbers is None else f"{name} {numbers[name]:,}" for name in names[:_NAMED]]
+    more = len(names) - _NAMED
+    return ", ".join(words) + (f" and {more} more" if more > 0 else "")
+
+
+def is_number(column: Any) -> bool:
+    """Does it hold real numbers, or booleans?"""
+    from pandas.api.types import is_numeric_dtype
+
+    return is_numeric_dtype(column) and getattr(column.dtype, "kind", "O") != "c"
+
+
+def _kind_of(column):
+    from pandas.api import types
+
+    known = column.dropna()
+    if len(known) == 0:
+        return "empty"
+    n_distinct = known.astype(str).nunique() if known.dtype == object else known.nunique()
+    if n_distinct == 1 and len(known) == len(column):
+        return "constant"
+    if types.is_bool_dtype(known) or (known.dtype == object and _are(known, bool)):
+        return BOOLEAN
+    if types.is_datetime64_any_dtype(column):
+        return DATE
+    if types.is_timedelta64_dtype(column):
+        return DURATION
+    if is_number(column) or (known.dtype == object and _are(known, (int, float))):
+        return NUMBER
+    if not isinstance(column.dtype, _categorical_dtype()) and _parse_dates(known) is not None:
+        return DATE
+    is_name = len(known) >= _SOME and n_distinct > _NEARLY_ALL * len(known)
+    return "name" if is_name else CATEGORY
+
+
+def _categorical_dtype():
+    from pandas import CategoricalDtype
+
+    return CategoricalDtype
+
+
+def _are(values, kinds):
+    return all(isinstance(value, kinds) for value in values)
+
+
+def _parse_dates(text):
+    """Texts as dates, or None where one of them is none."""
+    import pandas as pd
+
+    first = str(text.iloc[0])
+    if not (6 <= len(first) <= 40 and sum(letter.isdigit() for letter in first) >= 4):
+        return None
+    for options in ({"format": "ISO8601"}, {}):
+        try:
+            with warnings.catch_warnings(action="error"):  # of formats that differ by row
+                return pd.to_datetime(text, utc=True, **options)
+        except (ValueError, TypeError, OverflowError, UserWarning):
+            continue
+    return None
+
+
+def _convert(column, kind):
+    """The values of a column, float64, or str and nan in an array of objects."""
+    try:
+        return _CONVERT[kind](column)
+    except (ValueError, TypeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise UserError(f"column {column.name!r} should hold a {kind}: {reason}") from error
+
+
+def _numbers(column):
+    import pandas as pd
+
+    values = pd.to_numeric(column).to_numpy(np.float64, na_value=np.nan)
+    return np.where(np.isinf(values), np.nan, values)
+
+
+def _booleans(column):
+    values = column.astype(object).where(column.notna(), np.nan)
+    return values.map({True: 1.0, False: 0.0, "True": 1.0, "False": 0.0}).to_numpy(np.float64)
+
+
+def _dates(column):
+    import pandas as pd
+
+    dates = pd.to_datetime(column, utc=True)
+    return ((dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)).to_numpy(np.float64)
+
+
+def _durations(column):
+    return column.dt.total_seconds().to_numpy(np.float64)
+
+
+def _categories(column):
+    text = column.astype(object)
+    return text.where(text.isna(), text.map(str)).where(text.notna(), np.nan).to_numpy(object)
+
+
+_CONVERT: dict[str, Callable[[Any], np.ndarray]] = {
+    NUMBER: _numbers,
+    BOOLEAN: _booleans,
+    DATE: _dates,
+    DURATION: _durations,
+    CATEGORY: _categories,
+}

@@ -1,0 +1,69 @@
+"""What is predicted: numbers or classes."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cartwood.table.columns import is_number
+from cartwood.terminal import UserError
+
+KINDS = ("classification", "regression")
+_FEW = 20  # whole numbers with no more distinct values are classes
+_MOST_CLASSES = 200
+
+
+class Task(NamedTuple):
+    """The target's values, of the rows that have one, and what they are.
+
+    Attributes
+    ----------
+    kind : {"classification", "regression"}
+    y : ndarray of shape (n_rows,)
+        Numbers, or classes: strings, whole numbers or booleans.
+    has_target : ndarray of shape (n_all_rows,), bool
+    """
+
+    kind: str
+    y: np.ndarray
+    has_target: np.ndarray
+
+    @classmethod
+    def of(cls, column: Any, kind: str | None = None) -> "Task":
+        """What a column of a DataFrame asks for; `kind` overrides what its values say.
+
+        Raises
+        ------
+        UserError
+            If it has one value only, or is not of that kind.
+        """
+        has_target = column.notna().to_numpy()
+        known = column[has_target]
+        kind = kind or _kind_of(known)
+        if kind == "regression" and not is_number(known):
+            raise UserError(
+                f"the target {column.name!r} holds no numbers; try --task classification."
+            )
+        if kind == "regression":
+            y = known.to_numpy(np.float64)
+            if not np.isfinite(y).all():
+                raise UserError(f"the target {column.name!r} has infinite values.")
+        else:
+            y = known.to_numpy() if known.dtype.kind in "biuf" else known.astype(str).to_numpy(str)
+        n_distinct = len(np.unique(y))
+        if n_distinct < 2:
+            what = "one value only" if n_distinct else "no values"
+            raise UserError(f"the target {column.name!r} has {what}: there is nothing to predict.")
+        if kind == "classification" and n_distinct > _MOST_CLASSES:
+            raise UserError(
+                f"the target {column.name!r} has {n_distinct:,} classes, and {_MOST_CLASSES} are "
+                "the most; with numbers, try --task regression."
+            )
+        return cls(kind, y, has_target)
+
+
+def _kind_of(column):
+    if not is_number(column) or column.dtype.kind == "b":
+        return "classification"
+    values = column.to_numpy(np.float64)
+    is_whole = bool((values == np.floor(values)).all())
+    return "classification" if is_whole and column.nunique() <= _FEW else "regression"

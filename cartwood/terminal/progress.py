@@ -1,0 +1,60 @@
+"""How far a command is: a bar where there is a terminal and tqdm, else lines."""
+
+import sys
+from time import perf_counter
+from typing import Any
+
+from cartwood.terminal.text import say
+
+_PATIENCE = 5.0  # seconds between two lines
+
+
+class Steps:
+    """Progress of one piece of work, on standard error; a context manager.
+
+    Parameters
+    ----------
+    what : str
+        What is being done.
+    total : int
+        How many steps there are.
+    """
+
+    def __init__(self, what: str, total: int) -> None:
+        self.what, self.total, self.n_done = what, total, 0
+
+    def __enter__(self) -> "Steps":
+        self._start = self._said = perf_counter()
+        self._bar = _open_bar(self.what, self.total)
+        if self._bar is None:
+            say(f"{self.what} ...")
+        return self
+
+    def __exit__(self, kind: Any, *rest: Any) -> None:
+        if self._bar is not None:
+            self._bar.close()
+        if kind is None:
+            say(f"{self.what}: {perf_counter() - self._start:.1f} s")
+
+    def __call__(self, *_: Any) -> None:
+        """One more step is done (also as the callback of a fit)."""
+        self.n_done += 1
+        now = perf_counter()
+        if self.n_done == 1:
+            self._first = now  # what came before is also compilation
+        if self._bar is not None:
+            self._bar.update()
+        elif now - self._said > _PATIENCE and 1 < self.n_done < self.total:
+            self._said = now
+            left = (now - self._first) / (self.n_done - 1) * (self.total - self.n_done)
+            say(f"{self.what}: {self.n_done} of {self.total}, about {left:.0f} s left")
+
+
+def _open_bar(what, total):
+    if not sys.stderr.isatty():
+        return None
+    try:
+        from tqdm import tqdm
+    except ModuleNotFoundError:
+        return None
+    return tqdm(total=total, desc=what, leave=False, file=sys.stderr)

@@ -1,0 +1,130 @@
+"""The commands, on small tables: what they print, the pages, their exit codes."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cartwood.__main__ import COMMANDS, main
+
+ROOT = Path(__file__).resolve().parents[2]
+N = 150
+
+
+@pytest.fixture
+def houses(tmp_path):
+    """Prices by size and city, with what real tables have."""
+    rng = np.random.default_rng(0)
+    size = rng.uniform(40, 200, N)
+    city = rng.choice(["Oslo", "Rome", "Pécs"], N)
+    frame = pd.DataFrame({
+        "size": np.where(rng.random(N) < 0.1, np.nan, size),
+        "city": city,
+        "<noise>": rng.normal(size=N),
+        "price": size * np.where(city == "Oslo", 3.0, 1.0) + rng.normal(size=N),
+    })  # fmt: skip
+    frame.loc[0, "price"] = np.nan
+    path = tmp_path / "houses.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def run(*words):
+    return main([str(word) for word in words])
+
+
+def test_importance_prints_a_table_and_writes_a_page(houses, capsys):
+    page = houses.with_name("page.html")
+    options = ("--trees", 20, "--n-jobs", 1, "--output", page)
+    assert run("importance", houses, "--target", "price", *options) == 0
+    said = capsys.readouterr()
+    rows = said.out.splitlines()
+    assert rows[0].split() == ["column", "permutation", "unbiased", "MDI", "MDI"]
+    assert [row.split()[0] for row in rows[1:]] == ["city", "size", "<noise>"]
+    for words in (
+        "149 rows (1 more have no price",
+        "city 3",
+        "left out",
+        "city matters most for price",
+    ):
+        assert words in said.err
+    text = page.read_text()
+    lead = text.partition('<p class="lead">')[2]
+    assert lead.startswith("city matters most for price")
+    assert "&lt;noise&gt;" in text
+    assert "<noise>" not in text
+    assert not re.search(r'(src|href)="(?!#)|@import|url\((?!#)', text)  # needs no other file
+
+
+def test_importance_says_when_nothing_predicts(tmp_path, capsys):
+    rng = np.random.default_rng(1)
+    path = tmp_path / "noise.csv"
+    columns = {"a": rng.normal(size=N), "b": rng.normal(size=N), "y": rng.normal(size=N)}
+    pd.DataFrame(columns).to_csv(path, index=False)
+    options = ("--trees", 20, "--n-jobs", 1, "--output", tmp_path / "page.html")
+    assert run("importance", path, "--target", "y", *options) == 0
+    assert "Nothing in this table predicts y" in capsys.readouterr().err
+
+
+def test_compare_has_both_sides(houses, capsys):
+    page = houses.with_name("page.html")
+    options = ("--trees", 10, "--n-jobs", 1, "--output", page)
+    assert run("compare", houses, "--target", "price", *options) == 0
+    said = capsys.readouterr()
+    assert "permutation, scikit-learn" in said.out.splitlines()[0]
+    assert "codes for city, on its side only" in said.err
+    assert "On houses Cartwood fits in" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--target", "prize"], "has no column 'prize'; did you mean price"),
+        (["--target", "price", "--drop", "citi"], "has no column 'citi'; did you mean city"),
+    ],
+)
+def test_misspelt_columns(houses, words, says, capsys):
+    assert run("importance", houses, *words) == 2
+    said = capsys.readouterr()
+    assert says in said.err
+    assert len(said.err.splitlines()) == 1
+    assert said.out == ""
+
+
+def test_missing_pandas_is_one_line(houses, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert run("importance", houses, "--target", "price") == 2
+    assert capsys.readouterr().err == (
+        'cartwood importance: pandas is not installed; pip install "cartwood[frame]" brings it.\n'
+    )
+
+
+def test_pages_do_without_matplotlib(houses, monkeypatch, capsys):
+    monkeypatch.setattr("cartwood.page.has_pictures", lambda: False)
+    page = houses.with_name("page.html")
+    options = ("--trees", 20, "--n-jobs", 1, "--output", page)
+    assert run("importance", houses, "--target", "price", *options) == 0
+    text = page.read_text()
+    assert "<svg" not in text
+    assert "cartwood[plot]" in text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_examples(command, capsys):
+    with pytest.raises(SystemExit) as ended:
+        run(command, "--help")
+    assert ended.value.code == 0
+    assert f"examples:\n  cartwood {command}" in capsys.readouterr().out
+
+
+def test_it_runs_as_a_module():
+    done = subprocess.run(
+        [sys.executable, "-m", "cartwood", "importance", "none.csv", "--target", "y"],
+        cwd=ROOT, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == "cartwood importance: there is no file none.csv.\n"

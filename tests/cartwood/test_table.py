@@ -1,0 +1,139 @@
+"""What the commands do to a table's columns, and what they refuse."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cartwood.table import Recipe, Task, read
+from cartwood.terminal import UserError, nearest
+
+N = 120
+
+
+@pytest.fixture
+def frame():
+    """A column of every kind."""
+    rng = np.random.default_rng(0)
+    days = pd.date_range("2020-02-01", periods=N, freq="12h")
+    return pd.DataFrame({
+        "size": np.where(np.arange(N) == 3, np.nan, rng.normal(size=N)),
+        "count": pd.array([None, *range(1, N)], dtype="Int64"),
+        "new": rng.random(N) > 0.5,
+        "sold": np.where(rng.random(N) > 0.5, True, None),
+        "city": rng.choice(["Oslo", "Rome"], N),
+        "grade": pd.Categorical(rng.choice(list("abc"), N)),
+        "seen": days,
+        "written": days.strftime("%m/%d/%Y"),
+        "code": [f"N{j:05d}" for j in range(N)],
+        "empty": np.nan,
+        "same": 7,
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("is_from_file", [False, True])
+def test_each_kind_of_column(frame, is_from_file, tmp_path):
+    if is_from_file:
+        frame.to_csv(tmp_path / "table.csv", index=False)
+        frame = read(tmp_path / "table.csv")
+    recipe = Recipe.of(frame)
+    assert recipe.kinds == {
+        "size": "number", "count": "number", "new": "boolean", "sold": "boolean",
+        "city": "category", "grade": "category", "seen": "date", "written": "date",
+    }  # fmt: skip
+    assert recipe.left_out == {"code": "name", "empty": "empty", "same": "constant"}
+    X = recipe.apply(frame)
+    assert np.isnan(X["size"][3])
+    assert np.isnan(X["count"][0])
+    assert {*X["new"]} == {0.0, 1.0}
+    assert X["sold"].isna().sum() == frame["sold"].isna().sum()
+    assert X["seen"][1] - X["seen"][0] == 12 * 3600
+    assert X["written"][0] == X["seen"][0] == pd.Timestamp("2020-02-01").timestamp()
+
+
+def test_one_line_says_what_was_done(frame):
+    recipe = Recipe.of(frame)
+    words = recipe.in_words(recipe.apply(frame))
+    assert "\n" not in words
+    for part in ("city 2, grade 3", "size 1, count 1", "left out, nearly every row its own: code"):
+        assert part in words
+
+
+def test_new_rows_get_what_training_rows_got(frame):
+    recipe = Recipe.of(frame)
+    new = frame.iloc[:1].assign(city="Bergen", size="3.5", same=9)
+    X = recipe.apply(new)
+    assert list(X.columns) == list(recipe.kinds)
+    assert (X["city"][0], X["size"][0]) == ("Bergen", 3.5)
+    with pytest.raises(UserError, match="column 'size' should hold a number"):
+        recipe.apply(new.assign(size="large"))
+    with pytest.raises(UserError, match="no column 'city'; there are"):
+        recipe.apply(new.drop(columns="city"))
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["a", "b", None, "a"], "classification"),
+        ([1, 2, 3, 1], "classification"),
+        ([True, False, True, False], "classification"),
+        ([0.5, 1.5, None, 3.5], "regression"),
+        (range(30), "regression"),
+    ],
+)
+def test_the_target_says_the_task(values, kind):
+    task = Task.of(pd.Series(values, name="y"))
+    assert task.kind == kind
+    assert len(task.y) == task.has_target.sum()
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "words"),
+    [
+        ([1.0, 1.0], None, "one value only"),
+        ([None, None], None, "no values"),
+        (["a", "b"], "regression", "holds no numbers"),
+        ([0.5, np.inf], None, "infinite"),
+        ([f"n{j}" for j in range(300)], None, "300 classes"),
+    ],
+)
+def test_targets_that_are_refused(values, kind, words):
+    with pytest.raises(UserError, match=words):
+        Task.of(pd.Series(values, name="y"), kind)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_text_with_any_separator(separator, tmp_path):
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"a": [1, 2], "b": [3, 4]}).to_csv(path, sep=separator, index=False)
+    assert read(path).shape == (2, 2)
+
+
+def test_parquet_is_the_same_table(frame, tmp_path):
+    polars = pytest.importorskip("polars")
+    plain = frame[["size", "city", "new", "seen"]]
+    polars.DataFrame(plain.to_dict("list")).write_parquet(tmp_path / "t.parquet")
+    found = read(tmp_path / "t.parquet")
+    assert Recipe.of(found).kinds == Recipe.of(plain).kinds
+    pd.testing.assert_frame_equal(Recipe.of(found).apply(found), Recipe.of(plain).apply(plain))
+
+
+def test_files_that_are_refused(tmp_path):
+    (tmp_path / "houses.csv").write_text("price,price\n1,2\n")
+    (tmp_path / "none.csv").write_text("a,b\n")
+    (tmp_path / "broken.csv").write_text("a,b\n1,2\n1,2,3,4\n")
+    for name, words in (
+        ("house.csv", r"did you mean houses\.csv"),
+        ("none.csv", "has no rows"),
+        ("broken.csv", "cannot read"),
+    ):
+        with pytest.raises(UserError, match=words):
+            read(tmp_path / name)
+    with pytest.raises(UserError, match="there is no file"):
+        read(Path("nowhere/at/all.csv"))
+
+
+def test_nearest_names():
+    assert nearest("Prcie", ["price", "rooms"]) == "did you mean price?"
+    assert nearest("x", ["price", "rooms"]) == "there are price, rooms."
