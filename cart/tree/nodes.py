@@ -87,6 +87,11 @@ def nodes_of(tree):
     return getattr(tree, "nodes", tree)
 
 
+def expanded_nodes_of(tree):
+    """The same, for kernels that do more than read them once: ours is expanded, and stays so."""
+    return getattr(tree, "expanded", tree)
+
+
 class Categories(NamedTuple):
     """Which categories go left at the nodes that split on a subset; their threshold is nan.
 

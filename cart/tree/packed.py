@@ -299,6 +299,8 @@ def pack(trees, dtype):
     -------
     Packed or PackedWide
     """
+    if len({(tree.n_features, tree.n_outputs, tree.max_n_classes) for tree in trees}) > 1:
+        raise ValueError("Trees of other features, outputs or classes cannot vote together.")
     counts = [tree.node_count for tree in trees]
     start = np.concatenate(([0], np.cumsum(counts)))
     n_values = trees[0].n_outputs * trees[0].max_n_classes

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
+from cart.estimators.validation import as_of_now
 from cart.primitives.threads import in_parts
 from cart.tree.packed import PackedRows
 from cart.tree.traversal import leaf_ids
@@ -70,6 +71,7 @@ def predict_quantiles(
     ----------
     Meinshausen, N. (2006). Quantile regression forests. Journal of Machine Learning Research 7.
     """
+    forest = as_of_now(forest)
     X = forest._check_X(X)
     levels = _check_levels(q)
     rows = training_rows(forest)
@@ -149,7 +151,7 @@ def quantiles_of(
         first = np.empty(most_nodes, np.int32)
         for t, tree in enumerate(trees):
             leaf = leaf_ids(packed, t, part)
-            find_starts(leaf, tree.children_left, members[t], first, start[t])
+            find_starts(leaf, tree.expanded.children_left, members[t], first, start[t])
         own = np.full(end - begin, -1)
         leaf_quantiles(
             members, start, own, mass, y, ascending,

@@ -160,7 +160,9 @@ def test_small_trees_share_arrays(kind):
         for feature, threshold in (tree.splits, before.splits):
             np.testing.assert_array_equal(feature, tree.feature)
             np.testing.assert_array_equal(threshold, tree.threshold)
-        tree.value[0] = 7.0
+        with pytest.raises(ValueError, match="read-only"):
+            tree.value[0] = 7.0
+        tree.nodes.value[0] = 7.0
         assert_every_bit_is_back(before, tree)  # it is the same memory
     assert [tree.value[0, 0, 0] for tree in trees] == [7.0] * 30  # and nobody else's
 
