@@ -46,7 +46,7 @@ def write(value: Any, path: str | os.PathLike) -> None:
     """
     content, arrays = describe(value)
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
-    metadata = {"format": str(FORMAT), "cartwood": text, "checksum": _checksum_of(text, arrays)}
+    metadata = {"format": str(FORMAT), "cartwood": text, "checksum": checksum_of_parts(text, arrays)}
     with _replacing(Path(path)) as draft:
         save_file(arrays, draft, metadata)
 
@@ -69,7 +69,7 @@ def read(path: str | os.PathLike, mmap: bool = True) -> Any:
     """
     try:
         text, said, arrays = _parts_of(Path(path), mmap)
-        require(said == _checksum_of(text, arrays), "its checksum is another")
+        require(said == checksum_of_parts(text, arrays), "its checksum is another")
         return restore(json.loads(text), arrays)
     except (DamagedModelError, OSError):
         raise
@@ -79,7 +79,8 @@ def read(path: str | os.PathLike, mmap: bool = True) -> Any:
         ) from error
 
 
-def _checksum_of(text, arrays):
+def checksum_of_parts(text: str, arrays: dict[str, np.ndarray]) -> str:
+    """The checksum of a file: of what its arrays are, and of themselves."""
     names = sorted(arrays)
     said = [f"{name} {arrays[name].dtype.str} {arrays[name].shape}" for name in names]
     return checksum([f"format {FORMAT}", text, *said], [arrays[name] for name in names])

@@ -8,6 +8,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
 from cart.estimators.validation import as_of_now
+from cart.files import require
 from cart.primitives.threads import in_parts
 from cart.tree.packed import PackedRows
 from cart.tree.traversal import leaf_ids
@@ -100,7 +101,12 @@ def _drawn_members(forest, rows):
 
     def repeat(first_tree, end_tree):
         for t in range(first_tree, end_tree):
-            list_draws(rows.members[t], rows.counts(bootstrap, t), drawn[t])
+            counts = rows.counts(bootstrap, t)
+            drawn[t] = -1
+            list_draws(rows.members[t], counts, drawn[t])
+            n_drawn = counts.sum()  # of some trees more than of others
+            n_leaves = np.count_nonzero(rows.members[t] < 0)
+            require(np.count_nonzero(drawn[t, :n_drawn] < 0) == n_leaves, "a leaf has no drawn row")
 
     in_parts(repeat, n_trees, forest.n_jobs)
     return drawn

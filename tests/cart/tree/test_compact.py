@@ -192,7 +192,7 @@ def test_large_trees_are_plain_arrays_when_asked(large):
     _, forest = large
     tree = forest.estimators_[0].tree_
     kept = tree.nodes
-    tree.threshold[0] += 1.0
+    tree.expanded.threshold[0] += 1.0
     assert tree.threshold[0] == kept.threshold[0] + 1.0
     assert pickle.loads(pickle.dumps(tree)).threshold[0] == tree.threshold[0]
     with pytest.raises(AttributeError, match="has no attribute 'treshold'"):
