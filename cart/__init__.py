@@ -8,6 +8,7 @@ from cart.estimators import (
     DecisionTreeRegressor,
     ExtraTreeClassifier,
     ExtraTreeRegressor,
+    load,
 )
 from cart.interop import old_names
 
@@ -20,6 +21,7 @@ __all__ = [
     "ExtraTreeRegressor",
     "export_graphviz",
     "export_text",
+    "load",
     "plot_tree",
 ]
 

@@ -118,7 +118,7 @@ class Grower:
         grown = self._grow_fast(weights, seeds) if self._fast else None
         if grown is None:
             return [self._grow_in_general(*pair) for pair in zip(weights, seeds, strict=True)]
-        trees = [Tree(nodes, len(self._table.columns)) for nodes in grown]
+        trees = [Tree.grown(nodes, len(self._table.columns)) for nodes in grown]
         if self._plan.ccp_alpha > 0.0:
             trees = [prune(tree, self._plan.ccp_alpha) for tree in trees]
         if not self._table.is_complete:

@@ -1,5 +1,6 @@
 """Random forests and Bagging: many estimators, their draws, votes and out-of-bag predictions."""
 
+from cart.estimators import load
 from cart.interop import old_names
 from forest.estimators import (
     BaggingClassifier,
@@ -18,6 +19,7 @@ __all__ = [
     "ExtraTreesRegressor",
     "RandomForestClassifier",
     "RandomForestRegressor",
+    "load",
     "nearest_rows",
     "outlier_scores",
     "proximity",

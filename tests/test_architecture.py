@@ -19,7 +19,7 @@ FLOORS = {
     "forest": ("interop", "estimators", "inference", "voting", "growing", "sampling"),
     "cart": (
         *("interop", "estimators", "grower", "fast_paths", "growth", "splitting"),
-        *("tree", "table", "primitives", "jit"),
+        *("tree", "table", "files", "primitives", "jit"),
     ),
 }
 PACKAGES = tuple(FLOORS)

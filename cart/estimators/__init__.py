@@ -1,5 +1,6 @@
 """The tree estimators, and what they do with X, y and parameters before trees are grown."""
 
+from cart.estimators.saved_state import load
 from cart.estimators.trees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -12,4 +13,5 @@ __all__ = [
     "DecisionTreeRegressor",
     "ExtraTreeClassifier",
     "ExtraTreeRegressor",
+    "load",
 ]

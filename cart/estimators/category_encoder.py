@@ -5,6 +5,8 @@ from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import _num_samples
 
+from cart.files import storable, with_state
+
 # The code of a category that was not met in training.
 UNSEEN = -1
 
@@ -40,11 +42,7 @@ class CategoryEncoder:
 
     def fit(self, X):
         """Learn the categories of X; returns what `transform` does."""
-        from sklearn.preprocessing import OrdinalEncoder  # slow to import
-
-        self._encoder = OrdinalEncoder(
-            handle_unknown="use_encoded_value", unknown_value=UNSEEN, encoded_missing_value=np.nan
-        )
+        self._encoder = _unfitted()
         if self.mask.any():
             self._encoder.fit(self._categorical_part(X))
         return self.transform(X)
@@ -79,6 +77,30 @@ class CategoryEncoder:
         if part.dtype == object:
             part = np.where(np.equal(part, None), np.nan, part)
         return part
+
+
+def _unfitted():
+    from sklearn.preprocessing import OrdinalEncoder  # slow to import
+
+    return OrdinalEncoder(
+        handle_unknown="use_encoded_value", unknown_value=UNSEEN, encoded_missing_value=np.nan
+    )
+
+
+def _state_of(encoder):
+    """What it has learnt."""
+    parameters = encoder._encoder.get_params()
+    fitted = {name: x for name, x in vars(encoder._encoder).items() if name not in parameters}
+    return {"mask": encoder.mask, "fitted": fitted}
+
+
+def _from_state(state):
+    encoder = CategoryEncoder(state["mask"])
+    encoder._encoder = with_state(_unfitted(), state["fitted"])
+    return encoder
+
+
+storable("CategoryEncoder", CategoryEncoder, _state_of, _from_state)
 
 
 def encode_categories(estimator, X, reset):

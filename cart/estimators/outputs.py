@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_n_features, check_is_fitted
 
 from cart.estimators.parameters import MatrixLike
 from cart.estimators.target import encode_known_labels, encode_labels, encode_numbers
-from cart.estimators.validation import check_rows
+from cart.estimators.validation import as_of_now, check_rows
 from cart.splitting import criteria
 
 
@@ -62,6 +62,7 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         ndarray of shape (n_samples, n_classes), float64, or a list of them, one per output
             Columns in the order of `classes_`.
         """
+        self = as_of_now(self)
         values = self._values(X, check_input)
         if self.n_outputs_ == 1:
             return values[:, 0]
@@ -69,6 +70,7 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
 
     def predict_log_proba(self, X: MatrixLike) -> np.ndarray | list[np.ndarray]:
         """Natural logarithm of `predict_proba`; -inf where it is 0."""
+        self = as_of_now(self)
         shares = self.predict_proba(X)
         with np.errstate(divide="ignore"):
             return np.log(shares) if self.n_outputs_ == 1 else [np.log(s) for s in shares]
@@ -86,6 +88,7 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
+        self = as_of_now(self)
         best = self._values(X, check_input).argmax(axis=2)
         if self.n_outputs_ == 1:
             return self.classes_.take(best[:, 0])
@@ -127,5 +130,6 @@ class RegressorOutputs(RegressorMixin, _Outputs):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
         """
+        self = as_of_now(self)
         values = self._values(X, check_input)[:, :, 0]
         return values[:, 0] if self.n_outputs_ == 1 else values

@@ -24,7 +24,13 @@ from cart.estimators.parameters import (
     without_deprecated,
 )
 from cart.estimators.preparation import prepare
-from cart.estimators.validation import check_table, require_weight, restored_on_failure
+from cart.estimators.saved_state import (
+    SavedState,
+    check_classes_of,
+    check_tree_of,
+    storable_estimators,
+)
+from cart.estimators.validation import as_of_now, check_table, fitted_at_once, require_weight
 from cart.grower import Grower
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.thresholds import fill_thresholds
@@ -32,7 +38,7 @@ from cart.tree.pruning import pruning_path
 from cart.tree.tree import Tree
 
 
-class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseDecisionTree(SavedState, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
     """What classification and regression trees share.
 
     Parameters
@@ -157,18 +163,18 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         self
         """
-        with restored_on_failure(self):
+        with fitted_at_once(self) as draft:
             if check_input:
-                numbers, y = check_table(self, X, y)
+                numbers, y = check_table(draft, X, y)
             else:
-                numbers, self.n_features_in_ = X, X.shape[1]
-            prepared = prepare(self, numbers, y, sample_weight, self.splitter)
+                numbers, draft.n_features_in_ = X, X.shape[1]
+            prepared = prepare(draft, numbers, y, sample_weight, draft.splitter)
             plan, codes = prepared.plan, prepared.target.codes
-            self.max_features_ = plan.limits.max_features
-            seed = check_random_state(self.random_state).randint(DRAW_SEED_MAX)
-            table, columns = prepared.encode(self, X)
-            (self.tree_,) = Grower(table, codes, plan, columns).grow([prepared.weight], [seed])
-            fill_thresholds([self.tree_], table, columns)
+            draft.max_features_ = plan.limits.max_features
+            seed = check_random_state(draft.random_state).randint(DRAW_SEED_MAX)
+            table, columns = prepared.encode(draft, X)
+            (draft.tree_,) = Grower(table, codes, plan, columns).grow([prepared.weight], [seed])
+            fill_thresholds([draft.tree_], table, columns)
         return self
 
     def _combine_weights(self, weight, y, target):
@@ -209,6 +215,12 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         copy.__dict__.update(vars(self), tree_=tree, random_state=random_state)
         return copy
 
+    def check_state(self) -> None:
+        """See `cart.estimators.saved_state.SavedState`."""
+        if "tree_" in vars(self):
+            check_tree_of(self, self.tree_)
+            check_classes_of(self)
+
     def _values(self, X, check_input):
         X = self._check_X(X, check_input)
         return self.tree_.predict_all(X)
@@ -226,6 +238,7 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         ndarray of shape (n_samples,), int64
         """
+        self = as_of_now(self)
         X = self._check_X(X, check_input)
         return self.tree_.apply(X)
 
@@ -236,6 +249,7 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         scipy.sparse.csr_matrix of shape (n_samples, node_count)
         """
+        self = as_of_now(self)
         X = self._check_X(X, check_input)
         return self.tree_.decision_path(X)
 
@@ -345,3 +359,8 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
     ) -> None:  # fmt: skip
         criterion = without_deprecated(criterion)
         keep_parameters(self, locals())
+
+
+storable_estimators(
+    DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
+)

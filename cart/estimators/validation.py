@@ -12,15 +12,26 @@ from cart.table.precision import dates_as_seconds, precision_of
 
 
 @contextmanager
-def restored_on_failure(estimator):
-    """Give the estimator back its attributes when fitting fails or is interrupted."""
-    attributes = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(attributes)
-        raise
+def fitted_at_once(estimator):
+    """A draft to fit, whose attributes become the estimator's at the end, all at once.
+
+    When fitting fails or is interrupted, the estimator has what it had. Another thread meets the
+    fit before or the new one, nothing in between; see `as_of_now`.
+    """
+    draft = object.__new__(type(estimator))
+    vars(draft).update(vars(estimator))
+    yield draft
+    estimator.__dict__ = vars(draft)
+
+
+def as_of_now(estimator):
+    """The estimator with the fit that it has now, whatever another thread fits meanwhile.
+
+    It shares the attributes, which a fit replaces as a whole.
+    """
+    view = object.__new__(type(estimator))
+    view.__dict__ = vars(estimator)
+    return view
 
 
 def check_table(estimator, X, y, reset=True):

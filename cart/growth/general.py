@@ -128,7 +128,7 @@ def grow_tree(table, records, plan, seed, workspace=None):
     else:
         n_nodes = grow_best_first(way, workspace.nodes, workspace.candidates)
     nodes = Nodes(*(array[:n_nodes] for array in workspace.nodes))
-    tree = Tree(compress_if_large(nodes), len(table.columns), workspace.table.end_tree(nodes))
+    tree = Tree.grown(compress_if_large(nodes), len(table.columns), workspace.table.end_tree(nodes))
     return prune(tree, plan.ccp_alpha) if plan.ccp_alpha > 0.0 else tree
 
 

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.files import DamagedModelError
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.tree.nodes import LEAF, UNDEFINED, Grown, Nodes, Steps
 from cart.tree.recompute import (
@@ -74,7 +75,7 @@ class Compact:
     """
 
     def __init__(self, kept):
-        self._kept = kept  # by the names above
+        self.kept = kept  # by the names above
 
     @classmethod
     def of(cls, nodes):
@@ -140,32 +141,32 @@ class Compact:
 
     @property
     def n_nodes(self):
-        return self._kept["n_nodes"]
+        return self.kept["n_nodes"]
 
     @property
     def shape(self):
-        return self._kept["shape"]
+        return self.kept["shape"]
 
     @property
     def nbytes(self):
-        return sum(item.nbytes for name, item in self._kept.items() if name not in _PLAIN)
+        return sum(item.nbytes for name, item in self.kept.items() if name not in _PLAIN)
 
     @property
     def splits(self):
         """Features, int32, and thresholds of the nodes that split; these may be written to."""
-        return self._kept["features"].astype(np.int32), self._kept["thresholds"]
+        return self.kept["features"].astype(np.int32), self.kept["thresholds"]
 
     @property
     def _flags(self):
         """What has to be recomputed: all that is not stored."""
-        kept = self._kept
+        kept = self.kept
         flags = sum(flag for flag, names in _ARRAYS.items() if names[0] not in kept)
         flags &= ~COUNTS if "totals" in kept else ~SUMS
         return flags if {"totals", "impurities"} & kept.keys() else flags | GINI
 
     def expand(self):
         """The node arrays, every bit as it was, as cart.tree.nodes.Nodes."""
-        kept, n_nodes, flags = self._kept, self.n_nodes, self._flags
+        kept, n_nodes, flags = self.kept, self.n_nodes, self._flags
         is_leaf, stored = self._stored()
         nodes = Nodes.create(n_nodes, *self.shape)
         has_counts, has_sums = bool(flags & COUNTS), bool(flags & SUMS)
@@ -178,7 +179,7 @@ class Compact:
 
     def _stored(self):
         """Which nodes are leaves, and what is stored as the kernels take it."""
-        kept, n_nodes = self._kept, self.n_nodes
+        kept, n_nodes = self.kept, self.n_nodes
         is_leaf = _as_bools(kept["leaves"], n_nodes)
         n_leaves = int(np.count_nonzero(is_leaf))
         n_splits = n_nodes - n_leaves
@@ -199,7 +200,7 @@ class Compact:
             return Steps.of(self.expand())
         is_leaf, stored = self._stored()
         has_sums = bool(flags & SUMS)
-        value = self._kept.get("value")
+        value = self.kept.get("value")
         is_made = value is None
         steps = Steps.create(self.n_nodes, *self.shape) if is_made else Steps.create(self.n_nodes)
         steps = steps if is_made else steps._replace(value=value)
@@ -209,12 +210,15 @@ class Compact:
 
     def __getstate__(self):
         # As bytes: pickles of small arrays consist of their descriptions.
-        return {name: item if name in _PLAIN else _write(item) for name, item in self._kept.items()}
+        return {name: item if name in _PLAIN else _write(item) for name, item in self.kept.items()}
 
     def __setstate__(self, state):
-        self._kept = {
-            name: item if name in _PLAIN else _read(*item) for name, item in state.items()
-        }
+        try:
+            self.kept = {
+                name: item if name in _PLAIN else _read(*item) for name, item in state.items()
+            }
+        except (AttributeError, TypeError, ValueError, SyntaxError) as error:
+            raise DamagedModelError(f"The arrays of a tree are damaged: {error}.") from error
 
 
 def compress_if_large(nodes):

@@ -124,6 +124,11 @@ def steps_of(tree):
     return getattr(tree, "steps", None) or Steps.of(tree)
 
 
+def expanded_nodes_of(tree):
+    """The same, for kernels that do more than read them once: ours is expanded, and stays so."""
+    return getattr(tree, "expanded", tree)
+
+
 class Categories(NamedTuple):
     """Which categories go left at the nodes that split on a subset; their threshold is nan.
 

@@ -286,6 +286,8 @@ def pack(trees, dtype, n_jobs=None):
     -------
     Packed or PackedWide
     """
+    if len({(tree.n_features, tree.n_outputs, tree.max_n_classes) for tree in trees}) > 1:
+        raise ValueError("Trees of other features, outputs or classes cannot vote together.")
     counts = np.array([tree.node_count for tree in trees])
     start = np.concatenate(([0], np.cumsum(counts)))
     n_values = trees[0].n_outputs * trees[0].max_n_classes

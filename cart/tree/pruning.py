@@ -46,7 +46,7 @@ def prune(tree, ccp_alpha):
     nodes.threshold[leaf] = UNDEFINED
     nodes.missing_go_to_left[leaf] = 0
     categories = tree.categories and tree.categories.select(kept, ~leaf)
-    return Tree(compress_if_large(nodes), tree.n_features, categories)
+    return Tree.grown(compress_if_large(nodes), tree.n_features, categories)
 
 
 def pruning_path(tree):
@@ -83,8 +83,9 @@ def _cut_weakest_links(tree, ccp_alpha):
     alphas, impurities = np.empty((2, n_nodes + 1))
     is_leaf = tree.children_left == LEAF
     node_cost = tree.weighted_n_node_samples * tree.impurity / tree.weighted_n_node_samples[0]
+    nodes = tree.expanded
     branches = _Branches(
-        tree.children_left, tree.children_right, np.full(n_nodes, -1), node_cost,
+        nodes.children_left, nodes.children_right, np.full(n_nodes, -1), node_cost,
         np.zeros(n_nodes), np.zeros(n_nodes, np.int64), is_leaf, ~is_leaf,
         np.empty(n_nodes, np.int64),
     )  # fmt: skip

@@ -1,19 +1,32 @@
 """The fitted tree, as users and the rest of the library see it."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
+from cart.files import checksum_of, require, storable
 from cart.tree.compact import Compact
 from cart.tree.nodes import LEAF, Categories, Nodes, Steps, nodes_of
 from cart.tree.packed import pack
+from cart.tree.structure import check_compact, check_nodes
 from cart.tree.traversal import leaf_ids, sum_of_values
 
 
 class Tree:
     """A grown tree, with the attributes and methods of `sklearn.tree._tree.Tree`.
+
+    Parameters
+    ----------
+    nodes : cart.tree.nodes.Nodes, or what can be expanded to them
+    n_features : int
+    categories : cart.tree.nodes.Categories, optional
+
+    Raises
+    ------
+    cart.files.DamagedModelError
+        If the nodes do not form a tree that can be walked.
 
     Attributes
     ----------
@@ -34,7 +47,8 @@ class Tree:
 
     Notes
     -----
-    A large tree takes a few bytes a node until one of its arrays is asked for.
+    A large tree takes a few bytes a node until one of its arrays is asked for. The arrays are
+    read-only: kernels rely on them.
     """
 
     children_left: NDArray[np.int32]
@@ -52,22 +66,38 @@ class Tree:
         self._hold(nodes)
         self.n_features = n_features
         self.categories = categories
+        self.check()
+
+    @classmethod
+    def grown(cls, nodes: Any, n_features: int, categories: Categories | None = None) -> Self:
+        """A tree of nodes that need no check: our own kernels have grown them."""
+        tree = object.__new__(cls)
+        tree._hold(nodes)
+        tree.n_features = n_features
+        tree.categories = categories
+        return tree
+
+    def check(self) -> None:
+        """Check that the nodes form a tree that can be walked; see `cart.tree.structure`."""
+        held = self._held
+        if isinstance(held, Compact):
+            check_compact(held.kept, self.n_features, self.categories)
+        else:
+            check_nodes(self.nodes, self.n_features, self.categories)
 
     def _hold(self, nodes):
         """Hold nodes: cart.tree.nodes.Nodes, or what can be expanded to them."""
         is_plain = isinstance(nodes, Nodes)
-        if is_plain:
-            vars(self).update(nodes._asdict())
+        self._nodes = nodes if is_plain else None
         self._held = None if is_plain else nodes
 
     def __getattr__(self, name):
-        # Asked for what is not there: a node array, which is made now, and kept with the others.
-        if name in Nodes._fields:
-            held = vars(self).get("_held")
-            if held is not None:
-                self._hold(held.expand())
-            if name in vars(self):  # also where another thread was faster
-                return vars(self)[name]
+        # Asked for what is not there: a node array, of which a view that is read-only is kept.
+        if name in Nodes._fields and "_held" in vars(self):
+            view = getattr(self.expanded, name).view()
+            view.flags.writeable = False
+            vars(self)[name] = view
+            return view
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _packed(self, dtype):
@@ -77,19 +107,42 @@ class Tree:
             packs[dtype] = pack([self], dtype)
         return packs[dtype]
 
+    def _compact(self):
+        return self._held if isinstance(self._held, Compact) else Compact.of(self.nodes)
+
+    def _checksum_of(self, compact):
+        return checksum_of((compact, self.n_features, self.categories))
+
     def __getstate__(self):
-        left_out = {"_packs", *Nodes._fields}
-        state = {name: value for name, value in vars(self).items() if name not in left_out}
-        is_compact = isinstance(self._held, Compact)
-        return {**state, "_held": self._held if is_compact else Compact.of(self.nodes)}
+        compact = self._compact()
+        cuts = {"has_cuts": True} if self.has_cuts else {}
+        return {
+            "n_features": self.n_features, "categories": self.categories, **cuts,
+            "_held": compact, "_checksum": self._checksum_of(compact),
+        }  # fmt: skip
+
+    def __setstate__(self, state):
+        state = dict(state)
+        expected = state.pop("_checksum", None)  # older versions had none
+        vars(self).update({"_nodes": None, **state})
+        require(isinstance(self._held, Compact), "a tree has no nodes")
+        if expected is not None:
+            require(self._checksum_of(self._held) == expected, "the checksum of a tree is another")
+        self.check()
 
     @property
     def nodes(self) -> Nodes:
         """The node arrays as the kernels take them; a compact tree stays so."""
         held = self._held  # which another thread may expand at any time
+        return self._nodes if held is None else held.expand()
+
+    @property
+    def expanded(self) -> Nodes:
+        """The same; they are held from now on."""
+        held = self._held  # which another thread may expand at any time
         if held is not None:
-            return held.expand()
-        return Nodes(*(getattr(self, name) for name in Nodes._fields))
+            self._hold(held.expand())
+        return self._nodes
 
     @property
     def steps(self) -> Steps:
@@ -112,12 +165,12 @@ class Tree:
     @property
     def node_count(self) -> int:
         held = self._held
-        return len(self.children_left) if held is None else held.n_nodes
+        return len(self._nodes.children_left) if held is None else held.n_nodes
 
     @property
     def _shape(self):
         held = self._held
-        return self.value.shape[1:] if held is None else held.shape
+        return self._nodes.value.shape[1:] if held is None else held.shape
 
     @property
     def is_subset(self) -> NDArray[np.bool_]:
@@ -255,3 +308,12 @@ def impurity_decrease(tree: Any, normalize: bool) -> NDArray[np.float64]:
     importances = importances / nodes.weighted_n_node_samples[0]
     total = importances.sum()
     return importances / total if normalize and total > 0.0 else importances
+
+
+def _state_of(tree):
+    return {"nodes": tree._compact(), "n_features": tree.n_features, "categories": tree.categories}
+
+
+storable("Compact", Compact, lambda compact: compact.kept, Compact)
+storable("Categories", Categories, Categories._asdict)
+storable("Tree", Tree, _state_of)

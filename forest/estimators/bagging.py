@@ -22,7 +22,9 @@ from sklearn.utils.validation import (
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.estimators.parameters import MatrixLike, with_docs_of
+from cart.estimators.saved_state import storable_estimators
 from cart.estimators.target import Target, encode_known_labels, encode_numbers
+from cart.estimators.validation import as_of_now
 from forest.estimators.bagging_base import BaseBagging
 from forest.estimators.bagging_workers import class_shares, log_class_shares, output_of
 
@@ -50,6 +52,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         """
         _raise_for_params(params, self, "predict")
         check_is_fitted(self)
+        self = as_of_now(self)
         return self.classes_.take(self.predict_proba(X, **params).argmax(axis=1))
 
     def predict_proba(self, X: MatrixLike, **params: Any) -> np.ndarray:
@@ -67,6 +70,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
             Columns in the order of `classes_`.
         """
         check_is_fitted(self)
+        self = as_of_now(self)
         if self.voting != "soft":
             return self._vote(X, "predict_proba", params)[:, 0]
         return self._mean_output(self._predictor(), X, "predict_proba", params)
@@ -87,6 +91,8 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         """
         _raise_for_params(params, self, "predict_log_proba")
         check_is_fitted(self)
+        self = as_of_now(self)
+        self = as_of_now(self)
         if self.voting != "soft" or not hasattr(self.estimator_, "predict_log_proba"):
             with np.errstate(divide="ignore"):
                 return np.log(self.predict_proba(X, **params))
@@ -116,6 +122,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
             another voting than "soft".
         """
         check_is_fitted(self)
+        self = as_of_now(self)
         if self.voting != "soft":
             raise ValueError(
                 f"decision_function is the mean of the estimators', but voting={self.voting!r} is "
@@ -190,6 +197,7 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         check_is_fitted(self)
+        self = as_of_now(self)
         if self.voting != "soft":
             said = self._vote(X, "predict", params)[:, :, 0]
             return said[:, 0] if self.n_outputs_ == 1 else said
@@ -220,3 +228,6 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         values = votes.values[:, :, 0]
         self.oob_prediction_ = values[:, 0] if self.n_outputs_ == 1 else values
         return self.oob_prediction_
+
+
+storable_estimators(BaggingClassifier, BaggingRegressor)

@@ -30,7 +30,9 @@ from sklearn.utils.validation import (
 )
 
 from cart.estimators.parameters import INT_MAX, MatrixLike, RandomState, keep_parameters
-from cart.estimators.validation import restored_on_failure
+from cart.estimators.saved_state import SavedState, check_classes_of
+from cart.estimators.validation import as_of_now, fitted_at_once
+from cart.files import require
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from forest.estimators.bagging_workers import (
     fit_one,
@@ -55,7 +57,7 @@ _OUT_OF_BAG_ATTRIBUTES = ("oob_score_", "oob_decision_function_", "oob_predictio
 _AS_FORESTS = ("bootstrap", "warm_start", "random_state", "verbose", *VOTING_CONSTRAINTS)
 
 
-class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseBagging(SavedState, VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
     """What Bagging of classifiers and of regressors share.
 
     Parameters
@@ -199,32 +201,32 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         estimators, features, draws = self._kept()
         n_kept = len(estimators)
         self._refuse_contradictions(n_kept)
-        with Interruption() as interruption, restored_on_failure(self):
-            X, y = validate_data(self, X, y, reset=not n_kept, multi_output=True, **_ANY_TABLE)
-            weight = self._check_weight(sample_weight, X)
-            y = self._encode_target(y, keep=n_kept > 0)
-            if self.oob_score or self._learns_to_vote:
+        with Interruption() as interruption, fitted_at_once(self) as draft:
+            X, y = validate_data(draft, X, y, reset=not n_kept, multi_output=True, **_ANY_TABLE)
+            weight = draft._check_weight(sample_weight, X)
+            y = draft._encode_target(y, keep=n_kept > 0)
+            if draft.oob_score or draft._learns_to_vote:
                 _require_rows(draws, X.shape[0])
-            fit_params = process_routing(self, "fit", **fit_params)["estimator"]["fit"]
-            if n_kept == self.n_estimators:
+            fit_params = process_routing(draft, "fit", **fit_params)["estimator"]["fit"]
+            if n_kept == draft.n_estimators:
                 warn(
                     "Warm-start fitting without increasing n_estimators fits no new estimators.",
                     stacklevel=3,
                 )
             else:
-                n_draws = count_draws(self.max_samples, X.shape[0], weight)
-                patches = self._plan_patches(X.shape, n_draws, weight, n_kept)
-                self.estimator_ = self._base()
-                fitted = self._fit_each(X, y, patches, fit_params, interruption)
-                self.estimators_ = [*estimators, *fitted]
+                n_draws = count_draws(draft.max_samples, X.shape[0], weight)
+                patches = draft._plan_patches(X.shape, n_draws, weight, n_kept)
+                draft.estimator_ = draft._base()
+                fitted = draft._fit_each(X, y, patches, fit_params, interruption)
+                draft.estimators_ = [*estimators, *fitted]
                 new = range(len(fitted))
-                self.estimators_features_ = [*features, *(patches.features(i) for i in new)]
-                self._draws = [*draws, *((patches, i) for i in new)]
+                draft.estimators_features_ = [*features, *(patches.features(i) for i in new)]
+                draft._draws = [*draws, *((patches, i) for i in new)]
                 for name in _OUT_OF_BAG_ATTRIBUTES:
-                    self.__dict__.pop(name, None)
-            is_scored = self.oob_score and not hasattr(self, "oob_score_")
-            if is_scored or self._learns_to_vote:
-                self._learn_out_of_bag(X, self._target(y), y, is_scored)
+                    draft.__dict__.pop(name, None)
+            is_scored = draft.oob_score and not hasattr(draft, "oob_score_")
+            if is_scored or draft._learns_to_vote:
+                draft._learn_out_of_bag(X, draft._target(y), y, is_scored)
         return self
 
     def _kept(self):
@@ -344,6 +346,7 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
             If no row is out of bag, or the table has another number of rows.
         """
         check_is_fitted(self)
+        self = as_of_now(self)
         if not self.bootstrap:
             raise ValueError(
                 "No row is out of bag: bootstrap=False leaves none out. Fit with bootstrap=True."
@@ -354,6 +357,27 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         check_consistent_length(X, y)
         target = self._known_target(y)
         return OutOfBag.of(self._predict_out_of_bag(X, target)[0], y, target)
+
+    def check_state(self) -> None:
+        """See `cart.estimators.saved_state.SavedState`."""
+        if not hasattr(self, "estimators_"):
+            return
+        require(type(self.estimators_) is list, "Bagging has no list of estimators")
+        for estimator in self.estimators_:
+            is_model = not isinstance(estimator, type) and hasattr(estimator, "predict")
+            require(is_model, "an estimator of Bagging cannot predict")
+        for features in self.estimators_features_:
+            is_array = isinstance(features, np.ndarray) and features.dtype.kind in "iu"
+            is_array = is_array and features.ndim == 1 and len(features) > 0
+            require(is_array, "an estimator has no features")
+            is_known = features.min() >= 0 and features.max() < self.n_features_in_
+            require(bool(is_known), "an estimator has other features")
+        for patches, i in self._draws:
+            require(isinstance(patches, Patches), "an estimator has no draws")
+            require(0 <= i < len(patches.seeds), "an estimator has other draws")
+        for patches in {id(patches): patches for patches, _ in self._draws}.values():
+            patches.check()
+        check_classes_of(self)
 
     def _vote(self, X, caller, params):
         """The vote of the estimators, (n_samples, n_outputs, n_values), by another rule than soft.

@@ -17,7 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.parameters import MatrixLike
 from cart.estimators.preparation import prepare
-from cart.estimators.validation import check_table, require_weight, restored_on_failure
+from cart.estimators.saved_state import (
+    SavedState,
+    check_classes_of,
+    check_tree_of,
+)
+from cart.estimators.trees import BaseDecisionTree
+from cart.estimators.validation import as_of_now, check_table, fitted_at_once, require_weight
+from cart.files import require
 from cart.table.precision import precision_of
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
@@ -26,18 +33,19 @@ from forest.estimators.growth import grow_forest
 from forest.estimators.parameters import FOREST_CONSTRAINTS, refuse_contradictions
 from forest.growing.interruption import Interruption
 from forest.inference.training_rows import is_worth_remembering, remember
-from forest.sampling.bootstrap import bootstrap_of
+from forest.sampling.bootstrap import Draws, bootstrap_of
 from forest.sampling.plan import plan_bootstrap
 from forest.sampling.weights import combine_weights
 from forest.voting.mixin import VotingMixin
 from forest.voting.out_of_bag import OutOfBag, outputs_out_of_bag
 from forest.voting.rules import soft_vote, vote
 
-# Packed trees of each forest, beside the estimators: predicting changes none of their attributes.
+# Packed trees of each fit, by its first tree, beside the estimators: predicting changes none of
+# their attributes.
 _PACKED: WeakKeyDictionary = WeakKeyDictionary()
 
 
-class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseForest(SavedState, VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
     """What forests of classification and regression trees share.
 
     Parameters
@@ -172,9 +180,9 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         old_trees = self.estimators_ if self.warm_start and self._is_fitted() else []
         refuse_contradictions(self, len(old_trees))
         self._refuse_impossible_votes()
-        with Interruption() as interruption, restored_on_failure(self):
+        with Interruption() as interruption, fitted_at_once(self) as draft:
             given = X
-            X, y = check_table(self, X, y, reset=not old_trees)
+            X, y = check_table(draft, X, y, reset=not old_trees)
             if y.ndim == 2 and y.shape[1] == 1:
                 warn(
                     "A column-vector y was passed when a 1d array was expected. Please change "
@@ -182,33 +190,33 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
                     DataConversionWarning,
                     stacklevel=3,
                 )
-            prepared = prepare(self, X, y, sample_weight, self._tree_class().splitter)
+            prepared = prepare(draft, X, y, sample_weight, draft._tree_class().splitter)
             target = prepared.target
             _require_same_outputs(old_trees, target)
-            self._n_samples = X.shape[0]
-            self._row_weight = prepared.weight
-            if self._needs_rows(target) and not issparse(X):
-                X = X.astype(precision_of(self), copy=False)
+            draft._n_samples = X.shape[0]
+            draft._row_weight = prepared.weight
+            if draft._needs_rows(target) and not issparse(X):
+                X = X.astype(precision_of(draft), copy=False)
                 prepared = prepared._replace(X=X)
-            remember_the_fit(self, X, target.codes, precision_of(self), add=bool(old_trees))
-            self._bootstrap = plan_bootstrap(self, target.codes, prepared.weight, groups, in_bag)
-            if len(old_trees) == self.n_estimators:
+            remember_the_fit(draft, X, target.codes, precision_of(draft), add=bool(old_trees))
+            draft._bootstrap = plan_bootstrap(draft, target.codes, prepared.weight, groups, in_bag)
+            if len(old_trees) == draft.n_estimators:
                 warn(
                     "Warm-start fitting without increasing n_estimators does not fit new trees.",
                     stacklevel=3,
                 )
             else:
-                table, columns = prepared.encode(self, given, self.n_estimators == "auto")
-                self.estimators_ = grow_forest(
-                    self, table, prepared.plan, columns, target, old_trees, interruption
+                table, columns = prepared.encode(draft, given, draft.n_estimators == "auto")
+                draft.estimators_ = grow_forest(
+                    draft, table, prepared.plan, columns, target, old_trees, interruption
                 )
-            has_grown = len(self.estimators_) > len(old_trees)
-            is_scored = self.oob_score and (has_grown or not hasattr(self, "oob_score_"))
-            if is_scored or self._learns_to_vote:
+            has_grown = len(draft.estimators_) > len(old_trees)
+            is_scored = draft.oob_score and (has_grown or not hasattr(draft, "oob_score_"))
+            if is_scored or draft._learns_to_vote:
                 truth = target.codes if target.labels is None else target.codes.astype(np.int64)
                 truth = truth[:, 0] if target.n_outputs == 1 else truth
-                self._learn_out_of_bag(X, target, truth, is_scored)
-            remember(self, X, target)
+                draft._learn_out_of_bag(X, target, truth, is_scored)
+            remember(draft, X, target)
         return self
 
     def _needs_rows(self, target):
@@ -255,6 +263,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         ValueError
             If no row is out of bag, or the table has another number of rows.
         """
+        self = as_of_now(self)
         X = self._check_X(X)
         if not self.bootstrap:
             raise ValueError(
@@ -275,6 +284,24 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
             del state["_plan"]
         super().__setstate__(state)
 
+    def check_state(self) -> None:
+        """See `cart.estimators.saved_state.SavedState`."""
+        if not self._is_fitted():
+            return
+        require(type(self.estimators_) is list, "a forest has no list of trees")
+        for tree in self.estimators_:
+            require(isinstance(tree, BaseDecisionTree), "an estimator of a forest is no tree")
+            check_tree_of(self, tree.tree_)
+        check_classes_of(self)
+        require(isinstance(self._bootstrap, Draws), "a forest has no draws")
+        self._bootstrap.check()
+        weight, n_samples = self._row_weight, self._bootstrap.n_samples
+        require(self._n_samples == n_samples, "the draws are of another table")
+        is_weight = weight is None or np.shape(weight) == (n_samples,)
+        require(is_weight, "weights are of other rows")
+        rows = getattr(self, "_training_rows", None)
+        require(rows is None or len(rows.y) == n_samples, "leaves are of other rows")
+
     def __sklearn_is_fitted__(self) -> bool:
         return self._is_fitted()
 
@@ -284,10 +311,11 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
     def _packed(self):
         """The trees of `estimators_`, packed for walking when first asked for."""
         trees = list(map(attrgetter("tree_"), self.estimators_))
-        known, packed = _PACKED.get(self, (None, None))
+        first = self.estimators_[0]
+        known, packed = _PACKED.get(first, (None, None))
         if known != trees:
             packed = pack(trees, precision_of(self), self.n_jobs)
-            _PACKED[self] = trees, packed
+            _PACKED[first] = trees, packed
         return packed
 
     def _values(self, X, check_input):
@@ -308,6 +336,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         -------
         ndarray of shape (n_samples, n_estimators), int64
         """
+        self = as_of_now(self)
         X = self._check_X(X)
         packed = self._packed()
         leaves = Parallel(n_jobs=self.n_jobs, prefer="threads")(
@@ -329,6 +358,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
         n_nodes_ptr : ndarray of shape (n_estimators + 1,), int64
             Tree t owns columns n_nodes_ptr[t]:n_nodes_ptr[t + 1].
         """
+        self = as_of_now(self)
         X = self._check_X(X)
         paths = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(estimator.tree_.decision_path)(X) for estimator in self.estimators_

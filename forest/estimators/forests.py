@@ -25,6 +25,8 @@ from cart.estimators.parameters import (
     with_docs_of,
     without_deprecated,
 )
+from cart.estimators.saved_state import storable_estimators
+from cart.estimators.validation import as_of_now
 from forest.estimators.base import BaseForest
 from forest.inference.intervals import predict_interval
 from forest.inference.jackknife import standard_error
@@ -59,6 +61,7 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
         ndarray of shape (n_samples, n_classes), float64, or a list of them, one per output
             Columns in the order of `classes_`.
         """
+        self = as_of_now(self)
         error = standard_error(self, self._check_X(X))
         if self.n_outputs_ == 1:
             return error[:, 0]
@@ -107,6 +110,7 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         error : ndarray of the same shape
             With `return_std` only.
         """
+        self = as_of_now(self)
         mean = super().predict(X, check_input)
         if not return_std:
             return mean
@@ -275,3 +279,8 @@ class ExtraTreesRegressor(ForestRegressor):
     ) -> None:  # fmt: skip
         criterion = without_deprecated(criterion)
         keep_parameters(self, locals())
+
+
+storable_estimators(
+    RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor
+)

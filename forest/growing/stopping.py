@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.files import storable
 from cart.tree.tree import Tree, impurity_decrease
 from forest.growing.interruption import GrowthInterrupted
 from forest.growing.progress import ProgressReporter
@@ -49,6 +50,9 @@ class Stability(NamedTuple):
     @property
     def is_stable(self) -> bool:
         return self.is_loss_settled and self.is_order_settled
+
+
+storable("Stability", Stability)
 
 
 class StabilityEstimator:

@@ -8,6 +8,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from cart.estimators.target import encode_numbers
+from cart.estimators.validation import as_of_now
+from cart.files import require, storable
 from forest.inference.quantiles import out_of_bag_quantiles, quantiles_of
 from forest.inference.training_rows import (
     TrainingRows,
@@ -31,6 +33,15 @@ class Spread:
     forest: object
     rows: TrainingRows  # in the order of the residuals
     margins: dict = field(default_factory=dict)  # of each coverage: see `_find_margin`
+
+    def check(self) -> None:
+        """Check that the rows are those of the trees that are asked."""
+        trees = [estimator.tree_ for estimator in self.forest.estimators_]  # type: ignore[attr-defined]
+        require(isinstance(self.rows, TrainingRows), "residuals have no rows")
+        require(self.rows.trees == trees, "residuals are of other trees")
+
+
+storable("Spread", Spread)
 
 
 def predict_interval(forest: BaseEstimator, X: ArrayLike, coverage: float = 0.9) -> np.ndarray:
@@ -86,6 +97,7 @@ def predict_interval(forest: BaseEstimator, X: ArrayLike, coverage: float = 0.9)
     Johansson, U., Bostrom, H., Lofstrom, T. and Linusson, H. (2014). Regression conformal
     prediction with random forests. Machine Learning 97. (Calibration on out-of-bag rows.)
     """
+    forest = as_of_now(forest)
     X = forest._check_X(X)
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage must lie between 0 and 1, got {coverage!r}.")

@@ -107,7 +107,7 @@ def list_draws(members, counts, drawn):
         for _ in range(counts[rank]):
             drawn[at] = rank
             at += 1
-        if members[i] < 0:
+        if members[i] < 0 and at > 0:
             drawn[at - 1] = ~drawn[at - 1]
 
 

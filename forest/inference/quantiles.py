@@ -7,6 +7,8 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
+from cart.estimators.validation import as_of_now
+from cart.files import require
 from cart.primitives.threads import in_parts
 from cart.tree.packed import PackedRows
 from cart.tree.traversal import leaf_ids
@@ -70,6 +72,7 @@ def predict_quantiles(
     ----------
     Meinshausen, N. (2006). Quantile regression forests. Journal of Machine Learning Research 7.
     """
+    forest = as_of_now(forest)
     X = forest._check_X(X)
     levels = _check_levels(q)
     rows = training_rows(forest)
@@ -98,7 +101,12 @@ def _drawn_members(forest, rows):
 
     def repeat(first_tree, end_tree):
         for t in range(first_tree, end_tree):
-            list_draws(rows.members[t], rows.counts(bootstrap, t), drawn[t])
+            counts = rows.counts(bootstrap, t)
+            drawn[t] = -1
+            list_draws(rows.members[t], counts, drawn[t])
+            n_drawn = counts.sum()  # of some trees more than of others
+            n_leaves = np.count_nonzero(rows.members[t] < 0)
+            require(np.count_nonzero(drawn[t, :n_drawn] < 0) == n_leaves, "a leaf has no drawn row")
 
     in_parts(repeat, n_trees, forest.n_jobs)
     return drawn
@@ -149,7 +157,7 @@ def quantiles_of(
         first = np.empty(most_nodes, np.int32)
         for t, tree in enumerate(trees):
             leaf = leaf_ids(packed, t, part)
-            find_starts(leaf, tree.children_left, members[t], first, start[t])
+            find_starts(leaf, tree.expanded.children_left, members[t], first, start[t])
         own = np.full(end - begin, -1)
         leaf_quantiles(
             members, start, own, mass, y, ascending,

@@ -14,14 +14,17 @@ from sklearn.utils import check_array, check_consistent_length, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.target import Target, encode_numbers
+from cart.estimators.validation import as_of_now
+from cart.files import require, storable
 from cart.primitives.threads import in_parts
 from cart.tree.packed import PackedRows
 from cart.tree.traversal import leaf_ids
+from cart.tree.tree import Tree
 from forest.inference.leaf_rows import group_by_leaf
 from forest.sampling.bootstrap import Draws, bootstrap_of
 
 _VALUES_AT_ONCE = 1 << 13  # of rows
-# The training table of each forest, beside the estimators: no pickle holds it.
+# The training table of each fit, by its bootstrap, beside the estimators: no pickle holds it.
 _TABLES: WeakKeyDictionary = WeakKeyDictionary()
 # Attributes in which a forest keeps what was found on its training rows.
 _FOUND = ("_training_rows", "_spread")
@@ -107,6 +110,36 @@ class TrainingRows(NamedTuple):
         """
         return bootstrap.counts(tree)[self.order]
 
+    def check(self) -> None:
+        """Check that every tree lists every rank once, and ends a list in each leaf.
+
+        Raises
+        ------
+        cart.files.DamagedModelError
+        """
+        n, members = len(self.order), self.members
+        for array, kind in ((self.order, "i"), (self.y, "f"), (self.mass, "f")):
+            is_array = isinstance(array, np.ndarray) and array.dtype.kind == kind
+            require(is_array and array.shape == (n,) and n > 0, "training rows have no order")
+        is_whole = np.array_equal(np.bincount(self.order, minlength=n), np.ones(n))
+        require(is_whole, "training rows are missing")
+        require(self.mass.min() >= 0.0 and self.mass.sum() < np.inf, "weights of rows are none")
+        is_table = isinstance(members, np.ndarray) and members.dtype == np.int32
+        require(is_table and members.shape == (len(self.trees), n), "rows of leaves are none")
+        for tree, of_tree in zip(self.trees, members, strict=True):
+            require(isinstance(tree, Tree), "rows of leaves have no tree")
+            is_last = of_tree < 0
+            ranks = np.where(is_last, ~of_tree, of_tree)
+            require(ranks.max() < n, "rows of leaves are none of the table")
+            is_whole = np.bincount(ranks, minlength=n).max() == 1
+            n_leaves = (tree.node_count + 1) // 2
+            is_whole &= is_last[-1] and np.count_nonzero(is_last) == n_leaves
+            require(bool(is_whole), "rows of leaves are not those of the tree")
+
+
+storable("Fingerprint", Fingerprint)
+storable("TrainingRows", TrainingRows)
+
 
 def is_worth_remembering(target: Target) -> bool:
     """Is there one number per row? Nothing asks for other tables."""
@@ -126,14 +159,14 @@ def remember(forest: BaseEstimator, X: Any, target: Target) -> None:
     """
     forget(forest)
     if is_worth_remembering(target):
-        _TABLES[forest] = X, target.codes[:, 0].copy()  # it may be the user's own
+        _TABLES[forest._bootstrap] = X, target.codes[:, 0].copy()  # it may be the user's own
 
 
 def forget(forest: BaseEstimator) -> None:
     """Forget a forest's training table, and what was found on it."""
     for name in _FOUND:
         vars(forest).pop(name, None)
-    _TABLES.pop(forest, None)
+    _TABLES.pop(forest._bootstrap, None)
 
 
 def training_table(forest: BaseEstimator) -> tuple[Any, np.ndarray]:
@@ -149,13 +182,14 @@ def training_table(forest: BaseEstimator) -> tuple[Any, np.ndarray]:
     ValueError
         If the forest does not know it.
     """
-    if forest not in _TABLES:
+    table = _TABLES.get(forest._bootstrap)
+    if table is None:
         raise ValueError(
             "The forest does not know its training table: it was copied, unpickled or converted. "
             "Call keep_leaves(X, y) with the table that it was fitted on. (A pickle keeps what was "
             "found on it: call keep_leaves() for quantiles, predict_interval for intervals before.)"
         )
-    X, y = _TABLES[forest]
+    X, y = table
     return X.tocsr() if issparse(X) else np.ascontiguousarray(X), y
 
 
@@ -178,6 +212,7 @@ def keep_leaves(
         were grown on.
     sklearn.exceptions.NotFittedError
     """
+    forest = as_of_now(forest)
     _require_one_output(forest)
     if (X is None) != (y is None):
         raise ValueError("keep_leaves takes the training table as both X and y, or neither.")
@@ -266,9 +301,10 @@ def list_rows(forest: BaseEstimator, X: Any, y: np.ndarray) -> TrainingRows:
         for t in range(first_tree, end_tree):
             is_drawn = (bootstrap.counts(t)[order] > 0) & (mass > 0.0)
             n = trees[t].node_count
+            nodes = trees[t].expanded
             if not group_by_leaf(
-                leaf_ids(packed, t, X, order), is_drawn, trees[t].children_left,
-                trees[t].n_node_samples, end[:n], n_drawn[:n], members[t],
+                leaf_ids(packed, t, X, order), is_drawn, nodes.children_left,
+                nodes.n_node_samples, end[:n], n_drawn[:n], members[t],
             ):  # fmt: skip
                 raise ValueError(_ANOTHER_TABLE)
 

@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from cart.files import require, storable
 from cart.primitives.mersenne_twister import counts_below
 
 
@@ -120,6 +121,27 @@ class Bootstrap(Draws):
         """Can scikit-learn make the draws anew from the seeds?"""
         return self.replace and self.strata is self.groups is self.given is None
 
+    def check(self) -> None:
+        """Check that what is drawn are rows of the table.
+
+        Raises
+        ------
+        cart.files.DamagedModelError
+        """
+        n = self.n_samples
+        require(_is_count(n), f"there are {n!r} training rows")
+        require(self.n_draws is None or _is_count(self.n_draws), f"{self.n_draws!r} rows are drawn")
+        _require_array(self.seeds, "biu", None, 2**32, "seeds")
+        for rows, kinds, end in (
+            (self.probabilities, "f", np.inf), (self.strata, "iu", n), (self.groups, "iu", n),
+        ):  # fmt: skip
+            if rows is not None:
+                _require_array(rows, kinds, n, end, "strata, groups or weights")
+        if self.given is not None:
+            is_table = isinstance(self.given, np.ndarray) and self.given.ndim == 2
+            require(is_table and self.given.shape[1] == n, "rows in bag are of another table")
+            _require_array(self.given.ravel(), "iu", None, 2**31, "rows in bag")
+
     def counts(self, i: int) -> np.ndarray:
         """How often each row is in bag for tree i; see `Draws.counts`."""
         return np.asarray(self.counts_of([i])[0], np.int64)
@@ -194,6 +216,18 @@ class Bootstrap(Draws):
                 )
 
 
+def _is_count(n):
+    return isinstance(n, int | np.integer) and 0 < n < 2**31
+
+
+def _require_array(array, kinds, length, end, name):
+    """Refuse what is no array of numbers from 0 up to an end."""
+    is_array = isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in kinds
+    require(is_array and length in (None, len(array)), f"{name} are not those of {length} rows")
+    is_in_range = len(array) == 0 or (array.min() >= 0 and array.max() < end)
+    require(bool(is_in_range), f"{name} are out of range")
+
+
 def _rows_of_each(labels):
     """The rows that have label 0, 1, ..., each an ascending array."""
     order = np.argsort(labels, kind="stable")
@@ -241,6 +275,13 @@ class PartitionedBootstrap(Draws):
         """Rows of all parts together, in their order."""
         return sum(part.n_samples for part in self.parts)
 
+    def check(self) -> None:
+        """See `Bootstrap.check`."""
+        require(type(self.parts) is list, "there are no parts of the table")
+        for part in self.parts:
+            require(isinstance(part, Bootstrap), "a part of the table has no draws")
+            part.check()
+
     @cached_property
     def seeds(self) -> np.ndarray:
         """Seeds of the trees, part after part."""
@@ -261,6 +302,10 @@ class PartitionedBootstrap(Draws):
             tree -= len(part.seeds)
             first += part.n_samples
         raise IndexError(f"There are {len(self.seeds)} trees.")
+
+
+storable("Bootstrap", Bootstrap)
+storable("PartitionedBootstrap", PartitionedBootstrap)
 
 
 def bootstrap_of(forest: BaseEstimator) -> Any:

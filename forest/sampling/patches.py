@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.random import sample_without_replacement
 
-from forest.sampling.bootstrap import Draws, restart_stream
+from cart.files import storable
+from forest.sampling.bootstrap import Bootstrap, Draws, restart_stream
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,10 +73,18 @@ class Patches(Draws):
             self.n_samples, self.n_draws, replace=self.bootstrap, p=self.probabilities
         )
 
+    def check(self) -> None:
+        """Check that what is drawn are rows and features of the table; see `Bootstrap.check`."""
+        Bootstrap(self.seeds, self.n_samples, self.n_draws, self.probabilities).check()
+        Bootstrap(self.seeds, self.n_features, self.n_drawn_features).check()
+
     def _draw_features(self, stream):
         return _draw_uniform(
             stream, self.n_features, self.n_drawn_features, self.bootstrap_features
         )
+
+
+storable("Patches", Patches)
 
 
 def _draw_uniform(stream, n_population, n_draws, replace):

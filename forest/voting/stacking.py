@@ -14,6 +14,8 @@ from typing import Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from cart.files import storable, with_state
+
 # Means are scaled up so that a penalty hardly touches them; logits, which are fitted by iteration,
 # by no more than that takes.
 _MEAN_SCALE, _LOGIT_SCALE = 1000.0, 10.0
@@ -98,6 +100,27 @@ class Stack:
             departures = departures[:, :, :-1]
         departures = departures.reshape(len(outputs), -1) / np.sqrt(self.share.sum())
         return np.hstack([leading, departures])
+
+
+def _from_state(state):
+    stack = Stack(state["learner"], state["n_values"])
+    return with_state(stack, state)
+
+
+def _learner_storable(module, name, create):
+    """Have a default meta-learner of scikit-learn stored, which says of what version it is."""
+
+    def restore(state):
+        learner = create()
+        learner.__setstate__(vars(with_state(type("State", (), {})(), state)))
+        return learner
+
+    storable(name, f"sklearn.linear_model.{module}.{name}", lambda x: x.__getstate__(), restore)
+
+
+storable("Stack", Stack, restore=_from_state)
+_learner_storable("_logistic", "LogisticRegression", lambda: _default_learner(2))
+_learner_storable("_ridge", "RidgeCV", lambda: _default_learner(1))
 
 
 def _default_learner(n_values):

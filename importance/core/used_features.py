@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from cart.jit.decorators import entry_kernel
-from cart.tree.nodes import LEAF, Nodes
+from cart.tree.nodes import LEAF, Nodes, expanded_nodes_of
 
 
 def restrict_to_used(tree: Any, X: Any, rows: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -16,15 +16,16 @@ def restrict_to_used(tree: Any, X: Any, rows: np.ndarray) -> tuple[Any, np.ndarr
     Returns a tree with scikit-learn's node arrays, the features used, ascending, and their values
     in `rows`, (n_rows, n_used) in C order.
     """
+    nodes = expanded_nodes_of(tree)
     of_trees = ("node_count", "n_outputs", "max_n_classes", "categories", "is_subset")
-    kept = (*Nodes._fields, *of_trees)
-    restricted = SimpleNamespace(**{name: getattr(tree, name, None) for name in kept})
+    restricted = SimpleNamespace(**{name: getattr(tree, name, None) for name in of_trees})
+    vars(restricted).update({name: getattr(nodes, name) for name in Nodes._fields})
     number = np.full(X.shape[1], -1, np.int32)
     restricted.feature = np.empty(tree.node_count, np.int32)
     # scikit-learn's are 64 bits wide, and views with gaps: kernels are compiled for one kind.
     _renumber(
-        np.ascontiguousarray(tree.children_left, np.int32),
-        np.ascontiguousarray(tree.feature, np.int32), number, restricted.feature,
+        np.ascontiguousarray(nodes.children_left, np.int32),
+        np.ascontiguousarray(nodes.feature, np.int32), number, restricted.feature,
     )  # fmt: skip
     features = np.flatnonzero(number >= 0)
     restricted.n_features = len(features)

@@ -161,7 +161,9 @@ def test_small_trees_share_arrays(kind):
         for feature, threshold in (tree.splits, before.splits):
             np.testing.assert_array_equal(feature, tree.feature)
             np.testing.assert_array_equal(threshold, tree.threshold)
-        tree.value[0] = 7.0
+        with pytest.raises(ValueError, match="read-only"):
+            tree.value[0] = 7.0
+        tree.nodes.value[0] = 7.0
         assert_every_bit_is_back(before, tree)  # it is the same memory
     assert [tree.value[0, 0, 0] for tree in trees] == [7.0] * 30  # and nobody else's
 
@@ -191,7 +193,7 @@ def test_large_trees_are_plain_arrays_when_asked(large):
     _, forest = large
     tree = forest.estimators_[0].tree_
     kept = tree.nodes
-    tree.threshold[0] += 1.0
+    tree.expanded.threshold[0] += 1.0
     assert tree.threshold[0] == kept.threshold[0] + 1.0
     assert pickle.loads(pickle.dumps(tree)).threshold[0] == tree.threshold[0]
     with pytest.raises(AttributeError, match="has no attribute 'treshold'"):

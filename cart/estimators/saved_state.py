@@ -1,0 +1,142 @@
+"""Estimators in files and pickles: what they save, and how it is checked when it is loaded."""
+
+import os
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from cart.files import checksum_of, is_storable, read, require, storable, with_state, write
+from cart.tree.tree import Tree
+
+
+class SavedState:
+    """Of estimators that can be saved in model files, and whose pickles are checked."""
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Save the fitted estimator in a model file, which holds no code.
+
+        The file is in the safetensors format. It is written beside its place and moved there at the
+        end: whoever reads meanwhile, and after a crash, finds the old file or the new one. Load it
+        with `cart.load` or `forest.load`.
+
+        Parameters
+        ----------
+        path : str or path
+            What is there is replaced.
+
+        Raises
+        ------
+        TypeError
+            If a parameter or an attribute has no form in a model file, by its name: functions,
+            estimators other than those of Cartwood. Nothing is written.
+        sklearn.exceptions.NotFittedError
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import cart
+        >>> tree = cart.DecisionTreeClassifier().fit([[0.0], [1.0]], ["no", "yes"])
+        >>> path = os.path.join(tempfile.mkdtemp(), "tree.safetensors")
+        >>> tree.save(path)
+        >>> cart.load(path).predict([[0.9]]).tolist()
+        ['yes']
+        """
+        check_is_fitted(self)
+        write(self, path)
+
+    def __getstate__(self):
+        state = super().__getstate__()
+        return {**state, "_checksum": _checksum_of(state)} if is_storable(type(self)) else state
+
+    def __setstate__(self, state):
+        state = dict(state)
+        expected = state.pop("_checksum", None)  # older versions had none
+        if expected is not None:
+            is_same = _checksum_of(state) == expected
+            require(is_same, f"the checksum of a {type(self).__name__} is another")
+        super().__setstate__(state)
+        self.check_state()
+
+    def check_state(self) -> None:
+        """Check that what was fitted is of one fit, so that kernels can rely on it.
+
+        Raises
+        ------
+        cart.files.DamagedModelError
+        """
+
+
+def _checksum_of(state):
+    """The checksum of a pickled state, without what has no form in a file, or a checksum itself."""
+    sums = []
+    for name, value in state.items():
+        try:
+            sums.append((name, checksum_of(value, without=(Tree, SavedState))))
+        except TypeError:
+            sums.append((name, ""))
+    return checksum_of(sums)
+
+
+def load(path: str | os.PathLike, mmap: bool = True) -> Any:
+    """Load an estimator from a model file.
+
+    Parameters
+    ----------
+    path : str or path
+        From `save`.
+    mmap : bool, default=True
+        Map the arrays of the file into memory: loading takes hardly more than the checksum, and
+        processes share what they read. False reads them: for files that are written over in place.
+
+    Returns
+    -------
+    estimator
+        Fitted, with the predictions of the one that was saved.
+
+    Raises
+    ------
+    cart.files.DamagedModelError
+        A ValueError: the file is no model file, is damaged, or comes from a newer version.
+    OSError
+        If there is no such file, or it cannot be read.
+    """
+    model = read(path, mmap)
+    require(isinstance(model, SavedState), f"it holds a {type(model).__name__}, no estimator")
+    return model
+
+
+def storable_estimators(*classes: type) -> None:
+    """Have estimators of some classes stored in model files."""
+    for cls in classes:
+        storable(cls.__name__, cls, vars, _restoring(cls))
+
+
+def _restoring(cls):
+    def restore(state):
+        estimator = with_state(object.__new__(cls), state)
+        estimator.check_state()
+        return estimator
+
+    return restore
+
+
+def check_tree_of(estimator: Any, tree: Any) -> None:
+    """Check that a tree takes the rows of an estimator and gives what it votes with."""
+    require(isinstance(tree, Tree), "an estimator has no tree")
+    require(tree.n_features == estimator.n_features_in_, "a tree is of other features")
+    n_outputs = estimator.n_outputs_
+    n_classes = np.atleast_1d(getattr(estimator, "n_classes_", 1))
+    require(n_classes.shape in ((1,), (n_outputs,)), "classes are of other outputs")
+    is_shape = (tree.n_outputs, tree.max_n_classes) == (n_outputs, n_classes.max())
+    require(is_shape, "a tree is of other outputs or classes")
+
+
+def check_classes_of(estimator: Any) -> None:
+    """Check that a classifier has as many labels as it says."""
+    if not hasattr(estimator, "classes_"):
+        return
+    labels = estimator.classes_ if isinstance(estimator.classes_, list) else [estimator.classes_]
+    n_classes = np.atleast_1d(estimator.n_classes_).tolist()
+    is_same = all(np.ndim(of_output) == 1 for of_output in labels)
+    require(is_same and [len(x) for x in labels] == n_classes, "there are other classes")

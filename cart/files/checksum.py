@@ -1,0 +1,81 @@
+r"""Checksums of arrays and of what is said about them.
+
+A small array goes through CRC-32. A large one is a table of words, 512 a row, whose rows and
+columns are summed modulo 2**64, at the speed of memory:
+
+    w w w w | r      a word that changes changes its row's sum and its column's, and two that
+    w w w w | r      change places do, too; the sums are small and go through CRC-32
+    --------+
+    c c c c          what is left over behind the last row goes through it as it is
+
+This finds accidents. It does not tell who wrote a model: whoever can change a file can change its
+checksum, so what is loaded is checked in other ways, too.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from zlib import crc32
+
+import numpy as np
+
+from cart.primitives.threads import in_parts
+
+_ROW = 512  # words
+_SMALL = 1 << 15  # bytes: CRC-32 is as fast
+_PART = 1 << 20  # bytes of an array that are summed while they are in the cache
+_MANY = 1 << 24  # bytes that are worth threads
+
+
+def digest_of(array: np.ndarray) -> int:
+    """A number that follows from the bytes of an array.
+
+    Parameters
+    ----------
+    array : ndarray, in C order
+
+    Returns
+    -------
+    int
+        Of 32 bits.
+    """
+    content = array.reshape(-1).view(np.uint8)
+    if len(content) < _SMALL:
+        return crc32(content.data)
+    digest = 0
+    for first in range(0, len(content), _PART):
+        part = content[first : first + _PART]
+        n_words = len(part) // (8 * _ROW) * _ROW
+        words = part[: 8 * n_words].view(np.uint64).reshape(-1, _ROW)
+        for sums in (words.sum(axis=0), words.sum(axis=1)):
+            digest = crc32(sums.data, digest)
+        digest = crc32(part[8 * n_words :].data, digest)
+    return digest
+
+
+def checksum(texts: Iterable[str], arrays: Sequence[np.ndarray] = ()) -> str:
+    """The checksum of texts and arrays, in their order.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        They should say what the arrays are: their names, dtypes and shapes.
+    arrays : sequence of ndarray, in C order
+
+    Returns
+    -------
+    str
+        32 hexadecimal digits.
+    """
+    digests = np.empty(len(arrays), np.uint32)
+
+    def fill(first, end):
+        for i in range(first, end):
+            digests[i] = digest_of(arrays[i])
+
+    n_jobs = -1 if sum(array.nbytes for array in arrays) > _MANY else 1
+    in_parts(fill, len(arrays), n_jobs)
+    total = hashlib.blake2b(digests.astype("<u4").tobytes(), digest_size=16)
+    for text in texts:
+        content = text.encode("utf-8", "surrogatepass")
+        total.update(len(content).to_bytes(8, "little") + content)
+    return total.hexdigest()

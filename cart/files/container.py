@@ -1,0 +1,141 @@
+"""Files of arrays and JSON: safetensors, with a version and a checksum, written at once or not.
+
+8 bytes            how long the header is
+header, JSON       "__metadata__": {"cartwood": what the arrays are, "format": "1",
+                                    "checksum": of all the rest}; names, dtypes, shapes, places
+arrays             one after another, mapped into memory when the file is read
+"""
+
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+from cart.files.checksum import checksum
+from cart.files.errors import DamagedModelError, require
+from cart.files.state import describe, restore
+
+FORMAT = 1
+_DTYPES = {
+    "BOOL": "?", "U8": "u1", "I8": "i1", "U16": "u2", "I16": "i2", "F16": "f2",
+    "U32": "u4", "I32": "i4", "F32": "f4", "U64": "u8", "I64": "i8", "F64": "f8",
+}  # fmt: skip
+
+
+def write(value: Any, path: str | os.PathLike) -> None:
+    """Write an object into a file, which is there whole or as it was before.
+
+    Parameters
+    ----------
+    value : object
+        See `cart.files.state`.
+    path : path
+        What is there is replaced at the end.
+
+    Raises
+    ------
+    TypeError
+        If something in it has no form in a model file; nothing is written.
+    """
+    content, arrays = describe(value)
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
+    metadata = {"format": str(FORMAT), "cartwood": text, "checksum": checksum_of_parts(text, arrays)}
+    with _replacing(Path(path)) as draft:
+        save_file(arrays, draft, metadata)
+
+
+def read(path: str | os.PathLike, mmap: bool = True) -> Any:
+    """The object in a file.
+
+    Parameters
+    ----------
+    path : path
+    mmap : bool, default=True
+        Map the arrays; False reads them.
+
+    Raises
+    ------
+    DamagedModelError
+        If the file is none that `write` has written.
+    OSError
+        If it cannot be read.
+    """
+    try:
+        text, said, arrays = _parts_of(Path(path), mmap)
+        require(said == checksum_of_parts(text, arrays), "its checksum is another")
+        return restore(json.loads(text), arrays)
+    except (DamagedModelError, OSError):
+        raise
+    except Exception as error:  # whatever safetensors and Python say of what is no model
+        raise DamagedModelError(
+            f"{os.fspath(path)!r} is no model file, or is damaged: {error}"
+        ) from error
+
+
+def checksum_of_parts(text: str, arrays: dict[str, np.ndarray]) -> str:
+    """The checksum of a file: of what its arrays are, and of themselves."""
+    names = sorted(arrays)
+    said = [f"{name} {arrays[name].dtype.str} {arrays[name].shape}" for name in names]
+    return checksum([f"format {FORMAT}", text, *said], [arrays[name] for name in names])
+
+
+def _parts_of(path, mmap):
+    """The JSON, the checksum and the arrays of a file whose header has been checked."""
+    with open(path, "rb") as file:  # an OSError that says why
+        length = int.from_bytes(file.read(8), "little")
+    with safe_open(path, "np") as file:
+        metadata = file.metadata() or {}
+        names = file.offset_keys()
+        kinds = [file.get_slice(name) for name in names]
+        kinds = [(_DTYPES[kind.get_dtype()], tuple(kind.get_shape())) for kind in kinds]
+    found = metadata.get("format", "")
+    require("cartwood" in metadata and found.isdecimal(), "it was not written by save")
+    if int(found) > FORMAT:
+        raise DamagedModelError(
+            f"{os.fspath(path)!r} has format {found}; this version reads formats up to {FORMAT}. "
+            "Use a newer version of Cartwood."
+        )
+    content = _content_of(path, mmap)[8 + length :]
+    arrays, first = {}, 0
+    for name, (dtype, shape) in zip(names, kinds, strict=True):  # without gaps, as was checked
+        array = np.ndarray(shape, dtype, content.data, first)
+        arrays[name], first = array, first + array.nbytes
+    require(first == len(content), "it is not as long as its header says")
+    return metadata["cartwood"], metadata["checksum"], arrays
+
+
+def _content_of(path, mmap):
+    """The bytes of a file. Mapped, they can be written to, which the file does not show."""
+    return np.memmap(path, np.uint8, "c").view(np.ndarray) if mmap else np.fromfile(path, np.uint8)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """A draft beside a file, which takes its place at the end; another reader sees either."""
+    path = path.resolve()  # the file itself, where this is a link
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.draft")
+    try:
+        yield draft
+        _keep(draft)
+        os.replace(draft, path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    if os.name == "posix":
+        _keep(path.parent)
+
+
+def _keep(path):
+    """Have the disk hold what was written."""
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,351 @@
+"""Objects as JSON and arrays: plain values, numbers of numpy, and the classes that are known here.
+
+What JSON has no form for is an object with one key, which says what it is:
+
+    nan, inf        {"float": "nan"}
+    tuple           {"tuple": [..]}
+    dict            {"dict": [[key, value], ..]}
+    numpy number    {"number": ["<f8", 0.5]}
+    array           {"array": "estimators_.0.tree_.value", "as": "<f8"}, the name of a tensor
+    objects         {"objects": [..], "shape": [..]}, an array of them
+    RandomState     {"RandomState": its state}
+    known class     {"object": "Tree", "state": [[name, value], ..]}
+    met before      {"same": 7}, the number of the object or array in the order of their ends
+
+Nothing else can be read, so a file cannot name code.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cart.files.checksum import checksum, digest_of
+from cart.files.errors import DamagedModelError, require
+
+_PLAIN = (type(None), bool, int, str)
+_TENSORS = "?bBhHiIlLqQefd"  # characters of the dtypes that are tensors as they are
+_NUMBER = re.compile(r"(\|b1|[<|][iu][1248]|<f[248]|<U\d{1,9}|<[mM]8(\[\w{1,9}\])?)\Z")
+_LAST_CHARACTER = 0x10FFFF
+
+
+class _Kind(NamedTuple):
+    """How a class is taken apart and made again."""
+
+    store: Callable[[Any], dict]
+    restore: Callable[[dict], Any]
+
+
+_NAMES: dict[str, str] = {}  # in files, by the class's own
+_KINDS: dict[str, _Kind] = {}
+
+
+def storable(
+    name: str,
+    cls: type | str,
+    store: Callable[[Any], dict] | None = None,
+    restore: Callable[[dict], Any] | None = None,
+) -> None:
+    """Have objects of a class stored in model files.
+
+    Parameters
+    ----------
+    name : str
+        In files, for good: it stays when the class moves.
+    cls : type or str
+        The class, or the dotted name of one that is slow to import.
+    store : callable, optional
+        Of an object, its state by names; its fields, or attributes, unless given.
+    restore : callable, optional
+        The object of a state, checked; unless given, the class is called with it, and the object's
+        method `check`, where it has one.
+    """
+    _NAMES[cls if isinstance(cls, str) else _name_of(cls)] = name
+
+    def create(state):
+        value = cls(**state)  # type: ignore[operator]
+        if hasattr(value, "check"):
+            value.check()
+        return value
+
+    _KINDS[name] = _Kind(store or _fields_of, restore or create)
+
+
+def _name_of(cls):
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _fields_of(value):
+    if isinstance(value, tuple):
+        return value._asdict()
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    return vars(value)
+
+
+def is_storable(cls: type) -> bool:
+    """May objects of a class stand in model files?"""
+    return _name_of(cls) in _NAMES
+
+
+def with_state(value: Any, state: dict) -> Any:
+    """An object with the attributes of a state, which may not be those of its class's methods."""
+    for name in state:
+        is_name = type(name) is str and name.isidentifier()
+        is_name = is_name and not callable(getattr(type(value), name, None))
+        require(is_name, f"{name!r} is no attribute of {type(value).__name__}")
+    vars(value).update(state)
+    return value
+
+
+class Description(NamedTuple):
+    """An object, as JSON and arrays."""
+
+    content: Any
+    arrays: dict[str, np.ndarray]
+
+
+def describe(value: Any) -> Description:
+    """Describe an object.
+
+    Raises
+    ------
+    TypeError
+        If something in it has no form in a model file, by its name.
+    """
+    writer = _Writer()
+    return Description(writer.content_of(value, ""), writer.arrays)
+
+
+def checksum_of(value: Any, without: tuple[type, ...] = ()) -> str:
+    """The checksum of an object, by its description.
+
+    Parameters
+    ----------
+    value : object
+    without : tuple of types
+        Of objects of these the class counts alone.
+
+    Raises
+    ------
+    TypeError
+        As `describe`.
+    """
+    return checksum([repr(_Summer(without).content_of(value, ""))])
+
+
+class _Writer:
+    """Content of values, and arrays aside."""
+
+    def __init__(self):
+        self.arrays = {}
+        self._numbers = {}  # of objects and arrays, by id
+        self._kept = []  # so that no id is used twice
+
+    def content_of(self, value, path):
+        """What stands in JSON for a value, which is found at a path."""
+        kind = type(value)
+        if kind in _PLAIN:
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else {"float": str(value)}
+        if kind is list:
+            return [self.content_of(item, f"{path}.{i}") for i, item in enumerate(value)]
+        if kind is tuple:
+            return {"tuple": self.content_of(list(value), path)}
+        if kind is dict:
+            return {"dict": self._pairs(value, path)}
+        if isinstance(value, np.generic):
+            return {"number": _number_of(value, path)}
+        return self._once(value, path)
+
+    def _once(self, value, path):
+        if id(value) in self._numbers:
+            return {"same": self._numbers[id(value)]}
+        content = self._content_of_object(value, path)
+        self._numbers[id(value)] = len(self._kept)
+        self._kept.append(value)
+        return content
+
+    def _pairs(self, state, path):
+        return [
+            [self.content_of(key, path), self.content_of(item, f"{path}.{key}")]
+            for key, item in state.items()
+        ]
+
+    def _content_of_object(self, value, path):
+        if type(value) in (np.ndarray, np.memmap):
+            return self._content_of_array(value, path)
+        if type(value) is np.random.RandomState:
+            return {"RandomState": self.content_of(value.get_state(), path)}
+        name = _NAMES.get(_name_of(type(value)))
+        if name is None:
+            raise _refusal(value, path)
+        return {"object": name, "state": self._pairs(_KINDS[name].store(value), path)}
+
+    def _content_of_array(self, array, path):
+        if array.dtype == object:
+            items = [self.content_of(item, path) for item in array.ravel().tolist()]
+            return {"objects": items, "shape": list(array.shape)}
+        as_it_is = array.dtype.newbyteorder("<").str
+        tensor = np.require(array, array.dtype.newbyteorder("="), "CA")
+        if array.dtype.kind == "U" and array.itemsize:
+            tensor = tensor[..., np.newaxis].view(np.uint32)
+        elif array.dtype.kind in "mM":
+            tensor = tensor.view(np.int64)
+        if tensor.dtype.char not in _TENSORS:
+            raise _refusal(array, path)
+        return {"array": self._keep(tensor, path), "as": as_it_is}
+
+    def _keep(self, tensor, path):
+        """Keep an array under a name."""
+        name = path.strip(".") or "array"
+        while name in self.arrays:
+            name += "_"
+        self.arrays[name] = tensor
+        return name
+
+
+class _Summer(_Writer):
+    """Content of values, with the digests of arrays: the same for what is the same, however often
+    it is held."""
+
+    def __init__(self, without):
+        super().__init__()
+        self._without = without
+        self._contents = {}  # by id
+
+    def _once(self, value, path):
+        if isinstance(value, self._without):
+            return {"object": type(value).__name__}
+        if id(value) not in self._contents:
+            self._contents[id(value)] = self._content_of_object(value, path)
+            self._kept.append(value)
+        return self._contents[id(value)]
+
+    def _keep(self, tensor, path):
+        return tensor.shape, digest_of(tensor)
+
+
+def _number_of(value, path):
+    dtype = value.dtype.newbyteorder("<")
+    if not _NUMBER.match(dtype.str):
+        raise _refusal(value, path)
+    number = value.view(np.int64) if dtype.kind in "mM" else value
+    item = number.item()
+    return [dtype.str, item if not isinstance(item, float) or math.isfinite(item) else str(item)]
+
+
+def _refusal(value, path):
+    what = repr(value)
+    what = what if len(what) <= 100 else what[:97] + "..."
+    return TypeError(
+        f"{path.strip('.') or 'This'} is {what}, a {type(value).__module__}."
+        f"{type(value).__qualname__}, which cannot be saved in a model file: it holds numbers, "
+        "text and the trees of Cartwood, no code. Set another value, or use pickle or joblib."
+    )
+
+
+def restore(content: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """The object of a description.
+
+    Parameters
+    ----------
+    content : JSON
+    arrays : dict
+        By their names.
+
+    Raises
+    ------
+    DamagedModelError, or another error
+        If it is none.
+    """
+    return _Reader(arrays).value_of(content)
+
+
+class _Reader:
+    def __init__(self, arrays):
+        self._arrays = arrays
+        self._met = []
+
+    def value_of(self, content):
+        if type(content) in _PLAIN or type(content) is float:
+            return content
+        if type(content) is list:
+            return [self.value_of(item) for item in content]
+        (kind, *_), given = content, content
+        if kind == "float":
+            return float(_one_of(given["float"], ("nan", "inf", "-inf")))
+        if kind == "tuple":
+            return tuple(self.value_of(given["tuple"]))
+        if kind == "dict":
+            return self._state(given["dict"])
+        if kind == "number":
+            return _number_from(*given["number"])
+        if kind == "same":
+            require(0 <= given["same"] < len(self._met), "it refers to what it does not hold")
+            return self._met[given["same"]]
+        value = self._object_of(kind, given)
+        self._met.append(value)
+        return value
+
+    def _state(self, pairs):
+        return {self.value_of(name): self.value_of(item) for name, item in pairs}
+
+    def _object_of(self, kind, given):
+        if kind == "array":
+            return self._array_of(given)
+        if kind == "objects":
+            items = self.value_of(given["objects"])
+            array = np.empty(len(items), object)
+            array[:] = items
+            return array.reshape(given["shape"])
+        if kind == "RandomState":
+            return _random_state_of(self.value_of(given["RandomState"]))
+        require(kind == "object", f"there is no kind {kind!r}")
+        name = given["object"]
+        if name not in _KINDS:
+            raise DamagedModelError(
+                f"The file holds a {name!r}, which is not known here. If it is a forest or a "
+                "Bagging, use forest.load; else a newer version of Cartwood."
+            )
+        return _KINDS[name].restore(self._state(given["state"]))
+
+    def _array_of(self, given):
+        tensor, dtype = self._arrays[given["array"]], given["as"]
+        require(_NUMBER.match(dtype) is not None, f"there is no dtype {dtype!r}")
+        kind = dtype[1]
+        if kind == "U":
+            require(tensor.dtype == np.uint32 and tensor.ndim > 0, "text is no text")
+            require(tensor.max(initial=0) <= _LAST_CHARACTER, "text is no text")
+            return tensor.view(f"U{tensor.shape[-1]}")[..., 0]
+        if kind in "mM":
+            require(tensor.dtype == np.int64, "dates are no dates")
+            return tensor.view(dtype)
+        require(tensor.dtype == np.dtype(dtype), "numbers are of another dtype")
+        return tensor
+
+
+def _one_of(value, known):
+    require(value in known, f"{value!r} is none of {known}")
+    return value
+
+
+def _number_from(dtype, item):
+    require(_NUMBER.match(dtype) is not None, f"there is no dtype {dtype!r}")
+    if dtype[1] in "mM":
+        return np.int64(item).view(dtype)
+    return np.dtype(dtype).type(item)
+
+
+def _random_state_of(state):
+    name, keys, at, has_gauss, gauss = state
+    require(name == "MT19937", "a random state is of another kind")
+    require(keys.shape == (624,) and keys.dtype == np.uint32, "a random state has other keys")
+    require(0 <= at <= 624, "a random state stands elsewhere")
+    random = np.random.RandomState()
+    random.set_state((name, keys, at, has_gauss, gauss))
+    return random
