@@ -7,7 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, MultiOutputMixin, _fit_context, clone
-from sklearn.utils import Bunch, check_random_state, compute_sample_weight, metadata_routing
+from sklearn.utils import (
+    Bunch,
+    check_array,
+    check_random_state,
+    compute_sample_weight,
+    metadata_routing,
+)
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,7 +28,12 @@ from cart.estimators.parameters import (
     without_deprecated,
 )
 from cart.estimators.preparation import prepare
-from cart.estimators.validation import check_table, require_weight, restored_on_failure
+from cart.estimators.validation import (
+    check_criterion,
+    check_table,
+    require_weight,
+    restored_on_failure,
+)
 from cart.grower import Grower
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.thresholds import fill_thresholds
@@ -157,6 +168,8 @@ class BaseDecisionTree(MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
         """
         with restored_on_failure(self):
             if check_input:
+                if self.criterion == "poisson":  # before lengths are compared, as scikit-learn does
+                    check_criterion("poisson", check_array(y, ensure_2d=False, input_name="y"))
                 numbers, y = check_table(self, X, y)
             else:
                 numbers, self.n_features_in_ = X, X.shape[1]

@@ -23,6 +23,7 @@ from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
 from forest.estimators.growth import grow_forest
 from forest.estimators.parameters import FOREST_CONSTRAINTS, refuse_contradictions
+from forest.estimators.sequence import EstimatorSequence
 from forest.growing.interruption import Interruption
 from forest.inference.training_rows import fingerprint, is_worth_remembering, remember
 from forest.sampling.bootstrap import bootstrap_of
@@ -36,7 +37,9 @@ from forest.voting.rules import soft_vote, vote
 _PACKED: WeakKeyDictionary = WeakKeyDictionary()
 
 
-class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseForest(
+    EstimatorSequence, VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
+):
     """What forests of classification and regression trees share.
 
     Parameters
@@ -169,19 +172,21 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
             says how many; else it is as it was. With warm_start=True another fit grows the others.
         """
         old_trees = self.estimators_ if self.warm_start and self._is_fitted() else []
-        refuse_contradictions(self, len(old_trees))
-        self._refuse_impossible_votes()
         with Interruption() as interruption, restored_on_failure(self):
             given = X
+            _refuse_sparse_target(y)
             X, y = check_table(self, X, y, reset=not old_trees)
-            if y.ndim == 2 and y.shape[1] == 1:
+            _warn_of_column(y)
+            if len(old_trees) == self.n_estimators:
                 warn(
-                    "A column-vector y was passed when a 1d array was expected. Please change "
-                    "the shape of y to (n_samples,), for example using ravel().",
-                    DataConversionWarning,
+                    "Warm-start fitting without increasing n_estimators does not fit new trees.",
                     stacklevel=3,
                 )
-            prepared = prepare(self, X, y, sample_weight, self._tree_class().splitter)
+                if not self._learns_to_vote and (not self.oob_score or hasattr(self, "oob_score_")):
+                    return self  # whatever the table is
+            prepared = prepare(self, X, y, sample_weight, self.estimator.splitter)
+            refuse_contradictions(self, len(old_trees))
+            self._refuse_impossible_votes()
             target = prepared.target
             _require_same_outputs(old_trees, target)
             self._n_samples = X.shape[0]
@@ -191,12 +196,7 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
                 prepared = prepared._replace(X=X)
             self._fingerprint = fingerprint(X, target.codes, precision_of(self))
             self._bootstrap = plan_bootstrap(self, target.codes, prepared.weight, groups, in_bag)
-            if len(old_trees) == self.n_estimators:
-                warn(
-                    "Warm-start fitting without increasing n_estimators does not fit new trees.",
-                    stacklevel=3,
-                )
-            else:
+            if len(old_trees) != self.n_estimators:
                 table, columns = prepared.encode(self, given, self.n_estimators == "auto")
                 self.estimators_ = grow_forest(
                     self, table, prepared.plan, columns, target, old_trees, interruption
@@ -273,6 +273,17 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
             state = {**state, "_bootstrap": state["_plan"]}
             del state["_plan"]
         super().__setstate__(state)
+
+    @property
+    def estimator(self) -> BaseEstimator:
+        """A tree of the kind that the forest grows, with its own defaults."""
+        return self._tree_class()
+
+    @property
+    def estimator_(self) -> BaseEstimator:
+        """The same, of a fitted forest: scikit-learn's name for it."""
+        check_is_fitted(self)
+        return self.estimator
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._is_fitted()
@@ -361,6 +372,23 @@ class BaseForest(VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
             return np.zeros(self.n_features_in_)
         mean = np.mean(grown, axis=0)
         return mean / mean.sum()
+
+
+def _refuse_sparse_target(y):
+    if issparse(y):
+        raise ValueError(
+            "sparse multilabel-indicator for y is not supported. Use y.toarray() to make it dense."
+        )
+
+
+def _warn_of_column(y):
+    if y.ndim == 2 and y.shape[1] == 1:
+        warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape of "
+            "y to (n_samples,), for example using ravel().",
+            DataConversionWarning,
+            stacklevel=4,
+        )
 
 
 def _require_same_outputs(old_trees, target):
