@@ -144,4 +144,7 @@ class Grower:
             self._wide = complete(self._table, self._columns).wide() if is_plain else self._table
             self._workspace = create_workspace(self._plan, n_rows, n_rows, self._wide)
         records = make_records(self._codes, weight)
-        return grow_tree(self._wide, records, self._plan, seed, self._workspace)
+        tree = grow_tree(self._wide, records, self._plan, seed, self._workspace)
+        if self._plan.n_outputs > 1 and self._plan.n_values > 1:
+            tree._n_classes = self._codes.max(axis=0).astype(np.int64) + 1
+        return tree

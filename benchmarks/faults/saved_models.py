@@ -13,7 +13,9 @@ from importance import mdi, oob_permutation
 N_ROWS = 60
 _RNG = np.random.default_rng(0)
 _NUMBERS = _RNG.normal(size=(N_ROWS, 4)).round(1)
-_LABELS = np.where(_NUMBERS[:, 0] + _NUMBERS[:, 1] > 0, "yes", np.where(_NUMBERS[:, 2] > 0, "no", "?"))
+_LABELS = np.where(
+    _NUMBERS[:, 0] + _NUMBERS[:, 1] > 0, "yes", np.where(_NUMBERS[:, 2] > 0, "no", "?")
+)
 _GAPS = np.where(_RNG.random((N_ROWS, 4)) < 0.1, np.nan, _NUMBERS)
 _CODES = np.column_stack((np.floor(_NUMBERS[:, 0] * 2), _GAPS[:, 1:]))
 _TARGET = _NUMBERS[:, 0] ** 2 + _NUMBERS[:, 1]
@@ -53,15 +55,16 @@ def predictions_of(model, X):
 
 def ask_everything(model, X, y):
     """Have a model use all that it holds; errors of Python are no matter."""
-    trees = [model, *getattr(model, "estimators_", ())]
+    models = [model, *getattr(model, "estimators_", ())]
+    trees = [each for each in models if hasattr(each, "tree_")]
     questions = [
         lambda: model.predict(X), lambda: model.apply(X), lambda: model.decision_path(X[:3]),
         lambda: model.feature_importances_, lambda: model.out_of_bag(X, y),
         lambda: model.predict_quantiles(X, [0.1, 0.5]),
         lambda: model.predict_quantiles(X, 0.5, in_bag=True), lambda: model.estimators_samples_,
         lambda: mdi(model), lambda: oob_permutation(model, X, y),
-        lambda: [tree.tree_.predict(X.astype(np.float32)) for tree in trees if hasattr(tree, "tree_")],
-        lambda: [tree.get_depth() for tree in trees if hasattr(tree, "tree_")],
+        lambda: [tree.tree_.predict(X.astype(np.float32)) for tree in trees],
+        lambda: [tree.get_depth() for tree in trees],
         lambda: pickle.loads(pickle.dumps(model)),
     ]  # fmt: skip
     for question in questions:

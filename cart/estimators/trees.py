@@ -7,7 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, MultiOutputMixin, _fit_context, clone
-from sklearn.utils import Bunch, check_random_state, compute_sample_weight, metadata_routing
+from sklearn.utils import (
+    Bunch,
+    check_array,
+    check_random_state,
+    compute_sample_weight,
+    metadata_routing,
+)
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,7 +36,13 @@ from cart.estimators.saved_state import (
     check_tree_of,
     storable_estimators,
 )
-from cart.estimators.validation import as_of_now, check_table, fitted_at_once, require_weight
+from cart.estimators.validation import (
+    as_of_now,
+    check_criterion,
+    check_table,
+    fitted_at_once,
+    require_weight,
+)
 from cart.grower import Grower
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.thresholds import fill_thresholds
@@ -165,6 +177,8 @@ class BaseDecisionTree(SavedState, MultiOutputMixin, BaseEstimator, metaclass=AB
         """
         with fitted_at_once(self) as draft:
             if check_input:
+                if self.criterion == "poisson":  # before lengths are compared, as scikit-learn does
+                    check_criterion("poisson", check_array(y, ensure_2d=False, input_name="y"))
                 numbers, y = check_table(draft, X, y)
             else:
                 numbers, draft.n_features_in_ = X, X.shape[1]

@@ -68,6 +68,8 @@ def check_table(estimator, X, y, reset=True):
     options = {"dtype": X.dtype if is_double else precision, "accept_sparse": "csc"}
     options["ensure_all_finite"] = missing_values_rule(estimator)
     options["multi_output"] = True
+    if issparse(y):
+        check_array(y, input_name="y")  # a TypeError that says so
     X = dates_as_seconds(X)
     if getattr(estimator, "categorical_features", None) is None:
         X, y = validate_data(estimator, X, y, reset=reset, **options)

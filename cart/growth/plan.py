@@ -113,9 +113,9 @@ def _resolve_monotonic(constraints, n_features, n_outputs, n_values):
     if n_outputs > 1:
         raise ValueError("Monotonicity constraints are not supported with multiple outputs.")
     if constraints.shape != (n_features,):
+        shape = len(constraints) if constraints.ndim == 1 else constraints.shape
         raise ValueError(
-            f"monotonic_cst has shape {constraints.shape} but the input data X has {n_features} "
-            "features."
+            f"monotonic_cst has shape {shape} but the input data X has {n_features} features."
         )
     if not np.isin(constraints, (-1, 0, 1)).all():
         raise ValueError(

@@ -12,9 +12,12 @@ from sklearn.tree._tree import Tree as PeerTree
 from sklearn.utils.validation import check_is_fitted
 
 import cart
+from cart.interop.versions import warn_if_unchecked
 from cart.table.precision import precision_of
 from cart.tree.nodes import Nodes
 from cart.tree.tree import Tree
+
+warn_if_unchecked()
 
 # What a fitted estimator knows of its training table.
 _FITTED = (
@@ -106,6 +109,8 @@ def from_sklearn(estimator: BaseEstimator) -> BaseEstimator:
         np.array(getattr(peer, name), dtype=getattr(form, name).dtype) for name in Nodes._fields
     )
     ours.tree_ = Tree(Nodes(*arrays), peer.n_features)
+    if peer.n_outputs > 1:
+        ours.tree_._n_classes = np.array(peer.n_classes, np.int64)
     copy_attributes(estimator, ours, _FITTED)
     return ours
 

@@ -11,8 +11,10 @@ from typing import TypeVar
 
 import numpy as np
 import sklearn.tree
+from sklearn.utils.validation import check_is_fitted
 
-from cart.interop.bridge import holding, to_sklearn
+from cart.estimators.trees import BaseDecisionTree
+from cart.interop.bridge import holding
 from cart.tree.nodes import Nodes
 from cart.tree.tree import Tree
 
@@ -25,10 +27,9 @@ def _of_our_tree(draw: Callable[..., T], default_name: str) -> Callable[..., T]:
 
     @functools.wraps(draw)
     def draw_ours(decision_tree, *args, feature_names=None, **kwargs):
-        if isinstance(decision_tree, sklearn.tree.BaseDecisionTree):
+        if not isinstance(decision_tree, BaseDecisionTree):
             return draw(decision_tree, *args, feature_names=feature_names, **kwargs)
-        if not hasattr(decision_tree, "tree_"):
-            to_sklearn(decision_tree)  # says what is wrong with it
+        check_is_fitted(decision_tree)
         tree = decision_tree.tree_
         if not tree.is_subset.any():
             peer = holding(decision_tree, tree)  # thresholds are shown in double precision

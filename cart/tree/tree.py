@@ -41,7 +41,10 @@ class Tree:
     missing_go_to_left : ndarray of shape (node_count,), uint8
     value : ndarray of shape (node_count, n_outputs, max_n_classes), float64
         Class shares, or the mean target.
-    n_features, n_outputs, node_count, n_leaves, max_depth : int
+    n_classes : ndarray of shape (n_outputs,), int64
+        Number of classes of each output; 1 in regression.
+    n_features, n_outputs, max_n_classes, node_count, capacity, n_leaves, max_depth : int
+        There is room for as many nodes as there are.
     categories : cart.tree.nodes.Categories or None
         Which categories go left, where nodes split on subsets of categories.
 
@@ -60,6 +63,7 @@ class Tree:
     weighted_n_node_samples: NDArray[np.float64]
     missing_go_to_left: NDArray[np.uint8]
     value: NDArray[np.float64]
+    _n_classes: NDArray[np.int64] | None = None  # where outputs differ in them
     has_cuts = False  # in place of thresholds, see `cart.table.thresholds`
 
     def __init__(self, nodes: Any, n_features: int, categories: Categories | None = None) -> None:
@@ -168,6 +172,10 @@ class Tree:
         return len(self._nodes.children_left) if held is None else held.n_nodes
 
     @property
+    def capacity(self) -> int:
+        return self.node_count
+
+    @property
     def _shape(self):
         held = self._held
         return self._nodes.value.shape[1:] if held is None else held.shape
@@ -188,6 +196,12 @@ class Tree:
     @property
     def max_n_classes(self) -> int:
         return self._shape[1]
+
+    @property
+    def n_classes(self) -> NDArray[np.int64]:
+        if self._n_classes is not None:
+            return self._n_classes
+        return np.full(self.n_outputs, self.max_n_classes)
 
     @property
     def max_depth(self) -> int:

@@ -41,6 +41,7 @@ from forest.estimators.bagging_workers import (
     takes_sample_weight,
 )
 from forest.estimators.parameters import FOREST_CONSTRAINTS
+from forest.estimators.sequence import EstimatorSequence
 from forest.growing.interruption import Interruption
 from forest.sampling.patches import Patches
 from forest.sampling.plan import count_draws
@@ -57,7 +58,14 @@ _OUT_OF_BAG_ATTRIBUTES = ("oob_score_", "oob_decision_function_", "oob_predictio
 _AS_FORESTS = ("bootstrap", "warm_start", "random_state", "verbose", *VOTING_CONSTRAINTS)
 
 
-class BaseBagging(SavedState, VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseBagging(
+    SavedState,
+    EstimatorSequence,
+    VotingMixin,
+    MetaEstimatorMixin,
+    BaseEstimator,
+    metaclass=ABCMeta,
+):
     """What Bagging of classifiers and of regressors share.
 
     Parameters
@@ -200,17 +208,17 @@ class BaseBagging(SavedState, VotingMixin, MetaEstimatorMixin, BaseEstimator, me
         _raise_for_params(fit_params, self, "fit")
         estimators, features, draws = self._kept()
         n_kept = len(estimators)
-        self._refuse_contradictions(n_kept)
         with Interruption() as interruption, fitted_at_once(self) as draft:
             X, y = validate_data(draft, X, y, reset=not n_kept, multi_output=True, **_ANY_TABLE)
             weight = draft._check_weight(sample_weight, X)
             y = draft._encode_target(y, keep=n_kept > 0)
+            draft._refuse_contradictions(n_kept)
             if draft.oob_score or draft._learns_to_vote:
                 _require_rows(draws, X.shape[0])
             fit_params = process_routing(draft, "fit", **fit_params)["estimator"]["fit"]
             if n_kept == draft.n_estimators:
                 warn(
-                    "Warm-start fitting without increasing n_estimators fits no new estimators.",
+                    "Warm-start fitting without increasing n_estimators does not fit new ones.",
                     stacklevel=3,
                 )
             else:
@@ -241,8 +249,8 @@ class BaseBagging(SavedState, VotingMixin, MetaEstimatorMixin, BaseEstimator, me
         self._refuse_impossible_votes()
         if self.oob_score and not self.bootstrap:
             raise ValueError(
-                "oob_score needs rows that are out of bag by a bootstrap, but bootstrap=False; "
-                "set bootstrap=True or oob_score=False."
+                "Out of bag estimation only available if bootstrap=True: bootstrap=False leaves no "
+                "row out. Or set oob_score=False."
             )
         if self.n_estimators < n_kept:
             raise ValueError(
@@ -257,8 +265,8 @@ class BaseBagging(SavedState, VotingMixin, MetaEstimatorMixin, BaseEstimator, me
         weight = _check_sample_weight(sample_weight, X, dtype=None, ensure_non_negative=True)
         if not self.bootstrap:
             warn(
-                "Rows drawn without replacement follow sample_weight only loosely; "
-                "bootstrap=True draws them as often as their weights say.",
+                f"When fitting {type(self).__name__} with sample_weight it is recommended to use "
+                "bootstrap=True: rows drawn without replacement follow their weights only loosely.",
                 stacklevel=4,
             )
         return weight
@@ -277,9 +285,9 @@ class BaseBagging(SavedState, VotingMixin, MetaEstimatorMixin, BaseEstimator, me
         n_drawable = n_samples if weight is None else np.count_nonzero(weight)
         if n_draws > n_drawable and not self.bootstrap:
             raise ValueError(
-                f"max_samples={self.max_samples} draws {n_draws} rows without replacement, but X "
-                f"has only {n_drawable} rows of positive weight; set max_samples to at most that, "
-                "or bootstrap=True."
+                f"max_samples={n_draws} must be <= n_samples={n_drawable} to be able to sample "
+                "without replacement. That is how many rows have a positive weight; set "
+                "max_samples to at most that, or bootstrap=True."
             )
         # A warm start goes on in the stream where one fit of all estimators would be.
         seeds = check_random_state(self.random_state).randint(DRAW_SEED_MAX, size=self.n_estimators)
@@ -413,14 +421,6 @@ class BaseBagging(SavedState, VotingMixin, MetaEstimatorMixin, BaseEstimator, me
 
     def _base(self):
         return self._tree_class() if self.estimator is None else self.estimator
-
-    def __len__(self) -> int:
-        """Number of fitted estimators."""
-        return len(self.estimators_)
-
-    def __getitem__(self, i: int) -> BaseEstimator:
-        """The i-th fitted estimator; so Bagging is iterated over, too."""
-        return self.estimators_[i]
 
     @property
     def estimators_samples_(self) -> list[np.ndarray]:

@@ -31,6 +31,7 @@ from cart.tree.traversal import leaf_ids
 from forest.estimators.fitted_on import remember_the_fit
 from forest.estimators.growth import grow_forest
 from forest.estimators.parameters import FOREST_CONSTRAINTS, refuse_contradictions
+from forest.estimators.sequence import EstimatorSequence
 from forest.growing.interruption import Interruption
 from forest.inference.training_rows import is_worth_remembering, remember
 from forest.sampling.bootstrap import Draws, bootstrap_of
@@ -45,7 +46,14 @@ from forest.voting.rules import soft_vote, vote
 _PACKED: WeakKeyDictionary = WeakKeyDictionary()
 
 
-class BaseForest(SavedState, VotingMixin, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseForest(
+    SavedState,
+    EstimatorSequence,
+    VotingMixin,
+    MultiOutputMixin,
+    BaseEstimator,
+    metaclass=ABCMeta,
+):
     """What forests of classification and regression trees share.
 
     Parameters
@@ -178,19 +186,23 @@ class BaseForest(SavedState, VotingMixin, MultiOutputMixin, BaseEstimator, metac
             says how many; else it is as it was. With warm_start=True another fit grows the others.
         """
         old_trees = self.estimators_ if self.warm_start and self._is_fitted() else []
-        refuse_contradictions(self, len(old_trees))
-        self._refuse_impossible_votes()
         with Interruption() as interruption, fitted_at_once(self) as draft:
             given = X
+            _refuse_sparse_target(y)
             X, y = check_table(draft, X, y, reset=not old_trees)
-            if y.ndim == 2 and y.shape[1] == 1:
+            _warn_of_column(y)
+            if len(old_trees) == draft.n_estimators:
                 warn(
-                    "A column-vector y was passed when a 1d array was expected. Please change "
-                    "the shape of y to (n_samples,), for example using ravel().",
-                    DataConversionWarning,
+                    "Warm-start fitting without increasing n_estimators does not fit new trees.",
                     stacklevel=3,
                 )
-            prepared = prepare(draft, X, y, sample_weight, draft._tree_class().splitter)
+                if not draft._learns_to_vote and (
+                    not draft.oob_score or hasattr(draft, "oob_score_")
+                ):
+                    return self  # whatever the table is
+            prepared = prepare(draft, X, y, sample_weight, draft.estimator.splitter)
+            refuse_contradictions(draft, len(old_trees))
+            draft._refuse_impossible_votes()
             target = prepared.target
             _require_same_outputs(old_trees, target)
             draft._n_samples = X.shape[0]
@@ -200,12 +212,7 @@ class BaseForest(SavedState, VotingMixin, MultiOutputMixin, BaseEstimator, metac
                 prepared = prepared._replace(X=X)
             remember_the_fit(draft, X, target.codes, precision_of(draft), add=bool(old_trees))
             draft._bootstrap = plan_bootstrap(draft, target.codes, prepared.weight, groups, in_bag)
-            if len(old_trees) == draft.n_estimators:
-                warn(
-                    "Warm-start fitting without increasing n_estimators does not fit new trees.",
-                    stacklevel=3,
-                )
-            else:
+            if len(old_trees) != draft.n_estimators:
                 table, columns = prepared.encode(draft, given, draft.n_estimators == "auto")
                 draft.estimators_ = grow_forest(
                     draft, table, prepared.plan, columns, target, old_trees, interruption
@@ -302,6 +309,17 @@ class BaseForest(SavedState, VotingMixin, MultiOutputMixin, BaseEstimator, metac
         rows = getattr(self, "_training_rows", None)
         require(rows is None or len(rows.y) == n_samples, "leaves are of other rows")
 
+    @property
+    def estimator(self) -> BaseEstimator:
+        """A tree of the kind that the forest grows, with its own defaults."""
+        return self._tree_class()
+
+    @property
+    def estimator_(self) -> BaseEstimator:
+        """The same, of a fitted forest: scikit-learn's name for it."""
+        check_is_fitted(self)
+        return self.estimator
+
     def __sklearn_is_fitted__(self) -> bool:
         return self._is_fitted()
 
@@ -392,6 +410,23 @@ class BaseForest(SavedState, VotingMixin, MultiOutputMixin, BaseEstimator, metac
             return np.zeros(self.n_features_in_)
         mean = np.mean(grown, axis=0)
         return mean / mean.sum()
+
+
+def _refuse_sparse_target(y):
+    if issparse(y):
+        raise ValueError(
+            "sparse multilabel-indicator for y is not supported. Use y.toarray() to make it dense."
+        )
+
+
+def _warn_of_column(y):
+    if y.ndim == 2 and y.shape[1] == 1:
+        warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape of "
+            "y to (n_samples,), for example using ravel().",
+            DataConversionWarning,
+            stacklevel=4,
+        )
 
 
 def _require_same_outputs(old_trees, target):

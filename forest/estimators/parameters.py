@@ -52,8 +52,8 @@ def refuse_contradictions(forest: BaseEstimator, n_old: int) -> None:
         )
     if not forest.bootstrap and forest.oob_score:
         raise ValueError(
-            "oob_score needs rows that are out of bag, but bootstrap=False leaves none out; "
-            "set bootstrap=True or oob_score=False."
+            "Out of bag estimation only available if bootstrap=True: bootstrap=False leaves no row "
+            "out. Or set oob_score=False."
         )
     _refuse_impossible_budget(forest)
     if forest.n_estimators != "auto" and forest.n_estimators < n_old:

@@ -152,11 +152,13 @@ def count_draws(
         n_draws = int(max_samples)
     else:
         total = n_samples if weight is None else weight.sum()
+        what = "number of samples" if weight is None else "total sum of sample weights"
         n_draws = max(int(max_samples * total), 1)
         if n_draws < max(10, n_samples ** (1 / 3)):
             warn(
-                f"max_samples={max_samples} of a total weight of {total} draws only {n_draws} "
-                "rows per estimator. Pass max_samples as an integer to say how many you want.",
+                f"Using the fractional value max_samples={max_samples} when the {what} is {total} "
+                f"results in a low number ({n_draws}) of bootstrap samples. We recommend passing "
+                "`max_samples` as an integer instead.",
                 stacklevel=stacklevel,
             )
     if not replace and n_draws > n_most:

@@ -33,9 +33,9 @@ def require_held_out(
     can tell. Raises ValueError.
     """
     if isinstance(training, tuple):
-        training = check_forest(forest, *training, out_of_bag=False)
+        training = check_forest(forest, training[0], training[1], out_of_bag=False)
     if training is not None:
-        known = row_fingerprints(training.X, training.codes)
+        known: np.ndarray | None = row_fingerprints(training.X, training.codes)
     else:
         known = getattr(forest, "_row_fingerprints", None)
     if known is not None:

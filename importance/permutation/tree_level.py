@@ -99,7 +99,7 @@ class PermutationResult(NamedTuple):
     def error_over_data(self, over_trees: np.ndarray) -> np.ndarray:
         """Standard error of the mean over trees over other tables, (n_groups,)."""
         assert self.influence is not None
-        n_trees = np.count_nonzero(~np.isnan(self.per_tree).any(axis=1))
+        n_trees = int(np.count_nonzero(~np.isnan(self.per_tree).any(axis=1)))
         return self.influence.error_over_data(n_trees, over_trees)
 
     def row_mean(self) -> np.ndarray:

@@ -272,7 +272,7 @@ def test_contradictions_are_refused():
     for model in (RandomForestClassifier, DecisionTreeClassifier):
         with pytest.raises(ValueError, match="weight 0"):
             model(class_weight=dict.fromkeys(range(3), 0)).fit(X, y)
-    with pytest.warns(UserWarning, match="draws only 1 rows"):
+    with pytest.warns(UserWarning, match=r"low number \(1\)"):
         RandomForestClassifier(2, max_samples=0.01).fit(X, y)
 
 

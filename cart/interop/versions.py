@@ -1,0 +1,18 @@
+"""The versions of scikit-learn that our trees were checked against, see `docs/compatibility.md`."""
+
+import warnings
+
+import sklearn
+
+CHECKED = ("1.9.0", "1.9.1")
+
+
+def warn_if_unchecked() -> None:
+    """Warn where another scikit-learn is installed: its trees may be others."""
+    if sklearn.__version__ not in CHECKED:
+        warnings.warn(
+            f"scikit-learn {sklearn.__version__} was not checked: its trees may differ from ours, "
+            f"which are those of {', '.join(CHECKED)}. Install one of these, or run "
+            "`python -m benchmarks identity --quick` and see docs/compatibility.md.",
+            stacklevel=3,
+        )
