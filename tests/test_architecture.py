@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parents[1]
 # From top to bottom, packages and their wings: each may import those below it.
 FLOORS = {
     "importance": (
-        *("report", "inference", "conditional", "permutation", "impurity", "drop_column", "core"),
+        *("report", "inference", "conditional", "permutation", "impurity", "drop_column"),
+        *("shap", "core"),
     ),
     "forest": ("interop", "estimators", "inference", "voting", "growing", "sampling"),
     "cart": (

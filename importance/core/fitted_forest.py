@@ -18,6 +18,11 @@ from forest.inference.training_rows import is_table_of
 from forest.sampling.bootstrap import Bootstrap
 from forest.sampling.weights import balance_subsample
 
+_ANOTHER_TABLE = (
+    "(X, y) is not the table that the forest was fitted on: values differ, or the order of the "
+    "rows. Out-of-bag importances need the training table."
+)
+
 
 @dataclass(frozen=True)
 class FittedForest:
@@ -99,21 +104,44 @@ def check_forest(
     (X, y) cannot be its training table.
     """
     trees_of(forest)
-    if out_of_bag and not forest.bootstrap:
+    if out_of_bag:
+        _require_bootstrap(forest)
+    X, codes, weight = check_evaluation_rows(forest, X, y, sample_weight)
+    _require_as_many_rows(forest, X)
+    fitted = FittedForest(forest, X, codes, weight)
+    _require_training_table(fitted)
+    return fitted
+
+
+def check_training_rows(forest: Any, X: Any) -> FittedForest:
+    """Check a forest with out-of-bag rows and the X it was fitted on, where y is not at hand.
+
+    Raises as `check_forest` does. The codes are all 0.
+    """
+    trees_of(forest)
+    _require_bootstrap(forest)
+    X = check_rows(forest, X)
+    _require_as_many_rows(forest, X)
+    fitted = FittedForest(forest, X, np.zeros(X.shape[0]), np.ones(X.shape[0]))
+    if not _are_as_many(fitted.trees[0], _in_leaves(fitted, 0)[1]):
+        raise ValueError(_ANOTHER_TABLE.replace("(X, y)", "X"))
+    return fitted
+
+
+def _require_bootstrap(forest):
+    if not forest.bootstrap:
         raise ValueError(
             f"{type(forest).__name__} was fitted with bootstrap=False: no row is out of bag. "
             "Fit it with bootstrap=True."
         )
-    X, codes, weight = check_evaluation_rows(forest, X, y, sample_weight)
-    n_samples = X.shape[0]
-    if n_samples != forest._n_samples:
+
+
+def _require_as_many_rows(forest, X):
+    if X.shape[0] != forest._n_samples:
         raise ValueError(
-            f"X has {n_samples} rows, but the forest was fitted on {forest._n_samples}: "
+            f"X has {X.shape[0]} rows, but the forest was fitted on {forest._n_samples}: "
             "out-of-bag importances need the training table."
         )
-    fitted = FittedForest(forest, X, codes, weight)
-    _require_training_table(fitted)
-    return fitted
 
 
 def check_evaluation_rows(
@@ -146,26 +174,18 @@ def _require_training_table(fitted):
     if is_same is None:
         is_same = _grew_on(fitted, 0)
     if not is_same:
-        raise ValueError(
-            "(X, y) is not the table that the forest was fitted on: values differ, or the order of "
-            "the rows. Out-of-bag importances need the training table."
-        )
+        raise ValueError(_ANOTHER_TABLE)
 
 
 def _grew_on(fitted, t):
     """Do the in-bag rows of tree t fill its leaves as they did when it was grown?"""
-    weight = row_weight_of(fitted.forest)
-    is_grown_on = fitted.counts(t) > 0
-    if weight is not None:
-        is_grown_on &= np.asarray(weight) > 0.0
-    tree, rows = fitted.trees[t], np.flatnonzero(is_grown_on)
-    leaves = leaf_ids(pack([tree], fitted.X.dtype), 0, fitted.X, rows)
-    n_rows = np.bincount(leaves, minlength=tree.node_count)
-    is_leaf = tree.children_left == LEAF
-    if not np.array_equal(n_rows[is_leaf], tree.n_node_samples[is_leaf]):
+    rows, leaves = _in_leaves(fitted, t)
+    if not _are_as_many(fitted.trees[t], leaves):
         return False
     if getattr(fitted.forest, "monotonic_cst", None) is not None:  # values may have been clipped
         return True
+    tree = fitted.trees[t]
+    is_leaf = tree.children_left == LEAF
     values, codes = tree.value.reshape(tree.node_count, -1), fitted.codes[rows]
     if is_classification(fitted.forest):
         return bool((values[leaves, codes.astype(np.int64)] > 0.0).all())
@@ -175,6 +195,23 @@ def _grew_on(fitted, t):
     slack = 1e-9 * np.abs(fitted.codes).max()
     mean = values[is_leaf, 0]
     return bool(((low[is_leaf] - slack <= mean) & (mean <= high[is_leaf] + slack)).all())
+
+
+def _in_leaves(fitted, t):
+    """The rows that tree t was grown on, and the leaves that they reach."""
+    weight = row_weight_of(fitted.forest)
+    is_grown_on = fitted.counts(t) > 0
+    if weight is not None:
+        is_grown_on &= np.asarray(weight) > 0.0
+    rows = np.flatnonzero(is_grown_on)
+    return rows, leaf_ids(pack([fitted.trees[t]], fitted.X.dtype), 0, fitted.X, rows)
+
+
+def _are_as_many(tree, leaves):
+    """Are there as many rows in each leaf as the tree says?"""
+    is_leaf = tree.children_left == LEAF
+    n_rows = np.bincount(leaves, minlength=tree.node_count)
+    return np.array_equal(n_rows[is_leaf], tree.n_node_samples[is_leaf])
 
 
 def trees_of(forest: Any) -> list:
