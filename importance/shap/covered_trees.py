@@ -1,11 +1,10 @@
-"""Trees with their cover: what share of a node's weight went to each child, and features below.
+"""Trees with their cover: what share of the weight of a node went to each of its children.
 
-    node               share of it       before            below
-    0  x < 3           1                 1                 {x, z}       the root
-    1  |- z < 1        0.4  of node 0    1 (no z above)    {x, z}
-    2  |  |- x < 2     0.5  of node 1    0.4 (x at 0)      {x}
-    3  |  |  |- leaf   0.1  of node 2
-    .  .  .
+    node               share             before
+    0  x < 3           1                 1                  the root
+    1  |- z < 1        0.4  of node 0    1 (no z above)
+    2  |  |- x < 2     0.5  of node 1    0.4 (x at 0)
+    3  |  |  |- leaf   0.1  of node 2    1
 
 `before` is the product of the shares along the path at the earlier splits on the feature of the
 node, and 1 where there are none.
@@ -18,8 +17,6 @@ import numpy as np
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.tree.nodes import LEAF, nodes_of
 from cart.tree.packed import is_in_left_subset
-
-WORD = 64  # features to a word of `below`
 
 
 class CoveredTrees(NamedTuple):
@@ -39,7 +36,6 @@ class CoveredTrees(NamedTuple):
     lists: np.ndarray  # uint32: see cart.tree.packed.PackedWide
     share: np.ndarray  # (n_nodes,) float64: of the weight of the parent
     before: np.ndarray  # (n_nodes,) float64: see above
-    below: np.ndarray  # (n_nodes, n_words) uint64: a bit for every feature that splits here or below
     mean: np.ndarray  # (n_nodes, n_outputs) float64: of the leaves below, by their cover
     depth: np.ndarray  # (n_trees,) int64: splits on the longest path
     distinct: np.ndarray  # (n_trees,) int64: most distinct features on a path
@@ -73,7 +69,7 @@ def tree_at(trees, t):
         trees.features[trees.used[t] : trees.used[t + 1]], trees.children[first:end],
         trees.feature[first:end], trees.threshold[first:end], trees.missing_left[first:end],
         trees.list_start[first:end], trees.lists, trees.share[first:end], trees.before[first:end],
-        trees.below[first:end], trees.mean[first:end], trees.depth[t : t + 1],
+        trees.mean[first:end], trees.depth[t : t + 1],
         trees.distinct[t : t + 1],
     )  # fmt: skip
 
@@ -112,18 +108,15 @@ def cover_trees(trees: list, values: slice) -> CoveredTrees:
         If a node weighs more than its parent or less than nothing: weights were negative.
     """
     parts = [_cover(tree, values) for tree in trees]
-    n_words = max(part["below"].shape[1] for part in parts)
-    lists_before = 0
+    n_listed = 0
     for part in parts:
-        part["below"] = np.pad(part["below"], ((0, 0), (0, n_words - part["below"].shape[1])))
-        part["list_start"][part["list_start"] >= 0] += lists_before
-        lists_before += len(part["lists"])
-    sizes = {
-        "start": [len(part["feature"]) for part in parts],
-        "used": [len(part["features"]) for part in parts],
-    }
+        part["list_start"][part["list_start"] >= 0] += n_listed
+        n_listed += len(part["lists"])
     joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    ends = {name: np.concatenate(([0], np.cumsum(size))) for name, size in sizes.items()}
+    ends = {
+        name: np.concatenate(([0], np.cumsum([len(part[of]) for part in parts])))
+        for name, of in (("start", "feature"), ("used", "features"))
+    }
     return CoveredTrees(**joined, **ends)
 
 
@@ -131,47 +124,43 @@ def _cover(tree: Any, values: slice) -> dict[str, np.ndarray]:
     """The arrays of one tree, by name."""
     nodes = nodes_of(tree)
     children = np.column_stack((nodes.children_left, nodes.children_right)).astype(np.int32)
-    n_nodes, is_split = len(children), children[:, 0] != LEAF
-    features, feature = np.unique(nodes.feature[is_split], return_inverse=True)
-    lists = np.full(n_nodes, -1), np.empty(0, np.uint32)
+    n_nodes, splits = len(children), np.flatnonzero(children[:, 0] != LEAF)
+    feature, parent = np.zeros(n_nodes, np.int32), np.full(n_nodes, -1, np.int32)
+    features, feature[splits] = np.unique(nodes.feature[splits], return_inverse=True)
+    parent[children[splits]] = splits[:, np.newaxis]
+    share, before, passed = _shares(nodes, parent), np.ones(n_nodes), np.zeros((2, n_nodes), int)
+    _follow_paths(children, feature, parent, share, before, passed)
+    mean = nodes.value.reshape(n_nodes, -1)[:, values].astype(np.float64)
+    _take_means(children, share, mean)
+    list_start, lists = np.full(n_nodes, -1), np.empty(0, np.uint32)
     if getattr(tree, "categories", None) is not None:
-        lists = tree.categories.in_one(tree.is_subset)
-    found = {
-        "features": features.astype(np.int64), "children": children,
-        "feature": np.zeros(n_nodes, np.int32),
+        list_start, lists = tree.categories.in_one(tree.is_subset)
+    depth, distinct = passed.max(axis=1, keepdims=True)
+    return {
+        "features": features.astype(np.int64), "children": children, "feature": feature,
         "threshold": np.array(nodes.threshold, np.float64),
-        "missing_left": np.array(nodes.missing_go_to_left, np.uint8),
-        "list_start": lists[0], "lists": lists[1], "share": np.ones(n_nodes),
-        "before": np.ones(n_nodes),
-        "below": np.zeros((n_nodes, max(1, -(-len(features) // WORD))), np.uint64),
-        "mean": nodes.value.reshape(n_nodes, -1)[:, values].astype(np.float64),
+        "missing_left": np.array(nodes.missing_go_to_left, np.uint8), "list_start": list_start,
+        "lists": lists, "share": share, "before": before, "mean": mean, "depth": depth,
+        "distinct": distinct,
     }  # fmt: skip
-    found["feature"][is_split] = feature
+
+
+def _shares(nodes, parent):
+    """Share of every node in the weight of its parent; of a parent of none, in its samples."""
+    share = np.ones(len(parent))
     weight = np.array(nodes.weighted_n_node_samples, np.float64)
-    of_parent = np.repeat(weight[is_split], 2)
-    mine = weight[children[is_split].ravel()]
-    if (mine < 0.0).any() or (mine > of_parent * (1.0 + 1e-9)).any():
+    n_samples = np.array(nodes.n_node_samples, np.float64)
+    mine = np.flatnonzero(parent >= 0)
+    of = parent[mine]
+    if (weight[mine] < 0.0).any() or (weight[mine] > weight[of] * (1.0 + 1e-9)).any():
         raise ValueError(
             "A node of the tree weighs less than nothing, or more than its parent: the fit had "
             "negative weights, and SHAP values by cover mean nothing there."
         )
-    samples = np.array(nodes.n_node_samples, np.float64)
-    # A child of no weight of a parent of none has the share of its samples.
-    plain = samples[children[is_split].ravel()] / np.maximum(np.repeat(samples[is_split], 2), 1.0)
-    has_weight = of_parent > 0.0
-    found["share"][children[is_split].ravel()] = np.divide(
-        mine, of_parent, out=plain, where=has_weight
-    )
-    passed = np.zeros((2, n_nodes), np.int32)
-    parent = np.full(n_nodes, -1, np.int32)
-    parent[children[is_split].ravel()] = np.repeat(np.flatnonzero(is_split), 2)
-    _follow_paths(
-        children, found["feature"], parent, found["share"], found["before"],
-        passed,
-    )  # fmt: skip
-    found["depth"], found["distinct"] = passed.max(axis=1, keepdims=True).astype(np.int64)
-    _look_below(children, found["feature"], found["share"], found["below"], found["mean"])
-    return found
+    share[mine] = n_samples[mine] / np.maximum(n_samples[of], 1.0)
+    has_weight = weight[of] > 0.0
+    share[mine[has_weight]] = weight[mine[has_weight]] / weight[of[has_weight]]
+    return share
 
 
 @entry_kernel
@@ -192,15 +181,10 @@ def _follow_paths(children, feature, parent, share, before, passed):
 
 
 @entry_kernel
-def _look_below(children, feature, share, below, mean):
-    """Write which features split below, and the means of the leaves."""
+def _take_means(children, share, mean):
+    """Write the mean of the leaves below each split, by their cover."""
     for node in range(children.shape[0] - 1, -1, -1):
-        left = np.int64(children[node, 0])
-        right = np.int64(children[node, 1])
-        if left == LEAF:
-            continue
-        for word in range(below.shape[1]):
-            below[node, word] = below[left, word] | below[right, word]
-        below[node, feature[node] // WORD] |= np.uint64(1) << np.uint64(feature[node] % WORD)
-        for k in range(mean.shape[1]):
-            mean[node, k] = share[left] * mean[left, k] + share[right] * mean[right, k]
+        left, right = np.int64(children[node, 0]), np.int64(children[node, 1])
+        if left != LEAF:
+            for k in range(mean.shape[1]):
+                mean[node, k] = share[left] * mean[left, k] + share[right] * mean[right, k]

@@ -55,7 +55,7 @@ class Partings(NamedTuple):
 
 @kernel
 def explain_tree_against(tree, columns, rows, references, partings):
-    """Write phi of one tree, of some rows of `columns`, into partings.phi: the mean over references.
+    """Write phi of one tree, the mean over references, of some rows into partings.phi.
 
     Parameters
     ----------

@@ -1,14 +1,14 @@
 """Path-dependent SHAP values of trees by quadrature: each node is met once, by many rows at once.
 
-For a leaf of value v let o_i be 1 where the row passes all conditions on feature i of its path, else
-0, and r_i the product of the shares of cover at these splits. By Owen's multilinear extension
+For a leaf of value v let o_i be 1 where the row passes all conditions on feature i of its path,
+else 0, and r_i the product of the shares of cover at these splits. By Owen's multilinear extension
 
     phi_j = v * integral over p in [0, 1] of (o_j - r_j) * product over i != j of f_i,
     f_i = p o_i + (1 - p) r_i,
 
 of which Gauss-Legendre points p give the integral exactly. Down the tree goes the product of all
-f_i; up come the sums over the leaves below of v times their products. A split on j replaces f_j, and
-phi_j gets the sum that comes up times the change of (o_j - r_j) / f_j:
+f_i; up come the sums over the leaves below of v times their products. A split on j replaces f_j,
+and phi_j gets the sum that comes up times the change of (o_j - r_j) / f_j:
 
     PASSED      o_j stays 1     f_j = p + (1 - p) r_j     the same for all rows that do so: made
     FAILED      o_j becomes 0   f_j =     (1 - p) r_j     once per node
@@ -204,7 +204,11 @@ def _enter(tree, points, weight, fixed, levels, d, n_rows):
                     total[i] = 0.0
                 continue
             _settle(tree, levels, d, point, k)
-            to_left, to_right, ere = levels.settled[0, 0], levels.settled[0, 1], levels.settled[0, 2]
+            to_left, to_right, ere = (
+                levels.settled[0, 0],
+                levels.settled[0, 1],
+                levels.settled[0, 2],
+            )
             if_left, if_right = levels.settled[1, 0], levels.settled[1, 1]
             for i in range(0, n_rows, N_LANES):
                 _multiply(way[i:], product[i:], to_left, to_right, ere, total[i:])

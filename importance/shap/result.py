@@ -25,8 +25,8 @@ class ShapValues:
     ----------
     values : ndarray of shape (n_rows, n_features) or (n_rows, n_features, n_classes), float64
         Out of bag nan in rows that never were.
-    base_value : float, or ndarray of shape (n_classes,); out of bag (n_rows,) or (n_rows, n_classes)
-        The prediction where no feature is known.
+    base_value : float, or ndarray of shape (n_classes,)
+        The prediction where no feature is known; out of bag with a leading axis of rows.
     standard_error : ndarray of the shape of `values`, float64
         Of `values` over trees; nan where a row has fewer than two.
     feature_names : ndarray of shape (n_features,), str

@@ -1,4 +1,4 @@
-"""SHAP values of a fitted forest or tree: path-dependent, interventional, out of bag; interactions."""
+"""SHAP values of a fitted forest or tree: path-dependent, interventional, out of bag."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,6 +21,8 @@ from importance.shap.covered_trees import cover_trees
 from importance.shap.interventional import add_reference_values
 from importance.shap.over_trees import Sums, sum_over_trees
 from importance.shap.result import ShapValues
+
+EVERYONE = np.zeros((0, 0), bool)  # every tree explains every row
 
 
 @with_shared_parameters
@@ -80,11 +82,23 @@ def shap_values(
     """
     if interactions and background is not None:
         raise ValueError("interactions=True is for path-dependent values; leave out background.")
-    found = _trees_to_explain(model)
-    takes = np.zeros((0, 0), bool)
-    if out_of_bag:
-        fitted = check_training_rows(model, X)
-        takes = np.array([fitted.counts(t) == 0 for t in range(len(found))])
+    takes = trees_out_of_bag(model, X) if out_of_bag else EVERYONE
+    return explain(model, X, takes, background, interactions, n_jobs, verbose, callback)
+
+
+def trees_out_of_bag(model: Any, X: Any) -> np.ndarray:
+    """Which trees have not seen which row of their training table, (n_trees, n_samples) bool."""
+    fitted = check_training_rows(model, X)
+    return np.array([fitted.counts(t) == 0 for t in range(len(fitted.trees))])
+
+
+def explain(
+    model: Any, X: Any, takes: np.ndarray = EVERYONE, background: Any = None,
+    interactions: bool = False, n_jobs: int | None = None,
+    verbose: int = 0, callback: Callable | None = None,
+) -> ShapValues:  # fmt: skip
+    """`shap_values` of rows, each by those trees that `takes` says, (n_trees, n_samples) bool."""
+    found = trees_to_explain(model)
     table = _dense(model, X)
     references = None if background is None else _dense(model, background)
     n_values = found[0].max_n_classes
@@ -99,8 +113,8 @@ def shap_values(
     return _result(model, X, sums, base, takes, n_values)
 
 
-def _trees_to_explain(model: Any) -> list:
-    """The trees of a model whose mean is its prediction."""
+def trees_to_explain(model: Any) -> list:
+    """The trees of a model whose mean is its prediction; refuses others, see `shap_values`."""
     if hasattr(model, "fit") and not hasattr(model, "n_estimators"):
         check_is_fitted(model)
         tree = getattr(model, "tree_", None)
