@@ -17,6 +17,7 @@ from importance.inference import (
 )
 from importance.permutation import forest_permutation, held_out_permutation, oob_permutation
 from importance.report import Comparison, compare, correlation_groups, one_hot_groups
+from importance.shap import ShapValues, shap_values
 
 __all__ = [
     "Comparison",
@@ -25,6 +26,7 @@ __all__ = [
     "Optimism",
     "Selection",
     "Shadows",
+    "ShapValues",
     "Significance",
     "compare",
     "conditional_permutation",
@@ -41,6 +43,7 @@ __all__ = [
     "permutation_test",
     "select_features",
     "shadow",
+    "shap_values",
     "unbiased_mdi",
 ]
 

@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parents[1]
 FLOORS = {
     "cartwood": ("commands", "page", "table", "terminal", "interop"),
     "importance": (
-        *("report", "inference", "conditional", "permutation", "impurity", "drop_column", "core"),
+        *("report", "inference", "conditional", "permutation", "impurity", "drop_column"),
+        *("shap", "core"),
     ),
     "forest": ("interop", "estimators", "inference", "voting", "growing", "sampling"),
     "cart": (

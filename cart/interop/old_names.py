@@ -105,7 +105,6 @@ NEW_NAMES = {
     "importance.selection": "importance.inference.selection",
     "importance.selector": "importance.inference.selector",
     "importance.shadow": "importance.inference.shadow",
-    "importance.shap": "importance.report.shap",
     "importance.shuffling": "importance.permutation.shuffling",
     "importance.significance": "importance.inference.p_values",
     "importance.subsampling": "importance.inference.subsampling",

@@ -177,7 +177,7 @@ def on_lanes(n):
     decorator
         Of a `function(lanes, *arguments)` without branches that does its work by `lanes`, a
         `PlainLanes`. Arguments are contiguous arrays of items of 32 or 64 bits, and numbers, which
-        arrive as vectors. It returns `lanes.any(condition)`. Kernels call it as
+        arrive as vectors. It returns `lanes.any(condition)`, or nothing. Kernels call it as
         `function(*arguments)`.
     """
 
@@ -190,7 +190,8 @@ def on_lanes(n):
             def generate(context, builder, signature, values):
                 lanes = _CompiledLanes(n, context, builder)
                 kinds, values = signature.args[0].types, cgutils.unpack_tuple(builder, values[0])
-                return function(lanes, *map(lanes.argument, kinds, values))
+                answer = function(lanes, *map(lanes.argument, kinds, values))
+                return context.get_constant(types.boolean, False) if answer is None else answer
 
             return types.boolean(types.StarArgTuple(arguments)), generate
 

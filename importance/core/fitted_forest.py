@@ -14,7 +14,7 @@ from forest.inference.training_rows import is_table_of
 from forest.sampling.bootstrap import Bootstrap
 from forest.sampling.weights import balance_subsample
 from importance.core.adoption import take_steps
-from importance.core.training_table import grew_on
+from importance.core.training_table import fills_leaves, grew_on
 
 
 @dataclass(frozen=True)
@@ -113,21 +113,47 @@ def check_forest(
 
     Raises ValueError if it has no out-of-bag rows or (X, y) cannot be its training table.
     """
-    if out_of_bag and not forest.bootstrap:
+    if out_of_bag:
+        _require_bootstrap(forest)
+    X, codes, weight = check_evaluation_rows(forest, X, y, sample_weight)
+    _require_as_many_rows(forest, X)
+    fitted = FittedForest(forest, X, codes, weight)
+    _require_training_table(fitted)
+    return fitted
+
+
+def check_training_rows(forest: Any, X: Any) -> FittedForest:
+    """Check an adopted forest with out-of-bag rows and the X it was fitted on, where y is not at
+    hand.
+
+    Raises as `check_forest` does. The codes are all 0.
+    """
+    _require_bootstrap(forest)
+    X = take_rows(forest, X)
+    _require_as_many_rows(forest, X)
+    fitted = FittedForest(forest, X, np.zeros(X.shape[0]), np.ones(X.shape[0]))
+    if not fills_leaves(fitted):
+        raise ValueError(
+            "X is not the table that the forest was fitted on: values differ, or the order of the "
+            "rows. Give it the training table."
+        )
+    return fitted
+
+
+def _require_bootstrap(forest):
+    if not forest.bootstrap:
         raise ValueError(
             f"{getattr(forest, 'name', type(forest).__name__)} was fitted with bootstrap=False: no "
             "row is out of bag. Fit it with bootstrap=True."
         )
-    X, codes, weight = check_evaluation_rows(forest, X, y, sample_weight)
-    n_samples = X.shape[0]
-    if n_samples != forest._n_samples:
+
+
+def _require_as_many_rows(forest, X):
+    if X.shape[0] != forest._n_samples:
         raise ValueError(
-            f"X has {n_samples} rows, but the forest was fitted on {forest._n_samples}: give it "
+            f"X has {X.shape[0]} rows, but the forest was fitted on {forest._n_samples}: give it "
             "its training table."
         )
-    fitted = FittedForest(forest, X, codes, weight)
-    _require_training_table(fitted)
-    return fitted
 
 
 def check_evaluation_rows(

@@ -41,7 +41,7 @@ def plot_bars(
     matplotlib.axes.Axes
     """
     shown = leading(result.values, max_features)
-    ax = _axes(ax, len(shown))
+    ax = axes_for(ax, len(shown))
     over = result.uncertainty if over is None else over
     if level is None:
         reach, what = result.errors[over][shown], "± 1 standard error"
@@ -56,7 +56,7 @@ def draw_bars(ax: Any, result: Any, shown: np.ndarray, reach: np.ndarray) -> Non
     """Bars of some features, upwards, each with an error to either side."""
     places = np.arange(len(shown))
     ax.barh(places, result.values[shown], xerr=reach, color=COLOR, ecolor=DARK, capsize=2)
-    _name_features(ax, result, shown)
+    name_features(ax, result.feature_names, shown)
 
 
 def plot_trees(result: Any, ax: Any = None, max_features: int = 30) -> Any:
@@ -78,7 +78,7 @@ def plot_trees(result: Any, ax: Any = None, max_features: int = 30) -> Any:
     if result.per_tree is None:
         raise ValueError(f"{result.measure} does not ask trees one by one: there is no per_tree.")
     shown = leading(result.values, max_features)
-    ax = _axes(ax, len(shown))
+    ax = axes_for(ax, len(shown))
     per_tree = result.per_tree[~np.isnan(result.per_tree).any(axis=1)]
     ax.boxplot(
         [per_tree[:, j] for j in shown], positions=np.arange(len(shown)), orientation="horizontal",
@@ -88,7 +88,7 @@ def plot_trees(result: Any, ax: Any = None, max_features: int = 30) -> Any:
         capprops={"color": DARK, "linewidth": 0.8},
     )  # fmt: skip
     ax.plot(result.values[shown], np.arange(len(shown)), "D", color=DARK, markersize=3)
-    _name_features(ax, result, shown)
+    name_features(ax, result.feature_names, shown)
     box = f"box: quartiles of {len(per_tree)} trees, whiskers: 5 to 95 %, ◆ mean"
     return _entitle(ax, result, shown, box)
 
@@ -121,18 +121,18 @@ def plot_rows(
     if result.per_row is None:
         raise ValueError(f"{result.measure} has no per_row: ask for it with per_row=True.")
     shown = leading(result.values, max_features)
-    ax = _axes(ax, len(shown), height=0.42)
+    ax = axes_for(ax, len(shown), height=0.42)
     known = np.flatnonzero(~np.isnan(result.per_row).any(axis=1))
     rows = known[:: -(-len(known) // max_rows)]
     for place, j in enumerate(shown):
         values = result.per_row[rows, j]
-        color = COLOR if X is None else _share_below(np.asarray(X)[rows, j])
+        color = COLOR if X is None else share_below(np.asarray(X)[rows, j])
         ax.scatter(
-            values, place + _swarm(values), c=color, cmap="coolwarm", s=5, linewidths=0, alpha=0.8,
+            values, place + swarm(values), c=color, cmap="coolwarm", s=5, linewidths=0, alpha=0.8,
             vmin=0, vmax=1, rasterized=True,
         )  # fmt: skip
     note = "" if X is None else ", blue to red: low to high values of the feature"
-    _name_features(ax, result, shown)
+    name_features(ax, result.feature_names, shown)
     return _entitle(ax, result, shown, f"a dot: a row{note}")
 
 
@@ -158,7 +158,7 @@ def plot_ranks(results: dict[str, Any], ax: Any = None, max_features: int = 25) 
     shown = np.flatnonzero(ranks[0] <= max_features)
     if ax is None:
         width = 0.6 + 2 * _room(names) + 1.5 * len(results)
-        ax = _new_axes((width, HEADROOM + ROW_HEIGHT * ranks[:, shown].max()))
+        ax = new_axes((width, HEADROOM + ROW_HEIGHT * ranks[:, shown].max()))
     colors = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, len(shown)))
     for color, j in zip(colors, shown[np.argsort(ranks[0, shown])], strict=True):
         ax.plot(ranks[:, j], "o-", color=color, markersize=4, linewidth=1.2)
@@ -212,7 +212,7 @@ def plot_clusters(
         order = leaves_list(average(squareform(1.0 - strength, checks=False)))
     side = 0.8 + _room(names) + 0.2 * len(kept)
     if ax is None:
-        ax = _new_axes((side + 1.0, side))
+        ax = new_axes((side + 1.0, side))
     drawn = np.asarray(correlation)[np.ix_(kept, kept)][np.ix_(order, order)]
     image = ax.imshow(drawn, cmap="RdBu_r", vmin=-1, vmax=1)
     ax.set_xticks(range(len(kept)), names[kept][order], rotation=90, fontsize=8)
@@ -236,19 +236,21 @@ def _room(names):
     return LETTER * max(map(len, names))
 
 
-def _new_axes(size):
+def new_axes(size: tuple[float, float]) -> Any:
+    """An axes of a new figure, whose labels stay inside."""
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=size, layout="constrained")[1]
 
 
-def _axes(ax, n_features, height=ROW_HEIGHT):
-    return _new_axes((7, HEADROOM + height * n_features)) if ax is None else ax
+def axes_for(ax: Any, n_features: int, height: float = ROW_HEIGHT) -> Any:
+    """The axes given, or a new one that is high enough for so many features."""
+    return new_axes((7, HEADROOM + height * n_features)) if ax is None else ax
 
 
-def _name_features(ax, result, shown):
-    """Names of the features, and a line at 0."""
-    ax.set_yticks(np.arange(len(shown)), short_names(result.feature_names[shown]), fontsize=9)
+def name_features(ax: Any, names: np.ndarray, shown: np.ndarray) -> None:
+    """Names of the features shown, upwards, and a line at 0."""
+    ax.set_yticks(np.arange(len(shown)), short_names(names[shown]), fontsize=9)
     ax.set_ylim(-0.6, len(shown) - 0.4)
     ax.axvline(0.0, color=DARK, linewidth=0.8, zorder=0)
     ax.spines[["top", "right"]].set_visible(False)
@@ -262,7 +264,7 @@ def _entitle(ax, result, shown, note):
     return ax
 
 
-def _share_below(values):
+def share_below(values: Any) -> np.ndarray:
     """Ranks of values, from 0 to 1; the middle where one is missing."""
     values = np.asarray(values, dtype=np.float64)
     known = values[~np.isnan(values)]
@@ -270,7 +272,7 @@ def _share_below(values):
     return np.where(np.isnan(values), 0.5, share)
 
 
-def _swarm(values, n_bins=120, reach=0.36):
+def swarm(values: np.ndarray, n_bins: int = 120, reach: float = 0.36) -> np.ndarray:
     """Offsets that spread dots of about the same value, as wide as there are many."""
     width = np.ptp(values) or 1.0
     bins = np.floor((values - values.min()) / width * n_bins).astype(np.int64)

@@ -33,6 +33,14 @@ def grew_on(fitted: Any) -> bool:
     return True
 
 
+def fills_leaves(fitted: Any) -> bool:
+    """Do the rows of a FittedForest, whatever their y, fill the leaves of its trees as they did?"""
+    return all(
+        _are_as_many(fitted.trees[t], _leaves(fitted, fitted.trees[t], fitted.grown_on(t)))
+        for t in range(min(len(fitted.trees), MOST_TREES))
+    )
+
+
 def has_rows_of(fitted: Any) -> bool:
     """Does the table of a FittedForest hold the rows that its trees grew on, in any order?
 
@@ -68,8 +76,8 @@ def _rows_seen(fitted, t, rows):
     tree, weight = fitted.trees[t], fitted.weight_in_tree(t)[rows]
     leaves, codes, n = _leaves(fitted, tree, rows), fitted.codes[rows], tree.node_count
     is_leaf = tree.children_left == LEAF
-    grown, weights = np.bincount(leaves, minlength=n), np.bincount(leaves, weight, n)
-    if not np.array_equal(grown[is_leaf], tree.n_node_samples[is_leaf]):
+    weights = np.bincount(leaves, weight, n)
+    if not _are_as_many(tree, leaves):
         return None
     if not _equal(weights[is_leaf], tree.weighted_n_node_samples[is_leaf]):
         return None
@@ -88,6 +96,13 @@ def _rows_seen(fitted, t, rows):
         is_same = _equal(np.bincount(leaves, weight * codes, n)[leaves] / weights[leaves],
                          values[:, 0], np.abs(fitted.codes).max())  # fmt: skip
     return seen if is_same else None
+
+
+def _are_as_many(tree, leaves):
+    """Are there as many rows in each leaf as the tree says?"""
+    is_leaf = tree.children_left == LEAF
+    n_rows = np.bincount(leaves, minlength=tree.node_count)
+    return np.array_equal(n_rows[is_leaf], tree.n_node_samples[is_leaf])
 
 
 def _are_medians(values, leaves, codes, weight, weights):

@@ -8,6 +8,7 @@ import numpy as np
 
 from importance.core.ordering import descending, ranks_of
 from importance.core.result import known_trees
+from importance.shap import falls_out_of_bag
 
 REACH = 2.0  # standard errors within which a value may be 0
 LEADERS = 10  # features by rank that a warning speaks of
@@ -20,7 +21,9 @@ MANY_VALUES = 30  # from so many distinct values on, MDI is known to favour a fe
 def advise(comparison: Any) -> list[str]:
     """All warnings on a comparison."""
     found: list[str] = []
-    for warn in (on_optimism, on_shared_importance, on_replaceable, on_order, on_noise):
+    for warn in (
+        *(on_optimism, on_shap, on_shared_importance, on_replaceable, on_order, on_noise),
+    ):
         found += list(warn(comparison))[:_MOST]
     return found
 
@@ -45,6 +48,24 @@ def on_optimism(comparison: Any) -> Iterator[str]:
                 f"{of_whole[j]:.0%} of the whole, its unbiased value is "
                 f"{_short(unbiased.values[j])} ± {_short(unbiased.standard_error[j])}, "
                 f"{judged[j]:.0%}{why}."
+            )
+
+
+def on_shap(comparison: Any) -> Iterator[str]:
+    """Trees give a feature more of a row that they have seen than of one that they have not."""
+    results = comparison.results
+    if not {"mean_absolute_shap", "mean_absolute_shap_oob"} <= results.keys():
+        return
+    inside, outside = results["mean_absolute_shap"], results["mean_absolute_shap_oob"]
+    falls = falls_out_of_bag(inside, outside) & (
+        _shares(inside.values) >= NOTABLE / len(inside.values)
+    )
+    for j in descending(inside.values):
+        if falls[j]:
+            yield (
+                f"Mean |SHAP| of {inside.feature_names[j]} falls from {_short(inside.values[j])} "
+                f"to {_short(outside.values[j])} where only trees explain a row that have not seen "
+                "it: the rest is fitted to single rows."
             )
 
 

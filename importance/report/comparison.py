@@ -21,7 +21,7 @@ from importance.impurity.mdi import mdi
 from importance.permutation.oob import oob_permutation
 from importance.report.advice import advise
 from importance.report.find_groups import correlation_groups, rank_correlation
-from importance.report.shap import mean_absolute_shap
+from importance.shap import mean_absolute_shap, trees_to_explain
 
 MEASURES: dict[str, Callable[[Any, tuple, dict], Importances]] = {
     "mdi": lambda forest, table, options: mdi(forest),
@@ -30,8 +30,14 @@ MEASURES: dict[str, Callable[[Any, tuple, dict], Importances]] = {
     ),
     "oob_permutation": lambda forest, table, options: oob_permutation(forest, *table, **options),
     "drop_column": lambda forest, table, options: drop_column(forest, *table, **options),
-    "mean_absolute_shap": lambda forest, table, options: mean_absolute_shap(forest, table[0]),
+    "mean_absolute_shap": lambda forest, table, options: mean_absolute_shap(
+        forest, table[0], n_jobs=options["n_jobs"]
+    ),
+    "mean_absolute_shap_oob": lambda forest, table, options: mean_absolute_shap(
+        forest, table[0], out_of_bag=True, n_jobs=options["n_jobs"]
+    ),
 }
+SHAP = ("mean_absolute_shap", "mean_absolute_shap_oob")
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,9 +161,9 @@ def compare(
         The table the forest was fitted on.
     y : array-like of shape (n_samples,)
     measures : sequence of str, default=None
-        Of "mdi", "unbiased_mdi", "oob_permutation", "drop_column" (a refit per feature) and
-        "mean_absolute_shap"; the first four by default, and the last where shap is installed and
-        can explain the forest.
+        Of "mdi", "unbiased_mdi", "oob_permutation", "drop_column" (a refit per feature),
+        "mean_absolute_shap" and "mean_absolute_shap_oob" (of 1,000 rows at most); all by default,
+        but for the last two where the votes have no SHAP values or the table is sparse.
     loss : str, default=None
         Of "oob_permutation" and "drop_column".
     correlated : float, default=0.7
@@ -174,19 +180,17 @@ def compare(
     TypeError, ValueError
         As the measures do; or if one is not known.
     """
-    chosen = list(MEASURES)[:4] if measures is None else list(measures)
+    chosen = list(MEASURES) if measures is None else list(measures)
     unknown = sorted(set(chosen) - set(MEASURES))
     if unknown or not chosen:
         raise ValueError(f"measures={unknown} are not known; choose of {list(MEASURES)}.")
     fitted = check_forest(forest, X, y)
+    if measures is None and not _has_shap(fitted):
+        chosen = [name for name in chosen if name not in SHAP]
     options: dict[str, Any] = {"loss": loss, "n_jobs": n_jobs}
     results, seconds = {}, {}
     for name in chosen:
         results[name], seconds[name] = _timed(MEASURES[name], forest, (X, y), options)
-    if measures is None:
-        shares, taken = _timed(mean_absolute_shap, forest, X, missing_ok=True)
-        if shares is not None:
-            results["mean_absolute_shap"], seconds["mean_absolute_shap"] = shares, taken
     names = next(iter(results.values())).feature_names
     correlation, groups, jointly = None, parse_groups(None, names), None
     if not issparse(fitted.X):
@@ -211,6 +215,15 @@ def _timed(measure, *args, **kwargs):
     """What a measure finds, and the seconds it took."""
     start = perf_counter()
     return measure(*args, **kwargs), perf_counter() - start
+
+
+def _has_shap(fitted):
+    """Are there SHAP values that take no more room than the table does?"""
+    try:
+        trees_to_explain(fitted.forest)
+    except (TypeError, ValueError):
+        return False
+    return not issparse(fitted.X)
 
 
 def _count_distinct(X):

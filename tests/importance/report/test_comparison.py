@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 
 from forest import RandomForestClassifier, RandomForestRegressor
-from importance import compare, drop_column, mdi, oob_permutation, unbiased_mdi
+from importance import compare, drop_column, mdi, oob_permutation, shap_values, unbiased_mdi
 from importance.core.plots import plot_clusters, plot_ranks
 from importance.core.result import Importances
 
@@ -89,12 +89,39 @@ def test_adopted_forests_and_choice_of_measures():
         compare(ours, X[::-1], y[::-1])
 
 
-def test_shap_is_a_column_where_it_is_installed():
-    pytest.importorskip("shap", reason="shap is not installed (extra bridge)")
+def test_shap_is_a_column_in_and_out_of_bag():
     X, y = load_iris(return_X_y=True)
-    forest = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, y)
+    forest = RandomForestClassifier(15, max_depth=3, random_state=0).fit(X, y)
     comparison = compare(forest, X, y)
-    assert comparison.results["mean_absolute_shap"].values.argmax() in (2, 3)
+    for out_of_bag, name in enumerate(("mean_absolute_shap", "mean_absolute_shap_oob")):
+        found = comparison.results[name]
+        expected = shap_values(forest, X, out_of_bag=bool(out_of_bag)).mean_abs()
+        np.testing.assert_array_equal(found.values, expected.values)
+        assert found.values.argmax() in (2, 3)
+    with pytest.raises(ValueError, match="soft"):
+        compare(forest.set_params(voting="majority"), X, y, measures=["mean_absolute_shap"])
+    assert "mean_absolute_shap" not in compare(forest, X, y).results
+
+
+def test_shap_of_a_sample_says_so():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2500, 3))
+    forest = RandomForestRegressor(3, max_depth=3, random_state=0).fit(X, X[:, 0])
+    found = compare(forest, X, X[:, 0], measures=["mean_absolute_shap_oob"]).results
+    assert found["mean_absolute_shap_oob"].unit.endswith("834 of 2,500 rows")
+
+
+def test_a_fall_of_shap_out_of_bag_is_said():
+    """Of noise, where there is nothing else."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(150, 3)), rng.integers(2, size=150)
+    forest = RandomForestClassifier(100, random_state=0).fit(X, y)
+    texts = compare(forest, X, y, measures=["mean_absolute_shap", "mean_absolute_shap_oob"])
+    assert any("Mean |SHAP| of x" in text for text in texts.warnings)
+    y = 10 * X[:, 0] + X[:, 1] + X[:, 2]
+    forest = RandomForestRegressor(100, random_state=0).fit(X, y)
+    texts = compare(forest, X, y, measures=["mean_absolute_shap", "mean_absolute_shap_oob"])
+    assert texts.warnings == []
 
 
 def heights_of_labels(figure, axis):

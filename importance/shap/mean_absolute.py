@@ -1,0 +1,77 @@
+"""Mean of |SHAP| as an importance, of all rows or a sample of them, in and out of bag."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from importance.core.result import Importances
+from importance.shap.values import EVERYONE, explain, forest_or_tree, trees_out_of_bag
+
+MAX_ROWS = 1_000
+FALL = 0.1  # of the value: less is not worth a word
+REACH = 2.0  # standard errors within which a fall may be chance
+
+
+def mean_absolute_shap(
+    forest: Any, X: Any, *, out_of_bag: bool = False, max_rows: int = MAX_ROWS,
+    n_jobs: int | None = None,
+) -> Importances:  # fmt: skip
+    """Mean of |SHAP| over rows (path-dependent), of classes the sum.
+
+    Parameters
+    ----------
+    forest : fitted random forest, ours or scikit-learn's
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The table the forest was fitted on.
+    out_of_bag : bool, default=False
+        Explain each row by the trees that have not seen it.
+    max_rows : int, default=1000
+        Explain so many, evenly spaced; `unit` says of how many.
+    n_jobs : int, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    Importances
+        The standard error is over the rows explained; there is no `per_tree`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        See `importance.shap_values`.
+    """
+    forest = forest_or_tree(forest)
+    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+    rows = np.arange(n_samples)[:: -(-n_samples // max_rows)]
+    takes = trees_out_of_bag(forest, X)[:, rows] if out_of_bag else EVERYONE
+    found = explain(forest, _rows_of(X, rows), takes, n_jobs=n_jobs).mean_abs(per_row=True)
+    name = "mean_absolute_shap_oob" if out_of_bag else "mean_absolute_shap"
+    some = f", {len(rows):,} of {n_samples:,} rows" if len(rows) < n_samples else ""
+    return replace(found, measure=name, unit=found.unit + some)
+
+
+def falls_out_of_bag(inside: Importances, outside: Importances) -> np.ndarray:
+    """Which features have clearly less |SHAP| out of bag, by at least a tenth, (n_features,) bool.
+
+    Differences are taken row by row. Fewer trees explain a row out of bag, and their mean is larger
+    by chance, so that a fall is seldom chance; how seldom, `python -m benchmarks shap` says.
+
+    Parameters
+    ----------
+    inside, outside : Importances
+        Of the same rows, see `mean_absolute_shap`.
+    """
+    assert inside.per_row is not None
+    assert outside.per_row is not None
+    fall = inside.per_row - outside.per_row
+    fall = fall[~np.isnan(fall).any(axis=1)]
+    least = np.maximum(FALL * inside.values, REACH * fall.std(axis=0) / np.sqrt(max(1, len(fall))))
+    return fall.sum(axis=0) / max(1, len(fall)) > least
+
+
+def _rows_of(X, rows):
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return (X.tocsr() if issparse(X) else np.asarray(X))[rows]

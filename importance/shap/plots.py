@@ -1,0 +1,201 @@
+"""Pictures of SHAP values: a beeswarm of all rows, bars, dependence on one feature, one row.
+
+As in `importance.core.plots` every function draws on an axes of matplotlib, which it imports when
+called, and a new figure is as tall as its features need to be read.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from importance.core import plots as base
+from importance.core.ordering import leading
+
+UP, DOWN = "#c44e52", base.COLOR
+
+
+def plot_bar(found: Any, ax: Any = None, max_features: int = 30) -> Any:
+    """Bars of mean |value|, with a standard error; see `importance.core.plots.plot_bars`."""
+    return base.plot_bars(found.mean_abs(), ax=ax, max_features=max_features)
+
+
+def plot_beeswarm(
+    found: Any, ax: Any = None, max_features: int = 20, max_rows: int = 1000, label: Any = None
+) -> Any:
+    """A swarm for every feature: a dot is a row, coloured by the feature's value.
+
+    Parameters
+    ----------
+    found : ShapValues
+    ax : matplotlib.axes.Axes, optional
+    max_features : int, default=20
+        Leave out all but so many with the largest mean |value|.
+    max_rows : int, default=1000
+        Draw so many rows, evenly spaced.
+    label : label of a class, default=None
+        See `ShapValues.of_class`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    values = found.of_class(label)
+    known = np.flatnonzero(~np.isnan(values).any(axis=1))
+    rows = known[:: -(-len(known) // max_rows)]
+    size = np.abs(values[known]).mean(axis=0)
+    shown = leading(size, max_features)
+    ax = base.axes_for(ax, len(shown), height=0.42)
+    table = found.table()
+    for place, j in enumerate(shown):
+        said = values[rows, j]
+        ax.scatter(
+            said, place + base.swarm(said), c=_shades(table[rows, j]), cmap="coolwarm", s=5,
+            linewidths=0, alpha=0.8, vmin=0, vmax=1, rasterized=True,
+        )  # fmt: skip
+    base.name_features(ax, found.feature_names, shown)
+    ax.set_xlabel(f"{_unit(found, label)}\n(a dot: a row, blue to red: low to high values)")
+    return _entitle(ax, len(shown), len(size))
+
+
+def plot_dependence(
+    found: Any, feature: Any, ax: Any = None, color_by: Any = None, label: Any = None
+) -> Any:
+    """Values of one feature over the feature itself, a dot a row.
+
+    Parameters
+    ----------
+    found : ShapValues
+    feature : int or str
+        Position or name.
+    ax : matplotlib.axes.Axes, optional
+    color_by : int or str, default=None
+        Another feature, for the colours.
+    label : label of a class, default=None
+        See `ShapValues.of_class`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    j = _position(found, feature)
+    table = found.table()
+    if ax is None:
+        ax = base.new_axes((6, 4))
+    color: Any = base.COLOR
+    if color_by is not None:
+        other = _position(found, color_by)
+        color = _shades(table[:, other])
+        name = base.short_names(found.feature_names)[other]
+        ax.set_title(f"blue to red: low to high {name}", fontsize=9)
+    across = _numbers(table[:, j])
+    ax.scatter(
+        across, found.of_class(label)[:, j], c=color, cmap="coolwarm" if color_by is not None
+        else None, s=8, linewidths=0, alpha=0.7, rasterized=True,
+    )  # fmt: skip
+    ax.axhline(0.0, color=base.DARK, linewidth=0.8, zorder=0)
+    ax.set_xlabel(base.short_names(found.feature_names)[j])
+    ax.set_ylabel(_unit(found, label))
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def plot_waterfall(
+    found: Any, row: int = 0, ax: Any = None, max_features: int = 15, label: Any = None
+) -> Any:
+    """From the base value to the prediction of one row, feature by feature, the largest on top.
+
+    Parameters
+    ----------
+    found : ShapValues
+    row : int, default=0
+    ax : matplotlib.axes.Axes, optional
+    max_features : int, default=15
+        Draw all others as one bar.
+    label : label of a class, default=None
+        See `ShapValues.of_class`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        If the row was never out of bag.
+    """
+    values = found.of_class(label)[row]
+    if np.isnan(values).any():
+        raise ValueError(f"row={row} was never out of bag: no tree explains it.")
+    at = found.class_position(label)
+    base_value = np.asarray(found.base_value)
+    if found.is_out_of_bag:
+        base_value = base_value[row]
+    start = float(base_value if at is None else base_value[at])
+    shown = leading(np.abs(values), max_features)
+    others = np.setdiff1d(np.arange(len(values)), shown)
+    names = [
+        f"{name} = {_short(value)}"
+        for name, value in zip(
+            base.short_names(found.feature_names[shown]), found.table()[row, shown], strict=True
+        )
+    ]
+    steps = values[shown]
+    if len(others):
+        names = [f"{len(others)} other features", *names]
+        steps = np.concatenate(([values[others].sum()], steps))
+    ax = base.axes_for(ax, len(steps), height=0.3)
+    ends = start + np.cumsum(steps)
+    places = np.arange(len(steps))
+    ax.barh(places, steps, left=ends - steps, color=np.where(steps > 0.0, UP, DOWN))
+    for place, step, end in zip(places, steps, ends, strict=True):
+        side, offset = ("left", 3) if step > 0 else ("right", -3)
+        ax.annotate(
+            f"{step:+.3g}", (end, place), xytext=(offset, 0), textcoords="offset points", ha=side,
+            va="center", fontsize=8,
+        )  # fmt: skip
+    ax.margins(x=0.12)
+    ax.set_yticks(places, names, fontsize=9)
+    ax.axvline(start, color=base.DARK, linewidth=0.8, zorder=0)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.set_xlabel(f"base value {start:.4g}, prediction {ends[-1]:.4g}")
+    ax.set_title(f"row {row}: {_unit(found, label)}", fontsize=10)
+    return ax
+
+
+def _unit(found, label):
+    at = found.class_position(label)
+    what = "prediction" if at is None else f"share of class {found.classes[at]}"
+    return f"SHAP value of the {'out-of-bag ' if found.is_out_of_bag else ''}{what}"
+
+
+def _entitle(ax, n_shown, n_all):
+    if n_shown < n_all:
+        ax.set_title(f"the {n_shown} largest of {n_all} features", fontsize=10)
+    return ax
+
+
+def _position(found, feature):
+    if isinstance(feature, str):
+        at = np.flatnonzero(found.feature_names == feature)
+        if not len(at):
+            raise ValueError(f"feature={feature!r} is not one of {list(found.feature_names)}.")
+        return int(at[0])
+    if not 0 <= feature < len(found.feature_names):
+        raise ValueError(f"feature={feature!r} must lie below {len(found.feature_names)}.")
+    return feature
+
+
+def _numbers(column):
+    """A column as numbers: of what is none the places in its order."""
+    try:
+        return column.astype(np.float64)
+    except (TypeError, ValueError):
+        return np.unique(column.astype(str), return_inverse=True)[1].astype(np.float64)
+
+
+def _shades(column):
+    return base.share_below(_numbers(column))
+
+
+def _short(value):
+    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)

@@ -1,0 +1,188 @@
+"""What SHAP values are reported as: a value per row and feature, and what stands around them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from importance.core.ordering import list_leaders
+from importance.core.result import Importances
+from importance.shap import plots
+
+BIAS = (
+    "Shares out what the forest says, not what it gets right: a feature that the trees overfit "
+    "has its share (Lundberg et al. 2020)."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ShapValues:
+    """What each feature adds to the prediction of each row.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_features) or (n_rows, n_features, n_classes), float64
+        Out of bag nan in rows that never were.
+    base_value : float, or ndarray of shape (n_classes,)
+        The prediction where no feature is known; out of bag with a leading axis of rows.
+    standard_error : ndarray of the shape of `values`, float64
+        Of `values` over trees; nan where a row has fewer than two.
+    feature_names : ndarray of shape (n_features,), str
+    classes : ndarray of shape (n_classes,), or None in regression
+    n_trees : ndarray of shape (n_rows,), int64
+        How many trees explain each row.
+    data : array-like of shape (n_rows, n_features)
+        The rows.
+    interactions : ndarray of shape (n_rows, n_features, n_features[, n_classes]), or None
+        Half of what two features do together beyond what they do alone, twice; on the diagonal the
+        main effects, so that a row adds up to `values`.
+    is_out_of_bag : bool
+    """
+
+    values: np.ndarray
+    base_value: Any
+    standard_error: np.ndarray
+    feature_names: np.ndarray
+    classes: np.ndarray | None
+    n_trees: np.ndarray
+    data: Any = field(repr=False)
+    interactions: np.ndarray | None = None
+    is_out_of_bag: bool = False
+
+    @property
+    def prediction(self) -> np.ndarray:
+        """Base value plus all values: what the model predicts, (n_rows,) or (n_rows, n_classes)."""
+        return self.base_value + self.values.sum(axis=1)
+
+    @property
+    def main_effects(self) -> np.ndarray:
+        """Diagonal of `interactions`, of the shape of `values`.
+
+        Raises
+        ------
+        ValueError
+            If they were not asked for.
+        """
+        if self.interactions is None:
+            raise ValueError("There are no interactions: ask for them with interactions=True.")
+        diagonal = np.arange(self.values.shape[1])
+        return self.interactions[:, diagonal, diagonal]
+
+    def of_class(self, label: Any = None) -> np.ndarray:
+        """Values of one class, (n_rows, n_features); in regression there is nothing to choose.
+
+        Parameters
+        ----------
+        label : label of a class, default=None
+            Of `classes`; the second of two by default.
+
+        Raises
+        ------
+        ValueError
+        """
+        at = self.class_position(label)
+        return self.values if at is None else self.values[:, :, at]
+
+    def class_position(self, label: Any = None) -> int | None:
+        """Position of a class, see `of_class`; None in regression."""
+        if self.classes is None:
+            if label is not None:
+                raise ValueError(f"label={label!r}: numbers have no classes.")
+            return None
+        if label is None and len(self.classes) <= 2:
+            return len(self.classes) - 1
+        found = np.flatnonzero(self.classes == label)
+        if not len(found):
+            raise ValueError(f"label={label!r} must be one of {list(self.classes)}.")
+        return int(found[0])
+
+    def mean_abs(self, per_row: bool = False) -> Importances:
+        """Mean of |value| over the rows, of classes the sum, with its standard error over rows.
+
+        Parameters
+        ----------
+        per_row : bool, default=False
+            Give `per_row` too: |value|.
+
+        Returns
+        -------
+        Importances
+        """
+        size = np.abs(self.values)
+        size = size.sum(axis=2) if size.ndim == 3 else size
+        known = size[~np.isnan(size).any(axis=1)]
+        where = "out-of-bag " if self.is_out_of_bag else ""
+        return Importances(
+            "mean_absolute_shap", known.mean(axis=0), known.std(axis=0) / np.sqrt(len(known)),
+            None, self.feature_names,
+            unit=f"mean |SHAP| of the {where}predicted "
+            + ("value" if self.classes is None else "class shares"),
+            uncertainty="over rows", bias=BIAS, per_row=size if per_row else None,
+        )  # fmt: skip
+
+    def to_frame(self) -> Any:
+        """A pandas.DataFrame: a row per row, a column per feature (per class and feature)."""
+        import pandas as pd
+
+        if self.classes is None:
+            return pd.DataFrame(self.values, columns=self.feature_names)
+        columns = pd.MultiIndex.from_product(
+            [self.classes, self.feature_names], names=["class", "feature"]
+        )
+        return pd.DataFrame(np.hstack(list(np.moveaxis(self.values, 2, 0))), columns=columns)
+
+    def to_explanation(self) -> Any:
+        """A shap.Explanation of the same, for the plots of that package.
+
+        Raises
+        ------
+        ImportError
+            If shap is not installed.
+        """
+        from shap import Explanation
+
+        shape = self.values.shape[:1] + self.values.shape[2:]
+        return Explanation(
+            self.values, np.broadcast_to(self.base_value, shape).copy(), data=self.table(),
+            feature_names=[str(name) for name in self.feature_names],
+        )  # fmt: skip
+
+    def table(self) -> np.ndarray:
+        """The rows as an array; of objects where columns are of different kinds."""
+        return self.data.toarray() if issparse(self.data) else np.asarray(self.data)
+
+    def plot(self, kind: str = "beeswarm", ax: Any = None, **options: Any) -> Any:
+        """Draw the values.
+
+        Parameters
+        ----------
+        kind : {"beeswarm", "bar", "dependence", "waterfall"}, default="beeswarm"
+            All rows, feature by feature; mean |value|; the values of one feature over its own;
+            one row, feature by feature. See `importance.shap.plots` for the options.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+        **options
+            Of the kind, such as `max_features`, or `label` of a class.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        kinds: dict[str, Callable] = {
+            "beeswarm": plots.plot_beeswarm,
+            "bar": plots.plot_bar,
+            "dependence": plots.plot_dependence,
+            "waterfall": plots.plot_waterfall,
+        }
+        if kind not in kinds:
+            raise ValueError(f"kind={kind!r} is not one of {sorted(kinds)}.")
+        return kinds[kind](self, ax=ax, **options)
+
+    def __repr__(self) -> str:
+        whole = self.mean_abs()
+        note = "± {:.2g}"
+        leaders = list_leaders(self.feature_names, whole.values, note, whole.standard_error)
+        where = ", out of bag" if self.is_out_of_bag else ""
+        return f"<ShapValues of {len(self.values)} rows{where}: mean |value| {leaders}>"

@@ -1,0 +1,188 @@
+"""SHAP values of a fitted forest or tree: path-dependent, interventional, out of bag."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_is_fitted
+
+from forest.growing.progress import ProgressReporter
+from importance.core.adoption import adopt
+from importance.core.docs import with_shared_parameters
+from importance.core.fitted_forest import (
+    check_training_rows,
+    is_classification,
+    names_of,
+    take_rows,
+    trees_of,
+)
+from importance.shap.covered_trees import cover_trees
+from importance.shap.interventional import add_reference_values
+from importance.shap.over_trees import Sums, sum_over_trees
+from importance.shap.result import ShapValues
+
+EVERYONE = np.zeros((0, 0), bool)  # every tree explains every row
+
+
+@with_shared_parameters
+def shap_values(
+    model: Any, X: Any, *, background: Any = None, out_of_bag: bool = False,
+    interactions: bool = False, n_jobs: int | None = None, verbose: int = 0,
+    callback: Callable | None = None,
+) -> ShapValues:  # fmt: skip
+    """What each feature adds to the prediction of each row: SHAP values, exactly.
+
+    The prediction of a row is shared out among the features by the Shapley value of the game in
+    which a feature that is left out is averaged over: with `background=None` a tree sends a row on
+    both sides of its splits, as the weight of the training rows went there (path-dependent,
+    Lundberg et al. 2020); else the feature takes the values of the reference rows, whatever the
+    others are (interventional). Values are those of the trees, averaged.
+
+    Parameters
+    ----------
+    model : fitted forest or tree, ours or scikit-learn's
+        With a single output; forests with voting="soft".
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The rows to explain.
+    background : array-like or sparse matrix of shape (n_references, n_features), default=None
+        Rows of reference; the time is that of rows times references.
+    out_of_bag : bool, default=False
+        Explain each row by the trees that have not seen it. X must be the table that the forest
+        was fitted on.
+    interactions : bool, default=False
+        Give `interactions` too, for the path-dependent values. The time is that of the values times
+        twice the features of a tree, the memory that of rows times features squared.
+    %(progress)s
+
+    Returns
+    -------
+    ShapValues
+        `values` summed over features plus `base_value` is the prediction (in classification the
+        class shares), with `out_of_bag=True` the out-of-bag one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the model is not one of ours or scikit-learn's, has several outputs or another vote than
+        the mean, X does not fit it or, out of bag, is not its training table.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from forest import RandomForestRegressor
+    >>> from importance import shap_values
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(20, random_state=0).fit(X, y)
+    >>> found = shap_values(forest, X)
+    >>> found.values.shape
+    (442, 10)
+    >>> bool(abs(found.base_value + found.values.sum(axis=1) - forest.predict(X)).max() < 1e-9)
+    True
+    """
+    if interactions and background is not None:
+        raise ValueError("interactions=True is for path-dependent values; leave out background.")
+    model = forest_or_tree(model)
+    takes = trees_out_of_bag(model, X) if out_of_bag else EVERYONE
+    return explain(model, X, takes, background, interactions, n_jobs, verbose, callback)
+
+
+def trees_out_of_bag(model: Any, X: Any) -> np.ndarray:
+    """Which trees have not seen which row of their training table, (n_trees, n_samples) bool."""
+    fitted = check_training_rows(model, X)
+    return np.array([fitted.counts(t) == 0 for t in range(len(fitted.trees))])
+
+
+def explain(
+    model: Any, X: Any, takes: np.ndarray = EVERYONE, background: Any = None,
+    interactions: bool = False, n_jobs: int | None = None,
+    verbose: int = 0, callback: Callable | None = None,
+) -> ShapValues:  # fmt: skip
+    """`shap_values` of rows, each by those trees that `takes` says, (n_trees, n_samples) bool.
+
+    `model` is an adopted forest or a tree, see `forest_or_tree`.
+    """
+    found = trees_to_explain(model)
+    table = _dense(model, X)
+    references = None if background is None else _dense(model, background)
+    n_values = found[0].max_n_classes
+    trees = cover_trees(found, slice(1, 2) if n_values == 2 else slice(None))
+    watch = partial(ProgressReporter, unit="part", verbose=verbose, callback=callback)
+    sums = sum_over_trees(trees, table, references, takes, interactions, n_jobs, watch)
+    base = trees.base_values
+    if references is not None:
+        base = np.zeros_like(base)
+        add_reference_values(trees, np.ascontiguousarray(references.T), base)
+        base /= len(references)
+    return _result(model, X, sums, base, takes, n_values)
+
+
+def forest_or_tree(model: Any) -> Any:
+    """The forest in a model, see `importance.core.adoption`, or the single tree that it is."""
+    holds_others = ("n_estimators", "steps", "best_estimator_")
+    if not hasattr(model, "fit") or any(hasattr(model, name) for name in holds_others):
+        return adopt(model)
+    check_is_fitted(model)
+    if not hasattr(model, "tree_"):
+        raise TypeError(f"{type(model).__name__} is neither a forest nor a tree.")
+    return model
+
+
+def trees_to_explain(model: Any) -> list:
+    """The trees of an adopted forest, or a tree, whose mean is its prediction; refuses others."""
+    if hasattr(model, "tree_"):
+        if model.tree_.n_outputs > 1:
+            raise TypeError("SHAP values of several outputs are not supported; fit one for each.")
+        return [model.tree_]
+    if getattr(model, "voting", "soft") != "soft":
+        raise ValueError(
+            f"With voting={model.voting!r} the prediction is not the mean of what the trees say, "
+            'and SHAP values of trees do not add up to it; use set_params(voting="soft").'
+        )
+    return trees_of(model)
+
+
+def _dense(model: Any, X: Any) -> np.ndarray:
+    """Rows as the model takes them, in double precision, which changes no number."""
+    X = take_rows(model, X)
+    return (X.toarray() if issparse(X) else X).astype(np.float64)
+
+
+def _result(model, X, sums: Sums, base, takes, n_values) -> ShapValues:
+    """Means over trees, of all classes."""
+    is_out_of_bag = len(takes) > 0
+    n_trees = takes.sum(axis=0) if is_out_of_bag else np.full(len(sums.total), len(base))
+    each = n_trees[:, np.newaxis, np.newaxis]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = sums.total / each
+        variance = np.maximum(sums.squares / each - values**2, 0.0) / each
+        pairs = sums.pairs / each[..., np.newaxis] if len(sums.pairs) else None
+        if is_out_of_bag:
+            base = takes.T.astype(np.float64) @ base / n_trees[:, np.newaxis]
+        else:
+            base = base.mean(axis=0)
+    if pairs is not None:
+        diagonal = np.arange(pairs.shape[1])
+        pairs[:, diagonal, diagonal] = values - pairs.sum(axis=2)
+    error = np.where(each > 1, np.sqrt(variance), np.nan)
+    classes = model.classes_ if is_classification(model) else None
+    if n_values == 2:
+        base = np.concatenate((1.0 - base, base), axis=-1)
+    values, pairs = (_of_all(of, n_values, classes, -1.0) for of in (values, pairs))
+    base, error = _of_all(base, n_values, classes), _of_all(error, n_values, classes)
+    return ShapValues(
+        values, base, error, names_of(model), classes, n_trees, X, pairs, is_out_of_bag
+    )
+
+
+def _of_all(found, n_values, classes, sign=1.0):
+    """The last axis as users see it: none in regression; of two classes, of which the second was
+    explained, the first has what that has not."""
+    if found is None:
+        return None
+    if classes is None:
+        return found[..., 0]
+    if n_values == 2 and found.shape[-1] == 1:
+        return np.concatenate((sign * found, found), axis=-1)
+    return found
