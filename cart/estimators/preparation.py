@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cart.estimators.encoding import encode_table, refuse_impossible_bins
+from cart.estimators.grower import needs_complete_table
 from cart.estimators.target import Target
 from cart.estimators.validation import check_class_weight, check_criterion, check_sample_weight
-from cart.grower import needs_complete_table
 from cart.growth.plan import Plan, make_plan
 from cart.table.columns import Columns
 from cart.table.precision import precision_of

@@ -17,6 +17,7 @@ from sklearn.utils import (
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from cart.estimators.grower import Grower
 from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
 from cart.estimators.parameters import (
     CLASSIFIER_CRITERION,
@@ -43,7 +44,6 @@ from cart.estimators.validation import (
     fitted_at_once,
     require_weight,
 )
-from cart.grower import Grower
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.thresholds import fill_thresholds
 from cart.tree.pruning import pruning_path

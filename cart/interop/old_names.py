@@ -26,6 +26,7 @@ NEW_NAMES = {
     "cart.few_means": "cart.fast_paths.regression.small_subtree",
     "cart.floats": "cart.primitives.float_order",
     "cart.grow": "cart.growth.general",
+    "cart.grower": "cart.estimators.grower",
     "cart.indices": "cart.jit.unsigned_indices",
     "cart.kernel_cache": "cart.jit.disk_cache",
     "cart.levels": "cart.table.distinct_values",

@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
-from cart.grower import Grower, prepare_for_growth
+from cart.estimators.grower import Grower, prepare_for_growth
 from cart.growth.plan import Plan
 from cart.primitives.mersenne_twister import first_draws
 from cart.splitting.feature_draw import DRAW_SEED_MAX

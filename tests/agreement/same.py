@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.oracles.ties import Training, why_different
-from cart.grower import Grower
+from cart.estimators.grower import Grower
 from cart.table.distinct_values import Levels, Ties
 from cart.tree.nodes import Nodes
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier as Peer
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
+from cart.estimators.grower import Grower
 from cart.fast_paths.classification import path as class_counts_path
 from cart.fast_paths.classification.best_cut import choose_cut
 from cart.fast_paths.classification.cumulative_counts import (
@@ -28,7 +29,6 @@ from cart.fast_paths.classification.packed_rows import (
 from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.classification.screening import add_up_kept, screen
 from cart.fast_paths.regression.sorted_path import SortedPath
-from cart.grower import Grower
 from cart.growth.plan import make_plan
 from cart.jit.decorators import entry_kernel
 from cart.jit.simd import PlainLanes, on_lanes

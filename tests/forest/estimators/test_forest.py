@@ -251,7 +251,7 @@ def test_an_interrupted_fit_leaves_the_old_model(model, failure, monkeypatch):
     def stop(*args, **kwargs):
         raise failure
 
-    monkeypatch.setattr("cart.grower.Grower.grow", stop)
+    monkeypatch.setattr("cart.estimators.grower.Grower.grow", stop)
     with pytest.raises(failure):
         model.fit(X[:, :2], y == 1)
     monkeypatch.undo()
