@@ -11,6 +11,10 @@ demo: .venv/installed
 test: .venv/installed
 	.venv/bin/python -m pytest -q -n auto
 
+# scikit-learn's own tests on our classes, the slow ones as well.
+conformance: .venv/installed
+	.venv/bin/python -m tests.conformance --slow
+
 # All tests, with kernels that refuse indices that are out of bounds.
 bounds: .venv/installed
 	NUMBA_BOUNDSCHECK=1 .venv/bin/python -m pytest -q -n auto
@@ -54,4 +58,4 @@ studies: .venv/installed
 	.venv/bin/pip install -q -c constraints.txt -e ".[test]"
 	touch $@
 
-.PHONY: demo test bounds coverage lint bench studies
+.PHONY: demo test conformance bounds coverage lint bench studies

@@ -1,4 +1,4 @@
-"""Run scikit-learn's tests on our classes: `python -m tests.conformance [pytest's options]`."""
+"""Run scikit-learn's tests on our classes: `python -m tests.conformance [suites and options]`."""
 
 import os
 import sys
@@ -18,23 +18,14 @@ SUITES = (
 )
 
 
-def options(*more):
-    """Of pytest: the installed tests, under no configuration but their own."""
-    root = Path(sklearn.__file__).parents[1]
-    return [
-        *("-p", "tests.conformance.plugin", "-p", "no:cacheprovider"),
-        *(
-            "-c",
-            os.devnull,
-            "--rootdir",
-            str(root),
-            "--pyargs",
-            *SUITES,
-            "--disable-warnings",
-            *more,
-        ),
-    ]
-
+# The installed tests, under no configuration but their own.
+OPTIONS = (
+    *("-q", "--disable-warnings", "-p", "no:cacheprovider", "-p", "tests.conformance.plugin"),
+    *("-c", os.devnull, "--rootdir", str(Path(sklearn.__file__).parents[1])),
+)
 
 if __name__ == "__main__":
-    sys.exit(pytest.main(options("-q", *sys.argv[1:])))
+    given = sys.argv[1:]
+    suites = [suite for suite in SUITES if suite in given] or SUITES
+    others = [option for option in given if option not in SUITES]
+    sys.exit(pytest.main([*OPTIONS, *others, "--pyargs", *suites]))

@@ -157,6 +157,21 @@ def test_screening_is_certain_of_the_best_mean_cut_only(seed, n, n_levels, gap, 
         assert certain
 
 
+def test_two_cuts_of_one_gain_are_both_kept():
+    """The runner-up, met after the best, makes the screen uncertain. All sums are exact."""
+    n = 256
+    y = np.repeat([0.0, 1.0, 0.0], [64, 128, 64])
+    table = encode(Columns(np.arange(n, dtype=np.float32)[:, None]))
+    entries = np.arange(n, dtype=np.uint64) << np.uint64(32) | np.arange(n, dtype=np.uint64)
+    targets = np.column_stack((np.ones(n), y)).ravel()
+    screened = Screen.create(n)
+    drawn = DrawnFeatures(*np.array([[7], [0], [0]]))
+    searched = SearchedRows(entries, targets, n, 0, 256.0, 128.0)
+    assert not screen_mean(screened, drawn, searched, 1.0, table)
+    np.testing.assert_array_equal(screened.gain, 32.0**2 / (64.0 * 192.0))
+    np.testing.assert_array_equal(screened.best, [7, 63, 64])
+
+
 # ------------------------------------------------------------------------------ small nodes
 
 

@@ -589,6 +589,19 @@ def test_weights_of_which_entropy_keeps_no_table(factor):
         assert_same_nodes(ours, theirs)
 
 
+def test_the_table_of_entropy_grows_with_the_weights():
+    """It is asked of every weight up to the total, whatever the batch before weighed."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60).astype(float)
+    plan = make_plan(DecisionTreeClassifier(), criteria.Entropy, "best", 60, 3, 1, 2)
+    path = ClassCountsPath(encode(Columns(X.astype(np.float32))), y[:, None], plan)
+    for total in (61, 62, 60, 63, 80):
+        weights = np.ones((1, 60))
+        weights[0, 0] += total - 60
+        assert path.accepts(weights, True)
+        assert len(path._criterion.table) > total
+
+
 def test_more_trees_than_before_and_fewer():
     """One Grower grows any number of trees at once, and each is the same as alone."""
     rng = np.random.default_rng(0)

@@ -13,6 +13,7 @@ from forest import (
     RandomForestRegressor,
 )
 from forest.interop.bridge import from_sklearn, to_sklearn
+from forest.sampling.bootstrap import Bootstrap
 
 X, Y = load_iris(return_X_y=True)
 UNEVEN = np.repeat([0, 1, 2], [7, 30, 63])  # classes of 100 rows
@@ -29,6 +30,24 @@ def test_without_replacement_no_row_is_drawn_twice(max_samples, n):
     assert counts.max() == 1
     assert (counts.sum(axis=1) == n).all()
     assert n == 150 or len({row.tobytes() for row in counts}) == 6  # another sample per tree
+
+
+def test_only_scikit_learns_plain_draws_are_uniform():
+    one = np.ones(3)
+    assert Bootstrap.plain(3, 3).is_uniform
+    assert Bootstrap.plain(3, 3).is_plain
+    assert Bootstrap.plain(3, 2).is_uniform
+    for other in (
+        Bootstrap.plain(3, None),
+        Bootstrap.plain(3, 2, replace=False),
+        Bootstrap.plain(3, 3, one),
+        Bootstrap.plain(3, 3, strata=one),
+        Bootstrap.plain(3, 3, groups=one),
+        Bootstrap.plain(3, 3, given=one[np.newaxis]),
+    ):
+        assert not other.is_uniform
+        assert not other.is_plain
+    assert not Bootstrap.plain(3, 2).is_plain
 
 
 @pytest.mark.parametrize("replace", [True, False])
