@@ -9,6 +9,7 @@ arrays             one after another, mapped into memory when the file is read
 import json
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -126,7 +127,10 @@ def _replacing(path: Path) -> Iterator[Path]:
     path = path.resolve()  # the file itself, where this is a link
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.draft")
     try:
+        draft.touch()
+        mode = (path if path.exists() else draft).stat().st_mode
         yield draft
+        draft.chmod(stat.S_IMODE(mode))
         _keep(draft)
         os.replace(draft, path)
     except BaseException:
