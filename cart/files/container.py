@@ -47,11 +47,8 @@ def write(value: Any, path: str | os.PathLike) -> None:
     """
     content, arrays = describe(value)
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
-    metadata = {
-        "format": str(FORMAT),
-        "cartwood": text,
-        "checksum": checksum_of_parts(text, arrays),
-    }
+    metadata = {"format": str(FORMAT), "cartwood": text}
+    metadata["checksum"] = checksum_of_parts(text, arrays)
     with _replacing(Path(path)) as draft:
         save_file(arrays, draft, metadata)
 
