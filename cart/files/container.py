@@ -9,6 +9,7 @@ arrays             one after another, mapped into memory when the file is read
 import json
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,11 +47,8 @@ def write(value: Any, path: str | os.PathLike) -> None:
     """
     content, arrays = describe(value)
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
-    metadata = {
-        "format": str(FORMAT),
-        "cartwood": text,
-        "checksum": checksum_of_parts(text, arrays),
-    }
+    metadata = {"format": str(FORMAT), "cartwood": text}
+    metadata["checksum"] = checksum_of_parts(text, arrays)
     with _replacing(Path(path)) as draft:
         save_file(arrays, draft, metadata)
 
@@ -126,7 +124,10 @@ def _replacing(path: Path) -> Iterator[Path]:
     path = path.resolve()  # the file itself, where this is a link
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.draft")
     try:
+        draft.touch()
+        mode = (path if path.exists() else draft).stat().st_mode
         yield draft
+        draft.chmod(stat.S_IMODE(mode))
         _keep(draft)
         os.replace(draft, path)
     except BaseException:

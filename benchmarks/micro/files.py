@@ -1,0 +1,70 @@
+"""Saving and loading a forest: seconds by model file and by pickle, and memory of the load."""
+
+import pickle
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+
+import forest
+from benchmarks.harness import results
+
+LOAD_BAR, SAVE_BAR = 0.05, 0.5  # seconds
+# A process of its own: the load, and by how much its memory of its own, and all of it, grew.
+PROGRAM = """
+import sys
+import psutil
+import forest
+process = psutil.Process()
+before = process.memory_full_info()
+model = forest.load(sys.argv[1])
+after = process.memory_full_info()
+print(after.uss - before.uss, after.rss - before.rss)
+"""
+
+
+def run(args):
+    """Print the times of both kinds of forest."""
+    n_rows, n_trees, repeats = (10_000, 10, 3) if args.quick else (100_000, 100, 7)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 10)).astype(np.float32)
+    signal = X[:, 0] + X[:, 1] ** 2 + rng.normal(size=n_rows)
+    print(", ".join(f"{name} {value}" for name, value in results.environment().items()))
+    for kind, y in (("Classifier", signal > 1.0), ("Regressor", signal)):
+        model = getattr(forest, f"RandomForest{kind}")(n_trees, n_jobs=-1, random_state=0)
+        _report(f"{kind}, {n_trees} trees of {n_rows} rows", model.fit(X, y), X[:5], repeats)
+
+
+def _report(name, model, X, repeats):
+    with tempfile.TemporaryDirectory() as folder:
+        path, pickled = Path(folder, "model"), Path(folder, "pickle")
+        save = _seconds(lambda: model.save(path), repeats)
+        load = _seconds(lambda: forest.load(path), repeats)
+        read = _seconds(lambda: forest.load(path, mmap=False), repeats)
+        dump = _seconds(lambda: pickled.write_bytes(pickle.dumps(model, protocol=5)), repeats)
+        unpickle = _seconds(lambda: pickle.loads(pickled.read_bytes()), repeats)
+        size = path.stat().st_size
+        program = [sys.executable, "-c", PROGRAM, str(path)]
+        said = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+        own, whole = map(int, said.split())
+        np.testing.assert_array_equal(forest.load(path).predict(X), model.predict(X))
+    print(
+        f"{name}: file of {size / 1e6:.1f} MB; saved in {save:.3f} s (bar {SAVE_BAR}), loaded in "
+        f"{load:.4f} s (bar {LOAD_BAR}), without a map {read:.4f} s; pickled in {dump:.3f} s, "
+        f"unpickled in {unpickle:.3f} s; memory of a load: {own / 1e6:.1f} MB of its own, "
+        f"{whole / 1e6:.1f} MB with the pages of the file",
+        flush=True,
+    )
+
+
+def _seconds(work, repeats):
+    seconds = []
+    for _ in range(repeats + 1):
+        start = perf_counter()
+        work()
+        seconds.append(perf_counter() - start)
+    return median(seconds[1:])

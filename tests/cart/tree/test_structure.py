@@ -1,0 +1,110 @@
+"""Trees from arrays: what cannot be walked is refused before a kernel sees it."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.tree import DecisionTreeRegressor as PeerTree
+
+from cart import DecisionTreeClassifier, DecisionTreeRegressor
+from cart.files import DamagedModelError
+from cart.interop import bridge
+from cart.tree.nodes import Categories, Nodes
+from cart.tree.packed import pack
+from cart.tree.tree import Tree
+
+X = np.arange(12.0).reshape(6, 2)
+TREE = DecisionTreeRegressor().fit(X, X[:, 0]).tree_
+
+
+def changed(name, place, value):
+    nodes = Nodes(*(array.copy() for array in TREE.nodes))
+    getattr(nodes, name)[place] = value
+    return nodes
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "words"),
+    [
+        ("children_left", 0, 99, "no node"),
+        ("children_left", 0, -7, "no node"),
+        ("children_left", 0, 0, "no node, or the root"),
+        ("children_left", 0, -1, "one child"),
+        ("children_right", 0, 1, "two parents"),
+        ("feature", 0, 2, "none of 2 features"),
+        ("feature", 0, -2, "none of 2 features"),
+        ("threshold", 0, np.nan, "nan"),
+    ],
+)
+def test_nodes_that_form_no_tree_are_refused(name, place, value, words):
+    with pytest.raises(DamagedModelError, match=words):
+        Tree(changed(name, place, value), 2)
+
+
+def test_nodes_below_themselves_are_refused():
+    """All but the root have one parent, but two are their own grandparents."""
+    left = np.array([-1, 2, 1, -1, -1], np.int32)
+    right = np.array([-1, 3, 4, -1, -1], np.int32)
+    n = len(left)
+    nodes = Nodes(
+        left, right, np.zeros(n, np.int32), np.zeros(n), np.zeros(n), np.ones(n, np.int32),
+        np.ones(n), np.zeros(n, np.uint8), np.ones((n, 1, 1)),
+    )  # fmt: skip
+    with pytest.raises(DamagedModelError, match="below themselves"):
+        Tree(nodes, 1)
+
+
+def test_children_may_stand_before_their_parents():
+    order = np.array([0, *range(TREE.node_count - 1, 0, -1)])
+    place = np.argsort(order).astype(np.int32)
+    nodes = Nodes(*(array[order] for array in TREE.nodes))
+    for children in (nodes.children_left, nodes.children_right):
+        children[children >= 0] = place[children[children >= 0]]
+    tree = Tree(nodes, 2)
+    rows = X.astype(np.float32)
+    np.testing.assert_array_equal(tree.predict(rows), TREE.predict(rows))
+    again = pickle.loads(pickle.dumps(tree))
+    np.testing.assert_array_equal(again.predict(rows), TREE.predict(rows))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c._replace(start=c.start + 1),
+        lambda c: c._replace(start=c.start[:-1]),
+        lambda c: c._replace(listed=c.listed[:-1]),
+        lambda c: c._replace(listed=c.listed.astype(np.int64)),
+        lambda c: c._replace(listed_left=c.listed_left + 2),
+        lambda c: tuple(c),
+    ],
+)
+def test_lists_of_categories_are_checked(change):
+    codes = np.tile(np.arange(6.0), 5)[:, np.newaxis]
+    tree = DecisionTreeClassifier(categorical_features=[0]).fit(codes, codes[:, 0] % 2).tree_
+    assert isinstance(tree.categories, Categories)
+    Tree(tree.nodes, 1, tree.categories)
+    with pytest.raises(DamagedModelError):
+        Tree(tree.nodes, 1, change(tree.categories))
+    with pytest.raises(DamagedModelError, match="nan"):
+        Tree(tree.nodes, 1)
+
+
+def test_the_bridge_checks_what_it_takes_over():
+    peer = PeerTree().fit(X, X[:, 0])
+    state = peer.tree_.__getstate__()
+    state["nodes"]["left_child"][0] = 10_000
+    peer.tree_.__setstate__(state)
+    with pytest.raises(DamagedModelError, match="no node"):
+        bridge.from_sklearn(peer)
+
+
+def test_fitted_arrays_are_read_only():
+    for name in Nodes._fields:
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(TREE, name)[0] = 0
+
+
+def test_trees_of_other_tables_are_not_packed_together():
+    other = DecisionTreeRegressor().fit(X[:, :1], X[:, 0]).tree_
+    with pytest.raises(ValueError, match="cannot vote together"):
+        pack([TREE, other], np.float32)
