@@ -27,6 +27,7 @@ COMMANDS = {
     "calibration": ("studies.calibration", "check p-values and intervals of importances"),
     "importance": ("studies.importance", "check importances by their definitions, and time them"),
     "lessons": ("studies.lessons", "study and draw the five traps of docs/importance.md"),
+    "limits": ("faults.limits", "compare fast paths with the general one around their limits"),
     "house": ("structure.house", "measure the layout of the code against its goals"),
     "architecture": ("structure.architecture", "draw the wings into docs/architecture.md"),
     "tables": ("tables", "write docs/benchmarks.md from the results that were kept"),

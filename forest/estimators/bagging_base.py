@@ -30,7 +30,7 @@ from sklearn.utils.validation import (
 )
 
 from cart.estimators.parameters import INT_MAX, MatrixLike, RandomState, keep_parameters
-from cart.estimators.validation import restored_on_failure
+from cart.estimators.validation import refuse_too_large, restored_on_failure
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from forest.estimators.bagging_workers import (
     fit_one,
@@ -200,6 +200,7 @@ class BaseBagging(VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCM
         n_kept = len(estimators)
         self._refuse_contradictions(n_kept)
         with Interruption() as interruption, restored_on_failure(self):
+            refuse_too_large(X)
             X, y = validate_data(self, X, y, reset=not n_kept, multi_output=True, **_ANY_TABLE)
             weight = self._check_weight(sample_weight, X)
             y = self._encode_target(y, keep=n_kept > 0)

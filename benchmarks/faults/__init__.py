@@ -1,0 +1,1 @@
+"""Faults on purpose: what is hostile, extreme or damaged, and what then happens."""
