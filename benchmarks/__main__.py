@@ -30,6 +30,7 @@ COMMANDS = {
     "lessons": ("studies.lessons", "study and draw the five traps of docs/importance.md"),
     "files": ("micro.files", "time saving and loading a forest, by model file and by pickle"),
     "fuzz": ("faults.run", "damage model files and pickles, and count crashes and wrong models"),
+    "limits": ("faults.limits", "compare fast paths with the general one around their limits"),
     "house": ("structure.house", "measure the layout of the code against its goals"),
     "architecture": ("structure.architecture", "draw the wings into docs/architecture.md"),
     "tables": ("tables", "write docs/benchmarks.md from the results that were kept"),

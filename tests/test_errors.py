@@ -384,3 +384,14 @@ def test_integers_beyond_64_bits_are_refused(kind, name):
             kind(**{name: 2**63}).fit(X, Y)
     if name in LIMITS:
         kind(**{name: 2**63 - 1}).fit(X, Y)
+
+
+@pytest.mark.parametrize("shape", [(2**30 + 1, 1), (1, 2**31)])
+@pytest.mark.parametrize(
+    "kind", [cart.ExtraTreeRegressor, forest.RandomForestClassifier, forest.BaggingRegressor]
+)
+def test_more_rows_or_columns_than_can_be_numbered_are_refused(kind, shape):
+    """Before any work; no more memory than a number is taken."""
+    number = np.zeros((), np.float32)
+    with pytest.raises(ValueError, match=rf"X has {max(shape):,} (rows|columns); at most"):
+        kind().fit(np.broadcast_to(number, shape), np.broadcast_to(number, shape[:1]))

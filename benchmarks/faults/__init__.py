@@ -1,1 +1,1 @@
-"""Faults on purpose: what is damaged, by a stated seed, and counted in processes of their own."""
+"""Faults on purpose: what is hostile, extreme or damaged, and what then happens."""

@@ -10,6 +10,9 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from cart.estimators.category_encoder import encode_categories
 from cart.table.precision import dates_as_seconds, precision_of
 
+# A tree has up to two nodes a row, and numbers nodes and features with 31 bits.
+ROWS_MAX, COLUMNS_MAX = 2**30, 2**31 - 1
+
 
 @contextmanager
 def fitted_at_once(estimator):
@@ -56,8 +59,10 @@ def check_table(estimator, X, y, reset=True):
     Raises
     ------
     ValueError
-        If X or y holds what is not finite in the estimator's precision.
+        If X or y holds what is not finite in the estimator's precision, or X has more than
+        `ROWS_MAX` rows or `COLUMNS_MAX` columns.
     """
+    refuse_too_large(X)
     precision = precision_of(estimator)
     if reset and _is_plain(estimator, X) and _needs_no_check(X, y, precision):
         estimator.n_features_in_ = X.shape[1]
@@ -114,6 +119,22 @@ def _has_finite_sum(X):
     """False where a number is not finite; perhaps also where the largest are finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.isfinite(X.sum())
+
+
+def refuse_too_large(X):
+    """Refuse more rows or columns than can be numbered.
+
+    Raises
+    ------
+    ValueError
+        If X has more than `ROWS_MAX` rows or `COLUMNS_MAX` columns.
+    """
+    limits = {"rows": ROWS_MAX, "columns": COLUMNS_MAX}
+    for (what, limit), n in zip(limits.items(), getattr(X, "shape", ()), strict=False):
+        if isinstance(n, int) and n > limit:  # lazy tables may not know
+            raise ValueError(
+                f"X has {n:,} {what}; at most {limit:,} can be numbered. Fit on a part of them."
+            )
 
 
 def _refuse_what_overflows(X):

@@ -31,7 +31,7 @@ from sklearn.utils.validation import (
 
 from cart.estimators.parameters import INT_MAX, MatrixLike, RandomState, keep_parameters
 from cart.estimators.saved_state import SavedState, check_classes_of
-from cart.estimators.validation import as_of_now, fitted_at_once
+from cart.estimators.validation import as_of_now, fitted_at_once, refuse_too_large
 from cart.files import require
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from forest.estimators.bagging_workers import (
@@ -209,6 +209,7 @@ class BaseBagging(
         estimators, features, draws = self._kept()
         n_kept = len(estimators)
         with Interruption() as interruption, fitted_at_once(self) as draft:
+            refuse_too_large(X)
             X, y = validate_data(draft, X, y, reset=not n_kept, multi_output=True, **_ANY_TABLE)
             weight = draft._check_weight(sample_weight, X)
             y = draft._encode_target(y, keep=n_kept > 0)
