@@ -53,9 +53,20 @@ studies: .venv/installed
 	.venv/bin/python -m benchmarks lessons
 	.venv/bin/python -m benchmarks tables
 
+# Every script of examples/, in the folder that takes their figures.
+examples: .venv/installed
+	cd docs/figures && for script in ../../examples/*.py; do MPLBACKEND=Agg ../../.venv/bin/python $$script || exit 1; done
+
+# The pages: every block of code is run, then the site is built; warnings are errors.
+docs: .venv/installed
+	.venv/bin/pip install -q -c constraints.txt -e ".[test,docs]"
+	ALL_PAGES=1 .venv/bin/python -m pytest -q tests/test_code_blocks.py
+	.venv/bin/python -m sphinx -q -W --keep-going -b html docs site
+	@echo "the site is site/index.html"
+
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	.venv/bin/pip install -q -c constraints.txt -e ".[test]"
 	touch $@
 
-.PHONY: demo test conformance bounds coverage lint bench studies
+.PHONY: demo test conformance bounds coverage lint bench studies examples docs

@@ -1,5 +1,7 @@
 """Which values the parameters of trees may take, and how estimators keep and document them."""
 
+import inspect
+import re
 import warnings
 from numbers import Integral, Real
 from typing import Any
@@ -10,6 +12,9 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from cart.splitting import criteria
 from cart.table.bins import MAX_BINS
+
+# Parameters of trees that mean something else for a forest, which has descriptions of its own.
+_OF_FORESTS = ("splitter", "random_state", "class_weight")
 
 # What users pass as X and y: array-like, DataFrame or sparse matrix.
 MatrixLike = Any
@@ -51,9 +56,44 @@ CLASSIFIER_CRITERION = [StrOptions(set(criteria.CLASSIFICATION))]
 REGRESSOR_CRITERION = [StrOptions(set(criteria.REGRESSION))]
 
 
-def with_docs_of(base: type, first_line: str) -> str:
-    """The docstring of an abstract estimator, with another first line."""
-    return first_line + "\n" + (base.__doc__ or "").partition("\n")[2]
+_EXAMPLE = """
+Examples
+--------
+>>> from sklearn.datasets import {data}
+>>> from cartwood import {name}
+>>> X, y = {data}(return_X_y=True)
+>>> model = {name}({arguments}).fit(X, y)
+>>> {shown}
+{output}
+"""
+
+
+def with_docs_of(
+    base: type, first_line: str, *, of_trees: type | None = None, **example: str
+) -> str:
+    """The docstring of an abstract estimator, with another first line and an example.
+
+    Parameters
+    ----------
+    base : type
+    first_line : str
+    of_trees : type, default=None
+        Whose descriptions stand for the line `%(of_trees)s` of parameters.
+    **example : str
+        `name` of the estimator, `data` to load, `arguments`, what is `shown`, its `output`.
+    """
+    docstring = inspect.getdoc(base) or ""
+    if of_trees is not None:
+        docstring = docstring.replace("%(of_trees)s", _parameters_of_trees(of_trees))
+    return first_line + "\n" + docstring.partition("\n")[2] + "\n" + _EXAMPLE.format(**example)
+
+
+def _parameters_of_trees(trees):
+    """The descriptions of the parameters that a forest passes on to its trees."""
+    section = (inspect.getdoc(trees) or "").partition("Parameters\n----------\n")[2]
+    section = section.partition("\n\nAttributes")[0]
+    each = re.split(r"\n(?=\w)", section)
+    return "\n".join(text for text in each if text.partition(" :")[0] not in _OF_FORESTS)
 
 
 def keep_parameters(estimator: BaseEstimator, parameters: dict[str, Any]) -> None:

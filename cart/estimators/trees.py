@@ -68,9 +68,10 @@ class BaseDecisionTree(SavedState, MultiOutputMixin, BaseEstimator, metaclass=AB
         Fewest samples on either side of a cut; a float is a share of n_samples.
     min_weight_fraction_leaf : float, default=0.0
         Least weight on either side of a cut, as a share of the total weight.
-    max_features : int, float or {"sqrt", "log2"}, default=None
-        How many features a split looks at: a number, a share, or all. More are looked at
-        until one of them is not constant in the node.
+    max_features : int, float, {"sqrt", "log2"} or None
+        How many features a split looks at: a number, a share, or all (None). More are looked at
+        until one of them is not constant in the node. By default all in decision trees and in
+        regression, "sqrt" in extra trees and forests of classification.
     random_state : int, RandomState instance or None, default=None
         Order in which features are drawn; it decides between equally good splits.
     max_leaf_nodes : int, default=None
@@ -129,6 +130,10 @@ class BaseDecisionTree(SavedState, MultiOutputMixin, BaseEstimator, metaclass=AB
     n_features_in_, n_outputs_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), str
         Column names of X, where all are strings.
+    feature_importances_ : ndarray of shape (n_features_in_,), float64
+        Mean decrease in impurity of every feature; sums to 1, or all 0 where nothing is split. It
+        favours features with many distinct values and what the trees overfit; see
+        `importance.oob_permutation`.
     n_merged_values_ : ndarray of shape (n_features_in_,), int64
         How many distinct values of each column single precision merges into others. A UserWarning
         names columns where they are more than 1 %, or any at all of integers or dates.
@@ -295,7 +300,12 @@ class BaseDecisionTree(SavedState, MultiOutputMixin, BaseEstimator, metaclass=AB
 
 
 class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
-    __doc__ = with_docs_of(BaseDecisionTree, "A classification tree.")
+    __doc__ = with_docs_of(
+        BaseDecisionTree, "A classification tree.",
+        name="DecisionTreeClassifier", data="load_iris", arguments="max_depth=2",
+        shown="model.predict_proba(X[[0, 60, 140]]).round(2)",
+        output="array([[1. , 0. , 0. ], [0. , 0.91, 0.09], [0. , 0.02, 0.98]])",
+    )  # fmt: skip
     _parameter_constraints = {
         **BaseDecisionTree._parameter_constraints,
         "criterion": CLASSIFIER_CRITERION,
@@ -316,7 +326,11 @@ class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
 
 
 class DecisionTreeRegressor(RegressorOutputs, BaseDecisionTree):
-    __doc__ = with_docs_of(BaseDecisionTree, "A regression tree.")
+    __doc__ = with_docs_of(
+        BaseDecisionTree, "A regression tree.",
+        name="DecisionTreeRegressor", data="load_diabetes", arguments="max_depth=2",
+        shown="model.predict(X[:3]).round(1)", output="array([225.9, 96.3, 225.9])",
+    )  # fmt: skip
     _parameter_constraints = {
         **BaseDecisionTree._parameter_constraints,
         "criterion": REGRESSOR_CRITERION,
@@ -340,7 +354,9 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
     __doc__ = with_docs_of(
         BaseDecisionTree,
         "An extremely randomised classification tree: one random threshold per feature.",
-    )
+        name="ExtraTreeClassifier", data="load_iris", arguments="random_state=0",
+        shown="model.get_depth(), model.get_n_leaves()", output="(10, 25)",
+    )  # fmt: skip
 
     def __init__(
         self, *, criterion: str = "gini", splitter: str = "random", max_depth: int | None = None,
@@ -359,7 +375,9 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
     __doc__ = with_docs_of(
         BaseDecisionTree,
         "An extremely randomised regression tree: one random threshold per feature.",
-    )
+        name="ExtraTreeRegressor", data="load_diabetes", arguments="random_state=0",
+        shown="model.get_depth(), model.get_n_leaves()", output="(18, 437)",
+    )  # fmt: skip
 
     def __init__(
         self, *, criterion: str = "squared_error", splitter: str = "random",

@@ -32,9 +32,10 @@ from forest.estimators.bagging_workers import class_shares, log_class_shares, ou
 class BaggingClassifier(ClassifierMixin, BaseBagging):
     __doc__ = with_docs_of(
         BaseBagging,
-        "Bagging of classifiers: the class with the largest mean probability, or with the most\n"
-        "    votes where the base estimator has no `predict_proba`.",
-    )
+        "Bagging of classifiers: the class with the largest mean probability, or the most votes.",
+        name="BaggingClassifier", data="load_iris", arguments="oob_score=True, random_state=0",
+        shown="round(model.oob_score_, 3)", output="0.952",
+    )  # fmt: skip
     _tree_class = DecisionTreeClassifier
 
     def predict(self, X: MatrixLike, **params: Any) -> np.ndarray:
@@ -180,7 +181,12 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
 
 
 class BaggingRegressor(RegressorMixin, BaseBagging):
-    __doc__ = with_docs_of(BaseBagging, "Bagging of regressors: the mean of their predictions.")
+    __doc__ = with_docs_of(
+        BaseBagging, "Bagging of regressors: the mean of their predictions.",
+        name="BaggingRegressor", data="load_diabetes",
+        arguments="n_estimators=50, oob_score=True, random_state=0",
+        shown="round(model.oob_score_, 3)", output="0.399",
+    )  # fmt: skip
     _tree_class = DecisionTreeRegressor
 
     def predict(self, X: MatrixLike, **params: Any) -> np.ndarray:

@@ -62,11 +62,7 @@ class BaseForest(
         Number of trees. "auto" grows until out-of-bag loss and order of the five most important
         features would hardly change with more, see `forest.growing.stopping`, or one of the next
         two ends it.
-    criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, \
-    max_features, max_leaf_nodes, min_impurity_decrease, ccp_alpha, monotonic_cst, precision, \
-    max_bins, categorical_features, min_category_ratio, feature_draw
-        As in `cart.DecisionTreeClassifier` and `cart.DecisionTreeRegressor`, for every tree;
-        `max_features` is "sqrt" by default in classification and 1.0 in regression.
+    %(of_trees)s
     bootstrap : bool
         Grow each tree on rows drawn with replacement (random forests); else each on all rows
         (extra trees).
@@ -133,6 +129,10 @@ class BaseForest(
     n_features_in_, n_outputs_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), str
         Column names of X, where all are strings.
+    feature_importances_ : ndarray of shape (n_features_in_,), float64
+        Mean decrease in impurity of every feature; sums to 1, or all 0 where nothing is split. It
+        favours features with many distinct values and what the trees overfit; see
+        `importance.oob_permutation`.
     n_merged_values_ : ndarray of shape (n_features_in_,), int64
         How many distinct values of each column single precision merges into others. A UserWarning
         names columns where they are more than 1 %, or any at all of integers or dates.

@@ -190,7 +190,12 @@ class ForestRegressor(RegressorOutputs, BaseForest):
 
 
 class RandomForestClassifier(ForestClassifier):
-    __doc__ = with_docs_of(BaseForest, "A random forest of classification trees.")
+    __doc__ = with_docs_of(
+        BaseForest, "A random forest of classification trees.",
+        of_trees=DecisionTreeClassifier,
+        name="RandomForestClassifier", data="load_iris", arguments="oob_score=True, random_state=0",
+        shown="round(model.oob_score_, 3)", output="0.953",
+    )  # fmt: skip
     _tree_class = DecisionTreeClassifier
 
     def __init__(
@@ -212,7 +217,13 @@ class RandomForestClassifier(ForestClassifier):
 
 
 class RandomForestRegressor(ForestRegressor):
-    __doc__ = with_docs_of(BaseForest, "A random forest of regression trees.")
+    __doc__ = with_docs_of(
+        BaseForest, "A random forest of regression trees.",
+        of_trees=DecisionTreeRegressor,
+        name="RandomForestRegressor", data="load_diabetes",
+        arguments="oob_score=True, max_features=1 / 3, random_state=0",
+        shown="round(model.oob_score_, 3)", output="0.439",
+    )  # fmt: skip
     _tree_class = DecisionTreeRegressor
 
     def __init__(
@@ -235,8 +246,12 @@ class RandomForestRegressor(ForestRegressor):
 
 class ExtraTreesClassifier(ForestClassifier):
     __doc__ = with_docs_of(
-        BaseForest, "Extremely randomised classification trees: one random threshold per feature."
-    )
+        BaseForest,
+        "Extremely randomised classification trees: one random threshold per feature.",
+        of_trees=ExtraTreeClassifier,
+        name="ExtraTreesClassifier", data="load_iris", arguments="random_state=0",
+        shown="model.feature_importances_.round(2)", output="array([0.08, 0.07, 0.41, 0.44])",
+    )  # fmt: skip
     _tree_class = ExtraTreeClassifier
 
     def __init__(
@@ -259,8 +274,13 @@ class ExtraTreesClassifier(ForestClassifier):
 
 class ExtraTreesRegressor(ForestRegressor):
     __doc__ = with_docs_of(
-        BaseForest, "Extremely randomised regression trees: one random threshold per feature."
-    )
+        BaseForest,
+        "Extremely randomised regression trees: one random threshold per feature.",
+        of_trees=ExtraTreeRegressor,
+        name="ExtraTreesRegressor", data="load_diabetes", arguments="random_state=0",
+        shown="model.feature_importances_.round(2)",
+        output="array([0.06, 0.03, 0.25, 0.12, 0.05, 0.05, 0.07, 0.07, 0.23, 0.07])",
+    )  # fmt: skip
     _tree_class = ExtraTreeRegressor
 
     def __init__(

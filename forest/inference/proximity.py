@@ -66,6 +66,17 @@ def proximity(
     Liaw, A. and Wiener, M. (2002). Classification and regression by randomForest. R News 2.
     Rhodes, J. S., Cutler, A. and Moon, K. R. (2023). Geometry- and accuracy-preserving random
     forest proximities. IEEE Transactions on Pattern Analysis and Machine Intelligence 45.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cartwood import RandomForestClassifier, proximity
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(50, random_state=0).fit(X, y)
+    >>> proximity(forest, X[:3]).toarray().round(2)
+    array([[1., 1., 1.],
+           [1., 1., 1.],
+           [1., 1., 1.]])
     """
     of_rows = _Proximities(forest, X, Y, pairs)
     return of_rows.block(slice(of_rows.n_rows))
@@ -93,6 +104,16 @@ def nearest_rows(
     ------
     ValueError
         See `proximity`; or if there are fewer than k rows to choose from.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cartwood import RandomForestClassifier, nearest_rows
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(50, random_state=0).fit(X, y)
+    >>> rows, likeness = nearest_rows(forest, X, 3)
+    >>> rows.shape, likeness.shape
+    ((150, 3), (150, 3))
     """
     of_rows = _Proximities(forest, X, Y, pairs)
     n_choices = of_rows.n_others - (Y is None)
@@ -134,6 +155,16 @@ def outlier_scores(
     ------
     ValueError
         See `proximity`; or if y is not of the length of X.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cartwood import RandomForestClassifier, outlier_scores
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(50, random_state=0).fit(X, y)
+    >>> scores = outlier_scores(forest, X, y)
+    >>> scores.argmax()  # the iris that is least like its kind
+    np.int64(14)
     """
     of_rows = _Proximities(forest, X, None, pairs)
     n_rows = of_rows.n_rows

@@ -52,6 +52,22 @@ class Importances:
     Notes
     -----
     "Feature" also means a group of columns, where groups were asked for: one entry each.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from cartwood import RandomForestRegressor, mdi
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
+    >>> result = mdi(forest)
+    >>> result.to_frame().head(3).round(3)
+             importance  standard_error
+    feature                            
+    bmi           0.231           0.014
+    s5            0.200           0.016
+    bp            0.121           0.008
+    >>> result.unit
+    'share of the weighted impurity decrease'
     """
 
     measure: str

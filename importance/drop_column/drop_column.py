@@ -90,6 +90,16 @@ def drop_column(
     -----
     On rows that are held out it is known as LOCO (Lei et al. 2018, there of the absolute error) and
     as drop-and-relearn (Hooker, Mentch and Zhou 2021).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from cartwood import RandomForestRegressor, drop_column
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
+    >>> drop_column(forest, X, y)
+    <Importances drop_column: bmi 375.6 ± 1.7e+02, s5 233.2 ± 1.5e+02, s6 53.88 ± 1.3e+02, s4
+     30.44 ± 1.1e+02, s3 27.99 ± 1.2e+02, ...>
     """
     refuse_refits(forest, "drop_column")
     design = choose_design(forest, X, y, on, sample_weight)

@@ -47,6 +47,19 @@ def mdi(forest: Any, normalize: bool = True, *, groups: Any = None) -> Importanc
     ------
     TypeError, ValueError
         If the forest is not a fitted random forest, or the groups do not fit it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from cartwood import RandomForestRegressor, mdi
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
+    >>> result = mdi(forest)
+    >>> result
+    <Importances mdi: bmi 0.2313 ± 0.014, s5 0.1999 ± 0.016, bp 0.1207 ± 0.0077, s6 0.1061 ±
+     0.007, s4 0.07475 ± 0.01, ...>
+    >>> bool((result.values == forest.feature_importances_).all())
+    True
     """
     trees = trees_of(forest)
     columns = parse_groups(groups, names_of(forest))

@@ -53,6 +53,18 @@ def janitza(
     TypeError, ValueError
         If the forest cannot be refitted (see `Refits.of`), a class has a single row, fewer than
         100 importances are not positive, or none is negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cartwood import RandomForestRegressor, janitza
+    >>> X = np.random.default_rng(0).normal(size=(200, 300))
+    >>> y = X[:, 0] + X[:, 1]
+    >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
+    >>> janitza(forest, X, y, random_state=0)
+    <Significance of held_out_permutation, mirrored null of 294 values: x1 0.6963 (p = 0.0034),
+     x0 0.4775 (p = 0.0034), x53 0.006738 (p = 0.0068), x142 0.006721 (p = 0.0068), x191
+     0.005512 (p = 0.01), ...>
     """
     refits = Refits.of(forest, X, y)
     has_classes = is_classification(forest)

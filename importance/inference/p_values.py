@@ -33,6 +33,16 @@ class Significance:
         Importances without information that they were compared with; of each feature by itself,
         or of all in one.
     method : str
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from cartwood import RandomForestRegressor, permutation_test
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
+    >>> found = permutation_test(forest, X, y, n_repeats=9, random_state=0)
+    >>> found.p_values
+    array([0.3, 0.7, 0.1, 0.1, 0.6, 0.5, 0.2, 0.1, 0.1, 0.2])
     """
 
     importances: Importances
@@ -96,6 +106,16 @@ def permutation_test(
     Significance
 
     %(refit_errors)s
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from cartwood import RandomForestRegressor, permutation_test
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
+    >>> permutation_test(forest, X, y, n_repeats=9, random_state=0)
+    <Significance of oob_permutation, permuting y, 9 refits: s5 1574 (p = 0.1), bmi 1469 (p =
+     0.1), bp 623.1 (p = 0.1), s4 433.3 (p = 0.1), s3 238.7 (p = 0.2), ...>
     """
     if n_repeats < 1:
         raise ValueError(f"n_repeats={n_repeats} must be at least 1.")

@@ -37,6 +37,17 @@ class Selection:
         The largest importance of a shadow.
     method : str
     alpha : float
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from cartwood import RandomForestRegressor, select_features
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
+    >>> found = select_features(forest, X, y, n_rounds=19, random_state=0)
+    >>> found.confirmed
+    array([False, False,  True,  True, False, False,  True,  True,  True,
+            True])
     """
 
     feature_names: np.ndarray
@@ -138,6 +149,16 @@ def select_features(
     TypeError, ValueError
         If too few rounds are asked for to confirm anything, the forest cannot be refitted (see
         `Refits.of`), or what `measure` raises.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from cartwood import RandomForestRegressor, select_features
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
+    >>> select_features(forest, X, y, n_rounds=19, random_state=0)
+    <Selection by maximum, 19 rounds: confirmed [s5, bmi, bp, s4, s3, s6], tentative [s2, s1,
+     age], 1 rejected>
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} is not one of {sorted(METHODS)}.")

@@ -33,6 +33,17 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), str
         Column names of X, where all are strings.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from cartwood import FeatureSelector, RandomForestRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0)
+    >>> selector = FeatureSelector(forest, n_rounds=19, random_state=0).fit(X, y)
+    >>> selector.get_feature_names_out()
+    array(['bmi', 'bp', 's3', 's4', 's5', 's6'], dtype=object)
     """
 
     _parameter_constraints = {

@@ -31,6 +31,16 @@ class Shadows:
         Of the features and of their shadows, means over rounds; standard errors over rounds.
     rounds, shadow_rounds : ndarray of shape (n_rounds, n_features), float64
         Round by round.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from cartwood import RandomForestRegressor, shadow
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
+    >>> found = shadow(forest, X, y, n_rounds=2, random_state=0)
+    >>> found.rounds.shape
+    (2, 10)
     """
 
     importances: Importances
@@ -115,6 +125,16 @@ def shadow(
     Shadows
 
     %(refit_errors)s
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from cartwood import RandomForestRegressor, shadow
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
+    >>> shadow(forest, X, y, n_rounds=2, random_state=0)
+    <Shadows of oob_permutation: s5 1474 (shadow 25), bmi 1317 (shadow -0.28), bp 392.1 (shadow
+     -8.3), s4 197 (shadow 3.4), s6 168.6 (shadow -15), ...>
     """
     if n_rounds < 2:
         raise ValueError(f"n_rounds={n_rounds} must be at least 2, to have a standard error.")

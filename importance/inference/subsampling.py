@@ -57,6 +57,16 @@ def over_data(
         many rows, and a forest grown on it, would change.
 
     %(refit_errors)s
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from cartwood import RandomForestRegressor, over_data
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
+    >>> over_data(forest, X, y, n_subsamples=5, random_state=0)
+    <Importances oob_permutation: s5 1574 ± 1.3e+02, bmi 1469 ± 1e+02, bp 623.1 ± 77, s4 433.3 ±
+     1e+02, s3 238.7 ± 79, ...>
     """
     if n_subsamples < 1:
         raise ValueError(f"n_subsamples={n_subsamples} must be at least 1.")

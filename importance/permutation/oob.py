@@ -91,6 +91,19 @@ def oob_permutation(
     -----
     UserWarning
         If the rows of a class are out of bag less than half as often as those of the others.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from cartwood import RandomForestRegressor, oob_permutation
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
+    >>> result = oob_permutation(forest, X, y)
+    >>> result
+    <Importances oob_permutation: s5 1574 ± 1.3e+02, bmi 1469 ± 1e+02, bp 623.1 ± 77, s4 433.3 ±
+     1e+02, s3 238.7 ± 79, ...>
+    >>> result.interval(0.95)[2].round()  # of bmi
+    array([1263., 1674.])
     """
     level = _choose_level(level, definition)
     _refuse_foreign_options(

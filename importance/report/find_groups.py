@@ -47,6 +47,14 @@ def correlation_groups(
     ------
     ValueError
         If X is sparse or not a table, or a parameter is not one of those above.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from cartwood import correlation_groups
+    >>> X = load_diabetes(as_frame=True).data
+    >>> correlation_groups(X)
+    {'s1 + s2': ['s1', 's2'], 's3 + s4': ['s3', 's4']}
     """
     if not 0.0 < threshold <= 1.0:
         raise ValueError(f"threshold={threshold!r} must be above 0 and at most 1.")
@@ -91,6 +99,14 @@ def one_hot_groups(X: Any) -> dict[str, list]:
     ------
     ValueError
         If X is not a table.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from cartwood import one_hot_groups
+    >>> table = pd.DataFrame({"size": [1, 2, 3], "city": ["Oslo", "Rome", "Oslo"]})
+    >>> one_hot_groups(pd.get_dummies(table))
+    {'city': ['city_Oslo', 'city_Rome']}
     """
     X = csc_matrix(X) if issparse(X) else as_columns(X)
     labels = _labels(X)
