@@ -17,10 +17,11 @@ from importance.shap import falls_out_of_bag
 REACH = 2.0  # standard errors around a value
 LEADERS = 10  # features by rank that a sentence speaks of
 NOTABLE = 0.5  # of the mean importance: from there on a feature seems to count
-SURVIVING = 0.2  # of its share by MDI: a feature with less has next to nothing out of bag
+SURVIVING = 0.2  # of its share by MDI: a feature with less has next to nothing out of bag,
+MOST_SURVIVING = 0.5  # and with two standard errors more less than half
 SMALL = 0.2  # of its permutation importance: who loses less without a feature has others like it
-SHARING = 0.2  # of what a group is worth: a member with less has no part in it
-CLOSE = 1.0  # standard errors between two features whose order other trees may turn round
+SHARING = 0.25  # of what a group is worth: a member with less has no part in it
+CLOSE = 0.5  # standard errors between two features whose order other trees may turn round
 _MOST = 3  # sentences of one kind
 MANY_VALUES = 30  # from so many distinct values on, MDI is known to favour a feature
 
@@ -50,8 +51,12 @@ def on_optimism(comparison: Any) -> Iterator[Sentence]:
     of_whole, judged = _shares(biased.values), _shares(unbiased.values)
     if not judged.any():
         return
+    at_most = unbiased.values + REACH * unbiased.errors[OVER_TREES]
+    most = np.maximum(at_most, 0.0) / np.maximum(unbiased.values, 0.0).sum()
     for j in np.argsort(ranks)[:LEADERS]:
-        if of_whole[j] >= NOTABLE / len(ranks) and judged[j] < SURVIVING * of_whole[j]:
+        seems_to_count = of_whole[j] >= NOTABLE / len(ranks)
+        is_small = judged[j] < SURVIVING * of_whole[j] and most[j] < MOST_SURVIVING * of_whole[j]
+        if seems_to_count and is_small:
             n_distinct = comparison.n_distinct[j]
             why = f" ({n_distinct:,} distinct values)" if n_distinct >= MANY_VALUES else ""
             yield Sentence(
@@ -140,7 +145,7 @@ def on_order(comparison: Any) -> Iterator[Sentence]:
     for a, b in pairwise(order):
         difference = per_tree[:, a] - per_tree[:, b]
         error = difference.std() / np.sqrt(len(difference))
-        if len(per_tree) > 1 and result.values[b] > 0.0 and difference.mean() < CLOSE * error:
+        if _is_above_zero(result)[b] and difference.mean() < CLOSE * error:
             yield Sentence(
                 f"The order of {result.feature_names[a]} and {result.feature_names[b]} is left to "
                 f"the chance of the trees: they differ by {_short(result, a, difference.mean())} ± "

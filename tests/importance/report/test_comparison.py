@@ -82,7 +82,10 @@ def comparison_of(used, missed=None, jointly=None, groups=(), correlation=None):
     names = np.array([f"x{j}" for j in range(len(used[0]))], object)
 
     def result(measure, found):
-        per_tree = np.array(found[0]) + np.array([[-1.0], [1.0]]) * np.array(found[1])
+        per_tree = (
+            np.array(found[0])
+            + np.outer([-1.0, 1.0], (-1.0) ** np.arange(len(found[0]))) * found[1]
+        )
         words = {"unit": "", "uncertainty": "over data, from the rows", "bias": ""}
         return Importances(measure, *map(np.array, found), per_tree, names, **words)
 
