@@ -18,7 +18,16 @@ SETS, QUICK_SETS = 500, 6
 TASKS = {"classification": "brier", "regression": "squared_error"}
 ALPHA = 0.05
 # Seeds of the studies, and of the parts of one.
-P_VALUES, SELECTION, OVER_DATA, TRUTH, OVER_TREES, DOUBLING, ROWS_ONLY = 11, 12, 13, 14, 15, 16, 17
+P_VALUES, SELECTION, OVER_DATA, TRUTH, OVER_TREES, DOUBLING, ROWS_ONLY, BESIDE = (
+    11,
+    12,
+    13,
+    14,
+    15,
+    16,
+    17,
+    18,
+)
 
 NULL_ROWS, NULL_FEATURES, NULL_TREES, REPEATS = 50, 5, 5, 199
 SELECTION_ROUNDS, SELECTION_TREES = 49, 50
@@ -31,6 +40,7 @@ MANY_TREES, MANY_TREES_TABLES, TREES_ROWS = 20_000, 25, 100
 # noise alone.
 SIZES = ((100, 50, 1.0), (300, 50, 0.5), (1000, 50, 0.3), (100, 200, 0.5), (300, 200, 0.3))
 NOISE_SETS, MOST_ABOVE = 20, 0.04
+BESIDE_ROWS, BESIDE_REPEATS = 100, 59
 DOUBLING_SLACK = 0.1  # of the data variance, and of the ratio of the tree variances
 
 
@@ -44,6 +54,7 @@ def run(args):
         "over trees": study_over_trees,
         "twice the trees": study_doubling,
         "rows": study_rows,
+        "beside signals": study_beside,
     }
     with Parallel(args.n_jobs) as parallel:
         for (name, study), task in product(studies.items(), TASKS):
@@ -358,5 +369,39 @@ def study_rows(task, n_sets, parallel, quick=False):
         rows.append(
             row(f"100 rows of noise, {n_trees} trees: features wholly above 0", f"{above:.1%}",
                 f"<= {MOST_ABOVE:.0%}", above <= MOST_ABOVE, n_sets=n_tables)
+        )  # fmt: skip
+    return rows
+
+
+def beside_of(task, i):
+    """P-values of a permutation test on one table of signals, and hits of its features."""
+    rng = stream_of(BESIDE, number_of(task), i)
+    X, y = make_table(task, rng, BESIDE_ROWS)
+    model = fit(task, X, y, seed_of(rng), TREES)
+    found = permutation_test(model, X, y, n_repeats=BESIDE_REPEATS, random_state=seed_of(rng))
+    rounds, shadow_rounds, _ = measure_with_shadows(
+        model, X, y, None, SELECTION_ROUNDS, seed_of(rng), None, 0, None
+    )
+    return found.p_values, (rounds > shadow_rounds.max(axis=1, keepdims=True)).sum(axis=0)
+
+
+def study_beside(task, n_sets, parallel, quick=False):
+    """Beside strong signals: noise that a permutation test rejects, and the weak signal found."""
+    n_sets = max(2, n_sets // SELECTION_SHARE)
+    found = parallel(delayed(beside_of)(task, i) for i in range(n_sets))
+    p_values, hits = map(np.array, zip(*found, strict=True))
+    small = p_values <= ALPHA
+    rows = [
+        row(f"noise beside signals with p <= {ALPHA}, permutation_test",
+            f"{small[:, 4:].mean():.1%}", n_sets=n_sets),
+        row(f"the weak signal with p <= {ALPHA}, permutation_test",
+            f"{small[:, 2].mean():.0%}", n_sets=n_sets),
+    ]  # fmt: skip
+    for method in ("maximum", "boruta"):
+        decisions = np.array([decide(h, SELECTION_ROUNDS, ALPHA, method)[1] for h in hits])
+        is_found = decisions == CONFIRMED
+        rows.append(
+            row(f"the weak signal confirmed, method={method}", f"{is_found[:, 2].mean():.0%}",
+                n_sets=n_sets)
         )  # fmt: skip
     return rows
