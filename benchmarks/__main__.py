@@ -26,6 +26,7 @@ COMMANDS = {
     "voting": ("studies.voting", "score the voting rules, out of bag and on fresh rows"),
     "intervals": ("studies.intervals", "study the coverage of intervals, and race quantiles"),
     "calibration": ("studies.calibration", "check p-values and intervals of importances"),
+    "words": ("studies.words", "count how often the sentences of compare are false"),
     "importance": ("studies.importance", "check importances by their definitions, and time them"),
     "lessons": ("studies.lessons", "study and draw the five traps of docs/importance.md"),
     "files": ("micro.files", "time saving and loading a forest, by model file and by pickle"),
@@ -91,9 +92,10 @@ def _parser():
             command.add_argument("against", metavar="DIR", help="the other checkout")
         if name == "forest":
             command.add_argument("--rest", action="store_true", help="without voting and intervals")
-        if name == "calibration":
+        if name in ("calibration", "words"):
+            n_sets = 500 if name == "calibration" else 200
             command.add_argument(
-                "--sets", type=_positive, default=500, metavar="N", help="tables a study (500)"
+                "--sets", type=_positive, default=n_sets, metavar="N", help=f"tables ({n_sets})"
             )
             command.add_argument("--n-jobs", type=int, default=1, metavar="N", help="processes (1)")
     return parser

@@ -163,7 +163,7 @@ def test_permutation_importance(name):
     if name == "ranger_probability":  # 1 less the share of the row's class, squared
         ours = [np.mean(per_tree(forest, X, y, square_of_true_class), axis=0) for forest in forests]
     else:
-        ours = [oob_permutation(forest, X, y).values for forest in forests]
+        ours = [oob_permutation(forest, X, y, loss=loss_of(forest)).values for forest in forests]
     said = of_every_forest(golden, "raw")
     assert_mean_is_zero(said - ours)
     with pytest.raises(AssertionError):  # a tenth would be seen
@@ -205,6 +205,11 @@ def test_scaled_importances_of_ranger(name):
     assert_mean_is_zero(said - squared_errors(forests, X, y, 1))
 
 
+def loss_of(forest):
+    """The loss that R's packages take by default."""
+    return "zero_one" if hasattr(forest, "classes_") else "squared_error"
+
+
 def squared_errors(forests, X, y, n_repeats, n_times=3):
     """Squared standard errors over trees with so many shuffles each, the mean of several times."""
     return np.array(
@@ -212,8 +217,8 @@ def squared_errors(forests, X, y, n_repeats, n_times=3):
             np.mean(
                 [
                     oob_permutation(
-                        forest, X, y, n_repeats=n_repeats, random_state=seed
-                    ).standard_error
+                        forest, X, y, loss=loss_of(forest), n_repeats=n_repeats, random_state=seed
+                    ).errors["over trees"]
                     ** 2
                     for seed in range(n_times)
                 ],

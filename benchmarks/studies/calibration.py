@@ -18,7 +18,16 @@ SETS, QUICK_SETS = 500, 6
 TASKS = {"classification": "brier", "regression": "squared_error"}
 ALPHA = 0.05
 # Seeds of the studies, and of the parts of one.
-P_VALUES, SELECTION, OVER_DATA, TRUTH, OVER_TREES, DOUBLING = 11, 12, 13, 14, 15, 16
+P_VALUES, SELECTION, OVER_DATA, TRUTH, OVER_TREES, DOUBLING, ROWS_ONLY, BESIDE = (
+    11,
+    12,
+    13,
+    14,
+    15,
+    16,
+    17,
+    18,
+)
 
 NULL_ROWS, NULL_FEATURES, NULL_TREES, REPEATS = 50, 5, 5, 199
 SELECTION_ROUNDS, SELECTION_TREES = 49, 50
@@ -27,6 +36,11 @@ ROWS, TREES, SUBSAMPLES = 200, 25, 30
 TRUTH_FORESTS, TRUTH_ROWS = 2000, 500  # 10^6 rows in all
 COVERAGE = (0.92, 0.98)
 MANY_TREES, MANY_TREES_TABLES, TREES_ROWS = 20_000, 25, 100
+# Rows, trees and the share of the tables of the studies of errors from the rows: the last two are
+# noise alone.
+SIZES = ((100, 50, 1.0), (300, 50, 0.5), (1000, 50, 0.3), (100, 200, 0.5), (300, 200, 0.3))
+NOISE_SETS, MOST_ABOVE = 20, 0.04
+BESIDE_ROWS, BESIDE_REPEATS = 100, 59
 DOUBLING_SLACK = 0.1  # of the data variance, and of the ratio of the tree variances
 
 
@@ -39,6 +53,8 @@ def run(args):
         "over data": study_over_data,
         "over trees": study_over_trees,
         "twice the trees": study_doubling,
+        "rows": study_rows,
+        "beside signals": study_beside,
     }
     with Parallel(args.n_jobs) as parallel:
         for (name, study), task in product(studies.items(), TASKS):
@@ -62,6 +78,22 @@ def _keep(rows, studies):
     results.save("calibration", {"rows": rows})
 
 
+def rows_table(content):
+    """Intervals from the rows, as a table of its own."""
+    rows = [row for row in content["rows"] if row["study"] == "rows"]
+    return display.Table(
+        "Intervals of the exact permutation importance over data, from the rows",
+        ["target", "tables", "what", "found", "bar", "reached"],
+        [
+            [row["task"], str(row["n_sets"]), row["what"], row["found"], row["bar"] or "-",
+             {True: "yes", False: "no", None: "-"}[row["reached"]]]
+            for row in rows
+        ],
+        "The tables of the study over data, of several sizes: two signals, a weak one, one that "
+        "follows the first, two of noise. Covered is to be the mean over the tables. No refit.",
+    )  # fmt: skip
+
+
 def table(content):
     """The results as a table."""
     return display.Table(
@@ -78,6 +110,7 @@ def table(content):
                 {True: "yes", False: "no", None: "-"}[row["reached"]],
             ]
             for row in content["rows"]
+            if row["study"] != "rows"
         ],
         "Generated tables; Brier score or squared error. P-values and selection: "
         f"{NULL_ROWS} rows of {NULL_FEATURES} features without information; {REPEATS} refits of "
@@ -302,3 +335,73 @@ def study_doubling(task, n_sets, parallel, quick=False):
         row("variance over data", f"{data_ratio:.3f}x",
             f"1 ± {DOUBLING_SLACK}", abs(data_ratio - 1.0) <= DOUBLING_SLACK),
     ]  # fmt: skip
+
+
+def rows_interval_of(task, i, n, n_trees, is_noise):
+    """Value and default interval of every feature of one table."""
+    rng = stream_of(ROWS_ONLY, number_of(task), n, n_trees, is_noise, i)
+    X, y = make_null(task, rng, n) if is_noise else make_table(task, rng, n)
+    found = oob_permutation(fit(task, X, y, seed_of(rng), n_trees), X, y)
+    return found.values, found.interval()
+
+
+def study_rows(task, n_sets, parallel, quick=False):
+    """Coverage of the mean over tables by default intervals, and how many of noise exclude 0."""
+    rows = []
+    for n, n_trees, share in SIZES:
+        n_tables = max(4, int(share * n_sets))
+        found = parallel(delayed(rows_interval_of)(task, i, n, n_trees, 0) for i in range(n_tables))
+        values, intervals = map(np.array, zip(*found, strict=True))
+        truth = values.mean(axis=0)
+        inside = (intervals[..., 0] <= truth) & (truth <= intervals[..., 1])
+        low, high = COVERAGE
+        rows.append(
+            row(f"{n} rows, {n_trees} trees: {by_feature(inside.mean(axis=0))}; pooled",
+                f"{inside.mean():.1%}", f"{low:.0%} to {high:.0%}",
+                low <= inside.mean() <= high, n_sets=n_tables)
+        )  # fmt: skip
+    for n_trees in (50, 200, 1000):
+        n_tables = 2 if quick else NOISE_SETS
+        found = parallel(
+            delayed(rows_interval_of)(task, i, 100, n_trees, 1) for i in range(n_tables)
+        )
+        above = np.mean([intervals[:, 0] > 0.0 for _, intervals in found])
+        rows.append(
+            row(f"100 rows of noise, {n_trees} trees: features wholly above 0", f"{above:.1%}",
+                f"<= {MOST_ABOVE:.0%}", above <= MOST_ABOVE, n_sets=n_tables)
+        )  # fmt: skip
+    return rows
+
+
+def beside_of(task, i):
+    """P-values of a permutation test on one table of signals, and hits of its features."""
+    rng = stream_of(BESIDE, number_of(task), i)
+    X, y = make_table(task, rng, BESIDE_ROWS)
+    model = fit(task, X, y, seed_of(rng), TREES)
+    found = permutation_test(model, X, y, n_repeats=BESIDE_REPEATS, random_state=seed_of(rng))
+    rounds, shadow_rounds, _ = measure_with_shadows(
+        model, X, y, None, SELECTION_ROUNDS, seed_of(rng), None, 0, None
+    )
+    return found.p_values, (rounds > shadow_rounds.max(axis=1, keepdims=True)).sum(axis=0)
+
+
+def study_beside(task, n_sets, parallel, quick=False):
+    """Beside strong signals: noise that a permutation test rejects, and the weak signal found."""
+    n_sets = max(2, n_sets // SELECTION_SHARE)
+    found = parallel(delayed(beside_of)(task, i) for i in range(n_sets))
+    p_values, hits = map(np.array, zip(*found, strict=True))
+    small = p_values <= ALPHA
+    rows = [
+        row(f"noise beside signals with p <= {ALPHA}, permutation_test",
+            f"{small[:, 4:].mean():.1%}", n_sets=n_sets),
+        row(f"the weak signal with p <= {ALPHA}, permutation_test",
+            f"{small[:, 2].mean():.0%}", n_sets=n_sets),
+    ]  # fmt: skip
+    for method in ("maximum", "boruta"):
+        decisions = np.array([decide(h, SELECTION_ROUNDS, ALPHA, method)[1] for h in hits])
+        is_found = decisions == CONFIRMED
+        rows.append(
+            row(f"the weak signal confirmed, method={method}", f"{is_found[:, 2].mean():.0%}",
+                n_sets=n_sets)
+        )  # fmt: skip
+    return rows

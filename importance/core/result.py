@@ -147,13 +147,17 @@ class Importances:
         return _ratio(self.values, self.standard_error)
 
     def to_frame(self) -> Any:
-        """A pandas.DataFrame, one row per feature, the most important first."""
+        """A pandas.DataFrame, one row per feature, the most important first.
+
+        Its `attrs` say what the standard error is over, and of which loss.
+        """
         import pandas as pd
 
         frame = pd.DataFrame(
             {"importance": self.values, "standard_error": self.standard_error},
             index=pd.Index(self.feature_names, name="feature"),
         )
+        frame.attrs.update(standard_error=self.uncertainty, loss=self.loss)
         return frame.sort_values("importance", ascending=False, kind="stable")
 
     def plot(self, kind: str = "bars", ax: Any = None, **options: Any) -> Any:

@@ -148,8 +148,8 @@ def _refuse_what_cannot_be_refitted(fitted, groups, n_refits):
     for group in groups:
         if len(group.columns) == fitted.X.shape[1]:
             raise ValueError(
-                f"Without {group.name!r} no column is left to fit; X needs at least two, and no "
-                "group may hold them all."
+                f"drop_column: without {group.name!r} no column is left to fit; X needs at least "
+                "two, and no group may hold them all."
             )
     if n_refits < 1:
         raise ValueError(f"n_refits={n_refits} must be at least 1.")

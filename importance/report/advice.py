@@ -1,57 +1,73 @@
-"""What differences between measures mean: warnings in words, one function each."""
+"""What differences between measures mean: sentences, one function each.
+
+A sentence is said where a test supports it; how often each is false, by design of tables, is
+measured by `python -m benchmarks words` and stands in docs/importance.md.
+"""
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from importance.core.ordering import descending, ranks_of
-from importance.core.result import known_trees
+from importance.core.result import OVER_TREES, known_trees
 from importance.shap import falls_out_of_bag
 
-REACH = 2.0  # standard errors within which a value may be 0
-LEADERS = 10  # features by rank that a warning speaks of
+REACH = 2.0  # standard errors around a value
+LEADERS = 10  # features by rank that a sentence speaks of
 NOTABLE = 0.5  # of the mean importance: from there on a feature seems to count
-SURVIVING = 0.2  # of its share by MDI: a feature with less has next to nothing out of bag
-_MOST = 3  # warnings of one kind
+SURVIVING = 0.2  # of its share by MDI: a feature with less has next to nothing out of bag,
+MOST_SURVIVING = 0.5  # and with two standard errors more less than half
+SMALL = 0.2  # of its permutation importance: who loses less without a feature has others like it
+SHARING = 0.25  # of what a group is worth: a member with less has no part in it
+CLOSE = 0.5  # standard errors between two features whose order other trees may turn round
+_MOST = 3  # sentences of one kind
 MANY_VALUES = 30  # from so many distinct values on, MDI is known to favour a feature
 
 
+class Sentence(NamedTuple):
+    """What is said, of which features (positions)."""
+
+    text: str
+    features: np.ndarray
+
+
 def advise(comparison: Any) -> list[str]:
-    """All warnings on a comparison."""
+    """All that is to be said of a comparison."""
     found: list[str] = []
-    for warn in (
-        *(on_optimism, on_shap, on_shared_importance, on_replaceable, on_order, on_noise),
-    ):
-        found += list(warn(comparison))[:_MOST]
+    for say in SENTENCES.values():
+        found += [sentence.text for sentence in say(comparison)][:_MOST]
     return found
 
 
-def on_optimism(comparison: Any) -> Iterator[str]:
-    """MDI ranks a feature high that is worth nothing on rows that were not seen."""
+def on_optimism(comparison: Any) -> Iterator[Sentence]:
+    """MDI gives a feature a share that rows out of bag do not confirm."""
     results = comparison.results
     if not {"mdi", "unbiased_mdi"} <= results.keys():
         return
     biased, unbiased = results["mdi"], results["unbiased_mdi"]
     ranks = ranks_of(biased.values)
-    of_whole = _shares(biased.values)
-    judged = _shares(unbiased.values)
-    is_noise = unbiased.values <= REACH * unbiased.standard_error
+    of_whole, judged = _shares(biased.values), _shares(unbiased.values)
+    if not judged.any():
+        return
+    at_most = unbiased.values + REACH * unbiased.errors[OVER_TREES]
+    most = np.maximum(at_most, 0.0) / np.maximum(unbiased.values, 0.0).sum()
     for j in np.argsort(ranks)[:LEADERS]:
         seems_to_count = of_whole[j] >= NOTABLE / len(ranks)
-        if seems_to_count and (is_noise[j] or judged[j] < SURVIVING * of_whole[j]):
+        is_small = judged[j] < SURVIVING * of_whole[j] and most[j] < MOST_SURVIVING * of_whole[j]
+        if seems_to_count and is_small:
             n_distinct = comparison.n_distinct[j]
-            why = f": {n_distinct:,} distinct values" if n_distinct >= MANY_VALUES else ""
-            yield (
-                f"MDI ranks {unbiased.feature_names[j]} {ordinal(ranks[j])} with "
-                f"{of_whole[j]:.0%} of the whole, its unbiased value is "
-                f"{_short(unbiased.values[j])} ± {_short(unbiased.standard_error[j])}, "
-                f"{judged[j]:.0%}{why}."
+            why = f" ({n_distinct:,} distinct values)" if n_distinct >= MANY_VALUES else ""
+            yield Sentence(
+                f"MDI ranks {unbiased.feature_names[j]}{why} {ordinal(ranks[j])} with "
+                f"{of_whole[j]:.0%} of the whole; judged out of bag its splits have "
+                f"{judged[j]:.0%} ({_value(unbiased, j, OVER_TREES)}).",
+                np.array([j]),
             )
 
 
-def on_shap(comparison: Any) -> Iterator[str]:
+def on_shap(comparison: Any) -> Iterator[Sentence]:
     """Trees give a feature more of a row that they have seen than of one that they have not."""
     results = comparison.results
     if not {"mean_absolute_shap", "mean_absolute_shap_oob"} <= results.keys():
@@ -62,51 +78,64 @@ def on_shap(comparison: Any) -> Iterator[str]:
     )
     for j in descending(inside.values):
         if falls[j]:
-            yield (
-                f"Mean |SHAP| of {inside.feature_names[j]} falls from {_short(inside.values[j])} "
-                f"to {_short(outside.values[j])} where only trees explain a row that have not seen "
-                "it: the rest is fitted to single rows."
+            yield Sentence(
+                f"Mean |SHAP| of {inside.feature_names[j]} falls from {_short(inside, j)} "
+                f"to {_short(outside, j)} where only trees explain a row that have not seen "
+                "it: the rest is fitted to single rows.",
+                np.array([j]),
             )
 
 
-def on_shared_importance(comparison: Any) -> Iterator[str]:
-    """Features that say the same share what they are worth."""
+def on_shared_importance(comparison: Any) -> Iterator[Sentence]:
+    """Features that go together, all of which the trees use, share what they are worth."""
     jointly = comparison.jointly
     if jointly is None:
         return
-    names = list(comparison.feature_names)
+    names = comparison.feature_names
     alone = comparison.results["oob_permutation"]
     for g in descending(jointly.values):
-        members = comparison.groups[g].columns
-        if len(members) < 2 or jointly.values[g] <= REACH * jointly.standard_error[g]:
+        worth = jointly.values[g]
+        if not worth > REACH * jointly.standard_error[g]:
             continue
-        strength = np.abs(comparison.correlation[np.ix_(members, members)])
-        np.fill_diagonal(strength, np.nan)
-        each = ", ".join(_short(alone.values[j]) for j in members)
-        yield (
-            f"{_list([names[j] for j in members])} share their importance: Spearman "
-            f"{np.nanmax(strength):.2f}; as a group {_short(jointly.values[g])}, alone {each}."
+        columns = comparison.groups[g].columns
+        is_used = (alone.values > SHARING * worth) & _is_above_zero(alone)
+        members = columns[is_used[columns]]
+        if len(members) < 2:
+            continue
+        each = ", ".join(_short(alone, j) for j in members)
+        yield Sentence(
+            f"{_list(names[members])} share their importance (Spearman "
+            f"{_range(comparison.correlation, members)}): permuted together {_short(jointly, g)}, "
+            f"alone {each}.",
+            members,
         )
 
 
-def on_replaceable(comparison: Any) -> Iterator[str]:
-    """The trees use a feature that the forest would not miss."""
-    results = comparison.results
-    if not {"oob_permutation", "drop_column"} <= results.keys():
-        return
-    used, missed = results["oob_permutation"], results["drop_column"]
-    ranks = ranks_of(used.values)
-    for j in np.argsort(ranks)[: min(LEADERS, -(-len(ranks) // 2))]:
-        is_used = used.values[j] > REACH * used.standard_error[j]
-        if is_used and missed.values[j] <= REACH * missed.standard_error[j]:
-            yield (
-                f"Permutation ranks {used.feature_names[j]} {ordinal(ranks[j])}, but without it "
-                f"the forest loses {_short(missed.values[j])} ± "
-                f"{_short(missed.standard_error[j])}: the other features can replace it."
+def on_replaceable(comparison: Any) -> Iterator[Sentence]:
+    """The forest would hardly miss a feature that its trees use: the loss is bounded."""
+    for j, text, most in _used_and_hardly_missed(comparison):
+        missed = comparison.results["drop_column"]
+        if most <= SMALL * comparison.results["oob_permutation"].values[j]:
+            yield Sentence(
+                f"{text} {_short(missed, j, most)} at most "
+                f"({_value(missed, j)}): the other features can replace it.",
+                np.array([j]),
             )
 
 
-def on_order(comparison: Any) -> Iterator[str]:
+def on_unknown_loss(comparison: Any) -> Iterator[Sentence]:
+    """Whether the forest would miss a feature that its trees use is not known from so few rows."""
+    for j, text, most in _used_and_hardly_missed(comparison):
+        missed = comparison.results["drop_column"]
+        if most > SMALL * comparison.results["oob_permutation"].values[j]:
+            yield Sentence(
+                f"{text} {_value(missed, j)}, which cannot be told from 0 at this sample size; "
+                "nor can it be said that the other features replace it.",
+                np.array([j]),
+            )
+
+
+def on_order(comparison: Any) -> Iterator[Sentence]:
     """The order of the leaders is left to the chance of the trees."""
     result = comparison.results.get("oob_permutation")
     if result is None or result.per_tree is None:
@@ -116,29 +145,65 @@ def on_order(comparison: Any) -> Iterator[str]:
     for a, b in pairwise(order):
         difference = per_tree[:, a] - per_tree[:, b]
         error = difference.std() / np.sqrt(len(difference))
-        if result.values[b] > 0.0 and difference.mean() < REACH * error:
-            n = len(per_tree) * (REACH * error / max(difference.mean(), 1e-12)) ** 2
-            remedy = f"about {_round(n):,} trees" if n < 1e5 else "no number of trees"
-            yield (
+        if _is_above_zero(result)[b] and difference.mean() < CLOSE * error:
+            yield Sentence(
                 f"The order of {result.feature_names[a]} and {result.feature_names[b]} is left to "
-                f"chance: {remedy} would settle it."
+                f"the chance of the trees: they differ by {_short(result, a, difference.mean())} ± "
+                f"{_short(result, a, error)} {OVER_TREES}.",
+                np.array([a, b]),
             )
 
 
-def on_noise(comparison: Any) -> Iterator[str]:
-    """Features that cannot be told from noise."""
+def on_noise(comparison: Any) -> Iterator[Sentence]:
+    """Features that cannot be told from noise; one of noise is hardly ever told from it."""
     result = comparison.results.get("oob_permutation")
-    if result is None:
+    if result is None or result.uncertainty == OVER_TREES:
         return
-    is_noise = result.values <= REACH * result.standard_error
+    is_noise = np.abs(result.values) <= REACH * result.standard_error
     n = np.count_nonzero(is_noise)
     if n:
         names = [str(name) for name in result.feature_names[is_noise]]
         some = _list(names) if n <= 5 else f"{', '.join(names[:4])} and {n - 4} more"
-        yield (
-            f"{n} of {len(is_noise)} features cannot be told from noise by permutation (within "
-            f"{REACH:g} standard errors over trees of 0): {some}."
+        yield Sentence(
+            f"{n} of {len(is_noise)} features cannot be told from noise by permutation at this "
+            f"sample size (within {REACH:g} standard errors {_over(result)} of 0): {some}.",
+            np.flatnonzero(is_noise),
         )
+
+
+SENTENCES = {
+    "MDI is not confirmed": on_optimism,
+    "SHAP falls out of bag": on_shap,
+    "share their importance": on_shared_importance,
+    "can replace it": on_replaceable,
+    "cannot be told from 0": on_unknown_loss,
+    "order left to chance": on_order,
+    "cannot be told from noise": on_noise,
+}
+
+
+def _used_and_hardly_missed(comparison):
+    """Leaders that the trees use and whose loss may be 0: position, begin of a sentence, and the
+    upper bound of the loss."""
+    results = comparison.results
+    if not {"oob_permutation", "drop_column"} <= results.keys():
+        return
+    used, missed = results["oob_permutation"], results["drop_column"]
+    ranks = ranks_of(used.values)
+    reach = REACH * missed.standard_error
+    may_be_zero = _is_above_zero(used) & (np.abs(missed.values) <= reach)
+    for j in np.argsort(ranks)[: min(LEADERS, -(-len(ranks) // 2))]:
+        if may_be_zero[j]:
+            yield (
+                j,
+                f"Permutation ranks {used.feature_names[j]} {ordinal(ranks[j])} "
+                f"({_value(used, j)}), but without it the forest loses",
+                missed.values[j] + reach[j],
+            )
+
+
+def _is_above_zero(result):
+    return result.values > REACH * result.standard_error
 
 
 def ordinal(n: int) -> str:
@@ -154,19 +219,32 @@ def _list(names):
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
+def _range(correlation, members):
+    """The rank correlation of two columns, or from what to what those of all pairs go."""
+    pairs = correlation[np.ix_(members, members)][np.triu_indices(len(members), 1)]
+    ends = f"{pairs.min():.2f}", f"{pairs.max():.2f}"
+    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+
+
 def _shares(values):
     """Shares of the whole; what is below 0 has none."""
     positive = np.maximum(values, 0.0)
     return positive / (positive.sum() or 1.0)
 
 
-def _short(value):
-    if abs(value) < 1e-12:  # rounding
+def _over(result):
+    """What its standard error is over, in short."""
+    return result.uncertainty.partition(",")[0]
+
+
+def _value(result, j, over=None):
+    error = result.standard_error[j] if over is None else result.errors[over][j]
+    return f"{_short(result, j)} ± {_short(result, j, error)} {over or _over(result)}"
+
+
+def _short(result, j, value=None):
+    """A value, or another figure in the unit of the result, with two digits; rounding is 0."""
+    value = result.values[j] if value is None else value
+    if abs(value) <= 1e-9 * np.abs(result.values).max():
         return "0"
     return f"{value:.2g}" if abs(value) < 1000 else f"{value:.3g}"
-
-
-def _round(n):
-    """To two digits."""
-    scale = 10 ** max(0, int(np.log10(max(n, 1))) - 1)
-    return int(np.ceil(n / scale) * scale)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from importance.core.adoption import of_fitted_forest
+from importance.core.adoption import BaggedTrees, of_fitted_forest
 from importance.core.fitted_forest import check_forest
 from importance.core.groups import Group, parse_groups
 from importance.core.ordering import descending, leading, ranks_of
@@ -134,7 +134,13 @@ class Comparison:
     def __repr__(self) -> str:
         order = descending(self._leading.values)[:10]
         width = max(len(str(self.feature_names[j])) for j in order)
-        lines = [" " * width + "".join(f"  {name:>20}" for name in self.results)]
+        lines = [
+            " " * width + "".join(f"  {name:>20}" for name in self.results),
+            " " * width
+            + "".join(
+                f"  {'± ' + r.uncertainty.partition(',')[0]:>20}" for r in self.results.values()
+            ),
+        ]
         for j in order:
             cells = (
                 f"  {result.values[j]:>11.4g} ± {result.standard_error[j]:<6.2g}"
@@ -163,7 +169,8 @@ def compare(
     measures : sequence of str, default=None
         Of "mdi", "unbiased_mdi", "oob_permutation", "drop_column" (a refit per feature),
         "mean_absolute_shap" and "mean_absolute_shap_oob" (of 1,000 rows at most); all by default,
-        but for the last two where the votes have no SHAP values or the table is sparse.
+        but for the last two where the votes have no SHAP values or the table is sparse, and
+        "drop_column" of a single feature or Bagging.
     loss : str, default=None
         Of "oob_permutation" and "drop_column".
     correlated : float, default=0.7
@@ -180,7 +187,7 @@ def compare(
     TypeError, ValueError
         As the measures do; or if one is not known.
     """
-    chosen = list(MEASURES) if measures is None else list(measures)
+    chosen = _default_measures(forest) if measures is None else list(measures)
     unknown = sorted(set(chosen) - set(MEASURES))
     if unknown or not chosen:
         raise ValueError(f"measures={unknown} are not known; choose of {list(MEASURES)}.")
@@ -209,6 +216,12 @@ def compare(
     comparison = Comparison(results, seconds, groups, jointly, correlation, n_distinct, [])
     comparison.warnings.extend(advise(comparison))
     return comparison
+
+
+def _default_measures(forest):
+    """All of them; without drop_column where a forest cannot be grown without a column."""
+    can_drop = forest.n_features_in_ > 1 and not isinstance(forest, BaggedTrees)
+    return [name for name in MEASURES if can_drop or name != "drop_column"]
 
 
 def _timed(measure, *args, **kwargs):

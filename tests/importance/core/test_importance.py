@@ -195,7 +195,7 @@ def test_which_donors_are_missing_is_all_that_counts():
     y = rng.randint(2, size=80)
     X = np.column_stack((np.where(y == 1, np.nan, 5.0), np.full(80, 3.0)))
     forest = RandomForestClassifier(5, max_features=None, random_state=0).fit(X, y)
-    result = oob_permutation(forest, X, y)
+    result = oob_permutation(forest, X, y, loss="zero_one")
     for d, draws in zip(result.per_tree, forest.estimators_samples_, strict=True):
         share = y[oracle.out_of_bag(draws, len(X))].mean()
         assert d[0] == pytest.approx(2 * share * (1 - share))

@@ -58,7 +58,7 @@ def test_error_over_data_is_the_spread_over_fresh_tables():
         squares.append(found.errors["over data"] ** 2)
     spread, estimated = np.var(values, axis=0, ddof=1).sum(), np.mean(squares, axis=0).sum()
     assert 0.6 < estimated / spread < 2.2
-    assert estimated > 3 * (found.standard_error**2).sum()
+    assert estimated > 3 * (found.errors["over trees"] ** 2).sum()
 
 
 def test_any_forest_and_measure():

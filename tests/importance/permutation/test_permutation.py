@@ -404,7 +404,9 @@ def test_forest_level_takes_any_metric():
         np.testing.assert_allclose(result.values, sign * (base - permuted[0]), atol=1e-10)
         assert metric.__name__ in result.unit
         assert np.isnan(result.standard_error).all()
-    default = oob_permutation(forest, X, y, level="forest", n_repeats=2, random_state=0)
+    default = oob_permutation(
+        forest, X, y, level="forest", n_repeats=2, random_state=0, loss="zero_one"
+    )
     accuracy = oob_permutation(
         forest, X, y, level="forest", n_repeats=2, random_state=0,
         metric=lambda truth, said: np.mean(truth == said),
@@ -429,7 +431,7 @@ def test_forest_level_follows_the_vote():
     base, permuted = forest_scores(forest, X, evaluate, ALONE, orders, is_hard=True)
     soft = forest_scores(forest, X, evaluate, ALONE, orders)
     assert soft[0] != base or (soft[1] != permuted).any()
-    result = forest_permutation(forest, X, y, n_repeats=1, random_state=0)
+    result = forest_permutation(forest, X, y, loss="zero_one", n_repeats=1, random_state=0)
     np.testing.assert_allclose(result.values, permuted[0] - base, atol=1e-12)
 
 

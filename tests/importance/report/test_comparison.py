@@ -1,6 +1,7 @@
 """The comparison of measures: its table, its warnings, and that its pictures can be read."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import matplotlib
 import numpy as np
@@ -10,8 +11,16 @@ from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import compare, drop_column, mdi, oob_permutation, shap_values, unbiased_mdi
+from importance.core.groups import parse_groups
 from importance.core.plots import plot_clusters, plot_ranks
 from importance.core.result import Importances
+from importance.report.advice import (
+    advise,
+    on_noise,
+    on_replaceable,
+    on_shared_importance,
+    on_unknown_loss,
+)
 
 matplotlib.use("Agg")
 BARE = ("mdi", "unbiased_mdi", "oob_permutation", "drop_column")
@@ -59,12 +68,87 @@ def test_the_table_holds_every_measure(lessons):
 def test_warnings_in_words(lessons):
     comparison = lessons[-1]
     text = "\n".join(comparison.warnings)
-    assert "MDI ranks user_id" in text
-    assert "600 distinct values" in text
-    assert "x and copy share their importance: Spearman 1.00; as a group" in text
+    assert "MDI ranks user_id (600 distinct values)" in text
+    assert "x and copy share their importance (Spearman 1.00): permuted together" in text
     assert "coin" in text.partition("told from noise")[2]
     for warning in comparison.warnings:
         assert warning in repr(comparison)
+    assert "± over data" in repr(comparison)
+    assert "± over trees" in repr(comparison)
+
+
+def comparison_of(used, missed=None, jointly=None, groups=(), correlation=None):
+    """A comparison of given importances: (values, standard errors) of permutation, drop column."""
+    names = np.array([f"x{j}" for j in range(len(used[0]))], object)
+
+    def result(measure, found):
+        per_tree = (
+            np.array(found[0])
+            + np.outer([-1.0, 1.0], (-1.0) ** np.arange(len(found[0]))) * found[1]
+        )
+        words = {"unit": "", "uncertainty": "over data, from the rows", "bias": ""}
+        return Importances(measure, *map(np.array, found), per_tree, names, **words)
+
+    results = {"oob_permutation": result("oob_permutation", used)}
+    if missed is not None:
+        results["drop_column"] = result("drop_column", missed)
+    joint = None if jointly is None else result("oob_permutation", jointly)
+    return SimpleNamespace(
+        results=results, jointly=joint, groups=groups, correlation=correlation, feature_names=names
+    )
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.0**-60, 2.0**60])
+def test_words_do_not_depend_on_the_unit_of_y(unit):
+    used = np.array([[1.0, 0.98, 0.3], [0.1, 0.1, 0.05]]) * unit
+    missed = np.array([[0.01, 0.01, 0.08], [0.02, 0.2, 0.05]]) * unit
+    said = advise(comparison_of(used, missed))
+    kinds = [next(k for k in ("can replace it", "nor can", "order") if k in s) for s in said]
+    assert kinds == ["can replace it", "nor can", "order"]
+    assert not any(" 0 ± 0 " in s for s in said)
+
+
+def test_replacement_is_claimed_where_the_loss_is_bounded():
+    used = [[1.0, 1.0], [0.1, 0.1]]
+    assert "x0" in next(on_replaceable(comparison_of(used, [[0.0, 0.5], [0.09, 0.09]]))).text
+    for loss, error in ((0.05, 0.1), (0.3, 0.05), (-0.5, 0.07)):  # wide, large, below 0
+        found = comparison_of(used, [[loss, 0.5], [error, 0.09]])
+        assert not list(on_replaceable(found))
+        assert len(list(on_unknown_loss(found))) == (abs(loss) <= 2 * error)
+
+
+def test_a_member_without_a_part_shares_nothing():
+    groups = parse_groups([[0, 1, 2]], ["x0", "x1", "x2"])
+    signs = np.array([[1.0, -0.9, 0.8], [-0.9, 1.0, 0.8], [0.8, 0.8, 1.0]])
+    alone = [[1.5, 1.0, -1.6e-5], [0.1, 0.1, 0.1]]
+    (sentence,) = on_shared_importance(
+        comparison_of(alone, jointly=[[2.0], [0.1]], groups=groups, correlation=signs)
+    )
+    assert "x0 and x1 share their importance (Spearman -0.90)" in sentence.text
+    alone[0][1] = 0.01
+    found = comparison_of(alone, jointly=[[2.0], [0.1]], groups=groups, correlation=signs)
+    assert not list(on_shared_importance(found))
+
+
+def test_values_far_below_zero_are_not_noise():
+    (sentence,) = on_noise(comparison_of([[1.0, 0.05, -0.67], [0.1, 0.1, 0.1]]))
+    assert list(sentence.features) == [1]
+
+
+def test_a_single_feature_is_compared_without_refits():
+    X, y = load_diabetes(return_X_y=True)
+    forest = RandomForestRegressor(10, random_state=0).fit(X[:, :1], y)
+    assert list(compare(forest, X[:, :1], y).results)[:3] == list(BARE)[:3]
+    with pytest.raises(ValueError, match="drop_column: without 'x0' no column is left"):
+        compare(forest, X[:, :1], y, measures=["drop_column"])
+
+
+def test_one_tree_has_no_standard_error():
+    X, y = load_diabetes(return_X_y=True)
+    result = oob_permutation(RandomForestRegressor(1, random_state=0).fit(X, y), X, y)
+    assert np.isnan(result.standard_error).all()
+    assert np.isnan(result.errors["over trees"]).all()
+    assert np.isnan(result.interval()).all()
 
 
 def test_no_warning_without_a_reason():

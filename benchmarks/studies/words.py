@@ -1,0 +1,171 @@
+"""How often each sentence of `compare` is false: tables of six designs whose truth is known.
+
+What is true on average is the mean over the tables of a design; of the order of two features, what
+many trees say of the same table. The seed of everything is the number of a design and a table.
+"""
+
+from collections import defaultdict
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from benchmarks.harness import display, results
+from forest import RandomForestClassifier, RandomForestRegressor
+from importance import compare, oob_permutation
+from importance.report.advice import SENTENCES, SHARING, SMALL
+
+TABLES, QUICK_TABLES = 200, 6
+MOST_FALSE = 16  # of 200: 5 %, and two Monte Carlo errors
+TREES, MORE_TREES = 25, 400
+MEASURES = ("mdi", "unbiased_mdi", "oob_permutation", "drop_column")
+CONFIRMED = 0.5  # of its share by MDI: with more out of bag, "not confirmed" is false
+
+
+def noise(rng):
+    """Six features, none with information; regression."""
+    return rng.normal(size=(100, 6)), rng.normal(size=100), np.arange(6)
+
+
+def signals(rng):
+    """Three signals that nothing replaces, and two features of noise; regression."""
+    X = rng.normal(size=(60, 5))
+    return X, 2 * X[:, 0] + X[:, 1] + X[:, 2] + rng.normal(size=60), np.arange(3, 5)
+
+
+def twins(rng):
+    """A signal, its copy, another signal, noise and a number of the row; classification."""
+    X = rng.normal(size=(150, 5))
+    X[:, 1] = X[:, 0] + 0.05 * X[:, 1]
+    X[:, 4] = rng.permutation(150)
+    y = X[:, 0] + 0.7 * X[:, 2] + 0.7 * rng.logistic(size=150) > 0
+    return X, y.astype(int), np.arange(3, 5)
+
+
+def follower(rng):
+    """A signal, one that follows it (0.9) and says nothing beyond, two more; regression."""
+    X = rng.normal(size=(150, 5))
+    X[:, 1] = 0.9 * X[:, 0] + np.sqrt(0.19) * X[:, 1]
+    return X, 2 * X[:, 0] + X[:, 2] + X[:, 3] + rng.normal(size=150), np.arange(4, 5)
+
+
+def correlated_noise(rng):
+    """A signal, and three features of noise that go together (-0.95); classification."""
+    X = rng.normal(size=(150, 5))
+    X[:, 2] = -0.95 * X[:, 1] + 0.31 * X[:, 2]
+    X[:, 3] = 0.95 * X[:, 1] + 0.31 * X[:, 3]
+    return X, (X[:, 0] + 0.5 * rng.logistic(size=150) > 0).astype(int), np.arange(1, 5)
+
+
+def many_values(rng):
+    """Two signals of two values, noise of many; classification (after Strobl et al. 2007)."""
+    X = np.column_stack((rng.integers(2, size=(120, 2)), rng.normal(size=(120, 3))))
+    y = X[:, 0] + X[:, 1] + rng.logistic(size=120) > 1
+    return X, y.astype(int), np.arange(2, 5)
+
+
+DESIGNS = {f.__name__: f for f in (noise, signals, twins, follower, correlated_noise, many_values)}
+
+
+def run(args):
+    """Ask `compare` of every table, and count."""
+    n_tables = QUICK_TABLES if args.quick else args.sets
+    content = {"n_tables": n_tables, "rows": []}
+    with Parallel(args.n_jobs) as parallel:
+        for number, name in enumerate(DESIGNS):
+            found = parallel(delayed(ask)(name, number, i) for i in range(n_tables))
+            content["rows"] += [{"design": name, **row} for row in count(found)]
+            display.show(table(content))
+    if not args.quick:
+        display.say(f"kept in {results.save('words', content)}")
+
+
+def ask(name, number, i):
+    """Sentences of one table, what they are of, and what the measures say."""
+    rng = np.random.default_rng([21, number, i])
+    X, y, of_noise = DESIGNS[name](rng)
+    kind = RandomForestClassifier if y.dtype.kind == "i" else RandomForestRegressor
+    forest = kind(TREES, random_state=i, n_jobs=1).fit(X, y)
+    comparison = compare(forest, X, y, measures=MEASURES)
+    said = {kind: [s.features for s in say(comparison)] for kind, say in SENTENCES.items()}
+    order = said["order left to chance"]
+    values = {measure: found.values for measure, found in comparison.results.items()}
+    return said, values, of_noise, _settled(comparison, kind, X, y, i) if order else None
+
+
+def _settled(comparison, kind, X, y, i):
+    """What many trees say of a table: differences of features, in standard errors of 25 trees."""
+    forest = kind(MORE_TREES, random_state=1000 + i, n_jobs=1).fit(X, y)
+    per_tree = comparison.results["oob_permutation"].per_tree
+    values = oob_permutation(forest, X, y).values
+    error = (per_tree[:, :, np.newaxis] - per_tree[:, np.newaxis]).std(axis=0)
+    error /= np.sqrt(len(per_tree))
+    return (values[:, np.newaxis] - values) / np.where(error > 0.0, error, np.inf)
+
+
+def count(found):
+    """For every sentence, in how many tables it is said, and in how many it is false."""
+    n_said, n_false, judges = defaultdict(int), defaultdict(int), judges_of(found)
+    for said, _, of_noise, settled in found:
+        for kind, sentences in said.items():
+            n_said[kind] += bool(sentences)
+            if kind == "cannot be told from noise":
+                unlisted = np.setdiff1d(of_noise, np.concatenate([*sentences, np.empty(0, int)]))
+                n_false[kind] += len(unlisted) > 0
+            elif kind in judges:
+                n_false[kind] += any(judges[kind](j, settled) for j in sentences)
+    return [
+        {"sentence": kind, "said": n_said[kind], "false": n_false.get(kind)} for kind in SENTENCES
+    ]
+
+
+def judges_of(found):
+    """By sentence, a function that says whether it is false of some features."""
+    each = {m: np.array([values[m] for _, values, _, _ in found]) for m in MEASURES}
+    mean = {m: values.mean(axis=0) for m, values in each.items()}
+    error = each["unbiased_mdi"].std(axis=0) / np.sqrt(len(found))
+    used, missed = mean["oob_permutation"], mean["drop_column"]
+    biased, unbiased = mean["mdi"], mean["unbiased_mdi"]
+    is_confirmed = (
+        ~np.isin(np.arange(len(used)), found[0][2])
+        & (unbiased > 2.0 * error)
+        & (unbiased / unbiased.sum() > CONFIRMED * biased / biased.sum())
+    )
+    return {
+        "MDI is not confirmed": lambda j, _: is_confirmed[j].any(),
+        "share their importance": lambda j, _: (used[j] < SHARING / 5 * used[j].sum()).any(),
+        "can replace it": lambda j, _: (missed[j] > SMALL * used[j]).any(),
+        "order left to chance": lambda j, settled: abs(settled[j[0], j[1]]) > 2.0,
+    }
+
+
+def table(content):
+    """The results as a table."""
+    designs = list(dict.fromkeys(row["design"] for row in content["rows"]))
+    cells = {(row["sentence"], row["design"]): row for row in content["rows"]}
+
+    def cell(kind, design):
+        row = cells[kind, design]
+        return str(row["said"]) if row["false"] is None else f"{row['false']} / {row['said']}"
+
+    most = MOST_FALSE * content["n_tables"] / TABLES
+    worst = {
+        kind: max((cells[kind, d]["false"] or 0 for d in designs), default=0) for kind in SENTENCES
+    }
+    return display.Table(
+        "Sentences of compare: tables in which one is false, and in which it is said",
+        ["sentence", *(d.replace("_", " ") for d in designs), f"false in at most {most:.0f}"],
+        [
+            [
+                f"... {kind} ...",
+                *(cell(kind, d) for d in designs),
+                "yes" if worst[kind] <= most else "no",
+            ]
+            for kind in SENTENCES
+        ],
+        f"Of {content['n_tables']} tables of a design, of 60 to 150 rows, and forests of {TREES} "
+        "trees. False is: not confirmed, where the mean share out of bag is above half of that by "
+        "MDI; share, where one has less than 5 % on average; replace, where the mean loss is above "
+        "20 % of the mean permutation importance; order, where that of 400 trees differs by more "
+        'than 2 standard errors; noise, where a feature of noise is not listed. "Cannot be told '
+        'from 0" says what a test found, so it has one number.',
+    )
