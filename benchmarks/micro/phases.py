@@ -16,7 +16,13 @@ from benchmarks.harness import display, results
 from cart.fast_paths.classification.best_cut import choose_cut
 from cart.fast_paths.classification.cumulative_counts import ClassNode, PrefixCounts, add_up
 from cart.fast_paths.classification.impurities import GiniCuts
-from cart.fast_paths.classification.packed_rows import Layout, gather_keys, partition_packed_rows
+from cart.fast_paths.classification.packed_rows import (
+    NONE_MISSING,
+    ClassCut,
+    Layout,
+    gather_keys,
+    partition_packed_rows,
+)
 from cart.fast_paths.classification.path import ClassScratch
 from cart.fast_paths.classification.screening import add_up_kept, is_worth_screening, screen
 from cart.jit.decorators import entry_kernel
@@ -120,11 +126,12 @@ def _repeat(criterion, table, bench, running, layout, n, class_counts, repeats, 
             continue
         if last == DIVIDE:
             middle = codes.shape[0] // 2
+            cut = ClassCut(column, middle, middle + 1, 0.0, NONE_MISSING, 0.0)
             found += partition_packed_rows(
-                codes, middle, words, start, n, layout, bench.spare, bench.pending[0]
+                codes, cut, words, start, n, layout, bench.spare, bench.pending[0]
             )
             continue
-        lowest, highest = gather_keys(codes, words, start, n, layout, bench.keys)
+        lowest, highest = gather_keys(codes, words, start, n, layout, MISSING, bench.keys)
         found += np.int64(lowest)
         if last == GATHER:
             continue
@@ -150,6 +157,6 @@ def _repeat(criterion, table, bench, running, layout, n, class_counts, repeats, 
         else:
             add_up(criterion, running, keys, n_keys, counts, layout)
         if last == CHOOSE:
-            _, i = choose_cut(node, keys, 0, n_keys - 1, -np.inf, table, column)
+            _, i = choose_cut(node, keys, 0, n_keys - 1, -np.inf, table, column, FREE)
             found += i
     return found

@@ -62,7 +62,7 @@ class Importances:
     >>> result = mdi(forest)
     >>> result.to_frame().head(3).round(3)
              importance  standard_error
-    feature                            
+    feature
     bmi           0.231           0.014
     s5            0.200           0.016
     bp            0.121           0.008

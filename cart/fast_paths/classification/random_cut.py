@@ -30,6 +30,8 @@ from cart.table.float_table import FloatTable
 from cart.table.ranking import MISSING
 from cart.table.table import code_up_to, same_value, value_of
 
+_CLASSES_MAX = 6
+
 
 class DrawnCuts(NamedTuple):
     """One cut of a feature, at a random threshold."""
@@ -61,12 +63,12 @@ def _search_feature(way, node, searched, feature, best):
         threshold = low
     if not best.score < 0.0:  # no cut is better: both sides are pure
         return False, best
-    left_code = np.int64(code_up_to(table, column, lowest, highest, threshold))
+    left_code = np.uint32(code_up_to(table, column, lowest, highest, threshold))
     n_left = _count_left(searched, keys, words, left_code, goes == MISSING_LEFT)
     if min(n_left, n - n_left) >= limits.min_samples_leaf:
         score = _score_if_legal(searched, monotony_of(way, node, feature), limits.min_weight_leaf)
         if score > best.score:
-            best = ClassCut(feature, left_code, left_code, score, goes, threshold)
+            best = ClassCut(feature, np.int64(left_code), 0, score, goes, threshold)
     return False, best
 
 
@@ -86,26 +88,33 @@ def _gather(codes, words, layout, gathered):
 
 @inline_kernel
 def _count_left(node, codes, words, left_code, missing_left):
-    """Count the rows, and in `left` the classes, that go left."""
-    layout, left, n_classes = node.layout, node.prefix.left, node.counts.shape[0]
-    n_left = 0
-    also_left = np.int64(MISSING) if missing_left else np.int64(-1)
-    both = np.int64(0)  # of two classes: the weight above that of the second
-    for c in range(n_classes):
-        left[c] = 0
+    """Count the rows, and in `left` the classes, that go left.
+
+    A pass for each of few classes takes less time than one for all: it needs no memory but the
+    words, so that vector instructions do it.
+    """
+    left, n_classes = node.prefix.left, node.counts.shape[0]
+    layout = node.layout
+    class_mask, low_mask, shift = layout.class_mask, layout.low_mask, layout.class_bits
+    also_left = MISSING if missing_left else left_code
+    n_left = np.uint32(0)
     for i in range(words.shape[0]):
-        code = np.int64(codes[i])
-        goes_left = np.int64((code <= left_code) | (code == also_left))
-        w = weight_of(words[i], layout) * goes_left
-        n_left += goes_left
-        if n_classes == 2:
-            both += w << 32 | w * class_of(words[i], layout)
-        else:
-            left[class_of(words[i], layout)] += w
-    if n_classes == 2:
-        left[1] = both & 0xFFFFFFFF
-        left[0] = (both >> 32) - left[1]
-    return n_left
+        n_left += np.uint32((codes[i] <= left_code) | (codes[i] == also_left))
+    if n_classes > _CLASSES_MAX:
+        for c in range(n_classes):
+            left[c] = 0
+        for i in range(words.shape[0]):
+            goes_left = (codes[i] <= left_code) | (codes[i] == also_left)
+            left[class_of(words[i], layout)] += weight_of(words[i], layout) * goes_left
+        return np.int64(n_left)
+    for c in range(n_classes):
+        its_weight = np.uint32(0)
+        for i in range(words.shape[0]):
+            goes_left = (codes[i] <= left_code) | (codes[i] == also_left)
+            is_its = goes_left & ((words[i] & class_mask) == np.uint32(c))
+            its_weight += (words[i] & low_mask) >> shift if is_its else np.uint32(0)
+        left[c] = its_weight
+    return np.int64(n_left)
 
 
 @inline_kernel

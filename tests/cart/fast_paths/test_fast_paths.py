@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier as Peer
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.estimators.grower import Grower
 from cart.fast_paths.classification import path as class_counts_path
-from cart.fast_paths.classification.best_cut import choose_cut
+from cart.fast_paths.classification.best_cut import Monotony, choose_cut
 from cart.fast_paths.classification.cumulative_counts import (
     ClassNode,
     PrefixCounts,
@@ -21,12 +21,16 @@ from cart.fast_paths.classification.cumulative_counts import (
 )
 from cart.fast_paths.classification.impurities import EntropyCuts, GiniCuts
 from cart.fast_paths.classification.packed_rows import (
+    MISSING_LEFT,
+    MISSING_RIGHT,
+    ClassCut,
     Layout,
     gather_keys,
     pack_rows,
     partition_packed_rows,
 )
 from cart.fast_paths.classification.path import ClassCountsPath
+from cart.fast_paths.classification.random_cut import RandomClassCountsPath
 from cart.fast_paths.classification.screening import add_up_kept, screen
 from cart.fast_paths.regression.sorted_path import SortedPath
 from cart.growth.plan import make_plan
@@ -35,12 +39,16 @@ from cart.jit.simd import PlainLanes, on_lanes
 from cart.primitives.radix_sort import N_DIGITS, ROOM, sort_short_keys
 from cart.primitives.sorting_networks import NETWORK_MAX, sort_by_network
 from cart.splitting import criteria
+from cart.splitting.splitter import Bounds
 from cart.table.columns import Columns
 from cart.table.encoding import encode
+from cart.table.float_table import FloatTable
+from cart.table.ranking import MISSING
 from tests.agreement.same import assert_same_nodes, assert_same_tree, paths
 from tests.examples import examples
 
 seeds = st.integers(0, 2**32 - 1)
+FREE = Monotony(0, Bounds(-np.inf, np.inf))
 
 
 # ---------------------------------------------------------------------------------- sorting
@@ -92,12 +100,14 @@ def take_words(weight, classes, layout, words, counts):
 
 
 @entry_kernel
-def divide_any(codes, left_code, words, start, n, layout, spare, counts):
-    return partition_packed_rows(codes, left_code, words, start, n, layout, spare, counts)
+def divide_any(codes, left_code, missing, words, start, n, layout, spare, counts):
+    cut = ClassCut(0, left_code, 0, 0.0, missing, 0.0)
+    return partition_packed_rows(codes, cut, words, start, n, layout, spare, counts)
 
 
+@pytest.mark.parametrize("missing", [MISSING_RIGHT, MISSING_LEFT])
 @pytest.mark.parametrize("n_classes", [2, 5])
-def test_words_keep_rows_weights_and_classes(n_classes):
+def test_words_keep_rows_weights_and_classes(n_classes, missing):
     rng = np.random.default_rng(0)
     n = 300
     weight, classes = rng.integers(0, 4, n).astype(float), rng.integers(0, n_classes, n)
@@ -113,9 +123,11 @@ def test_words_keep_rows_weights_and_classes(n_classes):
     np.testing.assert_array_equal(counts, np.bincount(classes, weight, n_classes))
 
     codes, start, end = rng.integers(0, 9, n).astype(np.uint32), 20, n_words - 5
+    codes[codes == 8] = MISSING
     spare, before = np.empty(n, np.uint32), words.copy()
-    n_left = divide_any(codes, 4, words, start, end - start, layout, spare, counts)
-    mine, is_left = rows[start:end], codes[rows[start:end]] <= 4
+    n_left = divide_any(codes, 4, missing, words, start, end - start, layout, spare, counts)
+    mine = rows[start:end]
+    is_left = (codes[mine] <= 4) | ((codes[mine] == MISSING) & (missing == MISSING_LEFT))
     expected = np.concatenate((mine[is_left], mine[~is_left]))
     np.testing.assert_array_equal(words[start:end] >> layout.low_bits, expected)
     np.testing.assert_array_equal(
@@ -134,11 +146,11 @@ def count_both_ways(running, codes, words, start, n, n_codes, n_classes, layout,
     """What is counted of words, and of their keys; return the lowest and the highest code."""
     both = count_codes(running, codes, words, start, n, n_codes, n_classes, layout)
     width = 1 if n_classes == 2 else n_classes
-    for cell in range(n_codes * width):
+    for cell in range((n_codes + 1) * width):
         counted[0, cell] = running.histogram[cell]
-    lowest, highest = gather_keys(codes, words, start, n, layout, keys)
+    lowest, highest = gather_keys(codes, words, start, n, layout, np.uint32(n_codes), keys)
     count_keys(running, keys, n, lowest, highest, n_classes, layout)
-    for cell in range(n_codes * width):
+    for cell in range((n_codes + 1) * width):
         counted[1, cell] = 0
     origin = running.origin[0]
     for cell in range((np.int64(highest) + 1 - origin) * width):
@@ -156,14 +168,15 @@ def test_codes_are_counted_with_and_without_keys(seed, n, n_classes):
     take_words(weight, classes.astype(float), layout, words, np.empty(n_classes, np.int64))
     low, high = np.sort(rng.integers(0, n_codes, 2))
     codes = rng.integers(low, high + 1, n).astype(np.uint32)
+    codes[rng.random(n) < rng.choice([0.0, 0.3])] = MISSING
     start = rng.integers(0, n)
-    counted = np.zeros((2, n_codes * n_classes), np.int64)
+    counted = np.zeros((2, (n_codes + 1) * n_classes), np.int64)
     found = count_both_ways(
         PrefixCounts.create(600, n_classes), codes, words, start, n - start, n_codes, n_classes,
         layout, np.empty(n, np.uint32), counted,
     )  # fmt: skip
-    mine = slice(start, n)
-    expected = np.zeros((n_codes, n_classes), np.int64)
+    mine, codes = slice(start, n), np.minimum(codes, n_codes)
+    expected = np.zeros((n_codes + 1, n_classes), np.int64)
     np.add.at(expected, (codes[mine], classes[mine]), weight[mine].astype(np.int64))
     if n_classes == 2:
         expected = (expected.sum(axis=1) << 32) + expected[:, 1]
@@ -183,7 +196,7 @@ def choose_class_cut(
     else:
         add_up(criterion, running, keys, n, counts, layout)
     node = ClassNode(criterion, running, layout, counts, weight)
-    score, i = choose_cut(node, entries, first, n - 1 - first, -np.inf, table, 0)
+    score, i = choose_cut(node, entries, first, n - 1 - first, -np.inf, table, 0, FREE)
     return score, np.int64(entries[i] >> layout.low_bits) if i >= 0 else -1
 
 
@@ -267,7 +280,7 @@ def choose_screened(
     if sort_short_keys(mine, n_kept, layout.low_bits, lowest, highest, spare, digits):
         mine = spare
     add_up_kept(criterion, running, mine, n_kept, lowest, shift, counts, layout)
-    score, i = choose_cut(node, mine, 0, n_kept - 1, score, table, 0)
+    score, i = choose_cut(node, mine, 0, n_kept - 1, score, table, 0, FREE)
     low, high = (mine[i] >> layout.low_bits, mine[i + 1] >> layout.low_bits) if i >= 0 else (0, 0)
     return score, np.int64(low) if i >= 0 else -1, np.int64(high), n_kept
 
@@ -454,6 +467,45 @@ def test_quick_class_trees_are_the_general_ones(seed, params, n_classes, criteri
     both = grow_both_ways(X, y, weights, params, ClassCountsPath, is_narrow=is_narrow)
     for ours, theirs in zip(*both, strict=True):
         assert_same_nodes(ours, theirs)
+
+
+@examples(200)
+@given(
+    seed=seeds,
+    params=limits,
+    n_classes=st.integers(2, 4),
+    criterion=st.sampled_from(["gini", "entropy"]),
+    missing=st.sampled_from([0.0, 0.1, 0.6]),
+    least=st.sampled_from([0.0, 0.0, 0.02, 0.1]),
+    is_constrained=st.booleans(),
+    is_random=st.booleans(),
+)
+def test_class_trees_with_missing_values_and_bounds_are_the_general_ones(
+    seed, params, n_classes, criterion, missing, least, is_constrained, is_random
+):
+    rng = np.random.default_rng(seed)
+    n = rng.integers(1, 500)
+    X = rng.integers(0, rng.choice([2, 10, 1000]), (n, rng.integers(1, 6)))
+    X = np.where(rng.random(X.shape) < missing, np.nan, X * rng.choice([1.0, 3e-8]))
+    weights = rng.integers(0, 4, (3, n)).astype(float)
+    weights[:, rng.integers(n)] = 1.0
+    n_classes = 2 if is_constrained else n_classes
+    y = rng.integers(0, n_classes, n)
+    y = np.where(X[:, 0] > np.nanmedian(X) if n > 9 else True, y, 0)
+    params = {**params, "criterion": criterion, "min_weight_fraction_leaf": least}
+    if is_constrained:
+        params["monotonic_cst"] = rng.integers(-1, 2, X.shape[1])
+    model = DecisionTreeClassifier(**params)
+    splitter = "random" if is_random else "best"
+    criterion = criteria.CLASSIFICATION[criterion]
+    plan = make_plan(model, criterion, splitter, n, X.shape[1], 1, n_classes)
+    columns, codes = Columns(X.astype(np.float32)), y.astype(float)[:, None]
+    table = FloatTable.encode(columns) if is_random else encode(columns)
+    path = RandomClassCountsPath if is_random else ClassCountsPath
+    fast, general = paths(table, codes, plan, path)
+    for weight, number in zip(weights, range(1, 4), strict=True):
+        both = (grower.grow([weight], [number])[0] for grower in (fast, general))
+        assert_same_nodes(*both)
 
 
 @examples(300)
