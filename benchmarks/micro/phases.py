@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from benchmarks.harness import display, results
-from cart.fast_paths.classification.best_cut import choose_cut
+from cart.fast_paths.classification.best_cut import Monotony, choose_cut
 from cart.fast_paths.classification.cumulative_counts import ClassNode, PrefixCounts, add_up
 from cart.fast_paths.classification.impurities import GiniCuts
 from cart.fast_paths.classification.packed_rows import (
@@ -27,9 +27,12 @@ from cart.fast_paths.classification.path import ClassScratch
 from cart.fast_paths.classification.screening import add_up_kept, is_worth_screening, screen
 from cart.jit.decorators import entry_kernel
 from cart.primitives.radix_sort import sort_short_keys
+from cart.splitting.splitter import Bounds
 from cart.table.columns import Columns
 from cart.table.encoding import encode
 
+FREE = Monotony(0, Bounds(-np.inf, np.inf))  # of constraints
+NONE = np.uint32(0xFFFFFFFF)  # is missing
 SIZES = (4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16384, 62000)
 QUICK_SIZES = (8, 64, 512, 16384)
 VISITS = 2_000_000  # of a measurement
@@ -131,7 +134,7 @@ def _repeat(criterion, table, bench, running, layout, n, class_counts, repeats, 
                 codes, cut, words, start, n, layout, bench.spare, bench.pending[0]
             )
             continue
-        lowest, highest = gather_keys(codes, words, start, n, layout, MISSING, bench.keys)
+        lowest, highest = gather_keys(codes, words, start, n, layout, NONE, bench.keys)
         found += np.int64(lowest)
         if last == GATHER:
             continue
