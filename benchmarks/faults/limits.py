@@ -6,10 +6,10 @@ Random tables just within and just beyond a limit, and trees that must be the sa
 from typing import NamedTuple
 
 import numpy as np
-from cart.grower import Grower
 
 from benchmarks.harness import display
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
+from cart.estimators.grower import Grower
 from cart.growth.plan import make_plan
 from cart.splitting.criteria import CLASSIFICATION, REGRESSION
 from cart.table.columns import Columns
