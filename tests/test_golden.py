@@ -55,12 +55,20 @@ class ForestOfR(BaseEstimator):
         ]
         return self
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier" if hasattr(self, "classes_") else "regressor"
+        return tags
 
-class TreeOfR:
+
+class TreeOfR(BaseEstimator):
     random_state = None
 
-    def __init__(self, tree):
+    def __init__(self, tree=None):
         self.tree_ = tree
+
+    def get_params(self, deep=True):  # none that R and we both know
+        return {}
 
 
 def rebuild(stored, counts, X, y, n_classes):
