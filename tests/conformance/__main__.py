@@ -26,6 +26,6 @@ OPTIONS = (
 
 if __name__ == "__main__":
     given = sys.argv[1:]
-    suites = [suite for suite in SUITES if suite in given] or SUITES
-    others = [option for option in given if option not in SUITES]
+    suites = [name for name in given if name.startswith("sklearn.")] or SUITES
+    others = [option for option in given if option not in suites]
     sys.exit(pytest.main([*OPTIONS, *others, "--pyargs", *suites]))

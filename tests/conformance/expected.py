@@ -39,5 +39,9 @@ LISTS = {
     },
 }
 
-# Left out of `make test`.
-SLOW = set()
+# Left out of `make test`; most of their time is spent in support vector machines.
+SLOW = {
+    "test_bagging.py::test_oob_score_classification",
+    "test_bagging.py::test_parallel_classification",
+    "test_bagging.py::test_sparse_classification",
+}
