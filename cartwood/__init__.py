@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         ExtraTreeRegressor,
         export_graphviz,
         export_text,
+        load,
         plot_tree,
     )
     from forest import (
@@ -84,6 +85,7 @@ __all__ = [
     "forest_permutation",
     "held_out_permutation",
     "janitza",
+    "load",
     "mdi",
     "nearest_rows",
     "one_hot_groups",
@@ -104,6 +106,8 @@ def __getattr__(name: str) -> Any:
     """What was asked for, from the package that has it."""
     if name == "__version__":
         return metadata.version("cartwood")
+    if name == "load":
+        return import_module("forest").load  # cart's, which knows forests now
     if name in __all__:
         for package in ("cart", "forest", "importance"):
             module = import_module(package)

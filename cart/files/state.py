@@ -19,6 +19,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,11 +92,15 @@ def is_storable(cls: type) -> bool:
     return _name_of(cls) in _NAMES
 
 
+@lru_cache(10_000)
+def _is_attribute(cls, name):
+    return name.isidentifier() and not callable(getattr(cls, name, None))
+
+
 def with_state(value: Any, state: dict) -> Any:
     """An object with the attributes of a state, which may not be those of its class's methods."""
     for name in state:
-        is_name = type(name) is str and name.isidentifier()
-        is_name = is_name and not callable(getattr(type(value), name, None))
+        is_name = type(name) is str and _is_attribute(type(value), name)
         require(is_name, f"{name!r} is no attribute of {type(value).__name__}")
     vars(value).update(state)
     return value

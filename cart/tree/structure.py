@@ -20,7 +20,8 @@ MOST_NODES = 2**31 - 1  # as many as numbers of 32 bits tell apart
 _STEPS = 1 - 2 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).astype(int)
 _CHANGE = _STEPS.sum(axis=1)  # of the open places, over eight nodes
 _LOWEST = _STEPS.cumsum(axis=1).min(axis=1)  # within them
-_WHOLE, _NUMBERS = "iu", "iuf"  # kinds of dtypes
+_WHOLE = "iu"  # kinds of dtypes
+_FORM = Nodes.create(0, 1, 1)
 
 
 def check_nodes(nodes: Nodes, n_features: int, categories: Categories | None = None) -> None:
@@ -40,8 +41,7 @@ def check_nodes(nodes: Nodes, n_features: int, categories: Categories | None = N
     _check_n_features(n_features)
     n_nodes = len(nodes.children_left)
     require(0 < n_nodes <= MOST_NODES, f"a tree has {n_nodes} nodes")
-    form = Nodes.create(0, 1, 1)
-    for name, array, like in zip(Nodes._fields, nodes, form, strict=True):
+    for name, array, like in zip(Nodes._fields, nodes, _FORM, strict=True):
         is_like = type(array) is np.ndarray and (array.dtype, array.ndim) == (like.dtype, like.ndim)
         require(is_like and len(array) == n_nodes, f"{name} is no array of {n_nodes} {like.dtype}")
     require(min(nodes.value.shape) > 0, f"a value is of shape {nodes.value.shape[1:]}")
@@ -193,13 +193,12 @@ def _check_lengths(kept, n_nodes, n_leaves):
         "totals": (_WHOLE, (n_leaves,)), "squares": (_WHOLE, (n_impure,)),
         "impurities": ("f", (n_impure,)),
     }  # fmt: skip
-    plain = Nodes.create(0, 1, 1)
     for name in kept.keys() - {"n_nodes", "shape", "leaves", "impure"}:
         require(name in forms, f"trees have no {name!r}")
         (kinds, form), array = forms[name], kept[name]
         is_array = type(array) is np.ndarray and array.dtype.kind in kinds
         is_full = kinds != "f" or array.dtype == np.float64
-        is_full &= name not in Nodes._fields or array.dtype == getattr(plain, name).dtype
+        is_full &= name not in Nodes._fields or array.dtype == getattr(_FORM, name).dtype
         require(is_array and is_full and array.shape == form, f"{name} of a tree is not {form}")
     for pair in (("children_left", "children_right"), ("feature", "threshold"),
                  ("features", "thresholds")):  # fmt: skip

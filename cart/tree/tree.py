@@ -330,4 +330,4 @@ def _state_of(tree):
 
 storable("Compact", Compact, lambda compact: compact.kept, Compact)
 storable("Categories", Categories, Categories._asdict)
-storable("Tree", Tree, _state_of)
+storable("Tree", Tree, _state_of, lambda state: Tree(**state))  # which checks it
