@@ -34,6 +34,12 @@ lint: .venv/installed
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 
+# Hostile fits, and fast paths around their limits: `make fuzz TIME=3600`.
+TIME ?= 600
+fuzz: .venv/installed
+	.venv/bin/python -m benchmarks limits
+	.venv/bin/python -m benchmarks fits --seconds $(TIME)
+
 # The suite against all peers, and what speed is made of: hours.
 bench: .venv/installed
 	.venv/bin/pip install -q -c constraints.txt -e ".[test,flights]"
@@ -69,4 +75,4 @@ docs: .venv/installed
 	.venv/bin/pip install -q -c constraints.txt -e ".[test]"
 	touch $@
 
-.PHONY: demo test conformance bounds coverage lint bench studies examples docs
+.PHONY: demo test conformance fuzz bounds coverage lint bench studies examples docs

@@ -32,6 +32,7 @@ COMMANDS = {
     "files": ("micro.files", "time saving and loading a forest, by model file and by pickle"),
     "fuzz": ("faults.run", "damage model files and pickles, and count crashes and wrong models"),
     "limits": ("faults.limits", "compare fast paths with the general one around their limits"),
+    "fits": ("faults.fits", "compare hostile fits with scikit-learn's for some time"),
     "house": ("structure.house", "measure the layout of the code against its goals"),
     "architecture": ("structure.architecture", "draw the wings into docs/architecture.md"),
     "tables": ("tables", "write docs/benchmarks.md from the results that were kept"),
@@ -88,6 +89,10 @@ def _parser():
                 "--peers", default="", metavar="NAMES",
                 help="of these only, as cartwood,scikit-learn,lightgbm",
             )  # fmt: skip
+        if name == "fits":
+            add = command.add_argument
+            add("--seconds", type=_positive, default=600, metavar="N", help="how long (600)")
+            add("--first", type=int, default=0, metavar="SEED", help="the first seed (0)")
         if name == "race":
             command.add_argument("against", metavar="DIR", help="the other checkout")
         if name == "forest":

@@ -1,7 +1,13 @@
 """Samples of what `make fuzz` and `python -m benchmarks limits` run for longer."""
 
+import subprocess
+import sys
+from time import monotonic
+
 import pytest
 
+from benchmarks.faults import fits
+from benchmarks.faults.fits import SAME, try_fit
 from benchmarks.faults.limits import LIMITS, grow_both_ways
 
 
@@ -12,3 +18,19 @@ def test_fast_paths_grow_the_general_trees_on_both_sides_of_their_limits(name, i
     assert not any(is_different for _, is_different in found)
     takes_all = "squared_error" in name or ("2**2" in name and not is_beyond)
     assert not takes_all or all(is_fast for is_fast, _ in found)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_a_hostile_fit_is_scikit_learns(seed):
+    assert try_fit(seed) in SAME
+
+
+@pytest.mark.parametrize(
+    ("then", "end"), [("import os; os.abort()", "crash"), ("import time; time.sleep(99)", "hang")]
+)
+def test_crashes_and_hangs_of_a_fit_are_counted(monkeypatch, then, end):
+    monkeypatch.setattr(fits, "TIMEOUT", 2.0)
+    program = [sys.executable, "-c", f"print('identical', flush=True); {then}"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as worker:
+        assert [*fits._answers(worker, monotonic() + 60.0)] == ["identical", end]
+        worker.kill()

@@ -1,0 +1,181 @@
+"""Hostile fits (`benchmarks.faults.hostile`), each against scikit-learn's: the same trees, or a tie
+that exact arithmetic shows, or both refuse. Crashes and hangs of the process are counted.
+"""
+
+import selectors
+import subprocess
+import sys
+import warnings
+from collections import Counter
+from contextlib import contextmanager
+from time import monotonic
+
+import numpy as np
+import sklearn.ensemble
+import sklearn.tree
+
+import cart
+import forest
+from benchmarks.faults.hostile import draw_fit
+from benchmarks.harness import display
+from benchmarks.identity.agreement import agree
+from benchmarks.oracles.ties import Training, has_medians, why_different
+from benchmarks.oracles.weights import row_weights
+
+TIMEOUT = 120.0  # seconds of a fit, compilation included
+JUDGED_MAX = 200  # rows: exact arithmetic is slow
+GAP = 1e-9  # of impurity or value in identical nodes, relative to the tree's largest
+SAME = ("identical", "tie", "refused by both", "refused by theirs alone", "refused on purpose")
+ON_PURPOSE = "Every row has weight 0"  # docs/deviations.md
+QUICK = 100  # seconds
+
+
+def run(args):
+    """Fit from seed to seed until the time is up; 1 if anything is not the same."""
+    ends, failures = Counter(), []
+    for seed, end in fits(args.first, QUICK if args.quick else args.seconds):
+        ends[end] += 1
+        if end not in SAME:
+            failures.append([str(seed), end])
+    rows = [[end, str(n)] for end, n in ends.most_common()]
+    display.show(display.Table(f"{ends.total()} hostile fits", ["end", "fits"], rows))
+    if failures:
+        display.show(display.Table("Not the same", ["seed", "end"], failures))
+    return int(bool(failures))
+
+
+def fits(first, seconds):
+    """Fit in processes of their own, one after another where one dies.
+
+    Yields
+    ------
+    seed : int
+        From `first` on.
+    end : str
+        What became of its fit.
+    """
+    stop, seed = monotonic() + seconds, first
+    while monotonic() < stop:
+        with _worker(seed) as worker:
+            for end in _answers(worker, stop):
+                yield seed, end
+                seed += 1
+
+
+@contextmanager
+def _worker(first):
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.faults.fits", str(first)]
+    worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        yield worker
+    finally:
+        worker.kill()
+        worker.wait()
+
+
+def _answers(worker, stop):
+    """Lines of a worker until it dies, or the time is up."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(worker.stdout, selectors.EVENT_READ)
+        while (left := stop - monotonic()) > 0.0:
+            if not selector.select(min(left, TIMEOUT)):
+                if left > TIMEOUT:
+                    yield "hang"
+                return
+            line = worker.stdout.readline()
+            yield line.strip() or "crash"
+            if not line:
+                return
+
+
+def try_fit(seed):
+    """Fit one of ours and its twin: "identical", "tie", "refused by both", or what is wrong."""
+    fit = draw_fit(seed)
+    ours, theirs = (_fit(home, fit) for home in ((cart, forest), (sklearn.tree, sklearn.ensemble)))
+    errors = [side for side in (ours, theirs) if isinstance(side, Exception)]
+    if len(errors) == 2:
+        is_alike = isinstance(ours, (type(theirs), ValueError))
+        return "refused by both" if is_alike else f"ours says {ours!r}, theirs {theirs!r}"
+    if errors:
+        is_theirs = errors[0] is theirs and isinstance(theirs, (ValueError, MemoryError))
+        end = "refused by theirs alone" if is_theirs else f"not refused by both: {errors[0]!r}"
+        return "refused on purpose" if ON_PURPOSE in str(errors[0]) else end
+    verdicts = {_judge(fit, ours, theirs, t) for t in range(len(_trees(ours)))}
+    return next((v for v in sorted(verdicts) if v not in SAME), max(verdicts))
+
+
+def _fit(homes, fit):
+    kind = getattr(homes[0], fit.kind, None) or getattr(homes[1], fit.kind)
+    try:
+        return kind(**fit.params).fit(fit.X, fit.y, sample_weight=fit.sample_weight)
+    except Exception as error:
+        return error
+
+
+def _trees(model):
+    return getattr(model, "estimators_", [model])
+
+
+def _judge(fit, ours, theirs, t):
+    pair = [_trees(model)[t].tree_ for model in (ours, theirs)]
+    agreement = agree(*pair)
+    if agreement.first_rows is None and (agreement.gap <= GAP or _is_rounding(*pair)):
+        return "identical"
+    if len(fit.plain) > JUDGED_MAX:
+        return f"differs, not judged: tree {t}, {agreement}"
+    if fit.params.get("ccp_alpha"):
+        return _judge_unpruned(fit, t)
+    exact = Training(fit.plain, fit.y, _weight(fit, theirs, t), _trees(theirs)[t])
+    if not agreement.gap <= GAP and not all(has_medians(tree, exact) for tree in pair):
+        return f"other values or impurities: tree {t}, {agreement}"
+    if agreement.first_rows is None:
+        return "tie"
+    verdict = why_different(*pair, exact)
+    return f"wrong: tree {t}, {agreement}" if verdict == "wrong" else "tie"
+
+
+def _is_rounding(ours, theirs):
+    """Do impurities and values differ no more than targets of this size are rounded?"""
+    largest = np.abs(theirs.value).max()
+    size = 1e-12 * max(largest, largest**2)
+    return all(
+        np.allclose(getattr(ours, name), getattr(theirs, name), rtol=GAP, atol=size)
+        for name in ("impurity", "value")
+    )
+
+
+def _judge_unpruned(fit, t):
+    """Pruned trees that differ, by the trees that were pruned."""
+    fit = fit._replace(params=fit.params | {"ccp_alpha": 0.0})
+    pair = (_fit(home, fit) for home in ((cart, forest), (sklearn.tree, sklearn.ensemble)))
+    verdict = _judge(fit, *pair, t)
+    return f"pruned otherwise: tree {t}" if verdict == "identical" else verdict
+
+
+def _weight(fit, theirs, t):
+    class_weight = fit.params.get("class_weight")
+    draws = theirs.estimators_samples_[t] if getattr(theirs, "bootstrap", False) else None
+    weight = row_weights(fit.y, fit.sample_weight if draws is None else None, class_weight)
+    if draws is None:
+        return weight
+    return (
+        row_weights(fit.y, weight, None, draws) if class_weight else row_weights(fit.y, draws=draws)
+    )
+
+
+def main():
+    """Say how the fits end, a line each, from the seed that is the argument on, for ever."""
+    warnings.simplefilter("ignore")
+    np.seterr(all="ignore")
+    seed = int(sys.argv[1])
+    while True:
+        try:
+            end = try_fit(seed)
+        except Exception as error:
+            end = f"no verdict: {error!r}"[:300]
+        print(end.replace("\n", " "), flush=True)
+        seed += 1
+
+
+if __name__ == "__main__":
+    main()
