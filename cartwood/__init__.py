@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         ExtraTreeRegressor,
         export_graphviz,
         export_text,
+        load,
         plot_tree,
     )
     from forest import (
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         Optimism,
         Selection,
         Shadows,
+        ShapValues,
         Significance,
         compare,
         conditional_permutation,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
         permutation_test,
         select_features,
         shadow,
+        shap_values,
         unbiased_mdi,
     )
     from importance.inference.selector import FeatureSelector
@@ -73,6 +76,7 @@ __all__ = [
     "RandomForestRegressor",
     "Selection",
     "Shadows",
+    "ShapValues",
     "Significance",
     "__version__",
     "compare",
@@ -84,6 +88,7 @@ __all__ = [
     "forest_permutation",
     "held_out_permutation",
     "janitza",
+    "load",
     "mdi",
     "nearest_rows",
     "one_hot_groups",
@@ -96,6 +101,7 @@ __all__ = [
     "proximity",
     "select_features",
     "shadow",
+    "shap_values",
     "unbiased_mdi",
 ]
 
