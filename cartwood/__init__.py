@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Optimism,
         Selection,
         Shadows,
+        ShapValues,
         Significance,
         compare,
         conditional_permutation,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         permutation_test,
         select_features,
         shadow,
+        shap_values,
         unbiased_mdi,
     )
     from importance.inference.selector import FeatureSelector
@@ -74,6 +76,7 @@ __all__ = [
     "RandomForestRegressor",
     "Selection",
     "Shadows",
+    "ShapValues",
     "Significance",
     "__version__",
     "compare",
@@ -98,6 +101,7 @@ __all__ = [
     "proximity",
     "select_features",
     "shadow",
+    "shap_values",
     "unbiased_mdi",
 ]
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from cartwood.terminal import UserError, named_version, say
 
 # Each a module of `cartwood.commands` with HELP, EXAMPLES, `add_arguments` and `run`.
-COMMANDS = ("importance", "compare", "warm-up")
+COMMANDS = ("importance", "fit", "predict", "compare", "show", "warm-up")
 INTERRUPTED = 130  # the exit code of a program that was ended by Ctrl-C
 
 

@@ -106,6 +106,8 @@ class BaseForest(
 
     Attributes
     ----------
+    estimator_ : estimator of `cart`
+        The kind of tree, unfitted.
     estimators_ : list of estimators of `cart`
         The trees.
     estimators_samples_ : list of ndarray of shape (n_draws,), int32

@@ -1,5 +1,6 @@
 """The commands, on small tables: what they print, the pages, their exit codes."""
 
+import io
 import re
 import subprocess
 import sys
@@ -78,6 +79,61 @@ def test_compare_has_both_sides(houses, capsys):
     assert "permutation, scikit-learn" in said.out.splitlines()[0]
     assert "codes for city, on its side only" in said.err
     assert "On houses Cartwood fits in" in page.read_text()
+
+
+@pytest.fixture
+def saved(houses):
+    """A model of the prices, under a name of any kind."""
+    path = houses.with_name("houses.model")
+    options = ("--trees", 10, "--n-jobs", 1, "--save", path)
+    assert run("fit", houses, "--target", "price", *options) == 0
+    return path
+
+
+def test_a_saved_model_predicts_as_it_was_fitted(houses, saved, capsys):
+    capsys.readouterr()
+    assert run("predict", saved, houses) == 0
+    found = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    table = pd.read_csv(houses)
+    assert list(found.columns) == ["price"]
+    assert np.corrcoef(found["price"][1:], table["price"][1:])[0, 1] > 0.95
+    out = houses.with_name("out.csv")
+    table.drop(columns="price").assign(city="Bergen").to_csv(houses.with_name("new.csv"))
+    assert run("predict", saved, houses.with_name("new.csv"), "--output", out) == 0
+    assert "city: 150 rows have a value that training did not have" in capsys.readouterr().err
+    assert len(pd.read_csv(out)) == N
+
+
+def test_classes_come_with_their_shares(houses, capsys):
+    path = houses.with_name("city.model")
+    options = ("--trees", 10, "--n-jobs", 1, "--save", path)
+    assert run("fit", houses, "--target", "city", *options) == 0
+    capsys.readouterr()
+    assert run("predict", path, houses) == 0
+    found = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    assert list(found.columns) == ["city", "city=Oslo", "city=Pécs", "city=Rome"]
+    np.testing.assert_allclose(found.iloc[:, 1:].sum(axis=1), 1.0)
+
+
+def test_show_prints_and_draws_a_tree(saved, capsys):
+    assert run("show", saved, "--depth", 1) == 0
+    text = capsys.readouterr().out
+    assert "city" in text or "size" in text
+    picture = saved.with_name("tree.svg")
+    assert run("show", saved, "--tree", 3, "--output", picture) == 0
+    assert "<svg" in picture.read_text()
+    assert run("show", saved, "--tree", 10) == 2
+    assert "the model has 10 trees" in capsys.readouterr().err
+
+
+def test_what_is_no_model_is_refused(houses, saved, capsys):
+    assert run("predict", houses, houses) == 2
+    assert "is no model file" in capsys.readouterr().err
+    assert run("predict", houses.with_name("none.model"), houses) == 2
+    assert "cannot read" in capsys.readouterr().err
+    houses.with_name("few.csv").write_text("size\n3\n")
+    assert run("predict", saved, houses.with_name("few.csv")) == 2
+    assert "there is no column 'city'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

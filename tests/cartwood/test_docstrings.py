@@ -13,7 +13,10 @@ EACH_NAME = pytest.mark.parametrize("name", NAMES)
 ESTIMATORS = [name for name in NAMES if hasattr(getattr(cartwood, name), "fit")]
 SCIKIT_LEARNS = ("export_graphviz", "export_text", "plot_tree")  # documented there
 PENDING = ("Comparison", "compare")  # their module is being changed elsewhere
-RESULTS = ("Comparison", "Importances", "Optimism", "Selection", "Shadows", "Significance")
+RESULTS = (
+    *("Comparison", "Importances", "Optimism", "Selection", "ShapValues", "Shadows"),
+    "Significance",
+)
 
 
 def docstring_of(name):

@@ -1,0 +1,28 @@
+"""Fit a forest, or a tree, to a table and keep it."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from cartwood.commands import fitting, saved
+from cartwood.terminal import say
+
+HELP = "fit a forest to a table and keep it in a file"
+EXAMPLES = (
+    "cartwood fit houses.csv --target price --save houses.safetensors",
+    "cartwood fit flights.parquet --target late --trees 500 --save late.model",
+)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Those of a fit, and the file."""
+    fitting.add_arguments(parser)
+    parser.add_argument("--save", type=Path, required=True, metavar="FILE", help="any name")
+
+
+def run(args: Namespace) -> None:
+    """Fit, say how good it is, save."""
+    training = fitting.load(args)
+    model = fitting.grow(fitting.new_forest(training, args), training)
+    saved.save(model, training, args.save)
+    quality = fitting.quality(model, training)
+    say(f"{quality[0].upper()}{quality[1:]}.", f"the model is {args.save}")

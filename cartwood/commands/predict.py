@@ -1,0 +1,58 @@
+"""Predictions of a saved model for the rows of a table, as CSV."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from cartwood.commands import saved
+from cartwood.table import read
+from cartwood.terminal import say
+
+HELP = "predictions of a saved model for a table, as CSV"
+EXAMPLES = (
+    "cartwood predict houses.safetensors new.csv > predictions.csv",
+    "cartwood predict late.model new.parquet --output predictions.csv",
+)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The model, the table, and where the predictions go."""
+    add = parser.add_argument
+    add("model", type=Path, metavar="FILE", help="what `cartwood fit --save` wrote")
+    add("data", type=Path, metavar="TABLE", help="a .csv or .parquet file with the same columns")
+    add("--output", type=Path, metavar="FILE", help="instead of standard output")
+
+
+def run(args: Namespace) -> None:
+    """Write a row of predictions for every row of the table."""
+    model, training = saved.load(args.model)
+    X = training.recipe.apply(read(args.data))
+    _say_what_is_new(model, training.recipe, X)
+    predictions = _predictions(model, training.target, X)
+    predictions.to_csv(args.output or sys.stdout, index=False)
+    if args.output:
+        say(f"{len(X):,} predictions are in {args.output}")
+
+
+def _predictions(model: Any, target: str, X: Any) -> Any:
+    """The prediction, and of classes the share of every one."""
+    import pandas as pd
+
+    if not hasattr(model, "classes_"):
+        return pd.DataFrame({target: model.predict(X)})
+    shares = model.predict_proba(X)
+    frame = pd.DataFrame({target: model.classes_[shares.argmax(axis=1)]})
+    for label, column in zip(model.classes_, shares.T, strict=True):
+        frame[f"{target}={label}"] = column
+    return frame
+
+
+def _say_what_is_new(model, recipe, X):
+    """Count values of categories that training did not have."""
+    for name in recipe.categorical:
+        known = model.categories_[list(recipe.kinds).index(name)]
+        n_new = int((X[name].notna() & ~X[name].isin(known)).sum())
+        if n_new:
+            say(f"{name}: {n_new:,} rows have a value that training did not have; "
+                "they go with most rows")  # fmt: skip

@@ -1,0 +1,50 @@
+"""Models in files, with what has to be done to a table before they see it."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cartwood.commands.fitting import Training
+from cartwood.table import Recipe
+from cartwood.terminal import UserError
+
+
+class Asked(NamedTuple):
+    """What a saved model predicts, and from which columns."""
+
+    target: str
+    recipe: Recipe
+
+
+def save(model: Any, training: Training, path: Path) -> None:
+    """Save a model; its attribute `table_` says what it predicts from which columns."""
+    kinds, left_out = training.recipe
+    model.table_ = {"target": training.target, "kinds": kinds, "left_out": left_out}
+    try:
+        model.save(path)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}") from error
+
+
+def load(path: Path) -> tuple[Any, Asked]:
+    """A model and its table.
+
+    Raises
+    ------
+    UserError
+        If the file is none that `save` wrote.
+    """
+    import forest
+
+    try:
+        model = forest.load(path)
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    table = getattr(model, "table_", None)
+    if table is None:
+        raise UserError(
+            f"{path} holds a model of other origin, whose columns are not known; "
+            "`cartwood fit --save` writes what this command reads."
+        )
+    return model, Asked(table["target"], Recipe(table["kinds"], table["left_out"]))

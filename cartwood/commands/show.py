@@ -1,0 +1,71 @@
+"""A tree of a saved model, as text or as a picture."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from cartwood.commands import saved
+from cartwood.terminal import UserError, require, say
+
+HELP = "a tree of a saved model, as text or as a picture"
+EXAMPLES = (
+    "cartwood show houses.safetensors",
+    "cartwood show houses.safetensors --tree 3 --depth 4 --output tree.svg",
+)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The model, which tree of it, how deep, and where to."""
+    add = parser.add_argument
+    add("model", type=Path, metavar="FILE", help="what `cartwood fit --save` wrote")
+    add("--tree", type=int, default=0, metavar="N", help="which tree of a forest, from 0 (0)")
+    add("--depth", type=int, default=3, metavar="N", help="levels that are shown (3)")
+    add("--output", type=Path, metavar="FILE", help="a picture: .svg, .png or .pdf")
+
+
+def run(args: Namespace) -> None:
+    """Print the tree, or draw it."""
+    model, training = saved.load(args.model)
+    tree = _tree_of(model, args.tree)
+    names, labels = list(training.recipe.kinds), getattr(model, "classes_", None)
+    labels = None if labels is None else [str(label) for label in labels]
+    say(f"{type(model).__name__} for {training.target}: {training.recipe.in_words()}")
+    if args.output is None:
+        from cart import export_text
+
+        print(
+            export_text(tree, feature_names=names, class_names=labels, max_depth=args.depth), end=""
+        )
+        return
+    require("matplotlib", "plot")
+    _draw(tree, names, labels, args)
+    say(f"the picture is {args.output}")
+
+
+def _tree_of(model: Any, number: int) -> Any:
+    trees = getattr(model, "estimators_", [model])
+    if not 0 <= number < len(trees):
+        raise UserError(f"--tree {number}: the model has {len(trees)} trees, from 0.")
+    return trees[number]
+
+
+def _draw(tree, names, labels, args):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    from cart import plot_tree
+
+    depth = min(args.depth, tree.get_depth())
+    figure, ax = plt.subplots(
+        figsize=(1.9 * 2**depth + 1.0, 1.4 * (depth + 2)), layout="constrained"
+    )
+    plot_tree(
+        tree, feature_names=names, class_names=labels, max_depth=args.depth, filled=True,
+        rounded=True, fontsize=8, ax=ax,
+    )  # fmt: skip
+    try:
+        figure.savefig(args.output, dpi=150)
+    except ValueError as error:
+        raise UserError(f"--output {args.output}: {error}") from error
