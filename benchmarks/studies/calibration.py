@@ -18,16 +18,8 @@ SETS, QUICK_SETS = 500, 6
 TASKS = {"classification": "brier", "regression": "squared_error"}
 ALPHA = 0.05
 # Seeds of the studies, and of the parts of one.
-P_VALUES, SELECTION, OVER_DATA, TRUTH, OVER_TREES, DOUBLING, ROWS_ONLY, BESIDE = (
-    11,
-    12,
-    13,
-    14,
-    15,
-    16,
-    17,
-    18,
-)
+P_VALUES, SELECTION, OVER_DATA, TRUTH, OVER_TREES, DOUBLING = 11, 12, 13, 14, 15, 16
+ROWS_ONLY, BESIDE = 17, 18
 
 NULL_ROWS, NULL_FEATURES, NULL_TREES, REPEATS = 50, 5, 5, 199
 SELECTION_ROUNDS, SELECTION_TREES = 49, 50
@@ -36,8 +28,7 @@ ROWS, TREES, SUBSAMPLES = 200, 25, 30
 TRUTH_FORESTS, TRUTH_ROWS = 2000, 500  # 10^6 rows in all
 COVERAGE = (0.92, 0.98)
 MANY_TREES, MANY_TREES_TABLES, TREES_ROWS = 20_000, 25, 100
-# Rows, trees and the share of the tables of the studies of errors from the rows: the last two are
-# noise alone.
+# Of the study of intervals from the rows: rows, trees, and the share of the tables.
 SIZES = ((100, 50, 1.0), (300, 50, 0.5), (1000, 50, 0.3), (100, 200, 0.5), (300, 200, 0.3))
 NOISE_SETS, MOST_ABOVE = 20, 0.04
 BESIDE_ROWS, BESIDE_REPEATS = 100, 59
