@@ -69,22 +69,6 @@ def _keep(rows, studies):
     results.save("calibration", {"rows": rows})
 
 
-def rows_table(content):
-    """Intervals from the rows, as a table of its own."""
-    rows = [row for row in content["rows"] if row["study"] == "rows"]
-    return display.Table(
-        "Intervals of the exact permutation importance over data, from the rows",
-        ["target", "tables", "what", "found", "bar", "reached"],
-        [
-            [row["task"], str(row["n_sets"]), row["what"], row["found"], row["bar"] or "-",
-             {True: "yes", False: "no", None: "-"}[row["reached"]]]
-            for row in rows
-        ],
-        "The tables of the study over data, of several sizes: two signals, a weak one, one that "
-        "follows the first, two of noise. Covered is to be the mean over the tables. No refit.",
-    )  # fmt: skip
-
-
 def table(content):
     """The results as a table."""
     return display.Table(
@@ -101,14 +85,14 @@ def table(content):
                 {True: "yes", False: "no", None: "-"}[row["reached"]],
             ]
             for row in content["rows"]
-            if row["study"] != "rows"
         ],
         "Generated tables; Brier score or squared error. P-values and selection: "
         f"{NULL_ROWS} rows of {NULL_FEATURES} features without information; {REPEATS} refits of "
         f"{NULL_TREES} trees, {SELECTION_ROUNDS} rounds of {SELECTION_TREES} trees. Over data: "
         f"{ROWS} rows, {TREES} trees, {SUBSAMPLES} subsamples; the truth is the mean of "
         f"{TRUTH_FORESTS:,} forests on fresh tables, on {TRUTH_FORESTS * TRUTH_ROWS:,} fresh rows "
-        f"in all. Over trees: the truth is the value of {MANY_TREES:,} trees on the same table.",
+        f"in all. Over trees: the truth is the value of {MANY_TREES:,} trees on the same table. "
+        "Rows: default intervals, without refits; the truth is the mean over the tables.",
     )
 
 
