@@ -13,7 +13,7 @@ BENCHMARKS = {  # results by name: the module that made them, and its tables
     "intervals": ("studies.intervals", ["table", "pinball_table", "race_table"]),
     "forest": ("studies.forest", ["table", "curve_table", "partition_table"]),
     "importance": ("studies.importance", ["table", "speed_table"]),
-    "calibration": ("studies.calibration", ["table", "rows_table"]),
+    "calibration": ("studies.calibration", ["table"]),
     "words": ("studies.words", ["table"]),
     "phases": ("micro.phases", ["table"]),
     "startup": ("micro.startup", ["table"]),

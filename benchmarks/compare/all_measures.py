@@ -82,7 +82,7 @@ def pictures(found):
     comparison, casewise, X = found
     drawings = {
         "Every measure, ± one standard error.": comparison.plot,
-        f"OOB permutation with {LEVEL:.0%} intervals over trees.": partial(
+        f"OOB permutation with {LEVEL:.0%} intervals over data.": partial(
             casewise.plot, "bars", level=LEVEL
         ),
         "OOB permutation, tree by tree.": partial(casewise.plot, "trees"),

@@ -18,16 +18,8 @@ SETS, QUICK_SETS = 500, 6
 TASKS = {"classification": "brier", "regression": "squared_error"}
 ALPHA = 0.05
 # Seeds of the studies, and of the parts of one.
-P_VALUES, SELECTION, OVER_DATA, TRUTH, OVER_TREES, DOUBLING, ROWS_ONLY, BESIDE = (
-    11,
-    12,
-    13,
-    14,
-    15,
-    16,
-    17,
-    18,
-)
+P_VALUES, SELECTION, OVER_DATA, TRUTH, OVER_TREES, DOUBLING = 11, 12, 13, 14, 15, 16
+ROWS_ONLY, BESIDE = 17, 18
 
 NULL_ROWS, NULL_FEATURES, NULL_TREES, REPEATS = 50, 5, 5, 199
 SELECTION_ROUNDS, SELECTION_TREES = 49, 50
@@ -36,8 +28,7 @@ ROWS, TREES, SUBSAMPLES = 200, 25, 30
 TRUTH_FORESTS, TRUTH_ROWS = 2000, 500  # 10^6 rows in all
 COVERAGE = (0.92, 0.98)
 MANY_TREES, MANY_TREES_TABLES, TREES_ROWS = 20_000, 25, 100
-# Rows, trees and the share of the tables of the studies of errors from the rows: the last two are
-# noise alone.
+# Of the study of intervals from the rows: rows, trees, and the share of the tables.
 SIZES = ((100, 50, 1.0), (300, 50, 0.5), (1000, 50, 0.3), (100, 200, 0.5), (300, 200, 0.3))
 NOISE_SETS, MOST_ABOVE = 20, 0.04
 BESIDE_ROWS, BESIDE_REPEATS = 100, 59
@@ -78,22 +69,6 @@ def _keep(rows, studies):
     results.save("calibration", {"rows": rows})
 
 
-def rows_table(content):
-    """Intervals from the rows, as a table of its own."""
-    rows = [row for row in content["rows"] if row["study"] == "rows"]
-    return display.Table(
-        "Intervals of the exact permutation importance over data, from the rows",
-        ["target", "tables", "what", "found", "bar", "reached"],
-        [
-            [row["task"], str(row["n_sets"]), row["what"], row["found"], row["bar"] or "-",
-             {True: "yes", False: "no", None: "-"}[row["reached"]]]
-            for row in rows
-        ],
-        "The tables of the study over data, of several sizes: two signals, a weak one, one that "
-        "follows the first, two of noise. Covered is to be the mean over the tables. No refit.",
-    )  # fmt: skip
-
-
 def table(content):
     """The results as a table."""
     return display.Table(
@@ -110,14 +85,14 @@ def table(content):
                 {True: "yes", False: "no", None: "-"}[row["reached"]],
             ]
             for row in content["rows"]
-            if row["study"] != "rows"
         ],
         "Generated tables; Brier score or squared error. P-values and selection: "
         f"{NULL_ROWS} rows of {NULL_FEATURES} features without information; {REPEATS} refits of "
         f"{NULL_TREES} trees, {SELECTION_ROUNDS} rounds of {SELECTION_TREES} trees. Over data: "
         f"{ROWS} rows, {TREES} trees, {SUBSAMPLES} subsamples; the truth is the mean of "
         f"{TRUTH_FORESTS:,} forests on fresh tables, on {TRUTH_FORESTS * TRUTH_ROWS:,} fresh rows "
-        f"in all. Over trees: the truth is the value of {MANY_TREES:,} trees on the same table.",
+        f"in all. Over trees: the truth is the value of {MANY_TREES:,} trees on the same table. "
+        "Rows: default intervals, without refits; the truth is the mean over the tables.",
     )
 
 

@@ -33,7 +33,8 @@ from importance.core.used_features import restrict_to_used
 
 METHODS = ("ufi", "mdi_oob")
 BIAS = (
-    "0 on average for a feature that is independent of y in every node, so values can be negative. "
+    "0 on average for a feature that is independent of y in every node, so values can be negative "
+    "(mdi_oob only where y is centred). "
     "It judges {impurity} whatever criterion grew the trees, and only the splits that were made: "
     "correlated features share it."
 )
@@ -97,9 +98,9 @@ def unbiased_mdi(
       the authors' code leaves out. A split is skipped if one of its sides has no out-of-bag row.
     - "mdi_oob" (Li et al. 2019): the formula of the paper, the out-of-bag mean of f_j(x_i) . y_i,
       where f_j(x) is the sum, over the splits on j that x passes, of the mean of the side reached
-      less the mean of the node. (The code published with the paper computes something else.) In
-      regression the values depend on where y has its zero: a constant added to y adds noise of
-      mean 0, as large as the constant.
+      less the mean of the node. (The code published with the paper computes something else.) It is
+      0 on average for noise only where y is centred: with a constant added to y, or classes of
+      different sizes, noise is off 0, above or below, as it is not by "ufi".
 
     Parameters
     ----------
