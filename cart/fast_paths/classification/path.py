@@ -424,6 +424,8 @@ class ClassCountsPath(FastPath):
 
     def accepts(self, weights, is_whole):
         """Are the weights whole numbers that fit into words? Lays them out."""
+        if self._plan.min_weight_fraction_leaf and len(weights) > 1:
+            return False  # the limit is that of one tree, see `n_at_once`
         n_rows, top = len(self._y), weights.sum(axis=1).max()
         if not (is_whole and top <= _WEIGHT_MAX):
             return False
