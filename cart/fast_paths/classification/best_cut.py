@@ -15,7 +15,7 @@ from cart.fast_paths.classification.impurities import (
     scores_at_once,
 )
 from cart.fast_paths.classification.packed_rows import code_of_key
-from cart.jit.decorators import inline_kernel
+from cart.jit.decorators import inline_kernel, kernel
 from cart.splitting.splitter import Bounds
 
 
@@ -47,9 +47,7 @@ def choose_cut(node, entries, first, last, score, table, column, monotony):
             return top, best
     approximate_gains(criterion, running, entries, first, last, counts, weight, layout.low_mask)
     if monotony.direction != 0:
-        for i in range(first, last):
-            if not keeps_direction(monotony, running, i, counts, weight):
-                running.gain[i] = NO_CUT
+        _rule_out_illegal(monotony, node, first, last)
     while True:
         top = _find_tops(running, first, last)
         if top < 0.0:
@@ -97,7 +95,14 @@ def keeps_direction(monotony, running, i, counts, weight):
     )
 
 
-@inline_kernel
+@kernel
+def _rule_out_illegal(monotony, node, first, last):
+    for i in range(first, last):
+        if not keeps_direction(monotony, node.prefix, i, node.counts, node.weight):
+            node.prefix.gain[i] = NO_CUT
+
+
+@kernel
 def with_enough_weight(running, first, last, weight, least):
     """The cuts from `first` to `last` (excluded) that leave so much weight on both sides."""
     while first < last and running.weight[first] < least:

@@ -49,7 +49,7 @@ from cart.growth.depth_first import Children, grow_depth_first
 from cart.growth.frontier import NodeStack, moved, push_root, with_weight
 from cart.growth.node_step import child_bounds
 from cart.growth.plan import Limits
-from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
+from cart.jit.decorators import dispatch, entry_kernel, inline_kernel, kernel
 from cart.primitives.radix_sort import N_DIGITS, ROOM, sort_short_keys
 from cart.splitting.criteria import Entropy, Gini
 from cart.splitting.feature_draw import (
@@ -291,7 +291,7 @@ def bounds_at(way, row):
     return Bounds(way.scratch.lower[row], way.scratch.upper[row])
 
 
-@inline_kernel
+@kernel
 def _pass_on_bounds(way, row, direction):
     """Bounds of the children, whose counts are there: the right one in `row`, the left above."""
     scratch, bounds = way.scratch, bounds_at(way, row)
@@ -367,7 +367,7 @@ def monotony_of(way, node, feature):
     return Monotony(np.int64(limits.monotonic[feature]), bounds)
 
 
-@inline_kernel
+@kernel
 def _put_missing_first(node, keys, n, missing):
     """Write the ordered keys to `levels`, the missing values before the others, and sum them up."""
     criterion, running, layout, counts, _ = node
@@ -412,6 +412,7 @@ class ClassCountsPath(FastPath):
     criteria = (Gini, Entropy)
     takes_missing = takes_bounds = True
     cuts_searched: tuple = BestCuts()
+    copy_bytes: tuple[int, ...] = CACHE_COPY_BYTES
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
@@ -423,6 +424,8 @@ class ClassCountsPath(FastPath):
 
     def accepts(self, weights, is_whole):
         """Are the weights whole numbers that fit into words? Lays them out."""
+        if self._plan.min_weight_fraction_leaf and len(weights) > 1:
+            return False  # the limit is that of one tree, see `n_at_once`
         n_rows, top = len(self._y), weights.sum(axis=1).max()
         if not (is_whole and top <= _WEIGHT_MAX):
             return False
@@ -441,7 +444,7 @@ class ClassCountsPath(FastPath):
 
     def _create_scratch(self):
         codes, n_rows = self._table.codes, len(self._y)
-        near = create_cache_copies(codes, self._plan.limits.max_features, CACHE_COPY_BYTES)
+        near = create_cache_copies(codes, self._plan.limits.max_features, self.copy_bytes)
         return (
             tuple(starmap(ClassRows.create, [(n_rows, codes), *near])),
             ClassScratch.create(n_rows, self._plan.n_values),
