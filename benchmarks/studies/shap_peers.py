@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-LIMIT = 60.0  # seconds
+LIMIT = 40.0  # seconds
 
 
 class Answer(NamedTuple):
