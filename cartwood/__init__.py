@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Optimism,
         Selection,
         Shadows,
+        ShapValues,
         Significance,
         compare,
         conditional_permutation,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
         permutation_test,
         select_features,
         shadow,
+        shap_values,
         unbiased_mdi,
     )
     from importance.inference.selector import FeatureSelector
@@ -73,6 +75,7 @@ __all__ = [
     "RandomForestRegressor",
     "Selection",
     "Shadows",
+    "ShapValues",
     "Significance",
     "__version__",
     "compare",
@@ -96,6 +99,7 @@ __all__ = [
     "proximity",
     "select_features",
     "shadow",
+    "shap_values",
     "unbiased_mdi",
 ]
 
