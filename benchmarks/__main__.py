@@ -28,6 +28,7 @@ COMMANDS = {
     "calibration": ("studies.calibration", "check p-values and intervals of importances"),
     "words": ("studies.words", "count how often the sentences of compare are false"),
     "importance": ("studies.importance", "check importances by their definitions, and time them"),
+    "shap": ("studies.shap", "check SHAP values by definition, race peers, study noise out of bag"),
     "lessons": ("studies.lessons", "study and draw the five traps of docs/importance.md"),
     "files": ("micro.files", "time saving and loading a forest, by model file and by pickle"),
     "fuzz": ("faults.run", "damage model files and pickles, and count crashes and wrong models"),

@@ -82,6 +82,8 @@ class _CompiledLanes(PlainLanes):
 
     def _vector_at(self, array, row):
         kind = ir.VectorType(array.type.pointee, self.n)
+        if isinstance(row, _Vector):  # an argument, the same in all lanes
+            row = self.builder.extract_element(row.value, ir.IntType(32)(0))
         row = row if isinstance(row, ir.Value) else ir.IntType(64)(row)
         return self.builder.gep(self.builder.bitcast(array, kind.as_pointer()), [row])
 

@@ -26,6 +26,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--refits", action="store_true", help="also drop-column importance: a forest per column"
     )
     parser.add_argument(
+        "--shap", action="store_true", help="also mean |SHAP|, on all trees and out of bag"
+    )
+    parser.add_argument(
         "--output", type=Path, metavar="FILE", help="the page (importance-TABLE.html)"
     )
 
@@ -101,5 +104,9 @@ def _pictures(comparison: Any) -> Iterator[str]:
     }
     if comparison.jointly is not None:
         drawings["Columns that go together share their importance."] = comparison.plot_clusters
+    if "mean_absolute_shap_oob" in comparison.results:
+        drawings["Mean |SHAP| by trees that have not seen the row."] = lambda: comparison.results[
+            "mean_absolute_shap_oob"
+        ].plot(max_features=TOP)
     for caption, plot in drawings.items():
         yield page.figure(caption, page.draw(plot))

@@ -16,6 +16,7 @@ TITLES = {
     "mdi": "MDI",
     "drop_column": "drop column",
     "mean_absolute_shap": "mean |SHAP|",
+    "mean_absolute_shap_oob": "mean |SHAP| out of bag",
 }
 _CLEAR = 2.0  # standard errors from 0
 
@@ -25,6 +26,8 @@ def judge(model: Any, training: Training, args: Namespace) -> Any:
     from importance import compare
 
     names = ["oob_permutation", "unbiased_mdi", "mdi"]
+    if args.shap:
+        names += ["mean_absolute_shap", "mean_absolute_shap_oob"]
     if args.refits:
         names.append("drop_column")
     else:

@@ -10,7 +10,7 @@
 node, and 1 where there are none.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -107,84 +107,132 @@ def cover_trees(trees: list, values: slice) -> CoveredTrees:
     ValueError
         If a node weighs more than its parent or less than nothing: weights were negative.
     """
-    parts = [_cover(tree, values) for tree in trees]
-    n_listed = 0
-    for part in parts:
-        part["list_start"][part["list_start"] >= 0] += n_listed
-        n_listed += len(part["lists"])
-    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    ends = {
-        name: np.concatenate(([0], np.cumsum([len(part[of]) for part in parts])))
-        for name, of in (("start", "feature"), ("used", "features"))
-    }
-    return CoveredTrees(**joined, **ends)
-
-
-def _cover(tree: Any, values: slice) -> dict[str, np.ndarray]:
-    """The arrays of one tree, by name."""
-    nodes = nodes_of(tree)
-    children = np.column_stack((nodes.children_left, nodes.children_right)).astype(np.int32)
-    n_nodes, splits = len(children), np.flatnonzero(children[:, 0] != LEAF)
-    feature, parent = np.zeros(n_nodes, np.int32), np.full(n_nodes, -1, np.int32)
-    features, feature[splits] = np.unique(nodes.feature[splits], return_inverse=True)
-    parent[children[splits]] = splits[:, np.newaxis]
-    share, before, passed = _shares(nodes, parent), np.ones(n_nodes), np.zeros((2, n_nodes), int)
-    _follow_paths(children, feature, parent, share, before, passed)
-    mean = nodes.value.reshape(n_nodes, -1)[:, values].astype(np.float64)
-    _take_means(children, share, mean)
-    list_start, lists = np.full(n_nodes, -1), np.empty(0, np.uint32)
-    if getattr(tree, "categories", None) is not None:
-        list_start, lists = tree.categories.in_one(tree.is_subset)
-    depth, distinct = passed.max(axis=1, keepdims=True)
-    return {
-        "features": features.astype(np.int64), "children": children, "feature": feature,
-        "threshold": np.array(nodes.threshold, np.float64),
-        "missing_left": np.array(nodes.missing_go_to_left, np.uint8), "list_start": list_start,
-        "lists": lists, "share": share, "before": before, "mean": mean, "depth": depth,
-        "distinct": distinct,
-    }  # fmt: skip
-
-
-def _shares(nodes, parent):
-    """Share of every node in the weight of its parent; of a parent of none, in its samples."""
-    share = np.ones(len(parent))
-    weight = np.array(nodes.weighted_n_node_samples, np.float64)
-    n_samples = np.array(nodes.n_node_samples, np.float64)
-    mine = np.flatnonzero(parent >= 0)
-    of = parent[mine]
-    if (weight[mine] < 0.0).any() or (weight[mine] > weight[of] * (1.0 + 1e-9)).any():
+    nodes = [nodes_of(tree) for tree in trees]
+    sizes = [len(of.children_left) for of in nodes]
+    n_nodes, n_features = sum(sizes), max(tree.n_features for tree in trees)
+    mean = np.concatenate([of.value[:, 0, values] for of in nodes])
+    list_start, lists = _lists(trees, sizes)
+    children = np.column_stack([_joined(nodes, f"children_{side}") for side in ("left", "right")])
+    covered = CoveredTrees(
+        np.concatenate(([0], np.cumsum(sizes))), np.zeros(len(trees) + 1, np.int64),
+        np.empty(n_nodes, np.int64), children.astype(np.int32),
+        _joined(nodes, "feature").astype(np.int32), _joined(nodes, "threshold").astype(np.float64),
+        _joined(nodes, "missing_go_to_left").astype(np.uint8), list_start, lists, np.ones(n_nodes),
+        np.ones(n_nodes), mean.astype(np.float64), *np.zeros((2, len(trees)), np.int64),
+    )  # fmt: skip
+    scratch = np.empty((3, max(sizes)), np.int64)
+    weight = _joined(nodes, "weighted_n_node_samples").astype(np.float64)
+    n_samples = _joined(nodes, "n_node_samples").astype(np.float64)
+    if not _fill(covered, weight, n_samples, np.full(n_features, -1), scratch):
         raise ValueError(
             "A node of the tree weighs less than nothing, or more than its parent: the fit had "
             "negative weights, and SHAP values by cover mean nothing there."
         )
-    share[mine] = n_samples[mine] / np.maximum(n_samples[of], 1.0)
-    has_weight = weight[of] > 0.0
-    share[mine[has_weight]] = weight[mine[has_weight]] / weight[of[has_weight]]
-    return share
+    return covered._replace(features=covered.features[: covered.used[-1]])
+
+
+def _joined(nodes, name):
+    return np.concatenate([getattr(of, name) for of in nodes])
+
+
+def _lists(trees, sizes):
+    """Where the subsets of the nodes begin, and the subsets, see `cart.tree.packed.PackedWide`."""
+    starts, lists = [], [np.empty(0, np.uint32)]
+    for tree, size in zip(trees, sizes, strict=True):
+        start, listed = np.full(size, -1), lists[0]
+        if getattr(tree, "categories", None) is not None:
+            start, listed = tree.categories.in_one(tree.is_subset)
+            start[start >= 0] += sum(map(len, lists))
+        starts.append(start)
+        lists.append(listed)
+    return np.concatenate(starts), np.concatenate(lists)
 
 
 @entry_kernel
-def _follow_paths(children, feature, parent, share, before, passed):
-    """Write `before` of every split, and how many splits and distinct features lie above a node."""
-    for node in range(parent.shape[0]):  # children stand behind their parents
-        if children[node, 0] == LEAF:
+def _fill(trees, weight, n_samples, number, scratch):
+    """Write what follows from the nodes; False where a weight is negative.
+
+    `number` has a place for each feature, all -1; `scratch` three for every node of a tree.
+    """
+    is_right = True
+    for t in range(trees.depth.shape[0]):
+        first, end = trees.start[t], trees.start[t + 1]
+        trees.used[t + 1] = trees.used[t] + _number_features(
+            trees.children[first:end], trees.feature[first:end], number,
+            trees.features[trees.used[t] :],
+        )  # fmt: skip
+        tree = tree_at(trees, t)
+        is_right &= _share_out(tree, weight[first:end], n_samples[first:end])
+        _follow_paths(tree, scratch)
+        _take_means(tree)
+    return is_right
+
+
+@inline_kernel
+def _number_features(children, feature, number, features):
+    """Number the features that splits use, ascending, and note them; return how many there are."""
+    for node in range(feature.shape[0]):
+        if children[node, 0] != LEAF:
+            number[feature[node]] = 0
+    n = 0
+    for j in range(number.shape[0]):
+        if number[j] == 0:
+            features[n], number[j] = j, n
+            n += 1
+    for node in range(feature.shape[0]):
+        feature[node] = 0 if children[node, 0] == LEAF else number[feature[node]]
+    for k in range(n):
+        number[features[k]] = -1
+    return n
+
+
+@inline_kernel
+def _share_out(tree, weight, n_samples):
+    """Write the share of every node in the weight of its parent; of a parent of none, in its
+    samples. False where a share is not between 0 and 1."""
+    is_right = True
+    for node in range(weight.shape[0]):
+        if tree.children[node, 0] == LEAF:
             continue
-        here, above = np.int64(node), np.int64(parent[node])
-        while above >= 0 and feature[above] != feature[node]:
-            here, above = above, np.int64(parent[above])
-        if above >= 0:
-            before[node] = before[above] * share[here]
         for side in range(2):
-            child = children[node, side]
-            passed[0, child] = passed[0, node] + 1
-            passed[1, child] = passed[1, node] + (above < 0)
+            child = tree.children[node, side]
+            is_right &= 0.0 <= weight[child] <= weight[node] * (1.0 + 1e-9)
+            if weight[node] > 0.0:
+                tree.share[child] = weight[child] / weight[node]
+            else:
+                tree.share[child] = n_samples[child] / max(n_samples[node], 1.0)
+    return is_right
 
 
-@entry_kernel
-def _take_means(children, share, mean):
+@inline_kernel
+def _follow_paths(tree, scratch):
+    """Write `before` of every split, and the most splits and distinct features on a path."""
+    parent, n_splits, n_distinct = scratch
+    parent[0], n_splits[0], n_distinct[0] = -1, 0, 0
+    for node in range(tree.feature.shape[0]):  # children stand behind their parents
+        tree.depth[0] = max(tree.depth[0], n_splits[node])
+        tree.distinct[0] = max(tree.distinct[0], n_distinct[node])
+        if tree.children[node, 0] == LEAF:
+            continue
+        here, above = np.int64(node), parent[node]
+        while above >= 0 and tree.feature[above] != tree.feature[node]:
+            here, above = above, parent[above]
+        if above >= 0:
+            tree.before[node] = tree.before[above] * tree.share[here]
+        for side in range(2):
+            child = tree.children[node, side]
+            parent[child] = node
+            n_splits[child] = n_splits[node] + 1
+            n_distinct[child] = n_distinct[node] + (above < 0)
+
+
+@inline_kernel
+def _take_means(tree):
     """Write the mean of the leaves below each split, by their cover."""
-    for node in range(children.shape[0] - 1, -1, -1):
-        left, right = np.int64(children[node, 0]), np.int64(children[node, 1])
+    for node in range(tree.feature.shape[0] - 1, -1, -1):
+        left, right = np.int64(tree.children[node, 0]), np.int64(tree.children[node, 1])
         if left != LEAF:
-            for k in range(mean.shape[1]):
-                mean[node, k] = share[left] * mean[left, k] + share[right] * mean[right, k]
+            for k in range(tree.mean.shape[1]):
+                tree.mean[node, k] = (
+                    tree.share[left] * tree.mean[left, k] + tree.share[right] * tree.mean[right, k]
+                )

@@ -77,43 +77,43 @@ class Levels(NamedTuple):
 
 
 @on_lanes(N_LANES)
-def _find_way(lanes, value, passes, threshold, way):
-    passes = lanes.load(passes)
-    side = lanes.where(lanes.load(value) > threshold, 1.0, passes * 0.0)
-    lanes.store(way, lanes.where(passes > 0.5, side, passes * 0.0 + 2.0))
+def _find_way(lanes, i, value, passes, threshold, way):
+    passes = lanes.load(passes, i)
+    side = lanes.where(lanes.load(value, i) > threshold, 1.0, passes * 0.0)
+    lanes.store(way, lanes.where(passes > 0.5, side, passes * 0.0 + 2.0), i)
 
 
 @on_lanes(N_LANES)
-def _mark_side(lanes, way, side, passes):
+def _mark_side(lanes, i, way, side, passes):
     """Only the rows that go to the side still pass."""
-    way = lanes.load(way)
-    lanes.store(passes, lanes.where((way <= side) & (way > side - 1.0), 1.0, way * 0.0))
+    way = lanes.load(way, i)
+    lanes.store(passes, lanes.where((way <= side) & (way > side - 1.0), 1.0, way * 0.0), i)
 
 
 @on_lanes(N_LANES)
-def _mark_both(lanes, way, passes):
-    way = lanes.load(way)
-    lanes.store(passes, lanes.where(way <= 1.5, 1.0, way * 0.0))
+def _mark_both(lanes, i, way, passes):
+    way = lanes.load(way, i)
+    lanes.store(passes, lanes.where(way <= 1.5, 1.0, way * 0.0), i)
 
 
 @on_lanes(N_LANES)
-def _multiply(lanes, way, product, left, right, ere, found):
+def _multiply(lanes, i, way, product, left, right, ere, found):
     """What the product becomes, by way."""
-    way = lanes.load(way)
+    way = lanes.load(way, i)
     factor = lanes.where(way > 1.5, ere, lanes.where(way > 0.5, right, left))
-    lanes.store(found, lanes.load(product) * factor)
+    lanes.store(found, lanes.load(product, i) * factor, i)
 
 
 @on_lanes(N_LANES)
-def _add_change(lanes, way, found, left, right, phi):
-    way = lanes.load(way)
+def _add_change(lanes, i, way, found, left, right, phi):
+    way = lanes.load(way, i)
     change = lanes.where(way > 1.5, 0.0, lanes.where(way > 0.5, right, left))
-    lanes.store(phi, lanes.load(phi) + lanes.load(found) * change)
+    lanes.store(phi, lanes.load(phi, i) + lanes.load(found, i) * change, i)
 
 
 @on_lanes(N_LANES)
-def _add_total(lanes, found, total):
-    lanes.store(total, lanes.load(total) + lanes.load(found))
+def _add_total(lanes, i, found, total):
+    lanes.store(total, lanes.load(total, i) + lanes.load(found, i), i)
 
 
 @kernel
@@ -129,7 +129,8 @@ def explain_tree(tree, columns, rows, rule, fixed, levels):
     fixed : Fixed
     levels : Levels
     """
-    n_rows = (rows.shape[0] + N_LANES - 1) // N_LANES * N_LANES
+    n_vectors = (rows.shape[0] + N_LANES - 1) // N_LANES
+    n_rows = n_vectors * N_LANES
     for j in range(tree.features.shape[0]):
         levels.may_miss[j] = False
         for i in range(n_rows):
@@ -147,48 +148,49 @@ def explain_tree(tree, columns, rows, rule, fixed, levels):
         for i in range(n_rows):
             levels.product[0, point, i] = 1.0
     for part in range(rule.point.shape[0]):
-        _walk(tree, rule.point[part], rule.weight[part], fixed, levels, n_rows)
+        _walk(tree, rule.point[part], rule.weight[part], fixed, levels, n_vectors)
 
 
 @inline_kernel
-def _walk(tree, points, weight, fixed, levels, n_rows):
+def _walk(tree, points, weight, fixed, levels, n_vectors):
     """Add to levels.phi, depth first, what a part of the points says."""
     d = 0
     levels.node[0] = 0
-    _enter(tree, points, weight, fixed, levels, d, n_rows)
+    _enter(tree, points, weight, fixed, levels, d, n_vectors)
     while True:
         side = levels.side[d]
         if side == 2:
-            _mark(levels, tree.feature[levels.node[d]], d, side, n_rows)
+            _mark(levels, tree.feature[levels.node[d]], d, side, n_vectors)
             if d == 0:
                 return
             d -= 1
-            _leave(tree, levels, d, n_rows)
+            _leave(tree, levels, d, n_vectors)
             levels.side[d] += 1
             continue
         child = np.int64(tree.children[levels.node[d], side])
         if tree.children[child, 0] == LEAF:  # settled already
             levels.side[d] += 1
             continue
-        _mark(levels, tree.feature[levels.node[d]], d, side, n_rows)
-        _send(levels, d, n_rows)
+        _mark(levels, tree.feature[levels.node[d]], d, side, n_vectors)
+        _send(levels, d, n_vectors)
         d += 1
         levels.node[d] = child
-        _enter(tree, points, weight, fixed, levels, d, n_rows)
+        _enter(tree, points, weight, fixed, levels, d, n_vectors)
 
 
 @inline_kernel
-def _enter(tree, points, weight, fixed, levels, d, n_rows):
+def _enter(tree, points, weight, fixed, levels, d, n_vectors):
     """See which way the rows go at the node of a level, and settle those of its children that are
     leaves."""
     node, j = levels.node[d], np.int64(tree.feature[levels.node[d]])
     levels.side[d] = 0
     test = test_of(tree, levels.value[j], node)
     if test.first < 0 and (test.missing_left or not levels.may_miss[j]):
-        for i in range(0, n_rows, N_LANES):
-            _find_way(levels.value[j, i:], levels.passes[j, i:], test.threshold, levels.way[d, i:])
+        value, passes, way = levels.value[j], levels.passes[j], levels.way[d]
+        for i in range(n_vectors):
+            _find_way(i, value, passes, test.threshold, way)
     else:
-        for i in range(n_rows):
+        for i in range(n_vectors * N_LANES):
             side = 0.0 if goes_left(test, i) else 1.0
             levels.way[d, i] = side if levels.passes[j, i] > 0.5 else 2.0
     for side in range(2):
@@ -201,7 +203,7 @@ def _enter(tree, points, weight, fixed, levels, d, n_rows):
         for k in range(tree.mean.shape[1]):
             total, phi = levels.total[d, point, k], levels.phi[j, k]
             if n_leaves == 0:
-                for i in range(n_rows):
+                for i in range(n_vectors * N_LANES):
                     total[i] = 0.0
                 continue
             _settle(tree, levels, d, point, k)
@@ -211,9 +213,9 @@ def _enter(tree, points, weight, fixed, levels, d, n_rows):
                 levels.settled[0, 2],
             )
             if_left, if_right = levels.settled[1, 0], levels.settled[1, 1]
-            for i in range(0, n_rows, N_LANES):
-                _multiply(way[i:], product[i:], to_left, to_right, ere, total[i:])
-                _add_change(way[i:], product[i:], if_left, if_right, phi[i:])
+            for i in range(n_vectors):
+                _multiply(i, way, product, to_left, to_right, ere, total)
+                _add_change(i, way, product, if_left, if_right, phi)
 
 
 @inline_kernel
@@ -226,17 +228,19 @@ def _fill_factors(tree, points, weight, fixed, levels, d, side):
     factor, change = levels.factor[d, side], levels.change[d, side]
     is_present = fixed.is_present and fixed.feature == tree.feature[node]
     for point in range(points.shape[0]):
-        p = points[point]
-        old = p + (1.0 - p) * before
+        p, w = points[point], weight[point]
+        per_old = 1.0 / (p + (1.0 - p) * before)
         failed = (1.0 - p) * reached
         passed = p + failed
-        lacked = (1.0 - before) / old
-        factor[point, PASSED] = 1.0 if is_present else passed / old
-        factor[point, FAILED] = 0.0 if is_present else failed / old
+        lacked = (1.0 - before) * per_old
+        factor[point, PASSED] = passed * per_old
+        factor[point, FAILED] = failed * per_old
         factor[point, FAILED_ERE] = share
-        w = 0.0 if is_present else weight[point]
         change[point, PASSED] = w * ((1.0 - reached) / passed - lacked)
         change[point, FAILED] = w * (-1.0 / (1.0 - p) - lacked)
+        if is_present:
+            factor[point, PASSED], factor[point, FAILED] = 1.0, 0.0
+            change[point, PASSED], change[point, FAILED] = 0.0, 0.0
 
 
 @inline_kernel
@@ -257,18 +261,18 @@ def _settle(tree, levels, d, point, k):
 
 
 @inline_kernel
-def _mark(levels, feature, d, side, n_rows):
+def _mark(levels, feature, d, side, n_vectors):
     """Mark the rows that still pass on one side of a split, or, behind both, those that did."""
     way, passes = levels.way[d], levels.passes[feature]
-    for i in range(0, n_rows, N_LANES):
+    for i in range(n_vectors):
         if side == 2:
-            _mark_both(way[i:], passes[i:])
+            _mark_both(i, way, passes)
         else:
-            _mark_side(way[i:], np.float64(side), passes[i:])
+            _mark_side(i, way, np.float64(side), passes)
 
 
 @inline_kernel
-def _send(levels, d, n_rows):
+def _send(levels, d, n_vectors):
     """Send the products on to the child at hand."""
     side, way = levels.side[d], levels.way[d]
     for point in range(levels.product.shape[1]):
@@ -276,12 +280,12 @@ def _send(levels, d, n_rows):
         to_left, to_right = factor[np.int64(side != 0)], factor[np.int64(side != 1)]
         ere = factor[FAILED_ERE]
         product, sent = levels.product[d, point], levels.product[d + 1, point]
-        for i in range(0, n_rows, N_LANES):
-            _multiply(way[i:], product[i:], to_left, to_right, ere, sent[i:])
+        for i in range(n_vectors):
+            _multiply(i, way, product, to_left, to_right, ere, sent)
 
 
 @inline_kernel
-def _leave(tree, levels, d, n_rows):
+def _leave(tree, levels, d, n_vectors):
     """Let come up what was found at the child at hand."""
     side, way = levels.side[d], levels.way[d]
     for point in range(levels.product.shape[1]):
@@ -290,6 +294,6 @@ def _leave(tree, levels, d, n_rows):
         for k in range(tree.mean.shape[1]):
             found, total = levels.total[d + 1, point, k], levels.total[d, point, k]
             phi = levels.phi[tree.feature[levels.node[d]], k]
-            for i in range(0, n_rows, N_LANES):
-                _add_total(found[i:], total[i:])
-                _add_change(way[i:], found[i:], if_left, if_right, phi[i:])
+            for i in range(n_vectors):
+                _add_total(i, found, total)
+                _add_change(i, way, found, if_left, if_right, phi)

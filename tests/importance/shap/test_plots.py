@@ -1,0 +1,96 @@
+"""Pictures of SHAP values: each can be read with a hundred features, and says what it shows."""
+
+import matplotlib
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from forest import RandomForestClassifier, RandomForestRegressor
+from importance import shap_values
+from tests.importance.report.test_comparison import assert_readable
+
+matplotlib.use("Agg")
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """100 features with long names."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    names = [f"a rather long name of feature {j}" for j in range(100)]
+    frame = pd.DataFrame(rng.normal(size=(150, 100)), columns=names)
+    y = frame.iloc[:, 0] + frame.iloc[:, 5] ** 2
+    forest = RandomForestRegressor(10, random_state=0, max_features=0.3).fit(frame, y)
+    return shap_values(forest, frame), shap_values(forest, frame, out_of_bag=True)
+
+
+@pytest.mark.parametrize("kind", ["beeswarm", "bar", "waterfall"])
+def test_a_hundred_features_can_be_read(wide, kind):
+    for found in wide:
+        ax = found.plot(kind, max_features=100)
+        assert_readable(ax.figure, ax.yaxis)
+        matplotlib.pyplot.close(ax.figure)
+
+
+def test_the_largest_stand_on_top(wide):
+    found = wide[0]
+    ax = found.plot("beeswarm", max_features=3)
+    order = np.argsort(-np.abs(found.values).mean(axis=0), kind="stable")[:3]
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert [label[-3:] for label in labels[::-1]] == [found.feature_names[j][-3:] for j in order]
+    assert "3 largest of 100" in ax.get_title()
+    matplotlib.pyplot.close(ax.figure)
+
+
+def test_a_waterfall_ends_at_the_prediction(wide):
+    for found in wide:
+        row = int(np.flatnonzero(found.n_trees)[3])
+        ax = found.plot("waterfall", row=row, max_features=5)
+        drawn = sum(bar.get_width() for bar in ax.patches)
+        base = np.broadcast_to(found.base_value, len(found.values))[row]
+        np.testing.assert_allclose(base + drawn, found.prediction[row])
+        assert "95 other features" in [label.get_text() for label in ax.get_yticklabels()]
+        matplotlib.pyplot.close(ax.figure)
+
+
+def test_dependence_is_over_the_feature(wide):
+    found = wide[0]
+    ax = found.plot("dependence", feature=5, color_by="a rather long name of feature 0")
+    drawn = np.asarray(ax.collections[0].get_offsets())
+    np.testing.assert_allclose(drawn, np.column_stack((found.table()[:, 5], found.values[:, 5])))
+    matplotlib.pyplot.close(ax.figure)
+
+
+def test_classes_are_chosen_by_label():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    found = shap_values(RandomForestClassifier(5, random_state=0).fit(X, names), X)
+    ax = found.plot("beeswarm", label="virginica")
+    assert "virginica" in ax.get_xlabel()
+    np.testing.assert_array_equal(found.of_class("setosa"), found.values[:, :, 0])
+    matplotlib.pyplot.close(ax.figure)
+
+
+def test_what_cannot_be_drawn(wide):
+    found, outside = wide
+    X, y = load_iris(return_X_y=True)
+    classes = shap_values(RandomForestClassifier(2, random_state=0).fit(X, y), X)
+    with pytest.raises(ValueError, match="label=None must be one of"):
+        classes.plot()
+    with pytest.raises(ValueError, match="kind='pie'"):
+        found.plot("pie")
+    with pytest.raises(ValueError, match="feature='z'"):
+        found.plot("dependence", feature="z")
+    with pytest.raises(ValueError, match="numbers have no classes"):
+        found.of_class("a")
+    never = np.flatnonzero(outside.n_trees == 0)
+    with pytest.raises(ValueError, match="never out of bag"):
+        outside.plot("waterfall", row=int(never[0]))
+
+
+def test_an_explanation_of_the_package_shap():
+    shap = pytest.importorskip("shap", reason="shap is not installed (extra bridge)")
+    X, y = load_iris(return_X_y=True)
+    found = shap_values(RandomForestClassifier(3, random_state=0).fit(X, y), X).to_explanation()
+    assert isinstance(found, shap.Explanation)
+    assert found.base_values.shape == (150, 3)
