@@ -93,7 +93,7 @@ def is_storable(cls: type) -> bool:
 
 
 @lru_cache(10_000)
-def _is_attribute(cls, name):
+def _is_attribute(cls: Any, name: str) -> bool:
     return name.isidentifier() and not callable(getattr(cls, name, None))
 
 
