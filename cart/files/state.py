@@ -99,8 +99,9 @@ def _is_attribute(cls: Any, name: str) -> bool:
 
 def with_state(value: Any, state: dict) -> Any:
     """An object with the attributes of a state, which may not be those of its class's methods."""
+    cls: Any = type(value)
     for name in state:
-        is_name = type(name) is str and _is_attribute(type(value), name)
+        is_name = type(name) is str and _is_attribute(cls, name)
         require(is_name, f"{name!r} is no attribute of {type(value).__name__}")
     vars(value).update(state)
     return value
