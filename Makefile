@@ -34,9 +34,10 @@ lint: .venv/installed
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 
-# Hostile fits, and fast paths around their limits: `make fuzz TIME=3600`.
+# Damaged models, fast paths around their limits, hostile fits for so many seconds.
 TIME ?= 600
 fuzz: .venv/installed
+	.venv/bin/python -m benchmarks fuzz
 	.venv/bin/python -m benchmarks limits
 	.venv/bin/python -m benchmarks fits --seconds $(TIME)
 
