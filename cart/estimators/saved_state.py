@@ -122,7 +122,8 @@ def _restoring(cls):
 
 
 def check_tree_of(estimator: Any, tree: Any) -> None:
-    """Check that a tree takes the rows of an estimator and gives what it votes with."""
+    """Check that a tree takes the rows of an estimator and gives what it votes with; tell it how
+    many classes each of several outputs has, which its nodes do not say."""
     require(isinstance(tree, Tree), "an estimator has no tree")
     require(tree.n_features == estimator.n_features_in_, "a tree is of other features")
     n_outputs = estimator.n_outputs_
@@ -130,6 +131,8 @@ def check_tree_of(estimator: Any, tree: Any) -> None:
     require(n_classes.shape in ((1,), (n_outputs,)), "classes are of other outputs")
     is_shape = (tree.n_outputs, tree.max_n_classes) == (n_outputs, n_classes.max())
     require(is_shape, "a tree is of other outputs or classes")
+    if len(n_classes) > 1:
+        tree._n_classes = n_classes
 
 
 def check_classes_of(estimator: Any) -> None:

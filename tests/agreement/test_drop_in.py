@@ -1,5 +1,6 @@
 """What scikit-learn's models answer beyond fit and predict, and what they say of bad arguments."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -48,10 +49,13 @@ def test_a_forest_names_the_kind_of_its_trees(name):
 
 @pytest.mark.parametrize("y", [Y, SEVERAL], ids=["one output", "several outputs"])
 @pytest.mark.parametrize("name", ["DecisionTreeClassifier", "DecisionTreeRegressor"])
-def test_a_tree_knows_its_classes_and_capacity(name, y):
+def test_a_tree_knows_its_classes_and_capacity(name, y, tmp_path):
     theirs = getattr(sklearn.tree, name)(random_state=0).fit(X, y)
     grown = getattr(cart, name)(random_state=0).fit(X, y)
-    for ours in (grown.tree_, from_sklearn(theirs).tree_):
+    path = tmp_path / "model"
+    grown.save(path)
+    models = grown, from_sklearn(theirs), pickle.loads(pickle.dumps(grown)), cart.load(path)
+    for ours in (model.tree_ for model in models):
         np.testing.assert_array_equal(ours.n_classes, theirs.tree_.n_classes)
         assert ours.max_n_classes == theirs.tree_.max_n_classes
         assert ours.capacity == theirs.tree_.capacity
