@@ -55,8 +55,9 @@ def _report(name, model, X, repeats):
         np.testing.assert_array_equal(forest.load(path).predict(X), model.predict(X))
     print(
         f"{name}: file of {size / 1e6:.1f} MB; saved in {save:.3f} s (bar {SAVE_BAR}), loaded in "
-        f"{load:.4f} s (bar {LOAD_BAR}; {work:.4f} s of processors), without a map {read:.4f} s; "
-        f"pickled in {dump:.3f} s, unpickled in {unpickle:.3f} s; memory of a load: {own / 1e6:.1f} MB of its own, "
+        f"{load:.4f} s (bar {LOAD_BAR}; {work:.4f} s of processors), "
+        f"without a map {read:.4f} s; pickled in {dump:.3f} s, unpickled in {unpickle:.3f} s; "
+        f"memory of a load: {own / 1e6:.1f} MB of its own, "
         f"{whole / 1e6:.1f} MB with the pages of the file",
         flush=True,
     )
