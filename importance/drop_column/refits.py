@@ -138,8 +138,9 @@ class Refit:
             training.bootstrap.seeds, weigh,
         )  # fmt: skip
         for i, tree in grow_each(job, numbers):
-            is_split = tree.feature >= 0
-            tree.feature[is_split] = kept[tree.feature[is_split]]
+            feature = tree.expanded.feature  # `tree.feature` is a view that is read-only
+            is_split = feature >= 0
+            feature[is_split] = kept[feature[is_split]]
             tree.n_features = n_features
             yield tree, drawn.pop(i)
 
