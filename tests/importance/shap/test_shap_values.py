@@ -263,7 +263,6 @@ def test_n_jobs_and_blocks_are_irrelevant_bit_for_bit(options, monkeypatch):
         np.testing.assert_array_equal(found.values, expected.values)
         np.testing.assert_array_equal(found.interactions, expected.interactions)
     monkeypatch.setattr("importance.shap.over_trees._BLOCK", 24)
-    monkeypatch.setattr("importance.shap.over_trees._BATCH_NODES", 10)
     np.testing.assert_array_equal(shap_values(model, X, **options).values, expected.values)
 
 
