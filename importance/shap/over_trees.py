@@ -16,7 +16,7 @@ from importance.shap.path_dependent import N_LANES, Fixed, Levels, explain_tree
 from importance.shap.quadrature import Rule, gauss_legendre
 
 # Rows that walk together: what is known of them on the lower levels stays in the cache.
-_BLOCK = 128
+_BLOCK = 192
 _BATCH_NODES = 200_000  # of trees between two looks at Ctrl-C
 _WAKE_UP = 0.1  # seconds
 

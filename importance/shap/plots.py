@@ -153,7 +153,7 @@ def plot_waterfall(
             f"{step:+.3g}", (end, place), xytext=(offset, 0), textcoords="offset points", ha=side,
             va="center", fontsize=8,
         )  # fmt: skip
-    ax.margins(x=0.12)
+    ax.margins(x=0.2)
     ax.set_yticks(places, names, fontsize=9)
     ax.axvline(start, color=base.DARK, linewidth=0.8, zorder=0)
     ax.spines[["top", "right"]].set_visible(False)
