@@ -1,5 +1,6 @@
 """Compile every kind of kernel ahead: trees, forests, importances."""
 
+import warnings
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from time import perf_counter
@@ -23,7 +24,7 @@ def run(args: Namespace) -> None:
     """Fit, predict and judge small tables of every kind."""
     begin = perf_counter()
     cases = _cases()
-    with Steps("compiling", len(cases)) as step:
+    with Steps("compiling", len(cases)) as step, warnings.catch_warnings(action="ignore"):
         for call in cases:
             call()
             step()
