@@ -100,7 +100,7 @@ def unbiased_mdi(
       where f_j(x) is the sum, over the splits on j that x passes, of the mean of the side reached
       less the mean of the node. (The code published with the paper computes something else.) It is
       0 on average for noise only where y is centred: with a constant added to y, or classes of
-      different sizes, noise is off 0, above or below, as it is not by "ufi".
+      different sizes, noise may be off 0, above or below, as it is not by "ufi".
 
     Parameters
     ----------
