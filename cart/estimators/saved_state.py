@@ -100,6 +100,16 @@ def load(path: str | os.PathLike, mmap: bool = True) -> Any:
         A ValueError: the file is no model file, is damaged, or comes from a newer version.
     OSError
         If there is no such file, or it cannot be read.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import cart
+    >>> tree = cart.DecisionTreeRegressor().fit([[0.0], [1.0]], [2.0, 5.0])
+    >>> path = os.path.join(tempfile.mkdtemp(), "tree.safetensors")
+    >>> tree.save(path)
+    >>> cart.load(path).predict([[0.9]]).tolist()
+    [5.0]
     """
     model = read(path, mmap)
     require(isinstance(model, SavedState), f"it holds a {type(model).__name__}, no estimator")
