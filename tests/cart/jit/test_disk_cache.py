@@ -168,9 +168,11 @@ sys.addaudithook(refuse)
 RANK = """
 import warnings
 import numpy as np
+from cart.jit import notice
 from cart.table import ranking as rank
 from cart.table.columns import Columns
 from cart.table.encoding import encode
+notice.PATIENCE = 600.0  # however slow the machine
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     for kind in {kinds}:

@@ -6,10 +6,12 @@ import pytest
 
 from cart.jit import notice
 
+NOTHING = {"seconds": 0.0, "is_compiling": False, "is_said": False}
+
 
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch):
-    monkeypatch.setattr(notice, "_Waited", type("Waited", (notice._Waited,), {}))
+    monkeypatch.setattr(notice, "_Waited", type("Waited", (notice._Waited,), NOTHING))
 
 
 def test_a_long_wait_is_announced_once(monkeypatch, capsys):
