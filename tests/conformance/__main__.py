@@ -4,12 +4,8 @@ import os
 import sys
 from pathlib import Path
 
-from benchmarks.harness.kernel_cache import use_digest_cache
-
-use_digest_cache()  # before numba is imported
-
-import pytest  # noqa: E402
-import sklearn  # noqa: E402
+import pytest
+import sklearn
 
 SUITES = (
     "sklearn.tree.tests",
