@@ -12,7 +12,7 @@ NAMES = [name for name in cartwood.__all__ if name != "__version__"]
 EACH_NAME = pytest.mark.parametrize("name", NAMES)
 ESTIMATORS = [name for name in NAMES if hasattr(getattr(cartwood, name), "fit")]
 SCIKIT_LEARNS = ("export_graphviz", "export_text", "plot_tree")  # documented there
-PENDING = ("Comparison", "ShapValues", "compare")  # their module is being changed elsewhere
+PENDING = ("Comparison", "ShapValues", "compare")  # they need an example yet
 RESULTS = (
     *("Comparison", "Importances", "Optimism", "Selection", "ShapValues", "Shadows"),
     "Significance",
