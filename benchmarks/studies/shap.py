@@ -302,7 +302,7 @@ def _walk_in_threads(covered, X):
 def _walk_all(trees, columns, rows, found):
     for t in range(trees.depth.shape[0]):
         for node in range(trees.start[t], trees.start[t + 1]):
-            values = columns[trees.features[trees.used[t] + trees.feature[node]]]
+            values = columns[trees.features[trees.start[t] + trees.feature[node]]]
             threshold, share = trees.threshold[node], trees.share[node]
             for i in range(rows.shape[0]):
                 if values[rows[i]] <= threshold:
