@@ -6,7 +6,6 @@ with one of x0 to x3. The seed of everything is a number per design, correlation
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed

@@ -32,9 +32,7 @@ class ConditionalSampler:
         Of the forest.
     """
 
-    def __init__(
-        self, X: np.ndarray, column: int, is_categorical: np.ndarray, seed: int
-    ) -> None:
+    def __init__(self, X: np.ndarray, column: int, is_categorical: np.ndarray, seed: int) -> None:
         self.column = column
         self._is_number = ~np.delete(is_categorical, column)
         others, x = np.delete(X, column, axis=1), X[:, column].astype(np.float64)
