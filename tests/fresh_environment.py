@@ -1,8 +1,8 @@
 """What a new user types, in an environment that has nothing: `python -m tests.fresh_environment`.
 
-A wheel is built from this checkout and installed with its extras in a new environment, with an empty
-home and no kernels; then every block of code of README and docs, every script of examples/ and the
-tests of the front door run there, against the wheel. With `--all` all tests do.
+A wheel is built from this checkout and installed with its extras in a new environment, with an
+empty home and no kernels; then every block of code of README and docs, every script of examples/
+and the tests of the front door run there, against the wheel. With `--all` all tests do.
 """
 
 import os
@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -31,17 +32,17 @@ def _run(folder, with_all_tests):
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         copy(ROOT / part, checkout / part)
     python = folder / "env" / "bin" / "python"
-    kept = ("PATH", "PIP_INDEX_URL", "PIP_CONFIG_FILE", "SCIKIT_LEARN_DATA", "LANG")
-    env = {key: os.environ[key] for key in kept if key in os.environ}
+    kept = ("PATH", "LANG", "PIP_", "SCIKIT_LEARN_DATA")
+    env = {key: value for key, value in os.environ.items() if key.startswith(kept)}
     env |= {"HOME": str(home), "MPLBACKEND": "Agg", "ALL_PAGES": "1"}
     pip = [python, "-m", "pip", "-q", "--disable-pip-version-check"]
+    wheel = folder / "wheel" / f"cartwood-{version('cartwood')}-py3-none-any.whl"
     constraints = ["-c", ROOT / "constraints.txt"]
     tests = ["tests"] if with_all_tests else ["tests/cartwood", "tests/test_code_blocks.py"]
     steps = {
         "a new environment": [sys.executable, "-m", "venv", folder / "env"],
         "a wheel": [*pip, "wheel", "--no-deps", "-w", folder / "wheel", ROOT],
-        "installed": [*pip, "install", *constraints, "--find-links", folder / "wheel",
-                      f"cartwood[{EXTRAS}]"],
+        "installed": [*pip, "install", *constraints, f"{wheel}[{EXTRAS}]"],
         "the packages are the wheel's": [python, "-c", _IS_INSTALLED],
         "the first forest, kernels compiled": [python, "-c", _FIRST_FOREST],
         "the first forest of the next process": [python, "-c", _FIRST_FOREST],
