@@ -41,12 +41,12 @@ def ask(name: str, model: Any, X: np.ndarray, limit: float = LIMIT) -> Answer:
 
 
 def name_of(name: str) -> str:
-    """The package with its version, where it is installed."""
-    package = PACKAGES[name]
+    """The package with its version, where it is installed, and the variant of it."""
+    package, _, variant = name.partition(" ")
     try:
-        return f"{package} {version(package)}"
+        return f"{package} {version(package)} {variant}".strip()
     except PackageNotFoundError:
-        return package
+        return name
 
 
 def _answer(explain, model, X, pipe):
@@ -97,9 +97,8 @@ def _by_woodelf(model):
 PEERS = {
     "shap": _by_shap,
     "fasttreeshap": _by_fasttreeshap("fasttreeshap", "v1"),
-    "fasttreeshap-fixed": _by_fasttreeshap("fasttreeshap_fixed", "v1"),
+    "fasttreeshap-fixed v1": _by_fasttreeshap("fasttreeshap_fixed", "v1"),
     "fasttreeshap-fixed v2": _by_fasttreeshap("fasttreeshap_fixed", "v2"),
     "shapiq": _by_shapiq,
     "woodelf-explainer": _by_woodelf,
 }
-PACKAGES = {name: name.partition(" ")[0] for name in PEERS}
