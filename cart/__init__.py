@@ -11,18 +11,32 @@ from cart.estimators import (
     load,
 )
 from cart.interop import old_names
+from cart.pruning import (
+    CpTable,
+    PrunedTreeClassifier,
+    PrunedTreeRegressor,
+    cp_table,
+    cv_prune,
+    prune_at,
+)
 
 old_names.install()
 
 __all__ = [
+    "CpTable",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "ExtraTreeClassifier",
     "ExtraTreeRegressor",
+    "PrunedTreeClassifier",
+    "PrunedTreeRegressor",
+    "cp_table",
+    "cv_prune",
     "export_graphviz",
     "export_text",
     "load",
     "plot_tree",
+    "prune_at",
 ]
 
 

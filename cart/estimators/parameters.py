@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
@@ -19,6 +20,7 @@ _OF_FORESTS = ("splitter", "random_state", "class_weight")
 # What users pass as X and y: array-like, DataFrame or sparse matrix.
 MatrixLike = Any
 RandomState = int | np.random.RandomState | None
+Priors = dict[Any, float] | ArrayLike | None
 ClassWeight = dict[Any, float] | list[dict[Any, float]] | str | None
 
 # The greatest number that kernels and arrays take.
@@ -51,6 +53,11 @@ TREE_CONSTRAINTS = {
     "feature_draw": [StrOptions({"sequence", "keyed"})],
     "precision": [StrOptions({"float32", "float64"})],
     "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both"), None],
+}
+# Of classifiers alone, see `cart.estimators.class_costs`.
+CLASS_COSTS: dict[str, list[Any]] = {
+    "priors": ["array-like", dict, None],
+    "loss": ["array-like", None],
 }
 CLASSIFIER_CRITERION = [StrOptions(set(criteria.CLASSIFICATION))]
 REGRESSOR_CRITERION = [StrOptions(set(criteria.REGRESSION))]

@@ -1,0 +1,1 @@
+"""Trees in words: the way of a row, and the whole tree as text."""
