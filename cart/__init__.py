@@ -17,8 +17,10 @@ from cart.pruning import (
     PrunedTreeRegressor,
     cp_table,
     cv_prune,
+    plot_cp,
     prune_at,
 )
+from cart.reading import TreePath, explain_path, summary
 
 old_names.install()
 
@@ -30,13 +32,17 @@ __all__ = [
     "ExtraTreeRegressor",
     "PrunedTreeClassifier",
     "PrunedTreeRegressor",
+    "TreePath",
     "cp_table",
     "cv_prune",
+    "explain_path",
     "export_graphviz",
     "export_text",
     "load",
+    "plot_cp",
     "plot_tree",
     "prune_at",
+    "summary",
 ]
 
 

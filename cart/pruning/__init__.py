@@ -3,6 +3,7 @@
 from cart.pruning.cp_table import CpTable, cp_table, prune_at
 from cart.pruning.cross_validation import cv_prune
 from cart.pruning.estimators import PrunedTreeClassifier, PrunedTreeRegressor
+from cart.pruning.plot import plot_cp
 
 __all__ = [
     "CpTable",
@@ -10,5 +11,6 @@ __all__ = [
     "PrunedTreeRegressor",
     "cp_table",
     "cv_prune",
+    "plot_cp",
     "prune_at",
 ]

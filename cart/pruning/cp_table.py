@@ -30,6 +30,15 @@ class CpTable(NamedTuple):
         Cross-validated risk and its standard error; None without cross-validation.
     root_risk : float
         Risk of the root per weight, which the other risks are shares of.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from cartwood import PrunedTreeClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> table = PrunedTreeClassifier(random_state=0).fit(X, y).cp_table_
+    >>> table.n_splits[table.best("1se")], table.n_splits[table.best("min")]
+    (np.int64(3), np.int64(21))
     """
 
     cp: np.ndarray
@@ -120,8 +129,9 @@ def cp_table(tree: Any) -> CpTable:
         CP nsplit rel error
     0  0.5      0         1
     1 0.44      1       0.5
-    2 0.01      2      0.06
-    3    0      4      0.04
+    2 0.02      2      0.06
+    3 0.01      3      0.04
+    4    0      4      0.03
     """
     check_is_fitted(tree, "tree_")
     if hasattr(tree, "cp_table_"):

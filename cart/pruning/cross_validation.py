@@ -98,7 +98,7 @@ def cv_prune(
     >>> whole = DecisionTreeClassifier(random_state=0).fit(X, y)
     >>> pruned = cv_prune(whole, X, y, random_state=0)
     >>> whole.get_n_leaves(), pruned.get_n_leaves()
-    (19, 4)
+    (22, 4)
     """
     with fitted_at_once(clone(tree)) as draft:
         fit_pruned(draft, X, y, sample_weight, cv, rule, cp, random_state, n_jobs)
