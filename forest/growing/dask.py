@@ -1,4 +1,4 @@
-"""Forests of tables too large for one machine: each worker grows some trees, on its own rows."""
+"""Forests whose trees each know one partition of a table: fast, at a loss of accuracy."""
 
 from typing import Any
 
@@ -12,12 +12,13 @@ from forest.sampling.bootstrap import Bootstrap, PartitionedBootstrap, bootstrap
 
 
 def fit_partitions(forest: BaseEstimator, X: Any, y: Any) -> BaseEstimator:
-    """Fit a forest on the partitions of a Dask array or dataframe.
+    """Fit each tree on one partition, which loses accuracy; `forest.dask.fit` loses nothing.
 
-    Every partition is fitted by itself, where it is, with a share of the trees that follows its
-    share of the rows; the trees together are the forest. No row leaves its worker. A tree knows the
-    rows of one partition only: the rows should be in no order, and scores fall as partitions get
-    smaller (`python -m benchmarks forest` shows by how much). The result is an ordinary forest:
+    How much it loses depends on how many partitions there are, and on how rows lie: at eight of
+    100,000 x 20 rows 0.017 of accuracy, at eight of California's 20,640 rows 0.045 of R2
+    (`python -m benchmarks forest`). Every partition is fitted by itself, where it is, with a share
+    of the trees that follows its share of the rows; the trees together are the forest. No row
+    leaves its worker. The rows should be in no order. The result is an ordinary forest:
     `X.map_blocks(model.predict, drop_axis=1)` predicts a Dask array. All rows of the other
     partitions are out of bag for a tree.
 
@@ -45,7 +46,7 @@ def fit_partitions(forest: BaseEstimator, X: Any, y: Any) -> BaseEstimator:
     import dask
 
     _refuse_impossible(forest)
-    X_parts, y_parts = _partitions(X, "X"), _partitions(y, "y")
+    X_parts, y_parts = partitions_of(X, "X"), partitions_of(y, "y")
     if len(X_parts) != len(y_parts):
         raise ValueError(
             f"X has {len(X_parts)} partitions and y {len(y_parts)}; rechunk them alike."
@@ -86,8 +87,14 @@ def _refuse_impossible(forest):
             )
 
 
-def _partitions(table, name):
-    """The partitions of a Dask table, as delayed objects."""
+def partitions_of(table: Any, name: str) -> list:
+    """The partitions of a Dask table, as delayed objects.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no table of Dask's, or its columns are in several chunks.
+    """
     if hasattr(table, "to_delayed") and hasattr(table, "npartitions"):
         parts = np.asarray(table.to_delayed(), dtype=object)
         if parts.ndim == 2 and parts.shape[1] > 1:
