@@ -58,10 +58,10 @@ class DaskEngine(Engine):
     def bytes_moved(self):
         """Bytes that workers have sent since the engine was made."""
         now = self._bytes_sent()
-        return sum(sent - self._before.get(worker, 0) for worker, sent in now.items())
+        return sum(max(0, sent - self._before.get(worker, 0)) for worker, sent in now.items())
 
     def _bytes_sent(self):
-        return self._client.run(_bytes_sent)
+        return self._client.run(_bytes_sent, on_error="ignore")  # of workers that are lost
 
 
 def _bytes_sent(dask_worker):

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -20,23 +21,22 @@ KEYED = {"n_estimators": 4, "max_bins": 255, "feature_draw": "keyed", "random_st
 SIZE = Size(small_rows=500)
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as cluster:
-        yield cluster
+@contextmanager
+def start_cluster(n_workers):
+    """A cluster of so many processes, and its client."""
+    with (
+        distributed.LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield cluster, client
 
 
 @pytest.fixture(scope="module")
-def client(cluster):
-    with distributed.Client(cluster) as client:
-        yield client
-
-
-def scale(cluster, client, n_workers):
-    cluster.scale(n_workers)
-    client.wait_for_workers(n_workers, timeout=60)
+def growing():
+    with start_cluster(1) as cluster_and_client:
+        yield cluster_and_client
 
 
 def make_table(n_classes):
@@ -56,8 +56,10 @@ def chunked(X, y, sizes):
     ("n_workers", "n_classes", "sizes"),
     [(1, 10, (1500, 0, 2500)), (2, 2, (1, 1999, 2000)), (4, 2, (2500, 1500))],
 )
-def test_any_number_of_workers(cluster, client, n_workers, n_classes, sizes):
-    scale(cluster, client, n_workers)
+def test_any_number_of_workers(growing, n_workers, n_classes, sizes):
+    cluster, client = growing
+    cluster.scale(n_workers)
+    client.wait_for_workers(n_workers, timeout=60)
     X, y = make_table(n_classes)
     forest = RandomForestClassifier(**KEYED)
     assert_same_forest(fit(forest, *chunked(X, y, sizes), size=SIZE), forest.fit(X, y))
@@ -67,20 +69,20 @@ def test_any_number_of_workers(cluster, client, n_workers, n_classes, sizes):
     assert_same_forest(model, forest.fit(X, fixed_point(y)))
 
 
-def test_a_killed_worker(cluster, client):
+def test_a_killed_worker():
     """Another one makes anew what it had."""
-    scale(cluster, client, 2)
     X, y = make_table(3)
     forest = RandomForestClassifier(**{**KEYED, "n_estimators": 20})
-    victims = list(client.run(os.getpid).values())
-    killer = threading.Timer(0.5, lambda: os.kill(victims[0], signal.SIGKILL))
-    killer.start()
-    model = fit(forest, *chunked(X, y, (1000, 1000, 2000)), size=SIZE)
-    killer.join()
+    with start_cluster(2) as (_, client):
+        victim = next(iter(client.run(os.getpid).values()))
+        killer = threading.Timer(1.0, os.kill, (victim, signal.SIGKILL))
+        killer.start()
+        model = fit(forest, *chunked(X, y, (1000, 1000, 2000)), size=SIZE)
+        killer.join()
     assert_same_forest(model, forest.fit(X, y))
 
 
-def test_dataframes(client):
+def test_dataframes(growing):
     dd = pytest.importorskip("dask.dataframe", reason="dask.dataframe is not installed")
     pd = pytest.importorskip("pandas")
     X, y = make_table(3)
