@@ -27,6 +27,7 @@ COMMANDS = {
     "intervals": ("studies.intervals", "study the coverage of intervals, and race quantiles"),
     "calibration": ("studies.calibration", "check p-values and intervals of importances"),
     "words": ("studies.words", "count how often the sentences of compare are false"),
+    "conditional": ("studies.conditional", "level and power of tests given the other features"),
     "importance": ("studies.importance", "check importances by their definitions, and time them"),
     "shap": ("studies.shap", "check SHAP values by definition, race peers, study noise out of bag"),
     "lessons": ("studies.lessons", "study and draw the five traps of docs/importance.md"),
@@ -98,7 +99,7 @@ def _parser():
             command.add_argument("against", metavar="DIR", help="the other checkout")
         if name == "forest":
             command.add_argument("--rest", action="store_true", help="without voting and intervals")
-        if name in ("calibration", "words"):
+        if name in ("calibration", "conditional", "words"):
             n_sets = 500 if name == "calibration" else 200
             command.add_argument(
                 "--sets", type=_positive, default=n_sets, metavar="N", help=f"tables ({n_sets})"
