@@ -104,7 +104,7 @@ def refuse_impossible(forest: BaseEstimator) -> None:
     ValueError
     """
     forest._validate_params()
-    if not hasattr(forest, "max_bins"):
+    if "max_bins" not in forest.get_params():
         raise ValueError(
             f"{type(forest).__name__} draws thresholds between values, which partitions do not "
             "keep; use a random forest."
