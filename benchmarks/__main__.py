@@ -23,6 +23,7 @@ COMMANDS = {
     "kinds": ("studies.kinds", "race every kind of tree against scikit-learn, and judge its trees"),
     "categorical": ("studies.categorical", "score splits on subsets of categories against codes"),
     "forest": ("studies.forest", "voting, intervals, the out-of-bag curve, warm start, Dask"),
+    "distributed": ("studies.distributed", "one forest of partitions: cost, scale, faults"),
     "voting": ("studies.voting", "score the voting rules, out of bag and on fresh rows"),
     "intervals": ("studies.intervals", "study the coverage of intervals, and race quantiles"),
     "calibration": ("studies.calibration", "check p-values and intervals of importances"),
@@ -48,6 +49,7 @@ ONLY = {  # commands whose rows may be measured again alone
     "startup": "Classifier or Regressor; the other keeps its results",
     "groups": "groups with this in their name; the others keep their results",
     "kinds": "kinds with this in their name; the others keep their results",
+    "distributed": "identity, cost, scale or faults; the others keep their results",
     "voting": "rules with this in 'TASK RULE'; the others keep their results",
     "calibration": "studies with this in 'STUDY TARGET'; the others keep their results",
 }

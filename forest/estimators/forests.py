@@ -212,6 +212,7 @@ class RandomForestClassifier(ForestClassifier):
         voting: str = "soft", final_estimator: BaseEstimator | None = None,
         callback: Callable | None = None, max_time: float | None = None,
         max_memory: int | None = None, max_bins: int | None = None,
+        bootstrap_draw: str = "sequence",
     ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 
@@ -239,6 +240,7 @@ class RandomForestRegressor(ForestRegressor):
         feature_draw: str = "sequence", replace: bool = True, voting: str = "soft",
         final_estimator: BaseEstimator | None = None, callback: Callable | None = None,
         max_time: float | None = None, max_memory: int | None = None, max_bins: int | None = None,
+        bootstrap_draw: str = "sequence",
     ) -> None:  # fmt: skip
         criterion = without_deprecated(criterion)
         keep_parameters(self, locals())
@@ -267,7 +269,7 @@ class ExtraTreesClassifier(ForestClassifier):
         feature_draw: str = "sequence", replace: bool = True, stratify: bool = False,
         voting: str = "soft", final_estimator: BaseEstimator | None = None,
         callback: Callable | None = None, max_time: float | None = None,
-        max_memory: int | None = None,
+        max_memory: int | None = None, bootstrap_draw: str = "sequence",
     ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 
@@ -296,6 +298,7 @@ class ExtraTreesRegressor(ForestRegressor):
         feature_draw: str = "sequence", replace: bool = True, voting: str = "soft",
         final_estimator: BaseEstimator | None = None, callback: Callable | None = None,
         max_time: float | None = None, max_memory: int | None = None,
+        bootstrap_draw: str = "sequence",
     ) -> None:  # fmt: skip
         criterion = without_deprecated(criterion)
         keep_parameters(self, locals())

@@ -10,8 +10,8 @@ from forest.growing.dask import fit_partitions, partitions_of
 from forest.partitioned.engines import Engine, LocalEngine
 from forest.partitioned.fit import fit_together, refuse_impossible
 from forest.partitioned.growth import DEFAULT_SIZE, Size
-from forest.partitioned.sources import cut_array, read_npy, read_parquet
-from forest.partitioned.targets import fixed_point
+from forest.partitioned.table.sources import cut_array, read_npy, read_parquet
+from forest.partitioned.table.targets import fixed_point
 
 __all__ = ["fit", "fit_partitions", "fixed_point"]
 
@@ -24,7 +24,7 @@ def fit(
     Trees are those of `forest.fit(X, y)` on one machine, for every way to cut the table, every
     order in which work is done and every number of workers. In regression the targets are rounded
     first, so that sums are exact in every order: the forest is that of
-    `forest.fit(X, fixed_point(y))` (see `forest.partitioned.targets`).
+    `forest.fit(X, fixed_point(y))` (see `forest.partitioned.table.targets`).
 
     Workers keep their partitions as codes, a byte a cell, and read X twice. They add up histograms
     of the rows in open nodes, whose sums choose the cuts; the rows of small nodes are sent to one

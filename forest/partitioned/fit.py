@@ -16,9 +16,9 @@ from forest.estimators.parameters import refuse_contradictions
 from forest.partitioned.engines import Engine
 from forest.partitioned.growth import DEFAULT_SIZE, PartitionedTable, Size, grow_together
 from forest.partitioned.histograms import ClassTargets, NumberTargets
-from forest.partitioned.in_bag import counts_of_part
 from forest.partitioned.open_rows import begin
-from forest.partitioned.partitions import (
+from forest.partitioned.table.in_bag import counts_of_part
+from forest.partitioned.table.partitions import (
     Kind,
     examine,
     join_looks,
@@ -27,8 +27,8 @@ from forest.partitioned.partitions import (
     target_of,
     values_of,
 )
-from forest.partitioned.quantiles import find_bins, find_codes
-from forest.partitioned.targets import in_steps, step_of
+from forest.partitioned.table.quantiles import find_bins, find_codes
+from forest.partitioned.table.targets import in_steps, step_of
 from forest.sampling.plan import plan_bootstrap
 
 # Bytes of the in-bag rows of the trees that are grown together, of each worker.
@@ -67,23 +67,13 @@ def fit_together(
     model = clone(forest)
     refuse_impossible(model)
     kind = Kind(precision_of(model), is_classifier(model))
-    numbers = range(n_parts)
-    examined = engine.map(examine, X_parts, y_parts, each=numbers, common=(kind,))
-    look = engine.reduce(look_of, join_looks, examined)
+    look, bins = _look_for_bins(model, engine, X_parts, y_parts, n_parts, kind)
     starts = _describe(model, look)
-    sorted_parts = engine.map(sorted_of, examined)
-    del examined
-    bins = find_bins(engine, sorted_parts, model.max_bins, kind.precision)
-    del sorted_parts
     table = bins.table()
     dtype = np.min_scalar_type(int(np.diff(table.level_start).max()))
-    codes = engine.map(_code, X_parts, each=numbers, common=(kind, bins, dtype))
+    codes = engine.map(_code, X_parts, each=range(n_parts), common=(kind, bins, dtype))
     target = model._encode_target(look.labels if kind.has_classes else np.zeros(1))
     n_rows = starts[-1]
-    plan = make_plan(
-        model, model._criteria[model.criterion], "best", n_rows, look.n_features, 1,
-        target.n_values,
-    )  # fmt: skip
     bootstrap = plan_bootstrap(model, np.broadcast_to(0.0, (n_rows, 1)), None, None, None)
     total_weight = bootstrap.n_draws or n_rows
     step = None if kind.has_classes else step_of(look.largest, total_weight)
@@ -92,8 +82,17 @@ def fit_together(
     data = PartitionedTable(engine, codes, targets, table, step)
     model._bootstrap, model._row_weight = bootstrap, None
     model._n_samples = n_rows
-    model.estimators_ = _grow(model, data, plan, bootstrap, starts, total_weight, target, size)
+    model.estimators_ = _grow(model, data, bootstrap, starts, total_weight, target, size)
     return model
+
+
+def _look_for_bins(model, engine, X_parts, y_parts, n_parts, kind):
+    """What is known of the table, and its bins, from one reading."""
+    examined = engine.map(examine, X_parts, y_parts, each=range(n_parts), common=(kind,))
+    look = engine.reduce(look_of, join_looks, examined)
+    _describe(model, look)  # which may refuse it
+    sorted_parts = engine.map(sorted_of, examined)
+    return look, find_bins(engine, sorted_parts, model.max_bins, kind.precision)
 
 
 def refuse_impossible(forest: BaseEstimator) -> None:
@@ -173,8 +172,12 @@ def _begin(codes, span, bootstrap, trees):
     return begin(counts_of_part(bootstrap, tree, first, end) for tree in trees)
 
 
-def _grow(model, data, plan, bootstrap, starts, total_weight, target, size):
+def _grow(model, data, bootstrap, starts, total_weight, target, size):
     """The trees, as estimators; as many are grown together as memory allows."""
+    plan = make_plan(
+        model, model._criteria[model.criterion], "best", starts[-1], model.n_features_in_, 1,
+        target.n_values,
+    )  # fmt: skip
     random_state = check_random_state(model.random_state)
     seeds = random_state.randint(DRAW_SEED_MAX, size=model.n_estimators).tolist()
     bootstrap = bootstrap.of_trees(seeds)

@@ -6,8 +6,8 @@ cells of that code, in whole numbers, which add up to the same in every order:
     classes    cells[code, c] = rows << 32 | weight         of class c
     numbers    cells[code]    = [ rows << 32 | weight, sum of w q, sum of w q * q ]
 
-q are targets in whole steps, see `forest.partitioned.targets`. The last code is that of missing
-values.
+q are targets in whole steps, see `forest.partitioned.table.targets`. The last code is that of
+missing values.
 """
 
 from typing import NamedTuple

@@ -25,7 +25,8 @@ def plan_bootstrap(
     Parameters
     ----------
     forest : estimator
-        With the parameters `bootstrap`, `max_samples`, `n_estimators`, `replace` and `stratify`.
+        With the parameters `bootstrap`, `bootstrap_draw`, `max_samples`, `n_estimators`, `replace`
+        and `stratify`.
     codes : ndarray of shape (n_samples, n_outputs), float64
         Positions of the classes, for `stratify`.
     weight : ndarray of shape (n_samples,), float64, or None
@@ -58,6 +59,9 @@ def plan_bootstrap(
                 "bootstrap=True."
             )
         return Bootstrap.plain(n_samples, None)
+    by_blocks = forest.bootstrap_draw == "keyed"
+    if by_blocks:
+        _refuse_other_draws([*wanted, *["weights"] * (weight is not None)])
     if in_bag is not None:
         if len(wanted) > 1 or forest.max_samples is not None or weight is not None:
             raise ValueError(
@@ -79,10 +83,20 @@ def plan_bootstrap(
     strata = None
     if forest.stratify:
         strata = np.unique(codes, axis=0, return_inverse=True)[1].ravel()
-    drawn = Bootstrap.plain(n_samples, n_draws, weight, replace=forest.replace, strata=strata)
+    drawn = Bootstrap.plain(
+        n_samples, n_draws, weight, replace=forest.replace, strata=strata, by_blocks=by_blocks
+    )
     if forest.stratify:
         drawn.require_weight_in_strata()
     return drawn
+
+
+def _refuse_other_draws(wanted):
+    if wanted:
+        raise ValueError(
+            'bootstrap_draw="keyed" draws rows one by one, with replacement, all equally likely: '
+            f'leave out {wanted[0]}, or set bootstrap_draw="sequence".'
+        )
 
 
 def _check_groups(groups, n_samples):

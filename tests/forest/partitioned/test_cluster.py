@@ -11,7 +11,7 @@ import pytest
 from forest import RandomForestClassifier, RandomForestRegressor
 from forest.partitioned.dask import fit
 from forest.partitioned.growth import Size
-from forest.partitioned.targets import fixed_point
+from forest.partitioned.table.targets import fixed_point
 from tests.forest.partitioned.same import assert_same_forest
 
 da = pytest.importorskip("dask.array", reason="the extra dask is not installed")

@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from forest import RandomForestClassifier, RandomForestRegressor
 from forest.partitioned.engines import LocalEngine
 from forest.partitioned.fit import fit_together
 from forest.partitioned.growth import Size
-from forest.partitioned.targets import fixed_point, step_of
+from forest.partitioned.table.targets import fixed_point, step_of
+from forest.sampling.block_draws import BLOCK, counts_in_blocks, draws_in_blocks
+from tests.examples import examples
 from tests.forest.partitioned.same import assert_same_forest
 
 KEYED = {"n_estimators": 3, "max_bins": 255, "feature_draw": "keyed", "random_state": 0}
@@ -57,7 +59,7 @@ def test_numbers(n_parts, share_missing):
     assert_same_forest(grow(forest, X, y, cuts), forest.fit(X, fixed_point(y)))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     seed=st.integers(0, 2**16),
     n_rows=st.sampled_from([1, 2, 7, 60, 400]),
@@ -99,6 +101,36 @@ def test_draws_of_a_share_of_the_rows():
     y = random.randint(2, size=500)
     forest = RandomForestClassifier(**KEYED, max_samples=0.3)
     assert_same_forest(grow(forest, X, y, [200]), forest.fit(X, y))
+
+
+def test_draws_in_blocks():
+    """Any range of rows is drawn alone; all together have the law of the bootstrap."""
+    n = 3 * BLOCK + 1000
+    whole = counts_in_blocks(5, n, n, 0, n)
+    assert whole.sum() == n
+    np.testing.assert_array_equal(np.bincount(draws_in_blocks(5, n, n), minlength=n), whole)
+    for first, end in ((0, 1), (BLOCK - 5, BLOCK + 5), (100_000, n), (n - 1, n)):
+        np.testing.assert_array_equal(counts_in_blocks(5, n, n, first, end), whole[first:end])
+    expected = np.exp(-1.0) * n / np.array([1, 1, 2, 6, 24])  # Poisson, nearly
+    assert np.abs(np.bincount(whole)[:5] - expected).max() < 5 * np.sqrt(n)
+    per_block = np.add.reduceat(whole, range(0, n, BLOCK))
+    assert (np.abs(per_block - [BLOCK, BLOCK, BLOCK, 1000]) < 5 * np.sqrt(BLOCK)).all()
+
+
+@pytest.mark.parametrize("max_samples", [None, 0.3])
+def test_keyed_draws_of_rows(max_samples):
+    n = BLOCK + 5000
+    X, random = make_table(6, n, 3)
+    y = random.randint(2, size=n)
+    params = {**KEYED, "max_depth": 3, "bootstrap_draw": "keyed", "max_samples": max_samples}
+    forest = RandomForestClassifier(**params)
+    local = forest.fit(X, y)
+    assert_same_forest(grow(forest, X, y, [5, n // 2], small_rows=5000), local)
+    for tree, draws in enumerate(local.estimators_samples_):
+        assert len(draws) == (n if max_samples is None else int(max_samples * n))
+        assert local.estimators_[tree].tree_.n_node_samples[0] == len(np.unique(draws))
+    with pytest.raises(ValueError, match="bootstrap_draw"):
+        RandomForestClassifier(bootstrap_draw="keyed", replace=False).fit(X[:50], y[:50])
 
 
 def test_it_is_an_ordinary_forest():

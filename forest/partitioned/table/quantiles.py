@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.jit.decorators import entry_kernel
 from cart.table.bins import MAX_BINS
 from cart.table.distinct_values import Levels, Ties
 from cart.table.table import Table
@@ -229,8 +230,21 @@ def find_codes(X, bins, dtype):
     """
     codes = np.empty(X.shape[::-1], dtype)
     for j, tops in enumerate(bins.tops):
-        column = np.ascontiguousarray(X[:, j])
-        codes[j] = np.searchsorted(tops, column)  # nan stands behind all
-        if len(tops) <= np.iinfo(dtype).max:
-            codes[j][np.isnan(column)] = np.iinfo(dtype).max
+        _find_codes(np.ascontiguousarray(X[:, j]), tops, codes[j], np.iinfo(dtype).max)
     return codes
+
+
+@entry_kernel
+def _find_codes(values, tops, codes, missing):
+    """Write how many tops lie below each value, which is at most the last of them."""
+    for i in range(values.shape[0]):
+        value = values[i]
+        if value != value:
+            codes[i] = missing
+            continue
+        low, length = 0, tops.shape[0]
+        while length > 1:  # branch-free: where a value lies is unpredictable
+            half = length // 2
+            low += half * (tops[low + half - 1] < value)
+            length -= half
+        codes[i] = low + (tops[low] < value)

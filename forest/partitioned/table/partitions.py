@@ -7,7 +7,7 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
 from cart.table.precision import dates_as_seconds
-from forest.partitioned.quantiles import SortedColumns, sort_columns
+from forest.partitioned.table.quantiles import SortedColumns, sort_columns
 
 
 class Kind(NamedTuple):
