@@ -51,6 +51,8 @@ ONLY = {  # commands whose rows may be measured again alone
     "kinds": "kinds with this in their name; the others keep their results",
     "distributed": "identity, cost, scale or faults; the others keep their results",
     "voting": "rules with this in 'TASK RULE'; the others keep their results",
+    "words": "sentences with this in their name; the others keep their results",
+    "shap": "correctness, race or null; the others keep their results",
     "calibration": "studies with this in 'STUDY TARGET'; the others keep their results",
 }
 

@@ -154,7 +154,7 @@ class BaseForest(
 
     estimators_: list
     # Of classifiers, and of random forests, alone.
-    class_weight = max_bins = None
+    class_weight = max_bins = priors = loss = None
     stratify = False
     bootstrap_draw = "sequence"  # of older pickles
 

@@ -116,6 +116,8 @@ def refuse_impossible(forest: BaseEstimator) -> None:
     refused = {
         'n_estimators="auto"': forest.n_estimators == "auto",
         f"criterion={forest.criterion!r}": forest.criterion not in _CRITERIA,
+        "priors": getattr(forest, "priors", None) is not None,
+        "loss": getattr(forest, "loss", None) is not None,
         "max_leaf_nodes": forest.max_leaf_nodes is not None,
         "monotonic_cst": forest.monotonic_cst is not None,
         "categorical_features": forest.categorical_features is not None,

@@ -59,9 +59,8 @@ def plan_bootstrap(
                 "bootstrap=True."
             )
         return Bootstrap.plain(n_samples, None)
-    by_blocks = forest.bootstrap_draw == "keyed"
-    if by_blocks:
-        _refuse_other_draws([*wanted, *["weights"] * (weight is not None)])
+    if forest.bootstrap_draw == "keyed":
+        return _by_blocks(forest, n_samples, [*wanted, *["weights"] * (weight is not None)])
     if in_bag is not None:
         if len(wanted) > 1 or forest.max_samples is not None or weight is not None:
             raise ValueError(
@@ -83,20 +82,20 @@ def plan_bootstrap(
     strata = None
     if forest.stratify:
         strata = np.unique(codes, axis=0, return_inverse=True)[1].ravel()
-    drawn = Bootstrap.plain(
-        n_samples, n_draws, weight, replace=forest.replace, strata=strata, by_blocks=by_blocks
-    )
+    drawn = Bootstrap.plain(n_samples, n_draws, weight, replace=forest.replace, strata=strata)
     if forest.stratify:
         drawn.require_weight_in_strata()
     return drawn
 
 
-def _refuse_other_draws(wanted):
+def _by_blocks(forest, n_samples, wanted):
     if wanted:
         raise ValueError(
             'bootstrap_draw="keyed" draws rows one by one, with replacement, all equally likely: '
             f'leave out {wanted[0]}, or set bootstrap_draw="sequence".'
         )
+    n_draws = count_draws(forest.max_samples, n_samples, stacklevel=6)
+    return Bootstrap.plain(n_samples, n_draws, by_blocks=True)
 
 
 def _check_groups(groups, n_samples):
