@@ -30,6 +30,9 @@ class DaskEngine(Engine):
         """Handle of delayed objects, or of futures."""
         return self._client.compute(list(parts))
 
+    def share(self, thing):
+        return self._submit(_itself, thing)  # a task: not lost with a worker
+
     def map(self, function, *handles, each=None, common=()):
         rows = zip(*handles, strict=True) if each is None else zip(*handles, each, strict=True)
         return [self._submit(function, *row, *common) for row in rows]
@@ -66,6 +69,10 @@ class DaskEngine(Engine):
 
 def _bytes_sent(dask_worker):
     return dask_worker.transfer_outgoing_bytes_total
+
+
+def _itself(thing):
+    return thing
 
 
 def _join_all(join, answers):

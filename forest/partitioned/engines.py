@@ -34,6 +34,10 @@ class Engine(ABC):
         """A handle of one object per partition."""
 
     @abstractmethod
+    def share(self, thing: Any) -> Any:
+        """What stands for something large in `common`, so that a place gets it once."""
+
+    @abstractmethod
     def map(self, function: Callable, *handles: Any, each: Sequence | None = None,
             common: tuple = ()) -> Any:  # fmt: skip
         """A handle of `function(*parts, each[p], *common)` of every partition p."""
@@ -67,6 +71,9 @@ class LocalEngine(Engine):
 
     def spread(self, parts):
         return list(parts)
+
+    def share(self, thing):
+        return thing
 
     def map(self, function, *handles, each=None, common=()):
         items = zip(*handles, strict=True) if each is None else zip(*handles, each, strict=True)

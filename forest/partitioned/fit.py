@@ -17,6 +17,7 @@ from forest.partitioned.engines import Engine
 from forest.partitioned.growth import DEFAULT_SIZE, PartitionedTable, Size, grow_together
 from forest.partitioned.histograms import ClassTargets, NumberTargets
 from forest.partitioned.open_rows import begin
+from forest.partitioned.out_of_bag import Judged, judge
 from forest.partitioned.table.in_bag import counts_of_part
 from forest.partitioned.table.partitions import (
     Kind,
@@ -83,6 +84,10 @@ def fit_together(
     model._bootstrap, model._row_weight = bootstrap, None
     model._n_samples = n_rows
     model.estimators_ = _grow(model, data, bootstrap, starts, total_weight, target, size)
+    if model.oob_score:
+        common = engine.share(model), kind
+        judged = engine.map(judge, X_parts, y_parts, each=_spans(starts), common=common)
+        model.oob_score_ = engine.reduce(_itself, Judged.join, judged).score(kind.has_classes)
     return model
 
 
@@ -123,7 +128,7 @@ def refuse_impossible(forest: BaseEstimator) -> None:
         "categorical_features": forest.categorical_features is not None,
         f"class_weight={class_weight!r}": class_weight is not None,
         f"voting={forest.voting!r}": forest.voting not in ("soft", "majority"),
-        "oob_score": bool(forest.oob_score),
+        "a function as oob_score": callable(forest.oob_score),
         "warm_start": forest.warm_start,
         "replace=False": not forest.replace,
         "stratify": forest.stratify,
@@ -154,6 +159,10 @@ def _describe(model, look):
 def _spans(starts):
     """Number, first row and end of every partition."""
     return [(number, *span) for number, span in enumerate(pairwise(starts))]
+
+
+def _itself(answer):
+    return answer
 
 
 def _code(X, number, kind, bins, dtype):

@@ -70,6 +70,8 @@ def test_predictions_are_the_same_there_and_back(model, case, there):
         "callback": None,
         "max_time": None,
         "max_memory": None,
+        "priors": None,
+        "loss": None,
     }
     assert ours_only | other.get_params() == ours_only | fitted.get_params()
     for model in (other, back(other)):

@@ -133,6 +133,24 @@ def test_keyed_draws_of_rows(max_samples):
         RandomForestClassifier(bootstrap_draw="keyed", replace=False).fit(X[:50], y[:50])
 
 
+@pytest.mark.parametrize("voting", ["soft", "majority"])
+@pytest.mark.parametrize("bootstrap_draw", ["sequence", "keyed"])
+def test_out_of_bag_score(voting, bootstrap_draw):
+    X, random = make_table(7, 600, 5)
+    params = {**KEYED, "n_estimators": 20, "oob_score": True, "bootstrap_draw": bootstrap_draw}
+    y = (X.sum(axis=1) + random.randn(600) > 2).astype(int)
+    forest = RandomForestClassifier(**params, voting=voting)
+    model, local = grow(forest, X, y, [5, 5, 300], n_jobs=2), forest.fit(X, y)
+    assert model.oob_score_ == pytest.approx(local.oob_score_, rel=1e-14)
+    y = fixed_point(100 + X.sum(axis=1) + random.randn(600))
+    forest = RandomForestRegressor(**params)
+    model, local = grow(forest, X, y, [5, 5, 300]), forest.fit(X, y)
+    assert model.oob_score_ == pytest.approx(local.oob_score_, rel=1e-10)
+    params["n_estimators"] = 2
+    with pytest.warns(UserWarning, match="never out of bag"):
+        grow(RandomForestRegressor(**params), X, y)
+
+
 def test_it_is_an_ordinary_forest():
     X, _ = make_table(4, 400, 4)
     y = np.array(["no", "yes"])[(X[:, 0] > 0).astype(int)]

@@ -27,7 +27,7 @@ X_PARTS, Y_PARTS = np.split(X, 3), np.split(y, 3)
         ({"monotonic_cst": [0, 1, 0]}, "monotonic_cst"),
         ({"categorical_features": [0]}, "categorical_features"),
         ({"class_weight": "balanced"}, "class_weight"),
-        ({"oob_score": True}, "oob_score"),
+        ({"oob_score": max}, "oob_score"),
         ({"warm_start": True}, "warm_start"),
         ({"replace": False}, "replace"),
         ({"bootstrap": False, "max_samples": 0.5}, "max_samples"),
