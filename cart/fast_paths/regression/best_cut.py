@@ -126,9 +126,10 @@ def _begin(lanes, n_lanes, width, rows, score, table):
         lanes.left_weight[k] = 0.0
         lanes.left_sum[k] = 0.0
         lanes.left_rest[k] = 0.0
-        is_free = lanes.direction[k] == 0.0
-        lanes.lower[k] = -np.inf if is_free else rows.bounds.lower
-        lanes.upper[k] = np.inf if is_free else rows.bounds.upper
+        if rows.is_bound:
+            is_free = lanes.direction[k] == 0.0
+            lanes.lower[k] = -np.inf if is_free else rows.bounds.lower
+            lanes.upper[k] = np.inf if is_free else rows.bounds.upper
         lanes.best[k] = score
         lanes.place[k] = -1
 
@@ -190,6 +191,7 @@ def _searching(width, score_of, keeps_rest, is_settled):
     @kernel
     def search(lanes, rows, table):
         entries, targets, n, n_beside = rows.entries, rows.targets, rows.n, rows.n_beside
+        is_bound = rows.is_bound
         weight, total, rest = rows.weight, rows.total, rows.rest
         first, entry, gap, previous = lanes.first, lanes.entry, lanes.gap, lanes.previous
         left_weight, left_sum, left_rest = lanes.left_weight, lanes.left_sum, lanes.left_rest
@@ -210,7 +212,7 @@ def _searching(width, score_of, keeps_rest, is_settled):
                 weight, total, rest, gap, tie_span, left_weight, left_sum, left_rest, score, best
             ):
                 _settle(lanes, width, rows, i, table)
-            if rows.is_bound:
+            if is_bound:
                 keep_bounds(
                     weight, total, rows.min_weight, left_weight, left_sum, lanes.direction,
                     lanes.lower, lanes.upper, score,
