@@ -15,6 +15,7 @@ BENCHMARKS = {  # results by name: the module that made them, and its tables
     "importance": ("studies.importance", ["table", "speed_table"]),
     "calibration": ("studies.calibration", ["table"]),
     "words": ("studies.words", ["table"]),
+    "conditional": ("studies.conditional", ["table", "time_table"]),
     "shap": ("studies.shap", ["table", "race_table", "null_table"]),
     "phases": ("micro.phases", ["table"]),
     "startup": ("micro.startup", ["table"]),

@@ -11,18 +11,38 @@ from cart.estimators import (
     load,
 )
 from cart.interop import old_names
+from cart.pruning import (
+    CpTable,
+    PrunedTreeClassifier,
+    PrunedTreeRegressor,
+    cp_table,
+    cv_prune,
+    plot_cp,
+    prune_at,
+)
+from cart.reading import TreePath, explain_path, summary
 
 old_names.install()
 
 __all__ = [
+    "CpTable",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "ExtraTreeClassifier",
     "ExtraTreeRegressor",
+    "PrunedTreeClassifier",
+    "PrunedTreeRegressor",
+    "TreePath",
+    "cp_table",
+    "cv_prune",
+    "explain_path",
     "export_graphviz",
     "export_text",
     "load",
+    "plot_cp",
     "plot_tree",
+    "prune_at",
+    "summary",
 ]
 
 

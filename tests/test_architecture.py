@@ -19,14 +19,14 @@ FLOORS = {
     ),
     "forest": ("interop", "estimators", "inference", "voting", "growing", "sampling"),
     "cart": (
-        *("interop", "estimators", "fast_paths", "growth", "splitting"),
+        *("interop", "reading", "pruning", "estimators", "fast_paths", "growth", "splitting"),
         *("tree", "table", "files", "primitives", "jit"),
     ),
 }
 PACKAGES = tuple(FLOORS)
 DOORS = ("__init__", "__main__")  # of a package: they stand above its wings
 # Estimators and scikit-learn are known by these alone; whatever else cart has are kernels.
-NO_KERNELS = (*DOORS, "interop", "estimators")
+NO_KERNELS = (*DOORS, "interop", "reading", "pruning", "estimators")
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 NAMES = [path.relative_to(ROOT).as_posix() for path in SOURCES]
 EACH_SOURCE = pytest.mark.parametrize("path", SOURCES, ids=NAMES)
@@ -115,6 +115,8 @@ def test_one_wing_knows_numba(path):
         cart.DecisionTreeRegressor,
         cart.ExtraTreeClassifier,
         cart.ExtraTreeRegressor,
+        cart.PrunedTreeClassifier,
+        cart.PrunedTreeRegressor,
         forest.BaggingClassifier,
         forest.BaggingRegressor,
         forest.ExtraTreesClassifier,

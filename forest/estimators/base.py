@@ -150,7 +150,7 @@ class BaseForest(
 
     estimators_: list
     # Of classifiers, and of random forests, alone.
-    class_weight = max_bins = None
+    class_weight = max_bins = priors = loss = None
     stratify = False
 
     @_fit_context(prefer_skip_nested_validation=True)

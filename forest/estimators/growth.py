@@ -176,4 +176,6 @@ def _empty_tree(forest, target):
         classes = [np.arange(len(labels), dtype=np.float64) for labels in target.labels]
         tree.classes_ = classes if forest.n_outputs_ > 1 else classes[0]
         tree.n_classes_ = forest.n_classes_
+        if hasattr(forest, "loss_"):
+            tree.loss_ = forest.loss_
     return tree

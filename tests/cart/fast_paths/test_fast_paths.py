@@ -413,6 +413,44 @@ def test_lanes_do_as_numpy_does(width):
     assert answers == {True, False}
 
 
+@pytest.mark.parametrize("width", [1, 2, 8])
+def test_lanes_count_as_numpy_does(width):
+    """Loops that carry vectors from turn to turn, and items that are the same in all lanes."""
+
+    def work(lanes, i, n, stride, table, lines, total):
+        i, stride = lanes.number(i), lanes.number(stride)
+
+        def add(k, found, product):
+            mine = lanes.load(lines, k * stride + i)
+            lanes.store(lines, mine + 1.0, k * stride + i)
+            return found + mine * lanes.same(table, k + 2), product * mine
+
+        begin = lanes.load(total, i)
+        found, product = lanes.repeat(lanes.number(n), add, begin, begin)
+        lanes.store(total, found - product, i)
+
+    compiled = on_lanes(width)(work)
+
+    @entry_kernel
+    def kernel(n, table, lines, total):
+        for i in range(total.shape[0] // width):
+            compiled(i, n, total.shape[0] // width, table, lines, total)
+
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 5):
+        table, lines, total = rng.random(9), rng.random((n, 3 * width)), rng.random(3 * width)
+        expected = total + (lines.T * table[2 : n + 2]).sum(axis=1) - total * lines.prod(axis=0)
+        copies = [np.copy(array) for array in (table, lines, total)]
+        for i in range(3):
+            work(PlainLanes(width), i, n, 3, *copies)
+        np.testing.assert_allclose(copies[2], expected)
+        before = lines.copy()
+        kernel(n, table, lines, total)
+        np.testing.assert_array_equal(lines, before + 1.0)
+        np.testing.assert_array_equal(lines, copies[1])
+        np.testing.assert_allclose(total, expected)
+
+
 # -------------------------------------------------------------------------------------- trees
 
 
