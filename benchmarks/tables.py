@@ -13,6 +13,7 @@ BENCHMARKS = {  # results by name: the module that made them, and its tables
     "voting": ("studies.voting", ["table"]),
     "intervals": ("studies.intervals", ["table", "pinball_table", "race_table"]),
     "forest": ("studies.forest", ["table", "curve_table", "partition_table"]),
+    "distributed": ("studies.distributed", ["table"]),
     "importance": ("studies.importance", ["table", "speed_table"]),
     "calibration": ("studies.calibration", ["table"]),
     "words": ("studies.words", ["table"]),

@@ -17,7 +17,10 @@ FLOORS = {
         *("report", "inference", "conditional", "permutation", "impurity", "drop_column"),
         *("shap", "core"),
     ),
-    "forest": ("interop", "estimators", "inference", "voting", "growing", "sampling"),
+    "forest": (
+        *("interop", "partitioned", "estimators"),
+        *("inference", "voting", "growing", "sampling"),
+    ),
     "cart": (
         *("interop", "reading", "pruning", "estimators", "fast_paths", "growth", "splitting"),
         *("tree", "table", "files", "primitives", "jit"),
