@@ -19,7 +19,7 @@ import pytest
 from benchmarks.oracles.rpart import GOLDEN, Case, pairs_of_nodes
 from cart import DecisionTreeClassifier, cv_prune, prune_at
 from cart.estimators.class_costs import node_costs
-from cart.pruning.risk import Sequence
+from cart.estimators.pruning.risk import Sequence
 
 COMPLETE = [
     name for name in sorted(path.stem for path in GOLDEN.glob("*.json"))

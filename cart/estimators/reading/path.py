@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.parameters import MatrixLike
+from cart.estimators.reading.words import Answer, alternative, condition, name_of
 from cart.estimators.validation import check_rows
-from cart.reading.words import Answer, alternative, condition, name_of
 from cart.tree.nodes import LEAF
 
 

@@ -22,6 +22,9 @@ from cart.estimators.class_costs import check_priors, prior_weights
 from cart.estimators.grower import Grower
 from cart.estimators.parameters import MatrixLike, RandomState
 from cart.estimators.preparation import prepare
+from cart.estimators.pruning.cp_table import RULES, make_table, refuse_several_outputs
+from cart.estimators.pruning.folds import folds_of
+from cart.estimators.pruning.risk import Sequence, refuse_other_risks
 from cart.estimators.trees import BaseDecisionTree
 from cart.estimators.validation import (
     check_sample_weight,
@@ -31,9 +34,6 @@ from cart.estimators.validation import (
 )
 from cart.growth.plan import make_plan
 from cart.primitives.threads import in_parts
-from cart.pruning.cp_table import RULES, make_table, refuse_several_outputs
-from cart.pruning.folds import folds_of
-from cart.pruning.risk import Sequence, refuse_other_risks
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.precision import precision_of
 from cart.table.thresholds import fill_thresholds
