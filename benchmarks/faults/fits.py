@@ -1,5 +1,6 @@
 """Hostile fits (`benchmarks.faults.hostile`), each against scikit-learn's: the same trees, or a tie
-that exact arithmetic shows, or both refuse. Crashes and hangs of the process are counted.
+that exact arithmetic shows, or two trees that are not what it asks for, or both refuse. Crashes and
+hangs of the process are counted.
 """
 
 import selectors
@@ -19,13 +20,17 @@ import forest
 from benchmarks.faults.hostile import draw_fit
 from benchmarks.harness import display
 from benchmarks.identity.agreement import agree
-from benchmarks.oracles.ties import Training, has_medians, why_different
+from benchmarks.oracles.ties import Training, has_medians, replay, why_different
 from benchmarks.oracles.weights import row_weights
 
 TIMEOUT = 120.0  # seconds of a fit, compilation included
 JUDGED_MAX = 200  # rows: exact arithmetic is slow
 GAP = 1e-9  # of impurity or value in identical nodes, relative to the tree's largest
-SAME = ("identical", "tie", "refused by both", "refused by theirs alone", "refused on purpose")
+# Where rounding takes away what decides, neither tree is the one of exact arithmetic.
+SAME = (
+    *("identical", "tie", "rounded on both sides"),
+    *("refused by both", "refused by theirs alone", "refused on purpose"),
+)  # fmt: skip
 ON_PURPOSE = "Every row has weight 0"  # docs/deviations.md
 QUICK = 100  # seconds
 
@@ -130,8 +135,11 @@ def _judge(fit, ours, theirs, t):
         return f"other values or impurities: tree {t}, {agreement}"
     if agreement.first_rows is None:
         return "tie"
-    verdict = why_different(*pair, exact)
-    return f"wrong: tree {t}, {agreement}" if verdict == "wrong" else "tie"
+    if why_different(*pair, exact) != "wrong":
+        return "tie"
+    if any(node.is_wrong for node in replay(pair[1], exact)):
+        return "rounded on both sides"
+    return f"wrong: tree {t}, {agreement}"
 
 
 def _is_rounding(ours, theirs):
