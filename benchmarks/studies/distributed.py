@@ -71,11 +71,19 @@ def make_piece(number, n_rows, n_classes):
 
 @contextmanager
 def _cluster(n_workers):
+    import dask
     from distributed import Client, LocalCluster
 
+    # Dask tries so long to reach a worker that is gone; 30 s unless it is told.
+    seconds = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "3s"}
     with (
+        dask.config.set({"distributed.comm.timeouts.connect": "3s"}),
         LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            env=seconds,
         ) as cluster,
         Client(cluster) as client,
     ):
