@@ -21,6 +21,7 @@ COMMANDS = {
     "startup": ("micro.startup", "time compilation and the start of a process"),
     "groups": ("studies.groups", "time fits of every kind of tree, and the memory of a sparse one"),
     "kinds": ("studies.kinds", "race every kind of tree against scikit-learn, and judge its trees"),
+    "book": ("studies.book", "the book's tools: agreement with rpart, pruning, missing values"),
     "categorical": ("studies.categorical", "score splits on subsets of categories against codes"),
     "forest": ("studies.forest", "voting, intervals, the out-of-bag curve, warm start, Dask"),
     "distributed": ("studies.distributed", "one forest of partitions: cost, scale, faults"),

@@ -9,6 +9,7 @@ BENCHMARKS = {  # results by name: the module that made them, and its tables
     "groups": ("studies.groups", ["table"]),
     "kinds": ("studies.kinds", ["table"]),
     "categorical": ("studies.categorical", ["table", "generated_table"]),
+    "book": ("studies.book", ["agreement_table", "pruning_table"]),
     "voting": ("studies.voting", ["table"]),
     "intervals": ("studies.intervals", ["table", "pinball_table", "race_table"]),
     "forest": ("studies.forest", ["table", "curve_table", "partition_table"]),
