@@ -212,6 +212,8 @@ class RandomForestClassifier(ForestClassifier):
         voting: str = "soft", final_estimator: BaseEstimator | None = None,
         callback: Callable | None = None, max_time: float | None = None,
         max_memory: int | None = None, max_bins: int | None = None,
+        missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
+        surrogate_features: str = "all", competitors: int = 0,
     ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 
@@ -239,6 +241,8 @@ class RandomForestRegressor(ForestRegressor):
         feature_draw: str = "sequence", replace: bool = True, voting: str = "soft",
         final_estimator: BaseEstimator | None = None, callback: Callable | None = None,
         max_time: float | None = None, max_memory: int | None = None, max_bins: int | None = None,
+        missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
+        surrogate_features: str = "all", competitors: int = 0,
     ) -> None:  # fmt: skip
         criterion = without_deprecated(criterion)
         keep_parameters(self, locals())
@@ -268,6 +272,8 @@ class ExtraTreesClassifier(ForestClassifier):
         voting: str = "soft", final_estimator: BaseEstimator | None = None,
         callback: Callable | None = None, max_time: float | None = None,
         max_memory: int | None = None,
+        missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
+        surrogate_features: str = "all", competitors: int = 0,
     ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 
@@ -296,6 +302,8 @@ class ExtraTreesRegressor(ForestRegressor):
         feature_draw: str = "sequence", replace: bool = True, voting: str = "soft",
         final_estimator: BaseEstimator | None = None, callback: Callable | None = None,
         max_time: float | None = None, max_memory: int | None = None,
+        missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
+        surrogate_features: str = "all", competitors: int = 0,
     ) -> None:  # fmt: skip
         criterion = without_deprecated(criterion)
         keep_parameters(self, locals())
