@@ -93,7 +93,7 @@ class Grower:
         self._plan = plan
         self._finder = None
         if plan.alternatives.are_asked_for:
-            self._finder = AlternativesFinder(table, plan)
+            self._finder = AlternativesFinder(table, codes, plan)
             self._plan = self._finder.plan
             is_fast = is_fast and not self._finder.sends_missing
         paths = fast_paths(self._plan, table) if is_fast else ()

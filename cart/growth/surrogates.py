@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.growth.sorted_rows import SortedRows, begin_tree, divide_rows
-from cart.jit.decorators import entry_kernel, inline_kernel, kernel
+from cart.jit.decorators import entry_kernel, kernel
 from cart.primitives.sort_keys import code_of, record_of
 from cart.splitting.agreement import (
     LEAST_ROWS,
@@ -29,7 +29,7 @@ from cart.splitting.agreement import (
 )
 from cart.table.ranking import MISSING
 from cart.table.thresholds import cut_of, write_thresholds
-from cart.tree.nodes import LEAF
+from cart.tree.nodes import LEAF, is_listed
 from cart.tree.surrogates import Surrogates
 
 # Where rows go that lack the value of a split.
@@ -49,6 +49,18 @@ class Followed(NamedTuple):
     listed: np.ndarray  # uint32
     listed_left: np.ndarray  # (n_nodes,) uint8
 
+    @classmethod
+    def of(cls, tree, table):
+        """Those of a tree with thresholds, on a complete table."""
+        nodes, lists = tree.nodes, tree.categories
+        if lists is None:
+            n_nodes = len(nodes.feature)
+            lists = np.zeros(n_nodes + 1, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint8)
+        return cls(
+            nodes.children_left, nodes.children_right, nodes.feature, codes_of_splits(tree, table),
+            nodes.missing_go_to_left, lists[0], lists[1], lists[2].astype(np.uint8),
+        )  # fmt: skip
+
 
 class Found(NamedTuple):
     """What is found, in the order in which nodes are met."""
@@ -63,6 +75,8 @@ class Found(NamedTuple):
     list_start: np.ndarray  # (capacity + 1,) int64
     listed: np.ndarray  # uint32
     default_left: np.ndarray  # (n_nodes,) uint8: does the larger side, by weight, stand left?
+    runs: np.ndarray  # (n_nodes, 2) int64: where the rows of each node begin and end
+    has_unknown: np.ndarray  # (n_nodes,) bool: do rows of the node lack its split's value?
 
 
 class Search(NamedTuple):
@@ -94,6 +108,16 @@ def codes_of_splits(tree, table):
         levels = tops[start[column] : start[column + 1]]
         left_code[mine] = np.searchsorted(levels, nodes.threshold[mine], side="right") - 1
     return left_code
+
+
+class Pass(NamedTuple):
+    """What a pass of the rows down a tree has found."""
+
+    surrogates: Surrogates  # without `primary`
+    default_left: np.ndarray  # (n_nodes,) uint8: see Found
+    followed: Followed
+    runs: np.ndarray  # (n_nodes, 2) int64: of the rows in `SortedRows.keys[0]`, until the next pass
+    has_unknown: np.ndarray  # (n_nodes,) bool
 
 
 class SurrogateFinder:
@@ -139,27 +163,21 @@ class SurrogateFinder:
 
         Returns
         -------
-        surrogates : cart.tree.surrogates.Surrogates
-            Without `primary`.
-        default_left : ndarray of shape (n_nodes,), uint8
-            Does the larger side of the rows that have the split's value stand left?
+        Pass
         """
-        nodes, table, rows = tree.nodes, self._table, self.rows
+        nodes, rows = tree.nodes, self.rows
         self.weigh(weight)
         n_nodes = len(nodes.feature)
-        lists = tree.categories
-        if lists is None:
-            lists = np.zeros(n_nodes + 1, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint8)
-        followed = Followed(
-            nodes.children_left, nodes.children_right, nodes.feature, codes_of_splits(tree, table),
-            nodes.missing_go_to_left, lists[0], lists[1], lists[2].astype(np.uint8),
-        )  # fmt: skip
+        followed = Followed.of(tree, self._table)
         found = self._create_found(nodes)
         search = Search(
             self.draw_of(seed), self.n_categories, rule, np.empty((3, n_nodes + 1), np.int64)
         )
         n = _follow(followed, rows, self.ranking, found, search)
-        return self._read(found, n, n_nodes, rule == BY_SURROGATES), found.default_left
+        return Pass(
+            self._read(found, n, n_nodes, rule == BY_SURROGATES), found.default_left, followed,
+            found.runs, found.has_unknown,
+        )  # fmt: skip
 
     def draw_of(self, seed):
         """How the features are drawn that are looked at, in the tree of a seed."""
@@ -173,15 +191,15 @@ class SurrogateFinder:
         k = len(self.ranking.feature)
         is_split = nodes.children_left != LEAF
         n = nodes.n_node_samples[is_split]
-        may_have = n >= 2 * LEAST_ROWS if self.n_categories.max(initial=0) == 0 else n >= 2
-        capacity = int(np.count_nonzero(may_have)) * k
+        capacity = int(np.count_nonzero(n >= 2 * LEAST_ROWS)) * k
         n_listed = int(np.minimum(n, self.n_categories.max(initial=0)).sum()) * k
         integers = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
         return Found(
             *integers, np.empty(capacity, np.uint64), np.empty(capacity, np.uint8),
             np.empty(capacity), np.empty(capacity), np.empty(capacity, np.int32),
             np.zeros(capacity + 1, np.int64), np.empty(n_listed, np.uint32),
-            nodes.missing_go_to_left.copy(),
+            nodes.missing_go_to_left.copy(), np.zeros((len(is_split), 2), np.int64),
+            np.zeros(len(is_split), np.bool_),
         )  # fmt: skip
 
     def _read(self, found, n, n_nodes, routes):
@@ -222,6 +240,7 @@ def _follow(tree, rows, ranking, found, search):
         height -= 1
         node, start, end = stack[0, height], stack[1, height], stack[2, height]
         left, right = tree.left[node], tree.right[node]
+        found.runs[node, 0], found.runs[node, 1] = start, end
         if left == LEAF:
             continue
         feature = np.int64(tree.feature[node])
@@ -231,8 +250,9 @@ def _follow(tree, rows, ranking, found, search):
         rank(ranking, rows.keys, start, end, rows.vote, candidates)
         _send_unknown(tree, node, rows, rows.keys[feature, n_known:end], ranking, found, search)
         n_found = _keep(ranking, found, n_found, node)
+        found.has_unknown[node] = n_known < end
         if tree.left[left] == LEAF and tree.left[right] == LEAF:
-            continue
+            continue  # nobody asks for the order of their rows
         n_left = np.int64(0)
         for i in range(start, end):
             n_left += rows.goes_left[record_of(rows.keys[feature, i])]
@@ -258,8 +278,8 @@ def _vote(tree, node, feature, rows, start, end, n_categories):
                 rows.vote[record_of(keys[j])] = 0
             return Sent(left, right, n_rows), i
         if n_categories > 0:
-            is_listed = _is_listed(tree.listed[first:last], code)
-            goes_left = np.int64(is_listed == (tree.listed_left[node] == 1))
+            has_it = is_listed(tree.listed[first:last], code)
+            goes_left = np.int64(has_it == (tree.listed_left[node] == 1))
         else:
             goes_left = np.int64(np.int64(code) <= tree.left_code[node])
         unit = rows.units[row]
@@ -269,18 +289,6 @@ def _vote(tree, node, feature, rows, start, end, n_categories):
         right += unit * (1 - goes_left)
         n_rows += 1
     return Sent(left, right, n_rows), end
-
-
-@inline_kernel
-def _is_listed(listed, code):
-    low, high = np.int64(0), np.int64(listed.shape[0])
-    while low < high:
-        middle = (low + high) // 2
-        if listed[middle] < code:
-            low = middle + 1
-        else:
-            high = middle
-    return low < listed.shape[0] and listed[low] == code
 
 
 @kernel

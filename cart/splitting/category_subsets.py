@@ -65,6 +65,15 @@ def keep_subset(table, node, n_present, left_place):
 
 
 @dispatch
+def list_subset(table, n_present, listed):
+    """List the node's categories, ascending, each twice, plus 1 where the subset kept has it.
+
+    Returns how many there are.
+    """
+    return table.list_subset(n_present, listed)
+
+
+@dispatch
 def replace_by_sides(table, node, n, column):
     """Replace the codes gathered by the sides of the best split, 0 (left) and 1, if they are
     categories."""
@@ -143,6 +152,17 @@ class CategoricalTable(NamedTuple):
         for p in range(n_present):
             c = subsets.present[p]
             subsets.goes_left[c] = subsets.place[c] <= left_place
+
+    def list_subset(self, n_present, listed):
+        for p in range(n_present):
+            c = np.uint32(self.subsets.present[p])
+            item = 2 * c + self.subsets.goes_left[c]
+            at = p
+            while at > 0 and listed[at - 1] > item:
+                listed[at] = listed[at - 1]
+                at -= 1
+            listed[at] = item
+        return n_present
 
     def replace_by_sides(self, node, n, column):
         if self.n_categories[column] > 0:

@@ -32,7 +32,7 @@ from cart.table.table import code_up_to, order_codes, value_of
 
 
 @inline_kernel
-def _load_known(context, codes):
+def load_known(context, codes):
     """Load the criterion with the samples that have the feature; they come first in order."""
     node = context.node
     n_known = codes.n - codes.n_missing
@@ -40,7 +40,7 @@ def _load_known(context, codes):
 
 
 @inline_kernel
-def _improvement(context, p, n_known):
+def improvement(context, p, n_known):
     """Decrease of impurity x weight at the cut behind p samples, and whether more weight goes
     left; the criterion is loaded with the known samples."""
     criterion, node = context.criterion, context.node
@@ -74,11 +74,11 @@ class KnownBestSplitter(NamedTuple):
         known = without_missing(codes)
         if known.n < 2:
             return best
-        _load_known(context, codes)
+        load_known(context, codes)
         _, p = scan_cuts(context, known, 1, known.n - 1, -np.inf)
         if p == 0:
             return best
-        gain, missing_left = _improvement(context, p, known.n)
+        gain, missing_left = improvement(context, p, known.n)
         if not gain > best.score:
             return best
         found = split_at(context, known, p, False, gain)
@@ -123,10 +123,10 @@ class KnownRandomSplitter(NamedTuple):
         least = context.limits.min_samples_leaf
         if p < max(least, 1) or n_known - p < max(least, 1):
             return best
-        _load_known(context, codes)
+        load_known(context, codes)
         if not is_legal(context, cut_at(context.criterion, context.node, p, n_known), feature):
             return best
-        gain, missing_left = _improvement(context, p, n_known)
+        gain, missing_left = improvement(context, p, n_known)
         if gain > best.score:
             best = Split(feature, column, left_code, threshold, True, missing_left, gain)
         return best

@@ -131,7 +131,7 @@ def best_split(context, samples, start, n, key, n_constant):
     n_constant : int
         How many features are known to be constant now.
     """
-    draw, table, max_features = context.draw, context.table, context.limits.max_features
+    draw, max_features = context.draw, context.limits.max_features
     best = NO_SPLIT
     last_feature = -1
     drawing = begin_draw(draw, key, n_constant)
@@ -139,30 +139,43 @@ def best_split(context, samples, start, n, key, n_constant):
     while j >= 0:
         feature = draw.features[j]
         last_feature = feature
-        codes, n_present = _load_feature(context, feature, samples, start, n)
-        if codes.n_missing < n and (codes.lowest < codes.highest or codes.n_missing > 0):
-            order(context.splitter, context, codes)
-        if codes.n_missing == n or (
-            codes.n_missing == 0 and same_value(table, codes.column, codes.lowest, codes.highest)
-        ):
-            drawing = mark_constant(draw, drawing, j)
-        else:
+        codes, n_present = load_feature(context, feature, samples, start, n)
+        if order_feature(context, codes):
             drawing = mark_searched(draw, drawing, j)
-            found = search(context.splitter, context, codes, best)
-            if is_categorical(table, codes.column) and found.score > best.score:
-                keep_subset(table, context.node, n_present, found.left_code)
-                found = Split(
-                    feature, codes.column, 0, np.nan, found.has_missing, found.missing_left,
-                    found.score,
-                )  # fmt: skip
-            best = found
+            best = search_ordered(context, codes, n_present, best)
+        else:
+            drawing = mark_constant(draw, drawing, j)
         j, drawing = next_feature(draw, drawing, max_features)
     end_search(context.splitter, context, n)
     return best, last_feature, end_draw(draw, drawing)
 
 
 @inline_kernel
-def _load_feature(context, feature, samples, start, n):
+def order_feature(context, codes):
+    """Bring the node's keys into the order of a feature; False where it is constant."""
+    if codes.n_missing < codes.n and (codes.lowest < codes.highest or codes.n_missing > 0):
+        order(context.splitter, context, codes)
+    return codes.n_missing < codes.n and (
+        codes.n_missing > 0
+        or not same_value(context.table, codes.column, codes.lowest, codes.highest)
+    )
+
+
+@inline_kernel
+def search_ordered(context, codes, n_present, best):
+    """The best split so far, after one more feature, in whose order the keys are."""
+    found = search(context.splitter, context, codes, best)
+    if is_categorical(context.table, codes.column) and found.score > best.score:
+        keep_subset(context.table, context.node, n_present, found.left_code)
+        found = Split(
+            codes.feature, codes.column, 0, np.nan, found.has_missing, found.missing_left,
+            found.score,
+        )  # fmt: skip
+    return found
+
+
+@inline_kernel
+def load_feature(context, feature, samples, start, n):
     """Gather the node's codes of a feature: FeatureCodes, and how many categories it has.
 
     The samples that are 0 in a sparse table are passed over where the criterion can do without.
