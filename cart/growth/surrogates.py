@@ -191,7 +191,8 @@ class SurrogateFinder:
         k = len(self.ranking.feature)
         is_split = nodes.children_left != LEAF
         n = nodes.n_node_samples[is_split]
-        capacity = int(np.count_nonzero(n >= 2 * LEAST_ROWS)) * k
+        has_categories = self.n_categories.max(initial=0) > 0
+        capacity = int(np.count_nonzero(n >= (2 if has_categories else 2 * LEAST_ROWS))) * k
         n_listed = int(np.minimum(n, self.n_categories.max(initial=0)).sum()) * k
         integers = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
         return Found(

@@ -9,10 +9,11 @@ every cut, in either direction, follows from the sum of the votes below it:
     low values left       right + sum: 7 of 8 at the cut that is drawn
     low values right      left - sum
 
-Of a feature with categories each category goes where most of its weight goes. Weights are whole
+Of a feature with categories each category goes where most of its weight goes, ties with the
+majority. Weights are whole
 numbers here (see `units_of`), so that sums do not depend on the order of the rows, and equal
 agreements are equal. Definitions: Breiman et al. 1984, section 5.3; the rules for ties, and that
-two rows at least go either way at a cut, are those of R's rpart.
+two rows at least go either way at a cut (not so for categories), are those of R's rpart.
 """
 
 from typing import NamedTuple
@@ -143,32 +144,25 @@ def agree_by_category(keys, start, end, vote, sent):
     """The agreement of a feature each of whose categories goes where most of its weight goes."""
     sent = _of_known(keys, start, end, vote, sent)
     ties_left = sent.left > sent.right
-    agree, n_left, n_right, i = np.int64(0), np.int64(0), np.int64(0), start
+    agree, i = np.int64(0), start
     while i < end and code_of(keys[i]) != MISSING:
-        i, left, right, n_rows = _sum_category(keys, i, end, vote)
-        goes_left = left > right or (left == right and ties_left)
-        n_left += n_rows if goes_left else 0
-        n_right += 0 if goes_left else n_rows
+        i, left, right = _sum_category(keys, i, end, vote)
         agree += max(left, right)
-    if min(n_left, n_right) < LEAST_ROWS:
-        agree = np.int64(0)
     total, majority = sent.left + sent.right, max(sent.left, sent.right)
     return Agreement(agree, majority, total, np.int64(0), np.int64(0), ties_left)
 
 
 @inline_kernel
 def _sum_category(keys, i, end, vote):
-    """The first row behind the category that begins at i, what it sends left and right, and how
-    many rows vote."""
+    """The first row behind the category that begins at i, and what it sends left and right."""
     category = code_of(keys[i])
-    left, right, n_rows = np.int64(0), np.int64(0), np.int64(0)
+    left, right = np.int64(0), np.int64(0)
     while i < end and code_of(keys[i]) == category:
         of_row = vote[record_of(keys[i])]
         left += max(of_row, np.int64(0))
         right -= min(of_row, np.int64(0))
-        n_rows += of_row != 0
         i += 1
-    return i, left, right, n_rows
+    return i, left, right
 
 
 @inline_kernel
@@ -309,7 +303,7 @@ def _list(ranking, at, keys, start, end, vote, ties_left):
     n, i = 0, start
     while i < end and code_of(keys[i]) != MISSING:
         category = code_of(keys[i])
-        i, left, right, _ = _sum_category(keys, i, end, vote)
+        i, left, right = _sum_category(keys, i, end, vote)
         if left + right > 0:
             goes_left = left > right or (left == right and ties_left)
             ranking.listed[at, n] = 2 * category + goes_left
