@@ -48,6 +48,15 @@ class Case:
             "min_category_ratio": 0.0,
             **params,
         }
+        if self.X.isna().any(axis=None) or control["maxsurrogate"]:
+            rule = {0: "surrogate", 1: "surrogate", 2: "surrogate"}[control["usesurrogate"]]
+            params = {
+                "missing": rule,
+                "surrogates": control["maxsurrogate"],
+                "surrogate_style": ("all", "known")[control["surrogatestyle"]],
+                "competitors": control["maxcompete"],
+                **params,
+            }
         if not self.is_classification:
             return DecisionTreeRegressor(**params)
         criterion = {"information": "entropy"}.get(parms.get("split"), "gini")

@@ -13,6 +13,7 @@ from cart.growth.best_first import Candidates, grow_best_first
 from cart.growth.depth_first import grow_depth_first
 from cart.growth.frontier import NodeStack, push_root
 from cart.growth.node_step import GeneralWay, Inherited, TreeRows, begin_inheritance
+from cart.growth.routing import Learned
 from cart.jit.decorators import entry_kernel
 from cart.splitting import criteria
 from cart.splitting.feature_draw import Draw, KeyedDraw
@@ -21,6 +22,8 @@ from cart.tree.compact import compress_if_large
 from cart.tree.nodes import Nodes
 from cart.tree.pruning import prune
 from cart.tree.tree import Tree
+
+LEARNED = Learned()
 
 
 class Origin(NamedTuple):
@@ -89,7 +92,7 @@ def make_records(codes, weight):
     return records
 
 
-def grow_tree(table, records, plan, seed, workspace=None, origin=None):
+def grow_tree(table, records, plan, seed, workspace=None, origin=None, route=LEARNED):
     """Grow one tree, and prune it; or what is below one of its nodes.
 
     Parameters
@@ -105,6 +108,8 @@ def grow_tree(table, records, plan, seed, workspace=None, origin=None):
     origin : Origin, optional
         The node that `records` are the rows of; the root unless given. Neither do its ancestors
         bound it (monotonic constraints), nor is anything pruned.
+    route : Learned or BySurrogates
+        Where rows go that lack the value of a split; see `cart.growth.routing`.
 
     Returns
     -------
@@ -135,6 +140,7 @@ def grow_tree(table, records, plan, seed, workspace=None, origin=None):
         workspace.inherited,
         workspace.stack,
         limits,
+        route,
     )
     if limits.max_leaf_nodes < 0:
         key = np.uint64(0 if origin is None else origin.key)

@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from cart.estimators.parameters import MatrixLike
+from cart.estimators.parameters import NO_ALTERNATIVES, MatrixLike
 from cart.estimators.preparation import prepare
 from cart.estimators.saved_state import (
     SavedState,
@@ -155,6 +155,7 @@ class BaseForest(
     estimators_: list
     # Of classifiers, and of random forests, alone.
     class_weight = max_bins = priors = loss = None
+    missing, surrogates, surrogate_style, surrogate_features, competitors = NO_ALTERNATIVES
     stratify = False
     bootstrap_draw = "sequence"  # of older pickles
 
@@ -393,7 +394,7 @@ class BaseForest(
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = self.missing != "refuse"
         tags.input_tags.sparse = True
         return tags
 

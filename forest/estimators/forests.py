@@ -224,6 +224,8 @@ class RandomForestClassifier(ForestClassifier):
         callback: Callable | None = None, max_time: float | None = None,
         max_memory: int | None = None, max_bins: int | None = None,
         priors: Priors = None, loss: ArrayLike | None = None, bootstrap_draw: str = "sequence",
+        missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
+        surrogate_features: str = "all", competitors: int = 0,
     ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 
@@ -252,6 +254,8 @@ class RandomForestRegressor(ForestRegressor):
         final_estimator: BaseEstimator | None = None, callback: Callable | None = None,
         max_time: float | None = None, max_memory: int | None = None, max_bins: int | None = None,
         bootstrap_draw: str = "sequence",
+        missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
+        surrogate_features: str = "all", competitors: int = 0,
     ) -> None:  # fmt: skip
         criterion = without_deprecated(criterion)
         keep_parameters(self, locals())
@@ -282,6 +286,8 @@ class ExtraTreesClassifier(ForestClassifier):
         callback: Callable | None = None, max_time: float | None = None,
         max_memory: int | None = None,
         priors: Priors = None, loss: ArrayLike | None = None, bootstrap_draw: str = "sequence",
+        missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
+        surrogate_features: str = "all", competitors: int = 0,
     ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 
@@ -311,6 +317,8 @@ class ExtraTreesRegressor(ForestRegressor):
         final_estimator: BaseEstimator | None = None, callback: Callable | None = None,
         max_time: float | None = None, max_memory: int | None = None,
         bootstrap_draw: str = "sequence",
+        missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
+        surrogate_features: str = "all", competitors: int = 0,
     ) -> None:  # fmt: skip
         criterion = without_deprecated(criterion)
         keep_parameters(self, locals())
