@@ -16,8 +16,8 @@ by one, and nowhere else:
   values never do; held-out ones may, since a threshold lies halfway between two others: in
   stagec_time_weights, car90 and car90_deep one or two rows. With held-out values moved up by the
   last bit xerror is reproduced.
-- `DROPPED`: rpart leaves out a surrogate on a factor that disagrees with the split in fewer than two
-  rows, which is the best there could be; in two folds of stagec_time rows go by it with us.
+- `DROPPED`: rpart leaves out a surrogate on a factor that disagrees with the split in fewer than
+  two rows, which is the best there could be; in two folds of stagec_time rows go by it with us.
 - `OTHERS` have no form here: usesurrogate=0 and 1 leave rows at a node (where no row of the table
   needs it, 1 is reproduced), and rpart counts the agreement of surrogates in case weights, without
   the priors and losses that splits are chosen by; the book counts it with them, and so do we.
@@ -29,15 +29,12 @@ by one, and nowhere else:
 import numpy as np
 import pytest
 
-from benchmarks.oracles.rpart import GOLDEN, Case, pairs_of_nodes
+from benchmarks.oracles.rpart import GOLDEN, OTHERS, Case, pairs_of_nodes
 from cart import DecisionTreeClassifier, cp_table, cv_prune, prune_at
 from cart.estimators.class_costs import node_costs
 from cart.estimators.pruning.cross_validation import _Folded
 from cart.estimators.pruning.risk import Sequence
 
-OTHERS = {
-    "stagec_use_0", "stagec_style_1_use_0", "stagec_style_1_use_1", "stagec_priors_and_loss",
-}  # fmt: skip
 NAMES = sorted({path.stem for path in GOLDEN.glob("*.json")} - OTHERS)
 EACH = pytest.mark.parametrize("name", NAMES)
 SEEDS = {
