@@ -59,13 +59,13 @@ TREE_CONSTRAINTS = {
     "surrogate_features": [StrOptions({"all", "drawn"})],
     "competitors": [Interval(Integral, 0, INT_MAX, closed="both")],
 }
+# Defaults of missing, surrogates, surrogate_style, surrogate_features, competitors.
+NO_ALTERNATIVES = "learned", 0, "all", "all", 0
 # Of classifiers alone, see `cart.estimators.class_costs`.
 CLASS_COSTS: dict[str, list[Any]] = {
     "priors": ["array-like", dict, None],
     "loss": ["array-like", None],
 }
-# Defaults of missing, surrogates, surrogate_style, surrogate_features, competitors.
-NO_ALTERNATIVES = "learned", 0, "all", "all", 0
 CLASSIFIER_CRITERION = [StrOptions(set(criteria.CLASSIFICATION))]
 REGRESSOR_CRITERION = [StrOptions(set(criteria.REGRESSION))]
 
