@@ -215,10 +215,9 @@ class MeanPath(FastPath):
             self._create_rows(),
         )
 
-    def _grow(self, weights, seeds, first_node):
+    def _grow(self, weights, seeds, first_node, trees, candidates=None):
         *scratch, rows = self._scratch
-        trees = self._criterion, self._nodes, self._cuts
-        growth = TreeGrowth(*trees, *scratch, 0.0, np.abs(self._y).max())
+        growth = TreeGrowth(self._criterion, *trees, *scratch, 0.0, np.abs(self._y).max())
         self._grow_trees(
             self._table, growth, rows, weights, self._y, seeds, self._limits(weights), first_node
         )
