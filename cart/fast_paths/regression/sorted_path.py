@@ -406,7 +406,7 @@ class SortedPath(MeanPath):
             self._y = 1.0 - self._y
         kinds = {SquaredError: SquaredErrorCuts, Gini: GiniOfTwoCuts}
         kind = kinds.get(plan.criterion)
-        self._criterion = kind() if kind else PoissonCuts(self._y.max())
+        self._criterion = kind() if kind else PoissonCuts.create(self._y.max())
 
     @classmethod
     def knows(cls, plan):
