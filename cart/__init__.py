@@ -10,8 +10,7 @@ from cart.estimators import (
     ExtraTreeRegressor,
     load,
 )
-from cart.interop import old_names
-from cart.pruning import (
+from cart.estimators.pruning import (
     CpTable,
     PrunedTreeClassifier,
     PrunedTreeRegressor,
@@ -20,7 +19,8 @@ from cart.pruning import (
     plot_cp,
     prune_at,
 )
-from cart.reading import TreePath, explain_path, summary
+from cart.estimators.reading import TreePath, explain_path, summary
+from cart.interop import old_names
 
 old_names.install()
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[1]
-BESIDE = ("tests", "benchmarks", "docs", "examples", "README.md", "CHANGELOG.md", "Makefile")
+BESIDE = ("tests", "benchmarks", "docs", "examples", "README.md", "CHANGELOG.md", "Makefile",
+          "pyproject.toml")  # fmt: skip
 EXTRAS = "plot,frame,progress,bench,test"
 
 

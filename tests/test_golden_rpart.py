@@ -16,10 +16,10 @@ Where rpart and we cannot agree is listed here, one by one, and nowhere else:
 import numpy as np
 import pytest
 
+from benchmarks.oracles.rpart import GOLDEN, Case, pairs_of_nodes
 from cart import DecisionTreeClassifier, cv_prune, prune_at
 from cart.estimators.class_costs import node_costs
-from cart.pruning.risk import Sequence
-from tests.rpart import GOLDEN, Case, pairs_of_nodes
+from cart.estimators.pruning.risk import Sequence
 
 COMPLETE = [
     name for name in sorted(path.stem for path in GOLDEN.glob("*.json"))
@@ -121,7 +121,7 @@ def judge_by_rparts_loss(monkeypatch):
     """Judge held-out rows by the transposed matrix."""
     of_ours = Sequence.judged
     monkeypatch.setattr(
-        Sequence, "judged", lambda self, e: (p := of_ours(self, e))._replace(loss=p.loss.T.copy())
+        Sequence, "judged", lambda *args: (p := of_ours(*args))._replace(loss=p.loss.T.copy())
     )
 
 

@@ -112,7 +112,7 @@ def count(design: str, correlation: float, found: list[dict]) -> list[dict]:
                 "rejected": list(rejected.values()), "error": list(error.values()),
                 "holds": bool(all(rejected[lv] <= lv + 2.0 * error[lv] for lv in LEVELS)),
                 "power": (p_values[:, SIGNALS] <= 0.05).mean(axis=0),
-                "null": np.quantile(null, np.arange(1, 100) / 100.0),
+                "null": np.quantile(null, np.arange(1, 100) / 100.0).round(3),
             }
         )  # fmt: skip
     return rows

@@ -3,8 +3,9 @@
 A row reaches a leaf of the whole tree. Pruned at alpha the tree ends higher up, at the highest node
 above the leaf that has collapsed by then (see `cart.tree.pruning.collapse_alphas`):
 
-    alpha       0    .1   .2   .5        the row climbs as alpha rises, and is judged
-    row is at   leaf leaf  4    0        wherever it stands
+    alphas      .5   .2   .1   0         the row climbs as alpha rises, and is judged
+    row is at   0    4    leaf leaf      wherever it stands
+    until       1    2    4              alphas at which a node has collapsed
 """
 
 from typing import NamedTuple
@@ -30,7 +31,7 @@ class Pruned(NamedTuple):
     """What the rows meet."""
 
     parent: np.ndarray  # (n_nodes,) int64; -1 of the root
-    collapse: np.ndarray  # (n_nodes,) float64: alphas
+    until: np.ndarray  # (n_nodes,) int64: at so many of the alphas, the first, it has collapsed
     answer: np.ndarray  # (n_nodes,) float64: the class that a node predicts, or the number
     loss: np.ndarray  # (n_classes, n_classes) float64: of truth and answer; CLASSES only
     kind: int  # of losses
@@ -56,28 +57,27 @@ def _loss(pruned, truth, node):
 
 
 @entry_kernel
-def add_risks(rows, pruned, alphas, sums):
-    """Add what the rows lose at each alpha, and its square.
+def add_risks(rows, pruned, changes):
+    """Add what the rows lose, and its square, as changes from alpha to alpha.
 
     Parameters
     ----------
     rows : Rows
     pruned : Pruned
-    alphas : ndarray of shape (n_alphas,), float64
-        Descending.
-    sums : ndarray of shape (2, n_alphas), float64
-        Added to.
+    changes : ndarray of shape (2, n_alphas + 1), float64
+        Added to. Cumulative sums are what is lost at each alpha; the last place is of no use.
     """
     for i in range(rows.leaf.shape[0]):
         node = rows.leaf[i]
-        weight = rows.weight[i]
-        lost = rows.factor[i] * _loss(pruned, rows.truth[i], node)
-        for a in range(alphas.shape[0] - 1, -1, -1):
+        end = np.int64(changes.shape[1] - 1)
+        while node >= 0:
             above = pruned.parent[node]
-            if above >= 0 and pruned.collapse[above] <= alphas[a]:
-                while above >= 0 and pruned.collapse[above] <= alphas[a]:
-                    node = above
-                    above = pruned.parent[node]
+            first = np.int64(0) if above < 0 else pruned.until[above]
+            if first < end:
                 lost = rows.factor[i] * _loss(pruned, rows.truth[i], node)
-            sums[0, a] += weight * lost
-            sums[1, a] += weight * lost * lost
+                changes[0, first] += rows.weight[i] * lost
+                changes[0, end] -= rows.weight[i] * lost
+                changes[1, first] += rows.weight[i] * lost * lost
+                changes[1, end] -= rows.weight[i] * lost * lost
+                end = first
+            node = above

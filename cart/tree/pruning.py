@@ -133,6 +133,8 @@ class _Branches(NamedTuple):
     may_cut: np.ndarray  # bool: a split that is still there
     collapse: np.ndarray  # float64: the alpha at which it was not any more
     stack: np.ndarray  # int64: scratch
+    link: np.ndarray  # (n_nodes + 1,) float64: effective alpha of each split that is there, or inf
+    winner: np.ndarray  # (2 * n_places,) int64: of a tournament of links, see `_enter`
 
 
 def _cut_weakest_links(tree, ccp_alpha, node_cost=None):
@@ -145,7 +147,8 @@ def _cut_weakest_links(tree, ccp_alpha, node_cost=None):
     branches = _Branches(
         nodes.children_left, nodes.children_right, np.full(n_nodes, -1), node_cost,
         np.zeros(n_nodes), np.zeros(n_nodes, np.int64), is_leaf, ~is_leaf,
-        np.full(n_nodes, np.inf), np.empty(n_nodes, np.int64),
+        np.full(n_nodes, np.inf), np.empty(n_nodes, np.int64), np.full(n_nodes + 1, np.inf),
+        np.full(2 << (n_nodes - 1).bit_length(), n_nodes),
     )  # fmt: skip
     n_steps = _cut(branches, ccp_alpha, alphas, impurities)
     return _Cut(alphas[:n_steps].copy(), impurities[:n_steps].copy(), is_leaf, branches.collapse)
@@ -162,10 +165,12 @@ def _cut(branches, ccp_alpha, alphas, impurities):
           .   .
     """
     _sum_leaves(branches)
+    _begin_tournament(branches)
     alphas[0], impurities[0] = 0.0, branches.cost[0]
     n_steps = 1
     while branches.may_cut[0]:
-        weakest, alpha = _find_weakest(branches)
+        weakest = branches.winner[1]
+        alpha = branches.link[weakest]
         if ccp_alpha < alpha:
             break
         _drop_below(branches, weakest, alpha)
@@ -193,16 +198,46 @@ def _sum_leaves(branches):
 
 
 @inline_kernel
-def _find_weakest(branches):
-    """The first split of the least effective alpha, and this alpha."""
-    weakest, alpha = 0, np.inf
-    for node in range(branches.left.shape[0]):
-        if branches.may_cut[node]:
-            more = branches.node_cost[node] - branches.cost[node]
-            link = more / (branches.n_leaves[node] - 1)
-            if link < alpha:
-                weakest, alpha = node, link
-    return weakest, alpha
+def _begin_tournament(branches):
+    """Every node's link, and of each pair the smaller, of these the smaller: the first of the
+    smallest wins.
+
+        1             the weakest link of all
+        2     3
+        4  5  6  7    nodes 0, 1, 2; places beyond the last have one that never wins
+    """
+    winner, n_nodes = branches.winner, branches.left.shape[0]
+    n_places = winner.shape[0] // 2
+    for node in range(n_nodes):
+        winner[n_places + node] = node
+        _update_link(branches, node)
+    for place in range(n_places - 1, 0, -1):
+        _play(branches, place)
+
+
+@inline_kernel
+def _play(branches, place):
+    first, second = branches.winner[2 * place], branches.winner[2 * place + 1]
+    second_wins = branches.link[second] < branches.link[first]
+    branches.winner[place] = second if second_wins else first
+
+
+@inline_kernel
+def _update_link(branches, node):
+    branches.link[node] = np.inf
+    if branches.may_cut[node]:
+        more = branches.node_cost[node] - branches.cost[node]
+        branches.link[node] = more / (branches.n_leaves[node] - 1)
+
+
+@inline_kernel
+def _enter(branches, node):
+    """Have a node whose link is another now play again."""
+    _update_link(branches, node)
+    place = (branches.winner.shape[0] // 2 + node) // 2
+    while place > 0:
+        _play(branches, place)
+        place //= 2
 
 
 @inline_kernel
@@ -218,7 +253,9 @@ def _drop_below(branches, weakest, alpha):
             stack[height], stack[height + 1] = branches.left[node], branches.right[node]
             height += 2
             branches.collapse[node] = alpha
-        branches.may_cut[node] = branches.is_leaf[node] = False
+            branches.may_cut[node] = False
+            _enter(branches, node)
+        branches.is_leaf[node] = False
 
 
 @inline_kernel
@@ -233,4 +270,5 @@ def _make_leaf(branches, weakest):
     while above >= 0:
         branches.n_leaves[above] -= n_cut
         branches.cost[above] += more
+        _enter(branches, above)
         above = branches.parent[above]

@@ -223,7 +223,7 @@ class RandomForestClassifier(ForestClassifier):
         voting: str = "soft", final_estimator: BaseEstimator | None = None,
         callback: Callable | None = None, max_time: float | None = None,
         max_memory: int | None = None, max_bins: int | None = None,
-        priors: Priors = None, loss: ArrayLike | None = None,
+        priors: Priors = None, loss: ArrayLike | None = None, bootstrap_draw: str = "sequence",
     ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 
@@ -251,6 +251,7 @@ class RandomForestRegressor(ForestRegressor):
         feature_draw: str = "sequence", replace: bool = True, voting: str = "soft",
         final_estimator: BaseEstimator | None = None, callback: Callable | None = None,
         max_time: float | None = None, max_memory: int | None = None, max_bins: int | None = None,
+        bootstrap_draw: str = "sequence",
     ) -> None:  # fmt: skip
         criterion = without_deprecated(criterion)
         keep_parameters(self, locals())
@@ -280,7 +281,7 @@ class ExtraTreesClassifier(ForestClassifier):
         voting: str = "soft", final_estimator: BaseEstimator | None = None,
         callback: Callable | None = None, max_time: float | None = None,
         max_memory: int | None = None,
-        priors: Priors = None, loss: ArrayLike | None = None,
+        priors: Priors = None, loss: ArrayLike | None = None, bootstrap_draw: str = "sequence",
     ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 
@@ -309,6 +310,7 @@ class ExtraTreesRegressor(ForestRegressor):
         feature_draw: str = "sequence", replace: bool = True, voting: str = "soft",
         final_estimator: BaseEstimator | None = None, callback: Callable | None = None,
         max_time: float | None = None, max_memory: int | None = None,
+        bootstrap_draw: str = "sequence",
     ) -> None:  # fmt: skip
         criterion = without_deprecated(criterion)
         keep_parameters(self, locals())

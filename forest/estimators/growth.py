@@ -45,7 +45,7 @@ def grow_forest(
     -------
     list of estimators of `cart`
     """
-    example = _empty_tree(forest, target)
+    example = empty_tree(forest, target)
     example.max_features_ = plan.limits.max_features
 
     def grow(seeds, reporter):
@@ -163,7 +163,7 @@ def _shared_parameters(tree_class):
     return TREE_PARAMETERS.intersection(tree_class._get_param_names())
 
 
-def _empty_tree(forest, target):
+def empty_tree(forest, target):
     """A tree estimator with all that the trees of a forest have in common."""
     shared = _shared_parameters(forest._tree_class)
     tree = forest._tree_class(**{name: getattr(forest, name) for name in shared})

@@ -19,7 +19,7 @@ from cart import (
     prune_at,
 )
 from cart.estimators.class_costs import node_costs
-from cart.pruning.folds import folds_of
+from cart.estimators.pruning.folds import folds_of
 from tests.data import load
 from tests.examples import examples
 

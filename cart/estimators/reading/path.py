@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.parameters import MatrixLike
+from cart.estimators.reading.words import Answer, alternative, condition, name_of
 from cart.estimators.validation import check_rows
-from cart.reading.words import Answer, alternative, condition
 from cart.tree.nodes import LEAF
 
 
@@ -128,18 +128,17 @@ def _reason(tree, node, child, values):
     is_left = child == nodes.children_left[node]
     if not np.isnan(values[nodes.feature[node]]):
         return condition(tree, node, is_left)
-    feature = condition(tree, node, is_left)
+    name = name_of(tree, nodes.feature[node])
     surrogates = getattr(nodes, "surrogates", None)
     if surrogates is not None and surrogates.routes:
         for split in surrogates.of(node):
             sent = _sent_by(split, values)
             if sent is not None:
                 said = alternative(tree, split)
-                instead = said if sent else f"not {said}"
-                return f"{instead}, in place of {feature}, which is missing"
-    rule = getattr(tree, "missing", "learned")
-    why = {"learned": "as missing values went in training"}.get(rule, "with the majority")
-    return f"{feature} taken, {why}: it is missing"
+                return f"{name} is missing: in its place {'' if sent else 'not '}{said}"
+    learned = getattr(tree, "missing", "learned") == "learned"
+    why = "the side that training chose" if learned else "with the majority"
+    return f"{name} is missing: as if {condition(tree, node, is_left)}, {why}"
 
 
 def _sent_by(split, values):

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cart.pruning.cp_table import cp_table
-from cart.reading.words import Answer, alternative, condition, name_of, number
+from cart.estimators.pruning.cp_table import cp_table
+from cart.estimators.reading.words import Answer, alternative, condition, name_of, number
 from cart.tree.nodes import LEAF
 
 

@@ -22,6 +22,9 @@ from cart.estimators.class_costs import check_priors, prior_weights
 from cart.estimators.grower import Grower
 from cart.estimators.parameters import MatrixLike, RandomState
 from cart.estimators.preparation import prepare
+from cart.estimators.pruning.cp_table import RULES, make_table, refuse_several_outputs
+from cart.estimators.pruning.folds import folds_of
+from cart.estimators.pruning.risk import Sequence, refuse_other_risks
 from cart.estimators.trees import BaseDecisionTree
 from cart.estimators.validation import (
     check_sample_weight,
@@ -31,9 +34,6 @@ from cart.estimators.validation import (
 )
 from cart.growth.plan import make_plan
 from cart.primitives.threads import in_parts
-from cart.pruning.cp_table import RULES, make_table, refuse_several_outputs
-from cart.pruning.folds import folds_of
-from cart.pruning.risk import Sequence, refuse_other_risks
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.precision import precision_of
 from cart.table.thresholds import fill_thresholds
@@ -169,29 +169,30 @@ class _Folded:
         return tree
 
     def risks(self, fold, alphas):
-        """What held-out rows lose in all at each alpha, and the sum of squares."""
+        """What held-out rows lose in all at each alpha, and the sum of squares, as changes from
+        alpha to alpha."""
         rows, held_out = fold
         whole = Sequence.of(self._draft, self.grow(rows))
         leaf = whole.tree.apply(self._rows[held_out].astype(precision_of(self._draft), copy=False))
         judged = Rows(
             leaf, self._codes[held_out, 0], self.own_weight[held_out], self._factor[held_out]
         )
-        sums = np.zeros((2, len(alphas)))
-        add_risks(judged, whole.judged(self._draft), alphas, sums)
-        return sums
+        changes = np.zeros((2, len(alphas) + 1))
+        add_risks(judged, whole.judged(self._draft, alphas), changes)
+        return changes
 
 
 def _risks_of_folds(folded, folds, alphas, n_jobs):
     """Risk per weight at each alpha, and its standard error, (2, n_alphas)."""
     halfway = np.append(np.inf, np.sqrt(alphas[:-1] * alphas[1:]))
-    sums = [None] * len(folds)
+    changes = [None] * len(folds)
 
     def judge(first, end):
         for i in range(first, end):
-            sums[i] = folded.risks(folds[i], halfway)
+            changes[i] = folded.risks(folds[i], halfway)
 
     in_parts(judge, len(folds), n_jobs)
-    lost, squares = np.sum(sums, axis=0)
+    lost, squares = np.cumsum(np.sum(changes, axis=0), axis=1)[:, :-1]
     total = sum(folded.own_weight[held_out].sum() for _, held_out in folds)
     spread = np.sqrt(np.maximum(squares - lost * lost / total, 0.0))
     return np.stack((lost, spread)) / total

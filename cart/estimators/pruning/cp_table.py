@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from cart.estimators.pruning.risk import Sequence, refuse_other_risks
 from cart.files import storable
-from cart.pruning.risk import Sequence, refuse_other_risks
 
 RULES = ("1se", "min")
 _ROUNDING = 1e-9  # so that a complexity of the table is reached by its number

@@ -10,6 +10,7 @@ from cart.tree.nodes import LEAF
 from cart.tree.pruning import collapse_alphas, subtree
 from cart.tree.tree import Tree
 
+_NOTHING = 1e-12  # a smaller share of the root's risk is what rounding leaves of 0
 _KINDS = {"squared_error": SQUARES, "absolute_error": ABSOLUTE}
 
 
@@ -55,26 +56,25 @@ class Sequence(NamedTuple):
 
     def sizes_and_risks(self, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Splits of the subtrees at these complexities, and the risk of their leaves."""
-        parent = parents_of(self.tree)
-        above = np.where(parent < 0, np.inf, self.collapse[parent])  # until when a node is there
-        split = self.tree.children_left != LEAF
-        sizes, risks = np.empty(len(alphas), np.int64), np.empty(len(alphas))
-        for i, alpha in enumerate(alphas):
-            is_there = above > alpha
-            is_split = split & (self.collapse > alpha)
-            sizes[i] = np.count_nonzero(is_split)
-            risks[i] = self.risk[is_there & ~is_split].sum()
-        return sizes, risks
+        split = np.flatnonzero(self.tree.children_left != LEAF)
+        children = self.tree.children_left[split], self.tree.children_right[split]
+        order = np.argsort(-self.collapse[split], kind="stable")
+        saved = self.risk[split] - self.risk[children[0]] - self.risk[children[1]]
+        until = np.cumsum(np.append(self.root_risk, -saved[order]))
+        sizes = np.searchsorted(-self.collapse[split][order], -alphas)
+        risks = until[sizes]
+        return sizes, np.where(risks < _NOTHING * self.root_risk, 0.0, risks)
 
-    def judged(self, estimator: Any) -> Pruned:
-        """What rows that are held out meet."""
+    def judged(self, estimator: Any, alphas: np.ndarray) -> Pruned:
+        """What rows that are held out meet, when it is pruned at descending complexities."""
         loss, kind = np.zeros((0, 0)), CLASSES
         if hasattr(estimator, "classes_"):
             n_classes = self.tree.max_n_classes
             loss = getattr(estimator, "loss_", 1.0 - np.eye(n_classes))
         else:
             kind = _KINDS[estimator.criterion]
-        return Pruned(parents_of(self.tree), self.collapse, self.answer, loss, kind)
+        until = np.searchsorted(-alphas, -self.collapse, side="right")
+        return Pruned(parents_of(self.tree), until, self.answer, loss, kind)
 
 
 def refuse_other_risks(estimator: Any) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from cart.pruning.cp_table import CpTable, cp_table
+from cart.estimators.pruning.cp_table import CpTable, cp_table
 
 
 def plot_cp(tree: Any, ax: Any = None) -> Any:

@@ -16,11 +16,11 @@ from cart.estimators.parameters import (
     keep_parameters,
     with_docs_of,
 )
+from cart.estimators.pruning.cp_table import RULES
+from cart.estimators.pruning.cross_validation import fit_pruned
 from cart.estimators.saved_state import storable_estimators
 from cart.estimators.trees import BaseDecisionTree, DecisionTreeClassifier, DecisionTreeRegressor
 from cart.estimators.validation import fitted_at_once
-from cart.pruning.cp_table import RULES
-from cart.pruning.cross_validation import fit_pruned
 
 _PRUNING = {
     "cv": [
@@ -61,7 +61,7 @@ class _PrunedTree(BaseDecisionTree):
     ----------
     tree_ : cart.tree.tree.Tree
         The pruned tree.
-    cp_table_ : cart.pruning.CpTable
+    cp_table_ : cart.estimators.pruning.CpTable
         All subtrees with their cross-validated risks.
     classes_ : ndarray of shape (n_classes,)
         Labels (classification only).

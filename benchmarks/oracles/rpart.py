@@ -9,7 +9,7 @@ import pandas as pd
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 
-GOLDEN = Path(__file__).resolve().parent / "golden" / "rpart"
+GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden" / "rpart"
 
 
 class Case:
