@@ -83,7 +83,9 @@ from cart.table.ranking import MISSING
 from cart.table.table import same_value
 
 _PRESORT_SHARE = 1 / 8  # of the features that a node must look at for presorting to pay
-_PRESORT_MAX = 2**25  # values of a table, for which presorted rows of a thread take 0.7 GB
+# Values of a table, for which presorted rows of a thread take 0.7 GB; and of other criteria than
+# squared error, 0.17 GB.
+_PRESORT_MAX, _PRESORT_MAX_OTHERS = 2**25, 2**23
 
 
 class SortedScratch(NamedTuple):
@@ -432,7 +434,9 @@ class SortedPath(MeanPath):
     def _create_rows(self):
         n_rows, n_features = len(self._y), len(self._table.columns)
         looks_at_many = self._plan.limits.max_features >= _PRESORT_SHARE * n_features
-        pays = looks_at_many and self._table.codes.size <= _PRESORT_MAX
+        is_usual = self._plan.criterion is SquaredError
+        most = _PRESORT_MAX if is_usual else _PRESORT_MAX_OTHERS
+        pays = looks_at_many and self._table.codes.size <= most
         kind = PresortedRows if pays else RowsSortedOnDemand
         return SortedScratch(
             kind.create(self._table),
