@@ -9,7 +9,6 @@ from statistics import median
 from time import perf_counter, process_time
 
 import numpy as np
-
 from sklearn.base import clone
 
 import forest

@@ -1,7 +1,7 @@
 """Sums over trees of the SHAP values of a table: blocks of rows over threads, batches of trees."""
 
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Event
 from typing import NamedTuple
 
@@ -9,6 +9,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from cart.jit.decorators import entry_kernel, inline_kernel
+from cart.primitives.threads import in_threads, take_all
 from forest.growing.progress import ProgressReporter
 from importance.shap.covered_trees import CoveredTrees, tree_at
 from importance.shap.interventional import Partings, explain_tree_against
@@ -18,7 +19,6 @@ from importance.shap.quadrature import Rule, gauss_legendre
 # Rows that walk together: what is known of them on the lower levels stays in the cache.
 _BLOCK = 192
 _BATCH_NODES = 200_000  # of trees between two looks at Ctrl-C
-_WAKE_UP = 0.1  # seconds
 
 
 class Sums(NamedTuple):
@@ -91,20 +91,17 @@ def sum_over_trees(
 
 def _for_each(work, blocks, n_threads, is_over):
     """Work on all blocks in threads; by Ctrl-C they end what they are at, and no more."""
-    if min(n_threads, len(blocks)) < 2:
-        for block in blocks:
-            work(block)
-        return
-    aside = ThreadPoolExecutor(min(n_threads, len(blocks)))
-    try:
-        tasks = [aside.submit(work, block) for block in blocks]
-        while wait(tasks, timeout=_WAKE_UP).not_done:
-            pass
-        for task in tasks:
-            task.result()
-    finally:
+    left = deque((block,) for block in blocks)
+
+    def stop():
+        left.clear()
         is_over.set()
-        aside.shutdown(wait=False, cancel_futures=True)
+
+    n_threads = min(n_threads, len(blocks))
+    if n_threads < 2:
+        take_all(left, work)
+    else:
+        in_threads(lambda: take_all(left, work), n_threads, stop)
 
 
 def _batches(trees: CoveredTrees) -> Iterator[tuple[np.ndarray, Rule]]:
