@@ -51,7 +51,7 @@ def test_processes_after_a_fit_fit_the_same(method):
         pytest.skip(f"there is no {method} here")
     expected = fit_and_say()
     with multiprocessing.get_context(method).Pool(1) as pool:
-        found = pool.apply_async(fit_and_say).get(timeout=60)
+        found = pool.apply_async(fit_and_say).get(timeout=300)
     np.testing.assert_array_equal(found, expected)
 
 
