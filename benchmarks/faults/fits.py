@@ -3,6 +3,7 @@ that exact arithmetic shows, or two trees that are not what it asks for, or both
 hangs of the process are counted.
 """
 
+import os
 import selectors
 import subprocess
 import sys
@@ -36,17 +37,32 @@ QUICK = 100  # seconds
 
 
 def run(args):
-    """Fit from seed to seed until the time is up; 1 if anything is not the same."""
-    ends, failures = Counter(), []
-    for seed, end in fits(args.first, QUICK if args.quick else args.seconds):
-        ends[end] += 1
-        if end not in SAME:
-            failures.append([str(seed), end])
+    """Fit from seed to seed until the time is up; 1 if anything is not the same.
+
+    With `--keep FILE` a line is written for every fit, and those that stand there count as well: a
+    run that was ended goes on behind them.
+    """
+    known = _read(args.keep)
+    first = max(known, default=args.first - 1) + 1
+    with open(args.keep or os.devnull, "a", buffering=1) as file:
+        for seed, end in fits(first, QUICK if args.quick else args.seconds):
+            known[seed] = end
+            file.write(f"{seed}\t{end}\n")
+    ends = Counter(known.values())
+    failures = [[str(seed), end] for seed, end in known.items() if end not in SAME]
     rows = [[end, str(n)] for end, n in ends.most_common()]
     display.show(display.Table(f"{ends.total()} hostile fits", ["end", "fits"], rows))
     if failures:
         display.show(display.Table("Not the same", ["seed", "end"], failures))
     return int(bool(failures))
+
+
+def _read(path):
+    """Ends of fits that were kept, by their seeds."""
+    if path is None or not path.exists():
+        return {}
+    lines = (line.split("\t", 1) for line in path.read_text().splitlines())
+    return {int(seed): end for seed, end in lines}
 
 
 def fits(first, seconds):
