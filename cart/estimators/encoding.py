@@ -70,7 +70,9 @@ def _encode_values(estimator, columns, splitter, keeps_values=True):
     n_jobs = _n_jobs_of(estimator)
     if np.any(getattr(estimator, "is_categorical_", False)):
         return CategoricalTable.encode(columns, estimator._category_encoder.n_categories, n_jobs)
-    if splitter == "random" and columns.precision == np.float32 and not issparse(columns.X):
+    is_plain = not asks_for_alternatives(estimator)
+    is_single = columns.precision == np.float32 and not issparse(columns.X)
+    if splitter == "random" and is_single and is_plain:
         return FloatTable.encode(columns, n_jobs)
     # Bins know their values, and to look up those of a small table takes longer than to keep them.
     has_bins = getattr(estimator, "max_bins", None) is not None
@@ -91,6 +93,36 @@ def _finish(estimator, table):
         return table
     # Kernels are compiled for each type: ranks have two bytes even where one would do.
     return table.narrow() if max_bins is None else table.narrow(np.uint8)
+
+
+def asks_for_alternatives(estimator):
+    """Does the estimator ask for surrogates or competitors, or send rows with missing values
+    otherwise than scikit-learn? Then it needs ranks."""
+    return (
+        getattr(estimator, "surrogates", 0) != 0
+        or getattr(estimator, "competitors", 0) > 0
+        or getattr(estimator, "missing", "learned") in ("surrogate", "majority")
+    )
+
+
+def refuse_impossible_alternatives(estimator, X):
+    """Refuse surrogates and competitors that contradict other parameters, or the table.
+
+    Raises
+    ------
+    ValueError
+        If missing="surrogate" without surrogates, or X is sparse.
+    """
+    if getattr(estimator, "missing", "learned") == "surrogate" and estimator.surrogates == 0:
+        raise ValueError(
+            'missing="surrogate" sends rows by surrogate splits, but surrogates=0 keeps none; set '
+            'surrogates="auto" or a number, or missing="majority".'
+        )
+    if asks_for_alternatives(estimator) and issparse(X):
+        raise ValueError(
+            "Surrogates, competitors and missing='majority' need a dense table, but X is sparse, "
+            "and has no missing values; use X.toarray(), or leave the parameters out."
+        )
 
 
 def refuse_impossible_bins(estimator, X, splitter):

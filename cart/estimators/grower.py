@@ -10,7 +10,8 @@ from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.classification.random_cut import RandomClassCountsPath
 from cart.fast_paths.regression.histogram_path import HistogramPath
 from cart.fast_paths.regression.sorted_path import SortedPath
-from cart.growth.general import create_workspace, grow_tree, make_records
+from cart.growth.alternatives import AlternativesFinder
+from cart.growth.general import LEARNED, create_workspace, grow_tree, make_records
 from cart.primitives.float_order import are_whole
 from cart.table.encoding import complete
 from cart.table.table import Table
@@ -47,7 +48,7 @@ def needs_complete_table(plan, weight):
         Of the rows.
     """
     is_whole = weight is None or are_whole(weight)
-    return not (is_whole and fast_paths(plan))
+    return plan.alternatives.are_asked_for or not (is_whole and fast_paths(plan))
 
 
 def prepare_for_growth(table, codes, plan, columns=None):
@@ -90,8 +91,13 @@ class Grower:
         self._columns = columns
         self._codes = codes
         self._plan = plan
-        paths = fast_paths(plan, table) if is_fast else ()
-        self._fast = [path(table, codes, plan) for path in paths]
+        self._finder = None
+        if plan.alternatives.are_asked_for:
+            self._finder = AlternativesFinder(table, codes, plan)
+            self._plan = self._finder.plan
+            is_fast = is_fast and not self._finder.sends_missing
+        paths = fast_paths(self._plan, table) if is_fast else ()
+        self._fast = [path(table, codes, self._plan) for path in paths]
         self._workspace = None
 
     @property
@@ -115,6 +121,13 @@ class Grower:
         list of Tree
             Where the table is not complete, they may have no thresholds yet: see `fill_thresholds`.
         """
+        trees = self._grow(weights, seeds)
+        if self._finder is not None:
+            for tree, weight, seed in zip(trees, weights, seeds, strict=True):
+                self._finder.add_to(tree, weight, seed)
+        return trees
+
+    def _grow(self, weights, seeds):
         grown = self._grow_fast(weights, seeds) if self._fast else None
         if grown is None:
             return [self._grow_in_general(*pair) for pair in zip(weights, seeds, strict=True)]
@@ -144,7 +157,10 @@ class Grower:
             self._wide = complete(self._table, self._columns).wide() if is_plain else self._table
             self._workspace = create_workspace(self._plan, n_rows, n_rows, self._wide)
         records = make_records(self._codes, weight)
-        tree = grow_tree(self._wide, records, self._plan, seed, self._workspace)
+        route = LEARNED
+        if self._finder is not None:
+            route = self._finder.route(weight, seed)
+        tree = grow_tree(self._wide, records, self._plan, seed, self._workspace, route=route)
         if self._plan.n_outputs > 1 and self._plan.n_values > 1:
             tree._n_classes = self._codes.max(axis=0).astype(np.int64) + 1
         return tree

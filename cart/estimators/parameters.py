@@ -53,7 +53,14 @@ TREE_CONSTRAINTS = {
     "feature_draw": [StrOptions({"sequence", "keyed"})],
     "precision": [StrOptions({"float32", "float64"})],
     "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both"), None],
+    "missing": [StrOptions({"learned", "surrogate", "majority", "refuse"})],
+    "surrogates": [Interval(Integral, 0, INT_MAX, closed="both"), StrOptions({"auto"})],
+    "surrogate_style": [StrOptions({"all", "known"})],
+    "surrogate_features": [StrOptions({"all", "drawn"})],
+    "competitors": [Interval(Integral, 0, INT_MAX, closed="both")],
 }
+# Defaults of missing, surrogates, surrogate_style, surrogate_features, competitors.
+NO_ALTERNATIVES = "learned", 0, "all", "all", 0
 # Of classifiers alone, see `cart.estimators.class_costs`.
 CLASS_COSTS: dict[str, list[Any]] = {
     "priors": ["array-like", dict, None],

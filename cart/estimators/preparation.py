@@ -8,7 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cart.estimators.encoding import encode_table, refuse_impossible_bins
+from cart.estimators.encoding import (
+    encode_table,
+    refuse_impossible_alternatives,
+    refuse_impossible_bins,
+)
 from cart.estimators.grower import needs_complete_table
 from cart.estimators.target import Target
 from cart.estimators.validation import check_class_weight, check_criterion, check_sample_weight
@@ -72,6 +76,7 @@ def prepare(estimator, X, y, sample_weight, splitter):
         If parameters do not fit the data.
     """
     refuse_impossible_bins(estimator, X, splitter)
+    refuse_impossible_alternatives(estimator, X)
     check_class_weight(estimator.class_weight)
     check_criterion(estimator.criterion, y)
     target = estimator._encode_target(y)

@@ -22,6 +22,7 @@ from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
 from cart.estimators.parameters import (
     CLASS_COSTS,
     CLASSIFIER_CRITERION,
+    NO_ALTERNATIVES,
     REGRESSOR_CRITERION,
     TREE_CONSTRAINTS,
     ClassWeight,
@@ -125,11 +126,31 @@ class BaseDecisionTree(SavedState, MultiOutputMixin, BaseEstimator, metaclass=AB
         categories vary at least so many times as much as chance would make them (the F ratio of
         an analysis of variance). It keeps trees from sorting rare categories by their noise; 0
         switches the guard off.
+    missing : {"learned", "surrogate", "majority", "refuse"}, default="learned"
+        Where rows go whose value of a node's feature is missing. "learned" is scikit-learn's rule,
+        see the notes. "surrogate": by the first of the node's surrogate splits whose value they
+        have, else with the majority (Breiman et al. 1984); "majority": to the side of most weight.
+        With these two a split is judged by the rows that have its feature. "refuse": missing
+        values are an error.
+    surrogates : int or "auto", default=0
+        How many surrogate splits a node keeps: the splits of other features that send most weight
+        the same way, better than to send all to the larger side; "auto" is 5. With
+        missing="learned" and "majority" they are for reading alone. Not for sparse tables.
+    surrogate_style : {"all", "known"}, default="all"
+        Agreement as a share of all rows that the split sends (rpart's surrogatestyle=0), or of
+        those that have the surrogate's value, too (the book's, surrogatestyle=1).
+    surrogate_features : {"all", "drawn"}, default="all"
+        Where surrogates come from: "drawn" draws as many features in every node as `max_features`
+        says (its own draw), which takes less time where these are few.
+    competitors : int, default=0
+        How many competitor splits a node keeps: the best splits of the other features. Not for
+        sparse tables.
 
     Attributes
     ----------
     tree_ : cart.tree.tree.Tree
-        The tree, with scikit-learn's array names.
+        The tree, with scikit-learn's array names; `tree_.surrogates` and `tree_.competitors` are
+        what was asked for, see `cart.tree.surrogates`, else None.
     classes_ : ndarray of shape (n_classes,), or list of them
         Labels, of each output (classification only).
     n_classes_ : int or ndarray of shape (n_outputs,)
@@ -164,6 +185,8 @@ class BaseDecisionTree(SavedState, MultiOutputMixin, BaseEstimator, metaclass=AB
     _parameter_constraints = {**TREE_CONSTRAINTS, "splitter": [StrOptions({"best", "random"})]}
 
     class_weight = max_bins = priors = loss = None  # of estimators that have no such parameter
+    # Of estimators from before there were such parameters.
+    missing, surrogates, surrogate_style, surrogate_features, competitors = NO_ALTERNATIVES
 
     @abstractmethod
     def __init__(self) -> None:
@@ -299,7 +322,7 @@ class BaseDecisionTree(SavedState, MultiOutputMixin, BaseEstimator, metaclass=AB
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = self.missing != "refuse"
         tags.input_tags.sparse = True
         return tags
 
@@ -337,6 +360,8 @@ class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
         ccp_alpha: float = 0.0, monotonic_cst: ArrayLike | None = None, precision: str = "float32",
         categorical_features: ArrayLike | None = None, min_category_ratio: float = 5.0,
         feature_draw: str = "sequence", max_bins: int | None = None,
+        missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
+        surrogate_features: str = "all", competitors: int = 0,
         priors: Priors = None, loss: ArrayLike | None = None,
     ) -> None:  # fmt: skip
         keep_parameters(self, locals())
@@ -362,6 +387,8 @@ class DecisionTreeRegressor(RegressorOutputs, BaseDecisionTree):
         monotonic_cst: ArrayLike | None = None, precision: str = "float32",
         categorical_features: ArrayLike | None = None, min_category_ratio: float = 5.0,
         feature_draw: str = "sequence", max_bins: int | None = None,
+        missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
+        surrogate_features: str = "all", competitors: int = 0,
     ) -> None:  # fmt: skip
         criterion = without_deprecated(criterion)
         keep_parameters(self, locals())
@@ -384,6 +411,8 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
         ccp_alpha: float = 0.0, monotonic_cst: ArrayLike | None = None, precision: str = "float32",
         categorical_features: ArrayLike | None = None, min_category_ratio: float = 5.0,
         feature_draw: str = "sequence", priors: Priors = None, loss: ArrayLike | None = None,
+        missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
+        surrogate_features: str = "all", competitors: int = 0,
     ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 
@@ -405,6 +434,8 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
         monotonic_cst: ArrayLike | None = None, precision: str = "float32",
         categorical_features: ArrayLike | None = None, min_category_ratio: float = 5.0,
         feature_draw: str = "sequence",
+        missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
+        surrogate_features: str = "all", competitors: int = 0,
     ) -> None:  # fmt: skip
         criterion = without_deprecated(criterion)
         keep_parameters(self, locals())

@@ -82,6 +82,7 @@ def check_table(estimator, X, y, reset=True):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         X, y = check_X_y(encode_categories(estimator, X, reset), y, **options)
     refuse_sparse_gaps(X)
+    refuse_missing(estimator, X)
     if is_double and precision == np.float32:
         _refuse_what_overflows(X)
     return X, y
@@ -170,6 +171,7 @@ def check_rows(estimator, X):
         validate_data(estimator, X, reset=False, skip_check_array=True)
         X = check_array(encode_categories(estimator, X, False), **options)
     refuse_sparse_gaps(X)
+    refuse_missing(estimator, X)
     return X
 
 
@@ -184,7 +186,34 @@ def _take_plain(estimator, X):
 
 def missing_values_rule(estimator):
     """What scikit-learn's `ensure_all_finite` has to be for the estimator."""
-    return "allow-nan" if get_tags(estimator).input_tags.allow_nan else True
+    if get_tags(estimator).input_tags.allow_nan or _refuses_missing(estimator):
+        return "allow-nan"
+    return True
+
+
+def _refuses_missing(estimator):
+    return getattr(estimator, "missing", None) == "refuse"
+
+
+def refuse_missing(estimator, X):
+    """Refuse missing values in words, where the estimator is told to.
+
+    Raises
+    ------
+    ValueError
+        If there are some, and `missing` is "refuse".
+    """
+    if not _refuses_missing(estimator) or issparse(X):
+        return
+    columns = np.flatnonzero(np.isnan(X).any(axis=0)).tolist()
+    if columns:
+        names = getattr(estimator, "feature_names_in_", None)
+        named = [columns[0] if names is None else repr(names[columns[0]])]
+        raise ValueError(
+            f"X has missing values in {len(columns)} column(s), column {named[0]} first, and "
+            'missing="refuse". Fill them in, or choose missing="learned", "surrogate" or '
+            '"majority".'
+        )
 
 
 def refuse_sparse_gaps(X):

@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.growth.best_first import Candidates, grow_best_first
+from cart.growth.best_first import Candidates, grow_best_first, room_for_leaves
 from cart.growth.depth_first import grow_depth_first
 from cart.growth.frontier import NodeStack, push_root
 from cart.growth.node_step import GeneralWay, Inherited, TreeRows, begin_inheritance
+from cart.growth.routing import Learned
 from cart.jit.decorators import entry_kernel
 from cart.splitting import criteria
 from cart.splitting.feature_draw import Draw, KeyedDraw
@@ -21,6 +22,8 @@ from cart.tree.compact import compress_if_large
 from cart.tree.nodes import Nodes
 from cart.tree.pruning import prune
 from cart.tree.tree import Tree
+
+LEARNED = Learned()
 
 
 class Origin(NamedTuple):
@@ -47,9 +50,7 @@ class Workspace(NamedTuple):
 def create_workspace(plan, n_samples, n_rows, table):
     """Room for trees on up to `n_samples` in-bag rows of the `n_rows` of a table."""
     limits = plan.limits
-    n_nodes = max(1, 2 * n_samples - 1)
-    if limits.max_leaf_nodes > 0:
-        n_nodes = min(n_nodes, 2 * limits.max_leaf_nodes - 1)
+    n_nodes = room_for_leaves(n_samples, limits)
     if limits.max_depth < 30:
         n_nodes = min(n_nodes, 2 ** (limits.max_depth + 1) - 1)
     return Workspace(
@@ -89,7 +90,7 @@ def make_records(codes, weight):
     return records
 
 
-def grow_tree(table, records, plan, seed, workspace=None, origin=None):
+def grow_tree(table, records, plan, seed, workspace=None, origin=None, route=LEARNED):
     """Grow one tree, and prune it; or what is below one of its nodes.
 
     Parameters
@@ -102,6 +103,8 @@ def grow_tree(table, records, plan, seed, workspace=None, origin=None):
         Of the draws, in [0, 2**31 - 1).
     workspace : Workspace, optional
         From `create_workspace`, for at least as many rows as have a weight.
+    route : Learned or BySurrogates
+        Where rows go that lack the value of a split; see `cart.growth.routing`.
     origin : Origin, optional
         The node that `records` are the rows of; the root unless given. Neither do its ancestors
         bound it (monotonic constraints), nor is anything pruned.
@@ -135,12 +138,13 @@ def grow_tree(table, records, plan, seed, workspace=None, origin=None):
         workspace.inherited,
         workspace.stack,
         limits,
+        route,
     )
     if limits.max_leaf_nodes < 0:
         key = np.uint64(0 if origin is None else origin.key)
         n_nodes = _grow_depth_first(way, workspace.nodes, key, origin is not None)
     else:
-        n_nodes = grow_best_first(way, workspace.nodes, workspace.candidates)
+        n_nodes = _grow_best_first(way, workspace.nodes, workspace.candidates)
     nodes = Nodes(*(array[:n_nodes] for array in workspace.nodes))
     tree = Tree.grown(compress_if_large(nodes), len(table.columns), workspace.table.end_tree(nodes))
     return prune(tree, plan.ccp_alpha) if plan.ccp_alpha > 0.0 and origin is None else tree
@@ -154,6 +158,13 @@ def _grow_depth_first(way, nodes, key, is_below):
         way.inherited.key[0] = key
     push_root(way.stack, way.rows.samples.shape[0], 0.0)
     return grow_depth_first(way, nodes)
+
+
+@entry_kernel
+def _grow_best_first(way, nodes, candidates):
+    begin_inheritance(way)
+    push_root(way.stack, way.rows.samples.shape[0], 0.0)
+    return grow_best_first(way, nodes, nodes, candidates)
 
 
 def sums_depend_on_order(plan, weight):

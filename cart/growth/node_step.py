@@ -9,11 +9,20 @@ import numpy as np
 
 from cart.growth.frontier import NodeStack, with_weight
 from cart.growth.plan import Limits
+from cart.growth.routing import BySurrogates, Learned, begin_routes, route_missing
 from cart.jit.decorators import inline_kernel
 from cart.splitting import criteria
 from cart.splitting.category_subsets import write_list
 from cart.splitting.feature_draw import Draw, KeyedDraw, child_key, root_key
-from cart.splitting.splitter import Bounds, SearchContext, Split, best_split, cut_at, divide
+from cart.splitting.splitter import (
+    Bounds,
+    SearchContext,
+    Split,
+    best_split,
+    cut_at,
+    divide,
+    gather_sides,
+)
 from cart.table.node_samples import NodeSamples, load_node
 from cart.tree.nodes import LEAF, UNDEFINED
 
@@ -77,6 +86,7 @@ class GeneralWay(NamedTuple):
     inherited: Inherited
     stack: NodeStack
     limits: Limits
+    route: Learned | BySurrogates
 
     def load(self, pending):
         start, n = pending.start, pending.end - pending.start
@@ -106,9 +116,10 @@ class GeneralWay(NamedTuple):
 
     def divide(self, node, cut):
         n, keys, criterion = node.end - node.start, self.node.keys, self.criterion
-        n_left = divide(
-            context_of(self, node), cut.split, cut.last_feature, self.rows.samples, node.start, n
-        )
+        context, samples = context_of(self, node), self.rows.samples
+        gather_sides(context, cut.split, samples, node.start, n)
+        route_missing(self.route, self.node, cut.split, samples, node.start, n)
+        n_left = divide(context, cut.split, cut.last_feature, samples, node.start, n)
         side = cut_at(criterion, self.node, n_left, n)
         left, right = criteria.children_impurity(
             criterion, side, self.node.records, keys, n_left, n
@@ -122,6 +133,14 @@ class GeneralWay(NamedTuple):
         )
         value = value_left / 2.0 + value_right / 2.0
         return GeneralChildren(node.start + n_left, left, right, decrease, value)
+
+    def move_row(self, row, to):
+        inherited = self.inherited
+        inherited.parent[to] = inherited.parent[row]
+        inherited.is_left[to] = inherited.is_left[row]
+        inherited.lower[to] = inherited.lower[row]
+        inherited.upper[to] = inherited.upper[row]
+        inherited.key[to] = inherited.key[row]
 
     def write_split(self, tree, this, node, cut, children):
         make_split(self, tree, this, node, cut, children.middle)
@@ -140,6 +159,7 @@ def context_of(way, node):
 @inline_kernel
 def begin_inheritance(way):
     """The root inherits nothing."""
+    begin_routes(way.route)
     inherited = way.inherited
     inherited.parent[0] = -1
     inherited.is_left[0] = 0

@@ -10,6 +10,7 @@ from cart.splitting.feature_draw import hash_names
 from cart.splitting.splitter import BestSplitter, RandomSplitter
 
 UNLIMITED = np.iinfo(np.int32).max
+AUTO_SURROGATES = 5  # as in rpart
 SPLITTERS = {"best": BestSplitter(), "random": RandomSplitter()}
 
 
@@ -28,6 +29,26 @@ class Limits(NamedTuple):
     monotonic: np.ndarray  # (n_features,) int8: of the first class's share, or of the mean
 
 
+class Alternatives(NamedTuple):
+    """What is found beside the split of a node, and where rows go that lack its value."""
+
+    missing: str = "learned"  # the rule
+    n_surrogates: int = 0
+    style: str = "all"  # of the rows that surrogates are judged by
+    n_drawn: int = 0  # features that a node looks for surrogates among
+    n_competitors: int = 0
+
+    @property
+    def by_known_rows(self):
+        """Are splits searched without the rows that lack a feature's value?"""
+        return self.missing in ("surrogate", "majority")
+
+    @property
+    def are_asked_for(self):
+        """Is anything done that plain trees do without?"""
+        return self.by_known_rows or self.n_surrogates > 0 or self.n_competitors > 0
+
+
 class Plan(NamedTuple):
     """Everything about a tree but its data and its seed."""
 
@@ -40,6 +61,7 @@ class Plan(NamedTuple):
     n_values: int  # greatest number of classes; 1 in regression
     feature_keys: np.ndarray | None  # (n_features,) uint64: of a keyed draw
     is_binned: bool  # has the table bins, at most cart.table.bins.MAX_BINS per column?
+    alternatives: Alternatives = Alternatives()
 
 
 def make_plan(params, criterion, splitter, n_samples, n_features, n_outputs, n_values):
@@ -89,6 +111,7 @@ def make_plan(params, criterion, splitter, n_samples, n_features, n_outputs, n_v
         n_values,
         _resolve_feature_keys(params, n_features),
         getattr(params, "max_bins", None) is not None,
+        _resolve_alternatives(params, limits.max_features, n_features),
     )
 
 
@@ -128,6 +151,19 @@ def _resolve_monotonic(constraints, n_features, n_outputs, n_values):
         )
     sign = -1 if n_values == 2 else 1  # of two classes, users constrain the second
     return sign * constraints.astype(np.int8)
+
+
+def _resolve_alternatives(params, max_features, n_features):
+    """Surrogates and competitors; scikit-learn's estimators have none."""
+    n_surrogates = getattr(params, "surrogates", 0)
+    is_drawn = getattr(params, "surrogate_features", "all") == "drawn"
+    return Alternatives(
+        getattr(params, "missing", "learned"),
+        AUTO_SURROGATES if n_surrogates == "auto" else int(n_surrogates),
+        getattr(params, "surrogate_style", "all"),
+        max_features if is_drawn else n_features,
+        int(getattr(params, "competitors", 0)),
+    )
 
 
 def _resolve_feature_keys(params, n_features):

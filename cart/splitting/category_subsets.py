@@ -26,7 +26,7 @@ from cart.primitives.sort_keys import record_of, sort_keys, sort_positions_by_va
 from cart.splitting import criteria
 from cart.table.distinct_values import Levels, Ties
 from cart.table.encoding import encode
-from cart.table.node_samples import order_node, with_range
+from cart.table.node_samples import order_node, with_range, without_missing
 from cart.table.ranking import MISSING
 from cart.table.table import Table
 from cart.tree.nodes import Categories
@@ -62,6 +62,15 @@ def find_places(table, context, codes):
 def keep_subset(table, node, n_present, left_place):
     """Remember which categories the best split so far sends left: places up to `left_place`."""
     table.keep_subset(node, n_present, left_place)
+
+
+@dispatch
+def list_subset(table, n_present, listed):
+    """List the node's categories, ascending, each twice, plus 1 where the subset kept has it.
+
+    Returns how many there are.
+    """
+    return table.list_subset(n_present, listed)
 
 
 @dispatch
@@ -143,6 +152,17 @@ class CategoricalTable(NamedTuple):
         for p in range(n_present):
             c = subsets.present[p]
             subsets.goes_left[c] = subsets.place[c] <= left_place
+
+    def list_subset(self, n_present, listed):
+        for p in range(n_present):
+            c = np.uint32(self.subsets.present[p])
+            item = 2 * c + self.subsets.goes_left[c]
+            at = p
+            while at > 0 and listed[at - 1] > item:
+                listed[at] = listed[at - 1]
+                at -= 1
+            listed[at] = item
+        return n_present
 
     def replace_by_sides(self, node, n, column):
         if self.n_categories[column] > 0:
@@ -352,8 +372,7 @@ def replace_by_places(subsets, node, n):
 @kernel
 def try_all_subsets(context, codes, n_present):
     """Move the best subset of up to EXACT categories to place 0, the rest to place 1."""
-    subsets, node, n = context.table.subsets, context.node, codes.n
-    order_node(node, with_range(codes, 0, n_present - 1), np.uint32(1), False)
+    order_node(context.node, with_range(codes, 0, n_present - 1), np.uint32(1), False)
     best = 1
     best_score = -np.inf
     for missing_left in range(2 if codes.n_missing > 0 else 1):
@@ -361,6 +380,23 @@ def try_all_subsets(context, codes, n_present):
         if score > best_score:
             best_score = score
             best = subset
+    _place_subset(context, codes.n, n_present, best)
+
+
+@kernel
+def try_known_subsets(context, codes, n_present):
+    """The same, judged by the samples whose category is known."""
+    node, known = context.node, without_missing(codes)
+    order_node(node, with_range(codes, 0, n_present - 1), np.uint32(1), False)
+    criteria.load(context.criterion, node.records, node.keys, known.n, False)
+    _, best = _best_subset(context, known, n_present, False)
+    _place_subset(context, codes.n, n_present, best)
+
+
+@kernel
+def _place_subset(context, n, n_present, best):
+    """Give the categories of a subset place 0, the others place 1."""
+    subsets, node = context.table.subsets, context.node
     for p in range(n_present):
         c = subsets.present[p]
         subsets.place[c] = np.uint32(1 - ((best >> subsets.place[c]) & 1))

@@ -30,6 +30,7 @@ from cart.splitting.category_subsets import (
     replace_by_sides,
     sum_by_category,
     try_all_subsets,
+    try_known_subsets,
 )
 from cart.splitting.feature_draw import (
     begin_draw,
@@ -99,7 +100,7 @@ class SearchContext(NamedTuple):
 
 
 @inline_kernel
-def _keeps_order(context):
+def keeps_samples_in_order(context):
     """Do samples keep the order of the feature looked at before, wherever they tie?
 
     As in scikit-learn, whose samples stay in the order of the last sort. It matters only where
@@ -130,7 +131,7 @@ def best_split(context, samples, start, n, key, n_constant):
     n_constant : int
         How many features are known to be constant now.
     """
-    draw, table, max_features = context.draw, context.table, context.limits.max_features
+    draw, max_features = context.draw, context.limits.max_features
     best = NO_SPLIT
     last_feature = -1
     drawing = begin_draw(draw, key, n_constant)
@@ -138,29 +139,43 @@ def best_split(context, samples, start, n, key, n_constant):
     while j >= 0:
         feature = draw.features[j]
         last_feature = feature
-        codes, n_present = _load_feature(context, feature, samples, start, n)
-        if codes.n_missing < n and (codes.lowest < codes.highest or codes.n_missing > 0):
-            order(context.splitter, context, codes)
-        if codes.n_missing == n or (
-            codes.n_missing == 0 and same_value(table, codes.column, codes.lowest, codes.highest)
-        ):
-            drawing = mark_constant(draw, drawing, j)
-        else:
+        codes, n_present = load_feature(context, feature, samples, start, n)
+        if order_feature(context, codes):
             drawing = mark_searched(draw, drawing, j)
-            found = search(context.splitter, context, codes, best)
-            if is_categorical(table, codes.column) and found.score > best.score:
-                keep_subset(table, context.node, n_present, found.left_code)
-                found = Split(
-                    feature, codes.column, 0, np.nan, found.has_missing, found.missing_left,
-                    found.score,
-                )  # fmt: skip
-            best = found
+            best = search_ordered(context, codes, n_present, best)
+        else:
+            drawing = mark_constant(draw, drawing, j)
         j, drawing = next_feature(draw, drawing, max_features)
+    end_search(context.splitter, context, n)
     return best, last_feature, end_draw(draw, drawing)
 
 
 @inline_kernel
-def _load_feature(context, feature, samples, start, n):
+def order_feature(context, codes):
+    """Bring the node's keys into the order of a feature; False where it is constant."""
+    if codes.n_missing < codes.n and (codes.lowest < codes.highest or codes.n_missing > 0):
+        order(context.splitter, context, codes)
+    return codes.n_missing < codes.n and (
+        codes.n_missing > 0
+        or not same_value(context.table, codes.column, codes.lowest, codes.highest)
+    )
+
+
+@inline_kernel
+def search_ordered(context, codes, n_present, best):
+    """The best split so far, after one more feature, in whose order the keys are."""
+    found = search(context.splitter, context, codes, best)
+    if is_categorical(context.table, codes.column) and found.score > best.score:
+        keep_subset(context.table, context.node, n_present, found.left_code)
+        found = Split(
+            codes.feature, codes.column, 0, np.nan, found.has_missing, found.missing_left,
+            found.score,
+        )  # fmt: skip
+    return found
+
+
+@inline_kernel
+def load_feature(context, feature, samples, start, n):
     """Gather the node's codes of a feature: FeatureCodes, and how many categories it has.
 
     The samples that are 0 in a sparse table are passed over where the criterion can do without.
@@ -200,29 +215,22 @@ def is_divided(splitter, best, last_feature):
     return splitter.is_divided(best, last_feature)
 
 
+@dispatch
+def end_search(splitter, context, n):
+    """Have the criterion loaded with all `n` samples of the node, as it was before the search."""
+    splitter.end_search(context, n)
+
+
 class BestSplitter(NamedTuple):
     """Every cut between two values that differ, missing values on either side."""
 
     name: int = 0  # numba wants a field
 
     def find_subsets(self, context, codes):
-        subsets, node, n = context.table.subsets, context.node, codes.n
-        n_present = sum_by_category(subsets, node, n)
-        if context.table.n_categories[codes.column] > EXACT and not exceeds_f_ratio(
-            subsets, n_present, n - codes.n_missing, context.limits.min_category_ratio
-        ):
-            merge_categories(subsets, n_present)
-            replace_by_places(subsets, node, n)
-            return n_present, min(n_present, 2)  # one place: no split, though not constant
-        order_categories(subsets, n_present)
-        replace_by_places(subsets, node, n)
-        if subsets.response.shape[1] > 1 and 2 < n_present <= EXACT:
-            try_all_subsets(context, codes, n_present)
-            return n_present, 2
-        return n_present, n_present
+        return find_best_subsets(context, codes, False)
 
     def order(self, context, codes):
-        order_codes(context.table, context.node, codes, _keeps_order(context))
+        order_codes(context.table, context.node, codes, keeps_samples_in_order(context))
 
     def search(self, context, codes, best):
         n, n_missing = codes.n, codes.n_missing
@@ -236,11 +244,14 @@ class BestSplitter(NamedTuple):
                 last = n - 1
             score, p = scan_cuts(context, codes, first, last, best.score)
             if p > 0:
-                best = _split_at(context, codes, p, missing_left == 1, score)
+                best = split_at(context, codes, p, missing_left == 1, score)
         return best
 
     def is_divided(self, best, last_feature):
         return False
+
+    def end_search(self, context, n):
+        pass
 
 
 class RandomSplitter(NamedTuple):
@@ -249,19 +260,7 @@ class RandomSplitter(NamedTuple):
     name: int = 1  # numba wants a field
 
     def find_subsets(self, context, codes):
-        subsets, node, draw = context.table.subsets, context.node, context.draw
-        feature, n = codes.feature, codes.n
-        n_present = sum_by_category(subsets, node, n)
-        n_right = 0
-        for p in range(n_present):
-            goes_right = random_side(draw, feature, p)
-            subsets.place[subsets.present[p]] = goes_right
-            n_right += goes_right
-        if n_right == 0 or n_right == n_present:  # neither side stays empty
-            p = min(int(random_between(draw, feature, 0.0, float(n_present))), n_present - 1)
-            subsets.place[subsets.present[p]] = 1 if n_right == 0 else 0
-        replace_by_places(subsets, node, n)
-        return n_present, min(n_present, 2)
+        return draw_subset(context, codes)
 
     def search(self, context, codes, best):
         table, draw, limits = context.table, context.draw, context.limits
@@ -277,11 +276,13 @@ class RandomSplitter(NamedTuple):
         if not threshold < high:  # rounded up to it, or high - low is infinite
             threshold = low
         left_code = code_up_to(table, column, codes.lowest, codes.highest, threshold)
-        p = divide_codes(table, context.node, codes, left_code, missing_left, _keeps_order(context))
+        p = divide_codes(
+            table, context.node, codes, left_code, missing_left, keeps_samples_in_order(context)
+        )
         if p < limits.min_samples_leaf or n - p < limits.min_samples_leaf:
             return best
         side = cut_at(context.criterion, context.node, p, n)
-        if not _is_legal(context, side, feature):
+        if not is_legal(context, side, feature):
             return best
         score = criteria.score(context.criterion, side)
         if score > best.score:
@@ -295,9 +296,59 @@ class RandomSplitter(NamedTuple):
     def is_divided(self, best, last_feature):
         return best.feature == last_feature
 
+    def end_search(self, context, n):
+        pass
+
+
+@kernel
+def find_best_subsets(context, codes, of_known):
+    """Replace the node's categories by places in an order among whose cuts the best subset is;
+    `of_known`: by the samples alone whose category is known.
+
+    Returns how many categories there are, and how many places.
+    """
+    subsets, node, n = context.table.subsets, context.node, codes.n
+    n_present = sum_by_category(subsets, node, n)
+    if context.table.n_categories[codes.column] > EXACT and not exceeds_f_ratio(
+        subsets, n_present, n - codes.n_missing, context.limits.min_category_ratio
+    ):
+        merge_categories(subsets, n_present)
+        replace_by_places(subsets, node, n)
+        return n_present, min(n_present, 2)  # one place: no split, though not constant
+    order_categories(subsets, n_present)
+    replace_by_places(subsets, node, n)
+    if subsets.response.shape[1] > 1 and 2 < n_present <= EXACT:
+        if of_known:
+            try_known_subsets(context, codes, n_present)
+        else:
+            try_all_subsets(context, codes, n_present)
+        return n_present, 2
+    return n_present, n_present
+
+
+@kernel
+def draw_subset(context, codes):
+    """Draw a side for every category of the node, neither side empty: replace them by sides.
+
+    Returns how many categories there are, and how many sides.
+    """
+    subsets, node, draw = context.table.subsets, context.node, context.draw
+    feature, n = codes.feature, codes.n
+    n_present = sum_by_category(subsets, node, n)
+    n_right = 0
+    for p in range(n_present):
+        goes_right = random_side(draw, feature, p)
+        subsets.place[subsets.present[p]] = goes_right
+        n_right += goes_right
+    if n_right == 0 or n_right == n_present:  # neither side stays empty
+        p = min(int(random_between(draw, feature, 0.0, float(n_present))), n_present - 1)
+        subsets.place[subsets.present[p]] = 1 if n_right == 0 else 0
+    replace_by_places(subsets, node, n)
+    return n_present, min(n_present, 2)
+
 
 @inline_kernel
-def _is_legal(context, side, feature):
+def is_legal(context, side, feature):
     """Does the cut leave enough weight on either side, and keep a monotonic constraint?"""
     criterion, limits, bounds = context.criterion, context.limits, context.bounds
     direction = limits.monotonic[feature]
@@ -345,7 +396,7 @@ def scan_cuts(context, codes, first, last, best_score):
             continue
         side = criteria.advance(criterion, side, records, keys, cut, p, n)
         cut = p
-        if is_bound and not _is_legal(context, side, feature):
+        if is_bound and not is_legal(context, side, feature):
             continue
         score = criteria.score(criterion, side)
         if score > best_score:
@@ -355,7 +406,7 @@ def scan_cuts(context, codes, first, last, best_score):
 
 
 @kernel
-def _split_at(context, codes, p, missing_left, score):
+def split_at(context, codes, p, missing_left, score):
     """The Split behind the first p samples in order."""
     table, keys, column, lowest = context.table, context.node.keys, codes.column, codes.lowest
     left_code = np.int64(lowest + code_of(keys[p - 1]))
@@ -371,15 +422,21 @@ def _split_at(context, codes, p, missing_left, score):
 
 
 @inline_kernel
+def gather_sides(context, split, samples, start, n):
+    """Gather the codes that say where samples go: up to `split.left_code` left, unless missing."""
+    gather(context.table, split.column, samples, start, n, context.node, False)
+    replace_by_sides(context.table, context.node, n, split.column)
+
+
+@inline_kernel
 def divide(context, split, last_feature, samples, start, n):
-    """Bring samples[start:start + n] and the keys into the order left | right.
+    """Bring samples[start:start + n] and the keys into the order left | right of the codes that
+    were gathered.
 
     Returns how many go left.
     """
     table, node = context.table, context.node
-    gather(table, split.column, samples, start, n, node, False)
-    replace_by_sides(table, node, n, split.column)
-    if _keeps_order(context):
+    if keeps_samples_in_order(context):
         divided = is_divided(context.splitter, split, last_feature)
         return divide_in_order(split, divided, node, samples, start, n)
     n_left = divide_stably(split, node, samples, start, n)

@@ -93,6 +93,13 @@ def with_range(codes, lowest, highest):
     )  # fmt: skip
 
 
+@inline_kernel
+def without_missing(codes):
+    """The same of the samples alone whose code is known."""
+    n = codes.n - codes.n_missing
+    return FeatureCodes(codes.feature, codes.column, n, n, np.int64(0), codes.lowest, codes.highest)
+
+
 @kernel
 def load_node(node, records, samples, start, n, keep_order):
     """Load samples[start:start + n].

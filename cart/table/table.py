@@ -141,6 +141,10 @@ def keep_no_subset(self, node, n_present, left_place):
     pass
 
 
+def list_nothing(self, n_present, listed):
+    return 0
+
+
 def keep_sides(self, node, n, column):
     pass
 
@@ -231,6 +235,7 @@ class Table(NamedTuple):
     is_categorical = no_categories
     find_places = keep_codes
     keep_subset = keep_no_subset
+    list_subset = list_nothing
     replace_by_sides = keep_sides
     write_list = write_no_list
 

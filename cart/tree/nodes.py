@@ -129,6 +129,19 @@ def expanded_nodes_of(tree):
     return getattr(tree, "expanded", tree)
 
 
+@inline_kernel
+def is_listed(listed, code):
+    """Is a category in an ascending list?"""
+    low, high = np.int64(0), np.int64(listed.shape[0])
+    while low < high:
+        middle = (low + high) // 2
+        if listed[middle] < code:
+            low = middle + 1
+        else:
+            high = middle
+    return low < listed.shape[0] and listed[low] == code
+
+
 class Categories(NamedTuple):
     """Which categories go left at the nodes that split on a subset; their threshold is nan.
 

@@ -16,14 +16,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
+from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.jit.instructions import prefetch
 from cart.primitives.float_order import ordinal_of
 from cart.primitives.threads import in_parts
 from cart.tree.nodes import LEAF, steps_of
+from cart.tree.packed_protocol import (
+    MISSING_LEFT,
+    as_compared,
+    missing_goes_right,
+    write_leaf,
+    write_split,
+)
+from cart.tree.packed_surrogates import add_surrogates
 
 SINGLE = np.dtype(np.float32)
-MISSING_LEFT = np.uint32(1 << 31)
 # The key of a missing value; above all others.
 MISSING = np.uint32(0xFFFFFFFF)
 _LINE = 64  # bytes of a cache line
@@ -63,10 +70,22 @@ class Packed(NamedTuple):
     def value_at(self, place):
         return np.uint64(self.words[place + place + _ONE])
 
+    def left_of(self, place):
+        return place + (np.uint64(self.words[place + place]) >> self.feature_bits)
+
+    def value_met(self, place, X, row):
+        way = np.uint64(self.words[place + place])
+        return X[row + (way & ((_ONE << self.feature_bits) - _ONE))]
+
+    def is_missing(self, x):
+        return x == MISSING
+
+    def as_compared(self, threshold):
+        return key_of(np.float32(round_down(threshold)).view(np.int32))
+
     def write_split(self, place, way, feature, threshold):
-        bits = np.float32(round_down(threshold)).view(np.int32)
         self.words[2 * place] = np.uint64(way) << self.feature_bits | feature
-        self.words[2 * place + 1] = key_of(bits)
+        self.words[2 * place + 1] = as_compared(self, threshold)
 
     def write_leaf(self, place, row):
         self.words[2 * place] = self.n_features
@@ -108,6 +127,18 @@ class PackedWide(NamedTuple):
     def value_at(self, place):
         return np.uint64(self.row_of_value[place])
 
+    def left_of(self, place):
+        return place + (self.words[place] & _LOW)
+
+    def value_met(self, place, X, row):
+        return X[row + (self.words[place] >> _UPPER)]
+
+    def is_missing(self, x):
+        return np.isnan(x)
+
+    def as_compared(self, threshold):
+        return threshold
+
     def write_split(self, place, way, feature, threshold):
         self.words[place] = feature << _UPPER | np.uint64(way)
         self.threshold[place] = threshold
@@ -121,12 +152,6 @@ class PackedWide(NamedTuple):
         _fetch(self.words, self.start[tree], self.start[tree + 1], part, n_parts)
         _fetch(self.threshold, self.start[tree], self.start[tree + 1], part, n_parts)
         fetch_values(self, tree, part, n_parts)
-
-
-@inline_kernel
-def missing_goes_right(packed, place):
-    """1 where a missing value goes right at a node that is no leaf."""
-    return np.uint64(packed.number[place] < MISSING_LEFT)
 
 
 @inline_kernel
@@ -162,45 +187,6 @@ def _fetch(items, first, end, part, n_parts):
         prefetch(items, at)
 
 
-@dispatch
-def step(packed, place, X, row, may_miss):
-    """The place to which a row goes on from `place`; a leaf is never left.
-
-    The values of the row begin at X[row].
-    """
-    return packed.step(place, X, row, may_miss)
-
-
-@dispatch
-def has_arrived(packed, place):
-    """Is there a leaf?"""
-    return packed.has_arrived(place)
-
-
-@dispatch
-def value_at(packed, place):
-    """The row of `value` that belongs to a leaf: a shared one, or one counted within its tree."""
-    return packed.value_at(place)
-
-
-@dispatch
-def write_split(packed, place, way, feature, threshold):
-    """Write a node whose left child stands `way` places further on."""
-    packed.write_split(place, way, feature, threshold)
-
-
-@dispatch
-def write_leaf(packed, place, row):
-    """Write a leaf with a row of `value`; those behind the shared ones count within the tree."""
-    packed.write_leaf(place, row)
-
-
-@dispatch
-def fetch(packed, tree, part, n_parts):
-    """Have a part of a tree, one of `n_parts`, brought into the cache."""
-    return packed.fetch(tree, part, n_parts)
-
-
 class PackedRows(NamedTuple):
     """Rows as the trees of one pack take them."""
 
@@ -226,6 +212,7 @@ class PackedRows(NamedTuple):
                 f"The trees take rows of n_features={packed.n_features}, "
                 f"but X is of shape {X.shape}."
             )
+        packed = getattr(packed, "packed", packed)  # of trees with surrogates
         if isinstance(packed, PackedWide):
             return cls(X.ravel(), X.shape[1], has_missing(X))
         if X.dtype != SINGLE:
@@ -284,7 +271,7 @@ def pack(trees, dtype, n_jobs=None):
 
     Returns
     -------
-    Packed or PackedWide
+    Packed, PackedWide, or PackedWithSurrogates where rows go by surrogates
     """
     if len({(tree.n_features, tree.n_outputs, tree.max_n_classes) for tree in trees}) > 1:
         raise ValueError("Trees of other features, outputs or classes cannot vote together.")
@@ -328,7 +315,7 @@ def pack(trees, dtype, n_jobs=None):
     if has_subsets:
         list_start, lists = _lists(trees, start, number)
         packed = packed._replace(list_start=list_start, lists=lists)
-    return packed
+    return add_surrogates(packed, trees)
 
 
 @entry_kernel

@@ -65,7 +65,10 @@ def subtree(tree, is_leaf):
     nodes.threshold[leaf] = UNDEFINED
     nodes.missing_go_to_left[leaf] = 0
     categories = tree.categories and tree.categories.select(kept, ~leaf)
-    return Tree.grown(compress_if_large(nodes), tree.n_features, categories)
+    pruned = Tree.grown(compress_if_large(nodes), tree.n_features, categories)
+    for name, splits in tree.alternatives.items():
+        setattr(pruned, name, splits.select(kept, ~leaf))
+    return pruned
 
 
 def pruning_path(tree):

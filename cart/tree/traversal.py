@@ -12,7 +12,8 @@ import numpy as np
 from scipy.sparse import issparse
 
 from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.tree.packed import MISSING_LEFT, PackedRows, fetch, has_arrived, step, value_at
+from cart.tree.packed import PackedRows
+from cart.tree.packed_protocol import MISSING_LEFT, fetch, has_arrived, step, value_at
 
 # Walkers on their way at once: what is known of them stays in the cache.
 _WALKERS = 512
@@ -189,7 +190,7 @@ def leaf_ids(packed, tree, X, rows=None):
 
     Parameters
     ----------
-    packed : cart.tree.packed.Packed or PackedWide
+    packed : cart.tree.packed.Packed, PackedWide or PackedWithSurrogates
     tree : int
     X : cart.tree.packed.PackedRows, ndarray or csr_matrix
         Of shape (n_samples, n_features); an array in C order, of the dtype that `packed` is made

@@ -11,6 +11,7 @@ from cart.tree.compact import Compact
 from cart.tree.nodes import LEAF, Categories, Nodes, Steps, nodes_of
 from cart.tree.packed import pack
 from cart.tree.structure import check_compact, check_nodes
+from cart.tree.surrogates import Competitors, Surrogates
 from cart.tree.traversal import leaf_ids, sum_of_values
 
 
@@ -22,6 +23,8 @@ class Tree:
     nodes : cart.tree.nodes.Nodes, or what can be expanded to them
     n_features : int
     categories : cart.tree.nodes.Categories, optional
+    surrogates : cart.tree.surrogates.Surrogates, optional
+    competitors : cart.tree.surrogates.Competitors, optional
 
     Raises
     ------
@@ -47,6 +50,10 @@ class Tree:
         There is room for as many nodes as there are.
     categories : cart.tree.nodes.Categories or None
         Which categories go left, where nodes split on subsets of categories.
+    surrogates : cart.tree.surrogates.Surrogates or None
+        The splits that stand in for that of a node, where they were asked for.
+    competitors : cart.tree.surrogates.Competitors or None
+        The best splits of other features, where they were asked for.
 
     Notes
     -----
@@ -65,12 +72,28 @@ class Tree:
     value: NDArray[np.float64]
     _n_classes: NDArray[np.int64] | None = None  # where outputs differ in them
     has_cuts = False  # in place of thresholds, see `cart.table.thresholds`
+    surrogates: Surrogates | None = None
+    competitors: Competitors | None = None
 
-    def __init__(self, nodes: Any, n_features: int, categories: Categories | None = None) -> None:
+    def __init__(
+        self,
+        nodes: Any,
+        n_features: int,
+        categories: Categories | None = None,
+        surrogates: Surrogates | None = None,
+        competitors: Competitors | None = None,
+    ) -> None:
         self._hold(nodes)
         self.n_features = n_features
         self.categories = categories
+        self._keep_alternatives(surrogates, competitors)
         self.check()
+
+    def _keep_alternatives(self, surrogates, competitors):
+        if surrogates is not None:
+            self.surrogates = surrogates
+        if competitors is not None:
+            self.competitors = competitors
 
     @classmethod
     def grown(cls, nodes: Any, n_features: int, categories: Categories | None = None) -> Self:
@@ -88,6 +111,16 @@ class Tree:
             check_compact(held.kept, self.n_features, self.categories)
         else:
             check_nodes(self.nodes, self.n_features, self.categories)
+        for splits, cls in ((self.surrogates, Surrogates), (self.competitors, Competitors)):
+            if splits is not None:
+                require(type(splits) is cls, f"{cls.__name__} of a tree are none")
+                splits.check(self.n_features, self.steps.children_left != LEAF)
+
+    @property
+    def alternatives(self) -> dict[str, Any]:
+        """Surrogates and competitors by name, where there are some."""
+        kept = {"surrogates": self.surrogates, "competitors": self.competitors}
+        return {name: splits for name, splits in kept.items() if splits is not None}
 
     def _hold(self, nodes):
         """Hold nodes: cart.tree.nodes.Nodes, or what can be expanded to them."""
@@ -115,14 +148,15 @@ class Tree:
         return self._held if isinstance(self._held, Compact) else Compact.of(self.nodes)
 
     def _checksum_of(self, compact):
-        return checksum_of((compact, self.n_features, self.categories))
+        kept = compact, self.n_features, self.categories, *self.alternatives.values()
+        return checksum_of(kept)
 
     def __getstate__(self):
         compact = self._compact()
         cuts = {"has_cuts": True} if self.has_cuts else {}
         return {
             "n_features": self.n_features, "categories": self.categories, **cuts,
-            "_held": compact, "_checksum": self._checksum_of(compact),
+            **self.alternatives, "_held": compact, "_checksum": self._checksum_of(compact),
         }  # fmt: skip
 
     def __setstate__(self, state):
@@ -325,7 +359,10 @@ def impurity_decrease(tree: Any, normalize: bool) -> NDArray[np.float64]:
 
 
 def _state_of(tree):
-    return {"nodes": tree._compact(), "n_features": tree.n_features, "categories": tree.categories}
+    return {
+        "nodes": tree._compact(), "n_features": tree.n_features, "categories": tree.categories,
+        **tree.alternatives,
+    }  # fmt: skip
 
 
 storable("Compact", Compact, lambda compact: compact.kept, Compact)

@@ -223,6 +223,8 @@ class RandomForestClassifier(ForestClassifier):
         voting: str = "soft", final_estimator: BaseEstimator | None = None,
         callback: Callable | None = None, max_time: float | None = None,
         max_memory: int | None = None, max_bins: int | None = None,
+        missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
+        surrogate_features: str = "all", competitors: int = 0,
         priors: Priors = None, loss: ArrayLike | None = None, bootstrap_draw: str = "sequence",
     ) -> None:  # fmt: skip
         keep_parameters(self, locals())
@@ -251,6 +253,8 @@ class RandomForestRegressor(ForestRegressor):
         feature_draw: str = "sequence", replace: bool = True, voting: str = "soft",
         final_estimator: BaseEstimator | None = None, callback: Callable | None = None,
         max_time: float | None = None, max_memory: int | None = None, max_bins: int | None = None,
+        missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
+        surrogate_features: str = "all", competitors: int = 0,
         bootstrap_draw: str = "sequence",
     ) -> None:  # fmt: skip
         criterion = without_deprecated(criterion)
@@ -281,6 +285,8 @@ class ExtraTreesClassifier(ForestClassifier):
         voting: str = "soft", final_estimator: BaseEstimator | None = None,
         callback: Callable | None = None, max_time: float | None = None,
         max_memory: int | None = None,
+        missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
+        surrogate_features: str = "all", competitors: int = 0,
         priors: Priors = None, loss: ArrayLike | None = None, bootstrap_draw: str = "sequence",
     ) -> None:  # fmt: skip
         keep_parameters(self, locals())
@@ -310,6 +316,8 @@ class ExtraTreesRegressor(ForestRegressor):
         feature_draw: str = "sequence", replace: bool = True, voting: str = "soft",
         final_estimator: BaseEstimator | None = None, callback: Callable | None = None,
         max_time: float | None = None, max_memory: int | None = None,
+        missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
+        surrogate_features: str = "all", competitors: int = 0,
         bootstrap_draw: str = "sequence",
     ) -> None:  # fmt: skip
         criterion = without_deprecated(criterion)

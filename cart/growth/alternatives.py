@@ -1,0 +1,110 @@
+"""What a plan asks for beside the splits of trees: surrogates, competitors, and routes by them."""
+
+import numpy as np
+
+from cart.growth.competitors import CompetitorFinder, Judged
+from cart.growth.general import make_records
+from cart.growth.routing import BySurrogates, Learned
+from cart.growth.surrogates import BY_MAJORITY, BY_SURROGATES, BY_TREE, SurrogateFinder
+from cart.primitives.sort_keys import RECORD
+from cart.splitting.agreement import Ranking
+from cart.splitting.known_rows import OF_KNOWN_ROWS
+from cart.table.ranking import MISSING
+from cart.table.table import Table
+from cart.tree.compact import compress_if_large
+from cart.tree.nodes import LEAF
+
+_RULES = {"surrogate": BY_SURROGATES, "majority": BY_MAJORITY}
+
+
+class AlternativesFinder:
+    """Finds surrogates and competitors of the trees that are grown on a table in one thread.
+
+    Parameters
+    ----------
+    table : Table or CategoricalTable
+        Complete.
+    codes : ndarray of shape (n_rows,) or (n_rows, n_outputs), float64
+        Of the target.
+    plan : cart.growth.plan.Plan
+        That asks for some.
+
+    Attributes
+    ----------
+    plan : cart.growth.plan.Plan
+        What trees are grown to: where rows are sent by another rule than scikit-learn's and some
+        value is missing, with a splitter that does without missing values.
+    sends_missing : bool
+        Is that so? Then trees take the general path, with a `route`.
+    """
+
+    def __init__(self, table, codes, plan):
+        asked = plan.alternatives
+        has_missing = table.codes.dtype == np.uint32 and table.codes.max() == MISSING
+        self.sends_missing = bool(asked.by_known_rows and has_missing)
+        self.plan = plan
+        if self.sends_missing:
+            self.plan = plan._replace(splitter=OF_KNOWN_ROWS[type(plan.splitter)])
+        self._asked = asked
+        self._table = table.wide() if isinstance(table, Table) else table
+        self._codes, self._competitors = codes, None
+        self._surrogates = SurrogateFinder(table, asked.n_surrogates, asked.style, asked.n_drawn)
+
+    def route(self, weight, seed):
+        """How rows without a value go in the tree of some weights and a seed."""
+        if not self.sends_missing:
+            return Learned()
+        finder = self._surrogates
+        finder.weigh(weight)
+        ranking = finder.ranking
+        if self._asked.missing == "majority":
+            ranking = Ranking.create(0, 0)
+        return BySurrogates(finder.rows, ranking, finder.draw_of(seed))
+
+    def add_to(self, tree, weight, seed):
+        """Have a tree that was grown with such weights, and a seed, keep what is asked for."""
+        rule = _RULES.get(self._asked.missing, BY_TREE)
+        found = self._surrogates.find(tree, weight, seed, rule)
+        if rule != BY_TREE:
+            _set_default(tree, found.default_left)
+        primary = _improvements(tree.nodes)
+        is_judged = tree.nodes.children_left != LEAF
+        if self._asked.n_competitors == 0:
+            is_judged &= found.has_unknown & (rule != BY_TREE)
+        if is_judged.any():
+            judged = self._judge(tree, weight, found, np.flatnonzero(is_judged))
+            if rule != BY_TREE:
+                primary[is_judged] = judged.primary[is_judged]
+            if self._asked.n_competitors > 0:
+                tree.competitors = judged._replace(primary=primary)
+        if self._asked.n_surrogates > 0:
+            tree.surrogates = found.surrogates._replace(primary=primary)
+
+    def _judge(self, tree, weight, found, nodes):
+        """Competitors in some nodes of a tree, and what their splits improve."""
+        if self._competitors is None:
+            n_competitors = self._asked.n_competitors
+            self._competitors = CompetitorFinder(self._table, self.plan, n_competitors)
+        samples = self._surrogates.rows.keys[0] & RECORD
+        records = make_records(self._codes, weight)
+        least = self.plan.min_weight_fraction_leaf * records[:, 0].sum()
+        judged = Judged(nodes, found.runs, samples, records)
+        return self._competitors.find(found.followed, judged, least)
+
+
+def _set_default(tree, default_left):
+    """Have rows go the default way where nothing else sends them."""
+    nodes = tree.nodes
+    default_left[nodes.children_left == LEAF] = 0
+    if not np.array_equal(nodes.missing_go_to_left, default_left):
+        tree._hold(compress_if_large(nodes._replace(missing_go_to_left=default_left)))
+
+
+def _improvements(nodes):
+    """Decrease of impurity x weight by every split of a tree; 0 in leaves."""
+    left, right = nodes.children_left, nodes.children_right
+    burden = nodes.weighted_n_node_samples * nodes.impurity
+    is_split = left != LEAF
+    gain = np.zeros(len(left))
+    gain[is_split] = burden[is_split] - burden[left[is_split]] - burden[right[is_split]]
+    return gain

@@ -1,0 +1,95 @@
+"""The rows of a tree in the order of every feature, divided with its nodes.
+
+order of a feature    3 0 4 1 2          once for a table: rows by code, missing values last
+keys of a tree        3 0 1 2            code above row, of the rows in bag
+a node, its children  | 3 1 | 0 2 |      each keeps its order
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.jit.decorators import entry_kernel, kernel
+from cart.primitives.partition import partition
+from cart.primitives.sort_keys import CODE_SHIFT, RECORD
+
+
+class SortedRows(NamedTuple):
+    """What a thread writes to while it follows a tree."""
+
+    order: np.ndarray  # (n_features, n_rows) uint32: read only
+    codes: np.ndarray  # (n_columns, n_rows) uint32: of the table
+    columns: np.ndarray  # (n_features,) int64
+    keys: np.ndarray  # (n_features, n_rows) uint64: the tree's rows, node by node
+    spare: np.ndarray  # (n_rows,) uint64
+    vote: np.ndarray  # (n_rows,) int64: see `cart.splitting.agreement`
+    goes_left: np.ndarray  # (n_rows,) uint8
+    units: np.ndarray  # (n_rows,) int64: weights
+
+    @classmethod
+    def create(cls, table):
+        """Those of a table of ranks, or of ranks and categories."""
+        n_features, n_rows = len(table.columns), table.codes.shape[1]
+        codes = table.codes.astype(np.uint32, copy=False)
+        order = np.empty((n_features, n_rows), np.uint32)
+        n_codes = int(np.diff(table.level_start).max(initial=0))
+        n_categories = getattr(table, "n_categories", np.zeros(1, np.int64))
+        room = np.zeros(max(n_codes, int(n_categories.max(initial=0))) + 2, np.int64)
+        _order(codes, table.columns, room, order)
+        return cls(
+            order, codes, table.columns,
+            np.empty((n_features, n_rows), np.uint64), np.empty(n_rows, np.uint64),
+            np.zeros(n_rows, np.int64), np.zeros(n_rows, np.uint8), np.zeros(n_rows, np.int64),
+        )  # fmt: skip
+
+
+@entry_kernel
+def _order(codes, columns, room, order):
+    """Sort rows by their codes, by counting; missing values come last."""
+    most = room.shape[0] - 1
+    for feature in range(columns.shape[0]):
+        mine = codes[columns[feature]]
+        room[:] = 0
+        for row in range(mine.shape[0]):
+            room[min(np.int64(mine[row]), most - 1) + 1] += 1
+        for code in range(most):
+            room[code + 1] += room[code]
+        for row in range(mine.shape[0]):
+            code = min(np.int64(mine[row]), most - 1)
+            order[feature, room[code]] = row
+            room[code] += 1
+
+
+@kernel
+def begin_tree(rows):
+    """Take the rows that have a weight; return how many."""
+    n = np.int64(0)
+    for feature in range(rows.order.shape[0]):
+        codes, keys, order = (
+            rows.codes[rows.columns[feature]],
+            rows.keys[feature],
+            rows.order[feature],
+        )
+        n = np.int64(0)
+        for i in range(order.shape[0]):
+            row = order[i]
+            keys[n] = np.uint64(codes[row]) << CODE_SHIFT | np.uint64(row)
+            n += rows.units[row] > 0
+    return n
+
+
+class _RowSides(NamedTuple):
+    """Where rows go (see `cart.primitives.partition`)."""
+
+    side: np.ndarray
+
+    def goes_left(self, i, item):
+        return self.side[item & RECORD]
+
+
+@kernel
+def divide_rows(rows, start, end):
+    """Divide a node along every feature, by `goes_left`."""
+    for feature in range(rows.keys.shape[0]):
+        mine = rows.keys[feature, start:end]
+        partition(_RowSides(rows.goes_left), mine, end - start, mine, rows.spare)

@@ -1,0 +1,328 @@
+"""The surrogates of a finished tree: its rows go down it once more, in the order of every feature.
+
+    node, its rows      keys[feature, start:end] for every feature      (`cart.growth.sorted_rows`)
+    1. votes            where the node's split sends the rows that have its value
+    2. ranking          the features that agree most                    (`cart.splitting.agreement`)
+    3. sides            rows without the value: by a surrogate, or to the node's default side
+    4. children         keys divided along every feature; nodes of few rows have no surrogates
+
+A pass costs rows x features x depth. It does not touch the tree: growth that has surrogates decide
+where rows go (`cart.growth.routing`) finds the same ones, node by node.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.growth.sorted_rows import SortedRows, begin_tree, divide_rows
+from cart.jit.decorators import entry_kernel, kernel
+from cart.primitives.sort_keys import code_of, record_of
+from cart.splitting.agreement import (
+    LEAST_ROWS,
+    CandidateDraw,
+    Ranking,
+    Sent,
+    draw_candidates,
+    rank,
+    side_by_surrogates,
+    units_of,
+)
+from cart.table.ranking import MISSING
+from cart.table.thresholds import cut_of, write_thresholds
+from cart.tree.nodes import LEAF, is_listed
+from cart.tree.surrogates import Surrogates
+
+# Where rows go that lack the value of a split.
+BY_TREE, BY_MAJORITY, BY_SURROGATES = 0, 1, 2
+STYLES = {"all": True, "known": False}  # of which rows agreement is a share
+
+
+class Followed(NamedTuple):
+    """A finished tree, in codes."""
+
+    left: np.ndarray  # (n_nodes,) int32
+    right: np.ndarray  # (n_nodes,) int32
+    feature: np.ndarray  # (n_nodes,) int32
+    left_code: np.ndarray  # (n_nodes,) int64: codes up to it go left; -1: none does
+    missing_left: np.ndarray  # (n_nodes,) uint8
+    list_start: np.ndarray  # (n_nodes + 1,) int64: see cart.tree.nodes.Categories
+    listed: np.ndarray  # uint32
+    listed_left: np.ndarray  # (n_nodes,) uint8
+
+    @classmethod
+    def of(cls, tree, table):
+        """Those of a tree with thresholds, on a complete table."""
+        nodes, lists = tree.nodes, tree.categories
+        if lists is None:
+            n_nodes = len(nodes.feature)
+            lists = np.zeros(n_nodes + 1, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint8)
+        return cls(
+            nodes.children_left, nodes.children_right, nodes.feature, codes_of_splits(tree, table),
+            nodes.missing_go_to_left, lists[0], lists[1], lists[2].astype(np.uint8),
+        )  # fmt: skip
+
+
+class Found(NamedTuple):
+    """What is found, in the order in which nodes are met."""
+
+    node: np.ndarray  # (capacity,) int32
+    feature: np.ndarray  # (capacity,) int32
+    cut: np.ndarray  # (capacity,) uint64: see `cart.table.thresholds`
+    low_left: np.ndarray  # (capacity,) uint8
+    agree: np.ndarray  # (capacity,) float64
+    adj: np.ndarray  # (capacity,) float64
+    n_sent: np.ndarray  # (capacity,) int32
+    list_start: np.ndarray  # (capacity + 1,) int64
+    listed: np.ndarray  # uint32
+    default_left: np.ndarray  # (n_nodes,) uint8: does the larger side, by weight, stand left?
+    runs: np.ndarray  # (n_nodes, 2) int64: where the rows of each node begin and end
+    has_unknown: np.ndarray  # (n_nodes,) bool: do rows of the node lack its split's value?
+
+
+class Search(NamedTuple):
+    """Which surrogates are looked for."""
+
+    draw: CandidateDraw
+    n_categories: np.ndarray  # (n_features,) int64
+    rule: int  # BY_TREE, BY_MAJORITY or BY_SURROGATES
+    stack: np.ndarray  # (3, n_nodes) int64: node, start and end of those that wait
+
+
+def codes_of_splits(tree, table):
+    """The code up to which rows go left, at every node of a tree; -1 where none does.
+
+    Parameters
+    ----------
+    tree : cart.tree.tree.Tree
+        With thresholds.
+    table : Table or CategoricalTable
+        Complete.
+    """
+    nodes = tree.nodes
+    left_code = np.full(len(nodes.feature), -1)
+    is_split = nodes.children_left != LEAF
+    tops, start = table.tops.array, table.level_start
+    for feature in np.unique(nodes.feature[is_split]):
+        mine = np.flatnonzero(is_split & (nodes.feature == feature))
+        column = table.columns[feature]
+        levels = tops[start[column] : start[column + 1]]
+        left_code[mine] = np.searchsorted(levels, nodes.threshold[mine], side="right") - 1
+    return left_code
+
+
+class Pass(NamedTuple):
+    """What a pass of the rows down a tree has found."""
+
+    surrogates: Surrogates  # without `primary`
+    default_left: np.ndarray  # (n_nodes,) uint8: see Found
+    followed: Followed
+    runs: np.ndarray  # (n_nodes, 2) int64: of the rows in `SortedRows.keys[0]`, until the next pass
+    has_unknown: np.ndarray  # (n_nodes,) bool
+
+
+class SurrogateFinder:
+    """Finds surrogates of trees that were grown on one table, one tree after another.
+
+    Parameters
+    ----------
+    table : Table or CategoricalTable
+        Complete.
+    k : int
+        Of a node, at most.
+    style : {"all", "known"}
+    n_drawn : int
+        How many features are looked at in a node.
+    """
+
+    def __init__(self, table, k, style, n_drawn):
+        self._table = table
+        n_features = len(table.columns)
+        self.rows = SortedRows.create(table)
+        columns = getattr(table, "n_categories", np.zeros(len(table.codes), np.int64))
+        self.n_categories = columns[table.columns]
+        self.ranking = Ranking.create(min(k, n_features), int(self.n_categories.max(initial=0)))
+        self._style, self._n_drawn = STYLES[style], min(n_drawn, n_features)
+
+    def weigh(self, weight):
+        """Take the weights of the rows, (n_rows,) or a scalar."""
+        n_rows = len(self.rows.units)
+        self.rows.units[:] = units_of(np.broadcast_to(np.asarray(weight, np.float64), n_rows))
+
+    def find(self, tree, weight, seed, rule):
+        """Surrogates of a tree.
+
+        Parameters
+        ----------
+        tree : cart.tree.tree.Tree
+        weight : ndarray of shape (n_rows,), float64, or scalar
+            Of the rows, in this tree.
+        seed : int
+            Of the draws of features, where not all are looked at.
+        rule : {BY_TREE, BY_MAJORITY, BY_SURROGATES}
+            How rows without the value of a split went when the tree was grown.
+
+        Returns
+        -------
+        Pass
+        """
+        nodes, rows = tree.nodes, self.rows
+        self.weigh(weight)
+        n_nodes = len(nodes.feature)
+        followed = Followed.of(tree, self._table)
+        found = self._create_found(nodes)
+        search = Search(
+            self.draw_of(seed), self.n_categories, rule, np.empty((3, n_nodes + 1), np.int64)
+        )
+        n = _follow(followed, rows, self.ranking, found, search)
+        return Pass(
+            self._read(found, n, n_nodes, rule == BY_SURROGATES), found.default_left, followed,
+            found.runs, found.has_unknown,
+        )  # fmt: skip
+
+    def draw_of(self, seed):
+        """How the features are drawn that are looked at, in the tree of a seed."""
+        n_features = len(self.n_categories)
+        return CandidateDraw(
+            np.arange(n_features), self.n_categories, self._n_drawn, seed, self._style
+        )
+
+    def _create_found(self, nodes):
+        """Room for what may be found."""
+        k = len(self.ranking.feature)
+        is_split = nodes.children_left != LEAF
+        n = nodes.n_node_samples[is_split]
+        has_categories = self.n_categories.max(initial=0) > 0
+        capacity = int(np.count_nonzero(n >= (2 if has_categories else 2 * LEAST_ROWS))) * k
+        n_listed = int(np.minimum(n, self.n_categories.max(initial=0)).sum()) * k
+        integers = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
+        return Found(
+            *integers, np.empty(capacity, np.uint64), np.empty(capacity, np.uint8),
+            np.empty(capacity), np.empty(capacity), np.empty(capacity, np.int32),
+            np.zeros(capacity + 1, np.int64), np.empty(n_listed, np.uint32),
+            nodes.missing_go_to_left.copy(), np.zeros((len(is_split), 2), np.int64),
+            np.zeros(len(is_split), np.bool_),
+        )  # fmt: skip
+
+    def _read(self, found, n, n_nodes, routes):
+        """The first n of what was found, node by node, with thresholds."""
+        feature, cuts = found.feature[:n].copy(), found.cut[:n].copy()
+        threshold = cuts.view(np.float64)
+        list_start = found.list_start[: n + 1]
+        has_list = np.diff(list_start) > 0
+        write_thresholds(np.where(has_list, -1, feature).astype(np.int32), threshold, self._table)
+        threshold[has_list] = np.nan
+        start = np.concatenate(([0], np.cumsum(np.bincount(found.node[:n], minlength=n_nodes))))
+        met = Surrogates(
+            start, feature, threshold, found.low_left[:n].copy(), list_start.copy(),
+            found.listed[: list_start[-1]].copy(), np.zeros(n_nodes), found.agree[:n].copy(),
+            found.adj[:n].copy(), found.n_sent[:n].copy(), routes,
+        )  # fmt: skip
+        return _by_node(met, found.node[:n])
+
+
+def _by_node(met, node):
+    """Splits in the order of their nodes, from the order in which nodes were met."""
+    if np.all(np.diff(node) >= 0):
+        return met
+    order = np.argsort(node, kind="stable")
+    in_order = met._replace(start=np.arange(len(node) + 1), primary=np.zeros(len(node)))
+    return in_order.select(order, np.ones(len(node), bool))._replace(
+        start=met.start, primary=met.primary
+    )
+
+
+@entry_kernel
+def _follow(tree, rows, ranking, found, search):
+    """Send rows down a tree and rank the surrogates of its nodes; return how many were found."""
+    stack, n_found = search.stack, np.int64(0)
+    stack[0, 0], stack[1, 0], stack[2, 0] = 0, 0, begin_tree(rows)
+    height = 1
+    while height > 0:
+        height -= 1
+        node, start, end = stack[0, height], stack[1, height], stack[2, height]
+        left, right = tree.left[node], tree.right[node]
+        found.runs[node, 0], found.runs[node, 1] = start, end
+        if left == LEAF:
+            continue
+        feature = np.int64(tree.feature[node])
+        sent, n_known = _vote(tree, node, feature, rows, start, end, search.n_categories[feature])
+        found.default_left[node] = sent.left >= sent.right
+        candidates = draw_candidates(search.draw, feature, sent, start, end)
+        rank(ranking, rows.keys, start, end, rows.vote, candidates)
+        _send_unknown(tree, node, rows, rows.keys[feature, n_known:end], ranking, found, search)
+        n_found = _keep(ranking, found, n_found, node)
+        found.has_unknown[node] = n_known < end
+        if tree.left[left] == LEAF and tree.left[right] == LEAF:
+            continue  # nobody asks for the order of their rows
+        n_left = np.int64(0)
+        for i in range(start, end):
+            n_left += rows.goes_left[record_of(rows.keys[feature, i])]
+        divide_rows(rows, start, end)
+        middle = start + n_left
+        stack[0, height], stack[1, height], stack[2, height] = right, middle, end
+        stack[0, height + 1], stack[1, height + 1], stack[2, height + 1] = left, start, middle
+        height += 2
+    return n_found
+
+
+@kernel
+def _vote(tree, node, feature, rows, start, end, n_categories):
+    """Have the rows of a node vote by its split; return what it sends, and where those without its
+    value begin."""
+    keys = rows.keys[feature]
+    left, right, n_rows = np.int64(0), np.int64(0), np.int64(0)
+    first, last = tree.list_start[node], tree.list_start[node + 1]
+    for i in range(start, end):
+        code, row = code_of(keys[i]), record_of(keys[i])
+        if code == MISSING:
+            for j in range(i, end):
+                rows.vote[record_of(keys[j])] = 0
+            return Sent(left, right, n_rows), i
+        if n_categories > 0:
+            has_it = is_listed(tree.listed[first:last], code)
+            goes_left = np.int64(has_it == (tree.listed_left[node] == 1))
+        else:
+            goes_left = np.int64(np.int64(code) <= tree.left_code[node])
+        unit = rows.units[row]
+        rows.goes_left[row] = goes_left
+        rows.vote[row] = unit if goes_left else -unit
+        left += unit * goes_left
+        right += unit * (1 - goes_left)
+        n_rows += 1
+    return Sent(left, right, n_rows), end
+
+
+@kernel
+def _send_unknown(tree, node, rows, keys, ranking, found, search):
+    """Send the rows without the value of the node's split; count those that surrogates send."""
+    for s in range(ranking.n[0]):
+        ranking.n_sent[s] = 0
+    for i in range(keys.shape[0]):
+        row = record_of(keys[i])
+        side = side_by_surrogates(ranking, rows.codes, rows.columns, row)
+        if search.rule == BY_TREE:
+            side = np.int64(tree.missing_left[node])
+        elif search.rule == BY_MAJORITY or side < 0:
+            side = np.int64(found.default_left[node])
+        rows.goes_left[row] = side
+
+
+@kernel
+def _keep(ranking, found, n_found, node):
+    """Write down the surrogates of a node; return how many there are now."""
+    for s in range(ranking.n[0]):
+        total = np.float64(ranking.total[s])
+        agree, majority = ranking.agree[s] / total, ranking.majority[s] / total
+        found.node[n_found] = node
+        found.feature[n_found] = ranking.feature[s]
+        found.cut[n_found] = cut_of(ranking.left_code[s], ranking.right_code[s])
+        found.low_left[n_found] = ranking.low_left[s]
+        found.agree[n_found] = agree
+        found.adj[n_found] = (agree - majority) / (1.0 - majority)
+        found.n_sent[n_found] = ranking.n_sent[s]
+        first = found.list_start[n_found]
+        for j in range(ranking.n_listed[s]):
+            found.listed[first + j] = ranking.listed[s, j]
+        found.list_start[n_found + 1] = first + ranking.n_listed[s]
+        n_found += 1
+    return n_found

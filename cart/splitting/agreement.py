@@ -1,0 +1,351 @@
+"""Surrogates of a split: the cuts of other features that send most weight the same way.
+
+In a node each row has a vote: its weight where the split sends it left, minus its weight where it
+goes right, 0 where the split's feature is missing there. Along another feature the agreement of
+every cut, in either direction, follows from the sum of the votes below it:
+
+    votes               +1  +2 | -1  -1  +1  -2        left weighs 4, right 4
+    sum below the cut     1    3    2   1   2  0
+    low values left       right + sum: 7 of 8 at the cut that is drawn
+    low values right      left - sum
+
+Of a feature with categories each category goes where most of its weight goes, ties with the
+majority. Weights are whole
+numbers here (see `units_of`), so that sums do not depend on the order of the rows, and equal
+agreements are equal. Definitions: Breiman et al. 1984, section 5.3; the rules for ties, and that
+two rows at least go either way at a cut (not so for categories), are those of R's rpart.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.jit.decorators import inline_kernel, kernel
+from cart.primitives.float_order import are_whole
+from cart.primitives.sort_keys import code_of, record_of
+from cart.table.ranking import MISSING
+
+LEAST_ROWS = 2  # that a cut sends either way
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # steps of SplitMix64
+_TOTAL = 51  # bits of the sum of all units: sums of them are exact as floats, too
+
+
+class Sent(NamedTuple):
+    """What a split sends left and right: of rows where its feature is known."""
+
+    left: int  # units
+    right: int
+    n_rows: int
+
+
+class Agreement(NamedTuple):
+    """The best cut of one feature, or its categories, as a surrogate."""
+
+    agree: int  # units that go the same way
+    majority: int  # units of the larger side
+    total: int  # units of both
+    left_code: int  # cut behind this code; of categories unused
+    right_code: int  # the next code
+    low_left: bool
+
+
+class Ranking(NamedTuple):
+    """The surrogates of the node at hand, in order of agreement."""
+
+    feature: np.ndarray  # (k,) int64
+    agree: np.ndarray  # (k,) int64, as in Agreement
+    majority: np.ndarray  # (k,) int64
+    total: np.ndarray  # (k,) int64
+    left_code: np.ndarray  # (k,) uint32
+    right_code: np.ndarray  # (k,) uint32
+    low_left: np.ndarray  # (k,) uint8
+    # (k, n_categories) uint32: the categories that rows have, ascending: twice the code, plus 1
+    # where it goes left.
+    listed: np.ndarray
+    n_listed: np.ndarray  # (k,) int64
+    n_sent: np.ndarray  # (k,) int64: rows without the split's value that go by it
+    n: np.ndarray  # (1,) int64: how many there are
+
+    @classmethod
+    def create(cls, k, n_categories):
+        """Room for k surrogates, of features with up to `n_categories`."""
+        return cls(
+            *(np.empty(k, np.int64) for _ in range(4)),
+            *(np.empty(k, np.uint32) for _ in range(2)),
+            np.empty(k, np.uint8),
+            np.empty((k, n_categories), np.uint32),
+            np.empty(k, np.int64),
+            np.empty(k, np.int64),
+            np.zeros(1, np.int64),
+        )
+
+
+def units_of(weight):
+    """Weights as whole numbers: themselves where they are whole, else fractions of their sum that
+    are as fine as floats.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (n_rows,), float64
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), int64
+        0 only where the weight is.
+    """
+    if are_whole(weight) and weight.sum() < 2.0**_TOTAL:
+        return weight.astype(np.int64)
+    scale = 2.0 ** (_TOTAL - np.frexp(weight.sum())[1])
+    return np.maximum(np.rint(weight * scale), weight > 0.0).astype(np.int64)
+
+
+@kernel
+def agree_by_cut(keys, start, end, vote, sent):
+    """The cut of a feature with most weight that agrees: the first one among equals.
+
+    keys[start:end] are the node's rows in the order of the feature, missing values last.
+    """
+    sent = _of_known(keys, start, end, vote, sent)
+    total, n_known = sent.left + sent.right, sent.n_rows
+    majority = max(sent.left, sent.right)
+    if n_known < 2 * LEAST_ROWS:
+        return Agreement(np.int64(0), majority, total, np.int64(0), np.int64(0), False)
+    most, least = np.int64(0), np.int64(0)
+    most_at, least_at = end, end
+    below, n_below = np.int64(0), np.int64(0)
+    last = code_of(keys[start])
+    for i in range(start, end):
+        code = code_of(keys[i])
+        if code != last:
+            if code == MISSING:
+                break
+            if n_below >= LEAST_ROWS and n_known - n_below >= LEAST_ROWS:
+                if below > most:
+                    most, most_at = below, i
+                if below < least:
+                    least, least_at = below, i
+            last = code
+        of_row = vote[record_of(keys[i])]
+        below += of_row
+        n_below += of_row != 0
+    low_left, low_right = sent.right + most, sent.left - least
+    is_left = low_left > low_right or (low_left == low_right and most_at < least_at)
+    at = most_at if is_left else least_at
+    if at == end:
+        return Agreement(np.int64(0), majority, total, np.int64(0), np.int64(0), False)
+    return Agreement(
+        max(low_left, low_right), majority, total, np.int64(code_of(keys[at - 1])),
+        np.int64(code_of(keys[at])), is_left,
+    )  # fmt: skip
+
+
+@kernel
+def agree_by_category(keys, start, end, vote, sent):
+    """The agreement of a feature each of whose categories goes where most of its weight goes."""
+    sent = _of_known(keys, start, end, vote, sent)
+    ties_left = sent.left > sent.right
+    agree, i = np.int64(0), start
+    while i < end and code_of(keys[i]) != MISSING:
+        i, left, right = _sum_category(keys, i, end, vote)
+        agree += max(left, right)
+    total, majority = sent.left + sent.right, max(sent.left, sent.right)
+    return Agreement(agree, majority, total, np.int64(0), np.int64(0), ties_left)
+
+
+@inline_kernel
+def _sum_category(keys, i, end, vote):
+    """The first row behind the category that begins at i, and what it sends left and right."""
+    category = code_of(keys[i])
+    left, right = np.int64(0), np.int64(0)
+    while i < end and code_of(keys[i]) == category:
+        of_row = vote[record_of(keys[i])]
+        left += max(of_row, np.int64(0))
+        right -= min(of_row, np.int64(0))
+        i += 1
+    return i, left, right
+
+
+@inline_kernel
+def _of_known(keys, start, end, vote, sent):
+    """What the split sends of the rows that know this feature."""
+    left, right, n_rows = sent
+    i = end
+    while i > start and code_of(keys[i - 1]) == MISSING:
+        i -= 1
+        of_row = vote[record_of(keys[i])]
+        left -= max(of_row, np.int64(0))
+        right += min(of_row, np.int64(0))
+        n_rows -= of_row != 0
+    return Sent(left, right, n_rows)
+
+
+class Candidates(NamedTuple):
+    """Which features may stand in for the split of a node, and what it sends."""
+
+    features: np.ndarray  # int64
+    n_categories: np.ndarray  # (n_features,) int64; 0: numbers
+    primary: int  # the feature that the node splits on
+    sent: Sent
+    of_all: bool  # is agreement a share of all that the split sends, or of what knows both?
+
+
+class CandidateDraw(NamedTuple):
+    """How the features are drawn that may stand in for a split: all, or some in every node."""
+
+    features: np.ndarray  # (n_features,) int64: room
+    n_categories: np.ndarray  # (n_features,) int64
+    n_drawn: int
+    seed: int
+    of_all: bool
+
+
+@inline_kernel
+def draw_candidates(draw, primary, sent, start, end):
+    """The candidates of a node of rows start, ..., end - 1: the draw depends on these, and on the
+    seed of the tree."""
+    features, n = draw.features, np.int64(draw.features.shape[0])
+    n_drawn = min(np.int64(draw.n_drawn), n)
+    for feature in range(n):
+        features[feature] = feature
+    if n_drawn < n:
+        state = _mix(
+            np.uint64(draw.seed) ^ _mix(np.uint64(start) << np.uint64(32) | np.uint64(end))
+        )
+        for i in range(n_drawn):
+            state += _GOLDEN
+            j = i + np.int64(_mix(state) % np.uint64(n - i))
+            features[i], features[j] = features[j], features[i]
+    return Candidates(features[:n_drawn], draw.n_categories, primary, sent, draw.of_all)
+
+
+@inline_kernel
+def _mix(z):
+    """SplitMix64's output function (Steele, Lea and Flood 2014)."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@kernel
+def rank(ranking, keys, start, end, vote, candidates):
+    """Rank the surrogates of a split: the best features among the candidates.
+
+    Parameters
+    ----------
+    ranking : Ranking
+        Written to.
+    keys : ndarray of shape (n_features, n), uint64
+        The node's rows in the order of each feature are keys[feature, start:end].
+    vote : ndarray of shape (n_rows,), int64
+    candidates : Candidates
+    """
+    ranking.n[0] = 0
+    if ranking.feature.shape[0] == 0:
+        return
+    sent, is_all = candidates.sent, candidates.of_all
+    for j in range(candidates.features.shape[0]):
+        feature = candidates.features[j]
+        if feature == candidates.primary:
+            continue
+        mine = keys[feature]
+        if candidates.n_categories[feature] > 0:
+            found = agree_by_category(mine, start, end, vote, sent)
+        else:
+            found = agree_by_cut(mine, start, end, vote, sent)
+        if is_all:
+            found = Agreement(
+                found.agree, max(sent.left, sent.right), sent.left + sent.right, found.left_code,
+                found.right_code, found.low_left,
+            )  # fmt: skip
+        if found.agree <= found.majority:
+            continue
+        at = _insert(ranking, feature, found)
+        if at >= 0 and candidates.n_categories[feature] > 0:
+            _list(ranking, at, mine, start, end, vote, found.low_left)
+
+
+@inline_kernel
+def _insert(ranking, feature, found):
+    """Put a surrogate behind those that agree as much or more; its place, -1 if it has none."""
+    k, share = ranking.feature.shape[0], found.agree / found.total
+    at = ranking.n[0]
+    while at > 0 and ranking.agree[at - 1] / ranking.total[at - 1] < share:
+        at -= 1
+    if at == k:
+        return np.int64(-1)
+    last = min(ranking.n[0], k - 1)
+    for i in range(last, at, -1):
+        ranking.feature[i] = ranking.feature[i - 1]
+        ranking.agree[i] = ranking.agree[i - 1]
+        ranking.majority[i] = ranking.majority[i - 1]
+        ranking.total[i] = ranking.total[i - 1]
+        ranking.left_code[i] = ranking.left_code[i - 1]
+        ranking.right_code[i] = ranking.right_code[i - 1]
+        ranking.low_left[i] = ranking.low_left[i - 1]
+        ranking.n_listed[i] = ranking.n_listed[i - 1]
+        for j in range(ranking.n_listed[i]):
+            ranking.listed[i, j] = ranking.listed[i - 1, j]
+    ranking.feature[at] = feature
+    ranking.agree[at] = found.agree
+    ranking.majority[at] = found.majority
+    ranking.total[at] = found.total
+    ranking.left_code[at] = found.left_code
+    ranking.right_code[at] = found.right_code
+    ranking.low_left[at] = found.low_left
+    ranking.n_listed[at] = 0
+    ranking.n[0] = last + 1
+    return at
+
+
+@inline_kernel
+def _list(ranking, at, keys, start, end, vote, ties_left):
+    """List the side of every category that rows sent by the split have."""
+    n, i = 0, start
+    while i < end and code_of(keys[i]) != MISSING:
+        category = code_of(keys[i])
+        i, left, right = _sum_category(keys, i, end, vote)
+        if left + right > 0:
+            goes_left = left > right or (left == right and ties_left)
+            ranking.listed[at, n] = 2 * category + goes_left
+            n += 1
+    ranking.n_listed[at] = n
+
+
+@inline_kernel
+def side_of_category(listed, n, category):
+    """1 where a category goes left by a list, 0 where it goes right, -1 where it is not listed."""
+    low, high = np.int64(0), np.int64(n)
+    while low < high:
+        middle = (low + high) // 2
+        if listed[middle] >> 1 < category:
+            low = middle + 1
+        else:
+            high = middle
+    if low < n and listed[low] >> 1 == category:
+        return np.int64(listed[low] & 1)
+    return np.int64(-1)
+
+
+@kernel
+def side_by_surrogates(ranking, codes, columns, row):
+    """Where a row goes by the first surrogate whose value it has: 1 left, 0 right; -1: by none.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    codes : ndarray of shape (n_columns, n_rows), uint32
+        See `cart.table.table.Table`.
+    columns : ndarray of shape (n_features,), int64
+    row : int
+    """
+    for s in range(ranking.n[0]):
+        code = codes[columns[ranking.feature[s]], row]
+        if code == MISSING:
+            continue
+        side = np.int64((code <= ranking.left_code[s]) == (ranking.low_left[s] == 1))
+        if ranking.n_listed[s] > 0:
+            side = side_of_category(ranking.listed[s], ranking.n_listed[s], code)
+        if side >= 0:
+            ranking.n_sent[s] += 1
+            return side
+    return np.int64(-1)

@@ -1,0 +1,142 @@
+"""Splitters that judge a feature by the samples of the node that have its value (rpart's rule).
+
+`BestSplitter` tries missing values on either side. Where they go by surrogates, or with the
+majority, a feature has to do without them: its gain is the decrease of impurity times the weight
+of the samples that have it, so that features with more of them are preferred. The limits of
+samples and weight count these alone.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.jit.decorators import inline_kernel
+from cart.primitives.sort_keys import code_of
+from cart.splitting import criteria
+from cart.splitting.category_subsets import is_categorical
+from cart.splitting.feature_draw import random_between
+from cart.splitting.splitter import (
+    BestSplitter,
+    RandomSplitter,
+    Split,
+    cut_at,
+    draw_subset,
+    find_best_subsets,
+    is_legal,
+    keeps_samples_in_order,
+    scan_cuts,
+    split_at,
+)
+from cart.table.node_samples import without_missing
+from cart.table.table import code_up_to, order_codes, value_of
+
+
+@inline_kernel
+def load_known(context, codes):
+    """Load the criterion with the samples that have the feature; they come first in order."""
+    node = context.node
+    n_known = codes.n - codes.n_missing
+    criteria.load(context.criterion, node.records, node.keys, n_known, context.keep_order)
+
+
+@inline_kernel
+def improvement(context, p, n_known):
+    """Decrease of impurity x weight at the cut behind p samples, and whether more weight goes
+    left; the criterion is loaded with the known samples."""
+    criterion, node = context.criterion, context.node
+    whole = criteria.impurity(criterion, node.records, node.keys, n_known)
+    side = cut_at(criterion, node, p, n_known)
+    left, right = criteria.children_impurity(criterion, side, node.records, node.keys, p, n_known)
+    weight = criterion.weight[0]
+    weight_right = weight - side.weight
+    gain = weight * whole - side.weight * left - weight_right * right
+    return gain, side.weight >= weight_right
+
+
+@inline_kernel
+def _load_all(context, n):
+    node = context.node
+    criteria.load(context.criterion, node.records, node.keys, n, context.keep_order)
+
+
+class KnownBestSplitter(NamedTuple):
+    """Every cut between two values that differ."""
+
+    name: int = 2  # numba wants a field
+
+    def find_subsets(self, context, codes):
+        return find_best_subsets(context, codes, True)
+
+    def order(self, context, codes):
+        order_codes(context.table, context.node, codes, keeps_samples_in_order(context))
+
+    def search(self, context, codes, best):
+        known = without_missing(codes)
+        if known.n < 2:
+            return best
+        load_known(context, codes)
+        _, p = scan_cuts(context, known, 1, known.n - 1, -np.inf)
+        if p == 0:
+            return best
+        gain, missing_left = improvement(context, p, known.n)
+        if not gain > best.score:
+            return best
+        found = split_at(context, known, p, False, gain)
+        return Split(
+            found.feature, found.column, found.left_code, found.threshold, True, missing_left, gain
+        )
+
+    def is_divided(self, best, last_feature):
+        return False
+
+    def end_search(self, context, n):
+        _load_all(context, n)
+
+
+class KnownRandomSplitter(NamedTuple):
+    """One threshold between the lowest and the highest value, drawn at random."""
+
+    name: int = 3  # numba wants a field
+
+    def find_subsets(self, context, codes):
+        return draw_subset(context, codes)
+
+    def order(self, context, codes):
+        order_codes(context.table, context.node, codes, keeps_samples_in_order(context))
+
+    def search(self, context, codes, best):
+        table, feature, column, n = context.table, codes.feature, codes.column, codes.n
+        n_known = n - codes.n_missing
+        low = value_of(table, column, codes.lowest)
+        high = value_of(table, column, codes.highest)
+        threshold = low
+        if not is_categorical(table, column):
+            threshold = random_between(context.draw, feature, low, high)
+        if not threshold < high:  # rounded up to it, or high - low is infinite
+            threshold = low
+        if codes.lowest == codes.highest:
+            return best
+        left_code = code_up_to(table, column, codes.lowest, codes.highest, threshold)
+        p = np.int64(0)
+        while p < n_known and np.int64(codes.lowest + code_of(context.node.keys[p])) <= left_code:
+            p += 1
+        least = context.limits.min_samples_leaf
+        if p < max(least, 1) or n_known - p < max(least, 1):
+            return best
+        load_known(context, codes)
+        if not is_legal(context, cut_at(context.criterion, context.node, p, n_known), feature):
+            return best
+        gain, missing_left = improvement(context, p, n_known)
+        if gain > best.score:
+            best = Split(feature, column, left_code, threshold, True, missing_left, gain)
+        return best
+
+    def is_divided(self, best, last_feature):
+        return False
+
+    def end_search(self, context, n):
+        _load_all(context, n)
+
+
+# Of each splitter, the one that does without missing values.
+OF_KNOWN_ROWS = {BestSplitter: KnownBestSplitter(), RandomSplitter: KnownRandomSplitter()}

@@ -1,0 +1,142 @@
+"""Packed trees in which rows go by surrogates: a form of nodes around another one.
+
+A row that has the value of a node's feature takes the step of the other form: without missing
+values nothing is asked. Surrogates stand behind each other for all trees:
+
+    place          0     1   2       of a node of a packed tree
+    begin, end     0 3   3 3 3 4     its surrogates, the best first
+    feature      [ 4 1 7 | | 2 ]
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cart.jit.decorators import entry_kernel, kernel
+from cart.tree.packed_protocol import (
+    MISSING_LEFT,
+    as_compared,
+    fetch,
+    has_arrived,
+    is_missing,
+    left_of,
+    missing_goes_right,
+    step,
+    value_at,
+    value_met,
+)
+
+
+class SurrogateSteps(NamedTuple):
+    """Surrogates of all trees, as rows are compared with them."""
+
+    begin: np.ndarray  # (n_places,) int64
+    end: np.ndarray  # (n_places,) int64
+    feature: np.ndarray  # (n,) uint32
+    threshold: np.ndarray  # (n,) of the type of the rows' values
+    low_left: np.ndarray  # (n,) uint8
+    list_start: np.ndarray  # (n + 1,) int64: see `cart.tree.surrogates`
+    listed: np.ndarray  # uint32
+
+
+class PackedWithSurrogates(NamedTuple):
+    """Packed trees, with surrogates for rows in which values are missing."""
+
+    packed: Any  # Packed or PackedWide, whose fields these are
+    number: np.ndarray
+    start: np.ndarray
+    value: np.ndarray
+    value_start: np.ndarray
+    n_features: int
+    surrogates: SurrogateSteps
+
+    def step(self, place, X, row, may_miss):
+        if may_miss and is_missing(self.packed, value_met(self.packed, place, X, row)):
+            left = left_of(self.packed, place)
+            if left == place:
+                return place
+            return left + _goes_right(self.packed, self.surrogates, place, X, row)
+        return step(self.packed, place, X, row, False)
+
+    def has_arrived(self, place):
+        return has_arrived(self.packed, place)
+
+    def value_at(self, place):
+        return value_at(self.packed, place)
+
+    def fetch(self, tree, part, n_parts):
+        fetch(self.packed, tree, part, n_parts)
+
+
+@kernel
+def _goes_right(packed, surrogates, place, X, row):
+    """1 where a row without the value of a node goes right, else 0."""
+    for s in range(surrogates.begin[place], surrogates.end[place]):
+        x = X[row + np.uint64(surrogates.feature[s])]
+        if is_missing(packed, x):
+            continue
+        first, end = surrogates.list_start[s], surrogates.list_start[s + 1]
+        if first == end:
+            is_low = x <= surrogates.threshold[s]
+            return np.uint64(is_low != (surrogates.low_left[s] == 1))
+        low = first
+        high = end
+        while low < high:
+            middle = (low + high) // 2
+            if surrogates.listed[middle] >> 1 < x:
+                low = middle + 1
+            else:
+                high = middle
+        if low < end and surrogates.listed[low] >> 1 == x:
+            return np.uint64(1 - (surrogates.listed[low] & 1))
+    return missing_goes_right(packed, place)
+
+
+def add_surrogates(packed: Any, trees: list) -> Any:
+    """Packed trees, with their surrogates if rows go by them.
+
+    Parameters
+    ----------
+    packed : Packed or PackedWide
+    trees : list of objects with scikit-learn's node arrays
+        Those that rows go down by surrogates have `surrogates`.
+
+    Returns
+    -------
+    Packed, PackedWide or PackedWithSurrogates
+    """
+    kept = [getattr(tree, "surrogates", None) for tree in trees]
+    kept = [some if some is not None and some.routes else None for some in kept]
+    if not any(some is not None for some in kept):
+        return packed
+    number = packed.number & ~MISSING_LEFT
+    begin, end = np.zeros((2, len(number)), np.int64)
+    n_before = 0
+    for t, some in enumerate(kept):
+        mine = slice(packed.start[t], packed.start[t + 1])
+        if some is not None:
+            begin[mine] = some.start[number[mine]] + n_before
+            end[mine] = some.start[number[mine] + 1] + n_before
+            n_before += len(some.feature)
+    known = [some for some in kept if some is not None]
+    joined = {
+        name: np.concatenate([getattr(some, name) for some in known])
+        for name in ("feature", "threshold", "low_left", "listed")
+    }
+    sizes = np.concatenate([np.diff(some.list_start) for some in known])
+    compared = np.empty(n_before, packed.number.dtype if hasattr(packed, "feature_bits") else float)
+    _fill_thresholds(packed, joined["threshold"], compared)
+    return PackedWithSurrogates(
+        packed, packed.number, packed.start, packed.value, packed.value_start, packed.n_features,
+        SurrogateSteps(
+            begin, end, joined["feature"].astype(np.uint32), compared,
+            joined["low_left"], np.concatenate(([0], np.cumsum(sizes))), joined["listed"],
+        ),
+    )  # fmt: skip
+
+
+@entry_kernel
+def _fill_thresholds(packed, thresholds, compared):
+    """Thresholds as the values of rows are compared with them."""
+    for s in range(thresholds.shape[0]):
+        compared[s] = as_compared(packed, thresholds[s])

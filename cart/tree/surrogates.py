@@ -1,0 +1,189 @@
+"""The splits beside the split of a node: surrogates, which stand in for it, and competitors.
+
+Both are arrays of all nodes of a tree, one node after another, the best first:
+
+    node         0      1  2  3           a leaf has none
+    start      [ 0      3  3  4  4 ]      start[i]:start[i + 1] are those of node i
+    feature    [ 4 1 7 |  | 2 | ]
+
+A split on categories has the threshold nan and a list: `list_start` says where it begins, and
+`listed` has its categories, ascending, each twice, plus 1 where it goes left.
+"""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from cart.files import require, storable
+
+_DTYPES = {
+    "start": np.int64, "feature": np.int32, "threshold": np.float64, "low_left": np.uint8,
+    "agree": np.float64, "adj": np.float64, "n_sent": np.int32, "improvement": np.float64,
+    "list_start": np.int64, "listed": np.uint32, "primary": np.float64,
+}  # fmt: skip
+
+
+class Surrogate(NamedTuple):
+    """A split that stands in for the split of a node where its feature is missing."""
+
+    feature: int
+    threshold: float  # nan: a split on categories
+    low_left: bool  # do values up to the threshold go left?
+    agree: float  # share of the weight that goes the way of the node's split
+    adj: float  # agreement beyond that of the majority, as a share of what is possible
+    n_sent: int  # training rows without the value of the node's split that go by this one
+    left: tuple[int, ...]  # codes of the categories that go left
+    right: tuple[int, ...]
+
+
+class Competitor(NamedTuple):
+    """The best split of another feature than the one that a node is split on."""
+
+    feature: int
+    threshold: float  # nan: a split on categories
+    improvement: float  # decrease of impurity x weight, of the rows that have the feature
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+
+
+class Surrogates(NamedTuple):
+    """Surrogate splits of a tree.
+
+    `routes` says whether rows go by them; else they are there to be read. `primary` is the
+    decrease of impurity x weight by the node's own split.
+    """
+
+    start: np.ndarray  # (n_nodes + 1,) int64
+    feature: np.ndarray  # (n_splits,) int32
+    threshold: np.ndarray  # (n_splits,) float64
+    low_left: np.ndarray  # (n_splits,) uint8
+    list_start: np.ndarray  # (n_splits + 1,) int64
+    listed: np.ndarray  # uint32
+    primary: np.ndarray  # (n_nodes,) float64
+    agree: np.ndarray  # (n_splits,) float64
+    adj: np.ndarray  # (n_splits,) float64
+    n_sent: np.ndarray  # (n_splits,) int32
+    routes: bool
+
+    def of(self, node: int) -> list[Surrogate]:
+        """Those of a node, the best first."""
+        return [
+            Surrogate(
+                int(self.feature[i]), float(self.threshold[i]), bool(self.low_left[i]),
+                float(self.agree[i]), float(self.adj[i]), int(self.n_sent[i]),
+                *_sides(self, i),
+            )
+            for i in range(self.start[node], self.start[node + 1])
+        ]  # fmt: skip
+
+    def select(self, kept: np.ndarray, is_split: np.ndarray) -> Self:
+        """Those of the nodes `kept`, none where `is_split` is False."""
+        return _select(self, kept, is_split)
+
+    def check(self, n_features: int, is_split: np.ndarray) -> None:
+        """Raise DamagedModelError if rows cannot be sent by them."""
+        _check(self, n_features, is_split, "surrogates")
+        require(self.low_left.max(initial=0) <= 1, "surrogates go neither left nor right")
+        require(type(self.routes) is bool, "surrogates send rows, or do not")
+
+
+class Competitors(NamedTuple):
+    """The best splits of other features in the nodes of a tree.
+
+    `primary` is the improvement of the node's own split: what `improvement` compares with.
+    """
+
+    start: np.ndarray  # (n_nodes + 1,) int64
+    feature: np.ndarray  # (n_splits,) int32
+    threshold: np.ndarray  # (n_splits,) float64
+    list_start: np.ndarray  # (n_splits + 1,) int64
+    listed: np.ndarray  # uint32
+    primary: np.ndarray  # (n_nodes,) float64
+    improvement: np.ndarray  # (n_splits,) float64
+
+    def of(self, node: int) -> list[Competitor]:
+        """Those of a node, the best first."""
+        return [
+            Competitor(
+                int(self.feature[i]), float(self.threshold[i]), float(self.improvement[i]),
+                *_sides(self, i),
+            )
+            for i in range(self.start[node], self.start[node + 1])
+        ]  # fmt: skip
+
+    @property
+    def margin(self) -> np.ndarray:
+        """(n_nodes,) float64: by how much of its improvement a split is better than the next best
+        feature's: near 0 it was almost a draw, 1 where nothing competes, nan in leaves. In trees
+        that look at some features only it is negative where a better one was not drawn."""
+        runner_up = np.zeros(len(self.primary))
+        has_some = np.diff(self.start) > 0
+        runner_up[has_some] = self.improvement[self.start[:-1][has_some]]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.primary > 0.0, 1.0 - runner_up / self.primary, np.nan)
+
+    def select(self, kept: np.ndarray, is_split: np.ndarray) -> Self:
+        """Those of the nodes `kept`, none where `is_split` is False."""
+        return _select(self, kept, is_split)
+
+    def check(self, n_features: int, is_split: np.ndarray) -> None:
+        """Raise DamagedModelError if they are not of such a tree."""
+        _check(self, n_features, is_split, "competitors")
+
+
+def _sides(splits, i):
+    """Codes of the categories that split number i sends left, and right."""
+    listed = splits.listed[splits.list_start[i] : splits.list_start[i + 1]]
+    left = (listed & 1) == 1
+    return tuple((listed[left] >> 1).tolist()), tuple((listed[~left] >> 1).tolist())
+
+
+def _of_splits(splits):
+    """Names of the arrays that have an item for every split."""
+    return set(splits._fields) & set(_DTYPES) - {"start", "list_start", "listed", "primary"}
+
+
+def _select(splits, kept, is_split):
+    counts = np.where(is_split, np.diff(splits.start)[kept], 0)
+    taken, start = _runs(splits.start[kept], counts)
+    at, list_start = _runs(splits.list_start[taken], np.diff(splits.list_start)[taken])
+    arrays = {name: getattr(splits, name)[taken] for name in _of_splits(splits)}
+    return splits._replace(
+        **arrays, start=start, list_start=list_start, listed=splits.listed[at],
+        primary=np.where(is_split, splits.primary[kept], 0.0),
+    )  # fmt: skip
+
+
+def _runs(first, counts):
+    """Positions first[i], first[i] + 1, ..., of `counts[i]` each, and where each run begins."""
+    start = np.concatenate(([0], np.cumsum(counts)))
+    return np.arange(start[-1]) + np.repeat(first - start[:-1], counts), start
+
+
+def _check(splits, n_features, is_split, what):
+    for name in set(splits._fields) & set(_DTYPES):
+        array, dtype = getattr(splits, name), _DTYPES[name]
+        is_array = isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype == dtype
+        require(is_array, f"{name} of {what} is no array of {np.dtype(dtype)}")
+    n_splits = len(splits.feature)
+    for name in _of_splits(splits):
+        require(len(getattr(splits, name)) == n_splits, f"{what} lack {name}")
+    require(len(splits.primary) == len(is_split), f"{what} are of other nodes")
+    _check_starts(splits.start, len(is_split), n_splits, what)
+    _check_starts(splits.list_start, n_splits, len(splits.listed), f"categories of {what}")
+    require(not np.any(np.diff(splits.start)[~is_split]), f"a leaf has {what}")
+    is_known = splits.feature.min(initial=0) >= 0 and splits.feature.max(initial=-1) < n_features
+    require(bool(is_known), f"{what} are on none of {n_features} features")
+    has_list = np.diff(splits.list_start) > 0
+    is_same = np.array_equal(np.isnan(splits.threshold), has_list)
+    require(is_same, f"{what} have thresholds and categories, or neither")
+
+
+def _check_starts(start, n, end, what):
+    is_whole = len(start) == n + 1 and start[0] == 0 and start[-1] == end
+    require(bool(is_whole and np.diff(start).min(initial=0) >= 0), f"{what} end elsewhere")
+
+
+# The tree that has them checks them.
+storable("Surrogates", Surrogates, Surrogates._asdict, lambda state: Surrogates(**state))
+storable("Competitors", Competitors, Competitors._asdict, lambda state: Competitors(**state))
