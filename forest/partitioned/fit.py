@@ -36,7 +36,7 @@ from forest.partitioned.table.targets import in_steps, step_of
 from forest.sampling.plan import plan_bootstrap
 
 # Bytes of the in-bag rows of the trees that are grown together, of each worker.
-_OPEN_BYTES = 1 << 31
+_OPEN_BYTES = 1 << 30
 _BYTES_PER_ROW = 5  # number and weight
 _CRITERIA = ("gini", "entropy", "log_loss", "squared_error")
 _MOST_CLASSES = 1 << 16

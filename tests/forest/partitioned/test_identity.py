@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forest import RandomForestClassifier, RandomForestRegressor
+from forest.partitioned.choice_of_subsets import join_cells
 from forest.partitioned.engines import LocalEngine
 from forest.partitioned.fit import fit_together
 from forest.partitioned.growth import Size
+from forest.partitioned.histograms import FIRST
 from forest.partitioned.table.targets import fixed_point, step_of
 from forest.sampling.block_draws import BLOCK, counts_in_blocks, draws_in_blocks
 from tests.examples import examples
@@ -127,6 +129,23 @@ def test_categories(seed, n_rows, n_classes, n_categories, share_missing, small_
         forest = RandomForestRegressor(**params)
         local = forest.fit(X, fixed_point(y))
     assert_same_forest(grow(forest, X, y, cuts, small_rows), local)
+
+
+@pytest.mark.parametrize("least", [2, 3, 7, 50])
+@pytest.mark.parametrize("share_missing", [0.0, 0.3])
+def test_few_rows_on_a_side(least, share_missing):
+    """Cells have several rows: the limit counts rows."""
+    X, random = make_table(9, 1500, 6, share_missing)
+    y = random.randint(2, size=1500)
+    forest = RandomForestClassifier(**KEYED, min_samples_leaf=least)
+    assert_same_forest(grow(forest, X, y, [700], small_rows=0), forest.fit(X, y))
+
+
+def test_first_rows_of_categories_are_joined():
+    one, other = np.array([[3, FIRST - 7], [0, 0]]), np.array([[2, FIRST - 20], [5, FIRST - 21]])
+    expected = [[5, FIRST - 7], [5, FIRST - 21]]
+    np.testing.assert_array_equal(join_cells(one, other), expected)
+    np.testing.assert_array_equal(join_cells(other, one), expected)
 
 
 def test_draws_of_a_share_of_the_rows():
