@@ -29,6 +29,10 @@ coverage: .venv/installed
 	.venv/bin/coverage combine
 	.venv/bin/coverage report --fail-under=95
 
+# README, docs, examples and the tests of the front door in a new environment, against a wheel.
+wheel-test: .venv/installed
+	.venv/bin/python -m tests.fresh_environment
+
 lint: .venv/installed
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
@@ -76,4 +80,4 @@ docs: .venv/installed
 	.venv/bin/pip install -q -c constraints.txt -e ".[test]"
 	touch $@
 
-.PHONY: demo test conformance fuzz bounds coverage lint bench studies examples docs
+.PHONY: demo test conformance fuzz bounds coverage wheel-test lint bench studies examples docs

@@ -21,12 +21,15 @@ COMMANDS = {
     "startup": ("micro.startup", "time compilation and the start of a process"),
     "groups": ("studies.groups", "time fits of every kind of tree, and the memory of a sparse one"),
     "kinds": ("studies.kinds", "race every kind of tree against scikit-learn, and judge its trees"),
+    "book": ("studies.book", "the book's tools: agreement with rpart, pruning, missing values"),
     "categorical": ("studies.categorical", "score splits on subsets of categories against codes"),
     "forest": ("studies.forest", "voting, intervals, the out-of-bag curve, warm start, Dask"),
+    "distributed": ("studies.distributed", "one forest of partitions: cost, scale, faults"),
     "voting": ("studies.voting", "score the voting rules, out of bag and on fresh rows"),
     "intervals": ("studies.intervals", "study the coverage of intervals, and race quantiles"),
     "calibration": ("studies.calibration", "check p-values and intervals of importances"),
     "words": ("studies.words", "count how often the sentences of compare are false"),
+    "conditional": ("studies.conditional", "level and power of tests given the other features"),
     "importance": ("studies.importance", "check importances by their definitions, and time them"),
     "shap": ("studies.shap", "check SHAP values by definition, race peers, study noise out of bag"),
     "lessons": ("studies.lessons", "study and draw the five traps of docs/importance.md"),
@@ -47,7 +50,10 @@ ONLY = {  # commands whose rows may be measured again alone
     "startup": "Classifier or Regressor; the other keeps its results",
     "groups": "groups with this in their name; the others keep their results",
     "kinds": "kinds with this in their name; the others keep their results",
+    "distributed": "identity, cost, scale or faults; the others keep their results",
     "voting": "rules with this in 'TASK RULE'; the others keep their results",
+    "words": "sentences with this in their name; the others keep their results",
+    "shap": "correctness, race or null; the others keep their results",
     "calibration": "studies with this in 'STUDY TARGET'; the others keep their results",
 }
 
@@ -98,7 +104,7 @@ def _parser():
             command.add_argument("against", metavar="DIR", help="the other checkout")
         if name == "forest":
             command.add_argument("--rest", action="store_true", help="without voting and intervals")
-        if name in ("calibration", "words"):
+        if name in ("calibration", "conditional", "words"):
             n_sets = 500 if name == "calibration" else 200
             command.add_argument(
                 "--sets", type=_positive, default=n_sets, metavar="N", help=f"tables ({n_sets})"

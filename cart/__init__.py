@@ -10,19 +10,39 @@ from cart.estimators import (
     ExtraTreeRegressor,
     load,
 )
+from cart.estimators.pruning import (
+    CpTable,
+    PrunedTreeClassifier,
+    PrunedTreeRegressor,
+    cp_table,
+    cv_prune,
+    plot_cp,
+    prune_at,
+)
+from cart.estimators.reading import TreePath, explain_path, summary
 from cart.interop import old_names
 
 old_names.install()
 
 __all__ = [
+    "CpTable",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "ExtraTreeClassifier",
     "ExtraTreeRegressor",
+    "PrunedTreeClassifier",
+    "PrunedTreeRegressor",
+    "TreePath",
+    "cp_table",
+    "cv_prune",
+    "explain_path",
     "export_graphviz",
     "export_text",
     "load",
+    "plot_cp",
     "plot_tree",
+    "prune_at",
+    "summary",
 ]
 
 

@@ -17,7 +17,10 @@ FLOORS = {
         *("report", "inference", "conditional", "permutation", "impurity", "drop_column"),
         *("shap", "core"),
     ),
-    "forest": ("interop", "estimators", "inference", "voting", "growing", "sampling"),
+    "forest": (
+        *("interop", "partitioned", "estimators"),
+        *("inference", "voting", "growing", "sampling"),
+    ),
     "cart": (
         *("interop", "estimators", "fast_paths", "growth", "splitting"),
         *("tree", "table", "files", "primitives", "jit"),
@@ -115,6 +118,8 @@ def test_one_wing_knows_numba(path):
         cart.DecisionTreeRegressor,
         cart.ExtraTreeClassifier,
         cart.ExtraTreeRegressor,
+        cart.PrunedTreeClassifier,
+        cart.PrunedTreeRegressor,
         forest.BaggingClassifier,
         forest.BaggingRegressor,
         forest.ExtraTreesClassifier,

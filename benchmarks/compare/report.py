@@ -1,20 +1,18 @@
 """The report of a comparison: on the terminal, as a page, and as numbers."""
 
-import html
 import re
 from pathlib import Path
-from string import Template
 
 import numpy as np
 
 from benchmarks.compare import all_measures
 from benchmarks.harness import display, plot, results
 from benchmarks.harness.display import Table
+from cartwood import page
 
 SIDES = ("Cartwood", "scikit-learn")
 SHORT = {"Cartwood": "Cartwood", "scikit-learn": "sklearn"}
 TOP = 20  # features that the terminal and the plot show
-TEMPLATE = Path(__file__).with_name("report.html")
 
 
 def show(result):
@@ -40,11 +38,11 @@ def write(result, folder):
     list of pathlib.Path
     """
     stem = folder / f"compare-{re.sub('[^A-Za-z0-9_.-]+', '-', result['data']['name'])}"
-    page, numbers = Path(f"{stem}.html"), Path(f"{stem}.json")
+    written, numbers = Path(f"{stem}.html"), Path(f"{stem}.json")
     found = all_measures.numbers(result["all_measures"])
     results.write_json(numbers, {**result, "all_measures": found})
-    page.write_text(_page(result))
-    return [page, numbers]
+    _write_page(result, written)
+    return [written, numbers]
 
 
 def headline(result):
@@ -142,33 +140,35 @@ def _describe(measure):
     )
 
 
-def _page(result):
+def _write_page(result, path):
     found = result["all_measures"]
     order = ranking(result)[:TOP]
     names = [result["data"]["features"][j] for j in order]
-    figure = plot.draw(result["importances"], order, names, f"increase in {result['loss']}")
-    facts = "\n".join(
-        f"<div><b>{value}</b><span>{what}</span></div>" for value, what in _facts(result)
-    )
-    environment = "\n".join(
-        f"<dt>{key}</dt><dd>{html.escape(value)}</dd>"
-        for key, value in result["environment"].items()
-    )
+    drawn = plot.draw(result["importances"], order, names, f"increase in {result['loss']}")
     shown = "All features" if len(names) == len(result["data"]["features"]) else f"The first {TOP}"
-    return Template(TEMPLATE.read_text()).substitute(
-        title=html.escape(f"Cartwood and scikit-learn on {result['data']['name']}"),
-        headline=html.escape(headline(result)),
-        facts=facts,
-        models=_table(models(result)),
-        times=_table(times(result)),
-        plot=plot.svg(figure),
-        plot_note=f"{shown}, sorted by OOB permutation; lines are the ± of the table below. "
-        "Permutation is out of bag in Cartwood, on the held-out rows in scikit-learn.",
-        importances=_table(importances(result)),
-        all_measures=_table(all_measures.table(found)),
-        warnings=_list(found.comparison.warnings),
-        pictures="\n".join(_figure(*each) for each in all_measures.pictures(found)),
-        environment=environment,
+    caption = (
+        f"{shown}, sorted by OOB permutation; lines are the ± of the table below. "
+        "Permutation is out of bag in Cartwood, on the held-out rows in scikit-learn."
+    )
+    warnings = found.comparison.warnings
+    page.write(
+        path,
+        f"Cartwood and scikit-learn on {result['data']['name']}",
+        headline(result),
+        [
+            page.facts(_facts(result)),
+            *_table(models(result)),
+            *_table(times(result)),
+            page.heading("Which features matter"),
+            page.figure(caption, plot.svg(drawn)),
+            *_table(importances(result)),
+            *_table(all_measures.table(found)),
+            *([page.heading("What to mind"), page.listing(warnings)] if warnings else []),
+            page.heading("All measures in pictures"),
+            *(page.figure(*each) for each in all_measures.pictures(found)),
+            page.heading("Environment"),
+            page.table(("", ""), result["environment"].items()),
+        ],
     )
 
 
@@ -185,26 +185,4 @@ def _facts(result):
 
 
 def _table(table):
-    header = "".join(f"<th>{html.escape(column)}</th>" for column in table.columns)
-    rows = "\n".join(
-        f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows
-    )
-    return (
-        f'<h2>{table.title}</h2>\n<div class="wide"><table>\n<thead><tr>{header}</tr></thead>\n'
-        f'<tbody>\n{rows}\n</tbody></table></div>\n<p class="note">{html.escape(table.note)}</p>'
-    )
-
-
-def _list(warnings):
-    """Warnings as a list, under a heading where there are any."""
-    if not warnings:
-        return ""
-    items = "\n".join(f"<li>{html.escape(text)}</li>" for text in warnings)
-    return f"<h2>What to mind</h2>\n<ul>\n{items}\n</ul>"
-
-
-def _figure(caption, svg):
-    return (
-        f'<figure>\n<figcaption class="note">{html.escape(caption)}</figcaption>\n'
-        f'<div role="img" aria-label="{html.escape(caption)}">{svg}</div>\n</figure>'
-    )
+    return page.heading(table.title), page.table(table.columns, table.rows, table.note)

@@ -13,12 +13,11 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from benchmarks.harness import display, results
+from cart.fast_paths.base import NONE_MISSING, Cut
 from cart.fast_paths.classification.best_cut import Monotony, choose_cut
 from cart.fast_paths.classification.cumulative_counts import ClassNode, PrefixCounts, add_up
 from cart.fast_paths.classification.impurities import GiniCuts
 from cart.fast_paths.classification.packed_rows import (
-    NONE_MISSING,
-    ClassCut,
     Layout,
     gather_keys,
     partition_packed_rows,
@@ -129,7 +128,7 @@ def _repeat(criterion, table, bench, running, layout, n, class_counts, repeats, 
             continue
         if last == DIVIDE:
             middle = codes.shape[0] // 2
-            cut = ClassCut(column, middle, middle + 1, 0.0, NONE_MISSING, 0.0)
+            cut = Cut(column, middle, middle + 1, 0.0, NONE_MISSING, 0.0)
             found += partition_packed_rows(
                 codes, cut, words, start, n, layout, bench.spare, bench.pending[0]
             )

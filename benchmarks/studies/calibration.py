@@ -10,7 +10,13 @@ from joblib import Parallel, delayed
 
 from benchmarks.harness import display, results
 from forest import RandomForestClassifier, RandomForestRegressor
-from importance import held_out_permutation, oob_permutation, over_data, permutation_test
+from importance import (
+    conditional_test,
+    held_out_permutation,
+    oob_permutation,
+    over_data,
+    permutation_test,
+)
 from importance.inference.selection import CONFIRMED, decide
 from importance.inference.shadow import measure_with_shadows
 
@@ -349,29 +355,34 @@ def study_rows(task, n_sets, parallel, quick=False):
 
 
 def beside_of(task, i):
-    """P-values of a permutation test on one table of signals, and hits of its features."""
+    """P-values of either test on one table of signals, and hits of its features."""
     rng = stream_of(BESIDE, number_of(task), i)
     X, y = make_table(task, rng, BESIDE_ROWS)
     model = fit(task, X, y, seed_of(rng), TREES)
-    found = permutation_test(model, X, y, n_repeats=BESIDE_REPEATS, random_state=seed_of(rng))
+    tests = (
+        permutation_test(model, X, y, n_repeats=BESIDE_REPEATS, random_state=seed_of(rng)),
+        conditional_test(model, X, y, random_state=seed_of(rng)),
+    )
     rounds, shadow_rounds, _ = measure_with_shadows(
         model, X, y, None, SELECTION_ROUNDS, seed_of(rng), None, 0, None
     )
-    return found.p_values, (rounds > shadow_rounds.max(axis=1, keepdims=True)).sum(axis=0)
+    hits = (rounds > shadow_rounds.max(axis=1, keepdims=True)).sum(axis=0)
+    return [test.p_values for test in tests], hits
 
 
 def study_beside(task, n_sets, parallel, quick=False):
-    """Beside strong signals: noise that a permutation test rejects, and the weak signal found."""
+    """Beside strong signals: noise that tests reject, and the weak signal found."""
     n_sets = max(2, n_sets // SELECTION_SHARE)
     found = parallel(delayed(beside_of)(task, i) for i in range(n_sets))
     p_values, hits = map(np.array, zip(*found, strict=True))
-    small = p_values <= ALPHA
-    rows = [
-        row(f"noise beside signals with p <= {ALPHA}, permutation_test",
-            f"{small[:, 4:].mean():.1%}", n_sets=n_sets),
-        row(f"the weak signal with p <= {ALPHA}, permutation_test",
-            f"{small[:, 2].mean():.0%}", n_sets=n_sets),
-    ]  # fmt: skip
+    small, rows = p_values <= ALPHA, []
+    for k, test in enumerate(("permutation_test", "conditional_test")):
+        rows += [
+            row(f"noise beside signals with p <= {ALPHA}, {test}",
+                f"{small[:, k, 4:].mean():.1%}", n_sets=n_sets),
+            row(f"the weak signal with p <= {ALPHA}, {test}",
+                f"{small[:, k, 2].mean():.0%}", n_sets=n_sets),
+        ]  # fmt: skip
     for method in ("maximum", "boruta"):
         decisions = np.array([decide(h, SELECTION_ROUNDS, ALPHA, method)[1] for h in hits])
         is_found = decisions == CONFIRMED

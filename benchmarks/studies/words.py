@@ -1,10 +1,13 @@
 """How often each sentence of `compare` is false: tables of six designs whose truth is known.
 
 What is true on average is the mean over the tables of a design; of the order of two features, what
-many trees say of the same table. The seed of everything is the number of a design and a table.
+many trees say of the same table; of SHAP values, what is said where the trees that have not seen a
+row are drawn by chance. The seed of everything is the number of a design and a table.
 """
 
 from collections import defaultdict
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -12,13 +15,27 @@ from joblib import Parallel, delayed
 from benchmarks.harness import display, results
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import compare, oob_permutation
-from importance.report.advice import SENTENCES, SHARING, SMALL
+from importance.report.advice import SENTENCES, SHARING, SMALL, on_shap
+from importance.report.comparison import SHAP
+from importance.shap.mean_absolute import FALL
+from importance.shap.values import explain, trees_out_of_bag
 
 TABLES, QUICK_TABLES = 200, 6
 MOST_FALSE = 16  # of 200: 5 %, and two Monte Carlo errors
 TREES, MORE_TREES = 25, 400
 MEASURES = ("mdi", "unbiased_mdi", "oob_permutation", "drop_column")
+ON_SHAP = "SHAP falls out of bag"  # the sentence that needs nothing but SHAP values
 CONFIRMED = 0.5  # of its share by MDI: with more out of bag, "not confirmed" is false
+
+
+class Asked(NamedTuple):
+    """What `compare` says of one table."""
+
+    said: dict  # by sentence, positions of features
+    values: dict  # by measure
+    of_noise: np.ndarray  # positions of the features of noise
+    settled: np.ndarray | None  # see `_settled`
+    says_by_chance: bool  # see `_says_by_chance`
 
 
 def noise(rng):
@@ -69,27 +86,40 @@ DESIGNS = {f.__name__: f for f in (noise, signals, twins, follower, correlated_n
 def run(args):
     """Ask `compare` of every table, and count."""
     n_tables = QUICK_TABLES if args.quick else args.sets
+    kinds = [kind for kind in SENTENCES if args.only in kind]
     content = {"n_tables": n_tables, "rows": []}
     with Parallel(args.n_jobs) as parallel:
         for number, name in enumerate(DESIGNS):
-            found = parallel(delayed(ask)(name, number, i) for i in range(n_tables))
-            content["rows"] += [{"design": name, **row} for row in count(found)]
+            found = parallel(delayed(ask)(name, number, i, kinds) for i in range(n_tables))
+            content["rows"] += [{"design": name, **row} for row in count(found, kinds)]
             display.show(table(content))
     if not args.quick:
-        display.say(f"kept in {results.save('words', content)}")
+        display.say(f"kept in {results.save('words', content, args.only)}")
 
 
-def ask(name, number, i):
+def ask(name, number, i, kinds):
     """Sentences of one table, what they are of, and what the measures say."""
     rng = np.random.default_rng([21, number, i])
     X, y, of_noise = DESIGNS[name](rng)
     kind = RandomForestClassifier if y.dtype.kind == "i" else RandomForestRegressor
     forest = kind(TREES, random_state=i, n_jobs=1).fit(X, y)
-    comparison = compare(forest, X, y, measures=MEASURES)
-    said = {kind: [s.features for s in say(comparison)] for kind, say in SENTENCES.items()}
-    order = said["order left to chance"]
-    values = {measure: found.values for measure, found in comparison.results.items()}
-    return said, values, of_noise, _settled(comparison, kind, X, y, i) if order else None
+    others = () if kinds == [ON_SHAP] else MEASURES
+    comparison = compare(forest, X, y, measures=(*others, *SHAP))
+    said = {kind: [s.features for s in SENTENCES[kind](comparison)] for kind in kinds}
+    order = said.get("order left to chance")
+    return Asked(
+        said, {measure: found.values for measure, found in comparison.results.items()}, of_noise,
+        _settled(comparison, kind, X, y, i) if order else None,
+        ON_SHAP in kinds and _says_by_chance(forest, X, comparison, i),
+    )  # fmt: skip
+
+
+def _says_by_chance(forest, X, comparison, i):
+    """Is there a word on SHAP where rows are out of bag of trees in name only?"""
+    out = np.random.default_rng(i).permuted(trees_out_of_bag(forest, X), axis=1)
+    outside = explain(forest, X, out).mean_abs(per_row=True)
+    exchanged = dict(zip(SHAP, (comparison.results[SHAP[0]], outside), strict=True))
+    return any(on_shap(SimpleNamespace(results=exchanged)))
 
 
 def _settled(comparison, kind, X, y, i):
@@ -102,35 +132,41 @@ def _settled(comparison, kind, X, y, i):
     return (values[:, np.newaxis] - values) / np.where(error > 0.0, error, np.inf)
 
 
-def count(found):
+def count(found, kinds=tuple(SENTENCES)):
     """For every sentence, in how many tables it is said, and in how many it is false."""
     n_said, n_false, judges = defaultdict(int), defaultdict(int), judges_of(found)
-    for said, _, of_noise, settled in found:
-        for kind, sentences in said.items():
+    for asked in found:
+        for kind, sentences in asked.said.items():
             n_said[kind] += bool(sentences)
             if kind == "cannot be told from noise":
-                unlisted = np.setdiff1d(of_noise, np.concatenate([*sentences, np.empty(0, int)]))
+                unlisted = np.setdiff1d(
+                    asked.of_noise, np.concatenate([*sentences, np.empty(0, int)])
+                )
                 n_false[kind] += len(unlisted) > 0
             elif kind in judges:
-                n_false[kind] += any(judges[kind](j, settled) for j in sentences)
-    return [
-        {"sentence": kind, "said": n_said[kind], "false": n_false.get(kind)} for kind in SENTENCES
-    ]
+                is_false = any(judges[kind](j, asked.settled) for j in sentences)
+                n_false[kind] += is_false or (kind == ON_SHAP and asked.says_by_chance)
+    return [{"sentence": kind, "said": n_said[kind], "false": n_false.get(kind)} for kind in kinds]
 
 
 def judges_of(found):
     """By sentence, a function that says whether it is false of some features."""
-    each = {m: np.array([values[m] for _, values, _, _ in found]) for m in MEASURES}
+    each = {m: np.array([asked.values[m] for asked in found]) for m in found[0].values}
     mean = {m: values.mean(axis=0) for m, values in each.items()}
+    inside, outside = (mean[m] for m in SHAP)
+    on_shap_alone = {ON_SHAP: lambda j, _: (inside - outside < FALL / 2 * inside)[j].any()}
+    if "mdi" not in mean:
+        return on_shap_alone
     error = each["unbiased_mdi"].std(axis=0) / np.sqrt(len(found))
     used, missed = mean["oob_permutation"], mean["drop_column"]
     biased, unbiased = mean["mdi"], mean["unbiased_mdi"]
     is_confirmed = (
-        ~np.isin(np.arange(len(used)), found[0][2])
+        ~np.isin(np.arange(len(used)), found[0].of_noise)
         & (unbiased > 2.0 * error)
         & (unbiased / unbiased.sum() > CONFIRMED * biased / biased.sum())
     )
     return {
+        **on_shap_alone,
         "MDI is not confirmed": lambda j, _: is_confirmed[j].any(),
         "share their importance": lambda j, _: (used[j] < SHARING / 5 * used[j].sum()).any(),
         "can replace it": lambda j, _: (missed[j] > SMALL * used[j]).any(),
@@ -141,6 +177,7 @@ def judges_of(found):
 def table(content):
     """The results as a table."""
     designs = list(dict.fromkeys(row["design"] for row in content["rows"]))
+    kinds = [k for k in SENTENCES if any(row["sentence"] == k for row in content["rows"])]
     cells = {(row["sentence"], row["design"]): row for row in content["rows"]}
 
     def cell(kind, design):
@@ -149,7 +186,7 @@ def table(content):
 
     most = MOST_FALSE * content["n_tables"] / TABLES
     worst = {
-        kind: max((cells[kind, d]["false"] or 0 for d in designs), default=0) for kind in SENTENCES
+        kind: max((cells[kind, d]["false"] or 0 for d in designs), default=0) for kind in kinds
     }
     return display.Table(
         "Sentences of compare: tables in which one is false, and in which it is said",
@@ -160,12 +197,14 @@ def table(content):
                 *(cell(kind, d) for d in designs),
                 "yes" if worst[kind] <= most else "no",
             ]
-            for kind in SENTENCES
+            for kind in kinds
         ],
         f"Of {content['n_tables']} tables of a design, of 60 to 150 rows, and forests of {TREES} "
         "trees. False is: not confirmed, where the mean share out of bag is above half of that by "
         "MDI; share, where one has less than 5 % on average; replace, where the mean loss is above "
         "20 % of the mean permutation importance; order, where that of 400 trees differs by more "
-        'than 2 standard errors; noise, where a feature of noise is not listed. "Cannot be told '
-        'from 0" says what a test found, so it has one number.',
+        "than 2 standard errors; noise, where a feature of noise is not listed; SHAP, where it "
+        "falls by less than 5 % on average, or where the same is said of trees and rows that were "
+        'put together by chance. "Cannot be told from 0" says what a test found, so it has one '
+        "number.",
     )

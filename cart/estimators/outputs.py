@@ -9,6 +9,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import metadata_routing
 from sklearn.utils.validation import _check_n_features, check_is_fitted
 
+from cart.estimators.class_costs import (
+    alter_weights,
+    cheapest,
+    check_loss,
+    check_priors,
+    refuse_several_outputs,
+    true_shares,
+)
 from cart.estimators.parameters import MatrixLike
 from cart.estimators.target import encode_known_labels, encode_labels, encode_numbers
 from cart.estimators.validation import as_of_now, check_rows
@@ -24,6 +32,9 @@ class _Outputs:
             return check_rows(self, X)
         _check_n_features(self, X, reset=False)
         return X
+
+    def _weigh_classes(self, weight, target):
+        return weight
 
 
 class ClassifierOutputs(ClassifierMixin, _Outputs):
@@ -42,6 +53,22 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         self.n_classes_ = np.array(n_classes) if several else n_classes[0]
         return target
 
+    def _weigh_classes(self, weight, target):
+        """The weights of rows under priors and losses; `loss_` is kept."""
+        vars(self).pop("loss_", None)  # of the fit before
+        if self.priors is None and self.loss is None:
+            return weight
+        refuse_several_outputs(self, target.n_outputs)
+        if self.class_weight is not None:
+            raise ValueError(
+                "priors and loss say what classes weigh, and so does class_weight; leave it out."
+            )
+        labels, codes = target.labels[0], target.codes[:, 0]
+        priors, loss = check_priors(self.priors, labels), check_loss(self.loss, len(labels))
+        if loss is not None:
+            self.loss_ = loss
+        return alter_weights(weight, codes, priors, loss, len(labels))
+
     def _encode_known_target(self, y):
         labels = self.classes_ if self.n_outputs_ > 1 else [self.classes_]
         return encode_known_labels(y, labels)
@@ -50,6 +77,8 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         self, X: MatrixLike, check_input: bool = True
     ) -> np.ndarray | list[np.ndarray]:
         """Class probabilities: the share of each class in the leaf, the mean over trees.
+
+        Under `priors`, where they are given.
 
         Parameters
         ----------
@@ -63,10 +92,15 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
             Columns in the order of `classes_`.
         """
         self = as_of_now(self)
-        values = self._values(X, check_input)
+        values = self._shares(X, check_input)
         if self.n_outputs_ == 1:
             return values[:, 0]
         return [values[:, k, :n] for k, n in enumerate(self.n_classes_)]
+
+    def _shares(self, X, check_input):
+        values = self._values(X, check_input)
+        loss = getattr(self, "loss_", None)
+        return values if loss is None else true_shares(values, loss)
 
     def predict_log_proba(self, X: MatrixLike) -> np.ndarray | list[np.ndarray]:
         """Natural logarithm of `predict_proba`; -inf where it is 0."""
@@ -76,7 +110,8 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
             return np.log(shares) if self.n_outputs_ == 1 else [np.log(s) for s in shares]
 
     def predict(self, X: MatrixLike, check_input: bool = True) -> np.ndarray:
-        """The most probable class; the first in `classes_` where several are.
+        """The most probable class, with `loss` that of least expected loss; the first in
+        `classes_` where several are.
 
         Parameters
         ----------
@@ -89,13 +124,18 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         self = as_of_now(self)
-        best = self._values(X, check_input).argmax(axis=2)
+        best = self._decide_classes(self._shares(X, check_input))
         if self.n_outputs_ == 1:
             return self.classes_.take(best[:, 0])
         predicted = np.empty(best.shape, self.classes_[0].dtype)
         for k, labels in enumerate(self.classes_):
             predicted[:, k] = labels.take(best[:, k])
         return predicted
+
+    def _decide_classes(self, shares):
+        """Positions of the classes predicted, from shares of shape (..., n_classes)."""
+        loss = getattr(self, "loss_", None)
+        return shares.argmax(axis=-1) if loss is None else cheapest(shares, loss)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
@@ -19,6 +20,7 @@ _OF_FORESTS = ("splitter", "random_state", "class_weight")
 # What users pass as X and y: array-like, DataFrame or sparse matrix.
 MatrixLike = Any
 RandomState = int | np.random.RandomState | None
+Priors = dict[Any, float] | ArrayLike | None
 ClassWeight = dict[Any, float] | list[dict[Any, float]] | str | None
 
 # The greatest number that kernels and arrays take.
@@ -59,6 +61,11 @@ TREE_CONSTRAINTS = {
 }
 # Defaults of missing, surrogates, surrogate_style, surrogate_features, competitors.
 NO_ALTERNATIVES = "learned", 0, "all", "all", 0
+# Of classifiers alone, see `cart.estimators.class_costs`.
+CLASS_COSTS: dict[str, list[Any]] = {
+    "priors": ["array-like", dict, None],
+    "loss": ["array-like", None],
+}
 CLASSIFIER_CRITERION = [StrOptions(set(criteria.CLASSIFICATION))]
 REGRESSOR_CRITERION = [StrOptions(set(criteria.REGRESSION))]
 
@@ -76,8 +83,9 @@ Examples
 
 
 def with_docs_of(
-    base: type, first_line: str, *, of_trees: type | None = None, **example: str
-) -> str:
+    base: type, first_line: str, *, of_trees: type | None = None,
+    without: tuple[str, ...] = _OF_FORESTS, **example: str,
+) -> str:  # fmt: skip
     """The docstring of an abstract estimator, with another first line and an example.
 
     Parameters
@@ -86,21 +94,23 @@ def with_docs_of(
     first_line : str
     of_trees : type, default=None
         Whose descriptions stand for the line `%(of_trees)s` of parameters.
+    without : tuple of str, optional
+        Parameters of trees that are left out there.
     **example : str
         `name` of the estimator, `data` to load, `arguments`, what is `shown`, its `output`.
     """
     docstring = inspect.getdoc(base) or ""
     if of_trees is not None:
-        docstring = docstring.replace("%(of_trees)s", _parameters_of_trees(of_trees))
+        docstring = docstring.replace("%(of_trees)s", _parameters_of_trees(of_trees, without))
     return first_line + "\n" + docstring.partition("\n")[2] + "\n" + _EXAMPLE.format(**example)
 
 
-def _parameters_of_trees(trees):
-    """The descriptions of the parameters that a forest passes on to its trees."""
+def _parameters_of_trees(trees, without):
+    """The descriptions of the parameters of trees, for an estimator that hands them on."""
     section = (inspect.getdoc(trees) or "").partition("Parameters\n----------\n")[2]
     section = section.partition("\n\nAttributes")[0]
     each = re.split(r"\n(?=\w)", section)
-    return "\n".join(text for text in each if text.partition(" :")[0] not in _OF_FORESTS)
+    return "\n".join(text for text in each if text.partition(" :")[0] not in without)
 
 
 def keep_parameters(estimator: BaseEstimator, parameters: dict[str, Any]) -> None:

@@ -59,7 +59,7 @@ def prepare(estimator, X, y, sample_weight, splitter):
     ----------
     estimator : tree or forest
         Gets what its `_encode_target` learns of y. Its `_combine_weights` joins sample weights and
-        class weights. Its method `fit` is the caller.
+        class weights, its `_weigh_classes` priors and losses. Its method `fit` is the caller.
     X : ndarray of shape (n_samples, n_features), or sparse
         From `cart.estimators.validation.check_table`.
     y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
@@ -81,6 +81,7 @@ def prepare(estimator, X, y, sample_weight, splitter):
     check_criterion(estimator.criterion, y)
     target = estimator._encode_target(y)
     weight = estimator._combine_weights(check_sample_weight(sample_weight, X), y, target)
+    weight = estimator._weigh_classes(weight, target)
     plan = make_plan(
         estimator, estimator._criteria[estimator.criterion], splitter, *X.shape,
         target.n_outputs, target.n_values,

@@ -153,3 +153,6 @@ def check_classes_of(estimator: Any) -> None:
     n_classes = np.atleast_1d(estimator.n_classes_).tolist()
     is_same = all(np.ndim(of_output) == 1 for of_output in labels)
     require(is_same and [len(x) for x in labels] == n_classes, "there are other classes")
+    if hasattr(estimator, "loss_"):
+        is_of_classes = np.shape(estimator.loss_) == (len(labels[0]), len(labels[0]))
+        require(is_of_classes, "losses are of other classes")

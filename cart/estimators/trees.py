@@ -20,12 +20,14 @@ from sklearn.utils.validation import check_is_fitted
 from cart.estimators.grower import Grower
 from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
 from cart.estimators.parameters import (
+    CLASS_COSTS,
     CLASSIFIER_CRITERION,
     NO_ALTERNATIVES,
     REGRESSOR_CRITERION,
     TREE_CONSTRAINTS,
     ClassWeight,
     MatrixLike,
+    Priors,
     RandomState,
     keep_parameters,
     with_docs_of,
@@ -58,7 +60,9 @@ class BaseDecisionTree(SavedState, MultiOutputMixin, BaseEstimator, metaclass=AB
     ----------
     criterion : str
         Impurity to decrease: "gini", "entropy" or "log_loss" (the same) in classification,
-        "squared_error", "absolute_error" or "poisson" in regression.
+        "squared_error", "absolute_error" or "poisson" in regression. Or what parts groups of
+        classes best: "twoing", "ordered_twoing" (classes in their order), which judge cuts alone;
+        the impurity of their nodes is Gini's. See `cart.splitting.twoing`.
     splitter : {"best", "random"}
         Search every threshold, or draw one at random per feature.
     max_depth : int, default=None
@@ -81,6 +85,16 @@ class BaseDecisionTree(SavedState, MultiOutputMixin, BaseEstimator, metaclass=AB
         Least weighted impurity decrease of a split, as a share of the total weight.
     class_weight : dict, list of dict or "balanced", default=None
         Weight of each class, one dict per output (classification only).
+    priors : dict of label to float, or array-like of shape (n_classes,), default=None
+        Share of each class among the rows to come, in the order of `classes_`, with the sum 1;
+        None takes them from the weighted rows. Classification of one output only, and not with
+        `class_weight`.
+    loss : array-like of shape (n_classes, n_classes), default=None
+        loss[i][j] is what it costs to take class i for class j, in the order of `classes_`; None
+        is 1 for any mistake. Splits are chosen under altered priors, which give more weight to
+        classes that are dear to mistake, and `tree_` has its shares and weights under them. The
+        class predicted is that of least expected loss, `predict_proba` and scores are not
+        altered. See `cart.estimators.class_costs`. Classification of one output only.
     ccp_alpha : float, default=0.0
         Prune to the subtree of least impurity + ccp_alpha * (number of leaves).
     monotonic_cst : array-like of shape (n_features,), default=None
@@ -170,7 +184,7 @@ class BaseDecisionTree(SavedState, MultiOutputMixin, BaseEstimator, metaclass=AB
     __metadata_request__fit = {"check_input": metadata_routing.UNUSED}
     _parameter_constraints = {**TREE_CONSTRAINTS, "splitter": [StrOptions({"best", "random"})]}
 
-    class_weight = max_bins = None  # of estimators that have no such parameter
+    class_weight = max_bins = priors = loss = None  # of estimators that have no such parameter
     # Of estimators from before there were such parameters.
     missing, surrogates, surrogate_style, surrogate_features, competitors = NO_ALTERNATIVES
 
@@ -204,6 +218,7 @@ class BaseDecisionTree(SavedState, MultiOutputMixin, BaseEstimator, metaclass=AB
         self
         """
         with fitted_at_once(self) as draft:
+            vars(draft).pop("cp_table_", None)  # of a fit by `cart.cv_prune`
             if check_input:
                 if self.criterion == "poisson":  # before lengths are compared, as scikit-learn does
                     check_criterion("poisson", check_array(y, ensure_2d=False, input_name="y"))
@@ -332,6 +347,7 @@ class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
     _parameter_constraints = {
         **BaseDecisionTree._parameter_constraints,
         "criterion": CLASSIFIER_CRITERION,
+        **CLASS_COSTS,
         "class_weight": [dict, list, StrOptions({"balanced"}), None],
     }
 
@@ -344,6 +360,7 @@ class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
         ccp_alpha: float = 0.0, monotonic_cst: ArrayLike | None = None, precision: str = "float32",
         categorical_features: ArrayLike | None = None, min_category_ratio: float = 5.0,
         feature_draw: str = "sequence", max_bins: int | None = None,
+        priors: Priors = None, loss: ArrayLike | None = None,
         missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
         surrogate_features: str = "all", competitors: int = 0,
     ) -> None:  # fmt: skip
@@ -393,7 +410,7 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
         min_impurity_decrease: float = 0.0, class_weight: ClassWeight = None,
         ccp_alpha: float = 0.0, monotonic_cst: ArrayLike | None = None, precision: str = "float32",
         categorical_features: ArrayLike | None = None, min_category_ratio: float = 5.0,
-        feature_draw: str = "sequence",
+        feature_draw: str = "sequence", priors: Priors = None, loss: ArrayLike | None = None,
         missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
         surrogate_features: str = "all", competitors: int = 0,
     ) -> None:  # fmt: skip

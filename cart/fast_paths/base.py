@@ -51,6 +51,9 @@ def push(waiting, height, start, end, tier, depth, n_constant, impurity):
     waiting.impurity[height] = impurity
 
 
+NONE_MISSING, MISSING_RIGHT, MISSING_LEFT = range(3)  # in a node, along the feature of its cut
+
+
 class Cut(NamedTuple):
     """The best cut of a node; `feature` is -1 where there is none."""
 
@@ -58,9 +61,17 @@ class Cut(NamedTuple):
     left_code: int  # rows with a code up to this one go left
     right_code: int  # the next code
     score: float
+    missing: int  # where missing values go
+    threshold: float  # where it was drawn; else it follows from the codes
 
 
-NO_CUT = Cut(-1, 0, 0, -np.inf)
+NO_CUT = Cut(-1, 0, 0, -np.inf, NONE_MISSING, 0.0)
+
+
+@inline_kernel
+def also_left(cut):
+    """The code that goes left beside those up to `left_code`: that of missing values, or this."""
+    return np.int64(MISSING) if cut.missing == MISSING_LEFT else np.int64(cut.left_code)
 
 
 @inline_kernel
@@ -71,9 +82,10 @@ def is_cut(table, column, low, high):
 
 
 @inline_kernel
-def may_be_split(n, depth, impurity, limits):
+def may_be_split(n, weight, depth, impurity, limits):
     return (
         depth < limits.max_depth
+        and not weight < 2 * limits.min_weight_leaf
         and n >= limits.min_samples_split
         and n >= 2 * limits.min_samples_leaf
         and not impurity <= EPSILON  # nan where squares of targets overflow
@@ -87,6 +99,18 @@ def write_leaf(nodes, this, impurity, n, weight):
     nodes.impurity[this] = impurity
     nodes.n_node_samples[this] = n
     nodes.weighted_n_node_samples[this] = weight
+    if nodes.missing_go_to_left.shape[0] > 0:
+        nodes.missing_go_to_left[this] = 0
+
+
+@inline_kernel
+def write_way_of_missing(nodes, this, cut, n_left, n):
+    """Where missing values go at a split: as the majority where none were missing."""
+    if nodes.missing_go_to_left.shape[0] > 0:
+        goes_left = 2 * n_left > n
+        if cut.missing != NONE_MISSING:
+            goes_left = cut.missing == MISSING_LEFT
+        nodes.missing_go_to_left[this] = goes_left
 
 
 @inline_kernel
@@ -160,7 +184,12 @@ class FastPath(ABC):
 
     def accepts(self, weights, is_whole):
         """Can it deal with these weights? Asked before `grow`, which may rely on it."""
-        return True
+        return len(weights) == 1 or not self._plan.min_weight_fraction_leaf  # see `n_at_once`
+
+    def _limits(self, weights):
+        """The limits of trees with these weights."""
+        limits, fraction = self._plan.limits, self._plan.min_weight_fraction_leaf
+        return limits._replace(min_weight_leaf=fraction * weights.sum()) if fraction else limits
 
     def grow(self, weights, seeds, is_whole):
         """Grow trees with weights that it accepts.

@@ -26,6 +26,14 @@ from cart.tree.tree import Tree
 LEARNED = Learned()
 
 
+class Origin(NamedTuple):
+    """Where growth begins below the root: at a node of a tree whose draws are keyed."""
+
+    key: int  # uint64: of the node's draws
+    depth: int
+    weight: float  # of the whole tree
+
+
 class Workspace(NamedTuple):
     """Everything a thread writes to while it grows trees, one after another."""
 
@@ -84,8 +92,8 @@ def make_records(codes, weight):
     return records
 
 
-def grow_tree(table, records, plan, seed, workspace=None, route=LEARNED):
-    """Grow one tree, and prune it.
+def grow_tree(table, records, plan, seed, workspace=None, origin=None, route=LEARNED):
+    """Grow one tree, and prune it; or what is below one of its nodes.
 
     Parameters
     ----------
@@ -97,6 +105,9 @@ def grow_tree(table, records, plan, seed, workspace=None, route=LEARNED):
         Of the draws, in [0, 2**31 - 1).
     workspace : Workspace, optional
         From `create_workspace`, for at least as many rows as have a weight.
+    origin : Origin, optional
+        The node that `records` are the rows of; the root unless given. Neither do its ancestors
+        bound it (monotonic constraints), nor is anything pruned.
     route : Learned or BySurrogates
         Where rows go that lack the value of a split; see `cart.growth.routing`.
 
@@ -115,8 +126,10 @@ def grow_tree(table, records, plan, seed, workspace=None, route=LEARNED):
         distinct_records, kinds = number_distinct_records(records, plan.n_values)
         samples |= kinds[samples] << np.uint64(32)
         workspace = workspace._replace(node=workspace.node._replace(records=distinct_records))
-    total_weight = weight.sum()
+    total_weight = weight.sum() if origin is None else origin.weight
     limits = plan.limits._replace(min_weight_leaf=plan.min_weight_fraction_leaf * total_weight)
+    if origin is not None:
+        limits = limits._replace(max_depth=limits.max_depth - origin.depth)
     way = GeneralWay(
         plan.splitter,
         workspace.criterion,
@@ -130,18 +143,21 @@ def grow_tree(table, records, plan, seed, workspace=None, route=LEARNED):
         route,
     )
     if limits.max_leaf_nodes < 0:
-        n_nodes = _grow_depth_first(way, workspace.nodes)
+        key = np.uint64(0 if origin is None else origin.key)
+        n_nodes = _grow_depth_first(way, workspace.nodes, key, origin is not None)
     else:
         n_nodes = grow_best_first(way, workspace.nodes, workspace.candidates)
     nodes = Nodes(*(array[:n_nodes] for array in workspace.nodes))
     tree = Tree.grown(compress_if_large(nodes), len(table.columns), workspace.table.end_tree(nodes))
-    return prune(tree, plan.ccp_alpha) if plan.ccp_alpha > 0.0 else tree
+    return prune(tree, plan.ccp_alpha) if plan.ccp_alpha > 0.0 and origin is None else tree
 
 
 @entry_kernel
-def _grow_depth_first(way, nodes):
-    """Grow one tree; return how many nodes it has."""
+def _grow_depth_first(way, nodes, key, is_below):
+    """Grow one tree, or what is below a node with that key; return how many nodes it has."""
     begin_inheritance(way)
+    if is_below:
+        way.inherited.key[0] = key
     push_root(way.stack, way.rows.samples.shape[0], 0.0)
     return grow_depth_first(way, nodes)
 

@@ -19,6 +19,7 @@ from cart.tree.tree import Tree
 
 warn_if_unchecked()
 
+_TWOING = ("twoing", "ordered_twoing")
 # What a fitted estimator knows of its training table.
 _FITTED = (
     "n_features_in_",
@@ -46,12 +47,13 @@ def to_sklearn(estimator: BaseEstimator) -> BaseEstimator:
     TypeError
         If it is not a tree of `cart`.
     ValueError
-        If its splits have no form in scikit-learn: categories, double precision.
+        If it has what has no form in scikit-learn: splits on categories, double precision, a
+        criterion of its own, priors, losses.
     sklearn.exceptions.NotFittedError
     """
     counterpart(estimator, cart, sklearn.tree)  # a TypeError if there is none
     check_is_fitted(estimator)
-    refuse_foreign_splits(estimator)
+    refuse_foreign(estimator)
     return holding(estimator, estimator.tree_)
 
 
@@ -65,6 +67,8 @@ def holding(estimator: BaseEstimator, tree: Tree) -> BaseEstimator:
         All of its nodes are taken for splits at thresholds.
     """
     peer = counterpart(estimator, cart, sklearn.tree)
+    if estimator.criterion in _TWOING:
+        peer.criterion = "gini"  # what the impurities are
     nodes = np.zeros(tree.node_count, NODE_DTYPE)
     for ours, theirs in (("children_left", "left_child"), ("children_right", "right_child")):
         nodes[theirs] = getattr(tree, ours)
@@ -130,9 +134,22 @@ def counterpart(estimator: BaseEstimator, source: ModuleType, target: ModuleType
     )
 
 
-def refuse_foreign_splits(estimator: BaseEstimator) -> None:
-    """Refuse splits on subsets of categories, and between values that single precision,
-    scikit-learn's, takes for one."""
+def refuse_foreign(estimator: BaseEstimator) -> None:
+    """Refuse what scikit-learn has no form for, by name: criteria of our own, priors and losses,
+    splits on subsets of categories, and between values that single precision, scikit-learn's,
+    takes for one."""
+    name = type(estimator).__name__
+    if estimator.criterion in _TWOING:
+        raise ValueError(
+            f"{name} was fitted with criterion={estimator.criterion!r}, which scikit-learn does "
+            'not know. Fit it with criterion="gini".'
+        )
+    for parameter in ("priors", "loss"):
+        if getattr(estimator, parameter, None) is not None:
+            raise ValueError(
+                f"{name} was fitted with {parameter}=, which scikit-learn's estimators do not "
+                "have. Fit it with class_weight instead: of two classes it says as much."
+            )
     if np.any(getattr(estimator, "is_categorical_", False)):
         raise ValueError(
             f"{type(estimator).__name__} splits on subsets of categories, for which scikit-learn's "

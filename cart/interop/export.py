@@ -31,6 +31,7 @@ def _of_our_tree(draw: Callable[..., T], default_name: str) -> Callable[..., T]:
             return draw(decision_tree, *args, feature_names=feature_names, **kwargs)
         check_is_fitted(decision_tree)
         tree = decision_tree.tree_
+        _refuse_costs(decision_tree)
         if not tree.is_subset.any():
             peer = holding(decision_tree, tree)  # thresholds are shown in double precision
             return draw(peer, *args, feature_names=feature_names, **kwargs)
@@ -45,6 +46,19 @@ def _of_our_tree(draw: Callable[..., T], default_name: str) -> Callable[..., T]:
         return drawn if out_file is None else _write(drawn, out_file)
 
     return draw_ours
+
+
+def _refuse_costs(estimator):
+    """Refuse trees whose class is not the one of the largest share, which would be shown.
+
+    Of two classes it is: that of least expected loss has the larger share under the altered priors,
+    which are those of `tree_`.
+    """
+    if len(getattr(estimator, "loss_", ())) > 2:
+        raise ValueError(
+            "The picture would show the class of the largest share, but with loss= the tree "
+            "predicts that of least expected loss; print cartwood.summary(tree) instead."
+        )
 
 
 def _write(text, out_file):

@@ -66,7 +66,7 @@ NEW_NAMES = {
     "forest.base": "forest.estimators.base",
     "forest.bootstrap": "forest.sampling.bootstrap",
     "forest.bridge": "forest.interop.bridge",
-    "forest.dask": "forest.growing.dask",
+    "forest.dask": "forest.partitioned.dask",
     "forest.enough": "forest.growing.stopping",
     "forest.grow": "forest.growing.thread_pool",
     "forest.intervals": "forest.inference.intervals",

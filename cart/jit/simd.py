@@ -31,6 +31,21 @@ class PlainLanes:
         """One item, as a number of a row."""
         return array[i]
 
+    def same(self, array, i):
+        """One item of an array, which counts as flat, in all lanes."""
+        return array.reshape(-1)[i]
+
+    def number(self, value):
+        """A whole number that was an argument, to count with."""
+        return value
+
+    def repeat(self, n, step, *carried):
+        """Do `step(k, *carried)` for every k below n, a number of at least 1, with what it gave
+        last; return what it gives at the end, a tuple."""
+        for k in range(n):
+            carried = step(k, *carried)
+        return carried
+
     def gather(self, array, places):
         """The items at these places of an array, which counts as flat."""
         return array.ravel()[places]
@@ -76,14 +91,39 @@ class _CompiledLanes(PlainLanes):
     def item(self, array, i):
         return self.builder.load(self.builder.gep(array, [ir.IntType(64)(i)]))
 
+    def same(self, array, i):
+        i = i.value if isinstance(i, _Vector) else ir.IntType(64)(i)
+        return self.spread(self.builder.load(self.builder.gep(array, [i])))
+
+    def number(self, value):
+        return _Vector(self, self.builder.extract_element(value.value, ir.IntType(32)(0)))
+
+    def repeat(self, n, step, *carried):
+        builder, before = self.builder, self.builder.block
+        inside = builder.append_basic_block("repeat")
+        builder.branch(inside)
+        builder.position_at_end(inside)
+        first = _Vector(self, ir.IntType(64)(0)), *carried
+        now = [_Vector(self, builder.phi(each.value.type)) for each in first]
+        then = now[0] + 1, *step(*now)
+        for each, begin, after in zip(now, first, then, strict=True):
+            each.value.add_incoming(begin.value, before)
+            each.value.add_incoming(after.value, builder.block)
+        behind = builder.append_basic_block("done")
+        is_over = builder.icmp_signed("==", then[0].value, n.value)
+        builder.cbranch(is_over, behind, inside)
+        builder.position_at_end(behind)
+        return then[1:]
+
     def real(self, values):
         kind = ir.VectorType(ir.FloatType(), self.n)
         return _Vector(self, self.builder.sitofp(values.value, kind))
 
     def _vector_at(self, array, row):
         kind = ir.VectorType(array.type.pointee, self.n)
-        if isinstance(row, _Vector):  # an argument, the same in all lanes
-            row = self.builder.extract_element(row.value, ir.IntType(32)(0))
+        if isinstance(row, _Vector):  # the same in all lanes, or a number
+            row = row if isinstance(row.value.type, ir.IntType) else self.number(row)
+            row = row.value
         row = row if isinstance(row, ir.Value) else ir.IntType(64)(row)
         return self.builder.gep(self.builder.bitcast(array, kind.as_pointer()), [row])
 
@@ -104,8 +144,7 @@ class _CompiledLanes(PlainLanes):
 
     def where(self, condition, values, others):
         if not isinstance(values, _Vector):
-            kind = others.value.type
-            values = _Vector(self, ir.Constant(kind, [kind.element(values)] * kind.count))
+            values = _Vector(self, _constant(others.value.type, values))
         chosen = self.builder.select(condition.value, values.value, others.value)
         return _Vector(self, chosen)
 
@@ -114,8 +153,15 @@ class _CompiledLanes(PlainLanes):
         return self.builder.icmp_unsigned("!=", bits, bits.type(0))
 
 
+def _constant(kind, number):
+    """A number in all lanes of a kind of vector, or as that kind of number."""
+    if isinstance(kind, ir.VectorType):
+        return ir.Constant(kind, [kind.element(number)] * kind.count)
+    return kind(number)
+
+
 class _Vector:
-    """A vector of numbers, of which every operation is an instruction of LLVM."""
+    """A vector of numbers, or a number, of which every operation is an instruction of LLVM."""
 
     def __init__(self, lanes, value):
         self.lanes = lanes
@@ -124,8 +170,9 @@ class _Vector:
     def _with(self, other, of_reals, of_numbers, *how):
         kind = self.value.type
         if not isinstance(other, _Vector):
-            other = _Vector(self.lanes, ir.Constant(kind, [kind.element(other)] * kind.count))
-        write = of_reals if isinstance(kind.element, (ir.DoubleType, ir.FloatType)) else of_numbers
+            other = _Vector(self.lanes, _constant(kind, other))
+        item = kind.element if isinstance(kind, ir.VectorType) else kind
+        write = of_reals if isinstance(item, (ir.DoubleType, ir.FloatType)) else of_numbers
         write = getattr(self.lanes.builder, write)
         return _Vector(self.lanes, write(*how, self.value, other.value))
 

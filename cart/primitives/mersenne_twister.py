@@ -31,7 +31,7 @@ def first_draws(seeds, high):
     return drawn
 
 
-def counts_below(seeds, high, n_draws):
+def counts_below(seeds, high, n_draws, dtype=np.float64):
     """How often each number is among `RandomState(seed).randint(0, high, n_draws)`, for each seed.
 
     Parameters
@@ -39,13 +39,15 @@ def counts_below(seeds, high, n_draws):
     seeds : array-like of shape (n_seeds,), int, from 0 to 2**32 - 1
     high : int, from 1 to 2**32
     n_draws : int
+    dtype : dtype, default=float64
+        Of the counts, as weights are; another takes less memory.
 
     Returns
     -------
-    ndarray of shape (n_seeds, high), float64, as weights are
+    ndarray of shape (n_seeds, high)
     """
     seeds = np.array(seeds, np.int64)
-    counts = np.zeros((len(seeds), high))
+    counts = np.zeros((len(seeds), high), dtype)
     _draw(seeds, high, n_draws, _create_scratch(), np.empty_like(seeds), counts)
     return counts
 
@@ -134,4 +136,4 @@ def _draw(seeds, high, n_draws, scratch, drawn, counts):
                 drawn[i] = words[n - 1]
             if counts.shape[1] > 0:
                 for j in range(n):
-                    counts[i, words[j]] += 1.0
+                    counts[i, words[j]] += 1

@@ -97,7 +97,7 @@ class ClassCounts(NamedTuple):
         return Side(side.weight + w, squares_left, squares_right)
 
     def side_values(self, side):
-        left = _count_left(self, side, 0, 0)
+        left = count_left(self, side, 0, 0)
         return left / side.weight, (self.node[0, 0] - left) / (self.weight[0] - side.weight)
 
     def write_value(self, value):
@@ -107,7 +107,7 @@ class ClassCounts(NamedTuple):
 
 
 @inline_kernel
-def _count_left(criterion, side, k, c):
+def count_left(criterion, side, k, c):
     if criterion.kept[0] == SECOND_CLASS:
         return side.first if c == 1 else side.weight - side.first
     return criterion.left[k, c]
@@ -195,7 +195,7 @@ class Entropy(ClassCounts):
         entropy_right = 0.0
         for k in range(self.node.shape[0]):
             for c in range(self.node.shape[1]):
-                left = _count_left(self, side, k, c)
+                left = count_left(self, side, k, c)
                 entropy_left -= share_times_log(left, weight_left)
                 entropy_right -= share_times_log(self.node[k, c] - left, weight_right)
         return _mean(entropy_left, self.node.shape[0]), _mean(entropy_right, self.node.shape[0])

@@ -16,6 +16,7 @@ from cart.splitting.criterion import (
 )
 from cart.splitting.mean_criteria import Poisson, SquaredError
 from cart.splitting.median_criterion import AbsoluteError
+from cart.splitting.twoing import OrderedTwoing, Twoing
 
 __all__ = [
     "CLASSIFICATION",
@@ -24,8 +25,10 @@ __all__ = [
     "AbsoluteError",
     "Entropy",
     "Gini",
+    "OrderedTwoing",
     "Poisson",
     "SquaredError",
+    "Twoing",
     "advance",
     "arrange",
     "children_impurity",
@@ -39,7 +42,13 @@ __all__ = [
     "write_value",
 ]
 
-CLASSIFICATION = {"gini": Gini, "entropy": Entropy, "log_loss": Entropy}
+CLASSIFICATION = {
+    "gini": Gini,
+    "entropy": Entropy,
+    "log_loss": Entropy,
+    "twoing": Twoing,
+    "ordered_twoing": OrderedTwoing,
+}
 REGRESSION = {
     "squared_error": SquaredError,
     "absolute_error": AbsoluteError,

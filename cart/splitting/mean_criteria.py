@@ -17,7 +17,7 @@ from cart.splitting.criterion import (
 )
 
 # Targets that sum to no more count as none (EPSILON in scikit-learn's `_criterion.pyx`).
-_NO_SUM = 10 * EPSILON
+NO_SUM = 10 * EPSILON
 
 
 class TargetSums(NamedTuple):
@@ -135,7 +135,7 @@ class Poisson(TargetSums):
     def impurity(self, records, keys, n):
         deviance = 0.0
         for k in range(self.node.shape[0]):
-            if self.node[k] <= _NO_SUM:
+            if self.node[k] <= NO_SUM:
                 return np.inf
             mean = self.node[k] / self.weight[0]
             for j in range(n):
@@ -161,7 +161,7 @@ class Poisson(TargetSums):
         for k in range(self.node.shape[0]):
             sum_left = _sum_left(self, side, k)
             sum_right = self.node[k] - sum_left
-            if sum_left <= _NO_SUM or sum_right <= _NO_SUM:
+            if sum_left <= NO_SUM or sum_right <= NO_SUM:
                 return -np.inf
             left -= sum_left * log2(sum_left / side.weight)
             right -= sum_right * log2(sum_right / weight_right)
@@ -177,7 +177,7 @@ def _deviance(records, i, k, mean):
 @kernel
 def _deviance_of(total, weight, records, keys, k, first, end):
     """Sum over keys[first:end], whose targets sum to `total`."""
-    if total <= _NO_SUM:
+    if total <= NO_SUM:
         return np.inf
     deviance = 0.0
     for j in range(first, end):

@@ -1,5 +1,8 @@
 """Minimal cost-complexity pruning: cut the weakest link again and again (Breiman et al. 1984).
 
+What is pruned by is a cost of each node as if it were a leaf: by default its impurity, as in
+scikit-learn; the book's risk is in `cart.estimators.class_costs`.
+
 The order of additions and of ties is that of scikit-learn's `_cost_complexity_prune`.
 """
 
@@ -26,7 +29,23 @@ def prune(tree, ccp_alpha):
     Tree
         Its nodes numbered depth first.
     """
-    _, _, is_leaf = _cut_weakest_links(tree, ccp_alpha)
+    return subtree(tree, _cut_weakest_links(tree, ccp_alpha).is_leaf)
+
+
+def subtree(tree, is_leaf):
+    """The tree down to some of its nodes, which become leaves.
+
+    Parameters
+    ----------
+    tree : Tree
+    is_leaf : ndarray of shape (node_count,), bool
+        Its own leaves among them; what is below one of them does not matter.
+
+    Returns
+    -------
+    Tree
+        Its nodes numbered depth first.
+    """
     kept = []
     stack = [0]
     while stack:
@@ -63,8 +82,45 @@ def pruning_path(tree):
     -------
     ccp_alphas, impurities : ndarray of shape (n_subtrees,), float64
     """
-    alphas, impurities, _ = _cut_weakest_links(tree, np.inf)
-    return alphas, impurities
+    cut = _cut_weakest_links(tree, np.inf)
+    return cut.alphas, cut.costs
+
+
+def collapse_alphas(tree, node_cost):
+    """From which alpha on each node is a leaf, or cut off, in the nested subtrees of a tree.
+
+    Parameters
+    ----------
+    tree : Tree
+    node_cost : ndarray of shape (node_count,), float64
+        Of each node as if it were a leaf: what the book calls R(t).
+
+    Returns
+    -------
+    ndarray of shape (node_count,), float64
+        Not negative, no larger in a child than in its parent, and bitwise the same where they
+        differ by rounding alone; 0 in leaves.
+    """
+    alpha = _cut_weakest_links(tree, np.inf, node_cost).collapse
+    alpha[tree.children_left == LEAF] = 0.0
+    order = np.argsort(alpha, kind="stable")
+    ascending = alpha[order]
+    is_new = np.diff(ascending, prepend=0.0) > _ROUNDING * max(node_cost[0], 1e-300)
+    level = np.maximum.accumulate(np.where(is_new, np.arange(len(alpha)), -1))
+    alpha[order] = np.where(level < 0, 0.0, ascending[level])
+    return alpha
+
+
+_ROUNDING = 1e-10  # alphas that differ by less of the root's cost are one
+
+
+class _Cut(NamedTuple):
+    """What the weakest links were."""
+
+    alphas: np.ndarray  # (n_subtrees,) float64: of the nested subtrees
+    costs: np.ndarray  # (n_subtrees,) float64: of their leaves
+    is_leaf: np.ndarray  # (n_nodes,) bool: of the last of them
+    collapse: np.ndarray  # (n_nodes,) float64: when each split was cut; inf: never
 
 
 class _Branches(NamedTuple):
@@ -78,22 +134,27 @@ class _Branches(NamedTuple):
     n_leaves: np.ndarray  # int64
     is_leaf: np.ndarray  # bool
     may_cut: np.ndarray  # bool: a split that is still there
+    collapse: np.ndarray  # float64: the alpha at which it was not any more
     stack: np.ndarray  # int64: scratch
+    link: np.ndarray  # (n_nodes + 1,) float64: effective alpha of each split that is there, or inf
+    winner: np.ndarray  # (2 * n_places,) int64: of a tournament of links, see `_enter`
 
 
-def _cut_weakest_links(tree, ccp_alpha):
+def _cut_weakest_links(tree, ccp_alpha, node_cost=None):
     n_nodes = tree.node_count
     alphas, impurities = np.empty((2, n_nodes + 1))
     is_leaf = tree.children_left == LEAF
-    node_cost = tree.weighted_n_node_samples * tree.impurity / tree.weighted_n_node_samples[0]
+    if node_cost is None:
+        node_cost = tree.weighted_n_node_samples * tree.impurity / tree.weighted_n_node_samples[0]
     nodes = tree.expanded
     branches = _Branches(
         nodes.children_left, nodes.children_right, np.full(n_nodes, -1), node_cost,
         np.zeros(n_nodes), np.zeros(n_nodes, np.int64), is_leaf, ~is_leaf,
-        np.empty(n_nodes, np.int64),
+        np.full(n_nodes, np.inf), np.empty(n_nodes, np.int64), np.full(n_nodes + 1, np.inf),
+        np.full(2 << (n_nodes - 1).bit_length(), n_nodes),
     )  # fmt: skip
     n_steps = _cut(branches, ccp_alpha, alphas, impurities)
-    return alphas[:n_steps].copy(), impurities[:n_steps].copy(), is_leaf
+    return _Cut(alphas[:n_steps].copy(), impurities[:n_steps].copy(), is_leaf, branches.collapse)
 
 
 @entry_kernel
@@ -107,13 +168,15 @@ def _cut(branches, ccp_alpha, alphas, impurities):
           .   .
     """
     _sum_leaves(branches)
+    _begin_tournament(branches)
     alphas[0], impurities[0] = 0.0, branches.cost[0]
     n_steps = 1
     while branches.may_cut[0]:
-        weakest, alpha = _find_weakest(branches)
+        weakest = branches.winner[1]
+        alpha = branches.link[weakest]
         if ccp_alpha < alpha:
             break
-        _drop_below(branches, weakest)
+        _drop_below(branches, weakest, alpha)
         _make_leaf(branches, weakest)
         alphas[n_steps], impurities[n_steps] = alpha, branches.cost[0]
         n_steps += 1
@@ -138,20 +201,50 @@ def _sum_leaves(branches):
 
 
 @inline_kernel
-def _find_weakest(branches):
-    """The first split of the least effective alpha, and this alpha."""
-    weakest, alpha = 0, np.inf
-    for node in range(branches.left.shape[0]):
-        if branches.may_cut[node]:
-            more = branches.node_cost[node] - branches.cost[node]
-            link = more / (branches.n_leaves[node] - 1)
-            if link < alpha:
-                weakest, alpha = node, link
-    return weakest, alpha
+def _begin_tournament(branches):
+    """Every node's link, and of each pair the smaller, of these the smaller: the first of the
+    smallest wins.
+
+        1             the weakest link of all
+        2     3
+        4  5  6  7    nodes 0, 1, 2; places beyond the last have one that never wins
+    """
+    winner, n_nodes = branches.winner, branches.left.shape[0]
+    n_places = winner.shape[0] // 2
+    for node in range(n_nodes):
+        winner[n_places + node] = node
+        _update_link(branches, node)
+    for place in range(n_places - 1, 0, -1):
+        _play(branches, place)
 
 
 @inline_kernel
-def _drop_below(branches, weakest):
+def _play(branches, place):
+    first, second = branches.winner[2 * place], branches.winner[2 * place + 1]
+    second_wins = branches.link[second] < branches.link[first]
+    branches.winner[place] = second if second_wins else first
+
+
+@inline_kernel
+def _update_link(branches, node):
+    branches.link[node] = np.inf
+    if branches.may_cut[node]:
+        more = branches.node_cost[node] - branches.cost[node]
+        branches.link[node] = more / (branches.n_leaves[node] - 1)
+
+
+@inline_kernel
+def _enter(branches, node):
+    """Have a node whose link is another now play again."""
+    _update_link(branches, node)
+    place = (branches.winner.shape[0] // 2 + node) // 2
+    while place > 0:
+        _play(branches, place)
+        place //= 2
+
+
+@inline_kernel
+def _drop_below(branches, weakest, alpha):
     """Take a node and all below it out of the tree."""
     stack = branches.stack
     stack[0] = weakest
@@ -162,7 +255,10 @@ def _drop_below(branches, weakest):
         if branches.left[node] != LEAF and branches.may_cut[node]:
             stack[height], stack[height + 1] = branches.left[node], branches.right[node]
             height += 2
-        branches.may_cut[node] = branches.is_leaf[node] = False
+            branches.collapse[node] = alpha
+            branches.may_cut[node] = False
+            _enter(branches, node)
+        branches.is_leaf[node] = False
 
 
 @inline_kernel
@@ -177,4 +273,5 @@ def _make_leaf(branches, weakest):
     while above >= 0:
         branches.n_leaves[above] -= n_cut
         branches.cost[above] += more
+        _enter(branches, above)
         above = branches.parent[above]

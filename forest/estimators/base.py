@@ -66,6 +66,10 @@ class BaseForest(
     bootstrap : bool
         Grow each tree on rows drawn with replacement (random forests); else each on all rows
         (extra trees).
+    bootstrap_draw : {"sequence", "keyed"}, default="sequence"
+        "sequence" draws rows in scikit-learn's random stream. "keyed" has the same law, and other
+        rows: a part of them can be drawn without the others, see `forest.sampling.block_draws`,
+        so that `forest.dask.fit` need not replay the stream of a long table in every place.
     oob_score : bool or callable, default=False
         Score the out-of-bag predictions: by accuracy or R2, or by `oob_score(y_true, y_pred)`;
         classes are passed as their positions in `classes_`, as in scikit-learn.
@@ -150,9 +154,10 @@ class BaseForest(
 
     estimators_: list
     # Of classifiers, and of random forests, alone.
-    class_weight = max_bins = None
+    class_weight = max_bins = priors = loss = None
     missing, surrogates, surrogate_style, surrogate_features, competitors = NO_ALTERNATIVES
     stratify = False
+    bootstrap_draw = "sequence"  # of older pickles
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

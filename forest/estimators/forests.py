@@ -14,12 +14,15 @@ from cart import (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
+from cart.estimators.class_costs import true_shares
 from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
 from cart.estimators.parameters import (
+    CLASS_COSTS,
     CLASSIFIER_CRITERION,
     REGRESSOR_CRITERION,
     ClassWeight,
     MatrixLike,
+    Priors,
     RandomState,
     keep_parameters,
     with_docs_of,
@@ -41,6 +44,7 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
     _parameter_constraints = {
         **BaseForest._parameter_constraints,
         "criterion": CLASSIFIER_CRITERION,
+        **CLASS_COSTS,
         "stratify": ["boolean"],
         "class_weight": [StrOptions({"balanced", "balanced_subsample"}), dict, list, None],
     }
@@ -62,6 +66,10 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
             Columns in the order of `classes_`.
         """
         self = as_of_now(self)
+        if hasattr(self, "loss_"):
+            raise ValueError(
+                "Standard errors are of the votes, which loss= weighs by class; fit without loss."
+            )
         error = standard_error(self, self._check_X(X))
         if self.n_outputs_ == 1:
             return error[:, 0]
@@ -74,6 +82,9 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
                 "multiclass-multioutput while only the following are supported: continuous, "
                 "continuous-multioutput, binary, multiclass, multilabel-indicator."
             )
+        if hasattr(self, "loss_"):
+            self.oob_decision_function_ = true_shares(votes.values[:, 0], self.loss_)
+            return self._decide_classes(self.oob_decision_function_)
         shares = votes.values.transpose(0, 2, 1)
         self.oob_decision_function_ = shares[:, :, 0] if self.n_outputs_ == 1 else shares
         return self.oob_decision_function_.argmax(axis=1)
@@ -212,6 +223,7 @@ class RandomForestClassifier(ForestClassifier):
         voting: str = "soft", final_estimator: BaseEstimator | None = None,
         callback: Callable | None = None, max_time: float | None = None,
         max_memory: int | None = None, max_bins: int | None = None,
+        priors: Priors = None, loss: ArrayLike | None = None, bootstrap_draw: str = "sequence",
         missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
         surrogate_features: str = "all", competitors: int = 0,
     ) -> None:  # fmt: skip
@@ -241,6 +253,7 @@ class RandomForestRegressor(ForestRegressor):
         feature_draw: str = "sequence", replace: bool = True, voting: str = "soft",
         final_estimator: BaseEstimator | None = None, callback: Callable | None = None,
         max_time: float | None = None, max_memory: int | None = None, max_bins: int | None = None,
+        bootstrap_draw: str = "sequence",
         missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
         surrogate_features: str = "all", competitors: int = 0,
     ) -> None:  # fmt: skip
@@ -272,6 +285,7 @@ class ExtraTreesClassifier(ForestClassifier):
         voting: str = "soft", final_estimator: BaseEstimator | None = None,
         callback: Callable | None = None, max_time: float | None = None,
         max_memory: int | None = None,
+        priors: Priors = None, loss: ArrayLike | None = None, bootstrap_draw: str = "sequence",
         missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
         surrogate_features: str = "all", competitors: int = 0,
     ) -> None:  # fmt: skip
@@ -302,6 +316,7 @@ class ExtraTreesRegressor(ForestRegressor):
         feature_draw: str = "sequence", replace: bool = True, voting: str = "soft",
         final_estimator: BaseEstimator | None = None, callback: Callable | None = None,
         max_time: float | None = None, max_memory: int | None = None,
+        bootstrap_draw: str = "sequence",
         missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
         surrogate_features: str = "all", competitors: int = 0,
     ) -> None:  # fmt: skip

@@ -45,7 +45,7 @@ def grow_forest(
     -------
     list of estimators of `cart`
     """
-    example = _empty_tree(forest, target)
+    example = empty_tree(forest, target)
     example.max_features_ = plan.limits.max_features
 
     def grow(seeds, reporter):
@@ -163,7 +163,7 @@ def _shared_parameters(tree_class):
     return TREE_PARAMETERS.intersection(tree_class._get_param_names())
 
 
-def _empty_tree(forest, target):
+def empty_tree(forest, target):
     """A tree estimator with all that the trees of a forest have in common."""
     shared = _shared_parameters(forest._tree_class)
     tree = forest._tree_class(**{name: getattr(forest, name) for name in shared})
@@ -176,4 +176,6 @@ def _empty_tree(forest, target):
         classes = [np.arange(len(labels), dtype=np.float64) for labels in target.labels]
         tree.classes_ = classes if forest.n_outputs_ > 1 else classes[0]
         tree.n_classes_ = forest.n_classes_
+        if hasattr(forest, "loss_"):
+            tree.loss_ = forest.loss_
     return tree

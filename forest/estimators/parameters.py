@@ -17,6 +17,7 @@ FOREST_CONSTRAINTS = {
     "max_time": [None, Interval(Real, 0, None, closed="neither")],
     "max_memory": [None, Interval(Integral, 1, INT_MAX, closed="both")],
     "bootstrap": ["boolean"],
+    "bootstrap_draw": [StrOptions({"sequence", "keyed"})],
     "oob_score": ["boolean", callable],
     "n_jobs": [Integral, None],
     "verbose": ["verbose"],

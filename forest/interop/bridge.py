@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import cart.interop.bridge
 import forest
-from cart.interop.bridge import copy_attributes, counterpart, refuse_foreign_splits
+from cart.interop.bridge import copy_attributes, counterpart, refuse_foreign
 from forest.sampling.bootstrap import Bootstrap
 
 _FITTED = (
@@ -40,7 +40,7 @@ def to_sklearn(estimator: BaseEstimator) -> BaseEstimator:
         return cart.interop.bridge.to_sklearn(estimator)
     peer = counterpart(estimator, forest, sklearn.ensemble)
     check_is_fitted(estimator)
-    refuse_foreign_splits(estimator)
+    refuse_foreign(estimator)
     _refuse_foreign_votes(estimator)
     copy_attributes(estimator, peer, _FITTED)
     peer.n_estimators = len(estimator.estimators_)

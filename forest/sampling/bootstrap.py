@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 
 from cart.files import require, storable
 from cart.primitives.mersenne_twister import counts_below
+from forest.sampling.block_draws import draws_in_blocks
 
 
 class Draws:
@@ -69,6 +70,8 @@ class Bootstrap(Draws):
         Rows that are drawn together: 0, 1, ...
     given : ndarray of shape (n_trees, n_samples), int, or None
         How often each row is in bag for each tree, instead of any draw.
+    by_blocks : bool
+        Are uniform draws made as in `forest.sampling.block_draws`, not in a stream?
     """
 
     seeds: np.ndarray
@@ -79,6 +82,7 @@ class Bootstrap(Draws):
     strata: np.ndarray | None = None
     groups: np.ndarray | None = None
     given: np.ndarray | None = None
+    by_blocks: bool = False
 
     @classmethod
     def plain(
@@ -107,9 +111,9 @@ class Bootstrap(Draws):
 
     @property
     def is_uniform(self) -> bool:
-        """Is every draw of any row of the table, all equally likely?"""
+        """Is every draw of any row of the table, all equally likely, in a stream?"""
         is_whole = self.probabilities is self.strata is self.groups is self.given is None
-        return self.n_draws is not None and self.replace and is_whole
+        return self.n_draws is not None and self.replace and is_whole and not self.by_blocks
 
     @property
     def is_plain(self) -> bool:
@@ -119,7 +123,8 @@ class Bootstrap(Draws):
     @property
     def is_scikit_learns(self) -> bool:
         """Can scikit-learn make the draws anew from the seeds?"""
-        return self.replace and self.strata is self.groups is self.given is None
+        is_whole = self.strata is self.groups is self.given is None
+        return self.replace and is_whole and not self.by_blocks
 
     def check(self) -> None:
         """Check that what is drawn are rows of the table.
@@ -165,6 +170,9 @@ class Bootstrap(Draws):
             return np.repeat(np.arange(self.n_samples, dtype=np.int32), self.given[tree])
         if self.n_draws is None:
             return np.arange(self.n_samples, dtype=np.int32)
+        if self.by_blocks:
+            seed = int(self.seeds[tree])
+            return draws_in_blocks(seed, self.n_samples, self.n_draws).astype(np.int32)
         stream = restart_stream(self.seeds[tree])
         if self.strata is not None:
             drawn = [

@@ -25,7 +25,8 @@ def plan_bootstrap(
     Parameters
     ----------
     forest : estimator
-        With the parameters `bootstrap`, `max_samples`, `n_estimators`, `replace` and `stratify`.
+        With the parameters `bootstrap`, `bootstrap_draw`, `max_samples`, `n_estimators`, `replace`
+        and `stratify`.
     codes : ndarray of shape (n_samples, n_outputs), float64
         Positions of the classes, for `stratify`.
     weight : ndarray of shape (n_samples,), float64, or None
@@ -58,6 +59,8 @@ def plan_bootstrap(
                 "bootstrap=True."
             )
         return Bootstrap.plain(n_samples, None)
+    if forest.bootstrap_draw == "keyed":
+        return _by_blocks(forest, n_samples, [*wanted, *["weights"] * (weight is not None)])
     if in_bag is not None:
         if len(wanted) > 1 or forest.max_samples is not None or weight is not None:
             raise ValueError(
@@ -83,6 +86,16 @@ def plan_bootstrap(
     if forest.stratify:
         drawn.require_weight_in_strata()
     return drawn
+
+
+def _by_blocks(forest, n_samples, wanted):
+    if wanted:
+        raise ValueError(
+            'bootstrap_draw="keyed" draws rows one by one, with replacement, all equally likely: '
+            f'leave out {wanted[0]}, or set bootstrap_draw="sequence".'
+        )
+    n_draws = count_draws(forest.max_samples, n_samples, stacklevel=6)
+    return Bootstrap.plain(n_samples, n_draws, by_blocks=True)
 
 
 def _check_groups(groups, n_samples):

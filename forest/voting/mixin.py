@@ -33,6 +33,11 @@ class VotingMixin:
                 f"voting={self.voting!r} learns from rows that are out of bag, but bootstrap=False "
                 'leaves none out; set bootstrap=True or voting="soft".'
             )
+        if self.voting != "soft" and getattr(self, "loss", None) is not None:
+            raise ValueError(
+                f"loss= weighs the mean class shares of the trees, and voting={self.voting!r} has "
+                'others; set voting="soft".'
+            )
         if self.voting == "majority" and not is_classifier(self):
             raise ValueError(
                 'voting="majority" counts votes for classes, and numbers have none; set '

@@ -1,5 +1,6 @@
 """Uncertainty and tests of importances: refits, subsampling, p-values, shadows, selection."""
 
+from importance.inference.conditional_test import conditional_test
 from importance.inference.janitza import janitza
 from importance.inference.p_values import Significance, permutation_test
 from importance.inference.selection import Selection, select_features
@@ -10,6 +11,7 @@ __all__ = [
     "Selection",
     "Shadows",
     "Significance",
+    "conditional_test",
     "janitza",
     "over_data",
     "permutation_test",

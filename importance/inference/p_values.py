@@ -25,13 +25,13 @@ class Significance:
         Of each feature by itself.
     family_wise : ndarray of shape (n_features,), float64, or None
         Adjusted so that the smallest of all is below alpha with probability alpha at most where
-        no feature has any information.
+        no feature has any information (given the others, where that is tested).
     false_discovery : ndarray of shape (n_features,), float64
-        Adjusted by Benjamini and Hochberg (1995): the share of false ones expected among the
-        features whose value is not larger.
-    null : ndarray of shape (n_repeats, n_features) or (n_null,), float64
+        Adjusted by Benjamini and Hochberg (1995), by `conditional_test` as Benjamini and Yekutieli
+        (2001): the share of false ones expected among the features whose value is not larger.
+    null : ndarray of shape (n_repeats, n_features) or (n_null,), float64, or None
         Importances without information that they were compared with; of each feature by itself,
-        or of all in one.
+        or of all in one; None where a test needs none.
     method : str
 
     Examples
@@ -49,7 +49,7 @@ class Significance:
     p_values: np.ndarray
     family_wise: np.ndarray | None
     false_discovery: np.ndarray
-    null: np.ndarray
+    null: np.ndarray | None
     method: str
 
     @property

@@ -21,6 +21,7 @@ SURVIVING = 0.2  # of its share by MDI: a feature with less has next to nothing 
 MOST_SURVIVING = 0.5  # and with two standard errors more less than half
 SMALL = 0.2  # of its permutation importance: who loses less without a feature has others like it
 SHARING = 0.25  # of what a group is worth: a member with less has no part in it
+MOST_SHARED = 1.5  # times that: members worth more in sum are each needed, as two coordinates are
 CLOSE = 0.5  # standard errors between two features whose order other trees may turn round
 _MOST = 3  # sentences of one kind
 MANY_VALUES = 30  # from so many distinct values on, MDI is known to favour a feature
@@ -87,7 +88,8 @@ def on_shap(comparison: Any) -> Iterator[Sentence]:
 
 
 def on_shared_importance(comparison: Any) -> Iterator[Sentence]:
-    """Features that go together, all of which the trees use, share what they are worth."""
+    """Features that go together, all of which the trees use, share what they are worth: together
+    they are worth about what they are in sum."""
     jointly = comparison.jointly
     if jointly is None:
         return
@@ -100,7 +102,7 @@ def on_shared_importance(comparison: Any) -> Iterator[Sentence]:
         columns = comparison.groups[g].columns
         is_used = (alone.values > SHARING * worth) & _is_above_zero(alone)
         members = columns[is_used[columns]]
-        if len(members) < 2:
+        if len(members) < 2 or alone.values[members].sum() > MOST_SHARED * worth:
             continue
         each = ", ".join(_short(alone, j) for j in members)
         yield Sentence(

@@ -7,7 +7,7 @@
     3  |  |  |- leaf   0.1  of node 2    1
 
 `before` is the product of the shares along the path at the earlier splits on the feature of the
-node, and 1 where there are none.
+node, and 1 where there are none; `earlier` is how many splits stand above the last of them.
 """
 
 from typing import NamedTuple
@@ -15,19 +15,22 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit.decorators import entry_kernel, inline_kernel
+from cart.primitives.threads import in_parts
 from cart.tree.nodes import LEAF, nodes_of
 from cart.tree.packed import is_in_left_subset
+
+_LEAST_NODES = 50_000  # for a thread
 
 
 class CoveredTrees(NamedTuple):
     """Trees one behind the other; tree t owns nodes start[t]:start[t + 1], which count from 0.
 
-    Features are numbered among those that a tree uses: features[used[t]:used[t + 1]].
+    Features are numbered among those that a tree uses, which stand in `features` from start[t] on.
     """
 
     start: np.ndarray  # (n_trees + 1,) int64
-    used: np.ndarray  # (n_trees + 1,) int64
-    features: np.ndarray  # int64: columns of X
+    n_used: np.ndarray  # (n_trees,) int64: features that a tree uses
+    features: np.ndarray  # (n_nodes,) int64: columns of X; see above
     children: np.ndarray  # (n_nodes, 2) int32: left and right; LEAF
     feature: np.ndarray  # (n_nodes,) int32: number among those used; 0 in a leaf
     threshold: np.ndarray  # (n_nodes,) float64
@@ -36,6 +39,7 @@ class CoveredTrees(NamedTuple):
     lists: np.ndarray  # uint32: see cart.tree.packed.PackedWide
     share: np.ndarray  # (n_nodes,) float64: of the weight of the parent
     before: np.ndarray  # (n_nodes,) float64: see above
+    earlier: np.ndarray  # (n_nodes,) int32: see above; -1: there is none
     mean: np.ndarray  # (n_nodes, n_outputs) float64: of the leaves below, by their cover
     depth: np.ndarray  # (n_trees,) int64: splits on the longest path
     distinct: np.ndarray  # (n_trees,) int64: most distinct features on a path
@@ -65,11 +69,11 @@ def tree_at(trees, t):
     """One of the trees, as a structure of its own."""
     first, end = trees.start[t], trees.start[t + 1]
     return CoveredTrees(
-        trees.start[t : t + 2], trees.used[t : t + 2],
-        trees.features[trees.used[t] : trees.used[t + 1]], trees.children[first:end],
+        trees.start[t : t + 2], trees.n_used[t : t + 1],
+        trees.features[first : first + trees.n_used[t]], trees.children[first:end],
         trees.feature[first:end], trees.threshold[first:end], trees.missing_left[first:end],
         trees.list_start[first:end], trees.lists, trees.share[first:end], trees.before[first:end],
-        trees.mean[first:end], trees.depth[t : t + 1],
+        trees.earlier[first:end], trees.mean[first:end], trees.depth[t : t + 1],
         trees.distinct[t : t + 1],
     )  # fmt: skip
 
@@ -93,7 +97,7 @@ def goes_left(test, row):
     return x <= test.threshold
 
 
-def cover_trees(trees: list, values: slice) -> CoveredTrees:
+def cover_trees(trees: list, values: slice, n_jobs: int | None = None) -> CoveredTrees:
     """Trees with their cover.
 
     Parameters
@@ -101,6 +105,7 @@ def cover_trees(trees: list, values: slice) -> CoveredTrees:
     trees : list of objects with scikit-learn's node arrays
     values : slice
         Which outputs, or classes, of the leaves are explained.
+    n_jobs : int or None
 
     Raises
     ------
@@ -110,29 +115,40 @@ def cover_trees(trees: list, values: slice) -> CoveredTrees:
     nodes = [nodes_of(tree) for tree in trees]
     sizes = [len(of.children_left) for of in nodes]
     n_nodes, n_features = sum(sizes), max(tree.n_features for tree in trees)
-    mean = np.concatenate([of.value[:, 0, values] for of in nodes])
+    n_outputs = nodes[0].value[:1, 0, values].shape[1]
     list_start, lists = _lists(trees, sizes)
-    children = np.column_stack([_joined(nodes, f"children_{side}") for side in ("left", "right")])
     covered = CoveredTrees(
-        np.concatenate(([0], np.cumsum(sizes))), np.zeros(len(trees) + 1, np.int64),
-        np.empty(n_nodes, np.int64), children.astype(np.int32),
-        _joined(nodes, "feature").astype(np.int32), _joined(nodes, "threshold").astype(np.float64),
-        _joined(nodes, "missing_go_to_left").astype(np.uint8), list_start, lists, np.ones(n_nodes),
-        np.ones(n_nodes), mean.astype(np.float64), *np.zeros((2, len(trees)), np.int64),
+        np.concatenate(([0], np.cumsum(sizes))), np.zeros(len(trees), np.int64),
+        np.empty(n_nodes, np.int64), np.empty((n_nodes, 2), np.int32), np.empty(n_nodes, np.int32),
+        np.empty(n_nodes), np.empty(n_nodes, np.uint8), list_start, lists, np.empty(n_nodes),
+        np.empty(n_nodes), np.empty(n_nodes, np.int32), np.empty((n_nodes, n_outputs)),
+        *np.zeros((2, len(trees)), np.int64),
     )  # fmt: skip
-    scratch = np.empty((3, max(sizes)), np.int64)
-    weight = _joined(nodes, "weighted_n_node_samples").astype(np.float64)
-    n_samples = _joined(nodes, "n_node_samples").astype(np.float64)
-    if not _fill(covered, weight, n_samples, np.full(n_features, -1), scratch):
+    cover, are_right = np.empty((n_nodes, 2)), []
+
+    def fill(first: int, end: int) -> None:
+        for t in range(first, end):
+            _copy(nodes[t], slice(*covered.start[t : t + 2]), values, covered, cover)
+        scratch = np.empty((3, max(sizes)), np.int64)
+        span = np.array([first, end])
+        are_right.append(_fill(covered, span, cover, np.full(n_features, -1), scratch))
+
+    in_parts(fill, len(trees), n_jobs, min_part=1 + _LEAST_NODES * len(trees) // n_nodes)
+    if not all(are_right):
         raise ValueError(
             "A node of the tree weighs less than nothing, or more than its parent: the fit had "
             "negative weights, and SHAP values by cover mean nothing there."
         )
-    return covered._replace(features=covered.features[: covered.used[-1]])
+    return covered
 
 
-def _joined(nodes, name):
-    return np.concatenate([getattr(of, name) for of in nodes])
+def _copy(nodes, own, values, covered, cover):
+    """Write what is known of the nodes of a tree to the places of its own."""
+    covered.children[own, 0], covered.children[own, 1] = nodes.children_left, nodes.children_right
+    covered.feature[own], covered.threshold[own] = nodes.feature, nodes.threshold
+    covered.missing_left[own] = nodes.missing_go_to_left
+    covered.mean[own] = nodes.value[:, 0, values]
+    cover[own, 0], cover[own, 1] = nodes.weighted_n_node_samples, nodes.n_node_samples
 
 
 def _lists(trees, sizes):
@@ -149,20 +165,20 @@ def _lists(trees, sizes):
 
 
 @entry_kernel
-def _fill(trees, weight, n_samples, number, scratch):
-    """Write what follows from the nodes; False where a weight is negative.
+def _fill(trees, span, cover, number, scratch):
+    """Write what follows from the nodes of some trees; False where a weight is negative.
 
-    `number` has a place for each feature, all -1; `scratch` three for every node of a tree.
+    `cover` has the weight of every node and its samples, `number` a place for each feature, all -1,
+    `scratch` three for every node of a tree.
     """
     is_right = True
-    for t in range(trees.depth.shape[0]):
+    for t in range(span[0], span[1]):
         first, end = trees.start[t], trees.start[t + 1]
-        trees.used[t + 1] = trees.used[t] + _number_features(
-            trees.children[first:end], trees.feature[first:end], number,
-            trees.features[trees.used[t] :],
-        )  # fmt: skip
+        trees.n_used[t] = _number_features(
+            trees.children[first:end], trees.feature[first:end], number, trees.features[first:end]
+        )
         tree = tree_at(trees, t)
-        is_right &= _share_out(tree, weight[first:end], n_samples[first:end])
+        is_right &= _share_out(tree, cover[first:end])
         _follow_paths(tree, scratch)
         _take_means(tree)
     return is_right
@@ -187,31 +203,34 @@ def _number_features(children, feature, number, features):
 
 
 @inline_kernel
-def _share_out(tree, weight, n_samples):
+def _share_out(tree, cover):
     """Write the share of every node in the weight of its parent; of a parent of none, in its
     samples. False where a share is not between 0 and 1."""
     is_right = True
-    for node in range(weight.shape[0]):
+    tree.share[0] = 1.0
+    for node in range(cover.shape[0]):
         if tree.children[node, 0] == LEAF:
             continue
+        weight, n_samples = cover[node]
         for side in range(2):
             child = tree.children[node, side]
-            is_right &= 0.0 <= weight[child] <= weight[node] * (1.0 + 1e-9)
-            if weight[node] > 0.0:
-                tree.share[child] = weight[child] / weight[node]
+            is_right &= 0.0 <= cover[child, 0] <= weight * (1.0 + 1e-9)
+            if weight > 0.0:
+                tree.share[child] = cover[child, 0] / weight
             else:
-                tree.share[child] = n_samples[child] / max(n_samples[node], 1.0)
+                tree.share[child] = cover[child, 1] / max(n_samples, 1.0)
     return is_right
 
 
 @inline_kernel
 def _follow_paths(tree, scratch):
-    """Write `before` of every split, and the most splits and distinct features on a path."""
+    """Write `before` and `earlier`, and the most splits and distinct features on a path."""
     parent, n_splits, n_distinct = scratch
     parent[0], n_splits[0], n_distinct[0] = -1, 0, 0
     for node in range(tree.feature.shape[0]):  # children stand behind their parents
         tree.depth[0] = max(tree.depth[0], n_splits[node])
         tree.distinct[0] = max(tree.distinct[0], n_distinct[node])
+        tree.before[node], tree.earlier[node] = 1.0, -1
         if tree.children[node, 0] == LEAF:
             continue
         here, above = np.int64(node), parent[node]
@@ -219,6 +238,7 @@ def _follow_paths(tree, scratch):
             here, above = above, parent[above]
         if above >= 0:
             tree.before[node] = tree.before[above] * tree.share[here]
+            tree.earlier[node] = n_splits[above]
         for side in range(2):
             child = tree.children[node, side]
             parent[child] = node

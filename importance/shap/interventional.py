@@ -43,7 +43,7 @@ class Partings(NamedTuple):
     def create(cls, trees: CoveredTrees, n_rows: int) -> "Partings":
         """For as many rows, or fewer."""
         n, n_outputs = int(trees.distinct.max()), trees.mean.shape[1]
-        n_used = int(np.diff(trees.used).max())
+        n_used = int(trees.n_used.max())
         mine, others = np.ogrid[: n + 1, : n + 1]
         share = np.where(mine > 0, beta(np.maximum(mine, 1), others + 1), 0.0)
         return cls(

@@ -1,7 +1,7 @@
 """Sums over trees of the SHAP values of a table: blocks of rows over threads, batches of trees."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from threading import Event
 from typing import NamedTuple
 
@@ -9,15 +9,16 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from cart.jit.decorators import entry_kernel, inline_kernel
+from cart.jit.simd import on_lanes
 from forest.growing.progress import ProgressReporter
 from importance.shap.covered_trees import CoveredTrees, tree_at
 from importance.shap.interventional import Partings, explain_tree_against
 from importance.shap.path_dependent import N_LANES, Fixed, Levels, explain_tree
-from importance.shap.quadrature import Rule, gauss_legendre
+from importance.shap.quadrature import Rules
 
 # Rows that walk together: what is known of them on the lower levels stays in the cache.
 _BLOCK = 192
-_BATCH_NODES = 200_000  # of trees between two looks at Ctrl-C
+_BATCH_NODES = 200_000  # of trees, as often as they are walked, between two looks at Ctrl-C
 _WAKE_UP = 0.1  # seconds
 
 
@@ -34,13 +35,36 @@ class Sums(NamedTuple):
         pairs = n_samples * has_pairs, n_features, n_features, n_outputs
         return cls(np.zeros(shape), np.zeros(shape), np.zeros(pairs))
 
+    def fill(self, block: "Block") -> None:
+        """Write what was found of the rows of a block."""
+        n = len(block.rows)
+        self.total[block.rows] = block.total[..., :n].transpose(2, 0, 1)
+        self.squares[block.rows] = block.squares[..., :n].transpose(2, 0, 1)
+
 
 class Block(NamedTuple):
-    """Rows that are explained together."""
+    """Rows that are explained together, by columns, and sums over their trees.
+
+    Columns are filled up to whole vectors.
+    """
 
     rows: np.ndarray  # (n_rows,) int64
+    columns: np.ndarray  # (n_features, n_lanes) float64
+    may_miss: np.ndarray  # (n_features,) bool: are values of a column missing?
     takes: np.ndarray  # (n_trees, n_samples) bool: which trees explain a row; no rows: all do
-    mine: np.ndarray  # (n_rows,) int64: room for those of one tree
+    mine: np.ndarray  # (n_rows,) int64: room for the places of those of one tree
+    total: np.ndarray  # (n_features, n_outputs, n_lanes) float64
+    squares: np.ndarray  # the same shape
+
+    @classmethod
+    def create(cls, X: np.ndarray, rows: np.ndarray, takes: np.ndarray, n_outputs: int) -> "Block":
+        n_lanes = -(-len(rows) // N_LANES) * N_LANES
+        columns = np.ascontiguousarray(X[np.resize(rows, n_lanes)].T)
+        shape = X.shape[1], n_outputs, n_lanes
+        return cls(
+            rows, columns, np.isnan(columns).any(axis=1), takes, np.empty(len(rows), np.int64),
+            np.zeros(shape), np.zeros(shape),
+        )  # fmt: skip
 
 
 def sum_over_trees(
@@ -61,28 +85,32 @@ def sum_over_trees(
     watch : callable
         `watch(n_steps)` gives the reporter.
     """
-    columns = np.ascontiguousarray(X.T, dtype=np.float64)
-    references = columns[:, :0] if background is None else np.ascontiguousarray(background.T)
-    sums = Sums.create((*X.shape, trees.mean.shape[1]), interactions)
+    references = X[:0].T if background is None else background.T
+    references = np.ascontiguousarray(references, dtype=np.float64)
+    n_outputs = trees.mean.shape[1]
+    sums = Sums.create((*X.shape, n_outputs), interactions)
     n_threads = effective_n_jobs(n_jobs)
-    size = -(-min(_BLOCK, -(-len(X) // n_threads)) // N_LANES) * N_LANES
-    blocks = [np.arange(first, min(first + size, len(X))) for first in range(0, len(X), size)]
-    batches = list(_batches(trees))
+    blocks = list(_blocks(len(X), n_threads))
+    n_walks = 1 + 2 * int(trees.n_used.max()) * interactions
+    rules, batches = Rules.create(trees.distinct), list(_batches(trees, n_walks))
     is_over = Event()
 
     def explain(rows: np.ndarray) -> None:
-        block = Block(rows, takes, np.empty(len(rows), np.int64))
-        for span, rule in batches:
+        block = Block.create(X, rows, takes, n_outputs)
+        if background is None:
+            levels = Levels.create(trees, rules, block.columns.shape[1])
+        else:
+            partings = Partings.create(trees, block.columns.shape[1])
+        for span in batches:
             if is_over.is_set():
                 return
             if background is None:
-                levels = Levels.create(trees, rule, len(rows))
                 add = _add_interactions if interactions else _add_path_dependent
-                add(trees, span, columns, block, rule, levels, sums)
+                add(trees, span, block, rules, levels, sums)
             else:
-                partings = Partings.create(trees, len(rows))
-                _add_interventional(trees, span, columns, block, references, partings, sums)
+                _add_interventional(trees, span, block, references, partings, sums)
             reporter.step()
+        sums.fill(block)
 
     with watch(len(blocks) * len(batches)) as reporter:
         _for_each(explain, blocks, n_threads, is_over)
@@ -90,93 +118,131 @@ def sum_over_trees(
 
 
 def _for_each(work, blocks, n_threads, is_over):
-    """Work on all blocks in threads; by Ctrl-C they end what they are at, and no more."""
-    if min(n_threads, len(blocks)) < 2:
-        for block in blocks:
-            work(block)
-        return
+    """Work on all blocks in threads; by Ctrl-C they end what they are at, and no more.
+
+    One thread is another one, too: Ctrl-C is raised where Python code runs.
+    """
     aside = ThreadPoolExecutor(min(n_threads, len(blocks)))
     try:
-        tasks = [aside.submit(work, block) for block in blocks]
-        while wait(tasks, timeout=_WAKE_UP).not_done:
-            pass
-        for task in tasks:
-            task.result()
+        left = [aside.submit(work, block) for block in blocks]
+        while left:
+            done, left = wait(left, timeout=_WAKE_UP, return_when=FIRST_EXCEPTION)
+            for task in done:
+                task.result()
     finally:
         is_over.set()
         aside.shutdown(wait=False, cancel_futures=True)
 
 
-def _batches(trees: CoveredTrees) -> Iterator[tuple[np.ndarray, Rule]]:
-    """First tree and end of some trees at a time, and the points that are enough for them."""
+def _blocks(n_rows: int, n_threads: int) -> Iterator[np.ndarray]:
+    """Rows in parts of about the same size, as many for each thread."""
+    n_parts = -(-n_rows // (_BLOCK * n_threads)) * n_threads
+    size = -(-n_rows // (n_parts * N_LANES)) * N_LANES
+    for first in range(0, n_rows, size):
+        yield np.arange(first, min(first + size, n_rows))
+
+
+def _batches(trees: CoveredTrees, n_walks: int) -> Iterator[np.ndarray]:
+    """First tree and end of some trees at a time, each walked so often."""
     first = 0
     for end in range(1, trees.n_trees + 1):
-        is_full = trees.start[end] - trees.start[first] >= _BATCH_NODES
+        is_full = trees.start[end] - trees.start[first] >= _BATCH_NODES / n_walks
         if is_full or end == trees.n_trees:
-            yield np.array([first, end]), gauss_legendre(int(trees.distinct[first:end].max()))
+            yield np.array([first, end])
             first = end
 
 
 @inline_kernel
 def _take_rows(block, t):
-    """Write those rows of a block that tree t explains; return how many they are."""
+    """Write the places of those rows of a block that tree t explains; return how many they are."""
     n = 0
     for i in range(block.rows.shape[0]):
-        block.mine[n] = block.rows[i]
+        block.mine[n] = i
         n += block.takes.shape[0] == 0 or block.takes[t, block.rows[i]]
     return n
 
 
 @inline_kernel
-def _add(tree, rows, phi, sums):
-    """Add what a tree says."""
+def _set_values(tree, block, n, levels):
+    """Write the values of the rows of a tree, the last one up to whole vectors; return how many."""
+    n_vectors = (n + N_LANES - 1) // N_LANES
     for j in range(tree.features.shape[0]):
-        feature = tree.features[j]
-        for i in range(rows.shape[0]):
-            for k in range(phi.shape[1]):
-                sums.total[rows[i], feature, k] += phi[j, k, i]
-                sums.squares[rows[i], feature, k] += phi[j, k, i] * phi[j, k, i]
+        column, value = block.columns[tree.features[j]], levels.value[j]
+        levels.may_miss[j] = block.may_miss[tree.features[j]]
+        if n == block.rows.shape[0]:
+            for i in range(n_vectors * N_LANES):
+                value[i] = column[i]
+        else:
+            for i in range(n_vectors * N_LANES):
+                value[i] = column[block.mine[min(i, n - 1)]]
+    return n_vectors
 
 
-@entry_kernel
-def _add_path_dependent(trees, span, columns, block, rule, levels, sums):
-    nobody = Fixed(-1, False)
-    for t in range(span[0], span[1]):
-        tree, rows = tree_at(trees, t), block.mine[: _take_rows(block, t)]
-        if rows.shape[0] > 0:
-            explain_tree(tree, columns, rows, rule, nobody, levels)
-            _add(tree, rows, levels.phi, sums)
-
-
-@entry_kernel
-def _add_interventional(trees, span, columns, block, references, partings, sums):
-    for t in range(span[0], span[1]):
-        tree, rows = tree_at(trees, t), block.mine[: _take_rows(block, t)]
-        if rows.shape[0] > 0:
-            explain_tree_against(tree, columns, rows, references, partings)
-            _add(tree, rows, partings.phi, sums)
-
-
-@entry_kernel
-def _add_interactions(trees, span, columns, block, rule, levels, sums):
-    """The values, and their halves with each feature there less those without it."""
-    for t in range(span[0], span[1]):
-        tree, rows = tree_at(trees, t), block.mine[: _take_rows(block, t)]
-        if rows.shape[0] == 0:
-            continue
-        explain_tree(tree, columns, rows, rule, Fixed(-1, False), levels)
-        _add(tree, rows, levels.phi, sums)
-        for fixed in range(tree.features.shape[0]):
-            for is_present in range(2):
-                explain_tree(tree, columns, rows, rule, Fixed(fixed, is_present == 1), levels)
-                _add_pairs(tree, rows, fixed, is_present - 0.5, levels, sums)
+@on_lanes(N_LANES)
+def _add_to(lanes, i, phi, total, squares):
+    phi = lanes.load(phi, i)
+    lanes.store(total, lanes.load(total, i) + phi, i)
+    lanes.store(squares, lanes.load(squares, i) + phi * phi, i)
 
 
 @inline_kernel
-def _add_pairs(tree, rows, fixed, sign, levels, sums):
+def _add(tree, block, n, phi):
+    """Add what a tree says of its rows."""
     for j in range(tree.features.shape[0]):
-        for i in range(rows.shape[0]):
-            pairs = sums.pairs[rows[i], tree.features[fixed], tree.features[j]]
+        for k in range(phi.shape[1]):
+            total, squares = block.total[tree.features[j], k], block.squares[tree.features[j], k]
+            found = phi[j, k]
+            if n == block.rows.shape[0]:
+                for i in range(total.shape[0] // N_LANES):
+                    _add_to(i, found, total, squares)
+            else:
+                for i in range(n):
+                    total[block.mine[i]] += found[i]
+                    squares[block.mine[i]] += found[i] * found[i]
+
+
+@entry_kernel
+def _add_path_dependent(trees, span, block, rules, levels, sums):
+    nobody = Fixed(-1, False)
+    for t in range(span[0], span[1]):
+        tree, n = tree_at(trees, t), _take_rows(block, t)
+        if n > 0:
+            n_vectors = _set_values(tree, block, n, levels)
+            explain_tree(tree, rules, t, nobody, levels, n_vectors)
+            _add(tree, block, n, levels.phi)
+
+
+@entry_kernel
+def _add_interventional(trees, span, block, references, partings, sums):
+    for t in range(span[0], span[1]):
+        tree, rows = tree_at(trees, t), block.mine[: _take_rows(block, t)]
+        if rows.shape[0] > 0:
+            explain_tree_against(tree, block.columns, rows, references, partings)
+            _add(tree, block, rows.shape[0], partings.phi)
+
+
+@entry_kernel
+def _add_interactions(trees, span, block, rules, levels, sums):
+    """The values, and their halves with each feature there less those without it."""
+    for t in range(span[0], span[1]):
+        tree, n = tree_at(trees, t), _take_rows(block, t)
+        if n == 0:
+            continue
+        n_vectors = _set_values(tree, block, n, levels)
+        explain_tree(tree, rules, t, Fixed(-1, False), levels, n_vectors)
+        _add(tree, block, n, levels.phi)
+        for fixed in range(tree.features.shape[0]):
+            for is_present in range(2):
+                explain_tree(tree, rules, t, Fixed(fixed, is_present == 1), levels, n_vectors)
+                _add_pairs(tree, block, n, fixed, is_present - 0.5, levels, sums)
+
+
+@inline_kernel
+def _add_pairs(tree, block, n, fixed, sign, levels, sums):
+    for j in range(tree.features.shape[0]):
+        for i in range(n):
+            row = block.rows[block.mine[i]]
+            pairs = sums.pairs[row, tree.features[fixed], tree.features[j]]
             for k in range(levels.phi.shape[1]):
                 if j != fixed:
                     pairs[k] += sign * levels.phi[j, k, i]

@@ -11,7 +11,7 @@ f_i; up come the sums over the leaves below of v times their products. A split o
 and phi_j gets the sum that comes up times the change of (o_j - r_j) / f_j:
 
     PASSED      o_j stays 1     f_j = p + (1 - p) r_j     the same for all rows that do so: made
-    FAILED      o_j becomes 0   f_j =     (1 - p) r_j     once per node
+    FAILED      o_j becomes 0   f_j =     (1 - p) r_j     once per node, points as lanes
     FAILED_ERE  o_j is 0        f_j *= share              nothing changes for j
 
 Rows that passed are divided by no less than p; products only shrink, so that an underflow loses
@@ -19,7 +19,9 @@ what is below the smallest number. Level by level there are, with the rows as la
 
     way      [ 0  1  1  2  0  ... ]     left, right, FAILED_ERE: at the split of the level
     product  [ .  .  .  .  .  ... ]     a line per point
-    total    [ .  .  .  .  .  ... ]     a line per point and output: what has come up so far
+    came_up  [ .  .  .  .  .  ... ]     a line per side, output and point: of the child there
+
+Leaves are not visited: what they send up is the product of their parent, times a factor.
 """
 
 from typing import NamedTuple
@@ -30,10 +32,10 @@ from cart.jit.decorators import inline_kernel, kernel
 from cart.jit.simd import on_lanes
 from cart.tree.nodes import LEAF
 from importance.shap.covered_trees import CoveredTrees, goes_left, test_of
-from importance.shap.quadrature import Rule
+from importance.shap.quadrature import MOST_POINTS, Rules
 
-N_LANES = 8  # rows to a vector
-PASSED, FAILED, FAILED_ERE = 0, 1, 2
+N_LANES = 16  # rows to a vector: two registers share what is the same for all rows
+FAILED_ERE = 2
 
 
 class Fixed(NamedTuple):
@@ -47,253 +49,283 @@ class Levels(NamedTuple):
     """What is known of the rows on the path at hand, level by level."""
 
     node: np.ndarray  # (n_levels,) int64
-    side: np.ndarray  # (n_levels,) int64: of the child that is visited
-    way: np.ndarray  # (n_levels, n_rows) float64: 0: left, 1: right, or FAILED_ERE
+    side: np.ndarray  # (n_levels + 2,) int64: of the child that is visited
+    way: np.ndarray  # (n_levels + 2, n_rows) float64: 0: left, 1: right, or FAILED_ERE; then those
+    # of an earlier split that all rows have passed, and of one that all have failed
     product: np.ndarray  # (n_levels, n_points, n_rows) float64
-    total: np.ndarray  # (n_levels, n_points, n_outputs, n_rows) float64
-    factor: np.ndarray  # (n_levels, 2, n_points, 3) float64: by side of the child; PASSED and so on
-    change: np.ndarray  # (n_levels, 2, n_points, 3) float64: times the weight of the point
-    settled: np.ndarray  # (2, 3) float64: of a node with leaves, by way: to the total, and to phi
+    came_up: np.ndarray  # (n_levels, 2, n_outputs, n_points, n_rows) float64: from the node, which
+    # is a left child, or a right one
+    factor: np.ndarray  # (n_levels, 2, 3, MOST_POINTS) float64: by side of the child, and way
+    change: np.ndarray  # (n_levels, 2, 2, MOST_POINTS) float64: times the weight of the point
+    settled: np.ndarray  # (n_levels, n_outputs, 5, MOST_POINTS) float64: of leaves, for a product:
+    # what comes up, by way, and what phi gets, left and right
     value: np.ndarray  # (n_used, n_rows) float64: of the features used
-    may_miss: np.ndarray  # (n_used,) bool: is any of these missing?
-    passes: np.ndarray  # (n_used, n_rows) float64: 1 while all conditions on a feature are met
+    may_miss: np.ndarray  # (n_used,) bool: may any of these be missing?
     phi: np.ndarray  # (n_used, n_outputs, n_rows) float64: of the tree
 
     @classmethod
-    def create(cls, trees: CoveredTrees, rule: Rule, n_rows: int) -> "Levels":
-        """For as many rows, or fewer."""
-        n_levels, n_used = max(1, int(trees.depth.max())), int(np.diff(trees.used).max())
-        n_points, n_outputs = rule.point.shape[1], trees.mean.shape[1]
-        n_rows = -(-n_rows // N_LANES) * N_LANES
-        factors = n_levels, 2, n_points, 3
+    def create(cls, trees: CoveredTrees, rules: Rules, n_rows: int) -> "Levels":
+        """For so many rows, a multiple of N_LANES, or fewer."""
+        n_levels, n_used = max(1, int(trees.depth.max())), int(trees.n_used.max())
+        n_points, n_outputs = int(rules.n_points.max()), trees.mean.shape[1]
+        way, side = _room(n_levels + 2, n_rows), np.zeros(n_levels + 2, np.int64)
+        way[-2:] = [[0.0], [FAILED_ERE]]
         return cls(
-            np.empty(n_levels, np.int64), np.empty(n_levels, np.int64),
-            np.empty((n_levels, n_rows)),
-            np.empty((n_levels, n_points, n_rows)),
-            np.empty((n_levels, n_points, n_outputs, n_rows)), np.zeros(factors), np.zeros(factors),
-            np.zeros((2, 3)), np.empty((n_used, n_rows)), np.zeros(n_used, bool),
-            np.empty((n_used, n_rows)), np.empty((n_used, n_outputs, n_rows)),
+            np.empty(n_levels, np.int64), side, way, _room(n_levels, n_points, n_rows),
+            _room(n_levels, 2, n_outputs, n_points, n_rows),
+            _room(n_levels, 2, 3, MOST_POINTS), _room(n_levels, 2, 2, MOST_POINTS),
+            _room(n_levels, n_outputs, 5, MOST_POINTS), _room(n_used, n_rows),
+            np.zeros(n_used, bool), _room(n_used, n_outputs, n_rows),
         )  # fmt: skip
 
 
-@on_lanes(N_LANES)
-def _find_way(lanes, i, value, passes, threshold, way):
-    passes = lanes.load(passes, i)
-    side = lanes.where(lanes.load(value, i) > threshold, 1.0, passes * 0.0)
-    lanes.store(way, lanes.where(passes > 0.5, side, passes * 0.0 + 2.0), i)
+def _room(*shape):
+    """An array that begins where a line of the cache does: vectors lie in one."""
+    size = int(np.prod(shape))
+    room = np.empty(size + 7)
+    first = -room.ctypes.data // 8 % 8
+    return room[first : first + size].reshape(shape)
 
 
 @on_lanes(N_LANES)
-def _mark_side(lanes, i, way, side, passes):
-    """Only the rows that go to the side still pass."""
+def _find_way(lanes, i, value, threshold, earlier, side, way):
+    earlier = lanes.load(earlier, i)
+    passes = (earlier <= side) & (earlier > side - 1.0)
+    to = lanes.where(lanes.load(value, i) > threshold, 1.0, earlier * 0.0)
+    lanes.store(way, lanes.where(passes, to, earlier * 0.0 + 2.0), i)
+
+
+@on_lanes(MOST_POINTS)
+def _fill_factors(lanes, point, weight, per_rest, before, left, right, factor, change):
+    """What the ways to both children do to the factor of the feature, the same for all rows."""
+    p, weight, per_rest = lanes.load(point), lanes.load(weight), lanes.load(per_rest)
+    one = p * 0.0 + 1.0
+    per_old = one / (p + (one - p) * before)
+    lacked = (one - before) * per_old
+    for side, share in enumerate((left, right)):
+        reached = before * share
+        failed = (one - p) * reached
+        passed = p + failed
+        lines = 3 * side, 2 * side
+        lanes.store(factor, passed * per_old, lines[0] + side)
+        lanes.store(factor, failed * per_old, lines[0] + 1 - side)
+        lanes.store(factor, one * share, lines[0] + FAILED_ERE)
+        lanes.store(change, weight * ((one - reached) / passed - lacked), lines[1] + side)
+        lanes.store(change, weight * -1.0 * (per_rest + lacked), lines[1] + 1 - side)
+
+
+@on_lanes(MOST_POINTS)
+def _settle(lanes, factor, change, left, right, settled):
+    """What leaves of these values, 0 where a child is none, make of a product."""
+    for way in range(3):
+        of_left = lanes.load(factor, way) * left
+        of_right = lanes.load(factor, 3 + way) * right
+        lanes.store(settled, of_left + of_right, way)
+        if way != FAILED_ERE:
+            of_left = of_left * lanes.load(change, way)
+            of_right = of_right * lanes.load(change, 2 + way)
+            lanes.store(settled, of_left + of_right, 3 + way)
+
+
+def _choose(lanes, way, table, point, first=0):
+    """An item of a table for every lane, by its way."""
+    left, right, ere = (
+        lanes.same(table, point + (first + line) * MOST_POINTS) for line in range(3)
+    )
+    return lanes.where(way > 1.5, ere, lanes.where(way > 0.5, right, left))
+
+
+def _choose_change(lanes, way, table, point, first=0):
+    """The same, with nothing for those that failed before."""
+    left, right = (lanes.same(table, point + (first + line) * MOST_POINTS) for line in range(2))
+    return lanes.where(way > 1.5, 0.0, lanes.where(way > 0.5, right, left))
+
+
+def _at_points(lanes, i, n_points, n_vectors, step, *carried):
+    """`step(point, place, *carried)` for every point; `place` is that of a vector in its line."""
+    i, n_points, n_vectors = (lanes.number(number) for number in (i, n_points, n_vectors))
+
+    def at_point(point, *carried):
+        return step(point, point * n_vectors + i, *carried)
+
+    return lanes.repeat(n_points, at_point, *carried)
+
+
+@on_lanes(N_LANES)
+def _send(lanes, i, n_points, n_vectors, way, factor, product, sent):
+    """Send the product to a child."""
     way = lanes.load(way, i)
-    lanes.store(passes, lanes.where((way <= side) & (way > side - 1.0), 1.0, way * 0.0), i)
+
+    def send(point, at):
+        lanes.store(sent, lanes.load(product, at) * _choose(lanes, way, factor, point), at)
+        return ()
+
+    _at_points(lanes, i, n_points, n_vectors, send)
 
 
 @on_lanes(N_LANES)
-def _mark_both(lanes, i, way, passes):
+def _close_leaves(lanes, i, n_points, n_vectors, way, settled, product, total, phi):
+    """Let come up what two leaves do."""
     way = lanes.load(way, i)
-    lanes.store(passes, lanes.where(way <= 1.5, 1.0, way * 0.0), i)
+
+    def add(point, at, phi):
+        mine = lanes.load(product, at)
+        lanes.store(total, mine * _choose(lanes, way, settled, point), at)
+        return (phi + mine * _choose_change(lanes, way, settled, point, 3),)
+
+    (found,) = _at_points(lanes, i, n_points, n_vectors, add, lanes.load(phi, i))
+    lanes.store(phi, found, i)
 
 
 @on_lanes(N_LANES)
-def _multiply(lanes, i, way, product, left, right, ere, found):
-    """What the product becomes, by way."""
+def _close_leaf(lanes, i, n_points, n_vectors, way, settled, product, change, came_up, total, phi):
+    """Let come up what a leaf does, and what came up from the other child."""
     way = lanes.load(way, i)
-    factor = lanes.where(way > 1.5, ere, lanes.where(way > 0.5, right, left))
-    lanes.store(found, lanes.load(product, i) * factor, i)
+
+    def add(point, at, phi):
+        mine, found = lanes.load(product, at), lanes.load(came_up, at)
+        lanes.store(total, mine * _choose(lanes, way, settled, point) + found, at)
+        phi = phi + mine * _choose_change(lanes, way, settled, point, 3)
+        return (phi + found * _choose_change(lanes, way, change, point),)
+
+    (found,) = _at_points(lanes, i, n_points, n_vectors, add, lanes.load(phi, i))
+    lanes.store(phi, found, i)
 
 
 @on_lanes(N_LANES)
-def _add_change(lanes, i, way, found, left, right, phi):
+def _close_splits(lanes, i, n_points, n_vectors, way, change, from_left, from_right, total, phi):
+    """Let come up what came up from two children."""
     way = lanes.load(way, i)
-    change = lanes.where(way > 1.5, 0.0, lanes.where(way > 0.5, right, left))
-    lanes.store(phi, lanes.load(phi, i) + lanes.load(found, i) * change, i)
 
+    def add(point, at, phi):
+        left, right = lanes.load(from_left, at), lanes.load(from_right, at)
+        lanes.store(total, left + right, at)
+        phi = phi + left * _choose_change(lanes, way, change, point)
+        return (phi + right * _choose_change(lanes, way, change, point, 2),)
 
-@on_lanes(N_LANES)
-def _add_total(lanes, i, found, total):
-    lanes.store(total, lanes.load(total, i) + lanes.load(found, i), i)
+    (found,) = _at_points(lanes, i, n_points, n_vectors, add, lanes.load(phi, i))
+    lanes.store(phi, found, i)
 
 
 @kernel
-def explain_tree(tree, columns, rows, rule, fixed, levels):
-    """Write phi of one tree, of some rows of `columns`, into levels.phi.
+def explain_tree(tree, rules, t, fixed, levels, n_vectors):
+    """Write phi of one tree into levels.phi, of the rows whose values are in levels.value.
 
     Parameters
     ----------
     tree : CoveredTrees of one tree
-    columns : (n_features, n_samples) float64
-    rows : (n_rows,) int64: at least one, no more than `levels` are for
-    rule : Rule
+    rules : Rules
+        That of the tree is number t.
+    t : int
     fixed : Fixed
     levels : Levels
+    n_vectors : int
+        As many rows as these have lanes.
     """
-    n_vectors = (rows.shape[0] + N_LANES - 1) // N_LANES
-    n_rows = n_vectors * N_LANES
     for j in range(tree.features.shape[0]):
-        levels.may_miss[j] = False
-        for i in range(n_rows):
-            at = rows[min(i, rows.shape[0] - 1)]  # the last one fills up the lanes
-            levels.value[j, i] = columns[tree.features[j], at]
-            levels.may_miss[j] |= np.isnan(levels.value[j, i])
-            levels.passes[j, i] = 1.0
-            if fixed.feature == j and not fixed.is_present:
-                levels.passes[j, i] = 0.0
-            for k in range(tree.mean.shape[1]):
+        for k in range(tree.mean.shape[1]):
+            for i in range(n_vectors * N_LANES):
                 levels.phi[j, k, i] = 0.0
     if tree.children[0, 0] == LEAF:
         return
-    for point in range(rule.point.shape[1]):
-        for i in range(n_rows):
+    n_points = rules.n_points[t]
+    for point in range(n_points):
+        for i in range(n_vectors * N_LANES):
             levels.product[0, point, i] = 1.0
-    for part in range(rule.point.shape[0]):
-        _walk(tree, rule.point[part], rule.weight[part], fixed, levels, n_vectors)
+    for part in range(rules.first[t], rules.end[t]):
+        points = (rules.point[part], rules.weight[part], rules.per_rest[part])
+        _walk(tree, points, fixed, levels, n_points, n_vectors)
 
 
 @inline_kernel
-def _walk(tree, points, weight, fixed, levels, n_vectors):
+def _walk(tree, points, fixed, levels, n_points, n_vectors):
     """Add to levels.phi, depth first, what a part of the points says."""
     d = 0
     levels.node[0] = 0
-    _enter(tree, points, weight, fixed, levels, d, n_vectors)
+    levels.side[0] = 0
+    _enter(tree, points, fixed, levels, d, n_vectors)
     while True:
-        side = levels.side[d]
-        if side == 2:
-            _mark(levels, tree.feature[levels.node[d]], d, side, n_vectors)
-            if d == 0:
-                return
-            d -= 1
-            _leave(tree, levels, d, n_vectors)
-            levels.side[d] += 1
+        node, side = levels.node[d], levels.side[d]
+        while side < 2 and _is_leaf(tree, tree.children[node, side]):
+            side += 1
+        levels.side[d] = side
+        if side < 2:
+            way, factor = levels.way[d], levels.factor[d, side]
+            product, sent = levels.product[d], levels.product[d + 1]
+            n = product.shape[1] // N_LANES
+            for i in range(n_vectors):
+                _send(i, n_points, n, way, factor, product, sent)
+            d += 1
+            levels.node[d] = tree.children[node, side]
+            levels.side[d] = 0
+            _enter(tree, points, fixed, levels, d, n_vectors)
             continue
-        child = np.int64(tree.children[levels.node[d], side])
-        if tree.children[child, 0] == LEAF:  # settled already
-            levels.side[d] += 1
-            continue
-        _mark(levels, tree.feature[levels.node[d]], d, side, n_vectors)
-        _send(levels, d, n_vectors)
-        d += 1
-        levels.node[d] = child
-        _enter(tree, points, weight, fixed, levels, d, n_vectors)
+        _close(tree, levels, d, n_points, n_vectors)
+        if d == 0:
+            return
+        d -= 1
+        levels.side[d] += 1
 
 
 @inline_kernel
-def _enter(tree, points, weight, fixed, levels, d, n_vectors):
-    """See which way the rows go at the node of a level, and settle those of its children that are
-    leaves."""
-    node, j = levels.node[d], np.int64(tree.feature[levels.node[d]])
-    levels.side[d] = 0
-    test = test_of(tree, levels.value[j], node)
+def _is_leaf(tree, node):
+    return tree.children[node, 0] == LEAF
+
+
+@inline_kernel
+def _enter(tree, points, fixed, levels, d, n_vectors):
+    """See which way the rows go at the node of a level, and what that does."""
+    node = levels.node[d]
+    j = np.int64(tree.feature[node])
+    earlier = np.int64(tree.earlier[node])
+    if earlier < 0:
+        is_absent = fixed.feature == j and not fixed.is_present
+        earlier = levels.way.shape[0] - (1 if is_absent else 2)
+    passed, side = levels.way[earlier], levels.side[earlier]
+    way, value = levels.way[d], levels.value[j]
+    test = test_of(tree, value, node)
     if test.first < 0 and (test.missing_left or not levels.may_miss[j]):
-        value, passes, way = levels.value[j], levels.passes[j], levels.way[d]
         for i in range(n_vectors):
-            _find_way(i, value, passes, test.threshold, way)
+            _find_way(i, value, test.threshold, passed, np.float64(side), way)
     else:
         for i in range(n_vectors * N_LANES):
-            side = 0.0 if goes_left(test, i) else 1.0
-            levels.way[d, i] = side if levels.passes[j, i] > 0.5 else 2.0
-    for side in range(2):
-        _fill_factors(tree, points, weight, fixed, levels, d, side)
+            way[i] = (0.0 if goes_left(test, i) else 1.0) if passed[i] == side else 2.0
     left, right = np.int64(tree.children[node, 0]), np.int64(tree.children[node, 1])
-    n_leaves = (tree.children[left, 0] == LEAF) + (tree.children[right, 0] == LEAF)
-    way = levels.way[d]
-    for point in range(points.shape[0]):
-        product = levels.product[d, point]
+    factor, change = levels.factor[d], levels.change[d]
+    point, weight, per_rest = points
+    before, to_left, to_right = tree.before[node], tree.share[left], tree.share[right]
+    _fill_factors(point, weight, per_rest, before, to_left, to_right, factor, change)
+    if fixed.is_present and fixed.feature == j:
+        for to in range(2):
+            factor[to, to], factor[to, 1 - to] = 1.0, 0.0
+            change[to] = 0.0
+    if _is_leaf(tree, left) or _is_leaf(tree, right):
         for k in range(tree.mean.shape[1]):
-            total, phi = levels.total[d, point, k], levels.phi[j, k]
-            if n_leaves == 0:
-                for i in range(n_vectors * N_LANES):
-                    total[i] = 0.0
-                continue
-            _settle(tree, levels, d, point, k)
-            to_left, to_right, ere = (
-                levels.settled[0, 0],
-                levels.settled[0, 1],
-                levels.settled[0, 2],
-            )
-            if_left, if_right = levels.settled[1, 0], levels.settled[1, 1]
-            for i in range(n_vectors):
-                _multiply(i, way, product, to_left, to_right, ere, total)
-                _add_change(i, way, product, if_left, if_right, phi)
+            of_left = tree.mean[left, k] if _is_leaf(tree, left) else 0.0
+            of_right = tree.mean[right, k] if _is_leaf(tree, right) else 0.0
+            _settle(factor, change, of_left, of_right, levels.settled[d, k])
 
 
 @inline_kernel
-def _fill_factors(tree, points, weight, fixed, levels, d, side):
-    """What the way to a child does to the factor of the feature, the same for all rows."""
+def _close(tree, levels, d, n_points, n_vectors):
+    """Let come up what comes from both children of the node of a level."""
     node = levels.node[d]
-    child = np.int64(tree.children[node, side])
-    before, share = tree.before[node], tree.share[child]
-    reached = before * share
-    factor, change = levels.factor[d, side], levels.change[d, side]
-    is_present = fixed.is_present and fixed.feature == tree.feature[node]
-    for point in range(points.shape[0]):
-        p, w = points[point], weight[point]
-        per_old = 1.0 / (p + (1.0 - p) * before)
-        failed = (1.0 - p) * reached
-        passed = p + failed
-        lacked = (1.0 - before) * per_old
-        factor[point, PASSED] = passed * per_old
-        factor[point, FAILED] = failed * per_old
-        factor[point, FAILED_ERE] = share
-        change[point, PASSED] = w * ((1.0 - reached) / passed - lacked)
-        change[point, FAILED] = w * (-1.0 / (1.0 - p) - lacked)
-        if is_present:
-            factor[point, PASSED], factor[point, FAILED] = 1.0, 0.0
-            change[point, PASSED], change[point, FAILED] = 0.0, 0.0
-
-
-@inline_kernel
-def _settle(tree, levels, d, point, k):
-    """What the products of rows are multiplied by for the leaves of a node, by their way."""
-    settled = levels.settled
-    for way in range(3):
-        settled[0, way] = 0.0
-        settled[1, way] = 0.0
-        for side in range(2):
-            child = np.int64(tree.children[levels.node[d], side])
-            if tree.children[child, 0] == LEAF:
-                outcome = FAILED_ERE if way == FAILED_ERE else np.int64(way != side)
-                found = levels.factor[d, side, point, outcome] * tree.mean[child, k]
-                settled[0, way] += found
-                if way != FAILED_ERE:
-                    settled[1, way] += found * levels.change[d, side, point, outcome]
-
-
-@inline_kernel
-def _mark(levels, feature, d, side, n_vectors):
-    """Mark the rows that still pass on one side of a split, or, behind both, those that did."""
-    way, passes = levels.way[d], levels.passes[feature]
-    for i in range(n_vectors):
-        if side == 2:
-            _mark_both(i, way, passes)
-        else:
-            _mark_side(i, way, np.float64(side), passes)
-
-
-@inline_kernel
-def _send(levels, d, n_vectors):
-    """Send the products on to the child at hand."""
-    side, way = levels.side[d], levels.way[d]
-    for point in range(levels.product.shape[1]):
-        factor = levels.factor[d, side, point]
-        to_left, to_right = factor[np.int64(side != 0)], factor[np.int64(side != 1)]
-        ere = factor[FAILED_ERE]
-        product, sent = levels.product[d, point], levels.product[d + 1, point]
-        for i in range(n_vectors):
-            _multiply(i, way, product, to_left, to_right, ere, sent)
-
-
-@inline_kernel
-def _leave(tree, levels, d, n_vectors):
-    """Let come up what was found at the child at hand."""
-    side, way = levels.side[d], levels.way[d]
-    for point in range(levels.product.shape[1]):
-        change = levels.change[d, side, point]
-        if_left, if_right = change[np.int64(side != 0)], change[np.int64(side != 1)]
-        for k in range(tree.mean.shape[1]):
-            found, total = levels.total[d + 1, point, k], levels.total[d, point, k]
-            phi = levels.phi[tree.feature[levels.node[d]], k]
+    j = np.int64(tree.feature[node])
+    left, right = _is_leaf(tree, tree.children[node, 0]), _is_leaf(tree, tree.children[node, 1])
+    to = levels.side[d - 1] if d > 0 else 0
+    way, product, change = levels.way[d], levels.product[d], levels.change[d]
+    n = product.shape[1] // N_LANES
+    for k in range(tree.mean.shape[1]):
+        settled, total, phi = levels.settled[d, k], levels.came_up[d, to, k], levels.phi[j, k]
+        if left and right:
             for i in range(n_vectors):
-                _add_total(i, found, total)
-                _add_change(i, way, found, if_left, if_right, phi)
+                _close_leaves(i, n_points, n, way, settled, product, total, phi)
+        elif left or right:
+            side = 1 if left else 0
+            found, of_side = levels.came_up[d + 1, side, k], change[side]
+            for i in range(n_vectors):
+                _close_leaf(i, n_points, n, way, settled, product, of_side, found, total, phi)
+        else:
+            one, other = levels.came_up[d + 1, 0, k], levels.came_up[d + 1, 1, k]
+            for i in range(n_vectors):
+                _close_splits(i, n_points, n, way, change, one, other, total, phi)

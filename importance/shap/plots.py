@@ -153,8 +153,10 @@ def plot_waterfall(
             f"{step:+.3g}", (end, place), xytext=(offset, 0), textcoords="offset points", ha=side,
             va="center", fontsize=8,
         )  # fmt: skip
+    ax.use_sticky_edges = False  # bars begin anywhere: the margin is room for their labels
     ax.margins(x=0.2)
     ax.set_yticks(places, names, fontsize=9)
+    ax.set_ylim(-0.6, len(steps) - 0.4)
     ax.axvline(start, color=base.DARK, linewidth=0.8, zorder=0)
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_xlabel(f"base value {start:.4g}, prediction {ends[-1]:.4g}")
@@ -164,7 +166,7 @@ def plot_waterfall(
 
 def _unit(found, label):
     at = found.class_position(label)
-    what = "prediction" if at is None else f"share of class {found.classes[at]}"
+    what = "prediction" if at is None else f"share of class {_short(found.classes[at])}"
     return f"SHAP value of the {'out-of-bag ' if found.is_out_of_bag else ''}{what}"
 
 
@@ -198,4 +200,6 @@ def _shades(column):
 
 
 def _short(value):
-    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
+    if isinstance(value, float | np.floating):
+        return f"{value:.4g}"
+    return base.short_names([value])[0]

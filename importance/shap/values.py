@@ -107,7 +107,7 @@ def explain(
     table = _dense(model, X)
     references = None if background is None else _dense(model, background)
     n_values = found[0].max_n_classes
-    trees = cover_trees(found, slice(1, 2) if n_values == 2 else slice(None))
+    trees = cover_trees(found, slice(1, 2) if n_values == 2 else slice(None), n_jobs)
     watch = partial(ProgressReporter, unit="part", verbose=verbose, callback=callback)
     sums = sum_over_trees(trees, table, references, takes, interactions, n_jobs, watch)
     base = trees.base_values

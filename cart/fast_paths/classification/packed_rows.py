@@ -15,21 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.fast_paths.base import also_left
 from cart.jit.decorators import inline_kernel, kernel
-from cart.table.ranking import MISSING
-
-NONE_MISSING, MISSING_RIGHT, MISSING_LEFT = range(3)  # in a node, along the feature of its cut
-
-
-class ClassCut(NamedTuple):
-    """The best cut of a node (see `cart.fast_paths.base.Cut`), and where missing values go."""
-
-    feature: int
-    left_code: int
-    right_code: int
-    score: float
-    missing: int
-    threshold: float  # where it was drawn; else it follows from the codes
 
 
 class Layout(NamedTuple):
@@ -125,11 +112,11 @@ def partition_packed_rows(codes, cut, words, start, n, layout, spare, counts):
     """
     n_left = 0
     n_right = 0
-    also_left = np.int64(MISSING) if cut.missing == MISSING_LEFT else np.int64(-1)
+    other = also_left(cut)
     for i in range(n):
         word = words[start + i]
         code = np.int64(codes[row_number(word, layout)])
-        left = np.int64((code <= cut.left_code) | (code == also_left))
+        left = np.int64((code <= cut.left_code) | (code == other))
         words[start + n_left] = word
         spare[n_right] = word
         n_left += left

@@ -10,11 +10,17 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.base import (
+    MISSING_LEFT,
+    MISSING_RIGHT,
+    NO_CUT,
+    NONE_MISSING,
+    Cut,
     FastPath,
     GrownTree,
     tree_at,
     write_leaf,
     write_split,
+    write_way_of_missing,
 )
 from cart.fast_paths.cache_copies import create_cache_copies
 from cart.fast_paths.classification.best_cut import Monotony, choose_cut, with_enough_weight
@@ -33,10 +39,6 @@ from cart.fast_paths.classification.impurities import (
     impurity_of,
 )
 from cart.fast_paths.classification.packed_rows import (
-    MISSING_LEFT,
-    MISSING_RIGHT,
-    NONE_MISSING,
-    ClassCut,
     Layout,
     code_of_key,
     gather_keys,
@@ -71,7 +73,6 @@ CACHE_COPY_BYTES = (
 )  # of a column of the near tiers (see `cart.fast_paths.cache_copies`)
 _HISTOGRAM_MIN = 64  # rows
 _CLASSES_MAX = 256
-NO_CUT = ClassCut(-1, 0, 0, -np.inf, NONE_MISSING, 0.0)
 _WEIGHT_MAX = 2**26  # whose square is exact in double precision
 # Weight of which every thread keeps a table for entropy: so much, or so much per row.
 _TABLE_MAX, _PER_ROW = 2**20, 8
@@ -184,7 +185,7 @@ def _copy_near(tiers, layout, node):
 
 @dispatch
 def search_feature(cuts, way, node, searched, feature, best):
-    """Search a feature; return whether it is constant in the node, and the better ClassCut."""
+    """Search a feature; return whether it is constant in the node, and the better Cut."""
     return cuts.search_feature(way, node, searched, feature, best)
 
 
@@ -235,8 +236,6 @@ class ClassCountsWay(NamedTuple):
             value[0] = min(max(value[0], bounds.lower), bounds.upper)
             if value.shape[0] == 2:
                 value[1] = 1.0 - value[0]
-        if tree.nodes.missing_go_to_left.shape[0] > 0:
-            tree.nodes.missing_go_to_left[this] = 0
 
     def search(self, node):
         node = _copy_near(self.tiers, self.layout, node)
@@ -279,11 +278,8 @@ class ClassCountsWay(NamedTuple):
 
     def write_split(self, tree, this, node, cut, children):
         write_cut(self.cuts, tree, this, cut)
-        if tree.nodes.missing_go_to_left.shape[0] > 0:
-            goes_left = 2 * children.middle > node.start + node.end  # as the majority
-            if cut.missing != NONE_MISSING:
-                goes_left = cut.missing == MISSING_LEFT
-            tree.nodes.missing_go_to_left[this] = goes_left
+        start, end = node.start, node.end
+        write_way_of_missing(tree.nodes, this, cut, children.middle - start, end - start)
 
 
 @inline_kernel
@@ -344,7 +340,7 @@ def _search_feature(way, node, searched, feature, best):
         if i >= 0:
             left_code = np.int64(entries[i] >> layout.low_bits)
             right_code = np.int64(entries[i + 1] >> layout.low_bits)
-            best = ClassCut(feature, left_code, right_code, score, goes, 0.0)
+            best = Cut(feature, left_code, right_code, score, goes, 0.0)
         if goes != MISSING_RIGHT:
             return False, best
         goes = MISSING_LEFT
@@ -424,10 +420,8 @@ class ClassCountsPath(FastPath):
 
     def accepts(self, weights, is_whole):
         """Are the weights whole numbers that fit into words? Lays them out."""
-        if self._plan.min_weight_fraction_leaf and len(weights) > 1:
-            return False  # the limit is that of one tree, see `n_at_once`
         n_rows, top = len(self._y), weights.sum(axis=1).max()
-        if not (is_whole and top <= _WEIGHT_MAX):
+        if not (super().accepts(weights, is_whole) and is_whole and top <= _WEIGHT_MAX):
             return False
         self._layout = Layout.of(n_rows, self._plan.n_values, weights.max())
         if isinstance(self._criterion, EntropyCuts) and len(self._criterion.table) <= top:
@@ -453,9 +447,6 @@ class ClassCountsPath(FastPath):
 
     def _grow(self, weights, seeds, first_node):
         draw, stack, tiers, scratch, prefix = self._scratch
-        limits = self._plan.limits
-        if fraction := self._plan.min_weight_fraction_leaf:  # then there is one tree
-            limits = limits._replace(min_weight_leaf=fraction * weights.sum())
         way = ClassCountsWay(
             self.cuts_searched,
             self._criterion,
@@ -466,7 +457,7 @@ class ClassCountsPath(FastPath):
             prefix,
             draw,
             stack,
-            limits,
+            self._limits(weights),
         )
         trees = GrownTree(self._nodes, self._cuts)
         _grow_trees(way, trees, weights, self._y, seeds, first_node)

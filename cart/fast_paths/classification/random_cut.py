@@ -11,17 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NONE_MISSING, Cut
 from cart.fast_paths.classification.best_cut import keeps_direction
 from cart.fast_paths.classification.impurities import child_impurities
-from cart.fast_paths.classification.packed_rows import (
-    MISSING_LEFT,
-    MISSING_RIGHT,
-    NONE_MISSING,
-    ClassCut,
-    class_of,
-    row_number,
-    weight_of,
-)
+from cart.fast_paths.classification.packed_rows import class_of, row_number, weight_of
 from cart.fast_paths.classification.path import ClassCountsPath, monotony_of
 from cart.jit.decorators import inline_kernel
 from cart.splitting.feature_draw import random_between, random_side
@@ -68,7 +61,7 @@ def _search_feature(way, node, searched, feature, best):
     if min(n_left, n - n_left) >= limits.min_samples_leaf:
         score = _score_if_legal(searched, monotony_of(way, node, feature), limits.min_weight_leaf)
         if score > best.score:
-            best = ClassCut(feature, np.int64(left_code), 0, score, goes, threshold)
+            best = Cut(feature, np.int64(left_code), 0, score, goes, threshold)
     return False, best
 
 

@@ -15,25 +15,39 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.base import is_cut
-from cart.fast_paths.regression.cut_score import WEIGHT, Y, left_sums_from_right, score_of
+from cart.fast_paths.regression.cut_score import (
+    WEIGHT,
+    Y,
+    left_sums_from_right,
+    search_lanes,
+    settled_score,
+)
 from cart.fast_paths.regression.sorted_rows import N_PLACES, code_at
 from cart.jit.decorators import inline_kernel, kernel
 from cart.jit.simd import on_lanes
 from cart.primitives.sort_keys import CODE_SHIFT, RECORD
+from cart.splitting.splitter import Bounds
 
 N_LANES = N_PLACES
 _NARROW, _MIDDLE = 2, 4  # lanes: as few as hold the features
 
 
 class SearchedRows(NamedTuple):
-    """The rows of a node, along all features that it looks at, and their sums."""
+    """The rows of a node, along all features that it looks at, their sums, and what cuts must
+    keep."""
 
+    criterion: tuple  # of cart.fast_paths.regression.cut_criteria
     entries: np.ndarray  # uint64: see `cart.fast_paths.regression.sorted_rows`
     targets: np.ndarray  # (2 * n_rows,) float64: see `cart.fast_paths.regression.cut_score`
     n: int
     n_beside: int  # a cut leaves more entries than that on both sides
     weight: float
     total: float  # of the weighted targets
+    rest: float  # the criterion's third
+    is_bound: bool  # must cuts keep the following?
+    min_weight: float
+    bounds: Bounds
+    y_max: float  # the largest size of a target
 
 
 class Lanes(NamedTuple):
@@ -50,13 +64,17 @@ class Lanes(NamedTuple):
     previous: np.ndarray  # int64: entries left of the last cut that is certain
     left_weight: np.ndarray  # float64
     left_sum: np.ndarray  # float64
+    left_rest: np.ndarray  # float64: where the criterion keeps it
+    direction: np.ndarray  # float64: of the monotonic constraint, or 0
+    lower: np.ndarray  # float64: of values left and right, where there is a constraint
+    upper: np.ndarray  # float64
     score: np.ndarray  # float64: of the cut at hand
     best: np.ndarray  # float64: score
     place: np.ndarray  # int64: of the best, the last entry on its left; -1 where there is none
 
     @classmethod
     def create(cls):
-        dtypes = [np.int64] * 3 + [np.uint64] + [np.int64] * 2 + [np.float64] * 4 + [np.int64]
+        dtypes = [np.int64] * 3 + [np.uint64] + [np.int64] * 2 + [np.float64] * 8 + [np.int64]
         return cls(*(np.zeros(N_LANES, dtype) for dtype in dtypes))
 
 
@@ -82,15 +100,9 @@ def choose_mean_cut(lanes, n_lanes, rows, score, table):
     place : int
         Of the last entry that goes left; -1 where there is none.
     """
-    if n_lanes <= _NARROW:
-        _begin(lanes, n_lanes, _NARROW, rows.entries, score, table)
-        _search_narrow(lanes, rows, table)
-    elif n_lanes <= _MIDDLE:
-        _begin(lanes, n_lanes, _MIDDLE, rows.entries, score, table)
-        _search_middle(lanes, rows, table)
-    else:
-        _begin(lanes, n_lanes, N_LANES, rows.entries, score, table)
-        _search_wide(lanes, rows, table)
+    width = _NARROW if n_lanes <= _NARROW else _MIDDLE if n_lanes <= _MIDDLE else N_LANES
+    _begin(lanes, n_lanes, width, rows, score, table)
+    search_lanes(rows.criterion, lanes, width, rows, table)
     lane = -1
     place = np.int64(-1)
     for k in range(n_lanes):
@@ -102,32 +114,92 @@ def choose_mean_cut(lanes, n_lanes, rows, score, table):
 
 
 @inline_kernel
-def _begin(lanes, n_lanes, width, entries, score, table):
+def _begin(lanes, n_lanes, width, rows, score, table):
     for k in range(n_lanes, width):  # lanes without a feature do as the first
         lanes.first[k] = lanes.first[0]
         lanes.column[k] = lanes.column[0]
+        lanes.direction[k] = lanes.direction[0]
     for k in range(width):
         lanes.tie_span[k] = table.tie_span[lanes.column[k]]
-        lanes.entry[k] = entries[lanes.first[k]]
+        lanes.entry[k] = rows.entries[lanes.first[k]]
         lanes.previous[k] = 0
         lanes.left_weight[k] = 0.0
         lanes.left_sum[k] = 0.0
+        lanes.left_rest[k] = 0.0
+        if rows.is_bound:
+            is_free = lanes.direction[k] == 0.0
+            lanes.lower[k] = -np.inf if is_free else rows.bounds.lower
+            lanes.upper[k] = np.inf if is_free else rows.bounds.upper
         lanes.best[k] = score
         lanes.place[k] = -1
 
 
-def _searching(width):
-    """A kernel that finds the best cut of every lane."""
-    advance, score_cuts, update = (on_lanes(width)(do) for do in (_advance, _score, _update_best))
+def searching(score_of, keeps_rest=False, is_settled=True):
+    """Compile the search for the best cut of every lane.
+
+    Parameters
+    ----------
+    score_of : function of (left weight, left sum, left rest, weight, total, rest)
+        The score of a cut, in operators that lanes know, or what it is at most.
+    keeps_rest : bool
+        Is `left_rest` summed up?
+    is_settled : bool
+        Is that the score? Else `settled_score` is asked of the cuts that may be the best.
+
+    Returns
+    -------
+    function of (lanes, width, rows, table)
+    """
+    narrow, middle, wide = (
+        _searching(width, score_of, keeps_rest, is_settled) for width in (_NARROW, _MIDDLE, N_LANES)
+    )
+
+    @inline_kernel
+    def search(lanes, width, rows, table):
+        if width == _NARROW:
+            narrow(lanes, rows, table)
+        elif width == _MIDDLE:
+            middle(lanes, rows, table)
+        else:
+            wide(lanes, rows, table)
+
+    return search
+
+
+def _searching(width, score_of, keeps_rest, is_settled):
+    """The kernel for so many lanes."""
+    take_rest, keep_bounds, update = (
+        on_lanes(width)(do) for do in (_take_rest, _keep_bounds, _update_best)
+    )
+    advance = on_lanes(width)(_advance)
+
+    def score_lanes(
+        lanes, weight, total, rest, gap, tie_span, left_weight, left_sum, left_rest, score, best
+    ):
+        """Score the cuts; is one that may score best to be settled, or between ties?"""
+        left = lanes.load(left_weight), lanes.load(left_sum), lanes.load(left_rest)
+        found = score_of(*left, weight, total, rest)
+        lanes.store(score, found)
+        to_next = lanes.load(gap)
+        is_asked = to_next > 0
+        if is_settled:
+            is_asked = is_asked & (to_next <= lanes.load(tie_span))
+        return lanes.any((found > lanes.load(best)) & is_asked)
+
+    score_cuts = on_lanes(width)(score_lanes)
 
     @kernel
     def search(lanes, rows, table):
-        entries, targets, n, n_beside, weight, total = rows
+        entries, targets, n, n_beside = rows.entries, rows.targets, rows.n, rows.n_beside
+        is_bound = rows.is_bound
+        weight, total, rest = rows.weight, rows.total, rows.rest
         first, entry, gap, previous = lanes.first, lanes.entry, lanes.gap, lanes.previous
-        left_weight, left_sum = lanes.left_weight, lanes.left_sum
+        left_weight, left_sum, left_rest = lanes.left_weight, lanes.left_sum, lanes.left_rest
         tie_span, score, best, place = lanes.tie_span, lanes.score, lanes.best, lanes.place
         for i in range(n - 1 - n_beside):
             n_left = i + 1
+            if keeps_rest:
+                take_rest(targets, entry, left_rest)
             may_sum_from_right = advance(
                 entries, targets, n_left, n - n_left, first, entry, gap, previous, left_weight,
                 left_sum,
@@ -136,8 +208,15 @@ def _searching(width):
                 continue
             if may_sum_from_right:
                 _sum_from_right(lanes, width, rows, i, table)
-            if score_cuts(weight, total, gap, tie_span, left_weight, left_sum, score, best):
-                _rule_out_ties(lanes, width, entries, i, table)
+            if score_cuts(
+                weight, total, rest, gap, tie_span, left_weight, left_sum, left_rest, score, best
+            ):
+                _settle(lanes, width, rows, i, table)
+            if is_bound:
+                keep_bounds(
+                    weight, total, rows.min_weight, left_weight, left_sum, lanes.direction,
+                    lanes.lower, lanes.upper, score,
+                )  # fmt: skip
             update(i, n_left, gap, tie_span, previous, score, best, place)
 
     return search
@@ -160,13 +239,26 @@ def _advance(
     return lanes.any((n_left - lanes.load(previous) > n_right) & (to_next > 0))
 
 
-def _score(lanes, weight, total, gap, tie_span, left_weight, left_sum, score, best):
-    """Score the cuts; may one that scores best lie between ties?"""
-    found = score_of(lanes.load(left_weight), lanes.load(left_sum), weight, total)
-    lanes.store(score, found)
-    to_next = lanes.load(gap)
-    is_near = (to_next > 0) & (to_next <= lanes.load(tie_span))
-    return lanes.any((found > lanes.load(best)) & is_near)
+def _take_rest(lanes, targets, entry, left_rest):
+    """Of two classes: the weight of the second (the target is 1 of the first, else 0)."""
+    at = (lanes.load(entry) & int(RECORD)) * 2
+    weight = lanes.gather(targets, at + WEIGHT)
+    rest = weight - weight * lanes.gather(targets, at + Y)
+    lanes.store(left_rest, lanes.load(left_rest) + rest)
+
+
+def _keep_bounds(
+    lanes, weight, total, min_weight, left_weight, left_sum, direction, lower, upper, score
+):
+    """Rule out cuts that leave too little weight, or break a monotonic constraint."""
+    left, low, high = lanes.load(left_weight), lanes.load(lower), lanes.load(upper)
+    right = weight - left
+    value = lanes.load(left_sum) / left
+    other = (total - lanes.load(left_sum)) / right
+    breaks = (low > value) | (low > other) | (value > high) | (other > high)
+    breaks = breaks | ((value - other) * lanes.load(direction) > 0.0)
+    breaks = breaks | (min_weight > left) | (min_weight > right)
+    lanes.store(score, lanes.where(breaks, -np.inf, lanes.load(score)))
 
 
 def _update_best(lanes, i, n_left, gap, tie_span, previous, score, best, place):
@@ -183,7 +275,7 @@ def _update_best(lanes, i, n_left, gap, tie_span, previous, score, best, place):
 def _sum_from_right(lanes, width, rows, i, table):
     """Sum up from the right where that is shorter, as scikit-learn does: where a cut takes more
     entries to its left, since the cut before, than it leaves on its right."""
-    entries, targets, n, n_beside, weight, total = rows
+    entries, targets, n, n_beside = rows.entries, rows.targets, rows.n, rows.n_beside
     n_left, n_right = i + 1, n - i - 1
     for k in range(width):
         column = lanes.column[k]
@@ -196,28 +288,27 @@ def _sum_from_right(lanes, width, rows, i, table):
         if previous <= n_beside:  # there is none
             previous = 0
         if n_left - previous > n_right:
-            lanes.left_weight[k], lanes.left_sum[k] = left_sums_from_right(
-                mine, targets, n_left, n, weight, total
+            lanes.left_weight[k], lanes.left_sum[k], lanes.left_rest[k] = left_sums_from_right(
+                rows.criterion, mine, targets, n_left, n, (rows.weight, rows.total, rows.rest)
             )
         lanes.previous[k] = n_left
 
 
 @kernel
-def _rule_out_ties(lanes, width, entries, i, table):
-    """Where the codes before and after the cut are ties, there is none."""
+def _settle(lanes, width, rows, i, table):
+    """Settle the scores of cuts that may be the best; between ties there is none."""
     for k in range(width):
-        mine = entries[lanes.first[k] + i : lanes.first[k] + i + 2]
-        if not is_cut_after(mine, 0, table, lanes.column[k]):
-            lanes.gap[k] = 0
+        if lanes.gap[k] > 0 and lanes.score[k] > lanes.best[k]:
+            mine = rows.entries[lanes.first[k] + i : lanes.first[k] + i + 2]
+            if is_cut_after(mine, 0, table, lanes.column[k]):
+                lanes.score[k] = settled_score(rows.criterion, lanes, k, rows)
+            else:
+                lanes.gap[k] = 0
 
 
 @inline_kernel
 def is_cut_after(entries, i, table, column):
-    """Is there a cut behind the i-th entry? Not between ties."""
+    """Is there a cut behind the i-th entry? Not between ties, nor behind missing values that stand
+    first."""
     low, high = code_at(entries, i), code_at(entries, i + 1)
-    return low != high and is_cut(table, column, low, high)
-
-
-_search_narrow, _search_middle, _search_wide = (
-    _searching(width) for width in (_NARROW, _MIDDLE, N_LANES)
-)
+    return low < high and is_cut(table, column, low, high)

@@ -16,10 +16,72 @@ the best gain need be scored.
 
 import numpy as np
 
-from cart.jit.decorators import inline_kernel
+from cart.jit.decorators import dispatch, inline_kernel
 
 WEIGHT, Y = range(2)  # of every row, one behind the other in `targets`
 _UNIT = 2.0**-53  # of double precision: half a unit in the last place
+
+
+# ---------------------------------------------------------------------------- the protocol
+
+
+@dispatch
+def rest_of(criterion, weight, y):
+    """What a row adds to the third sum of a node, REST."""
+    return criterion.rest_of(weight, y)
+
+
+@dispatch
+def root_impurity(criterion, samples, targets, n, sums):
+    """Impurity of a tree's samples, from their sums."""
+    return criterion.root_impurity(samples, targets, n, sums)
+
+
+@dispatch
+def halves_of(criterion, samples, targets, node, middle, left):
+    """The Halves of a node that is divided, from the sums of its left child; `left` has the third
+    twice: summed up, and taken as the others are."""
+    return criterion.halves_of(samples, targets, node, middle, left)
+
+
+@dispatch
+def write_value(criterion, value, sums):
+    """Write what a node with these sums predicts, where no bounds are."""
+    criterion.write_value(value, sums)
+
+
+@dispatch
+def search_lanes(criterion, lanes, width, rows, table):
+    """Find the best cut of every lane of so many (see `cart.fast_paths.regression.best_cut`)."""
+    criterion.search_lanes(lanes, width, rows, table)
+
+
+@dispatch
+def settled_score(criterion, lanes, k, rows):
+    """The score of the cut in lane k that may be the best."""
+    return criterion.settled_score(lanes, k, rows)
+
+
+@dispatch
+def is_by_gain(criterion):
+    """Has the cut with the highest gain the highest score, but for rounding?"""
+    return criterion.is_by_gain()
+
+
+@dispatch
+def third_of(criterion, node):
+    """What scores of a node's cuts depend on, beside weight and sum."""
+    return criterion.third_of(node)
+
+
+@dispatch
+def grow_if_small(criterion, growth, table, scratch, node, height, n_nodes, limits):
+    """Grow the subtree of a small node in that height of the stack, and return how many nodes the
+    tree has then; -1 if that cannot be done."""
+    return criterion.grow_if_small(growth, table, scratch, node, height, n_nodes, limits)
+
+
+# ------------------------------------------------------------------------------------ sums
 
 
 @inline_kernel
@@ -48,18 +110,21 @@ mean_score = inline_kernel(score_of)
 
 
 @inline_kernel
-def left_sums_from_right(rows, targets, middle, end, weight, total):
-    """Weight and sum left of `middle`: those of the node, less rows[middle:end] from the end.
+def left_sums_from_right(criterion, rows, targets, middle, end, sums):
+    """Weight, sum and rest left of `middle`: those of the node less rows[middle:end] from the end.
 
     Rows may be the low halves of entries (see `cart.fast_paths.regression.sorted_rows`).
     scikit-learn does so where there are fewer of them than on the left since the cut before.
     (Reference: `RegressionCriterion.update` in `_criterion.pyx`.)
     """
+    weight, total, rest = sums
     for i in range(end - 1, middle - 1, -1):
         row = np.uint32(rows[i])
-        weight -= weight_at(targets, row)
-        total -= weight_at(targets, row) * y_at(targets, row)
-    return weight, total
+        here, y = weight_at(targets, row), y_at(targets, row)
+        weight -= here
+        total -= here * y
+        rest -= rest_of(criterion, here, y)
+    return weight, total, rest
 
 
 @inline_kernel

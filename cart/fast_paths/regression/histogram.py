@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.base import NO_CUT, Cut, is_cut
+from cart.fast_paths.base import NO_CUT, NONE_MISSING, Cut, is_cut
 from cart.fast_paths.regression.cut_score import mean_score, weight_at, write_target, y_at
 from cart.jit.decorators import inline_kernel
 from cart.jit.instructions import lowest_bit
@@ -197,7 +197,7 @@ def _best_cut_of(table, scratch, words, code_range, feature, node, slack, best):
             ):
                 score = mean_score(left_weight, left_sum, node.weight, node.total)
                 if score > cut.score:
-                    cut = Cut(feature, low, code, score)
+                    cut = Cut(feature, low, code, score, NONE_MISSING, 0.0)
                 least = max(least, excess * excess / scale * (1.0 - 1e-9) - slack)
             left_weight += weight_at(sums, code)
             left_sum += y_at(sums, code)

@@ -16,8 +16,9 @@ from itertools import starmap
 
 import numpy as np
 
-from cart.fast_paths.base import may_be_split, write_split
+from cart.fast_paths.base import may_be_split
 from cart.fast_paths.cache_copies import create_cache_copies
+from cart.fast_paths.regression.cut_criteria import SquaredErrorCuts
 from cart.fast_paths.regression.cut_score import slack_of, weight_at, write_target, y_at
 from cart.fast_paths.regression.histogram import (
     CODES_MAX,
@@ -42,6 +43,7 @@ from cart.fast_paths.regression.tree_growth import (
     decrease_of,
     node_at,
     place_children,
+    split_node,
     write_mean,
 )
 from cart.jit.decorators import entry_kernel, inline_kernel
@@ -79,7 +81,7 @@ def _move_to_cache_copy(tiers, stack, height, node):
             stack.start[height], stack.end[height] = start, end
     return Node(
         start, end, node.n, tier, node.depth, node.n_constant, node.impurity, node.weight,
-        node.total,
+        node.total, node.rest, node.bounds,
     )  # fmt: skip
 
 
@@ -140,7 +142,7 @@ def _grow(growth, table, tiers, scratch, limits):
     while height > 0:
         height -= 1
         node = node_at(growth, height)
-        may_split = may_be_split(node.n, node.depth, node.impurity, limits)
+        may_split = may_be_split(node.n, node.weight, node.depth, node.impurity, limits)
         if may_split:
             node = _move_to_cache_copy(tiers, growth.stack, height, node)
         rows = tiers[node.tier]
@@ -151,20 +153,20 @@ def _grow(growth, table, tiers, scratch, limits):
                 continue
         this = n_nodes
         n_nodes += 1
-        write_mean(growth.nodes, this, node.impurity, node.n, sums[height])
+        write_mean(growth, this, node.impurity, node.n, sums[height])
         if not may_split:
             continue
         slack = slack_of(node.n, growth.y_max)
         cut, n_constant = search_histograms(scratch, rows, table, growth.draw, node, slack, limits)
         if cut.feature < 0:
             continue
-        codes = rows.codes[table.columns[cut.feature]]
-        middle = partition_rows(rows.rows, scratch.spare, codes, cut.left_code, node.start, node.n)
-        halves = add_up_children(rows.rows, rows.targets, node, middle, sums, height)
+        codes, criterion = rows.codes[table.columns[cut.feature]], growth.criterion
+        middle = partition_rows(rows.rows, scratch.spare, codes, cut, node.start, node.n)
+        halves = add_up_children(criterion, rows.rows, rows.targets, node, middle, sums, height)
         decrease = decrease_of(node, halves, growth.total_weight)
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue
-        write_split(growth.nodes, this, cut, growth.cuts)
+        split_node(growth, this, node, cut, middle - node.start, halves, height, limits)
         height, n_nodes = place_children(
             growth, node, middle, halves, n_constant, height, n_nodes, limits
         )
@@ -181,6 +183,7 @@ class HistogramPath(MeanPath):
 
     _partial_max = SMALL_NODE_MAX // 4
     _grow_trees = staticmethod(_grow_trees)
+    _criterion = SquaredErrorCuts()
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)

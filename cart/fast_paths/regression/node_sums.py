@@ -17,10 +17,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.regression.cut_score import WEIGHT, left_sums_from_right, weight_at, y_at
+from cart.fast_paths.base import also_left
+from cart.fast_paths.regression.cut_score import (
+    WEIGHT,
+    halves_of,
+    left_sums_from_right,
+    rest_of,
+    weight_at,
+    y_at,
+)
 from cart.jit.decorators import inline_kernel
 
-TOTAL, SQUARES = 1, 2  # of a node that waits, beside its WEIGHT
+TOTAL, REST = 1, 2  # of a node that waits, beside its WEIGHT
+LOWER, UPPER = 3, 4  # between which its value must lie (monotonic constraints)
 _ONE_BY_ONE = 12  # of fewer samples it is faster to exchange one after another
 
 
@@ -85,16 +94,17 @@ def _swap_one_by_one(samples, start, end, is_left):
 
 
 @inline_kernel
-def partition_rows(rows, spare, codes, left_code, start, n):
-    """Divide rows[start:start + n], in their order: codes up to `left_code` go left.
+def partition_rows(rows, spare, codes, cut, start, n):
+    """Divide rows[start:start + n] at a cut, in their order.
 
     Returns the first that goes right.
     """
     left = start
     right = 0
+    other = also_left(cut)
     for i in range(start, start + n):
         row = rows[i]
-        goes_left = np.int64(codes[row] <= left_code)
+        goes_left = np.int64((codes[row] <= cut.left_code) | (codes[row] == other))
         rows[left] = row
         spare[right] = row
         left += goes_left
@@ -105,39 +115,43 @@ def partition_rows(rows, spare, codes, left_code, start, n):
 
 
 @inline_kernel
-def add_up_node(samples, targets, start, end, sums):
-    """Weight, sum and squares of samples[start:end], written to `sums`."""
+def add_up_node(criterion, samples, targets, start, end, sums):
+    """Weight, sum and rest of samples[start:end], written to `sums`."""
     weight = 0.0
     total = 0.0
-    squares = 0.0
+    rest = 0.0
     for i in range(start, end):
         row = samples[i]
         here = weight_at(targets, row)
         y = y_at(targets, row)
         weight += here
         total += here * y
-        squares += here * y * y
+        rest += rest_of(criterion, here, y)
     sums[WEIGHT] = weight
     sums[TOTAL] = total
-    sums[SQUARES] = squares
-
-
-@inline_kernel
-def impurity_of(weight, total, squares):
-    mean = total / weight
-    return squares / weight - mean * mean
+    sums[REST] = rest
 
 
 class Halves(NamedTuple):
-    """Impurities of a node's children, and the weight of the left one."""
+    """Impurities of a node's children, the weight of the left one, and what lies between their
+    values."""
 
     left: float
     right: float
     left_weight: float
+    value: float
 
 
 @inline_kernel
-def add_up_children(samples, targets, node, middle, sums, height):
+def halves_with(left, right, node, left_weight, left_sum):
+    """The Halves with these impurities."""
+    value = left_sum / left_weight / 2.0
+    value += (node.total - left_sum) / (node.weight - left_weight) / 2.0
+    return Halves(left, right, left_weight, value)
+
+
+@inline_kernel
+def add_up_children(criterion, samples, targets, node, middle, sums, height):
     """Add up either side of a node that is divided; return its Halves.
 
     The left child's sums go to sums[height + 1], the right one's to sums[height], where the node's
@@ -145,22 +159,12 @@ def add_up_children(samples, targets, node, middle, sums, height):
     where that is shorter, and the node's less these.
     """
     start, end = node.start, node.end
-    left_sums, squares = sums[height + 1], sums[height, SQUARES]
-    add_up_node(samples, targets, middle, end, sums[height])
-    add_up_node(samples, targets, start, middle, left_sums)
-    left_weight, left_sum = left_sums[WEIGHT], left_sums[TOTAL]
+    left_sums = sums[height + 1]
+    add_up_node(criterion, samples, targets, middle, end, sums[height])
+    add_up_node(criterion, samples, targets, start, middle, left_sums)
+    left = left_sums[WEIGHT], left_sums[TOTAL], left_sums[REST]
     if middle - start > end - middle:
-        left_weight, left_sum = left_sums_from_right(
-            samples, targets, middle, end, node.weight, node.total
+        left = left_sums_from_right(
+            criterion, samples, targets, middle, end, (node.weight, node.total, node.rest)
         )
-    return halves_of(node, squares, left_weight, left_sum, left_sums[SQUARES])
-
-
-@inline_kernel
-def halves_of(node, squares, left_weight, left_sum, left_squares):
-    """The Halves of a node with these squares, from the sums of its left child."""
-    return Halves(
-        impurity_of(left_weight, left_sum, left_squares),
-        impurity_of(node.weight - left_weight, node.total - left_sum, squares - left_squares),
-        left_weight,
-    )
+    return halves_of(criterion, samples, targets, node, middle, (*left, left_sums[REST]))

@@ -10,6 +10,9 @@ bounds the gain of its cuts, and only blocks whose bound reaches the best gain a
 
 If no other gain comes so near the best one that rounding might decide between them, that cut is
 scikit-learn's, in whatever order it sums up.
+
+A cut that breaks a limit of weight or a monotonic constraint has no gain; where rounding may decide
+whether it does, nothing is certain.
 """
 
 from typing import NamedTuple
@@ -17,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.regression.best_cut import is_cut_after
-from cart.fast_paths.regression.cut_score import weight_at, y_at
+from cart.fast_paths.regression.cut_score import slack_of, weight_at, y_at
 from cart.fast_paths.regression.sorted_rows import code_at, row_at
 from cart.jit.decorators import inline_kernel
 
@@ -31,7 +34,7 @@ class Screen(NamedTuple):
     weight: np.ndarray  # (n_blocks + 1,) float64: left of every block
     total: np.ndarray  # (n_blocks + 1,) float64: deviations from the mean, left of every block
     bound: np.ndarray  # (n_blocks,) float64: no cut in the block has more gain
-    best: np.ndarray  # (3,) int64: feature, left code and right code
+    best: np.ndarray  # (4,) int64: feature, left code, right code, where missing values go
     gain: np.ndarray  # (2,) float64: of the best cut, and of the best other
 
     @classmethod
@@ -39,7 +42,7 @@ class Screen(NamedTuple):
         n_blocks = n_rows // _BLOCK + 1
         return cls(
             *(np.empty(n_blocks + 1) for _ in range(3)),
-            np.empty(3, np.int64),
+            np.empty(4, np.int64),
             np.empty(2),
         )
 
@@ -112,6 +115,7 @@ def _bound_blocks(screen, rows, drawn, k, table):
             gain > best
             and last < rows.n - 1
             and is_cut_after(entries, last, table, drawn.column[k])
+            and (not rows.is_bound or _margin(rows, drawn.direction[k], left, total) > 0.0)
         ):
             best = gain
     screen.weight[rows.n // _BLOCK] = left
@@ -132,14 +136,42 @@ def _search_block(screen, rows, drawn, k, b, last, table):
         total += weight_at(targets, row) * (y_at(targets, row) - mean)
         gain = total * total / (left * (rows.weight - left))
         if gain > screen.gain[1] and is_cut_after(entries, i, table, column):
+            if rows.is_bound:
+                margin = _margin(rows, drawn.direction[k], left, total)
+                if margin == 0.0:
+                    screen.gain[1] = np.inf
+                if margin <= 0.0:
+                    continue
             if gain > screen.gain[0]:
                 screen.gain[1] = screen.gain[0]
                 screen.gain[0] = gain
                 screen.best[0] = drawn.feature[k]
                 screen.best[1] = np.int64(code_at(entries, i))
                 screen.best[2] = np.int64(code_at(entries, i + 1))
+                screen.best[3] = drawn.missing[k]
             else:
                 screen.gain[1] = gain
+
+
+@inline_kernel
+def _margin(rows, direction, left_weight, left_total):
+    """How far a cut is from breaking what `rows` ask of it, with these deviations on its left.
+
+    Negative if it does; 0 where rounding may decide.
+    """
+    right_weight, mean = rows.weight - left_weight, rows.total / rows.weight
+    doubt = slack_of(rows.n, 1.0)
+    margin = min(left_weight, right_weight) - rows.min_weight
+    least = doubt * rows.weight
+    if direction != 0 and margin > least:
+        left, right = mean + left_total / left_weight, mean - left_total / right_weight
+        margin = min(
+            (right - left) * direction,
+            min(left, right) - rows.bounds.lower,
+            rows.bounds.upper - max(left, right),
+        )
+        least = doubt * rows.y_max
+    return margin if abs(margin) > least else 0.0
 
 
 @inline_kernel

@@ -18,7 +18,7 @@ import operator
 
 import numpy as np
 
-from cart.fast_paths.regression.cut_score import left_sums_from_right, mean_score, weight_at, y_at
+from cart.fast_paths.regression.cut_score import mean_score, weight_at, y_at
 from cart.fast_paths.regression.small_node import (
     BELOW_RANK,
     BLOCK,
@@ -226,8 +226,10 @@ def _score_cut(small, column, last, n, first, weight, total):
         if i < first or rank_at(small, i, column) == rank_at(small, i + 1, column):
             continue
         if i + 1 - previous > n - i - 1:
-            left_weight, left_sum = left_sums_from_right(
-                numbers, small.targets, i + 1, n, weight, total
-            )
+            left_weight, left_sum = weight, total
+            for k in range(n - 1, i, -1):
+                row = numbers[k]
+                left_weight -= weight_at(small.targets, row)
+                left_sum -= weight_at(small.targets, row) * y_at(small.targets, row)
         previous = i + 1
     return mean_score(left_weight, left_sum, weight, total)

@@ -8,15 +8,16 @@ Samples are kept in scikit-learn's order, as in large nodes, but are numbers of 
 
 import numpy as np
 
-from cart.fast_paths.base import NO_CUT, Cut, may_be_split, write_split
-from cart.fast_paths.regression.cut_score import WEIGHT, mean_score, slack_of, weight_at, y_at
-from cart.fast_paths.regression.node_sums import (
-    SQUARES,
-    TOTAL,
-    add_up_children,
+from cart.fast_paths.base import NO_CUT, NONE_MISSING, Cut, may_be_split
+from cart.fast_paths.regression.cut_score import (
+    WEIGHT,
     halves_of,
-    swap_across,
+    mean_score,
+    slack_of,
+    weight_at,
+    y_at,
 )
+from cart.fast_paths.regression.node_sums import REST, TOTAL, add_up_children, swap_across
 from cart.fast_paths.regression.small_node import read_code
 from cart.fast_paths.regression.small_node_cut import (
     best_small_node_cut,
@@ -29,6 +30,7 @@ from cart.fast_paths.regression.tree_growth import (
     decrease_of,
     node_at,
     place_children,
+    split_node,
     write_mean,
 )
 from cart.jit.decorators import inline_kernel
@@ -69,8 +71,8 @@ def grow_small_subtree(growth, table, samples, height, n_nodes, limits):
         node = node_at(growth, height)
         this = n_nodes
         n_nodes += 1
-        write_mean(growth.nodes, this, node.impurity, node.n, sums[height])
-        if not may_be_split(node.n, node.depth, node.impurity, limits):
+        write_mean(growth, this, node.impurity, node.n, sums[height])
+        if not may_be_split(node.n, node.weight, node.depth, node.impurity, limits):
             continue
         if node.n == 2:
             n_nodes = _split_two(growth, table, samples, node, this, height, limits)
@@ -83,11 +85,12 @@ def grow_small_subtree(growth, table, samples, height, n_nodes, limits):
         n_left = mark_small_node(small, table.columns[cut.feature], cut.left_code, node.n)
         swap_across(samples, node.start, node.end, n_left, small.is_left, growth.swap)
         middle = node.start + n_left
-        halves = add_up_children(samples, small.targets, node, middle, sums, height)
+        criterion = growth.criterion
+        halves = add_up_children(criterion, samples, small.targets, node, middle, sums, height)
         decrease = decrease_of(node, halves, growth.total_weight)
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue
-        write_split(growth.nodes, this, cut, growth.cuts)
+        split_node(growth, this, node, cut, n_left, halves, height, limits)
         height, n_nodes = place_children(
             growth, node, middle, halves, n_constant, height, n_nodes, limits
         )
@@ -107,18 +110,20 @@ def _split_two(growth, table, samples, node, this, height, limits):
         return this + 1
     if not one_is_left:
         one, other = other, one
-    left_sums, squares = sums[height + 1], sums[height, SQUARES]
+    left_sums, middle = sums[height + 1], node.start + 1
     _sum_of_one(small, one, left_sums)
     _sum_of_one(small, other, sums[height])
-    halves = halves_of(node, squares, left_sums[WEIGHT], left_sums[TOTAL], left_sums[SQUARES])
+    left = left_sums[WEIGHT], left_sums[TOTAL], 0.0, left_sums[REST]
+    halves = halves_of(growth.criterion, samples, small.targets, node, middle, left)
     decrease = decrease_of(node, halves, growth.total_weight)
     if decrease + EPSILON < limits.min_impurity_decrease:
         return this + 1
     column = np.int64(table.columns[feature])
-    cut = Cut(feature, read_code(small, one, column), read_code(small, other, column), 0.0)
-    write_split(growth.nodes, this, cut, growth.cuts)
-    write_mean(growth.nodes, this + 1, halves.left, 1, left_sums)
-    write_mean(growth.nodes, this + 2, halves.right, 1, sums[height])
+    one_code, other_code = read_code(small, one, column), read_code(small, other, column)
+    cut = Cut(feature, one_code, other_code, 0.0, NONE_MISSING, 0.0)
+    split_node(growth, this, node, cut, 1, halves, height, limits)
+    write_mean(growth, this + 1, halves.left, 1, left_sums)
+    write_mean(growth, this + 2, halves.right, 1, sums[height])
     return this + 3
 
 
@@ -166,7 +171,7 @@ def _sum_of_one(small, row, sums):
     weight, y = weight_at(small.targets, row), y_at(small.targets, row)
     sums[WEIGHT] = weight
     sums[TOTAL] = 0.0 + weight * y  # a sum: never -0.0
-    sums[SQUARES] = weight * y * y
+    sums[REST] = weight * y * y
 
 
 @inline_kernel
@@ -205,5 +210,5 @@ def _search(growth, table, samples, node, limits):
             column = drawn.column[k]
             left = read_code(small, number_at(small, i, column), column)
             right = read_code(small, number_at(small, i + 1, column), column)
-            best = Cut(drawn.feature[k], left, right, 0.0)
+            best = Cut(drawn.feature[k], left, right, 0.0, NONE_MISSING, 0.0)
     return best, end_draw(draw, drawing), last

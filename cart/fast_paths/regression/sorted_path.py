@@ -1,4 +1,4 @@
-"""Regression trees by squared error from sorted rows: the path of sums that depend on their order.
+"""Trees from sorted rows: the path of sums that depend on their order.
 
 Sums over a node are taken over `samples`, which stand in scikit-learn's order: that of the last
 feature looked at, then swapped across the cut. Sorted rows are kept beside them:
@@ -6,15 +6,33 @@ feature looked at, then swapped across the cut. Sorted rows are kept beside them
     samples         node [ 9 4 0 7 3 ]             any order, to the bit scikit-learn's
     entries         node [ 0 3 4 7 9 ] feature 0   ascending codes along each feature
                          [ 4 0 9 3 7 ] feature 1
+
+Missing values stand behind all others, in the order that scikit-learn's exchange leaves them in; a
+feature that has some in the node is searched a second time with these in front.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.base import NO_CUT, Cut, may_be_split, write_split
+from cart.fast_paths.base import (
+    MISSING_LEFT,
+    MISSING_RIGHT,
+    NO_CUT,
+    NONE_MISSING,
+    Cut,
+    has_missing,
+    may_be_split,
+)
 from cart.fast_paths.regression.best_cut import N_LANES, Lanes, SearchedRows, choose_mean_cut
-from cart.fast_paths.regression.cut_score import slack_of, write_target
+from cart.fast_paths.regression.cut_criteria import GiniOfTwoCuts, PoissonCuts, SquaredErrorCuts
+from cart.fast_paths.regression.cut_score import (
+    grow_if_small,
+    is_by_gain,
+    slack_of,
+    third_of,
+    write_target,
+)
 from cart.fast_paths.regression.node_sums import add_up_children, swap_across
 from cart.fast_paths.regression.screening import (
     Screen,
@@ -24,17 +42,16 @@ from cart.fast_paths.regression.screening import (
     screen_feature,
 )
 from cart.fast_paths.regression.small_node import SMALL_NODE_MAX
-from cart.fast_paths.regression.small_subtree import grow_small_subtree
 from cart.fast_paths.regression.sorted_rows import (
     PresortedRows,
     RowsSortedOnDemand,
     begin_tree,
     code_at,
     divide_rows,
-    hand_to_small_node,
     is_presorted,
     load_feature,
     mark_left,
+    room_for,
     row_at,
 )
 from cart.fast_paths.regression.tree_growth import (
@@ -43,10 +60,12 @@ from cart.fast_paths.regression.tree_growth import (
     decrease_of,
     node_at,
     place_children,
+    split_node,
     write_mean,
 )
-from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.splitting.criteria import EPSILON
+from cart.jit.decorators import entry_kernel, inline_kernel, kernel
+from cart.primitives.sort_keys import CODE_SHIFT
+from cart.splitting.criteria import EPSILON, Gini, Poisson, SquaredError
 from cart.splitting.feature_draw import (
     begin_draw,
     end_draw,
@@ -55,6 +74,7 @@ from cart.splitting.feature_draw import (
     next_feature,
     restart,
 )
+from cart.table.ranking import MISSING
 from cart.table.table import same_value
 
 _PRESORT_SHARE = 1 / 8  # of the features that a node must look at for presorting to pay
@@ -70,6 +90,9 @@ class SortedScratch(NamedTuple):
     is_left: np.ndarray  # (n_rows,) uint8
     screen: Screen
     lanes: Lanes
+    has_missing: bool  # has the table missing values?
+    is_missing: np.ndarray  # (n_rows,) uint8: 0 between searches
+    order: np.ndarray  # (n_rows,) uint64
 
 
 @inline_kernel
@@ -80,43 +103,117 @@ def _search(scratch, growth, table, node, limits):
     that is not.
     """
     rows, screen, draw, drawn = scratch.rows, scratch.screen, growth.draw, growth.drawn
+    lanes, criterion = scratch.lanes, growth.criterion
     searched = SearchedRows(
-        rows.entries, scratch.targets, node.n, limits.min_samples_leaf - 1, node.weight, node.total
-    )
+        criterion, rows.entries, scratch.targets, node.n, limits.min_samples_leaf - 1, node.weight,
+        node.total, third_of(criterion, node), limits.is_monotonic or limits.min_weight_leaf > 0.0,
+        limits.min_weight_leaf, node.bounds, growth.y_max,
+    )  # fmt: skip
     slack = slack_of(node.n, growth.y_max)
-    screens = is_presorted(rows) and is_worth_screening(searched, slack, node.impurity)
+    screens = is_presorted(rows) and is_by_gain(criterion)
+    screens = screens and is_worth_screening(searched, slack, node.impurity)
+    n_places = N_LANES - 1 if scratch.has_missing else N_LANES
     best = NO_CUT
     last = -1
+    turned = np.int64(0)
     n_drawn = 0
     begin_screening(screen)
     drawing = begin_draw(draw, np.uint64(0), node.n_constant)
     j, drawing = next_feature(draw, drawing, limits.max_features)
     while j >= 0:
-        column = table.columns[draw.features[j]]
+        feature, column = draw.features[j], table.columns[draw.features[j]]
         at, lowest, highest = load_feature(rows, table, column, n_drawn, node)
+        ways = 1
         if lowest < highest:
-            last = at
+            if highest == MISSING:
+                turned = room_for(rows, column, n_drawn, node)
+                n_known = _order_missing(scratch, growth.swap, node, at, turned, last)
+                ways = 2 if n_known > 1 else 1
+            last = turned if highest == MISSING else at
         if same_value(table, column, lowest, highest):
             drawing = mark_constant(draw, drawing, j)
+            if scratch.has_missing:  # the next one may take its place
+                _take_order(scratch, node, last)
+                last = -1
         else:
-            drawn.feature[n_drawn] = draw.features[j]
-            drawn.column[n_drawn] = column
-            drawn.first[n_drawn] = at
             drawing = mark_searched(draw, drawing, j)
-            if screens:
-                screen_feature(screen, searched, drawn, n_drawn, slack, table)
-            n_drawn += 1
-            if not screens and n_drawn == N_LANES:
-                best = _search_lanes(scratch.lanes, drawn, 0, n_drawn, searched, best, table)
+            for way in range(ways):
+                drawn.feature[n_drawn], drawn.column[n_drawn] = feature, column
+                drawn.first[n_drawn], drawn.direction[n_drawn] = at, limits.monotonic[feature]
+                drawn.missing[n_drawn] = MISSING_RIGHT if highest == MISSING else NONE_MISSING
+                if way == 1:
+                    drawn.first[n_drawn], drawn.missing[n_drawn] = turned, MISSING_LEFT
+                if screens:
+                    screen_feature(screen, searched, drawn, n_drawn, slack, table)
+                n_drawn += 1
+            if not screens and n_drawn >= n_places:
+                best = _search_lanes(lanes, drawn, 0, n_drawn, searched, best, table)
                 n_drawn = 0
         j, drawing = next_feature(draw, drawing, limits.max_features)
     if screens and is_certain(screen, slack):
-        best = Cut(screen.best[0], screen.best[1], screen.best[2], 0.0)
+        left, right = screen.best[1], screen.best[2]
+        best = _cut_between(table, screen.best[0], left, right, 0.0, screen.best[3])
     else:
         for k in range(0, n_drawn, N_LANES):
             end = min(k + N_LANES, n_drawn)
-            best = _search_lanes(scratch.lanes, drawn, k, end, searched, best, table)
+            best = _search_lanes(lanes, drawn, k, end, searched, best, table)
     return best, end_draw(draw, drawing), last
+
+
+@inline_kernel
+def _cut_between(table, feature, left_code, right_code, score, missing):
+    """A Cut; missing values have the code behind the highest."""
+    column = table.columns[feature]
+    n_codes = table.level_start[column + 1] - table.level_start[column]
+    return Cut(feature, left_code, min(np.int64(right_code), n_codes), score, missing, 0.0)
+
+
+@inline_kernel
+def _take_order(scratch, node, last):
+    """Bring the node's samples into the order of the entries that begin at `last`, where that is
+    not -1."""
+    if last >= 0:
+        for i in range(node.n):
+            scratch.samples[node.start + i] = row_at(scratch.rows.entries, last + i)
+
+
+@kernel
+def _order_missing(scratch, swap, node, at, turned, last):
+    """Order the entries of missing values, the last of those that begin at `at`, and write all, the
+    missing ones first, from `turned` on; return how many are known.
+
+    scikit-learn exchanges missing values with known ones from the end of the samples, as the
+    feature before has left them (from `last` on), sorts the known and, for its second search,
+    brings the missing to the front.
+    """
+    entries, order, is_missing = scratch.rows.entries, scratch.order, scratch.is_missing
+    n, n_known = node.n, node.n - 1
+    while code_at(entries, at + n_known - 1) == MISSING:
+        n_known -= 1
+    if last >= 0:
+        order = entries[last : last + n]
+    else:
+        for i in range(n):
+            order[i] = scratch.samples[node.start + i]
+    for i in range(at + n_known, at + n):
+        is_missing[row_at(entries, i)] = 1
+    coming, n_coming = swap.coming, 0
+    for i in range(n_known):
+        coming[n_coming] = row_at(order, i)
+        n_coming += np.int64(is_missing[row_at(order, i)])
+    n_coming = 0
+    for i in range(n - 1, n_known - 1, -1):
+        row = row_at(order, i)
+        stays = np.int64(is_missing[row])
+        row = row if stays else coming[n_coming]
+        n_coming += 1 - stays
+        entries[turned + i - n_known] = np.uint64(MISSING) << CODE_SHIFT | np.uint64(row)
+    for i in range(n - n_known):
+        entries[at + n_known + i] = entries[turned + i]
+        is_missing[row_at(entries, turned + i)] = 0
+    for i in range(n_known):
+        entries[turned + n - n_known + i] = entries[at + i]
+    return n_known
 
 
 @inline_kernel
@@ -125,6 +222,7 @@ def _search_lanes(lanes, drawn, begin, end, searched, best, table):
     for k in range(begin, end):
         lanes.column[k - begin] = drawn.column[k]
         lanes.first[k - begin] = drawn.first[k]
+        lanes.direction[k - begin] = drawn.direction[k]
     score, lane, i = choose_mean_cut(lanes, end - begin, searched, best.score, table)
     if lane < 0:
         return best
@@ -133,7 +231,8 @@ def _search_lanes(lanes, drawn, begin, end, searched, best, table):
         np.int64(code_at(searched.entries, at)),
         np.int64(code_at(searched.entries, at + 1)),
     )
-    return Cut(drawn.feature[begin + lane], left, right, score)
+    k = begin + lane
+    return _cut_between(table, drawn.feature[k], left, right, score, drawn.missing[k])
 
 
 @entry_kernel
@@ -157,22 +256,24 @@ def _grow_trees(table, growth, scratch, weights, y, seeds, limits, first_node):
 @inline_kernel
 def _grow(growth, table, scratch, limits):
     """Grow one tree, whose root waits; return how many nodes it has."""
-    small, sums, draw, rows = growth.small, growth.sums, growth.draw, scratch.rows
+    criterion, sums, draw, rows = growth.criterion, growth.sums, growth.draw, scratch.rows
     samples, targets, is_left = scratch.samples, scratch.targets, scratch.is_left
     height = 1
     n_nodes = 0
     while height > 0:
         height -= 1
         node = node_at(growth, height)
-        may_split = may_be_split(node.n, node.depth, node.impurity, limits)
-        if may_split and node.n <= small.n_max:
-            features = draw.features[node.n_constant :]
-            if hand_to_small_node(rows, small, table, features, samples, targets, node):
-                n_nodes = grow_small_subtree(growth, table, samples, height + 1, n_nodes, limits)
+        may_split = may_be_split(node.n, node.weight, node.depth, node.impurity, limits)
+        if may_split:
+            n_grown = grow_if_small(
+                criterion, growth, table, scratch, node, height, n_nodes, limits
+            )
+            if n_grown >= 0:
+                n_nodes = n_grown
                 continue
         this = n_nodes
         n_nodes += 1
-        write_mean(growth.nodes, this, node.impurity, node.n, sums[height])
+        write_mean(growth, this, node.impurity, node.n, sums[height])
         if not may_split:
             continue
         cut, n_constant, last = _search(scratch, growth, table, node, limits)
@@ -180,13 +281,14 @@ def _grow(growth, table, scratch, limits):
             continue
         n_left = _divide_samples(scratch, growth.swap, table, node, cut, last)
         middle = node.start + n_left
-        halves = add_up_children(samples, targets, node, middle, sums, height)
+        halves = add_up_children(criterion, samples, targets, node, middle, sums, height)
         decrease = decrease_of(node, halves, growth.total_weight)
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue
-        write_split(growth.nodes, this, cut, growth.cuts)
-        if may_be_split(n_left, node.depth + 1, halves.left, limits) or may_be_split(
-            node.n - n_left, node.depth + 1, halves.right, limits
+        split_node(growth, this, node, cut, n_left, halves, height, limits)
+        depth, heavy = node.depth + 1, np.inf
+        if may_be_split(n_left, heavy, depth, halves.left, limits) or may_be_split(
+            node.n - n_left, heavy, depth, halves.right, limits
         ):
             divide_rows(rows, table, draw.features[n_constant:], node, cut, n_left, is_left)
         height, n_nodes = place_children(
@@ -200,24 +302,45 @@ def _divide_samples(scratch, swap, table, node, cut, last):
     """Divide the node's samples, from the order of the feature whose entries begin at `last`;
     return how many go left."""
     samples, is_left = scratch.samples, scratch.is_left
-    entries = scratch.rows.entries[last : last + node.n]
-    for i in range(node.n):
-        samples[node.start + i] = row_at(entries, i)
-    column = table.columns[cut.feature]
-    n_left = mark_left(scratch.rows, table, column, cut.left_code, node, is_left)
+    _take_order(scratch, node, last)
+    n_left = mark_left(scratch.rows, table, cut, node, is_left)
     swap_across(samples, node.start, node.end, n_left, is_left, swap)
     return n_left
 
 
 class SortedPath(MeanPath):
-    """Grows regression trees by squared error on any columns, weights and targets."""
+    """Grows trees by squared error, Poisson deviance, and Gini impurity of two classes, where
+    weights are no whole numbers, on any columns and targets."""
 
+    criteria = (SquaredError, Poisson, Gini)
+    takes_missing = takes_bounds = True
     _partial_max = SMALL_NODE_MAX // 2
     _grow_trees = staticmethod(_grow_trees)
+
+    def __init__(self, table, codes, plan):
+        super().__init__(table, codes, plan)
+        if plan.criterion is Gini:
+            self._y = 1.0 - self._y
+        kinds = {SquaredError: SquaredErrorCuts, Gini: GiniOfTwoCuts}
+        kind = kinds.get(plan.criterion)
+        self._criterion = kind() if kind else PoissonCuts(self._y.max())
+
+    @classmethod
+    def knows(cls, plan):
+        is_of_two = plan.n_values == 2 and not plan.limits.is_monotonic
+        return super().knows(plan) and (plan.criterion is not Gini or is_of_two)
+
+    def accepts(self, weights, is_whole):
+        is_counted = self._plan.criterion is Gini and is_whole  # then no order matters
+        return super().accepts(weights, is_whole) and not is_counted
 
     @classmethod
     def takes_narrow(cls, codes, plan):
         return False
+
+    def _needs_lists(self):
+        limits, fraction = self._plan.limits, self._plan.min_weight_fraction_leaf
+        return limits.is_monotonic or fraction > 0.0 or has_missing(self._table)
 
     def _create_scratch(self):
         self._table = self._table.wide()  # compiled for one kind
@@ -235,4 +358,7 @@ class SortedPath(MeanPath):
             np.empty(n_rows, np.uint8),
             Screen.create(n_rows),
             Lanes.create(),
+            has_missing(self._table),
+            np.zeros(n_rows, np.uint8),
+            np.empty(n_rows, np.uint64),
         )

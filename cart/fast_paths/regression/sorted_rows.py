@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.fast_paths.base import also_left
 from cart.fast_paths.regression.node_sums import partition_rows
 from cart.fast_paths.regression.small_node import enter_small_node, restore_rows, write_word
 from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
@@ -60,9 +61,16 @@ def load_feature(rows, table, column, place, node):
 
 
 @dispatch
-def mark_left(rows, table, column, left_code, node, is_left):
-    """Mark the node's rows in `is_left`: codes up to `left_code` go left. Returns how many do."""
-    return rows.mark_left(table, column, left_code, node, is_left)
+def room_for(rows, column, place, node):
+    """Where in `rows.entries` is room for the node's, in another order, until it is divided; also
+    the next `place` has to be free."""
+    return rows.room_for(column, place, node)
+
+
+@dispatch
+def mark_left(rows, table, cut, node, is_left):
+    """Mark the node's rows that go left of a cut in `is_left`. Returns how many do."""
+    return rows.mark_left(table, cut, node, is_left)
 
 
 @dispatch
@@ -128,12 +136,16 @@ class PresortedRows(NamedTuple):
         first = _first_of(self, column, node.start, node.depth)
         return first, code_at(self.entries, first), code_at(self.entries, first + node.n - 1)
 
-    def mark_left(self, table, column, left_code, node, is_left):
-        first = _first_of(self, column, node.start, node.depth)
-        entries = self.entries[first : first + node.n]
+    def room_for(self, column, place, node):
+        return _first_of(self, column, node.start, node.depth + 1)
+
+    def mark_left(self, table, cut, node, is_left):
+        first = _first_of(self, table.columns[cut.feature], node.start, node.depth)
+        entries, other = self.entries[first : first + node.n], also_left(cut)
         n_left = 0
         for i in range(node.n):
-            goes_left = code_at(entries, i) <= left_code
+            code = code_at(entries, i)
+            goes_left = (code <= cut.left_code) | (code == other)
             is_left[row_at(entries, i)] = goes_left
             n_left += goes_left
         return n_left
@@ -247,18 +259,22 @@ class RowsSortedOnDemand(NamedTuple):
             _sort_entries(self, self.entries[first : first + n], start, n, lowest, highest)
         return first, lowest, highest
 
-    def mark_left(self, table, column, left_code, node, is_left):
-        codes = table.codes[column]
+    def room_for(self, column, place, node):
+        return (place + 1) * self.stride
+
+    def mark_left(self, table, cut, node, is_left):
+        codes, other = table.codes[table.columns[cut.feature]], also_left(cut)
         n_left = 0
         for i in range(node.start, node.end):
-            goes_left = codes[self.rows[i]] <= left_code
+            code = codes[self.rows[i]]
+            goes_left = (code <= cut.left_code) | (code == other)
             is_left[self.rows[i]] = goes_left
             n_left += goes_left
         return n_left
 
     def divide_rows(self, table, features, node, cut, n_left, is_left):
         codes = table.codes[table.columns[cut.feature]]
-        partition_rows(self.rows, self.spare_rows, codes, cut.left_code, node.start, node.n)
+        partition_rows(self.rows, self.spare_rows, codes, cut, node.start, node.n)
 
     def is_presorted(self):
         return False

@@ -4,27 +4,39 @@ A pending node has its rows and impurity in the stack, and its sums beside them:
 
     height       0              1
     stack   [ start end ... | start end ... ]      the top is grown next
-    sums    [ W   S   Q     | W   S   Q     ]      weight, sum and squares of w, w y, w y**2
+    sums    [ W   S   R ... | W   S   R ... ]      weight, sum of w y, a third of the criterion's
+                                                   (squares, say), and the bounds of its value
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.base import FastPath, NodeStack, may_be_split, push, write_leaf
-from cart.fast_paths.regression.cut_score import WEIGHT
+from cart.fast_paths.base import (
+    FastPath,
+    NodeStack,
+    may_be_split,
+    push,
+    write_leaf,
+    write_split,
+    write_way_of_missing,
+)
+from cart.fast_paths.regression.cut_score import WEIGHT, root_impurity, write_value
 from cart.fast_paths.regression.node_sums import (
-    SQUARES,
+    LOWER,
+    REST,
     TOTAL,
+    UPPER,
     SwapScratch,
     add_up_node,
-    impurity_of,
 )
 from cart.fast_paths.regression.small_node import SmallNode, small_node_max
+from cart.growth.node_step import child_bounds
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import are_whole
 from cart.splitting.criteria import SquaredError
 from cart.splitting.feature_draw import Draw
+from cart.splitting.splitter import Bounds
 from cart.tree.nodes import Grown, from_node
 from cart.tree.recompute import SUMS, SUMS_MAX, WEIGHTS
 
@@ -32,23 +44,26 @@ from cart.tree.recompute import SUMS, SUMS_MAX, WEIGHTS
 class DrawnFeatures(NamedTuple):
     """The features of the node at hand that are to be searched, in the order of the draw."""
 
-    feature: np.ndarray  # (n_features,) int64
-    column: np.ndarray  # (n_features,) int64: of the table
-    first: np.ndarray  # (n_features,) int64: where its entries begin
+    feature: np.ndarray  # (2 n_features,) int64: twice where values are missing
+    column: np.ndarray  # (2 n_features,) int64: of the table
+    first: np.ndarray  # (2 n_features,) int64: where its entries begin
+    missing: np.ndarray  # (2 n_features,) int64: where missing values go
+    direction: np.ndarray  # (2 n_features,) int64: of a monotonic constraint, or 0
 
     @classmethod
     def create(cls, n_features):
-        return cls(*np.empty((3, n_features), np.int64))
+        return cls(*np.zeros((5, 2 * n_features), np.int64))
 
 
 class TreeGrowth(NamedTuple):
     """A tree, or several one behind the other, and what all regression paths grow it with."""
 
+    criterion: tuple  # of cart.fast_paths.regression.cut_criteria
     nodes: Grown
     cuts: np.ndarray  # (n_nodes,) uint64: see `cart.fast_paths.base.write_split`
     draw: Draw
     stack: NodeStack
-    sums: np.ndarray  # (n_rows + 2, 3) float64: of pending nodes
+    sums: np.ndarray  # (n_rows + 2, 5) float64: of pending nodes
     drawn: DrawnFeatures
     swap: SwapScratch
     small: SmallNode
@@ -68,16 +83,20 @@ class Node(NamedTuple):
     impurity: float
     weight: float
     total: float
+    rest: float
+    bounds: Bounds
 
 
 @inline_kernel
 def begin_growth(growth, first_node, samples, targets, n):
     """The growth of a tree on samples[:n], whose nodes begin with `first_node`; its root waits."""
-    stack, sums = growth.stack, growth.sums
-    add_up_node(samples, targets, 0, n, sums[0])
+    criterion, stack, sums = growth.criterion, growth.stack, growth.sums
+    add_up_node(criterion, samples, targets, 0, n, sums[0])
+    sums[0, LOWER], sums[0, UPPER] = -np.inf, np.inf
     total_weight = sums[0, WEIGHT]
-    push(stack, 0, 0, n, 0, 0, 0, impurity_of(total_weight, sums[0, TOTAL], sums[0, SQUARES]))
+    push(stack, 0, 0, n, 0, 0, 0, root_impurity(criterion, samples, targets, n, sums[0]))
     return TreeGrowth(
+        criterion,
         from_node(growth.nodes, first_node),
         growth.cuts[first_node:],
         growth.draw,
@@ -106,14 +125,31 @@ def node_at(growth, height):
         stack.impurity[height],
         sums[height, WEIGHT],
         sums[height, TOTAL],
+        sums[height, REST],
+        Bounds(sums[height, LOWER], sums[height, UPPER]),
     )
 
 
 @inline_kernel
-def write_mean(nodes, this, impurity, n, sums):
-    """Write node `this` as a leaf, its mean included."""
-    write_leaf(nodes, this, impurity, n, sums[WEIGHT])
-    nodes.value[this, 0, 0] = sums[TOTAL] / sums[WEIGHT]
+def write_mean(growth, this, impurity, n, sums):
+    """Write node `this` as a leaf, its mean, within bounds, included."""
+    write_leaf(growth.nodes, this, impurity, n, sums[WEIGHT])
+    value = growth.nodes.value[this, 0]
+    write_value(growth.criterion, value, sums)
+    value[0] = min(max(value[0], sums[LOWER]), sums[UPPER])
+
+
+@inline_kernel
+def split_node(growth, this, node, cut, n_left, halves, height, limits):
+    """Make node `this` a split; its children's rows of sums get their bounds."""
+    write_split(growth.nodes, this, cut, growth.cuts)
+    write_way_of_missing(growth.nodes, this, cut, n_left, node.n)
+    if limits.is_monotonic:
+        direction = limits.monotonic[cut.feature]
+        for is_left in (True, False):
+            bounds = child_bounds(node.bounds, direction, halves.value, is_left)
+            growth.sums[height + is_left, LOWER] = bounds.lower
+            growth.sums[height + is_left, UPPER] = bounds.upper
 
 
 @inline_kernel
@@ -123,17 +159,17 @@ def place_children(growth, node, middle, halves, n_constant, height, n_nodes, li
     The left child has its sums in sums[height + 1], the right one in sums[height].
     Returns how many nodes wait and how many are written.
     """
-    nodes, stack, sums = growth.nodes, growth.stack, growth.sums
+    stack, sums = growth.stack, growth.sums
     start, end, tier, depth = node.start, node.end, node.tier, node.depth + 1
-    if may_be_split(middle - start, depth, halves.left, limits):
+    if may_be_split(middle - start, sums[height + 1, WEIGHT], depth, halves.left, limits):
         push(stack, height, middle, end, tier, depth, n_constant, halves.right)
         push(stack, height + 1, start, middle, tier, depth, n_constant, halves.left)
         return height + 2, n_nodes
-    write_mean(nodes, n_nodes, halves.left, middle - start, sums[height + 1])
-    if may_be_split(end - middle, depth, halves.right, limits):
+    write_mean(growth, n_nodes, halves.left, middle - start, sums[height + 1])
+    if may_be_split(end - middle, sums[height, WEIGHT], depth, halves.right, limits):
         push(stack, height, middle, end, tier, depth, n_constant, halves.right)
         return height + 1, n_nodes + 1
-    write_mean(nodes, n_nodes + 1, halves.right, end - middle, sums[height])
+    write_mean(growth, n_nodes + 1, halves.right, end - middle, sums[height])
     return height, n_nodes + 2
 
 
@@ -149,22 +185,30 @@ def decrease_of(node, halves, total_weight):
 
 
 class MeanPath(FastPath):
-    """Base class of the paths that grow regression trees by squared error."""
+    """Base class of the paths that grow trees by sums of weights and targets."""
 
-    criteria = (SquaredError,)
+    criteria: tuple[type, ...] = (SquaredError,)
     _partial_max = 0  # rows of a small node, at most, where nodes look at some of the features
+
+    def _needs_lists(self):
+        """May no node be grown as a small one?"""
+        return False
 
     def _flags(self, weights, is_whole):
         flags = super()._flags(weights, is_whole)
+        if self._plan.criterion is not SquaredError or self._plan.limits.is_monotonic:
+            return flags  # neither impurities nor values follow from sums
         heaviest, y_max = weights.sum(axis=1).max(), np.abs(self._y).max()
         is_exact = flags & WEIGHTS and heaviest * y_max**2 < SUMS_MAX
         return flags | SUMS if is_exact and are_whole(self._y) else flags
 
     def _create_scratch(self):
         n_features, n_rows = len(self._table.columns), len(self._y)
-        n_max = small_node_max(self._plan.limits.max_features, n_features, self._partial_max)
+        limits = self._plan.limits
+        n_max = small_node_max(limits.max_features, n_features, self._partial_max)
+        n_max = 0 if self._needs_lists() else n_max
         return (
-            np.empty((n_rows + 2, 3)),
+            np.tile([0.0, 0.0, 0.0, -np.inf, np.inf], (n_rows + 2, 1)),
             DrawnFeatures.create(n_features),
             SwapScratch.create(n_rows),
             SmallNode.create(n_rows, len(self._table.codes), n_features, n_max),
@@ -173,7 +217,8 @@ class MeanPath(FastPath):
 
     def _grow(self, weights, seeds, first_node):
         *scratch, rows = self._scratch
-        growth = TreeGrowth(self._nodes, self._cuts, *scratch, 0.0, np.abs(self._y).max())
+        trees = self._criterion, self._nodes, self._cuts
+        growth = TreeGrowth(*trees, *scratch, 0.0, np.abs(self._y).max())
         self._grow_trees(
-            self._table, growth, rows, weights, self._y, seeds, self._plan.limits, first_node
+            self._table, growth, rows, weights, self._y, seeds, self._limits(weights), first_node
         )

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from cart.fast_paths.regression import small_node
 from cart.fast_paths.regression.best_cut import N_LANES, Lanes, SearchedRows, choose_mean_cut
+from cart.fast_paths.regression.cut_criteria import SquaredErrorCuts
 from cart.fast_paths.regression.cut_score import slack_of
 from cart.fast_paths.regression.screening import (
     Screen,
@@ -30,12 +31,14 @@ from cart.fast_paths.regression.small_node_cut import (
 )
 from cart.fast_paths.regression.tree_growth import DrawnFeatures
 from cart.jit.decorators import entry_kernel
+from cart.splitting.splitter import Bounds
 from cart.table.columns import Columns
 from cart.table.encoding import encode
 from tests.examples import examples
 
 seeds = st.integers(0, 2**32 - 1)
 N = 80  # rows of a table
+ANY = Bounds(-np.inf, np.inf)
 
 
 # --------------------------------------------------------------------------------- mean cuts
@@ -43,7 +46,9 @@ N = 80  # rows of a table
 
 @entry_kernel
 def choose_mean(lanes, n_lanes, entries, targets, n, first, weight, total, score, table):
-    rows = SearchedRows(entries, targets, n, first, weight, total)
+    rows = SearchedRows(
+        SquaredErrorCuts(0), entries, targets, n, first, weight, total, 0.0, False, 0.0, ANY, 0.0
+    )
     return choose_mean_cut(lanes, n_lanes, rows, score, table)
 
 
@@ -110,6 +115,13 @@ def test_the_best_mean_cut_to_the_bit(seed, n, n_lanes, n_levels, first, gap, ba
     assert found[1] == -1 or found[2] == best[2]
 
 
+def free_rows(entries, targets, n, weight, total):
+    """Rows whose cuts need keep nothing."""
+    return SearchedRows(
+        SquaredErrorCuts(), entries, targets, n, 0, weight, total, 0.0, False, 0.0, ANY, 0.0
+    )
+
+
 @entry_kernel
 def screen_mean(screen, drawn, rows, y_max, table):
     slack = slack_of(rows.n, y_max)
@@ -138,14 +150,14 @@ def test_screening_is_certain_of_the_best_mean_cut_only(seed, n, n_levels, gap, 
     total_weight, total = weight.sum(), sum((weight * y).tolist())
     screened, mean = Screen.create(n), total / total_weight
     targets, y_max = np.column_stack((weight, y)).ravel(), np.abs(y).max()
-    searched = SearchedRows(entries, targets, n, 0, total_weight, total)
-    drawn = DrawnFeatures(*np.array([[7], [0], [0]]))  # feature, column, first entry
+    searched = free_rows(entries, targets, n, total_weight, total)
+    drawn = DrawnFeatures(*np.array([[7], [0], [0], [0], [0]]))  # feature, column, first entry
     certain = screen_mean(screened, drawn, searched, y_max, table)
     weight, values, y = weight[rows], values[rows], y[rows]
     _, place = best_mean_cut(values, weight, weight * y, 0, total_weight, total)
     if certain:
         assert screened.best[0] == 7
-        np.testing.assert_array_equal(screened.best[1:], table.codes[0, rows[place : place + 2]])
+        np.testing.assert_array_equal(screened.best[1:3], table.codes[0, rows[place : place + 2]])
     left = np.cumsum(weight)[:-1]
     gain = np.cumsum(weight * (y - mean))[:-1] ** 2 / (left * (total_weight - left))
     is_cut = np.diff(values) > np.float32(1e-7)
@@ -165,11 +177,11 @@ def test_two_cuts_of_one_gain_are_both_kept():
     entries = np.arange(n, dtype=np.uint64) << np.uint64(32) | np.arange(n, dtype=np.uint64)
     targets = np.column_stack((np.ones(n), y)).ravel()
     screened = Screen.create(n)
-    drawn = DrawnFeatures(*np.array([[7], [0], [0]]))
-    searched = SearchedRows(entries, targets, n, 0, 256.0, 128.0)
+    drawn = DrawnFeatures(*np.array([[7], [0], [0], [0], [0]]))
+    searched = free_rows(entries, targets, n, 256.0, 128.0)
     assert not screen_mean(screened, drawn, searched, 1.0, table)
     np.testing.assert_array_equal(screened.gain, 32.0**2 / (64.0 * 192.0))
-    np.testing.assert_array_equal(screened.best, [7, 63, 64])
+    np.testing.assert_array_equal(screened.best, [7, 63, 64, 0])
 
 
 # ------------------------------------------------------------------------------ small nodes

@@ -9,6 +9,7 @@ from sklearn.tree import DecisionTreeClassifier as Peer
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.estimators.grower import Grower
+from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, Cut
 from cart.fast_paths.classification import path as class_counts_path
 from cart.fast_paths.classification.best_cut import Monotony, choose_cut
 from cart.fast_paths.classification.cumulative_counts import (
@@ -21,9 +22,6 @@ from cart.fast_paths.classification.cumulative_counts import (
 )
 from cart.fast_paths.classification.impurities import EntropyCuts, GiniCuts
 from cart.fast_paths.classification.packed_rows import (
-    MISSING_LEFT,
-    MISSING_RIGHT,
-    ClassCut,
     Layout,
     gather_keys,
     pack_rows,
@@ -101,7 +99,7 @@ def take_words(weight, classes, layout, words, counts):
 
 @entry_kernel
 def divide_any(codes, left_code, missing, words, start, n, layout, spare, counts):
-    cut = ClassCut(0, left_code, 0, 0.0, missing, 0.0)
+    cut = Cut(0, left_code, 0, 0.0, missing, 0.0)
     return partition_packed_rows(codes, cut, words, start, n, layout, spare, counts)
 
 
@@ -415,6 +413,44 @@ def test_lanes_do_as_numpy_does(width):
     assert answers == {True, False}
 
 
+@pytest.mark.parametrize("width", [1, 2, 8])
+def test_lanes_count_as_numpy_does(width):
+    """Loops that carry vectors from turn to turn, and items that are the same in all lanes."""
+
+    def work(lanes, i, n, stride, table, lines, total):
+        i, stride = lanes.number(i), lanes.number(stride)
+
+        def add(k, found, product):
+            mine = lanes.load(lines, k * stride + i)
+            lanes.store(lines, mine + 1.0, k * stride + i)
+            return found + mine * lanes.same(table, k + 2), product * mine
+
+        begin = lanes.load(total, i)
+        found, product = lanes.repeat(lanes.number(n), add, begin, begin)
+        lanes.store(total, found - product, i)
+
+    compiled = on_lanes(width)(work)
+
+    @entry_kernel
+    def kernel(n, table, lines, total):
+        for i in range(total.shape[0] // width):
+            compiled(i, n, total.shape[0] // width, table, lines, total)
+
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 5):
+        table, lines, total = rng.random(9), rng.random((n, 3 * width)), rng.random(3 * width)
+        expected = total + (lines.T * table[2 : n + 2]).sum(axis=1) - total * lines.prod(axis=0)
+        copies = [np.copy(array) for array in (table, lines, total)]
+        for i in range(3):
+            work(PlainLanes(width), i, n, 3, *copies)
+        np.testing.assert_allclose(copies[2], expected)
+        before = lines.copy()
+        kernel(n, table, lines, total)
+        np.testing.assert_array_equal(lines, before + 1.0)
+        np.testing.assert_array_equal(lines, copies[1])
+        np.testing.assert_allclose(total, expected)
+
+
 # -------------------------------------------------------------------------------------- trees
 
 
@@ -533,6 +569,42 @@ def test_quick_mean_trees_are_the_general_ones(seed, params, has_ties, offset, f
     weights[:, rng.integers(n)] = 1.0
     for ours, theirs in zip(*grow_both_ways(X, y, weights, params, SortedPath), strict=True):
         assert_same_nodes(ours, theirs)
+
+
+@examples(150)
+@given(
+    seed=seeds,
+    params=limits,
+    kind=st.sampled_from(["squared_error", "poisson", "gini"]),
+    missing=st.sampled_from([0.0, 0.1, 0.6]),
+    least=st.sampled_from([0.0, 0.0, 0.02, 0.1]),
+    is_constrained=st.booleans(),
+    n_max=st.sampled_from([60, 600]),
+)
+def test_trees_by_sums_with_missing_values_and_bounds_are_the_general_ones(
+    seed, params, kind, missing, least, is_constrained, n_max
+):
+    """To the bit, for any numbers, without ties but between missing values."""
+    rng = np.random.default_rng(seed)
+    n, n_features = rng.integers(1, n_max), rng.integers(1, 12)
+    X = np.argsort(rng.random((n, n_features)), axis=0).astype(float)
+    signal = X[:, 0] + X[:, -1] > rng.normal(n, n / 3, n)
+    X[rng.random(X.shape) < missing] = np.nan
+    y = {
+        "squared_error": signal + rng.normal(size=n),
+        "poisson": rng.poisson(1.0 + 3.0 * signal).astype(float) * rng.choice([1.0, 0.3]),
+        "gini": signal.astype(int),
+    }[kind]
+    y[0] = y[0] if kind == "squared_error" else 1
+    weights = rng.integers(0, 4, (3, n)) * rng.random((3, n))
+    weights[:, rng.integers(n)] = 0.3
+    params = {**params, "criterion": kind, "min_weight_fraction_leaf": least}
+    if is_constrained and kind != "gini":
+        params["monotonic_cst"] = rng.integers(-1, 2, n_features)
+    for weight in weights:
+        both = grow_both_ways(X, y, weight[None], params, SortedPath, is_narrow=False)
+        for ours, theirs in zip(*both, strict=True):
+            assert_same_nodes(ours, theirs)
 
 
 @pytest.mark.parametrize("y", [1e9 / 3, 0.1, 1e-170, 1e120, 1e170])

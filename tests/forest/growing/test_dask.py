@@ -156,3 +156,46 @@ def test_refusals(client):
     ):  # fmt: skip
         with pytest.raises(ValueError, match="all rows in one place"):
             fit_partitions(RandomForestClassifier(**params), dX, dy)
+
+
+def test_partitions_of_no_one_table(client):
+    """Are refused, in words, before a tree is grown."""
+    import dask
+
+    frame, y = load_iris(return_X_y=True, as_frame=True)
+    forest = RandomForestClassifier(4, random_state=0)
+
+    def fit_parts(X_parts, y_parts, forest=forest):
+        tables = [_DelayedTable([dask.delayed(part) for part in parts])
+                  for parts in (X_parts, y_parts)]  # fmt: skip
+        return fit_partitions(forest, *tables)
+
+    halves, y_halves = (frame[::2], frame[1::2]), (y[::2], y[1::2])
+    swapped = frame[1::2][frame.columns[::-1]]
+    renamed = frame[1::2].rename(columns={frame.columns[0]: "other"})
+    for other in (swapped, renamed, halves[1].iloc[:, :3]):
+        with pytest.raises(ValueError, match="same columns in the same order"):
+            fit_parts((halves[0], other), y_halves)
+    with pytest.raises(ValueError, match="another index"):
+        fit_parts(halves, (y_halves[1], y_halves[0]))
+    with pytest.raises(ValueError, match="has no rows"):
+        fit_parts((halves[0], halves[1][:0]), (y_halves[0], y_halves[1][:0]))
+    outputs = [np.stack([part, part], axis=1) for part in y_halves]
+    with pytest.raises(ValueError, match="2 outputs"):
+        fit_parts(halves, outputs)
+    for n_estimators in (0, 2.5):
+        with pytest.raises(ValueError, match="n_estimators"):
+            fit_parts(halves, y_halves, RandomForestClassifier(n_estimators))
+    with pytest.warns(UserWarning, match=r"Partitions \[0, 1, 2\] have rows of one class only"):
+        fit_parts(*([t[:50], t[50:100], t[100:]] for t in (frame, y)))
+
+
+class _DelayedTable:
+    """Partitions that Dask would not put together."""
+
+    def __init__(self, parts):
+        self._parts = parts
+        self.npartitions = len(parts)
+
+    def to_delayed(self):
+        return self._parts

@@ -60,6 +60,7 @@ def test_predictions_are_the_same_there_and_back(model, case, there):
         "precision": "float32",
         "max_bins": None,
         "feature_draw": "sequence",
+        "bootstrap_draw": "sequence",
         "categorical_features": None,
         "min_category_ratio": 5.0,
         "replace": True,
@@ -69,6 +70,8 @@ def test_predictions_are_the_same_there_and_back(model, case, there):
         "callback": None,
         "max_time": None,
         "max_memory": None,
+        "priors": None,
+        "loss": None,
     }
     assert ours_only | other.get_params() == ours_only | fitted.get_params()
     for model in (other, back(other)):

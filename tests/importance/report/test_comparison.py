@@ -117,6 +117,15 @@ def test_replacement_is_claimed_where_the_loss_is_bounded():
         assert len(list(on_unknown_loss(found))) == (abs(loss) <= 2 * error)
 
 
+def test_features_of_which_each_is_needed_share_nothing():
+    """As latitude and longitude do, which go together: either alone is worth what both are."""
+    groups, alone = parse_groups([[0, 1]], ["x0", "x1"]), [[0.50, 0.46], [0.03, 0.03]]
+    for together, is_said in ((0.49, False), (0.60, False), (0.70, True)):
+        joint = [[together], [0.03]]
+        found = comparison_of(alone, jointly=joint, groups=groups, correlation=np.eye(2))
+        assert bool(list(on_shared_importance(found))) == is_said
+
+
 def test_a_member_without_a_part_shares_nothing():
     groups = parse_groups([[0, 1, 2]], ["x0", "x1", "x2"])
     signs = np.array([[1.0, -0.9, 0.8], [-0.9, 1.0, 0.8], [0.8, 0.8, 1.0]])

@@ -14,10 +14,12 @@ matplotlib.use("Agg")
 
 @pytest.fixture(scope="module")
 def wide():
-    """100 features with long names."""
+    """100 features with names of 60 characters."""
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
-    names = [f"a rather long name of feature {j}" for j in range(100)]
+    names = [
+        f"{'a rather long name of a feature, and then some more':<57}{j:3}" for j in range(100)
+    ]
     frame = pd.DataFrame(rng.normal(size=(150, 100)), columns=names)
     y = frame.iloc[:, 0] + frame.iloc[:, 5] ** 2
     forest = RandomForestRegressor(10, random_state=0, max_features=0.3).fit(frame, y)
@@ -30,6 +32,40 @@ def test_a_hundred_features_can_be_read(wide, kind):
         ax = found.plot(kind, max_features=100)
         assert_readable(ax.figure, ax.yaxis)
         matplotlib.pyplot.close(ax.figure)
+
+
+@pytest.mark.parametrize("kind", ["beeswarm", "bar", "waterfall", "dependence"])
+def test_nothing_is_cut_off(wide, kind):
+    options = {"feature": 5, "color_by": 0} if kind == "dependence" else {}
+    for found in wide:
+        ax = found.plot(kind, **options)
+        ax.figure.draw_without_rendering()
+        inside, whole = ax.get_window_extent(), ax.figure.bbox
+        names = [] if kind == "dependence" else ax.get_yticklabels()
+        for text in (*names, ax.title, ax.xaxis.label, ax.yaxis.label):
+            if not text.get_text():
+                continue
+            box = text.get_window_extent()
+            assert whole.x0 <= box.x0
+            assert box.x1 <= whole.x1
+            assert whole.y0 <= box.y0
+            assert box.y1 <= whole.y1
+        for text in ax.texts:  # beside bars: not over the names
+            box = text.get_window_extent()
+            assert inside.x0 < box.x0
+            assert box.x1 < inside.x1
+        matplotlib.pyplot.close(ax.figure)
+
+
+def test_a_waterfall_cuts_long_categories():
+    pd = pytest.importorskip("pandas")
+    label = "a category whose description goes on and on, for sixty letters"
+    X = pd.DataFrame({"kind": pd.Categorical([label, "b", "c", "d"] * 20), "x": np.arange(80.0)})
+    y = (X["kind"] == label) + 0.01 * X["x"]
+    forest = RandomForestRegressor(4, random_state=0, categorical_features=["kind"]).fit(X, y)
+    ax = shap_values(forest, X).plot("waterfall")
+    assert max(len(tick.get_text()) for tick in ax.get_yticklabels()) < 50
+    matplotlib.pyplot.close(ax.figure)
 
 
 def test_the_largest_stand_on_top(wide):
@@ -55,7 +91,7 @@ def test_a_waterfall_ends_at_the_prediction(wide):
 
 def test_dependence_is_over_the_feature(wide):
     found = wide[0]
-    ax = found.plot("dependence", feature=5, color_by="a rather long name of feature 0")
+    ax = found.plot("dependence", feature=5, color_by=found.feature_names[0])
     drawn = np.asarray(ax.collections[0].get_offsets())
     np.testing.assert_allclose(drawn, np.column_stack((found.table()[:, 5], found.values[:, 5])))
     matplotlib.pyplot.close(ax.figure)

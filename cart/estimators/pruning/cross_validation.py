@@ -1,0 +1,198 @@
+"""How far to prune: the risk of every subtree on rows that its fold was not grown on.
+
+The sequence of subtrees is that of the tree on all rows. Each fold is grown again without its rows,
+which are judged by its tree, pruned halfway (geometrically) between neighbouring complexities:
+
+    complexities   a1 > a2 > a3 > ...          of the whole tree
+    folds at       inf, sqrt(a1 a2), sqrt(a2 a3), ...
+
+(Breiman et al. 1984, section 11.5.) All folds are grown on one table, with weight 0 for what they
+hold out, side by side in threads.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.utils import check_random_state, column_or_1d
+
+from cart.estimators.class_costs import check_priors, prior_weights
+from cart.estimators.grower import Grower
+from cart.estimators.parameters import MatrixLike, RandomState
+from cart.estimators.preparation import prepare
+from cart.estimators.pruning.cp_table import RULES, make_table, refuse_several_outputs
+from cart.estimators.pruning.folds import folds_of
+from cart.estimators.pruning.risk import Sequence, refuse_other_risks
+from cart.estimators.trees import BaseDecisionTree
+from cart.estimators.validation import (
+    check_sample_weight,
+    check_table,
+    fitted_at_once,
+    require_weight,
+)
+from cart.growth.plan import make_plan
+from cart.primitives.threads import in_parts
+from cart.splitting.feature_draw import DRAW_SEED_MAX
+from cart.table.precision import precision_of
+from cart.table.thresholds import fill_thresholds
+from cart.tree.held_out import Rows, add_risks
+
+
+def cv_prune(
+    tree: BaseDecisionTree, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None,
+    *, cv: Any = 10, rule: str = "1se", cp: float = 0.0, random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> BaseDecisionTree:  # fmt: skip
+    """Grow a tree, and prune it as far as cross-validation says.
+
+    Parameters
+    ----------
+    tree : tree estimator of `cart`
+        Its parameters say how to grow; it need not be fitted, and stays as it is. With
+        ccp_alpha=0.
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    sample_weight : array-like of shape (n_samples,), default=None
+    cv : int, array-like of shape (n_samples,), splitter, or iterable of pairs, default=10
+        So many folds, drawn at random (classes in proportion); the number of each row's fold
+        (rpart's `xval`); one of scikit-learn's splitters; or pairs of rows.
+    rule : {"1se", "min"}, default="1se"
+        The smallest subtree whose risk is within one standard error of the least, or is least.
+    cp : float, default=0.0
+        Subtrees below this complexity, a share of the root's risk, are not looked at: a split
+        must lower the risk by so much. rpart's default is 0.01.
+    random_state : int, RandomState instance or None, default=None
+        Of the draw of folds. (That of the tree is a parameter of its own.)
+    n_jobs : int, default=None
+        Threads that grow folds.
+
+    Returns
+    -------
+    tree estimator, fitted
+        With the pruned tree, and a `cp_table_` of all subtrees; see `cp_table` and `plot_cp`.
+
+    Raises
+    ------
+    ValueError
+        If y has several outputs, criterion="poisson", or ccp_alpha is not 0.
+
+    Notes
+    -----
+    A row weighs the same in all folds, under the priors and class weights of the whole table, as in
+    the book and in rpart. With an asymmetric `loss` rpart (4.1.19) judges held-out rows by the
+    transposed matrix; here they are judged by the matrix.
+
+    References
+    ----------
+    Breiman, Friedman, Olshen and Stone, Classification and Regression Trees, 1984: sections 3.3,
+    3.4 and 11.5. Therneau and Atkinson, An Introduction to Recursive Partitioning Using the RPART
+    Routines.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from cartwood import DecisionTreeClassifier, cv_prune
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> whole = DecisionTreeClassifier(random_state=0).fit(X, y)
+    >>> pruned = cv_prune(whole, X, y, random_state=0)
+    >>> whole.get_n_leaves(), pruned.get_n_leaves()
+    (22, 4)
+    """
+    with fitted_at_once(clone(tree)) as draft:
+        fit_pruned(draft, X, y, sample_weight, cv, rule, cp, random_state, n_jobs)
+    return draft
+
+
+def fit_pruned(draft, X, y, sample_weight, cv, rule, cp, random_state, n_jobs):
+    """Fit the draft of a tree estimator; see `cv_prune`."""
+    if rule not in RULES:
+        raise ValueError(f"rule must be one of {RULES}, not {rule!r}.")
+    if draft.ccp_alpha != 0.0:
+        raise ValueError(
+            f"ccp_alpha={draft.ccp_alpha} prunes by impurity before cross-validation prunes by "
+            "risk; set ccp_alpha=0, and `cp` where small complexities are not to be looked at."
+        )
+    refuse_other_risks(draft)
+    draft._validate_params()
+    numbers, y = check_table(draft, X, y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = column_or_1d(y, warn=True)
+    prepared = prepare(draft, numbers, y, sample_weight, draft.splitter)
+    refuse_several_outputs(draft)
+    seed = check_random_state(draft.random_state).randint(DRAW_SEED_MAX)
+    is_classification = prepared.target.labels is not None
+    folds = folds_of(cv, numbers, prepared.target.codes[:, 0], is_classification, random_state)
+    own_weight = draft._combine_weights(
+        check_sample_weight(sample_weight, numbers), y, prepared.target
+    )
+    folded = _Folded(draft, prepared, X, own_weight, seed)
+    whole = Sequence.of(draft, folded.grow(np.arange(len(y))))
+    alphas = whole.alphas(cp)
+    risks = _risks_of_folds(folded, folds, alphas, n_jobs) / (whole.root_risk or 1.0)
+    draft.max_features_ = prepared.plan.limits.max_features
+    draft.cp_table_ = make_table(whole, alphas)._replace(xerror=risks[0], xstd=risks[1])
+    draft.tree_ = whole.pruned(alphas[draft.cp_table_.best(rule)])
+
+
+class _Folded:
+    """Grows trees on a part of the rows, all on one table, and judges them on others."""
+
+    def __init__(self, draft, prepared, given, own_weight, seed):
+        self._draft, self._prepared, self._seed = draft, prepared, seed
+        self._table, self._columns = prepared.encode(draft, given, keeps_values=True)
+        self._rows = prepared.X.tocsr() if issparse(prepared.X) else prepared.X
+        self._codes = codes = prepared.target.codes
+        self._weight = np.broadcast_to(prepared.weight, len(codes))
+        self.own_weight = np.broadcast_to(own_weight, len(codes))  # without priors and losses
+        self._factor = np.ones(len(codes))  # what a row's losses weigh by the priors
+        if prepared.target.labels is not None and draft.priors is not None:
+            priors = check_priors(draft.priors, prepared.target.labels[0])
+            classes = codes[:, 0].astype(np.int64)
+            total = np.bincount(classes, self.own_weight, len(priors))
+            self._factor = prior_weights(priors, total)[classes]
+
+    def grow(self, rows):
+        """A tree on some of the rows."""
+        prepared, draft, codes = self._prepared, self._draft, self._codes
+        weight = np.zeros(len(codes))
+        weight[rows] = self._weight[rows]
+        require_weight(weight)
+        plan = make_plan(
+            draft, prepared.plan.criterion, prepared.splitter, len(rows), prepared.X.shape[1],
+            1, prepared.target.n_values,
+        )  # fmt: skip
+        grower = Grower(self._table, codes, plan, self._columns)
+        (tree,) = grower.grow([weight], [self._seed])
+        fill_thresholds([tree], self._table, self._columns)
+        return tree
+
+    def risks(self, fold, alphas):
+        """What held-out rows lose in all at each alpha, and the sum of squares, as changes from
+        alpha to alpha."""
+        rows, held_out = fold
+        whole = Sequence.of(self._draft, self.grow(rows))
+        leaf = whole.tree.apply(self._rows[held_out].astype(precision_of(self._draft), copy=False))
+        judged = Rows(
+            leaf, self._codes[held_out, 0], self.own_weight[held_out], self._factor[held_out]
+        )
+        changes = np.zeros((2, len(alphas) + 1))
+        add_risks(judged, whole.judged(self._draft, alphas), changes)
+        return changes
+
+
+def _risks_of_folds(folded, folds, alphas, n_jobs):
+    """Risk per weight at each alpha, and its standard error, (2, n_alphas)."""
+    halfway = np.append(np.inf, np.sqrt(alphas[:-1] * alphas[1:]))
+    changes = [None] * len(folds)
+
+    def judge(first, end):
+        for i in range(first, end):
+            changes[i] = folded.risks(folds[i], halfway)
+
+    in_parts(judge, len(folds), n_jobs)
+    lost, squares = np.cumsum(np.sum(changes, axis=0), axis=1)[:, :-1]
+    total = sum(folded.own_weight[held_out].sum() for _, held_out in folds)
+    spread = np.sqrt(np.maximum(squares - lost * lost / total, 0.0))
+    return np.stack((lost, spread)) / total

@@ -1,0 +1,195 @@
+"""Trees whose `fit` prunes them, as estimators."""
+
+from numbers import Integral, Real
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
+from sklearn.utils import Bunch
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from cart.estimators.parameters import (
+    ClassWeight,
+    MatrixLike,
+    Priors,
+    RandomState,
+    keep_parameters,
+    with_docs_of,
+)
+from cart.estimators.pruning.cp_table import RULES
+from cart.estimators.pruning.cross_validation import fit_pruned
+from cart.estimators.saved_state import storable_estimators
+from cart.estimators.trees import BaseDecisionTree, DecisionTreeClassifier, DecisionTreeRegressor
+from cart.estimators.validation import fitted_at_once
+
+_PRUNING = {
+    "cv": [
+        Interval(Integral, 2, None, closed="left"),
+        "array-like",
+        HasMethods(["split"]),
+        "cv_object",
+    ],
+    "rule": [StrOptions({*RULES})],
+    "cp": [Interval(Real, 0.0, None, closed="left")],
+    "n_jobs": [Integral, None],
+}
+
+
+def _constraints_of(tree_class):
+    constraints = {**tree_class._parameter_constraints, **_PRUNING}
+    del constraints["ccp_alpha"]
+    return constraints
+
+
+class _PrunedTree(BaseDecisionTree):
+    """What the pruned trees share.
+
+    Parameters
+    ----------
+    cv : int, array-like of shape (n_samples,), splitter, or iterable of pairs, default=10
+        The folds; see `cart.cv_prune`.
+    rule : {"1se", "min"}, default="1se"
+        The smallest subtree whose cross-validated risk is within one standard error of the least,
+        or is least.
+    cp : float, default=0.0
+        Subtrees below this complexity, a share of the root's risk, are not looked at.
+    n_jobs : int, default=None
+        Threads that grow folds.
+    %(of_trees)s
+
+    Attributes
+    ----------
+    tree_ : cart.tree.tree.Tree
+        The pruned tree.
+    cp_table_ : cart.estimators.pruning.CpTable
+        All subtrees with their cross-validated risks.
+    classes_ : ndarray of shape (n_classes,)
+        Labels (classification only).
+    n_classes_ : int
+        Number of labels (classification only).
+    max_features_ : int
+        How many features a split looks at.
+    n_features_in_, n_outputs_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,), str
+        Column names of X, where all are strings.
+    is_categorical_ : ndarray of shape (n_features_in_,), bool
+        Which features hold categories (with `categorical_features`).
+    categories_ : list of ndarray or None
+        Of each feature the categories, in the order of their codes in `tree_`; None for numbers
+        (with `categorical_features`).
+    feature_importances_ : ndarray of shape (n_features_in_,), float64
+        Mean decrease in impurity of every feature; sums to 1, or all 0 where nothing is split.
+    n_merged_values_ : ndarray of shape (n_features_in_,), int64
+        How many distinct values of each column single precision merges into others.
+
+    Notes
+    -----
+    `random_state` is of the folds too. y has one output.
+    """
+
+    ccp_alpha = 0.0
+    _whole_tree: type[BaseDecisionTree]
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: MatrixLike,
+        y: MatrixLike,
+        sample_weight: ArrayLike | None = None,
+        check_input: bool = True,
+    ) -> Self:
+        """Grow the tree, and prune it as far as cross-validation says.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Numbers; nan is a missing value.
+        y : array-like of shape (n_samples,)
+            Labels or numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative; rows of weight 0 are left out.
+        check_input : bool, default=True
+            Taken for scikit-learn's sake: X and y are checked.
+
+        Returns
+        -------
+        self
+        """
+        with fitted_at_once(self) as draft:
+            fit_pruned(
+                draft, X, y, sample_weight, self.cv, self.rule, self.cp, self.random_state,
+                self.n_jobs,
+            )  # fmt: skip
+        return self
+
+    def cost_complexity_pruning_path(
+        self, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None
+    ) -> Bunch:
+        """That of the tree before it is pruned; see `DecisionTreeClassifier`."""
+        names = self._whole_tree._get_param_names()
+        known = {name: value for name, value in self.get_params().items() if name in names}
+        return self._whole_tree(**known).cost_complexity_pruning_path(X, y, sample_weight)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags
+
+
+class PrunedTreeClassifier(_PrunedTree, DecisionTreeClassifier):
+    __doc__ = with_docs_of(
+        _PrunedTree, "A classification tree, pruned by cross-validation.",
+        of_trees=BaseDecisionTree, without=("ccp_alpha",),
+        name="PrunedTreeClassifier", data="load_breast_cancer", arguments="random_state=0",
+        shown="model.get_n_leaves(), model.cp_table_.xerror.min().round(2)",
+        output="(4, np.float64(0.2))",
+    )  # fmt: skip
+    _parameter_constraints = _constraints_of(DecisionTreeClassifier)
+    _whole_tree = DecisionTreeClassifier
+
+    def __init__(
+        self, *, cv: Any = 10, rule: str = "1se", cp: float = 0.0, n_jobs: int | None = None,
+        criterion: str = "gini", splitter: str = "best", max_depth: int | None = None,
+        min_samples_split: float = 2, min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0, max_features: float | str | None = None,
+        random_state: RandomState = None, max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0, class_weight: ClassWeight = None,
+        monotonic_cst: ArrayLike | None = None, precision: str = "float32",
+        categorical_features: ArrayLike | None = None, min_category_ratio: float = 5.0,
+        feature_draw: str = "sequence", max_bins: int | None = None,
+        priors: Priors = None, loss: ArrayLike | None = None,
+    ) -> None:  # fmt: skip
+        keep_parameters(self, locals())
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = False
+        return tags
+
+
+class PrunedTreeRegressor(_PrunedTree, DecisionTreeRegressor):
+    __doc__ = with_docs_of(
+        _PrunedTree, "A regression tree, pruned by cross-validation.",
+        of_trees=BaseDecisionTree, without=("ccp_alpha",),
+        name="PrunedTreeRegressor", data="load_diabetes", arguments="random_state=0",
+        shown="model.get_n_leaves(), model.cp_table_.xerror.min().round(2)",
+        output="(5, np.float64(0.64))",
+    )  # fmt: skip
+    _parameter_constraints = _constraints_of(DecisionTreeRegressor)
+    _whole_tree = DecisionTreeRegressor
+
+    def __init__(
+        self, *, cv: Any = 10, rule: str = "1se", cp: float = 0.0, n_jobs: int | None = None,
+        criterion: str = "squared_error", splitter: str = "best", max_depth: int | None = None,
+        min_samples_split: float = 2, min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0, max_features: float | str | None = None,
+        random_state: RandomState = None, max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0, monotonic_cst: ArrayLike | None = None,
+        precision: str = "float32", categorical_features: ArrayLike | None = None,
+        min_category_ratio: float = 5.0, feature_draw: str = "sequence",
+        max_bins: int | None = None,
+    ) -> None:  # fmt: skip
+        keep_parameters(self, locals())
+
+
+storable_estimators(PrunedTreeClassifier, PrunedTreeRegressor)

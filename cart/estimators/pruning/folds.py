@@ -1,0 +1,85 @@
+"""Who is held out when: the folds of a cross-validation."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+Fold = tuple[np.ndarray, np.ndarray]  # rows to grow on, rows held out
+
+
+def folds_of(
+    cv: Any, X: Any, codes: np.ndarray, is_classification: bool, random_state: Any
+) -> list[Fold]:
+    """The folds that `cv` means.
+
+    Parameters
+    ----------
+    cv : int, array-like of shape (n_samples,), splitter, or iterable of pairs
+        So many folds, drawn at random (classes in proportion); the number of each row's fold;
+        what has a method `split`; or rows to grow on and rows held out, fold by fold.
+    X : ndarray of shape (n_samples, n_features), or sparse
+    codes : ndarray of shape (n_samples,), float64
+        Class codes, or numbers.
+    is_classification : bool
+    random_state : int, RandomState instance or None
+        Of the draw.
+
+    Returns
+    -------
+    list of (ndarray, ndarray), int64
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two folds, or one without rows on either side.
+    """
+    n_rows = len(codes)
+    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        if cv < 2:
+            raise ValueError(f"cv={cv} must be at least 2 folds: one is to be held out.")
+        if n_rows < 2:
+            raise ValueError(f"Cross-validation needs 2 rows at least, but n_samples={n_rows}.")
+        numbers = _draw(min(int(cv), n_rows), codes, is_classification, random_state)
+        folds = _by_number(numbers)
+    elif hasattr(cv, "split"):
+        folds = list(cv.split(X, codes))
+    else:
+        folds = _given(cv, n_rows)
+    if len(folds) < 2:
+        raise ValueError(f"cv makes {len(folds)} fold(s); there must be two at least.")
+    for rows, held_out in folds:
+        if len(rows) == 0 or len(held_out) == 0:
+            raise ValueError("A fold has no rows to grow on, or none that is held out.")
+    return folds
+
+
+def _draw(n_folds, codes, is_classification, random_state):
+    """Numbers of random folds: rows in random order, class by class, are dealt in turn."""
+    order = check_random_state(random_state).permutation(len(codes))
+    if is_classification:
+        order = order[np.argsort(codes[order], kind="stable")]
+    numbers = np.empty(len(codes), np.int64)
+    numbers[order] = np.arange(len(codes)) % n_folds
+    return numbers
+
+
+def _by_number(numbers):
+    return [
+        (np.flatnonzero(numbers != fold), np.flatnonzero(numbers == fold))
+        for fold in np.unique(numbers)
+    ]
+
+
+def _given(cv, n_rows):
+    cv = list(cv)
+    if not any(isinstance(item, (tuple, list)) for item in cv):
+        if len(cv) != n_rows:
+            raise ValueError(f"cv numbers the folds of {len(cv)} rows, but there are {n_rows}.")
+        return _by_number(np.asarray(cv))
+    return [(_as_rows(rows), _as_rows(held_out)) for rows, held_out in cv]
+
+
+def _as_rows(rows):
+    rows = np.asarray(rows)
+    return np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)

@@ -1,0 +1,71 @@
+"""The picture of a table of complexities."""
+
+from typing import Any
+
+import numpy as np
+
+from cart.estimators.pruning.cp_table import CpTable, cp_table
+
+
+def plot_cp(tree: Any, ax: Any = None) -> Any:
+    """Risk against complexity, cross-validated with its standard error; rpart's `plotcp`.
+
+    Parameters
+    ----------
+    tree : a fitted tree of `cart`, or a CpTable
+        From `cv_prune` or a `PrunedTreeClassifier` or `PrunedTreeRegressor`, to have the
+        cross-validated risk; else the risk on the training rows is drawn.
+    ax : matplotlib axes, default=None
+        To draw into; a new figure's unless given.
+
+    Returns
+    -------
+    matplotlib axes
+        With a line at one standard error above the least risk: the smallest tree below it is the
+        one that the rule "1se" takes, which is ringed.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from cartwood import PrunedTreeClassifier, plot_cp
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> axes = plot_cp(PrunedTreeClassifier(random_state=0).fit(X, y))  # doctest: +SKIP
+    """
+    import matplotlib.pyplot as plt
+
+    table = tree if isinstance(tree, CpTable) else cp_table(tree)
+    if ax is None:
+        _, ax = plt.subplots(figsize=(6.0, 4.0), layout="constrained")
+    place = np.arange(len(table.cp))
+    ax.plot(place, table.rel_error, color="0.6", marker=".", label="training rows")
+    if table.xerror is not None and table.xstd is not None:
+        ax.errorbar(
+            place, table.xerror, table.xstd, color="C0", marker="o", markersize=4, capsize=2,
+            label="held-out rows, with standard error",
+        )  # fmt: skip
+        least = int(np.argmin(table.xerror))
+        bound = table.xerror[least] + table.xstd[least]
+        ax.axhline(bound, color="C0", linestyle=":", label="least + 1 standard error")
+        best = table.best("1se")
+        ax.plot(best, table.xerror[best], "o", markersize=12, fillstyle="none", color="C3")
+    _name_places(ax, table)
+    ax.set_ylabel("risk, as a share of the root's")
+    ax.set_ylim(bottom=0.0)
+    ax.legend(frameon=False)
+    return ax
+
+
+def _name_places(ax, table):
+    """Leaves below, complexities halfway between neighbours above, as far as there is room."""
+    halfway = np.append(np.inf, np.sqrt(table.cp[:-1] * table.cp[1:]))
+    shown = np.unique(np.linspace(0, len(table.cp) - 1, 10).round().astype(int))
+    ax.set_xticks(shown, [str(table.n_splits[i] + 1) for i in shown])
+    ax.set_xlabel("leaves")
+    above = ax.secondary_xaxis("top")
+    above.set_xticks(shown, ["inf" if i == 0 else f"{halfway[i]:.2g}" for i in shown])
+    above.set_xlabel("complexity (cp)")

@@ -1,0 +1,91 @@
+"""The risk of a fitted tree's nodes, and the nested subtrees that are least for it."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cart.estimators.class_costs import cheapest, node_costs, true_shares
+from cart.tree.held_out import ABSOLUTE, CLASSES, SQUARES, Pruned, parents_of
+from cart.tree.nodes import LEAF
+from cart.tree.pruning import collapse_alphas, subtree
+from cart.tree.tree import Tree
+
+_NOTHING = 1e-12  # a smaller share of the root's risk is what rounding leaves of 0
+_KINDS = {"squared_error": SQUARES, "absolute_error": ABSOLUTE}
+
+
+class Sequence(NamedTuple):
+    """A tree, and from which complexity on each node of it is pruned."""
+
+    tree: Tree
+    root_risk: float  # of the root, per weight
+    collapse: np.ndarray  # (node_count,) float64: complexities, in risk per weight
+    answer: np.ndarray  # (node_count,) float64: class or number that a node predicts
+    risk: np.ndarray  # (node_count,) float64: of each node as a leaf, per weight of the root
+
+    @classmethod
+    def of(cls, estimator: Any, tree: Tree) -> "Sequence":
+        """That of a tree with the parameters of a tree estimator."""
+        if hasattr(estimator, "classes_"):
+            loss = getattr(estimator, "loss_", None)
+            risk = node_costs(tree, loss)
+            shares = tree.value[:, 0]
+            answer = (
+                shares.argmax(axis=1) if loss is None else cheapest(true_shares(shares, loss), loss)
+            )
+        else:
+            weight = tree.weighted_n_node_samples
+            risk = weight * tree.impurity / weight[0]
+            answer = tree.value[:, 0, 0]
+        collapse = collapse_alphas(tree, risk)
+        return cls(tree, float(risk[0]), collapse, answer.astype(np.float64), risk)
+
+    def alphas(self, cp: float) -> np.ndarray:
+        """Complexities at which something is pruned, descending, down to the share `cp` of the
+        root's risk, which is the last."""
+        last = cp * self.root_risk
+        return np.append(np.unique(self.collapse[self.collapse > last])[::-1], last)
+
+    def is_leaf(self, alpha: float) -> np.ndarray:
+        """Which nodes are leaves at this complexity, or below leaves, (node_count,) bool."""
+        return (self.collapse <= alpha) | (self.tree.children_left == LEAF)
+
+    def pruned(self, alpha: float) -> Tree:
+        """The subtree at this complexity."""
+        return subtree(self.tree, self.is_leaf(alpha))
+
+    def sizes_and_risks(self, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Splits of the subtrees at these complexities, and the risk of their leaves."""
+        split = np.flatnonzero(self.tree.children_left != LEAF)
+        children = self.tree.children_left[split], self.tree.children_right[split]
+        order = np.argsort(-self.collapse[split], kind="stable")
+        saved = self.risk[split] - self.risk[children[0]] - self.risk[children[1]]
+        until = np.cumsum(np.append(self.root_risk, -saved[order]))
+        sizes = np.searchsorted(-self.collapse[split][order], -alphas)
+        risks = until[sizes]
+        return sizes, np.where(risks < _NOTHING * self.root_risk, 0.0, risks)
+
+    def judged(self, estimator: Any, alphas: np.ndarray) -> Pruned:
+        """What rows that are held out meet, when it is pruned at descending complexities."""
+        loss, kind = np.zeros((0, 0)), CLASSES
+        if hasattr(estimator, "classes_"):
+            n_classes = self.tree.max_n_classes
+            loss = getattr(estimator, "loss_", 1.0 - np.eye(n_classes))
+        else:
+            kind = _KINDS[estimator.criterion]
+        until = np.searchsorted(-alphas, -self.collapse, side="right")
+        return Pruned(parents_of(self.tree), until, self.answer, loss, kind)
+
+
+def refuse_other_risks(estimator: Any) -> None:
+    """Refuse criteria whose risk says nothing of a held-out row.
+
+    Raises
+    ------
+    ValueError
+    """
+    if estimator.criterion == "poisson":
+        raise ValueError(
+            'The risk of criterion="poisson" is infinite for a held-out count in a leaf of zeros; '
+            'prune with criterion="squared_error".'
+        )

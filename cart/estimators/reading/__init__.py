@@ -1,0 +1,6 @@
+"""Trees in words: the way of a row, and the whole tree as text."""
+
+from cart.estimators.reading.path import PathStep, TreePath, explain_path
+from cart.estimators.reading.summary import summary
+
+__all__ = ["PathStep", "TreePath", "explain_path", "summary"]

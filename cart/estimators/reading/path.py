@@ -1,0 +1,152 @@
+"""The way of one row down a tree, in words."""
+
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from cart.estimators.parameters import MatrixLike
+from cart.estimators.reading.words import Answer, alternative, condition, name_of
+from cart.estimators.validation import check_rows
+from cart.tree.nodes import LEAF
+
+
+class PathStep(NamedTuple):
+    """One node on the way."""
+
+    node: int  # of tree_
+    condition: str  # that the row fulfils; or how it went on without the value
+    n_samples: int  # training rows in the node that it comes to
+
+
+class TreePath(NamedTuple):
+    """The way of a row from the root to its leaf; `print` shows it.
+
+    Attributes
+    ----------
+    steps : list of PathStep
+    leaf : int
+        Number of the leaf in `tree_`.
+    n_samples : int
+        Training rows in the leaf.
+    answer : str
+        Class and class shares, or the mean, of the leaf.
+
+    Examples
+    --------
+    >>> from cartwood import DecisionTreeRegressor, explain_path
+    >>> path = explain_path(DecisionTreeRegressor().fit([[1.0], [3.0]], [5.0, 8.0]), [2.5])
+    >>> path.steps[0].condition, path.answer
+    ('x[0] > 2', 'predicts 8')
+    """
+
+    steps: list[PathStep]
+    leaf: int
+    n_samples: int
+    answer: str
+
+    def __str__(self) -> str:
+        lines = [f"{i}. {step.condition}" for i, step in enumerate(self.steps, 1)]
+        width = max((len(line) for line in lines), default=0)
+        shown = [
+            f"{line.ljust(width)}   {step.n_samples} rows"
+            for line, step in zip(lines, self.steps, strict=True)
+        ]
+        rows = "1 row" if self.n_samples == 1 else f"{self.n_samples} rows"
+        return "\n".join([*shown, f"-> {self.answer}, from {rows}"])
+
+
+def explain_path(tree: Any, x: MatrixLike) -> TreePath:
+    """Why a tree says of a row what it says: the conditions that it fulfils, one after another.
+
+    Parameters
+    ----------
+    tree : a fitted tree of `cart`
+    x : array-like of shape (n_features,) or (1, n_features)
+        The row; or a DataFrame of one row.
+
+    Returns
+    -------
+    TreePath
+        With the conditions; where a value is missing, the surrogate that decided in its place, or
+        why the row went where it went.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+    ValueError
+        If x is not one row.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cartwood import DecisionTreeClassifier, explain_path
+    >>> X, y = load_iris(as_frame=True, return_X_y=True)
+    >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    >>> print(explain_path(tree, X.iloc[[77]]))
+    1. petal width (cm) > 0.8     100 rows
+    2. petal width (cm) <= 1.75   54 rows
+    -> predicts 1 (1 90.7%, 2 9.3%), from 54 rows
+    """
+    check_is_fitted(tree, "tree_")
+    row = check_rows(tree, _as_table(x))
+    nodes, values = tree.tree_, row.toarray()[0] if hasattr(row, "toarray") else row[0]
+    passed = np.sort(tree.tree_.decision_path(row).indices)
+    passed = _in_order(nodes, passed)
+    steps = [
+        PathStep(int(node), _reason(tree, node, child, values), int(nodes.n_node_samples[child]))
+        for node, child in itertools.pairwise(passed)
+    ]
+    leaf = int(passed[-1])
+    return TreePath(steps, leaf, int(nodes.n_node_samples[leaf]), str(Answer(tree, leaf)))
+
+
+def _as_table(x):
+    if getattr(x, "ndim", None) == 1 or (not hasattr(x, "ndim") and np.ndim(x) == 1):
+        return np.asarray(x).reshape(1, -1)
+    n_rows = x.shape[0] if hasattr(x, "shape") else len(x)
+    if n_rows != 1:
+        raise ValueError(f"explain_path is of one row, but x has {n_rows}; pass them one by one.")
+    return x
+
+
+def _in_order(nodes, passed):
+    """The nodes passed, from the root on: numbers need not ascend on the way down."""
+    is_passed = np.zeros(nodes.node_count, bool)
+    is_passed[passed] = True
+    order = [0]
+    while nodes.children_left[order[-1]] != LEAF:
+        left, right = nodes.children_left[order[-1]], nodes.children_right[order[-1]]
+        order.append(int(left if is_passed[left] else right))
+    return order
+
+
+def _reason(tree, node, child, values):
+    """Why the row went from a node to a child."""
+    nodes = tree.tree_
+    is_left = child == nodes.children_left[node]
+    if not np.isnan(values[nodes.feature[node]]):
+        return condition(tree, node, is_left)
+    name = name_of(tree, nodes.feature[node])
+    surrogates = getattr(nodes, "surrogates", None)
+    if surrogates is not None and surrogates.routes:
+        for split in surrogates.of(node):
+            sent = _sent_by(split, values)
+            if sent is not None:
+                said = alternative(tree, split)
+                return f"{name} is missing: in its place {'' if sent else 'not '}{said}"
+    learned = getattr(tree, "missing", "learned") == "learned"
+    why = "the side that training chose" if learned else "with the majority"
+    return f"{name} is missing: as if {condition(tree, node, is_left)}, {why}"
+
+
+def _sent_by(split, values):
+    """Does a surrogate send the row left? None where it cannot say."""
+    value = values[split.feature]
+    if np.isnan(value):
+        return None
+    if np.isnan(split.threshold):
+        code = int(value)
+        return True if code in split.left else False if code in split.right else None
+    return bool((value <= split.threshold) == split.low_left)

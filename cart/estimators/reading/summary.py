@@ -1,0 +1,110 @@
+"""A tree as text, node by node, as R's `summary.rpart` shows it."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from cart.estimators.pruning.cp_table import cp_table
+from cart.estimators.reading.words import Answer, alternative, condition, name_of, number
+from cart.tree.nodes import LEAF
+
+
+def summary(tree: Any, max_nodes: int = 30) -> str:
+    """A fitted tree in words: table of complexities, importances, and every node with its splits.
+
+    Parameters
+    ----------
+    tree : a fitted tree of `cart`
+    max_nodes : int, default=30
+        Nodes that are shown, from the root on.
+
+    Returns
+    -------
+    str
+        Nodes by the numbers of `tree_`. Of each: rows, what it predicts, its split with the
+        decrease of impurity (times weight); and competitors and surrogates, if the tree has them.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cartwood import DecisionTreeClassifier, summary
+    >>> X, y = load_iris(as_frame=True, return_X_y=True)
+    >>> tree = DecisionTreeClassifier(max_depth=1, random_state=0).fit(X, y)
+    >>> print(summary(tree))
+    DecisionTreeClassifier: 150 rows, 2 leaves
+    <BLANKLINE>
+       CP nsplit rel error
+    0 0.5      0         1
+    1   0      1       0.5
+    <BLANKLINE>
+    Importance (decrease of impurity): petal width (cm) 100
+    <BLANKLINE>
+    Node 0: 150 rows
+      predicts 0 (0 33.3%, 1 33.3%, 2 33.3%)
+      split: petal width (cm) <= 0.8 to node 1 (50 rows), else to node 2 (100 rows)
+      improvement 50
+    Node 1: 50 rows
+      predicts 0 (0 100.0%)
+    Node 2: 100 rows
+      predicts 1 (1 50.0%, 2 50.0%)
+    """
+    check_is_fitted(tree, "tree_")
+    nodes = tree.tree_
+    parts = [f"{type(tree).__name__}: {nodes.n_node_samples[0]} rows, {nodes.n_leaves} leaves"]
+    if tree.n_outputs_ == 1 and tree.criterion != "poisson":
+        parts.append(str(cp_table(tree)))
+    if nodes.node_count > 1:
+        parts.append(_importances(tree))
+    shown = [_node(tree, node) for node in range(min(nodes.node_count, max_nodes))]
+    if nodes.node_count > max_nodes:
+        shown.append(f"... and {nodes.node_count - max_nodes} more nodes")
+    return "\n\n".join([*parts, "\n".join(shown)])
+
+
+def _importances(tree):
+    """Shares of the decrease of impurity, as rpart prints them: whole numbers that sum to 100."""
+    shares = 100.0 * tree.tree_.compute_feature_importances()
+    order = [j for j in np.argsort(-shares, kind="stable") if round(shares[j]) > 0]
+    named = [f"{name_of(tree, j)} {shares[j]:.0f}" for j in order]
+    return "Importance (decrease of impurity): " + ", ".join(named)
+
+
+def _node(tree, node):
+    nodes = tree.tree_
+    weight = nodes.weighted_n_node_samples
+    n_rows = nodes.n_node_samples[node]
+    lines = [f"Node {node}: {n_rows} rows"]
+    if not np.isclose(weight[node], n_rows):
+        lines[0] += f", weight {number(weight[node])}"
+    lines.append(f"  {Answer(tree, node)}")
+    left, right = nodes.children_left[node], nodes.children_right[node]
+    if left == LEAF:
+        return "\n".join(lines)
+    sizes = nodes.n_node_samples
+    lines.append(
+        f"  split: {condition(tree, node, True)} to node {left} ({sizes[left]} rows), "
+        f"else to node {right} ({sizes[right]} rows)"
+    )
+    burden = weight * nodes.impurity
+    decrease = burden[node] - burden[left] - burden[right]
+    lines.append(f"  improvement {number(decrease)}")
+    for split in _of(nodes, "competitors", node):
+        said = alternative(tree, split)
+        lines.append(f"  competitor: {said} (improvement {number(split.improvement)})")
+    for split in _of(nodes, "surrogates", node):
+        said = alternative(tree, split)
+        lines.append(
+            f"  surrogate: {said} (agree {number(split.agree)}, adj {number(split.adj)}, "
+            f"{split.n_sent} rows sent)"
+        )
+    return "\n".join(lines)
+
+
+def _of(nodes, name, node):
+    kept = getattr(nodes, name, None)
+    return [] if kept is None else kept.of(node)

@@ -1,0 +1,84 @@
+"""Conditions, numbers and answers of a tree as words."""
+
+from typing import Any
+
+import numpy as np
+
+from cart.estimators.class_costs import cheapest, true_shares
+
+MOST_NAMED = 8  # categories that a condition names
+
+
+def number(value: float) -> str:
+    """A number in few digits."""
+    return f"{value:.5g}"
+
+
+def name_of(estimator: Any, feature: int) -> str:
+    """A feature's name, or its number."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return f"x[{feature}]" if names is None else str(names[feature])
+
+
+def names_of_categories(estimator: Any, feature: int, codes: Any) -> str:
+    """Some categories of a feature as a set, the first of them by name."""
+    codes = [int(code) for code in codes]
+    named = [str(c) for c in estimator.categories_[feature][codes[:MOST_NAMED]]]
+    if len(codes) > MOST_NAMED:
+        named.append(f"{len(codes) - MOST_NAMED} more")
+    return "{" + ", ".join(named) + "}"
+
+
+def condition(estimator: Any, node: int, is_left: bool) -> str:
+    """What rows fulfil that go to a side of a split by their values."""
+    tree = estimator.tree_
+    feature, threshold = tree.feature[node], tree.threshold[node]
+    name = name_of(estimator, feature)
+    if np.isnan(threshold):
+        listed, listed_left = tree.categories.of(node)
+        members = names_of_categories(estimator, feature, listed)
+        return f"{name} {'in' if listed_left == is_left else 'not in'} {members}"
+    if np.isinf(threshold):
+        return f"{name} is {'known' if is_left else 'missing'}"
+    return f"{name} {'<=' if is_left else '>'} {number(threshold)}"
+
+
+def alternative(estimator: Any, split: Any) -> str:
+    """A surrogate or competitor: what rows fulfil that it sends to the left."""
+    name = name_of(estimator, split.feature)
+    if np.isnan(split.threshold):
+        return f"{name} in {names_of_categories(estimator, split.feature, split.left)}"
+    sign = "<=" if getattr(split, "low_left", True) else ">"
+    return f"{name} {sign} {number(split.threshold)}"
+
+
+class Answer:
+    """What a node predicts: of a tree with one output or several."""
+
+    def __init__(self, estimator: Any, node: int):
+        values = estimator.tree_.value[node]
+        self.shares = self.label = self.mean = None
+        if not hasattr(estimator, "classes_"):
+            self.mean = values[:, 0]
+            return
+        several = estimator.n_outputs_ > 1
+        classes = estimator.classes_ if several else [estimator.classes_]
+        loss = getattr(estimator, "loss_", None)
+        if loss is not None:
+            values = true_shares(values, loss)
+        chosen = values.argmax(axis=1) if loss is None else cheapest(values, loss)
+        self.shares = [
+            dict(zip(labels.tolist(), of_output.tolist(), strict=False))
+            for labels, of_output in zip(classes, values, strict=True)
+        ]
+        self.label = [labels[k] for labels, k in zip(classes, chosen, strict=True)]
+
+    def __str__(self) -> str:
+        if self.mean is not None:
+            return "predicts " + ", ".join(number(value) for value in self.mean)
+        each = []
+        for label, shares in zip(self.label or (), self.shares or (), strict=True):
+            met = {name: share for name, share in shares.items() if share > 0.0}
+            named = ", ".join(f"{name} {share:.1%}" for name, share in met.items())
+            each.append(f"{label} ({named})")
+        return "predicts " + "; ".join(each)

@@ -1,0 +1,211 @@
+"""The criteria of the paths on sums: squared error, Poisson deviance, and Gini impurity of two
+classes whose weights are any numbers.
+
+A row has a weight w and a target y: of two classes 1 where it is of the first. A node has its
+weight W, the sum S of w y, and a third, REST:
+
+    squared error   sum of w y**2      variance = R / W - (S / W)**2
+    Poisson         none               deviance, by a pass over the rows
+    Gini            sum of w (1 - y)   the weight of the second class
+
+The protocol stands in `cart.fast_paths.regression.cut_score`.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.fast_paths.regression.best_cut import searching
+from cart.fast_paths.regression.cut_score import WEIGHT, score_of, slack_of, weight_at, y_at
+from cart.fast_paths.regression.node_sums import REST, TOTAL, halves_with
+from cart.fast_paths.regression.small_subtree import grow_small_subtree
+from cart.fast_paths.regression.sorted_rows import hand_to_small_node
+from cart.jit.decorators import inline_kernel, kernel
+from cart.splitting.criterion import log2
+from cart.splitting.mean_criteria import NO_SUM
+
+_LN2 = math.log(2.0)
+
+
+@inline_kernel
+def _variance(weight, total, squares):
+    mean = total / weight
+    return squares / weight - mean * mean
+
+
+def _score_by_mean(left_weight, left_sum, left_rest, weight, total, rest):
+    return score_of(left_weight, left_sum, weight, total)
+
+
+_search_squared_error = searching(_score_by_mean)
+
+
+class SquaredErrorCuts(NamedTuple):
+    """Variance of the targets."""
+
+    name: int = 0  # numba wants a field
+
+    def rest_of(self, weight, y):
+        return weight * y * y
+
+    def root_impurity(self, samples, targets, n, sums):
+        return _variance(sums[WEIGHT], sums[TOTAL], sums[REST])
+
+    def halves_of(self, samples, targets, node, middle, left):
+        weight, total, _, squares = left  # squares are always summed up
+        right = node.weight - weight, node.total - total, node.rest - squares
+        return halves_with(
+            _variance(weight, total, squares), _variance(*right), node, weight, total
+        )
+
+    def write_value(self, value, sums):
+        value[0] = sums[TOTAL] / sums[WEIGHT]
+
+    def search_lanes(self, lanes, width, rows, table):
+        _search_squared_error(lanes, width, rows, table)
+
+    def settled_score(self, lanes, k, rows):
+        return lanes.score[k]
+
+    def third_of(self, node):
+        return node.rest
+
+    def is_by_gain(self):
+        return True
+
+    def grow_if_small(self, growth, table, scratch, node, height, n_nodes, limits):
+        small, samples = growth.small, scratch.samples
+        if node.n > small.n_max:
+            return np.int64(-1)
+        features = growth.draw.features[node.n_constant :]
+        if hand_to_small_node(scratch.rows, small, table, features, samples, scratch.targets, node):
+            return grow_small_subtree(growth, table, samples, height + 1, n_nodes, limits)
+        return np.int64(-1)
+
+
+@inline_kernel
+def _gini(first, second, weight):
+    return 1.0 - (first * first + second * second) / (weight * weight)
+
+
+def _score_by_gini(left_weight, left_sum, left_rest, weight, total, rest):
+    right_weight, right_sum, right_rest = weight - left_weight, total - left_sum, rest - left_rest
+    left = (left_sum * left_sum + left_rest * left_rest) / (left_weight * left_weight)
+    right = (right_sum * right_sum + right_rest * right_rest) / (right_weight * right_weight)
+    left, right = left * -1.0 + 1.0, right * -1.0 + 1.0
+    return right_weight * right * -1.0 - left_weight * left
+
+
+_search_gini = searching(_score_by_gini, keeps_rest=True)
+
+
+class GiniOfTwoCuts(NamedTuple):
+    """Gini impurity of two classes. Its gain is that of squared error, but for a factor."""
+
+    name: int = 1
+
+    def rest_of(self, weight, y):
+        return weight - weight * y
+
+    def root_impurity(self, samples, targets, n, sums):
+        return _gini(sums[TOTAL], sums[REST], sums[WEIGHT])
+
+    def halves_of(self, samples, targets, node, middle, left):
+        weight, first, second, _ = left
+        right = _gini(node.total - first, node.rest - second, node.weight - weight)
+        return halves_with(_gini(first, second, weight), right, node, weight, first)
+
+    def write_value(self, value, sums):
+        value[0] = sums[TOTAL] / sums[WEIGHT]
+        value[1] = sums[REST] / sums[WEIGHT]
+
+    def search_lanes(self, lanes, width, rows, table):
+        _search_gini(lanes, width, rows, table)
+
+    def settled_score(self, lanes, k, rows):
+        return lanes.score[k]
+
+    def third_of(self, node):
+        return node.rest
+
+    def is_by_gain(self):
+        return True
+
+    def grow_if_small(self, growth, table, scratch, node, height, n_nodes, limits):
+        return np.int64(-1)
+
+
+def _highest_by_poisson(left_weight, left_sum, left_rest, weight, total, least):
+    """What the score is at most: s log(1 + x) of either side, where x is how far its mean is above
+    the node's, in parts of it; a logarithm is no more than three terms of its series."""
+    mean = total / weight
+    right_sum = total - left_sum
+    x = left_sum / (left_weight * mean) - 1.0
+    z = right_sum / ((weight - left_weight) * mean) - 1.0
+    left = left_sum * x * (x * (x * (1.0 / 3.0) - 0.5) + 1.0)
+    right = right_sum * z * (z * (z * (1.0 / 3.0) - 0.5) + 1.0)
+    return (left + right) * ((1.0 + 1e-9) / _LN2) + least
+
+
+_search_poisson = searching(_highest_by_poisson, is_settled=False)
+
+
+@kernel
+def _deviance(samples, targets, start, end, weight, total):
+    """Half the mean Poisson deviance of samples with these sums."""
+    if total <= NO_SUM:
+        return np.inf
+    deviance = 0.0
+    mean = total / weight
+    for i in range(start, end):
+        y = y_at(targets, samples[i])
+        if y > 0.0:
+            deviance += weight_at(targets, samples[i]) * (y * math.log(y / mean))
+    return deviance / weight
+
+
+class PoissonCuts(NamedTuple):
+    """Half the mean Poisson deviance. The third is the score of a cut without gain, and how far
+    rounding may move scores."""
+
+    y_max: float
+
+    def rest_of(self, weight, y):
+        return 0.0
+
+    def root_impurity(self, samples, targets, n, sums):
+        return _deviance(samples, targets, 0, n, sums[WEIGHT], sums[TOTAL])
+
+    def halves_of(self, samples, targets, node, middle, left):
+        weight, total = left[0], left[1]
+        right = node.weight - weight, node.total - total
+        return halves_with(
+            _deviance(samples, targets, node.start, middle, weight, total),
+            _deviance(samples, targets, middle, node.end, *right), node, weight, total,
+        )  # fmt: skip
+
+    def write_value(self, value, sums):
+        value[0] = sums[TOTAL] / sums[WEIGHT]
+
+    def search_lanes(self, lanes, width, rows, table):
+        _search_poisson(lanes, width, rows, table)
+
+    def settled_score(self, lanes, k, rows):
+        left = lanes.left_sum[k]
+        right = rows.total - left
+        if left <= NO_SUM or right <= NO_SUM:
+            return -np.inf
+        score = left * log2(left / lanes.left_weight[k])
+        return score + right * log2(right / (rows.weight - lanes.left_weight[k]))
+
+    def third_of(self, node):
+        mean = node.total / node.weight
+        size = abs(log2(mean)) + 2.0 + (self.y_max / mean) ** 2
+        return node.total * (log2(mean) + slack_of(node.n, 1.0) * size)
+
+    def is_by_gain(self):
+        return False
+
+    def grow_if_small(self, growth, table, scratch, node, height, n_nodes, limits):
+        return np.int64(-1)

@@ -1,0 +1,71 @@
+"""The twoing rules: splits between two groups of classes, which the rule itself picks.
+
+Gini and entropy look for pure nodes; twoing looks for the two superclasses that a cut parts best
+(Breiman et al. 1984, sections 4.3.2 and 11.8). With P(c|L) and P(c|R) the class shares on either
+side, and pL, pR the sides' shares of the node's weight, the cut's quality is
+
+    twoing           pL pR / 4 * (sum over c of |P(c|L) - P(c|R)|)^2
+    ordered twoing   pL pR * max over s of (P(c <= s|L) - P(c <= s|R))^2
+
+where classes up to s are one superclass and the others the other. With two classes both choose
+Gini's cuts. They have no impurity of a node: it is Gini's, for limits, importances and pruning.
+"""
+
+from cart.jit.decorators import inline_kernel
+from cart.splitting.class_criteria import ClassCounts, Gini, count_left
+from cart.splitting.criterion import children_of_side
+
+
+@inline_kernel
+def _share_difference(criterion, side, k, c):
+    """By how much the share of class c is larger on the left."""
+    left = count_left(criterion, side, k, c)
+    right = criterion.node[k, c] - left
+    return left / side.weight - right / (criterion.weight[0] - side.weight)
+
+
+@inline_kernel
+def _balance(criterion, side):
+    """pL pR."""
+    share = side.weight / criterion.weight[0]
+    return share * (1.0 - share)
+
+
+class Twoing(ClassCounts):
+    """Parts the classes into any two groups; the mean over outputs."""
+
+    __slots__ = ()
+
+    impurity = Gini.impurity
+    children_impurity = children_of_side
+    side_impurities = Gini.side_impurities
+
+    def score(self, side):
+        total = 0.0
+        for k in range(self.node.shape[0]):
+            distance = 0.0
+            for c in range(self.node.shape[1]):
+                distance += abs(_share_difference(self, side, k, c))
+            total += distance * distance
+        return _balance(self, side) * total / 4.0
+
+
+class OrderedTwoing(ClassCounts):
+    """Parts the classes into those up to one and those above it; the mean over outputs."""
+
+    __slots__ = ()
+
+    impurity = Gini.impurity
+    children_impurity = children_of_side
+    side_impurities = Gini.side_impurities
+
+    def score(self, side):
+        total = 0.0
+        for k in range(self.node.shape[0]):
+            widest = 0.0
+            difference = 0.0
+            for c in range(self.node.shape[1] - 1):
+                difference += _share_difference(self, side, k, c)
+                widest = max(widest, difference * difference)
+            total += widest
+        return _balance(self, side) * total

@@ -1,0 +1,118 @@
+"""`forest.dask`: forests of tables that no machine holds, on Dask, or out of core."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from forest.growing.dask import fit_partitions, partitions_of
+from forest.partitioned.engines import Engine, LocalEngine
+from forest.partitioned.fit import fit_together, refuse_impossible
+from forest.partitioned.growth import DEFAULT_SIZE, Size
+from forest.partitioned.table.sources import cut_array, read_npy, read_parquet
+from forest.partitioned.table.targets import fixed_point
+
+__all__ = ["fit", "fit_partitions", "fixed_point"]
+
+
+def fit(
+    forest: BaseEstimator, X: Any, y: Any, *, client: Any = None, size: Size = DEFAULT_SIZE
+) -> BaseEstimator:
+    """Fit one forest on a table in partitions: bit for bit that of the whole table.
+
+    Trees are those of `forest.fit(X, y)` on one machine, for every way to cut the table, every
+    order in which work is done and every number of workers. In regression the targets are rounded
+    first, so that sums are exact in every order: the forest is that of
+    `forest.fit(X, fixed_point(y))` (see `forest.partitioned.table.targets`).
+
+    Workers keep their partitions as codes, a byte a cell, and read X twice. They add up histograms
+    of the rows in open nodes, whose sums choose the cuts; the rows of small nodes are sent to one
+    worker, which grows what is below.
+
+    Parameters
+    ----------
+    forest : RandomForestClassifier or RandomForestRegressor
+        Unfitted, with `max_bins` and `feature_draw="keyed"`. It is left as it is.
+    X : Dask array or dataframe, list of arrays or dataframes, ndarray, or path
+        Partitions of rows, in the order of the rows, and all columns in each. An array (which may
+        be memory-mapped), a file of `numpy.save` or one in the Parquet format is read in pieces.
+    y : Dask array or series, list of arrays, ndarray, path, or str
+        Partitioned as X. Of a Parquet file the name of a column, which is none of X then.
+    client : distributed.Client, optional
+        For tables of Dask: the present one unless given. Everything else is worked on by
+        `forest.n_jobs` threads of this process.
+    size : forest.partitioned.growth.Size, optional
+        How much is done at once, which decides on memory and time, not on the forest.
+
+    Returns
+    -------
+    estimator
+        A fitted clone of `forest`, which is an ordinary forest, and holds no rows.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the forest asks for what partitions cannot do (categories, weights, warm starts, best
+        first growth, constraints), or the partitions do not fit each other: in words, before trees
+        are grown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from forest import RandomForestClassifier
+    >>> from forest.dask import fit
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(10, max_bins=255, feature_draw="keyed", random_state=0)
+    >>> model = fit(forest, np.array_split(X, 3), np.array_split(y, 3))
+    >>> np.array_equal(model.predict_proba(X), forest.fit(X, y).predict_proba(X))
+    True
+    """
+    refuse_impossible(forest)
+    if hasattr(X, "dask"):
+        return _fit_on_dask(forest, X, y, client, size)
+    if isinstance(X, (str, Path)):
+        is_array = Path(X).suffix == ".npy"
+        pieces = (read_npy if is_array else read_parquet)(Path(X), y, size.rows_at_once)
+    elif isinstance(X, (list, tuple)):
+        pieces = list(X), list(y)
+    else:
+        pieces = cut_array(X, size.rows_at_once), cut_array(y, size.rows_at_once)
+    engine: Engine = LocalEngine(forest.n_jobs)
+    return _fit_pieces(forest, engine, *pieces, size)
+
+
+def _fit_on_dask(forest, X, y, client, size):
+    from distributed import get_client
+
+    from forest.partitioned.dask_engine import DaskEngine
+
+    X_parts, y_parts = partitions_of(X, "X"), partitions_of(y, "y")
+    _refuse_unaligned(X, y)
+    engine = DaskEngine(client or get_client())
+    return _fit_pieces(forest, engine, X_parts, y_parts, size)
+
+
+def _fit_pieces(forest, engine, X_parts, y_parts, size):
+    if len(X_parts) != len(y_parts):
+        raise ValueError(
+            f"X has {len(X_parts)} partitions and y {len(y_parts)}; rechunk them alike."
+        )
+    if not X_parts:
+        raise ValueError("There are no partitions.")
+    return fit_together(
+        forest, engine, engine.spread(X_parts), engine.spread(y_parts), len(X_parts), size
+    )
+
+
+def _refuse_unaligned(X, y):
+    """Refuse chunks of which it is known that they differ, before one is made."""
+    rows = [np.array(table.chunks[0], float) for table in (X, y) if hasattr(table, "chunks")]
+    if len(rows) == 2 and len(rows[0]) == len(rows[1]):
+        differ = np.flatnonzero((rows[0] != rows[1]) & ~np.isnan(rows[0] + rows[1]))
+        if len(differ):
+            n_X, n_y = (int(n[differ[0]]) for n in rows)
+            raise ValueError(
+                f"Partition {differ[0]} of X has {n_X} rows, but that of y {n_y}: cut both alike."
+            )

@@ -1,0 +1,82 @@
+"""Partitions on the workers of Dask: its scheduler places tasks, moves data and replaces workers.
+
+Every state of a partition is the result of a task, and a function of the state before and of what
+was decided: when a worker is lost, the scheduler makes what it had again on another.
+"""
+
+from typing import Any
+
+from forest.partitioned.engines import Engine
+
+_FAN_IN = 4  # answers that are joined by one task
+
+
+class DaskEngine(Engine):
+    """Works on partitions through a client of Dask's distributed scheduler.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        threads = client.nthreads()
+        self.n_processes = max(1, len(threads))
+        self.n_workers = max(1, sum(threads.values()))
+        self._before = self._bytes_sent()
+
+    def spread(self, parts):
+        """Handle of delayed objects, or of futures."""
+        return self._client.compute(list(parts))
+
+    def share(self, thing):
+        return self._submit(_itself, thing)  # a task: not lost with a worker
+
+    def map(self, function, *handles, each=None, common=()):
+        rows = zip(*handles, strict=True) if each is None else zip(*handles, each, strict=True)
+        return [self._submit(function, *row, *common) for row in rows]
+
+    def reduce(self, function, join, handles, *common):
+        handles = handles if isinstance(handles, tuple) else (handles,)
+        answers = self.map(function, *handles, common=common)
+        while len(answers) > 1:
+            answers = [
+                self._submit(_join_all, join, answers[i : i + _FAN_IN])
+                for i in range(0, len(answers), _FAN_IN)
+            ]
+        return answers[0].result()
+
+    def collect(self, function, finish, handles, jobs):
+        finished = []
+        for asked, common in jobs:
+            pieces = self.map(function, *handles, common=(asked,))
+            finished.append(self._submit(finish, pieces, *common))
+        return self._client.gather(finished)
+
+    def _submit(self, function, *arguments):
+        return self._client.submit(function, *arguments, pure=False)
+
+    @property
+    def bytes_moved(self):
+        """Bytes that workers have sent since the engine was made."""
+        now = self._bytes_sent()
+        return sum(max(0, sent - self._before.get(worker, 0)) for worker, sent in now.items())
+
+    def _bytes_sent(self):
+        return self._client.run(_bytes_sent, on_error="ignore")  # of workers that are lost
+
+
+def _bytes_sent(dask_worker):
+    return dask_worker.transfer_outgoing_bytes_total
+
+
+def _itself(thing):
+    return thing
+
+
+def _join_all(join, answers):
+    total = answers[0]
+    for answer in answers[1:]:
+        total = join(total, answer)
+    return total

@@ -1,0 +1,112 @@
+"""Where partitions are worked on: in threads of this process, or by the workers of Dask.
+
+What growth asks of an engine is little. A partition's data stay where they are, behind a handle; a
+function is called on every partition, and makes another handle (`map`) or an answer that is added
+up over partitions (`reduce`); a few rows of each are brought to one place (`collect`).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from typing import Any
+
+from joblib import effective_n_jobs
+
+
+class Engine(ABC):
+    """Works on partitions.
+
+    Attributes
+    ----------
+    n_workers : int
+        That work at once; of `n_processes`, each with memory of its own.
+    bytes_moved : int or None
+        By answers and collected rows, as far as the engine knows.
+    """
+
+    n_workers = 1
+    n_processes = 1
+    bytes_moved: int | None = None
+
+    @abstractmethod
+    def spread(self, parts: Sequence) -> Any:
+        """A handle of one object per partition."""
+
+    @abstractmethod
+    def share(self, thing: Any) -> Any:
+        """What stands for something large in `common`, so that a place gets it once."""
+
+    @abstractmethod
+    def map(self, function: Callable, *handles: Any, each: Sequence | None = None,
+            common: tuple = ()) -> Any:  # fmt: skip
+        """A handle of `function(*parts, each[p], *common)` of every partition p."""
+
+    @abstractmethod
+    def reduce(self, function: Callable, join: Callable, *handles_and_common: Any) -> Any:
+        """The answers `function(part, *common)` of all partitions, joined two by two.
+
+        `join` is associative and commutative. The first argument is a handle or a tuple of them,
+        the others are passed on.
+        """
+
+    @abstractmethod
+    def collect(self, function: Callable, finish: Callable, handles: tuple,
+                jobs: Iterable[tuple]) -> Iterable:  # fmt: skip
+        """Of every job (asked, common) `finish([function(*parts, asked) of every partition],
+        *common)`, made in one place, in the order of the jobs."""
+
+
+class LocalEngine(Engine):
+    """Threads of this process.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        joblib's. So many partitions are at work at once, and their answers in memory.
+    """
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        self.n_workers = effective_n_jobs(n_jobs)
+
+    def spread(self, parts):
+        return list(parts)
+
+    def share(self, thing):
+        return thing
+
+    def map(self, function, *handles, each=None, common=()):
+        items = zip(*handles, strict=True) if each is None else zip(*handles, each, strict=True)
+        return list(self._run(lambda item: function(*item, *common), list(items)))
+
+    def reduce(self, function, join, handles, *common):
+        handles = handles if isinstance(handles, tuple) else (handles,)
+        items = list(zip(*handles, strict=True))
+        return reduce(join, self._run(lambda item: function(*item, *common), items))
+
+    def collect(self, function, finish, handles, jobs):
+        parts = list(zip(*handles, strict=True))
+
+        def work(job):
+            asked, common = job
+            return finish([function(*part, asked) for part in parts], *common)
+
+        return self._run(work, list(jobs))
+
+    def _run(self, work, items):
+        """The results in order; no more are in memory than there are threads, and one."""
+        if self.n_workers == 1 or len(items) < 2:
+            yield from map(work, items)
+            return
+        with ThreadPoolExecutor(min(self.n_workers, len(items))) as pool:
+            waiting = []
+            try:
+                for item in items:
+                    waiting.append(pool.submit(work, item))
+                    if len(waiting) > self.n_workers:
+                        yield waiting.pop(0).result()
+                while waiting:
+                    yield waiting.pop(0).result()
+            finally:
+                for future in waiting:
+                    future.cancel()

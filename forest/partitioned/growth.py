@@ -1,0 +1,219 @@
+"""Growth of many trees together, level by level, on a table in partitions.
+
+    every partition     adds up histograms of the open nodes, of the features that they look at
+    together            the sums are those of the whole table
+    one place           chooses the cuts (`choice`), as the local forest would
+    every partition     divides its rows
+
+A node of few rows is grown in one place, with all that is below it (`small_nodes`).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cart.growth.general import Origin
+from cart.growth.plan import Plan
+from cart.table.table import Table
+from cart.tree.tree import Tree
+from forest.partitioned.choice import (
+    CUT,
+    MORE,
+    Choices,
+    Chooser,
+    child_keys,
+    choose,
+    first_features,
+    impurities,
+    root_keys,
+)
+from forest.partitioned.engines import Engine
+from forest.partitioned.histograms import Request, count, count_roots
+from forest.partitioned.node_log import Level, make_trees
+from forest.partitioned.open_rows import Fates, divide, gather
+from forest.partitioned.small_nodes import grow_below
+
+# Jobs of small nodes that each worker gets at a level, at least, so that none idles for long.
+_JOBS_PER_WORKER = 4
+_LEAST_JOB_ROWS = 1 << 14  # but fewer rows are not worth a job
+
+
+class Size(NamedTuple):
+    """How much is done at once."""
+
+    rows_at_once: int = 1 << 20  # of a table that is read in pieces
+    small_rows: int = 1 << 13  # a node of no more is brought to one place
+    histogram_bytes: int = 1 << 27  # of all nodes that are counted at once
+    job_rows: int = 1 << 20  # of small nodes that are grown in one job, about, at most
+
+
+DEFAULT_SIZE = Size()
+
+
+class PartitionedTable(NamedTuple):
+    """A table in partitions, as trees are grown on it."""
+
+    engine: Engine
+    codes: Any  # handle of the codes, see `forest.partitioned.histograms.count`
+    targets: Any  # handle of ClassTargets or NumberTargets
+    table: Table  # complete; without codes
+    step: float | None  # the length of a step of targets; None of classes
+
+    @property
+    def n_codes(self):
+        """Codes of a feature at most, with the missing one."""
+        return int(np.diff(self.table.level_start).max()) + 1
+
+
+def grow_together(
+    data: PartitionedTable, opened: Any, plan: Plan, seeds: np.ndarray, total_weight: float,
+    size: Size,
+) -> list[Tree]:  # fmt: skip
+    """Grow one tree per seed.
+
+    Parameters
+    ----------
+    data : PartitionedTable
+    opened : handle of OpenRows
+        The roots of the trees.
+    plan : Plan
+        With keyed draws, and no limit of leaves.
+    seeds : ndarray of shape (n_trees,), int64
+        Of the draws.
+    total_weight : float
+        Of the in-bag rows of a tree.
+    size : Size
+
+    Returns
+    -------
+    list of Tree
+    """
+    growth = _Growth(data, plan, total_weight, size)
+    level = growth.roots(opened, seeds)
+    segments = np.arange(len(seeds))
+    levels = [level]
+    while len(segments):
+        children, is_open = growth.decide(level, segments, opened)
+        if children is None:
+            break
+        opened = growth.divide(level, segments, opened, is_open)
+        segments = np.flatnonzero(is_open)
+        level = children
+        levels.append(level)
+    return make_trees(levels, plan, data.table, data.step)
+
+
+class _Growth:
+    """What stays the same from level to level."""
+
+    def __init__(self, data, plan, total_weight, size):
+        self._data = data
+        self._plan = plan
+        self._size = size
+        self._n_numbers = plan.n_values if data.step is None else 3
+        self._chooser = Chooser.create(
+            plan, data.table, data.n_codes, self._n_numbers, total_weight, data.step
+        )
+        self._limits = self._chooser.limits
+        self._total_weight = self._chooser.total_weight
+
+    def roots(self, opened, seeds):
+        """The roots, as a Level."""
+        data = self._data
+        cells = data.engine.reduce(count_roots, np.add, (data.targets, opened), self._n_numbers)
+        keys = np.empty(len(seeds), np.uint64)
+        root_keys(self._chooser.draw, np.asarray(seeds, np.uint64), keys)
+        impurity = np.empty(len(seeds))
+        impurities(self._chooser, cells, impurity)
+        return Level(0, np.arange(len(seeds)), keys, cells, impurity, data.step is None)
+
+    def decide(self, level, segments, opened):
+        """Decide on the open nodes of a level.
+
+        Parameters
+        ----------
+        level : Level
+        segments : ndarray of shape (n_segments,), int
+            Which nodes of the level are open, in the order of the segments.
+        opened : handle of OpenRows
+
+        Returns
+        -------
+        children : Level or None
+        is_open : ndarray of shape (n_children,), bool
+            Which of them are open.
+        """
+        is_small = level.n_rows[segments] <= self._size.small_rows
+        self._grow_small(level, segments, np.flatnonzero(is_small), opened)
+        large = np.flatnonzero(~is_small & level.may_split(self._limits)[segments])
+        items = segments[large]
+        choices = self._choose(opened, large, level.key[items])
+        is_cut = choices.found == CUT
+        if not is_cut.any():
+            return None, None
+        keys = np.empty((np.count_nonzero(is_cut), 2), np.uint64)
+        child_keys(self._chooser.draw, level.key[items[is_cut]], keys)
+        children = level.split(items, choices, keys)
+        return children, children.may_split(self._limits)
+
+    def divide(self, level, segments, opened, is_open):
+        """The open rows of the children."""
+        data = self._data
+        feature = np.where(level.child[segments] >= 0, level.feature[segments], -1)
+        stays = np.zeros((len(segments), 2), bool)
+        stays[feature >= 0] = is_open.reshape(-1, 2)
+        left_code = (level.cut[segments] >> np.uint64(32)).astype(np.int64)
+        fates = Fates(feature.astype(np.int32), left_code, level.missing_left[segments] == 1, stays)
+        return data.engine.map(divide, data.codes, opened, common=(fates,))
+
+    def _choose(self, opened, segments, keys):
+        """Choices for the nodes of some segments, which have these keys."""
+        choices = Choices.create(len(keys), self._n_numbers)
+        n_features = len(self._plan.feature_keys)
+        few = min(self._limits.max_features, n_features)
+        todo = np.arange(len(keys))
+        for n_wanted in (few, n_features):
+            self._choose_among(opened, segments, keys, todo, n_wanted, choices)
+            todo = np.flatnonzero(choices.found == MORE)  # of constant features only
+        return choices
+
+    def _choose_among(self, opened, segments, keys, todo, n_wanted, choices):
+        """Let nodes `todo` look at so many features."""
+        data = self._data
+        shape = data.n_codes, self._n_numbers
+        n_at_once = max(1, self._size.histogram_bytes // (8 * n_wanted * shape[0] * shape[1]))
+        for first in range(0, len(todo), n_at_once):
+            some = todo[first : first + n_at_once]
+            features = np.empty((len(some), n_wanted), np.int32)
+            first_features(self._chooser.draw, keys[some], features)
+            request = Request(segments[some], features, shape)
+            cells = data.engine.reduce(count, np.add, (data.codes, data.targets, opened), request)
+            part = Choices.create(len(some), self._n_numbers)
+            choose(self._chooser, features, keys[some], cells, part)
+            for array, mine in zip(choices, part, strict=True):
+                array[some] = mine
+
+    def _grow_small(self, level, segments, small, opened):
+        """Grow what is below the small ones among the segments."""
+        data = self._data
+        if len(small) == 0:
+            return
+        sizes = level.n_rows[segments[small]]
+        jobs = self._jobs(sizes)
+        asked = []
+        for job in jobs:
+            origins = [
+                Origin(key, level.depth, self._total_weight)
+                for key in level.key[segments[small[job]]]
+            ]
+            asked.append((small[job], (origins, self._plan, data.table, data.step)))
+        grown = data.engine.collect(gather, grow_below, (data.codes, data.targets, opened), asked)
+        for job, trees in zip(jobs, grown, strict=True):
+            level.below.update(zip(segments[small[job]].tolist(), trees, strict=True))
+
+    def _jobs(self, sizes):
+        """Numbers of nodes that are grown in one job each, of about as many rows."""
+        n_jobs = _JOBS_PER_WORKER * self._data.engine.n_workers
+        rows = min(self._size.job_rows, max(_LEAST_JOB_ROWS, -(-int(sizes.sum()) // n_jobs)))
+        job = (np.cumsum(sizes) - 1) // rows
+        return np.split(np.arange(len(sizes)), np.flatnonzero(np.diff(job)) + 1)

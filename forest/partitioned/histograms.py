@@ -1,0 +1,122 @@
+"""Histograms of open nodes: what a partition adds up, and what is added up over partitions.
+
+A node looks at a few features. Of each, the rows of the node that have a code are added up in the
+cells of that code, in whole numbers, which add up to the same in every order:
+
+    classes    cells[code, c] = rows << 32 | weight         of class c
+    numbers    cells[code]    = [ rows << 32 | weight, sum of w q, sum of w q * q ]
+
+q are targets in whole steps, see `forest.partitioned.table.targets`. The last code is that of
+missing values.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
+
+ROW = 1 << 32  # of a word of rows and weight
+WEIGHT = ROW - 1
+
+
+class ClassTargets(NamedTuple):
+    """The classes of a partition's rows."""
+
+    codes: np.ndarray  # (n_rows,) uint16
+
+    def add(self, cells, row, weight):
+        cells[self.codes[row]] += np.int64(ROW) + weight
+
+
+class NumberTargets(NamedTuple):
+    """The targets of a partition's rows, in whole steps."""
+
+    steps: np.ndarray  # (n_rows,) int64
+
+    def add(self, cells, row, weight):
+        steps = self.steps[row]
+        cells[0] += np.int64(ROW) + weight
+        cells[1] += weight * steps
+        cells[2] += weight * steps * steps
+
+
+@dispatch
+def add(targets, cells, row, weight):
+    """Add a row with that weight to the cells of a code."""
+    targets.add(cells, row, weight)
+
+
+class OpenRows(NamedTuple):
+    """The in-bag rows of a partition, in the open nodes of all trees: segment after segment.
+
+    A segment's rows ascend.
+    """
+
+    rows: np.ndarray  # (n,) uint32: of the partition
+    weight: np.ndarray  # (n,) uint8, uint16 or uint32: how often each is in bag
+    start: np.ndarray  # (n_segments + 1,) int64: segment s owns rows[start[s]:start[s + 1]]
+
+
+class Request(NamedTuple):
+    """Which histograms are asked for."""
+
+    segments: np.ndarray  # (n,) int64
+    features: np.ndarray  # (n, k) int32: that the node of each looks at, in its order
+    shape: tuple  # codes of a feature at most, with the missing one; numbers of a code
+
+
+def count(codes, targets, opened, request):
+    """Histograms of a partition.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_features, n_rows), uint8, uint16 or uint32
+        The highest number of the type is a missing value.
+    targets : ClassTargets or NumberTargets
+    opened : OpenRows
+    request : Request
+
+    Returns
+    -------
+    ndarray of shape (n, k, n_codes, n_numbers), int64
+    """
+    cells = np.zeros((*request.features.shape, *request.shape), np.int64)
+    _count(codes, targets, opened, request.segments, request.features, cells)
+    return cells
+
+
+@entry_kernel
+def _count(codes, targets, opened, segments, features, cells):
+    for i in range(segments.shape[0]):
+        first, end = opened.start[segments[i]], opened.start[segments[i] + 1]
+        for k in range(features.shape[1]):
+            _count_segment(codes[features[i, k]], targets, opened, first, end, cells[i, k])
+
+
+@inline_kernel
+def _count_segment(column, targets, opened, first, end, cells):
+    missing = np.int64(cells.shape[0] - 1)
+    for j in range(first, end):
+        row = opened.rows[j]
+        code = min(np.int64(column[row]), missing)
+        add(targets, cells[code], row, np.int64(opened.weight[j]))
+
+
+def count_roots(targets, opened, n_numbers):
+    """Rows, weights and sums of every segment of a partition: a cell of each.
+
+    Returns
+    -------
+    ndarray of shape (n_segments, n_numbers), int64
+    """
+    cells = np.zeros((len(opened.start) - 1, n_numbers), np.int64)
+    _count_roots(targets, opened, cells)
+    return cells
+
+
+@entry_kernel
+def _count_roots(targets, opened, cells):
+    for s in range(cells.shape[0]):
+        for j in range(opened.start[s], opened.start[s + 1]):
+            add(targets, cells[s], opened.rows[j], np.int64(opened.weight[j]))

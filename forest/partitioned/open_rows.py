@@ -1,0 +1,142 @@
+"""Which rows of a partition are in which open node: begun from in-bag counts, divided by cuts.
+
+    rows    [ 0 2 3 7 | 1 2 | 0 4 5 6 ]      segments 0, 1, 2: open nodes of any trees
+    split     yes       no    yes, and its right child is a leaf
+    rows    [ 0 7 | 2 3 | 4 5 ]              the segments after: left, right, left
+
+Nothing is changed in place: what a lost worker had can be made again, step by step.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.jit.decorators import entry_kernel, inline_kernel
+from forest.partitioned.histograms import OpenRows
+
+
+class Fates(NamedTuple):
+    """What becomes of the segments."""
+
+    feature: np.ndarray  # (n_segments,) int32: that it is split on; negative: nobody needs it more
+    left_code: np.ndarray  # (n_segments,) int64: rows with a code up to this one go left
+    missing_left: np.ndarray  # (n_segments,) bool: and those without a value
+    is_open: np.ndarray  # (n_segments, 2) bool: does the left, the right child stay?
+
+
+def begin(counts):
+    """The open rows of the roots.
+
+    Parameters
+    ----------
+    counts : iterable of ndarray of shape (n_rows,), int
+        How often each row of the partition is in bag, tree after tree.
+
+    Returns
+    -------
+    OpenRows
+    """
+    rows, weights = [], []
+    for of_tree in counts:
+        rows.append(np.flatnonzero(of_tree).astype(np.uint32))
+        weights.append(of_tree[rows[-1]])
+    start = np.cumsum([0, *map(len, rows)])
+    most = max((int(weight.max(initial=0)) for weight in weights), default=0)
+    dtype = np.min_scalar_type(most)
+    return OpenRows(np.concatenate(rows), np.concatenate(weights).astype(dtype), start)
+
+
+def divide(codes, opened, fates):
+    """The open rows after a level was decided.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_features, n_rows)
+        See `forest.partitioned.histograms.count`.
+    opened : OpenRows
+    fates : Fates
+
+    Returns
+    -------
+    OpenRows
+    """
+    sizes = np.diff(opened.start)[fates.feature >= 0]
+    n, most = int(sizes.sum()), int(sizes.max(initial=0))
+    rows, weight = np.empty(n, opened.rows.dtype), np.empty(n, opened.weight.dtype)
+    start = np.zeros(2 * len(sizes) + 1, np.int64)
+    spare = OpenRows(np.empty(most, rows.dtype), np.empty(most, weight.dtype), start)
+    n_segments = _divide(codes, opened, fates, OpenRows(rows, weight, start), spare)
+    n = start[n_segments]
+    return OpenRows(rows[:n], weight[:n], start[: n_segments + 1].copy())
+
+
+@entry_kernel
+def _divide(codes, opened, fates, after, spare):
+    missing = np.int64(_highest(codes))
+    n_segments = 0
+    end = 0
+    for s in range(fates.feature.shape[0]):
+        if fates.feature[s] < 0:
+            continue
+        column, left_code = codes[fates.feature[s]], fates.left_code[s]
+        n_left, n_right = 0, 0
+        for j in range(opened.start[s], opened.start[s + 1]):
+            code = np.int64(column[opened.rows[j]])
+            left = fates.missing_left[s] if code == missing else code <= left_code
+            after.rows[end + n_left] = opened.rows[j]
+            after.weight[end + n_left] = opened.weight[j]
+            spare.rows[n_right] = opened.rows[j]
+            spare.weight[n_right] = opened.weight[j]
+            n_left += left
+            n_right += not left
+        if fates.is_open[s, 0]:
+            end += n_left
+            n_segments += 1
+            after.start[n_segments] = end
+        if fates.is_open[s, 1]:
+            for j in range(n_right):
+                after.rows[end + j] = spare.rows[j]
+                after.weight[end + j] = spare.weight[j]
+            end += n_right
+            n_segments += 1
+            after.start[n_segments] = end
+    return n_segments
+
+
+@inline_kernel
+def _highest(codes):
+    """The code of a missing value: all bits set."""
+    return np.uint64(0xFFFFFFFF) >> np.uint64(32 - 8 * codes.itemsize)
+
+
+class NodeRows(NamedTuple):
+    """Rows of some nodes, with all that is known of them."""
+
+    codes: np.ndarray  # (n_features, n)
+    targets: np.ndarray  # (n,): classes, or whole steps
+    weight: np.ndarray  # (n,)
+    start: np.ndarray  # (n_nodes + 1,) int64
+
+    @property
+    def nbytes(self):
+        return sum(array.nbytes for array in self)
+
+
+def gather(codes, targets, opened, segments):
+    """The rows of some segments of a partition, to be sent to another place.
+
+    Parameters
+    ----------
+    codes, opened : see `divide`
+    targets : ClassTargets or NumberTargets
+    segments : ndarray of shape (n_nodes,), int64
+
+    Returns
+    -------
+    NodeRows
+    """
+    spans = [slice(opened.start[s], opened.start[s + 1]) for s in segments]
+    rows = np.concatenate([opened.rows[span] for span in spans])
+    weight = np.concatenate([opened.weight[span] for span in spans])
+    start = np.cumsum([0, *(span.stop - span.start for span in spans)])
+    return NodeRows(codes.take(rows, axis=1), targets[0][rows], weight, start)

@@ -1,0 +1,88 @@
+"""The out-of-bag score of a forest over partitions: each judges its rows, X stays where it is."""
+
+from typing import Any, NamedTuple
+from warnings import warn
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from forest.partitioned.table.in_bag import counts_of_part
+from forest.partitioned.table.partitions import Kind, target_of, values_of
+from forest.sampling.bootstrap import Bootstrap, bootstrap_of
+from forest.voting.out_of_bag import outputs_out_of_bag, vote_out_of_bag
+
+
+class Judged(NamedTuple):
+    """What out-of-bag votes are worth, over some rows."""
+
+    n_rows: int
+    n_known: int  # rows that were ever out of bag; the rest is over these
+    loss: float  # wrong ones, or the sum of squared errors
+    mean: float  # of the target, in regression
+    spread: float  # sum of squared deviations from the mean
+
+    def join(self, other: "Judged") -> "Judged":
+        """What they are worth over the rows of both (Chan, Golub and LeVeque 1979)."""
+        n = self.n_known + other.n_known
+        share = other.n_known / n if n else 0.0
+        step = other.mean - self.mean
+        return Judged(
+            self.n_rows + other.n_rows, n, self.loss + other.loss, self.mean + share * step,
+            self.spread + other.spread + self.n_known * share * step * step,
+        )  # fmt: skip
+
+    def score(self, has_classes: bool) -> float:
+        """Accuracy or R2; nan where it is not known.
+
+        Warns
+        -----
+        UserWarning
+            If rows were never out of bag.
+        """
+        if self.n_known < self.n_rows:
+            warn(
+                f"{self.n_rows - self.n_known} of {self.n_rows} rows were never out of bag: they "
+                "are left out of oob_score_. More trees reach them.",
+                stacklevel=5,
+            )
+        total = self.n_known if has_classes else self.spread
+        return 1.0 - self.loss / total if total else np.nan
+
+
+def judge(X: Any, y: Any, span: tuple, model: BaseEstimator, kind: Kind) -> Judged:
+    """Let the trees vote on the out-of-bag rows of a partition.
+
+    Parameters
+    ----------
+    X, y : array-like, or functions that read them
+    span : tuple of int
+        Number of the partition, its first row and its end in the whole table.
+    model : fitted forest of the whole table, of one output
+    kind : Kind
+
+    Returns
+    -------
+    Judged
+    """
+    number, first, end = span
+    X, _ = values_of(X, number, kind)
+    y = target_of(y, len(X), number, kind)
+    if len(y) == 0:
+        return Judged(0, 0, 0.0, 0.0, 0.0)
+    truth = np.searchsorted(model.classes_, y) if kind.has_classes else y
+    truth = truth.reshape(-1, 1).astype(np.float64)
+    bootstrap: Bootstrap = bootstrap_of(model)
+    answers = outputs_out_of_bag(
+        model._packed(), np.ascontiguousarray(X), 1,
+        lambda t: np.flatnonzero(counts_of_part(bootstrap, t, first, end) == 0),
+    )  # fmt: skip
+    n_values = model.n_classes_ if kind.has_classes else 1
+    votes = vote_out_of_bag(answers, truth, n_values, model.voting)
+    is_known = votes.n_models > 0
+    values, truth = votes.values[is_known, 0], truth[is_known, 0]
+    if kind.has_classes:
+        wrong = np.count_nonzero(values.argmax(axis=1) != truth)
+        return Judged(len(y), len(truth), float(wrong), 0.0, 0.0)
+    mean = float(truth.mean()) if len(truth) else 0.0
+    loss = float(((values[:, 0] - truth) ** 2).sum())
+    return Judged(len(y), len(truth), loss, mean, float(((truth - mean) ** 2).sum()))

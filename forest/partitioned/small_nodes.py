@@ -1,0 +1,59 @@
+"""Small nodes: their rows come to one place, which grows what is below them as one machine does."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cart.growth.general import Origin, create_workspace, grow_tree, make_records
+from cart.growth.plan import Plan
+from cart.table.ranking import MISSING
+from cart.table.table import Table
+from cart.tree.tree import Tree
+from forest.partitioned.open_rows import NodeRows
+
+
+def grow_below(
+    pieces: Sequence[NodeRows], origins: Sequence[Origin], plan: Plan, table: Table,
+    step: float | None,
+) -> list[Tree]:  # fmt: skip
+    """Grow what is below some nodes.
+
+    Parameters
+    ----------
+    pieces : sequence of NodeRows
+        Of every partition, in the order of the rows.
+    origins : sequence of Origin
+        The nodes.
+    plan : Plan
+    table : Table
+        Complete; without codes.
+    step : float or None
+        The length of a step of targets; None of classes.
+
+    Returns
+    -------
+    list of Tree
+    """
+    sizes = np.sum([np.diff(piece.start) for piece in pieces], axis=0)
+    most = int(sizes.max())
+    workspace = create_workspace(plan, most, most, table)
+    trees = []
+    for i, origin in enumerate(origins):
+        spans = [(piece, slice(*piece.start[i : i + 2])) for piece in pieces]
+        codes = np.concatenate([piece.codes[:, span] for piece, span in spans], axis=1)
+        targets = np.concatenate([piece.targets[span] for piece, span in spans]).astype(np.float64)
+        weight = np.concatenate([piece.weight[span] for piece, span in spans])
+        records = make_records(targets if step is None else targets * step, weight)
+        here = table._replace(codes=_wide(codes))
+        mine = workspace._replace(table=here)
+        trees.append(grow_tree(here, records, plan, 0, mine, origin))
+    return trees
+
+
+def _wide(codes):
+    """Codes as the general path takes them."""
+    missing = np.iinfo(codes.dtype).max
+    wide = codes.astype(np.uint32, order="C")
+    if codes.dtype != np.uint32:
+        wide[codes == missing] = MISSING
+    return wide

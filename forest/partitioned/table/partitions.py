@@ -1,0 +1,156 @@
+"""A partition of a table: read, checked, and looked at before any work on it is lost."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
+
+from cart.table.precision import dates_as_seconds
+from forest.partitioned.table.quantiles import SortedColumns, sort_columns
+
+
+class Kind(NamedTuple):
+    """What a forest wants to know of its table."""
+
+    precision: np.dtype  # of X
+    has_classes: bool
+
+
+class Look(NamedTuple):
+    """What is known of a partition, or of several."""
+
+    names: tuple | None  # of the columns, where all are strings
+    n_features: int
+    n_rows: tuple  # of each partition, by its number
+    labels: np.ndarray | None  # distinct ones, ascending; None in regression
+    largest: float  # of the absolute targets in regression
+
+
+class Examined(NamedTuple):
+    """A partition, looked at, and its columns sorted."""
+
+    look: Look
+    columns: SortedColumns
+
+
+def values_of(X: Any, number: int, kind: Kind) -> tuple[np.ndarray, tuple | None]:
+    """The values of a partition in the precision of the trees, and the names of its columns.
+
+    Parameters
+    ----------
+    X : array-like or DataFrame of shape (n_rows, n_features), or a function that reads it
+    number : int
+        Of the partition, for errors.
+    kind : Kind
+
+    Raises
+    ------
+    ValueError
+        If it holds what is no number, or is infinite in that precision.
+    """
+    X = X() if callable(X) else X
+    names = getattr(X, "columns", None)
+    if names is not None:
+        names = tuple(names) if all(isinstance(name, str) for name in names) else None
+    X = dates_as_seconds(X)
+    if len(X) == 0:
+        n_features = np.shape(X)[1] if np.ndim(X) == 2 else 0
+        return np.empty((0, n_features), kind.precision), names
+    name = f"X, in partition {number},"
+    X = check_array(X, dtype=kind.precision, ensure_all_finite="allow-nan", input_name=name)
+    return X, names
+
+
+def target_of(y: Any, n_rows: int, number: int, kind: Kind) -> np.ndarray:
+    """The target of a partition.
+
+    Raises
+    ------
+    ValueError
+        If it is of other rows, or of several outputs, or has missing values.
+    """
+    y = np.asarray(y() if callable(y) else y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1:
+        raise ValueError(
+            f"y has {y.shape[-1]} outputs; partitions are grown on one. Fit a forest per output."
+        )
+    if len(y) != n_rows:
+        raise ValueError(
+            f"Partition {number} of X has {n_rows} rows, but that of y {len(y)}: cut both alike."
+        )
+    if kind.has_classes:
+        if len(y):
+            check_classification_targets(y)
+        return y
+    if len(y) == 0:
+        return np.empty(0)
+    name = f"y, in partition {number},"
+    return check_array(y, dtype=np.float64, ensure_2d=False, input_name=name)
+
+
+def examine(X: Any, y: Any, number: int, kind: Kind) -> Examined:
+    """Look at a partition, and sort its columns.
+
+    Parameters
+    ----------
+    X, y : array-like
+    number : int
+        Of the partition.
+    kind : Kind
+
+    Returns
+    -------
+    Examined
+    """
+    X, names = values_of(X, number, kind)
+    y = target_of(y, len(X), number, kind)
+    labels = np.unique(y) if kind.has_classes else None
+    largest = 0.0 if kind.has_classes else float(np.abs(y).max(initial=0.0))
+    look = Look(names, X.shape[1], ((number, len(X)),), labels, largest)
+    return Examined(look, sort_columns(X))
+
+
+def look_of(examined: Examined) -> Look:
+    """What is known of a partition."""
+    return examined.look
+
+
+def sorted_of(examined: Examined) -> SortedColumns:
+    """The sorted columns of a partition."""
+    return examined.columns
+
+
+def join_looks(one: Look, other: Look) -> Look:
+    """What is known of two partitions together.
+
+    Raises
+    ------
+    ValueError
+        If their columns differ in number, names or order.
+    """
+    if one.n_features != other.n_features:
+        raise ValueError(
+            f"Partition {one.n_rows[0][0]} has {one.n_features} columns, partition "
+            f"{other.n_rows[0][0]} has {other.n_features}: all need the same."
+        )
+    if one.names != other.names:
+        raise ValueError(
+            f"The columns of partition {one.n_rows[0][0]} are called {_shown(one.names)}, those of "
+            f"partition {other.n_rows[0][0]} {_shown(other.names)}: all partitions need the same "
+            "names in the same order."
+        )
+    labels = one.labels
+    if labels is not None and other.labels is not None:
+        known = [some for some in (labels, other.labels) if len(some)]
+        labels = np.unique(np.concatenate(known)) if known else labels
+    largest = max(one.largest, other.largest)
+    return Look(one.names, one.n_features, one.n_rows + other.n_rows, labels, largest)
+
+
+def _shown(names):
+    if names is None:
+        return "nothing"
+    return ", ".join(map(repr, names[:10])) + (" ..." if len(names) > 10 else "")

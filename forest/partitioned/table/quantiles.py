@@ -1,0 +1,250 @@
+"""Bins of a table in partitions: exactly those that `max_bins` makes of the whole table.
+
+A partition keeps its columns sorted, as unsigned numbers in the order of the values, and answers
+how many of its values lie up to some numbers. Quantiles of the whole table are closed in on eight
+bits at a time, so by four questions of single precision, by eight of double:
+
+    wanted: the 300th of 1000 values          up to 0x3eFFFFFF there are 290, up to 0x3fFFFFFF 450
+                                              up to 0x3f0fFFFF           291, up to 0x3f1fFFFF 305
+                                              ... 0x3f12a45c is the smallest with 300 or more
+
+(Bins: see `cart.table.bins`.)
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.jit.decorators import entry_kernel
+from cart.table.bins import MAX_BINS
+from cart.table.distinct_values import Levels, Ties
+from cart.table.table import Table
+
+_DIGIT = 8  # bits
+
+
+class SortedColumns(NamedTuple):
+    """The values of a partition that are not missing."""
+
+    keys: list  # of each column: ndarray of shape (n_known,), uint32 or uint64, ascending
+    n_rows: int
+
+
+class Bins(NamedTuple):
+    """The bins of all columns."""
+
+    levels: list  # of each column: ndarray of shape (n_bins,), float32 or float64: smallest values
+    tops: list  # of each column: the largest
+    is_cut: np.ndarray  # (n_columns,) bool: are there fewer bins than distinct values?
+
+    def table(self):
+        """A `cart.table.table.Table` of these bins, without codes."""
+        start = np.cumsum([0, *map(len, self.levels)])
+        values = np.concatenate(self.levels)
+        ties = Ties.find(values, start)
+        span = np.where(self.is_cut, 0, ties.tie_span).astype(np.uint32)
+        n_columns = len(self.levels)
+        return Table(
+            np.empty((n_columns, 0), np.uint32), Levels.of(values),
+            Levels.of(np.concatenate(self.tops)), start, ties, span, np.arange(n_columns),
+        )  # fmt: skip
+
+
+def sort_columns(X):
+    """Sort the columns of a partition.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns), float32 or float64
+
+    Returns
+    -------
+    SortedColumns
+    """
+    keys = []
+    for column in X.T:
+        column = np.ascontiguousarray(column)
+        mine = _keys_of(column[~np.isnan(column)])
+        mine.sort()
+        keys.append(mine)
+    return SortedColumns(keys, len(X))
+
+
+def _keys_of(values):
+    """Unsigned numbers in the order of the values; one for both zeros."""
+    kind = np.dtype(f"u{values.itemsize}")
+    bits = (values + values.dtype.type(0)).view(kind)  # -0.0 + 0.0 is 0.0
+    sign = kind.type(1 << (8 * kind.itemsize - 1))
+    return np.where(bits >= sign, ~bits, bits | sign)
+
+
+def _values_of(keys):
+    kind = keys.dtype
+    sign = kind.type(1 << (8 * kind.itemsize - 1))
+    bits = np.where(keys >= sign, keys ^ sign, ~keys)
+    return bits.view(f"f{kind.itemsize}")
+
+
+# --------------------------------------------------- what partitions say, and how it adds up
+
+
+class FewValues(NamedTuple):
+    """Rows of a column that are not missing, and its distinct values, unless they are many."""
+
+    n_known: int
+    keys: np.ndarray | None
+
+    def join(self, other):
+        keys = None
+        if self.keys is not None and other.keys is not None:
+            keys = _unless_many(np.union1d(self.keys, other.keys))
+        return FewValues(self.n_known + other.n_known, keys)
+
+
+def _unless_many(keys):
+    return keys if len(keys) <= MAX_BINS else None
+
+
+def few_values(columns):
+    """The FewValues of every column of a partition."""
+    return [FewValues(len(keys), _few_distinct(keys)) for keys in columns.keys]
+
+
+def _few_distinct(keys):
+    is_new = np.ones(len(keys), bool)
+    np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
+    return keys[is_new] if np.count_nonzero(is_new) <= MAX_BINS else None
+
+
+def join_few(one, other):
+    """`few_values` of two partitions together."""
+    return [a.join(b) for a, b in zip(one, other, strict=True)]
+
+
+def count_up_to(columns, wanted):
+    """How many values of a partition lie up to each of some keys.
+
+    Parameters
+    ----------
+    columns : SortedColumns
+    wanted : list of (int, ndarray)
+        Numbers of columns, and keys, ascending.
+
+    Returns
+    -------
+    list of ndarray, int64
+    """
+    return [np.searchsorted(columns.keys[j], keys, side="right") for j, keys in wanted]
+
+
+def add_counts(one, other):
+    """`count_up_to` of two partitions together."""
+    return [a + b for a, b in zip(one, other, strict=True)]
+
+
+def next_above(columns, wanted):
+    """The smallest key of a partition above each of some keys; the largest number if none is."""
+    found = []
+    for j, keys in wanted:
+        mine = columns.keys[j]
+        last = np.iinfo(mine.dtype).max
+        found.append(
+            np.append(mine, mine.dtype.type(last))[np.searchsorted(mine, keys, side="right")]
+        )
+    return found
+
+
+def lowest_of(one, other):
+    """`next_above` of two partitions together."""
+    return [np.minimum(a, b) for a, b in zip(one, other, strict=True)]
+
+
+# -------------------------------------------------------------------------- the whole table
+
+
+def find_bins(engine, sorted_parts, max_bins, precision):
+    """The bins of the whole table.
+
+    Parameters
+    ----------
+    engine : forest.partitioned.engines.Engine
+    sorted_parts : handle of the SortedColumns of the partitions
+    max_bins : int
+    precision : dtype
+
+    Returns
+    -------
+    Bins
+    """
+    kind = np.dtype(f"u{np.dtype(precision).itemsize}")
+    few = engine.reduce(few_values, join_few, sorted_parts)
+    levels = [None if c.keys is None else c.keys for c in few]
+    is_cut = np.array([keys is None or len(keys) > max_bins for keys in levels])
+    tops = list(levels)
+    cut = np.flatnonzero(is_cut)
+    if len(cut):
+        found = _find_quantiles(
+            engine, sorted_parts, cut, [few[j].n_known for j in cut], max_bins, kind
+        )
+        begins = [np.concatenate((np.zeros(1, kind), keys[:-1])) for keys in found]
+        # No value but a nan has the key 0.
+        wanted = list(zip(cut.tolist(), begins, strict=True))
+        firsts = engine.reduce(next_above, lowest_of, sorted_parts, wanted)
+        for j, top, first in zip(cut, found, firsts, strict=True):
+            levels[j], tops[j] = first.astype(kind), top
+    return Bins([_values_of(k) for k in levels], [_values_of(k) for k in tops], is_cut)
+
+
+def _find_quantiles(engine, sorted_parts, cut, n_known, max_bins, kind):
+    """The keys that bins end with, of each of the columns `cut`."""
+    n_bits = 8 * kind.itemsize
+    wanted = [-(-n * np.arange(1, max_bins + 1) // max_bins) for n in n_known]  # places, from 1 on
+    prefix = [np.zeros(max_bins, kind) for _ in cut]
+    for shift in range(n_bits - _DIGIT, -1, -_DIGIT):
+        below = kind.type((1 << shift) - 1)
+        digits = np.arange(1 << _DIGIT, dtype=kind) << kind.type(shift)
+        known = [np.unique(keys) for keys in prefix]
+        asked = [(keys[:, None] | digits | below).ravel() for keys in known]
+        counts = engine.reduce(
+            count_up_to, add_counts, sorted_parts, list(zip(cut.tolist(), asked, strict=True))
+        )
+        for i in range(len(cut)):
+            at = np.searchsorted(counts[i], wanted[i])  # the first that reaches the place
+            prefix[i] = asked[i][at] & ~below
+    return [np.unique(keys) for keys in prefix]
+
+
+def find_codes(X, bins, dtype):
+    """The codes of a partition.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns), float32 or float64
+    bins : Bins
+    dtype : dtype
+        Of the codes; its highest number is a missing value.
+
+    Returns
+    -------
+    ndarray of shape (n_columns, n_rows)
+    """
+    codes = np.empty(X.shape[::-1], dtype)
+    for j, tops in enumerate(bins.tops):
+        _find_codes(np.ascontiguousarray(X[:, j]), tops, codes[j], np.iinfo(dtype).max)
+    return codes
+
+
+@entry_kernel
+def _find_codes(values, tops, codes, missing):
+    """Write how many tops lie below each value, which is at most the last of them."""
+    for i in range(values.shape[0]):
+        value = values[i]
+        if value != value:
+            codes[i] = missing
+            continue
+        low, length = 0, tops.shape[0]
+        while length > 1:  # branch-free: where a value lies is unpredictable
+            half = length // 2
+            low += half * (tops[low + half - 1] < value)
+            length -= half
+        codes[i] = low + (tops[low] < value)

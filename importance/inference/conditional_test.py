@@ -1,0 +1,229 @@
+"""Which features say something about y that the others do not: p-values from held-out rows."""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+from scipy.special import stdtr
+
+from cart.tree.packed import Packed, pack
+from forest.voting.rules import soft_vote
+from importance.conditional.sampler import ConditionalSampler
+from importance.core.adoption import of_fitted_forest, refuse_refits
+from importance.core.docs import with_shared_parameters
+from importance.core.fitted_forest import check_forest, names_of
+from importance.core.losses import choose_loss, of_predictions
+from importance.core.result import Importances
+from importance.drop_column.drop_column import drop_column
+from importance.drop_column.evaluation import choose_design
+from importance.drop_column.refits import NO_COLUMNS
+from importance.inference.p_values import Significance
+from importance.inference.refit import for_each, seeds_of
+
+METHODS = ("resample", "drop")
+BIAS = (
+    "A conditional distribution that is estimated badly makes rows that do not occur, and a "
+    "feature that others stand for then seems to say something of its own."
+)
+
+
+@with_shared_parameters
+@of_fitted_forest
+def conditional_test(
+    forest: Any, X: Any, y: Any, *, method: str = "resample", cv: int = 5, n_draws: int = 20,
+    loss: str | None = None, random_state: Any = None, n_jobs: int | None = None,
+    verbose: int = 0, callback: Callable | None = None,
+) -> Significance:  # fmt: skip
+    """P-values of every feature given all the others, from rows that are held out.
+
+    The rows are parted into folds; for each the forest is grown on the other folds, with the
+    parameters and seeds of the one that was fitted, and judges the rows of the fold twice: as they
+    are and without what x_j alone could tell. The p-value is that of a one-sided paired t-test
+    over rows that the mean increase of the loss is above 0. Forests of different folds share rows,
+    so its variance is that of a mean of independent rows times 1 + J n_test / n_train, of J folds
+    (Nadeau and Bengio 2003): 2.25 times with five.
+
+    - "resample": x_j is drawn anew given the other columns (`importance.conditional.sampler`), and
+      the loss is the mean over `n_draws` draws: the conditional predictive impact (Watson and
+      Wright 2021), or conditional feature importance (Chamma et al. 2023). Where x_j says nothing
+      given the others and the draws are right, rows drawn and rows met are alike, and the increase
+      is 0 in the mean for any forest.
+    - "drop": the forest is grown without x_j (LOCO, Lei et al. 2018): `drop_column` on the same
+      folds. It needs no distribution, but as many forests as columns, and finds less: others stand
+      in for what is dropped.
+
+    Parameters
+    ----------
+    %(refitted)s
+    method : {"resample", "drop"}, default="resample"
+    cv : int, default=5
+        Number of folds, drawn at random; in classification of the same shares of the classes.
+    n_draws : int, default=20
+        For "resample".
+    loss : str, default=None
+        Loss of the forest's prediction; "brier" in classification and "squared_error" in
+        regression by default.
+    %(random_state)s
+    %(progress)s
+
+    Returns
+    -------
+    Significance
+        `false_discovery` is adjusted by Benjamini and Yekutieli (2001), which holds for any
+        dependence between the features, `family_wise` by Holm (1979); there is no `null`.
+        `importances` has the increases of the loss by row.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If X is sparse or has a single row a fold, the forest cannot be refitted, (X, y) is not
+        its training table, or the loss does not fit the task.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from cartwood import RandomForestRegressor, conditional_test
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
+    >>> conditional_test(forest, X, y, random_state=0)
+    <Significance of conditional_test, resample, 5 folds: bmi 789.6 (p = 1.6e-05), bp 133.5 (p =
+     0.1), sex 60.56 (p = 0.022), s4 47.28 (p = 0.081), s6 40.5 (p = 0.28), ...>
+    """
+    if method not in METHODS:
+        raise ValueError(f"method={method!r} is not known; use one of {METHODS}.")
+    if n_draws < 1:
+        raise ValueError(f"n_draws={n_draws} must be at least 1.")
+    refuse_refits(forest, "conditional_test")
+    fitted = check_forest(forest, X, y, out_of_bag=False)
+    name = choose_loss(loss, fitted.is_classification)[0]
+    folds = _draw_folds(fitted, cv, random_state)
+    if method == "drop":
+        without = drop_column(
+            forest, X, y, on=folds, loss=name, n_jobs=n_jobs, verbose=verbose, callback=callback
+        )
+        per_row, bias = np.asarray(without.per_row), without.bias
+    else:
+        _refuse_what_cannot_be_resampled(fitted)
+        per_row = _resample(
+            fitted, choose_design(forest, X, y, folds), n_draws, name, random_state,
+            (n_jobs, verbose, callback),
+        )  # fmt: skip
+        bias = BIAS
+    found = Importances(
+        "conditional_test", per_row.mean(axis=0), _standard_error(per_row, folds), None,
+        names_of(forest),
+        unit=f"increase in cross-validated {name.replace('_', '-')} loss of the forest",
+        uncertainty=f"over rows and refits, {cv} folds",
+        bias=bias,
+        per_row=per_row,
+        loss=name,
+    )  # fmt: skip
+    p_values = _p_values(found.values, found.standard_error, len(per_row))
+    return Significance(
+        found, p_values, _holm(p_values), _false_discovery(p_values), None, f"{method}, {cv} folds"
+    )
+
+
+def _draw_folds(fitted, cv, random_state):
+    """Rows to grow on and rows to judge, a pair for each fold."""
+    from sklearn.model_selection import KFold, StratifiedKFold  # slow to import
+
+    kind = StratifiedKFold if fitted.is_classification else KFold
+    splitter = kind(cv, shuffle=True, random_state=random_state)
+    labels = fitted.codes.astype(np.int64) if fitted.is_classification else fitted.codes
+    return list(splitter.split(labels, labels))
+
+
+def _refuse_what_cannot_be_resampled(fitted):
+    voting = getattr(fitted.forest, "voting", "soft")
+    if voting != "soft":
+        raise ValueError(
+            f"conditional_test judges the mean of the trees, not voting={voting!r}; fit a forest "
+            'with voting="soft".'
+        )
+    if issparse(fitted.X):
+        raise TypeError(
+            "conditional_test draws columns anew, which leaves no zeros: give the forest a dense "
+            'table, X.toarray(), or use method="drop".'
+        )
+
+
+class _Fold(NamedTuple):
+    """A forest, the rows that it was grown on, and those that judge it."""
+
+    packed: Packed
+    known: np.ndarray  # (n_train, n_features)
+    X: np.ndarray  # (n_test, n_features)
+    judge: Callable  # of predictions, (n_test, n_values): the loss by row
+    loss: np.ndarray  # (n_test,): as the rows are
+    rows: np.ndarray  # of the table
+
+
+def _resample(fitted, design, n_draws, loss, random_state, progress):
+    """By how much the loss of each row grows with a column drawn anew, (n_samples, n_features)."""
+    make_loss = choose_loss(loss, fitted.is_classification)[1]
+    is_categorical = getattr(fitted.forest, "is_categorical_", None)
+    n_features = fitted.X.shape[1]
+    if is_categorical is None:
+        is_categorical = np.zeros(n_features, bool)
+    refits = design.refits(np.array(fitted.seeds), False)
+    folds = for_each(partial(_grow, fitted, make_loss), list(refits), *progress)
+    parts = list(product(folds, range(n_features)))
+    seeds = seeds_of(random_state, len(parts))
+
+    def judge(task):
+        (fold, column), seed = task
+        stream = np.random.RandomState(seed)
+        sampler = ConditionalSampler(fold.known, column, is_categorical, stream.randint(1 << 31))
+        changed, total = fold.X.copy(), np.zeros(len(fold.X))
+        for values in sampler.draw(fold.X, n_draws, stream):
+            changed[:, column] = values
+            total += fold.judge(soft_vote(fold.packed, changed))
+        return total / n_draws - fold.loss
+
+    found = for_each(judge, list(zip(parts, seeds, strict=True)), *progress)
+    per_row = np.empty(fitted.X.shape)
+    for (fold, column), increase in zip(parts, found, strict=True):
+        per_row[fold.rows, column] = increase
+    return per_row
+
+
+def _grow(fitted, make_loss, refit_and_rows):
+    """Grow the forest of a fold."""
+    refit, rows = refit_and_rows
+    grown = refit.grow_without(NO_COLUMNS, range(refit.n_trees))
+    X, codes = refit.evaluation.X, refit.evaluation.codes
+    packed = pack([tree for tree, _ in grown], X.dtype)
+    judge = partial(of_predictions, make_loss, codes=codes)
+    known = np.delete(fitted.X, rows, axis=0)
+    return _Fold(packed, known, X, judge, judge(soft_vote(packed, X)), rows)
+
+
+def _standard_error(per_row, folds):
+    """Of the means over rows, (n_features,): Nadeau and Bengio's, of folds' means."""
+    n, n_folds = len(per_row), len(folds)
+    ratio = np.mean([len(test) / len(train) for train, test in folds])
+    return per_row.std(axis=0, ddof=1) * np.sqrt((1.0 + n_folds * ratio) / n)
+
+
+def _p_values(values, error, n):
+    """One-sided, of a t distribution; 1 where the rows do not differ."""
+    t = np.divide(values, error, out=np.full(len(values), -np.inf), where=error > 0.0)
+    return stdtr(n - 1, -t)
+
+
+def _holm(p_values):
+    """Adjusted for the number of features (Holm 1979), (n_features,)."""
+    order, n = np.argsort(p_values), len(p_values)
+    adjusted = np.empty(n)
+    adjusted[order] = np.maximum.accumulate(p_values[order] * np.arange(n, 0, -1))
+    return np.minimum(adjusted, 1.0)
+
+
+def _false_discovery(p_values):
+    from scipy.stats import false_discovery_control  # slow to import
+
+    return false_discovery_control(p_values, method="by")

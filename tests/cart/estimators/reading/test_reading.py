@@ -1,0 +1,128 @@
+"""Paths and summaries say what the tree does."""
+
+import numpy as np
+import pytest
+
+from cart import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    cv_prune,
+    explain_path,
+    summary,
+)
+from tests.data import load
+
+
+def rows_that_fulfil(frame, conditions):
+    """Rows of a table of numbers that fulfil conditions such as "a <= 3"."""
+    met = np.ones(len(frame), bool)
+    for text in conditions:
+        name, sign, bound = text.rsplit(" ", 2)
+        met &= frame[name] <= float(bound) if sign == "<=" else frame[name] > float(bound)
+    return met
+
+
+@pytest.mark.parametrize("max_leaf_nodes", [None, 12])
+def test_the_conditions_lead_to_the_rows_of_the_leaf(max_leaf_nodes):
+    """Also where children do not have the next numbers (growth that is best first)."""
+    pd = pytest.importorskip("pandas")
+    X, y = load("diabetes")
+    frame = pd.DataFrame(np.round(1000 * X), columns=[f"f {j}" for j in range(X.shape[1])])
+    model = DecisionTreeRegressor(
+        max_depth=5, max_leaf_nodes=max_leaf_nodes, random_state=0, precision="float64"
+    ).fit(frame, y)
+    leaves = model.apply(frame)
+    for i in range(0, len(y), 37):
+        path = explain_path(model, frame.iloc[[i]])
+        assert path.leaf == leaves[i]
+        rows = rows_that_fulfil(frame, [step.condition for step in path.steps])
+        np.testing.assert_array_equal(rows, leaves == leaves[i])
+        assert path.n_samples == path.steps[-1].n_samples == rows.sum()
+        assert path.answer == f"predicts {y[rows].mean():.5g}"
+
+
+def test_a_row_may_come_in_several_forms():
+    X, y = load("iris")
+    model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    said = str(explain_path(model, X[77]))
+    assert said == str(explain_path(model, X[[77]])) == str(explain_path(model, X[77].tolist()))
+    assert "x[3] <= 1.75" in said
+    assert said.endswith("-> predicts 1 (1 90.7%, 2 9.3%), from 54 rows")
+    with pytest.raises(ValueError, match="one row, but x has 2"):
+        explain_path(model, X[:2])
+
+
+def test_categories_and_missing_values_in_words():
+    pd = pytest.importorskip("pandas")
+    colour = np.array(["red", "green", "blue", "grey"] * 15)
+    size = np.arange(60.0)
+    y = np.where(colour == "red", "stop", np.where(size > 30, "go", "wait"))
+    frame = pd.DataFrame({"colour": pd.Categorical(colour), "size": size})
+    model = DecisionTreeClassifier(
+        categorical_features="from_dtype", random_state=0, min_category_ratio=0.0
+    ).fit(frame, y)
+    red, green = (explain_path(model, frame.iloc[[i]]) for i in (0, 1))
+    assert any(step.condition == "colour in {red}" for step in red.steps)
+    assert any(step.condition == "colour not in {red}" for step in green.steps)
+    gap = pd.DataFrame({"colour": ["blue"], "size": [np.nan]})
+    path = explain_path(model, gap)
+    taken = [step.condition for step in path.steps if "missing" in step.condition]
+    assert taken
+    assert "size" in taken[0]
+    assert model.predict(gap)[0] in path.answer
+    assert path.leaf == model.apply(gap)[0]
+
+
+def test_missing_values_that_were_split_off():
+    X = np.array([[np.nan]] * 5 + [[1.0]] * 5)
+    model = DecisionTreeClassifier().fit(X, [0] * 5 + [1] * 5)
+    assert explain_path(model, [1.0]).steps[0].condition == "x[0] is known"
+    assert "x[0] is missing" in explain_path(model, [np.nan]).steps[0].condition
+
+
+def test_the_answer_is_that_of_the_losses():
+    X, y = load("breast_cancer")
+    loss = [[0, 30], [1, 0]]
+    model = DecisionTreeClassifier(loss=loss, max_depth=2, random_state=0).fit(X, y)
+    for i in range(0, len(y), 50):
+        path = explain_path(model, X[i])
+        shares = model.predict_proba(X[[i]])[0]
+        assert path.answer.startswith(f"predicts {model.predict(X[[i]])[0]} (")
+        for label in (0, 1):
+            if shares[label] > 0:
+                assert f"{label} {shares[label]:.1%}" in path.answer
+
+
+def test_several_outputs():
+    X, y = load("iris")
+    model = DecisionTreeClassifier(max_depth=1, random_state=0).fit(X, np.column_stack((y, y > 0)))
+    assert "predicts 0 (0 100.0%); 0 (0 100.0%)" in str(explain_path(model, X[0]))
+    assert "Node 2" in summary(model)
+    numbers = DecisionTreeRegressor(max_depth=1).fit(X, np.column_stack((y, 2 * y)))
+    assert explain_path(numbers, X[0]).answer == "predicts 0, 0"
+
+
+def test_a_summary_has_what_rpart_has():
+    X, y = load("breast_cancer")
+    pruned = cv_prune(DecisionTreeClassifier(random_state=0), X, y, random_state=0)
+    text = summary(pruned)
+    assert str(pruned.cp_table_) in text
+    assert "xerror" in text
+    nodes = pruned.tree_
+    for node in range(nodes.node_count):
+        assert f"Node {node}: {nodes.n_node_samples[node]} rows" in text
+    importances = pruned.feature_importances_
+    best = importances.argmax()
+    assert f"x[{best}] {100 * importances[best]:.0f}," in text
+    weighted = DecisionTreeClassifier(max_depth=1).fit(X, y, np.full(len(y), 2.5))
+    assert f"{len(y)} rows, weight {2.5 * len(y):.5g}" in summary(weighted)
+
+
+def test_a_long_summary_ends():
+    X, y = load("diabetes")
+    model = DecisionTreeRegressor(random_state=0, max_depth=6).fit(X, y)
+    text = summary(model, max_nodes=4)
+    assert "Node 3:" in text
+    assert "Node 4:" not in text
+    assert text.endswith(f"... and {model.tree_.node_count - 4} more nodes")
+    assert "lone" not in summary(DecisionTreeRegressor().fit(X, np.zeros(len(y))))

@@ -1,0 +1,69 @@
+"""What scikit-learn has no form for is refused by name, or shown as what it is."""
+
+import numpy as np
+import pytest
+import sklearn.tree
+
+from cart import (
+    DecisionTreeClassifier,
+    PrunedTreeClassifier,
+    export_graphviz,
+    export_text,
+    plot_tree,
+)
+from cart.interop.bridge import to_sklearn
+from forest import RandomForestClassifier
+from forest.interop.bridge import to_sklearn as forest_to_sklearn
+from tests.data import load
+
+PRIORS = [0.2, 0.3, 0.5]
+LOSS = [[0, 1, 4], [2, 0, 1], [3, 3, 0]]
+
+
+@pytest.mark.parametrize(
+    ("params", "named"),
+    [
+        ({"criterion": "twoing"}, "criterion='twoing'"),
+        ({"criterion": "ordered_twoing"}, "criterion='ordered_twoing'"),
+        ({"priors": PRIORS}, "priors="),
+        ({"loss": LOSS}, "loss="),
+    ],
+)
+def test_the_bridge_names_what_it_refuses(params, named):
+    X, y = load("iris")
+    with pytest.raises(ValueError, match=named):
+        to_sklearn(DecisionTreeClassifier(max_depth=2, **params).fit(X, y))
+    with pytest.raises(ValueError, match=named):
+        forest_to_sklearn(RandomForestClassifier(2, max_depth=2, **params).fit(X, y))
+
+
+def test_a_pruned_tree_is_a_tree():
+    X, y = load("iris")
+    ours = PrunedTreeClassifier(random_state=0).fit(X, y)
+    theirs = to_sklearn(ours)
+    assert type(theirs) is sklearn.tree.DecisionTreeClassifier
+    np.testing.assert_array_equal(theirs.predict_proba(X), ours.predict_proba(X))
+
+
+def test_pictures_of_twoing_name_the_impurity():
+    X, y = load("iris")
+    model = DecisionTreeClassifier(criterion="twoing", max_depth=2, random_state=0).fit(X, y)
+    assert "gini" in export_graphviz(model)
+    assert "class: 0" in export_text(model)
+
+
+def test_pictures_show_the_class_that_is_predicted():
+    """Of two classes at losses; of more, where they could not, they say what can."""
+    X, y = load("breast_cancer")
+    loss = [[0, 40], [1, 0]]
+    model = DecisionTreeClassifier(loss=loss, max_depth=1, random_state=0).fit(X, y)
+    shown = [line.rsplit(" ", 1)[1] for line in export_text(model).splitlines() if "class" in line]
+    leaves = model.tree_.children_left == -1
+    reached = [X[model.apply(X) == leaf][:1] for leaf in np.flatnonzero(leaves)]
+    assert shown == [str(model.predict(row)[0]) for row in reached]
+    assert shown == ["0", "0"] or len({*shown}) == 2
+    X, y = load("iris")
+    of_three = DecisionTreeClassifier(loss=LOSS, max_depth=1).fit(X, y)
+    for draw in (export_text, export_graphviz, plot_tree):
+        with pytest.raises(ValueError, match="summary"):
+            draw(of_three)

@@ -1,0 +1,94 @@
+"""One forest of the partitions that processes of Dask have, however many, and if one is killed."""
+
+import os
+import signal
+import threading
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from forest import RandomForestClassifier, RandomForestRegressor
+from forest.partitioned.dask import fit
+from forest.partitioned.growth import Size
+from forest.partitioned.table.targets import fixed_point
+from tests.forest.partitioned.same import assert_same_forest
+
+da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
+distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
+
+KEYED = {"n_estimators": 4, "max_bins": 255, "feature_draw": "keyed", "random_state": 0}
+SIZE = Size(small_rows=500)
+
+
+@contextmanager
+def start_cluster(n_workers):
+    """A cluster of so many processes, and its client."""
+    with (
+        distributed.LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield cluster, client
+
+
+@pytest.fixture(scope="module")
+def growing():
+    with start_cluster(1) as cluster_and_client:
+        yield cluster_and_client
+
+
+def make_table(n_classes):
+    random = np.random.RandomState(n_classes)
+    X = random.randn(4000, 6)
+    X[:, 1] = np.round(X[:, 1])
+    X[random.rand(*X.shape) < 0.05] = np.nan
+    y = (np.nan_to_num(X[:, 0]) + random.randn(4000) > 0) + random.randint(n_classes - 1, size=4000)
+    return X, y
+
+
+def chunked(X, y, sizes):
+    return da.from_array(X, chunks=(sizes, -1)), da.from_array(y, chunks=(sizes,))
+
+
+@pytest.mark.parametrize(
+    ("n_workers", "n_classes", "sizes"),
+    [(1, 10, (1500, 0, 2500)), (2, 2, (1, 1999, 2000)), (4, 2, (2500, 1500))],
+)
+def test_any_number_of_workers(growing, n_workers, n_classes, sizes):
+    cluster, client = growing
+    cluster.scale(n_workers)
+    client.wait_for_workers(n_workers, timeout=60)
+    X, y = make_table(n_classes)
+    forest = RandomForestClassifier(**KEYED)
+    assert_same_forest(fit(forest, *chunked(X, y, sizes), size=SIZE), forest.fit(X, y))
+    y = np.nan_to_num(X[:, 0]) * 1e3 + y
+    forest = RandomForestRegressor(**KEYED, max_depth=5)
+    model = fit(forest, *chunked(X, y, sizes), size=SIZE)
+    assert_same_forest(model, forest.fit(X, fixed_point(y)))
+
+
+def test_a_killed_worker():
+    """Another one makes anew what it had."""
+    X, y = make_table(3)
+    forest = RandomForestClassifier(**{**KEYED, "n_estimators": 20})
+    with start_cluster(2) as (_, client):
+        victim = next(iter(client.run(os.getpid).values()))
+        killer = threading.Timer(1.0, os.kill, (victim, signal.SIGKILL))
+        killer.start()
+        model = fit(forest, *chunked(X, y, (1000, 1000, 2000)), size=SIZE)
+        killer.join()
+    assert_same_forest(model, forest.fit(X, y))
+
+
+def test_dataframes(growing):
+    dd = pytest.importorskip("dask.dataframe", reason="dask.dataframe is not installed")
+    pd = pytest.importorskip("pandas")
+    X, y = make_table(3)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    forest = RandomForestClassifier(**KEYED)
+    tables = (dd.from_pandas(table, npartitions=3) for table in (frame, pd.Series(y)))
+    model = fit(forest, *tables)
+    assert_same_forest(model, forest.fit(frame, y))
+    assert list(model.feature_names_in_) == list("abcdef")

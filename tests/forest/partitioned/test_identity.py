@@ -1,0 +1,172 @@
+"""The forest of a table in partitions is the forest of the whole table, bit for bit."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forest import RandomForestClassifier, RandomForestRegressor
+from forest.partitioned.engines import LocalEngine
+from forest.partitioned.fit import fit_together
+from forest.partitioned.growth import Size
+from forest.partitioned.table.targets import fixed_point, step_of
+from forest.sampling.block_draws import BLOCK, counts_in_blocks, draws_in_blocks
+from tests.examples import examples
+from tests.forest.partitioned.same import assert_same_forest
+
+KEYED = {"n_estimators": 3, "max_bins": 255, "feature_draw": "keyed", "random_state": 0}
+
+
+def grow(forest, X, y, cuts=(), small_rows=50, n_jobs=1, histogram_bytes=1 << 16):
+    """Fit on the parts of a table that is cut before some rows."""
+    engine = LocalEngine(n_jobs)
+    X_parts, y_parts = np.split(X, cuts), np.split(y, cuts)
+    size = Size(small_rows=small_rows, histogram_bytes=histogram_bytes)
+    return fit_together(forest, engine, X_parts, y_parts, len(X_parts), size)
+
+
+def make_table(seed, n_rows, n_features, share_missing=0.0):
+    """Columns of many values, of few, of one, and of some that count as one."""
+    random = np.random.RandomState(seed)
+    X = random.randn(n_rows, n_features)
+    kinds = [lambda x: x, lambda x: np.round(3 * x), lambda x: 0 * x, lambda x: 1 + 1e-6 * x]
+    for j in range(n_features):
+        X[:, j] = kinds[random.randint(len(kinds))](X[:, j])
+    X[random.rand(n_rows, n_features) < share_missing] = np.nan
+    return X, random
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 3, 7])
+@pytest.mark.parametrize("n_classes", [2, 10])
+def test_classes(n_parts, n_classes):
+    X, random = make_table(1, 3000, 8, 0.05)
+    y = (np.nan_to_num(X[:, 0]) * 2 + random.randn(3000) > 0) + random.randint(
+        n_classes - 1, size=3000
+    )
+    forest = RandomForestClassifier(**KEYED)
+    local = forest.fit(X, y)
+    cuts = np.sort(random.randint(3001, size=n_parts - 1))  # sizes differ, some may be empty
+    assert_same_forest(grow(forest, X, y, cuts), local)
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 3, 7])
+@pytest.mark.parametrize("share_missing", [0.0, 0.05])
+def test_numbers(n_parts, share_missing):
+    X, random = make_table(2, 3000, 8, share_missing)
+    y = np.nan_to_num(X[:, 0]) * 1e3 + random.randn(3000)
+    forest = RandomForestRegressor(**KEYED)
+    cuts = np.sort(random.randint(3001, size=n_parts - 1))
+    assert_same_forest(grow(forest, X, y, cuts), forest.fit(X, fixed_point(y)))
+
+
+@examples(40)
+@given(
+    seed=st.integers(0, 2**16),
+    n_rows=st.sampled_from([1, 2, 7, 60, 400]),
+    n_features=st.integers(1, 5),
+    share_missing=st.sampled_from([0.0, 0.1, 0.9]),
+    small_rows=st.sampled_from([0, 10, 100, 10_000]),
+    n_jobs=st.sampled_from([1, 2]),
+    criterion=st.sampled_from(["gini", "entropy", "squared_error"]),
+    params=st.fixed_dictionaries({
+        "max_bins": st.sampled_from([2, 5, 255]),
+        "min_samples_leaf": st.sampled_from([1, 3, 20]),
+        "min_samples_split": st.sampled_from([2, 10]),
+        "max_depth": st.sampled_from([None, 1, 4]),
+        "max_features": st.sampled_from([None, 1, "sqrt"]),
+        "min_impurity_decrease": st.sampled_from([0.0, 1e-3]),
+        "min_weight_fraction_leaf": st.sampled_from([0.0, 0.05]),
+        "ccp_alpha": st.sampled_from([0.0, 0.01]),
+        "bootstrap": st.booleans(),
+        "precision": st.sampled_from(["float32", "float64"]),
+    }),
+)  # fmt: skip
+def test_any_table_any_cut(
+    seed, n_rows, n_features, share_missing, small_rows, n_jobs, criterion, params
+):
+    X, random = make_table(seed, n_rows, n_features, share_missing)
+    params = {**KEYED, **params, "criterion": criterion}
+    cuts = np.sort(random.randint(n_rows + 1, size=random.randint(4)))
+    if criterion == "squared_error":
+        forest, y = RandomForestRegressor(**params), random.randn(n_rows) * 100.0
+        local = forest.fit(X, fixed_point(y))
+    else:
+        forest, y = RandomForestClassifier(**params), random.randint(3, size=n_rows)
+        local = forest.fit(X, y)
+    assert_same_forest(grow(forest, X, y, cuts, small_rows, n_jobs), local)
+
+
+def test_draws_of_a_share_of_the_rows():
+    X, random = make_table(3, 500, 4)
+    y = random.randint(2, size=500)
+    forest = RandomForestClassifier(**KEYED, max_samples=0.3)
+    assert_same_forest(grow(forest, X, y, [200]), forest.fit(X, y))
+
+
+def test_draws_in_blocks():
+    """Any range of rows is drawn alone; all together have the law of the bootstrap."""
+    n = 3 * BLOCK + 1000
+    whole = counts_in_blocks(5, n, n, 0, n)
+    assert whole.sum() == n
+    np.testing.assert_array_equal(np.bincount(draws_in_blocks(5, n, n), minlength=n), whole)
+    for first, end in ((0, 1), (BLOCK - 5, BLOCK + 5), (100_000, n), (n - 1, n)):
+        np.testing.assert_array_equal(counts_in_blocks(5, n, n, first, end), whole[first:end])
+    expected = np.exp(-1.0) * n / np.array([1, 1, 2, 6, 24])  # Poisson, nearly
+    assert np.abs(np.bincount(whole)[:5] - expected).max() < 5 * np.sqrt(n)
+    per_block = np.add.reduceat(whole, range(0, n, BLOCK))
+    assert (np.abs(per_block - [BLOCK, BLOCK, BLOCK, 1000]) < 5 * np.sqrt(BLOCK)).all()
+
+
+@pytest.mark.parametrize("max_samples", [None, 0.3])
+def test_keyed_draws_of_rows(max_samples):
+    n = BLOCK + 5000
+    X, random = make_table(6, n, 3)
+    y = random.randint(2, size=n)
+    params = {**KEYED, "max_depth": 3, "bootstrap_draw": "keyed", "max_samples": max_samples}
+    forest = RandomForestClassifier(**params)
+    local = forest.fit(X, y)
+    assert_same_forest(grow(forest, X, y, [5, n // 2], small_rows=5000), local)
+    for tree, draws in enumerate(local.estimators_samples_):
+        assert len(draws) == (n if max_samples is None else int(max_samples * n))
+        assert local.estimators_[tree].tree_.n_node_samples[0] == len(np.unique(draws))
+    with pytest.raises(ValueError, match="bootstrap_draw"):
+        RandomForestClassifier(bootstrap_draw="keyed", replace=False).fit(X[:50], y[:50])
+
+
+@pytest.mark.parametrize("voting", ["soft", "majority"])
+@pytest.mark.parametrize("bootstrap_draw", ["sequence", "keyed"])
+def test_out_of_bag_score(voting, bootstrap_draw):
+    X, random = make_table(7, 600, 5)
+    params = {**KEYED, "n_estimators": 20, "oob_score": True, "bootstrap_draw": bootstrap_draw}
+    y = (X.sum(axis=1) + random.randn(600) > 2).astype(int)
+    forest = RandomForestClassifier(**params, voting=voting)
+    model, local = grow(forest, X, y, [5, 5, 300], n_jobs=2), forest.fit(X, y)
+    assert model.oob_score_ == pytest.approx(local.oob_score_, rel=1e-14)
+    y = fixed_point(100 + X.sum(axis=1) + random.randn(600))
+    forest = RandomForestRegressor(**params)
+    model, local = grow(forest, X, y, [5, 5, 300]), forest.fit(X, y)
+    assert model.oob_score_ == pytest.approx(local.oob_score_, rel=1e-10)
+    params["n_estimators"] = 2
+    with pytest.warns(UserWarning, match="never out of bag"):
+        grow(RandomForestRegressor(**params), X, y)
+
+
+def test_it_is_an_ordinary_forest():
+    X, _ = make_table(4, 400, 4)
+    y = np.array(["no", "yes"])[(X[:, 0] > 0).astype(int)]
+    forest = RandomForestClassifier(**KEYED)
+    model, local = grow(forest, X, y, [100, 300]), forest.fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), local.predict_proba(X))
+    np.testing.assert_array_equal(model.classes_, local.classes_)
+    np.testing.assert_array_equal(model.feature_importances_, local.feature_importances_)
+    judged, expected = model.out_of_bag(X, y), local.out_of_bag(X, y)
+    assert judged.loss == expected.loss
+
+
+def test_steps_keep_sums_of_squares_whole():
+    for largest in (1e-30, 0.1, 1.0, 3.0, 1e6):
+        for n_draws in (1, 10, 1000, 10**6, 10**9):
+            step = step_of(largest, n_draws)
+            assert n_draws * np.ceil(largest / step) ** 2 <= 2**53 * 1.01
+            assert n_draws * np.ceil(largest / (step / 4)) ** 2 > 2**53
+    np.testing.assert_array_equal(fixed_point([1.0, 2.0, 365.0], 1000), [1.0, 2.0, 365.0])

@@ -1,0 +1,102 @@
+"""What `forest.dask.fit` refuses, in words, before trees are grown; and what it reads."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
+from forest.partitioned.dask import fit
+from forest.partitioned.growth import Size
+from tests.forest.partitioned.same import assert_same_forest
+
+KEYED = {"n_estimators": 2, "max_bins": 255, "feature_draw": "keyed", "random_state": 0}
+random = np.random.RandomState(0)
+X, y = random.randn(90, 3), random.randint(2, size=90)
+X_PARTS, Y_PARTS = np.split(X, 3), np.split(y, 3)
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"n_estimators": 0}, "n_estimators"),
+        ({"n_estimators": 2.5}, "n_estimators"),
+        ({"n_estimators": "auto"}, "n_estimators"),
+        ({"max_bins": None}, "max_bins=255"),
+        ({"feature_draw": "sequence"}, "feature_draw"),
+        ({"max_leaf_nodes": 5}, "max_leaf_nodes"),
+        ({"monotonic_cst": [0, 1, 0]}, "monotonic_cst"),
+        ({"categorical_features": [0]}, "categorical_features"),
+        ({"class_weight": "balanced"}, "class_weight"),
+        ({"oob_score": max}, "oob_score"),
+        ({"warm_start": True}, "warm_start"),
+        ({"replace": False}, "replace"),
+        ({"bootstrap": False, "max_samples": 0.5}, "max_samples"),
+    ],
+)
+def test_forests(params, words):
+    with pytest.raises(ValueError, match=words):
+        fit(RandomForestClassifier(**{**KEYED, **params}), X_PARTS, Y_PARTS)
+
+
+def test_other_forests():
+    with pytest.raises(ValueError, match="random forest"):
+        fit(ExtraTreesClassifier(), X_PARTS, Y_PARTS)
+    with pytest.raises(ValueError, match="poisson"):
+        fit(RandomForestRegressor(**KEYED, criterion="poisson"), X_PARTS, Y_PARTS)
+
+
+def test_partitions():
+    forest = RandomForestClassifier(**KEYED)
+    frames = [pd.DataFrame(part, columns=list("abc")) for part in X_PARTS]
+    for strange, words in (
+        (frames[2][list("cba")], "names in the same order"),
+        (frames[2].rename(columns={"a": "x"}), "names in the same order"),
+        (frames[2][["a", "b"]], "partition 2 has 2"),
+        (frames[2].replace(frames[2].iloc[0, 0], np.inf), "partition 2"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            fit(forest, [*frames[:2], strange], Y_PARTS)
+    with pytest.raises(ValueError, match="Partition 1 of X has 30 rows, but that of y 29"):
+        fit(forest, X_PARTS, [Y_PARTS[0], Y_PARTS[1][1:], Y_PARTS[2]])
+    with pytest.raises(ValueError, match="3 partitions and y 2"):
+        fit(forest, X_PARTS, Y_PARTS[:2])
+    with pytest.raises(ValueError, match="2 outputs"):
+        fit(forest, [X], [np.stack([y, y], axis=1)])
+    with pytest.raises(ValueError, match="no rows"):
+        fit(forest, [X[:0]], [y[:0]])
+    with pytest.raises(ValueError, match="no partitions"):
+        fit(forest, [], [])
+    with pytest.raises(ValueError, match="NaN"):
+        fit(RandomForestRegressor(**KEYED), [X], [np.where(y == 1, np.nan, 0.0)])
+
+
+def test_what_is_no_reason_to_refuse():
+    """Empty partitions, one class in a partition, columns of another type."""
+    forest = RandomForestClassifier(**KEYED)
+    order = np.argsort(y, kind="stable")
+    whole = np.round(X[order] * 10)
+    parts = [whole[:20].astype(np.int32), whole[:0], whole[20:].astype(np.float32)]
+    model = fit(forest, parts, [y[order][:20], y[:0], y[order][20:]])
+    assert_same_forest(model, forest.fit(whole, y[order]))
+
+
+@pytest.mark.parametrize("kind", ["array", "npy"])
+def test_tables_in_pieces(tmp_path, kind):
+    forest = RandomForestClassifier(**KEYED, n_jobs=2)
+    given = X, y
+    if kind == "npy":
+        np.save(tmp_path / "X.npy", X)
+        np.save(tmp_path / "y.npy", y)
+        given = tmp_path / "X.npy", tmp_path / "y.npy"
+    model = fit(forest, *given, size=Size(rows_at_once=40, small_rows=10))
+    assert_same_forest(model, forest.fit(X, y))
+
+
+def test_parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(X, columns=list("abc"))
+    frame.assign(label=y).to_parquet(tmp_path / "table.parquet", row_group_size=40)
+    forest = RandomForestClassifier(**KEYED)
+    assert_same_forest(fit(forest, tmp_path / "table.parquet", "label"), forest.fit(frame, y))
+    with pytest.raises(ValueError, match="must name a column"):
+        fit(forest, tmp_path / "table.parquet", "other")

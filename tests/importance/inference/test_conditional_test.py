@@ -1,0 +1,128 @@
+"""P-values given the other features: what they are computed from, and what is refused."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from scipy.stats import false_discovery_control, ttest_1samp
+
+from forest import RandomForestClassifier, RandomForestRegressor
+from importance import conditional_test, drop_column
+from importance.inference.conditional_test import _holm
+
+N, FOLDS = 240, 4
+
+
+def make_table(seed=0):
+    """x0 matters, x1 goes with it and says nothing of its own, x2 is noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, 3))
+    X[:, 1] = 0.9 * X[:, 0] + 0.4 * X[:, 1]
+    return X, 2.0 * X[:, 0] + rng.normal(size=N)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = make_table()
+    return RandomForestRegressor(30, max_features=1, random_state=0).fit(X, y), X, y
+
+
+@pytest.fixture(scope="module")
+def found(fitted):
+    return conditional_test(*fitted, cv=FOLDS, random_state=0)
+
+
+def test_what_has_information_of_its_own_is_found(found):
+    assert found.p_values[0] < 0.01
+    assert (found.p_values[1:] > 0.05).all()
+
+
+def test_a_follower_is_not_charged_with_what_it_follows():
+    """Permuted freely, x1 looks important: most trees ask for it in the place of x0."""
+    p_values = []
+    for seed in range(10):
+        X, y = make_table(seed)
+        forest = RandomForestRegressor(30, max_features=1, random_state=0).fit(X, y)
+        p_values.append(conditional_test(forest, X, y, cv=FOLDS, random_state=0).p_values)
+    low = (np.array(p_values) <= 0.05).sum(axis=0)
+    assert low[0] == 10
+    assert (low[1:] <= 2).all()  # more with a probability of 1 %, at a level of 5 %
+
+
+def test_p_values_are_those_of_a_t_test_with_the_variance_of_refits(found):
+    """Nadeau and Bengio: 1 / J + n_test / n_train of a fold's variance, in the place of 1 / J."""
+    per_row = found.importances.per_row
+    assert per_row.shape == (N, 3)
+    inflated = np.sqrt((1.0 / FOLDS + 1.0 / (FOLDS - 1)) / (1.0 / FOLDS))
+    plain = ttest_1samp(per_row, 0.0)
+    np.testing.assert_allclose(found.importances.values, per_row.mean(axis=0))
+    np.testing.assert_allclose(
+        found.importances.standard_error, per_row.std(axis=0, ddof=1) / np.sqrt(N) * inflated
+    )
+    from scipy.stats import t
+
+    np.testing.assert_allclose(found.p_values, t.sf(plain.statistic / inflated, N - 1))
+    np.testing.assert_allclose(
+        found.false_discovery, false_discovery_control(found.p_values, method="by")
+    )
+
+
+def test_holm_is_holm():
+    p_values = np.array([0.01, 0.04, 0.03, 0.005])
+    np.testing.assert_allclose(_holm(p_values), [0.03, 0.06, 0.06, 0.02])  # as R's p.adjust
+    assert _holm(np.array([0.9, 0.8])).tolist() == [1.0, 1.0]
+
+
+def test_dropped_columns_are_those_of_drop_column(fitted):
+    found = conditional_test(*fitted, method="drop", cv=FOLDS, random_state=0)
+    from sklearn.model_selection import KFold
+
+    folds = list(KFold(FOLDS, shuffle=True, random_state=0).split(fitted[1]))
+    theirs = drop_column(*fitted, on=folds)
+    np.testing.assert_array_equal(found.importances.per_row, theirs.per_row)
+
+
+def test_threads_and_draws(fitted, found):
+    again = conditional_test(*fitted, cv=FOLDS, random_state=0, n_jobs=2)
+    np.testing.assert_array_equal(again.importances.per_row, found.importances.per_row)
+    other = conditional_test(*fitted, cv=FOLDS, random_state=1)
+    assert (other.importances.per_row != found.importances.per_row).any()
+
+
+def test_every_kind_of_column_and_rare_classes():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(N, 4))
+    X[:, 1] = rng.integers(3, size=N)
+    X[rng.random(N) < 0.2, 2] = np.nan
+    y = np.where(X[:, 0] + (X[:, 1] == 1) > 0.5, "yes", "no")
+    forest = RandomForestClassifier(30, categorical_features=[1], random_state=0).fit(X, y)
+    found = conditional_test(forest, X, y, cv=FOLDS, random_state=0)
+    assert found.importances.loss == "brier"
+    np.testing.assert_array_equal(found.p_values < 0.05, [True, True, False, False])
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"method": "guess"}, "'guess' is not known"),
+        ({"n_draws": 0}, "n_draws=0"),
+        ({"cv": 1}, "n_splits=1"),
+        ({"cv": N + 1}, f"n_splits={N + 1}"),
+        ({"loss": "brier"}, "not a loss of regression"),
+    ],
+)
+def test_what_cannot_be_is_refused(fitted, options, says):
+    with pytest.raises(ValueError, match=says):
+        conditional_test(*fitted, **options)
+
+
+def test_sparse_tables_and_other_votes_are_refused(fitted):
+    _, X, y = fitted
+    sparse = RandomForestRegressor(5, random_state=0).fit(csr_matrix(X), y)
+    with pytest.raises(TypeError, match=r"X\.toarray\(\)"):
+        conditional_test(sparse, csr_matrix(X), y)
+    labels = (y > 0.0).astype(int)
+    majority = RandomForestClassifier(5, voting="majority", random_state=0).fit(X, labels)
+    with pytest.raises(ValueError, match='voting="soft"'):
+        conditional_test(majority, X, labels)
+    with pytest.raises(ValueError, match="not the table"):
+        conditional_test(fitted[0], X[::-1], y)
