@@ -160,7 +160,7 @@ class Grower:
         route = LEARNED
         if self._finder is not None:
             route = self._finder.route(weight, seed)
-        tree = grow_tree(self._wide, records, self._plan, seed, self._workspace, route)
+        tree = grow_tree(self._wide, records, self._plan, seed, self._workspace, route=route)
         if self._plan.n_outputs > 1 and self._plan.n_values > 1:
             tree._n_classes = self._codes.max(axis=0).astype(np.int64) + 1
         return tree
