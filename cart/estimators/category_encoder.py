@@ -47,12 +47,14 @@ class CategoryEncoder:
             self._encoder.fit(self._categorical_part(X))
         return self.transform(X)
 
-    def transform(self, X):
+    def transform(self, X, keeps_missing=False):
         """X as numbers: codes of categories, UNSEEN for those not met in training.
 
         Parameters
         ----------
         X : array-like or DataFrame of shape (n_samples, n_features)
+        keeps_missing : bool, default=False
+            Missing values of a column that had none in training stay missing; else they are UNSEEN.
 
         Returns
         -------
@@ -61,7 +63,10 @@ class CategoryEncoder:
         """
         out = np.empty((_num_samples(X), len(self.mask)))
         if self.mask.any():
-            out[:, self.mask] = self._encoder.transform(self._categorical_part(X))
+            part = self._categorical_part(X)
+            out[:, self.mask] = self._encoder.transform(part)
+            if keeps_missing:
+                out[:, self.mask] = np.where(part != part, np.nan, out[:, self.mask])
         if not self.mask.all():
             numbers = _safe_indexing(X, np.flatnonzero(~self.mask), axis=1)
             out[:, ~self.mask] = check_array(
@@ -124,7 +129,8 @@ def encode_categories(estimator, X, reset):
     """
     X = as_columns(X)
     if not reset:
-        return estimator._category_encoder.transform(X)
+        keeps_missing = getattr(estimator, "missing", "learned") in ("surrogate", "majority")
+        return estimator._category_encoder.transform(X, keeps_missing)
     mask = find_categorical(estimator.categorical_features, X)
     if mask.any() and estimator.criterion == "absolute_error":
         raise ValueError(

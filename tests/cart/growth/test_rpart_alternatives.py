@@ -189,7 +189,8 @@ def test_rows_with_missing_values_go_rparts_way(matched):
     """A fifth of the cells is taken away, by place, as `make_rpart.R` does.
 
     But for rows that meet a split on categories of which theirs was not in the node: to rpart it
-    is as good as missing, here it goes where most rows go.
+    is as good as missing, here it goes where most rows go. And where both sides of a split weigh
+    the same, rows that nothing else sends stay in the node in rpart; here they go left.
     """
     name, pair = matched
     if pair.apart or name in DROPPED:
@@ -203,8 +204,10 @@ def test_rows_with_missing_values_go_rparts_way(matched):
     is_known = np.ones(len(X), bool)
     for number in pair.flipped:
         split = pair.theirs[number]["primary"]
+        values = X[split["feature"]]
+        if pair.theirs[2 * number]["weight"] == pair.theirs[2 * number + 1]["weight"]:
+            is_known &= values.notna().to_numpy() | ~passed[:, pair.ours[number]]
         if "left" in split:
-            values = X[split["feature"]]
             is_met = values.isin(split["left"] + split["right"]) | values.isna()
             is_known &= is_met.to_numpy() | ~passed[:, pair.ours[number]]
     n_judged = 0
