@@ -360,9 +360,9 @@ class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
         ccp_alpha: float = 0.0, monotonic_cst: ArrayLike | None = None, precision: str = "float32",
         categorical_features: ArrayLike | None = None, min_category_ratio: float = 5.0,
         feature_draw: str = "sequence", max_bins: int | None = None,
-        priors: Priors = None, loss: ArrayLike | None = None,
         missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
         surrogate_features: str = "all", competitors: int = 0,
+        priors: Priors = None, loss: ArrayLike | None = None,
     ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 

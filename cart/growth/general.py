@@ -105,11 +105,11 @@ def grow_tree(table, records, plan, seed, workspace=None, origin=None, route=LEA
         Of the draws, in [0, 2**31 - 1).
     workspace : Workspace, optional
         From `create_workspace`, for at least as many rows as have a weight.
+    route : Learned or BySurrogates
+        Where rows go that lack the value of a split; see `cart.growth.routing`.
     origin : Origin, optional
         The node that `records` are the rows of; the root unless given. Neither do its ancestors
         bound it (monotonic constraints), nor is anything pruned.
-    route : Learned or BySurrogates
-        Where rows go that lack the value of a split; see `cart.growth.routing`.
 
     Returns
     -------

@@ -155,11 +155,23 @@ def refuse_foreign(estimator: BaseEstimator) -> None:
             f"{type(estimator).__name__} splits on subsets of categories, for which scikit-learn's "
             "trees have no form. Fit it with categorical_features=None on ordinal codes."
         )
+    refuse_surrogates(estimator)
     if precision_of(estimator) == np.float64:
         raise ValueError(
             f"{type(estimator).__name__} was fitted with precision='float64'; scikit-learn's trees "
             "compare in single precision and would send rows to other leaves. Fit it with "
             "precision='float32'."
+        )
+
+
+def refuse_surrogates(estimator: BaseEstimator) -> None:
+    """Refuse rules for missing values that scikit-learn's trees have no form for."""
+    rule = getattr(estimator, "missing", "learned")
+    if rule == "surrogate":
+        raise ValueError(
+            f"{type(estimator).__name__} sends rows with missing values by surrogate splits "
+            "(missing='surrogate'), for which scikit-learn's trees have no form. Fit it with "
+            "missing='learned' or 'majority'."
         )
 
 

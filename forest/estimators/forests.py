@@ -223,9 +223,9 @@ class RandomForestClassifier(ForestClassifier):
         voting: str = "soft", final_estimator: BaseEstimator | None = None,
         callback: Callable | None = None, max_time: float | None = None,
         max_memory: int | None = None, max_bins: int | None = None,
-        priors: Priors = None, loss: ArrayLike | None = None, bootstrap_draw: str = "sequence",
         missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
         surrogate_features: str = "all", competitors: int = 0,
+        priors: Priors = None, loss: ArrayLike | None = None, bootstrap_draw: str = "sequence",
     ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 
@@ -253,9 +253,9 @@ class RandomForestRegressor(ForestRegressor):
         feature_draw: str = "sequence", replace: bool = True, voting: str = "soft",
         final_estimator: BaseEstimator | None = None, callback: Callable | None = None,
         max_time: float | None = None, max_memory: int | None = None, max_bins: int | None = None,
-        bootstrap_draw: str = "sequence",
         missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
         surrogate_features: str = "all", competitors: int = 0,
+        bootstrap_draw: str = "sequence",
     ) -> None:  # fmt: skip
         criterion = without_deprecated(criterion)
         keep_parameters(self, locals())
@@ -285,9 +285,9 @@ class ExtraTreesClassifier(ForestClassifier):
         voting: str = "soft", final_estimator: BaseEstimator | None = None,
         callback: Callable | None = None, max_time: float | None = None,
         max_memory: int | None = None,
-        priors: Priors = None, loss: ArrayLike | None = None, bootstrap_draw: str = "sequence",
         missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
         surrogate_features: str = "all", competitors: int = 0,
+        priors: Priors = None, loss: ArrayLike | None = None, bootstrap_draw: str = "sequence",
     ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 
@@ -316,9 +316,9 @@ class ExtraTreesRegressor(ForestRegressor):
         feature_draw: str = "sequence", replace: bool = True, voting: str = "soft",
         final_estimator: BaseEstimator | None = None, callback: Callable | None = None,
         max_time: float | None = None, max_memory: int | None = None,
-        bootstrap_draw: str = "sequence",
         missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
         surrogate_features: str = "all", competitors: int = 0,
+        bootstrap_draw: str = "sequence",
     ) -> None:  # fmt: skip
         criterion = without_deprecated(criterion)
         keep_parameters(self, locals())
