@@ -1,5 +1,4 @@
-"""Importances from the decreases of impurity: MDI, what surrogate splits add, and both judged out of
-bag."""
+"""Importances from the decreases of impurity: MDI, what surrogates add, and both out of bag."""
 
 from importance.impurity.debiased import Optimism, optimism, unbiased_mdi
 from importance.impurity.masking import Masking, masking
