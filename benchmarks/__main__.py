@@ -22,6 +22,8 @@ COMMANDS = {
     "groups": ("studies.groups", "time fits of every kind of tree, and the memory of a sparse one"),
     "kinds": ("studies.kinds", "race every kind of tree against scikit-learn, and judge its trees"),
     "book": ("studies.book", "the book's tools: agreement with rpart, pruning, missing values"),
+    "book_missing": ("studies.book_missing", "values that are missing at predict, by four rules"),
+    "book_speed": ("studies.book_speed", "what surrogates cost, and one tree against rpart's"),
     "categorical": ("studies.categorical", "score splits on subsets of categories against codes"),
     "forest": ("studies.forest", "voting, intervals, the out-of-bag curve, warm start, Dask"),
     "distributed": ("studies.distributed", "one forest of partitions: cost, scale, faults"),
@@ -54,6 +56,8 @@ ONLY = {  # commands whose rows may be measured again alone
     "voting": "rules with this in 'TASK RULE'; the others keep their results",
     "words": "sentences with this in their name; the others keep their results",
     "shap": "correctness, race or null; the others keep their results",
+    "book_missing": "tables or ways with this in 'TABLE WAY'; the others keep their results",
+    "book_speed": "fits with this in their name; the others keep their results",
     "calibration": "studies with this in 'STUDY TARGET'; the others keep their results",
 }
 

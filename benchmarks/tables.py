@@ -10,6 +10,8 @@ BENCHMARKS = {  # results by name: the module that made them, and its tables
     "kinds": ("studies.kinds", ["table"]),
     "categorical": ("studies.categorical", ["table", "generated_table"]),
     "book": ("studies.book", ["agreement_table", "pruning_table"]),
+    "book_missing": ("studies.book_missing", ["table"]),
+    "book_speed": ("studies.book_speed", ["table"]),
     "voting": ("studies.voting", ["table"]),
     "intervals": ("studies.intervals", ["table", "pinball_table", "race_table"]),
     "forest": ("studies.forest", ["table", "curve_table", "partition_table"]),

@@ -1,6 +1,16 @@
-"""Importances from the decreases of impurity: MDI, and its versions that are judged out of bag."""
+"""Importances from the decreases of impurity: MDI, what surrogates add, and both out of bag."""
 
 from importance.impurity.debiased import Optimism, optimism, unbiased_mdi
+from importance.impurity.masking import Masking, masking
 from importance.impurity.mdi import mdi
+from importance.impurity.stand_ins import surrogate_importance
 
-__all__ = ["Optimism", "mdi", "optimism", "unbiased_mdi"]
+__all__ = [
+    "Masking",
+    "Optimism",
+    "masking",
+    "mdi",
+    "optimism",
+    "surrogate_importance",
+    "unbiased_mdi",
+]

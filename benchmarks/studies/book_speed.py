@@ -1,0 +1,110 @@
+"""What surrogates cost: fits with five of them against plain ones, and one tree against rpart's."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from sklearn.datasets import make_classification
+
+from benchmarks.harness import display, results
+from cart import DecisionTreeClassifier
+from forest import RandomForestClassifier
+
+REPEATS, N_TREES = 3, 50
+WITH = {"surrogates": 5, "missing": "surrogate"}
+CASES = {  # name: the estimator, its parameters, those of the fit with surrogates, the bar
+    "tree": (DecisionTreeClassifier, {}, WITH, 3.0),
+    "forest, all features": (RandomForestClassifier, {"max_features": None}, WITH, 3.0),
+    "forest, sqrt": (RandomForestClassifier, {"max_features": "sqrt"}, WITH, 10.0),
+    "forest, sqrt, drawn": (
+        RandomForestClassifier, {"max_features": "sqrt"},
+        {**WITH, "surrogate_features": "drawn"}, 3.0,
+    ),
+}  # fmt: skip
+RPART = "tree, rpart"
+RPART_BAR = 10.0
+# The tree of both: rpart's limits, no pruning, no cross-validation, no competitors.
+LIMITS = {"min_samples_split": 20, "min_samples_leaf": 7, "max_depth": 30}
+SCRIPT = """
+library(rpart)
+data <- read.csv("{}"); data$y <- factor(data$y)
+control <- rpart.control(minsplit = 20, minbucket = 7, cp = 0, xval = 0, maxcompete = 0,
+                         maxsurrogate = 5, usesurrogate = 2, maxdepth = 30)
+for (i in 1:{}) cat(system.time(rpart(y ~ ., data, control = control))[["elapsed"]], "\\n")
+"""
+
+
+def run(args):
+    """Time every case in turn with its plain fit; `only` by name."""
+    only = getattr(args, "only", "")
+    n_rows, repeats = (2_000, 1) if args.quick else (20_000, REPEATS)
+    X, y = make_classification(n_rows, 20, n_informative=8, flip_y=0.1, random_state=0)
+    rows = [_row(name, X, y, repeats) for name in CASES if only in name]
+    if only in RPART and shutil.which("Rscript"):
+        rows.append(_against_rpart(X, y, repeats))
+    content = {"speed": rows}
+    display.show(table(content))
+    if not args.quick:
+        display.say(f"wrote {results.save('book_speed', content, only)}")
+
+
+def table(content):
+    """Seconds of both, and their ratio."""
+    return display.Table(
+        "The book: what surrogates cost",
+        ["fit of 20,000 x 20", "with 5 surrogates", "against", "ratio", "bar", "load"],
+        [
+            [
+                row["name"],
+                display.seconds(row["ours"]),
+                f"{row['against']} {display.seconds(row['peer'])}",
+                f"{row['ratio']:.1f}",
+                row["bar"],
+                f"{row['load']:.1f}",
+            ]
+            for row in content["speed"]
+        ],
+        f"Medians in turn, one thread; forests of {N_TREES} trees, run "
+        "once after a warm-up. rpart's own tree with 5 "
+        "surrogates is timed inside R, with the same limits; the ratio there is rpart's time over "
+        "ours.",
+    )
+
+
+def _row(name, X, y, repeats):
+    kind, plain, extra, bar = CASES[name]
+    size = {"n_estimators": N_TREES, "n_jobs": 1} if kind is RandomForestClassifier else {}
+    models = [kind(random_state=0, **size, **plain, **more) for more in (extra, {})]
+    repeats = 1 if size else repeats
+    seconds = [[_time(model, X, y) for model in models] for _ in range(repeats + 1)]
+    ours, peer = np.median(seconds[1:], axis=0)
+    return {
+        "name": name, "ours": ours, "against": "plain", "peer": peer, "ratio": ours / peer,
+        "bar": f"at most {bar:.0f}", "load": os.getloadavg()[0],
+    }  # fmt: skip
+
+
+def _time(model, X, y):
+    start = perf_counter()
+    model.fit(X, y)
+    return perf_counter() - start
+
+
+def _against_rpart(X, y, repeats):
+    model = DecisionTreeClassifier(random_state=0, **LIMITS, **WITH)
+    ours = np.median([_time(model, X, y) for _ in range(repeats + 1)][1:])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table.csv"
+        names = ",".join([*(f"x{j}" for j in range(X.shape[1])), "y"])
+        np.savetxt(path, np.column_stack((X, y)), delimiter=",", header=names, comments="")
+        command = ["Rscript", "-e", SCRIPT.format(path, repeats)]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    theirs = float(np.median([float(word) for word in said.split()]))
+    return {
+        "name": RPART, "ours": ours, "against": "rpart", "peer": theirs, "ratio": theirs / ours,
+        "bar": f"at least {RPART_BAR:.0f}", "load": os.getloadavg()[0],
+    }  # fmt: skip

@@ -1,0 +1,161 @@
+"""Which features stand in for which: a matrix of surrogates, and its picture."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from importance.core.fitted_forest import names_of, trees_of
+from importance.core.plots import new_axes, short_names
+from importance.impurity.stand_ins import with_surrogates
+
+
+@dataclass(frozen=True, eq=False)
+class Masking:
+    """How nearly each feature (a column) stands in for the splits on another (a row).
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_features, n_features), float64
+        values[i, j] is the mean `adj` of j over the splits on i, weighted by their improvement:
+        1 where j sends every row the same way, 0 where it is never a surrogate. nan on the
+        diagonal, and in rows of features that no tree splits on.
+    standard_error : ndarray of shape (n_features, n_features), float64
+        Of `values`, over trees; nan of a single tree.
+    improvement : ndarray of shape (n_features,), float64
+        Sum of the improvements of the splits on each feature, the mean over trees.
+    feature_names : ndarray of shape (n_features,), str
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from cartwood import RandomForestRegressor, masking
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(50, max_features=1 / 3, surrogates="auto", random_state=0)
+    >>> masking(forest.fit(X, y)).to_frame().head(3).round(2)
+      feature stand_in   adj  standard_error
+    0      s1       s2  0.49            0.02
+    1      s2       s1  0.47            0.02
+    2      s4       s3  0.47            0.02
+    """
+
+    values: np.ndarray
+    standard_error: np.ndarray
+    improvement: np.ndarray
+    feature_names: np.ndarray
+
+    def to_frame(self) -> Any:
+        """A pandas.DataFrame of pairs, a feature and its stand-in, the nearest first."""
+        import pandas as pd
+
+        i, j = np.nonzero(np.nan_to_num(self.values) > 0.0)
+        frame = pd.DataFrame({
+            "feature": self.feature_names[i], "stand_in": self.feature_names[j],
+            "adj": self.values[i, j], "standard_error": self.standard_error[i, j],
+        })  # fmt: skip
+        return frame.sort_values("adj", ascending=False, kind="stable", ignore_index=True)
+
+    def plot(self, ax: Any = None, max_features: int = 30) -> Any:
+        """Draw the matrix: the darker, the better the column stands in for the row.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+        max_features : int, default=30
+            Draw so many of the features whose splits improve most.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        shown = np.argsort(-self.improvement, kind="stable")[:max_features]
+        names = short_names(self.feature_names[shown])
+        if ax is None:
+            side = 2.2 + 0.28 * len(shown)
+            ax = new_axes((side + 1.0, side))
+        drawn = self.values[np.ix_(shown, shown)]
+        image = ax.imshow(np.ma.masked_invalid(drawn), cmap="Blues", vmin=0, vmax=1)
+        ax.set_facecolor("#eeeeee")  # where there is nothing to say
+        ax.set_xticks(range(len(shown)), names, rotation=90, fontsize=8)
+        ax.set_yticks(range(len(shown)), names, fontsize=8)
+        ax.tick_params(length=0)
+        ax.set_xlabel("stands in")
+        ax.set_ylabel("for the splits on")
+        ax.figure.colorbar(image, ax=ax, label="adj, weighted by improvement", shrink=0.6)
+        if len(shown) < len(self.values):
+            n_all = len(self.values)
+            ax.set_title(f"the {len(shown)} of {n_all} features that improve most", fontsize=9)
+        return ax
+
+    def __repr__(self) -> str:
+        pairs = self.to_frame().head(5)
+        said = ", ".join(
+            f"{pair.stand_in} for {pair.feature} {pair.adj:.2f}" for pair in pairs.itertuples()
+        )
+        return f"<Masking {said or 'none'}>"
+
+
+def masking(model: Any) -> Masking:
+    """Which features stand in for which, by the surrogates of a tree or forest.
+
+    A feature that is hardly ever split on may be as good as the one that is: it is masked. Where
+    two say the same, each stands in for the other. Only the surrogates that were kept count (the
+    best k of every node), as they agree on the rows that the trees were grown on: a little
+    agreement arises by chance.
+
+    Parameters
+    ----------
+    model : fitted tree or forest
+        With surrogates=k.
+
+    Returns
+    -------
+    Masking
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the model is no fitted tree or forest, or has no surrogates.
+
+    See Also
+    --------
+    surrogate_importance : an importance that both get.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from cartwood import RandomForestRegressor, masking
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(50, max_features=1 / 3, surrogates="auto", random_state=0)
+    >>> masking(forest.fit(X, y))
+    <Masking s2 for s1 0.49, s1 for s2 0.47, s3 for s4 0.47, s4 for s3 0.34, s2 for s4 0.34>
+    """
+    given, surrogates = with_surrogates(model)
+    trees = [given.tree_] if hasattr(given, "tree_") else trees_of(given)
+    n_features, n_trees = given.n_features_in_, len(trees)
+    lent, lent_squared, lent_own = np.zeros((3, n_features, n_features))
+    own, own_squared = np.zeros((2, n_features))
+    for tree, found in zip(trees, surrogates, strict=True):
+        is_split = tree.feature >= 0
+        of_tree = np.bincount(tree.feature[is_split], found.primary[is_split], n_features)
+        counts = np.diff(found.start)
+        cell = np.repeat(tree.feature, counts).astype(np.int64) * n_features + found.feature
+        credit = np.repeat(found.primary, counts) * found.adj
+        by_pair = np.bincount(cell, credit, n_features**2).reshape(n_features, n_features)
+        lent += by_pair
+        lent_squared += by_pair**2
+        lent_own += by_pair * of_tree[:, np.newaxis]
+        own += of_tree
+        own_squared += of_tree**2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        whole = own[:, np.newaxis]
+        values = lent / whole
+        # A ratio of sums over trees: its residuals lent - values * own add up to 0.
+        residual = lent_squared - 2.0 * values * lent_own + values**2 * own_squared[:, np.newaxis]
+        error = np.sqrt(np.maximum(residual, 0.0)) / whole
+    np.fill_diagonal(values, np.nan)
+    error[np.isnan(values)] = np.nan
+    if n_trees == 1:
+        error[:] = np.nan
+    return Masking(values, error, own / n_trees, names_of(given))

@@ -1,0 +1,240 @@
+"""Importance that counts what a feature could do in another's place: by surrogate splits.
+
+A node is split on one feature; its surrogates are the splits of others that send the rows the same
+way, `adj` of them says how nearly:
+
+    node          split on    improvement    surrogates
+    root          bmi         120            s5 (adj .4), bp (.2)     bmi 120, s5 48, bp 24
+    its left      s5          50             bmi (adj .6)             s5   50, bmi 30
+
+Definition: Breiman et al. 1984, section 5.3.4, as R's rpart sums it up.
+"""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from cart.tree.held_out import parents_of
+from cart.tree.surrogates import Surrogates
+from importance.core.adoption import adopt
+from importance.core.docs import with_shared_parameters
+from importance.core.fitted_forest import check_forest, names_of, trees_of
+from importance.core.groups import parse_groups
+from importance.core.result import Importances, importances_over_trees
+from importance.impurity.debiased import evaluate_trees
+
+ROWS = ("training", "oob")
+BIAS = (
+    "Features that say the same all count in full, so values do not add up to what the trees "
+    "improve. On the rows the trees were grown on every feature gets something, noise too: splits "
+    "overfit (as in mdi), and the best of many cuts agrees with a split by chance."
+)
+BIAS_OOB = (
+    "Features that say the same all count in full, so values do not add up to what the trees "
+    "improve. Judged out of bag the splits on noise are worth 0 on average; as a surrogate noise "
+    "is worth less than 0, for it sends fewer rows right than the majority rule. It judges "
+    "{impurity} whatever criterion grew the trees."
+)
+
+
+@with_shared_parameters
+def surrogate_importance(
+    model: Any, X: Any = None, y: Any = None, *, on: str = "training", sample_weight: Any = None,
+    groups: Any = None, n_jobs: int | None = None,
+) -> Importances:  # fmt: skip
+    """What splits improve, counted for the features that could stand in for them, too.
+
+    Per tree the sum, over all splits, of their improvement for the feature that is split on, and
+    of improvement times `adj` for that of every surrogate; the mean over trees. For a tree that is
+    `variable.importance` of R's rpart (whose entropy takes natural logarithms: there it is ours
+    times ln 2). A feature that is masked by a better one, and hardly ever split on, shows here.
+
+    Parameters
+    ----------
+    model : fitted tree or forest
+        With surrogates=k; "auto" is rpart's 5.
+    X : array-like of shape (n_samples, n_features), default=None
+        The table the forest was fitted on; of on="oob" only.
+    y : array-like of shape (n_samples,), default=None
+    on : {"training", "oob"}, default="training"
+        Which rows judge. "oob": the improvement is that of `unbiased_mdi` ("ufi"), times the
+        weight of the root, and `adj` is that of the out-of-bag rows of the node whose value of
+        the split is known, against the side where most weight went in bag (half of
+        each, if as much went either way). It is 0 where all of
+        these rows go to that side. Agreement is a share as `surrogate_style` of the fit says.
+    sample_weight : array-like of shape (n_samples,), default=None
+        What an out-of-bag row counts, 1 by default.
+    %(groups)s
+    %(n_jobs)s
+
+    Returns
+    -------
+    Importances
+        In units of rows x impurity, as `mdi(forest, normalize=False)`. Of a single tree the
+        standard error is nan.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the model is no fitted tree or forest, or has no surrogates; with on="oob", what
+        `unbiased_mdi` raises.
+
+    See Also
+    --------
+    masking : which feature stands in for which.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from cartwood import RandomForestRegressor, surrogate_importance
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(50, max_features=1 / 3, surrogates="auto", random_state=0)
+    >>> result = surrogate_importance(forest.fit(X, y))
+    >>> result
+    <Importances surrogate_importance, ± over trees: bmi 9.626e+05 ± 2.8e+04,
+     s5 8.878e+05 ± 2.8e+04, bp 5.969e+05 ± 1.8e+04, s1 5.512e+05 ± 1.6e+04,
+     s3 5.43e+05 ± 1.7e+04, ...>
+    """
+    if on not in ROWS:
+        raise ValueError(f"on={on!r} is not known; use one of {ROWS}.")
+    given, surrogates = with_surrogates(model)
+    columns = parse_groups(groups, names_of(given))
+    n_features = given.n_features_in_
+    words = {"unit": "weighted impurity decrease of a tree (rows x impurity), own and stood in for"}
+    if on == "training":
+        trees = [given.tree_] if hasattr(given, "tree_") else trees_of(given)
+        parts = [
+            _credit(tree.feature, found.primary, found, found.adj, n_features)
+            for tree, found in zip(trees, surrogates, strict=True)
+        ]
+        per_tree = np.array(parts)
+        words["bias"] = BIAS
+    else:
+        fitted = _check_rows(given, X, y, sample_weight)
+        per_tree = np.full((len(surrogates), n_features), np.nan)
+        judged = [(t, splits) for t, splits in evaluate_trees(fitted, "ufi", n_jobs)]
+        parallel = Parallel(n_jobs=n_jobs, prefer="threads")
+        parts = parallel(delayed(_judge)(fitted, t, splits) for t, splits in judged)
+        per_tree[[t for t, _ in judged]] = parts
+        impurity = "Gini impurity" if fitted.is_classification else "squared error"
+        words["bias"] = BIAS_OOB.format(impurity=impurity)
+        words["unit"] += ", judged out of bag"
+    measure = "surrogate_importance" + " (oob)" * (on == "oob")
+    return importances_over_trees(measure, columns.sum(per_tree), columns.names, **words)
+
+
+def with_surrogates(model: Any) -> tuple[Any, list[Surrogates]]:
+    """The tree or adopted forest in a model, and the surrogates of each tree.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is neither, or has none.
+    """
+    if not hasattr(model, "tree_") and hasattr(model, "get_depth"):
+        check_is_fitted(model)
+    given = model if hasattr(model, "tree_") else adopt(model)
+    trees = [given.tree_] if hasattr(given, "tree_") else trees_of(given)
+    found: list[Any] = [getattr(tree, "surrogates", None) for tree in trees]
+    if any(each is None for each in found):
+        name = getattr(given, "name", type(given).__name__)
+        raise ValueError(
+            f"{name} was fitted without surrogates, so no feature stands in for another. Fit a "
+            'tree or forest of Cartwood with surrogates="auto" or a number; with the default '
+            'missing="learned" its trees stay the same.'
+        )
+    return given, found
+
+
+def _check_rows(given, X, y, sample_weight):
+    if hasattr(given, "tree_"):
+        raise ValueError(
+            f'on="oob" asks rows that a tree was not grown on, but a single {type(given).__name__} '
+            "has none; fit a random forest."
+        )
+    if X is None or y is None:
+        raise ValueError('on="oob" needs the table that the forest was fitted on: give X and y.')
+    return check_forest(given, X, y, sample_weight)
+
+
+def _credit(feature, improvement, surrogates, adj, n_features):
+    """Sum of what the features are worth, own splits and surrogates, (n_features,)."""
+    is_split = feature >= 0
+    own = np.bincount(feature[is_split], improvement[is_split], n_features)
+    lent = np.repeat(improvement, np.diff(surrogates.start)) * adj
+    return own + np.bincount(surrogates.feature, lent, n_features)
+
+
+def _judge(fitted, t, splits):
+    """What the features are worth in a tree, judged by its out-of-bag rows, (n_features,)."""
+    tree = fitted.trees[t]
+    improvement = np.zeros(tree.node_count)
+    improvement[splits.node] = splits.debiased * tree.weighted_n_node_samples[0]
+    rows = fitted.out_of_bag(t)
+    style = fitted.forest.surrogate_style
+    adj = adj_on_rows(tree, fitted.X[rows].astype(np.float64), fitted.weight[rows], style)
+    return _credit(tree.feature, improvement, tree.surrogates, adj, fitted.X.shape[1])
+
+
+def adj_on_rows(tree: Any, X: np.ndarray, weight: np.ndarray, style: str) -> np.ndarray:
+    """`adj` of all surrogates of a tree on other rows than it was grown on.
+
+    Parameters
+    ----------
+    tree : Tree
+        With surrogates.
+    X : ndarray of shape (n_rows, n_features), float64
+    weight : ndarray of shape (n_rows,), float64
+    style : {"all", "known"}
+        Share of which rows agreement is, see `surrogate_style` of trees.
+
+    Returns
+    -------
+    ndarray of shape (n_surrogates,), float64
+        0 where no row goes to the smaller side.
+    """
+    surrogates = tree.surrogates
+    left, right, feature = tree.children_left, tree.children_right, tree.feature
+    heavy = tree.weighted_n_node_samples
+    # By the majority rule a row goes left; half of it where both sides weigh the same.
+    by_majority = (1.0 + np.sign(heavy[left] - heavy[right])) / 2.0
+    counts = np.diff(surrogates.start)
+    n_splits = len(surrogates.feature)
+    agree, majority, total = np.zeros((3, n_splits))
+    parent = parents_of(tree)
+    child, row = tree.apply(X), np.arange(len(X))
+    while True:  # the rows climb from their leaves
+        row, child = row[parent[child] >= 0], child[parent[child] >= 0]
+        if len(row) == 0:
+            break
+        node = parent[child]
+        goes_left = left[node] == child
+        is_sent = ~np.isnan(X[row, feature[node]])
+        for k in range(counts[node].max()):
+            asked = np.flatnonzero(is_sent & (counts[node] > k))
+            split = surrogates.start[node[asked]] + k
+            side = _sides_of(surrogates, split, X[row[asked], surrogates.feature[split]])
+            counted = weight[row[asked]] * ((side >= 0) | (style == "all"))
+            way = goes_left[asked]
+            agree += np.bincount(split, counted * (side == way), n_splits)
+            right_by_it = np.abs(by_majority[node[asked]] - ~way)
+            majority += np.bincount(split, counted * right_by_it, n_splits)
+            total += np.bincount(split, counted, n_splits)
+        child = node
+    return np.divide(agree - majority, total - majority, out=total * 0.0, where=total > majority)
+
+
+def _sides_of(surrogates, split, values):
+    """Where surrogates send values: 1 left, 0 right, -1 they cannot say."""
+    low_left = surrogates.low_left[split] == 1
+    side = ((values <= surrogates.threshold[split]) == low_left).astype(np.int64)
+    for listing in np.unique(split[np.isnan(surrogates.threshold[split])]):
+        listed = surrogates.listed[slice(*surrogates.list_start[listing : listing + 2])]
+        here = np.flatnonzero(split == listing)
+        at = np.searchsorted(listed >> 1, values[here]).clip(max=len(listed) - 1)
+        is_listed = (listed[at] >> 1) == values[here]
+        side[here] = np.where(is_listed, listed[at] & 1, -1)
+    side[np.isnan(values)] = -1
+    return side
