@@ -125,6 +125,15 @@ class Masking:
         [i, j]: how well splits on feature i are made by feature j instead: the mean of its `adj`,
         0 where it is no surrogate, weighted by what the splits improve. 1 on the diagonal; rows of
         features that no tree splits on are nan.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from cartwood import RandomForestRegressor, masking
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> forest = RandomForestRegressor(5, max_depth=3, surrogates=2, random_state=0).fit(X, y)
+    >>> masking(forest).matrix.shape
+    (10, 10)
     """
 
     feature_names: np.ndarray

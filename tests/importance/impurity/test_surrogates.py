@@ -33,25 +33,25 @@ def test_it_is_the_sum_over_nodes_and_their_surrogates():
 
 
 def test_two_features_that_say_the_same_both_show():
+    """Nearly equal: nodes of three rows have no surrogates."""
     plain, found = mdi(FOREST).values, surrogate_importance(FOREST).values
-    assert np.isclose(found[0], found[1], rtol=1e-9)
-    assert min(plain[:2]) < 0.75 * found[0] / found.sum() * 2
-    assert min(found[:2]) > 2 * found[3]
+    assert np.isclose(found[0], found[1], rtol=0.01)
+    assert abs(plain[0] - plain[1]) > 0.1
+    assert min(found[:2]) > 2 * max(found[2:])
 
 
 def test_out_of_bag_it_has_what_unbiased_mdi_says_of_splits():
     alone = unbiased_mdi(FOREST, X, Y)
     found = surrogate_importance(FOREST, X, Y, out_of_bag=True)
-    assert (found.values > alone.values - 1e-9)[:3].all()
-    assert np.isclose(found.values[0], found.values[1], rtol=1e-9)
-    assert np.isclose(found.values[0], alone.values[:2].sum(), rtol=0.3)
+    assert (found.values > alone.values).all()
+    assert np.isclose(found.values[0], found.values[1], rtol=0.01)
 
 
 def test_masking_names_the_twin():
     found = masking(FOREST)
     assert np.allclose(np.diag(found.matrix), 1.0)
-    assert found.matrix[0, 1] == pytest.approx(1.0)
-    assert found.matrix[1, 0] == pytest.approx(1.0)
+    assert found.matrix[0, 1] > 0.98
+    assert found.matrix[1, 0] > 0.98
     assert found.matrix[0, 3] < 0.3
     assert found.plot().images
     assert found.to_frame().shape == (4, 4)
