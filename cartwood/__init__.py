@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from importance import (
         Comparison,
         Importances,
+        Masking,
         Optimism,
         Selection,
         Shadows,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
         forest_permutation,
         held_out_permutation,
         janitza,
+        masking,
         mdi,
         one_hot_groups,
         oob_permutation,
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
         select_features,
         shadow,
         shap_values,
+        surrogate_importance,
         unbiased_mdi,
     )
     from importance.inference.selector import FeatureSelector
@@ -83,6 +86,7 @@ __all__ = [
     "ExtraTreesRegressor",
     "FeatureSelector",
     "Importances",
+    "Masking",
     "Optimism",
     "PrunedTreeClassifier",
     "PrunedTreeRegressor",
@@ -108,6 +112,7 @@ __all__ = [
     "held_out_permutation",
     "janitza",
     "load",
+    "masking",
     "mdi",
     "nearest_rows",
     "one_hot_groups",
@@ -124,6 +129,7 @@ __all__ = [
     "shadow",
     "shap_values",
     "summary",
+    "surrogate_importance",
     "unbiased_mdi",
 ]
 

@@ -4,7 +4,15 @@ from cart.interop import old_names
 from importance.conditional import conditional_permutation
 from importance.core import Importances
 from importance.drop_column import drop_column
-from importance.impurity import Optimism, mdi, optimism, unbiased_mdi
+from importance.impurity import (
+    Masking,
+    Optimism,
+    masking,
+    mdi,
+    optimism,
+    surrogate_importance,
+    unbiased_mdi,
+)
 from importance.inference import (
     Selection,
     Shadows,
@@ -24,6 +32,7 @@ __all__ = [
     "Comparison",
     "FeatureSelector",
     "Importances",
+    "Masking",
     "Optimism",
     "Selection",
     "Shadows",
@@ -37,6 +46,7 @@ __all__ = [
     "forest_permutation",
     "held_out_permutation",
     "janitza",
+    "masking",
     "mdi",
     "one_hot_groups",
     "oob_permutation",
@@ -46,6 +56,7 @@ __all__ = [
     "select_features",
     "shadow",
     "shap_values",
+    "surrogate_importance",
     "unbiased_mdi",
 ]
 

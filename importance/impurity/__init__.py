@@ -2,5 +2,14 @@
 
 from importance.impurity.debiased import Optimism, optimism, unbiased_mdi
 from importance.impurity.mdi import mdi
+from importance.impurity.surrogates import Masking, masking, surrogate_importance
 
-__all__ = ["Optimism", "mdi", "optimism", "unbiased_mdi"]
+__all__ = [
+    "Masking",
+    "Optimism",
+    "masking",
+    "mdi",
+    "optimism",
+    "surrogate_importance",
+    "unbiased_mdi",
+]

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils.parallel import Parallel, delayed
 
 from cart.tree.nodes import LEAF
 from cart.tree.packed import PackedRows, pack
 from cart.tree.traversal import leaf_ids
+from forest.growing.workers import results_of
 from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import check_forest, is_classification, names_of
@@ -135,7 +135,7 @@ def unbiased_mdi(
     columns = parse_groups(groups, names_of(forest))
     n_features = fitted.X.shape[1]
     per_tree = np.full((len(fitted.trees), n_features), np.nan)
-    for t, splits in _evaluate_trees(fitted, method, n_jobs):
+    for t, splits in evaluate_trees(fitted, method, n_jobs):
         per_tree[t] = np.bincount(splits.feature, splits.debiased, n_features)
     impurity = "Gini impurity" if is_classification(forest) else "squared error"
     return importances_over_trees(
@@ -180,7 +180,7 @@ def optimism(
     n_features = fitted.X.shape[1]
     per_tree = np.full((len(fitted.trees), n_features), np.nan)
     by_depth = np.zeros((3, 0, n_features))  # optimism, MDI, optimism that no row judges
-    for t, splits in _evaluate_trees(fitted, method, n_jobs):
+    for t, splits in evaluate_trees(fitted, method, n_jobs):
         excess = splits.plain - splits.debiased
         per_tree[t] = np.bincount(splits.feature, excess, n_features)
         n_deeper = max(0, 1 + splits.depth.max(initial=-1) - by_depth.shape[1])
@@ -198,6 +198,7 @@ def optimism(
 class Splits(NamedTuple):
     """The splits of a tree, from the root down."""
 
+    node: np.ndarray  # (n_splits,) int64
     feature: np.ndarray  # (n_splits,) int64
     depth: np.ndarray  # (n_splits,) int64
     plain: np.ndarray  # (n_splits,) float64: decrease in bag
@@ -205,7 +206,7 @@ class Splits(NamedTuple):
     is_judged: np.ndarray  # (n_splits,) bool: by out-of-bag rows
 
 
-def _evaluate_trees(fitted, method, n_jobs):
+def evaluate_trees(fitted, method, n_jobs):
     """Numbers and Splits, one after the other, of the trees that have out-of-bag rows.
 
     Raises ValueError if the method is not known, or there is no such tree.
@@ -222,9 +223,9 @@ def _evaluate_trees(fitted, method, n_jobs):
     else:
         packed = pack(fitted.trees, fitted.X.dtype)
         X = PackedRows.of(packed, fitted.X)
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    splits = parallel(delayed(_evaluate_splits)(fitted, packed, X, t, method) for t in trees)
-    return zip(trees, splits, strict=True)
+    tasks = ((_evaluate_splits, fitted, packed, X, t, method) for t in trees)
+    with results_of(tasks, n_jobs) as splits:
+        yield from zip(trees, splits, strict=True)
 
 
 def _evaluate_splits(fitted, packed, X, t, method):
@@ -257,7 +258,7 @@ def _evaluate_splits(fitted, packed, X, t, method):
         debiased = _dot(inside.mean[left] - inside.mean[node], sums[left])
         debiased += _dot(inside.mean[right] - inside.mean[node], sums[right])
     depth = np.repeat(np.arange(len(levels)), [len(level) for level in levels])
-    return Splits(tree.feature[node].astype(np.int64), depth, plain, debiased, is_judged)
+    return Splits(node, tree.feature[node].astype(np.int64), depth, plain, debiased, is_judged)
 
 
 def _dot(a, b):

@@ -96,6 +96,39 @@ def test_any_table_any_cut(
     assert_same_forest(grow(forest, X, y, cuts, small_rows, n_jobs), local)
 
 
+@examples(25)
+@given(
+    seed=st.integers(0, 2**16),
+    n_rows=st.sampled_from([2, 60, 800]),
+    n_classes=st.sampled_from([0, 2, 4]),
+    n_categories=st.sampled_from([2, 6, 30, 300]),
+    share_missing=st.sampled_from([0.0, 0.1]),
+    small_rows=st.sampled_from([0, 20, 10_000]),
+    params=st.fixed_dictionaries({
+        "min_category_ratio": st.sampled_from([0.0, 5.0]),
+        "max_depth": st.sampled_from([None, 3]),
+        "max_features": st.sampled_from([None, 1]),
+        "min_samples_split": st.sampled_from([2, 10]),
+    }),
+)  # fmt: skip
+def test_categories(seed, n_rows, n_classes, n_categories, share_missing, small_rows, params):
+    X, random = make_table(seed, n_rows, 4, share_missing)
+    X[:, 1:3] = random.randint(n_categories, size=(n_rows, 2)) ** 2
+    X[random.rand(n_rows) < share_missing, 1] = np.nan
+    effect = random.randn(n_categories**2)[np.nan_to_num(X[:, 1]).astype(int)]
+    params = {**KEYED, **params, "categorical_features": [1, 2]}
+    cuts = np.sort(random.randint(n_rows + 1, size=random.randint(4)))
+    if n_classes:
+        y = (effect * n_classes + random.randn(n_rows)).astype(int) % n_classes
+        forest = RandomForestClassifier(**params)
+        local = forest.fit(X, y)
+    else:
+        y = effect + random.randn(n_rows)
+        forest = RandomForestRegressor(**params)
+        local = forest.fit(X, fixed_point(y))
+    assert_same_forest(grow(forest, X, y, cuts, small_rows), local)
+
+
 def test_draws_of_a_share_of_the_rows():
     X, random = make_table(3, 500, 4)
     y = random.randint(2, size=500)
@@ -149,6 +182,14 @@ def test_out_of_bag_score(voting, bootstrap_draw):
     params["n_estimators"] = 2
     with pytest.warns(UserWarning, match="never out of bag"):
         grow(RandomForestRegressor(**params), X, y)
+
+
+def test_progress():
+    X, random = make_table(8, 200, 3)
+    told = []
+    forest = RandomForestClassifier(**KEYED, callback=told.append)
+    grow(forest, X, random.randint(2, size=200), [100])
+    assert [progress.n_done for progress in told] == [1, 2, 3]
 
 
 def test_it_is_an_ordinary_forest():
