@@ -51,6 +51,15 @@ class Surrogates(NamedTuple):
 
     `routes` says whether rows go by them; else they are there to be read. `primary` is the
     decrease of impurity x weight by the node's own split.
+
+    Examples
+    --------
+    >>> from cart import DecisionTreeClassifier
+    >>> X = [[1.0, 9.0], [2.0, 8.0], [3.0, 1.0], [4.0, 2.0], [5.0, 7.0]]
+    >>> tree = DecisionTreeClassifier(max_depth=1, surrogates=1, random_state=0)
+    >>> splits = tree.fit(X, [0, 0, 1, 1, 1]).tree_.surrogates
+    >>> [(s.feature, s.agree, s.low_left) for s in splits.of(0)]
+    [(0, 1.0, False)]
     """
 
     start: np.ndarray  # (n_nodes + 1,) int64
@@ -91,6 +100,14 @@ class Competitors(NamedTuple):
     """The best splits of other features in the nodes of a tree.
 
     `primary` is the improvement of the node's own split: what `improvement` compares with.
+
+    Examples
+    --------
+    >>> from cart import DecisionTreeClassifier
+    >>> X = [[1.0, 9.0], [2.0, 8.0], [3.0, 1.0], [4.0, 2.0], [5.0, 7.0]]
+    >>> tree = DecisionTreeClassifier(max_depth=1, competitors=1, random_state=0)
+    >>> tree.fit(X, [0, 0, 1, 1, 1]).tree_.competitors.of(0)[0].threshold
+    2.5
     """
 
     start: np.ndarray  # (n_nodes + 1,) int64

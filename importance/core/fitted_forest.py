@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from cart.estimators.encoding import encode_columns
 from cart.estimators.target import encode_known_labels
@@ -178,7 +179,20 @@ def check_evaluation_rows(
 
 def take_rows(forest: Any, X: Any) -> Any:
     """Rows as the forest takes them, behind the steps of its pipeline."""
-    return check_rows(forest, take_steps(forest, X))
+    X = check_rows(forest, take_steps(forest, X))
+    _refuse_routes(forest, X)
+    return X
+
+
+def _refuse_routes(forest, X):
+    """Refuse rows that surrogates send: the importances walk trees by their splits alone."""
+    is_sent = getattr(forest, "missing", "learned") == "surrogate" and not issparse(X)
+    if is_sent and np.isnan(X).any():
+        raise ValueError(
+            "X has missing values, which the forest sends by surrogates (missing='surrogate'); "
+            "this importance walks its trees by their splits alone. Fill them in, fit with "
+            "missing='learned', or ask surrogate_importance(forest), which needs no X."
+        )
 
 
 def _require_training_table(fitted):
