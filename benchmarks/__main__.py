@@ -104,6 +104,7 @@ def _parser():
             add = command.add_argument
             add("--seconds", type=_positive, default=600, metavar="N", help="how long (600)")
             add("--first", type=int, default=0, metavar="SEED", help="the first seed (0)")
+            add("--keep", type=Path, metavar="FILE", help="where ends are kept, to go on from")
         if name == "race":
             command.add_argument("against", metavar="DIR", help="the other checkout")
         if name == "forest":

@@ -1,7 +1,9 @@
 """Hostile fits (`benchmarks.faults.hostile`), each against scikit-learn's: the same trees, or a tie
-that exact arithmetic shows, or both refuse. Crashes and hangs of the process are counted.
+that exact arithmetic shows, or two trees that are not what it asks for, or both refuse. Crashes and
+hangs of the process are counted.
 """
 
+import os
 import selectors
 import subprocess
 import sys
@@ -19,29 +21,48 @@ import forest
 from benchmarks.faults.hostile import draw_fit
 from benchmarks.harness import display
 from benchmarks.identity.agreement import agree
-from benchmarks.oracles.ties import Training, has_medians, why_different
+from benchmarks.oracles.ties import Training, has_medians, replay, why_different
 from benchmarks.oracles.weights import row_weights
 
 TIMEOUT = 120.0  # seconds of a fit, compilation included
 JUDGED_MAX = 200  # rows: exact arithmetic is slow
 GAP = 1e-9  # of impurity or value in identical nodes, relative to the tree's largest
-SAME = ("identical", "tie", "refused by both", "refused by theirs alone", "refused on purpose")
+# Where rounding takes away what decides, neither tree is the one of exact arithmetic.
+SAME = (
+    *("identical", "tie", "rounded on both sides"),
+    *("refused by both", "refused by theirs alone", "refused on purpose"),
+)  # fmt: skip
 ON_PURPOSE = "Every row has weight 0"  # docs/deviations.md
 QUICK = 100  # seconds
 
 
 def run(args):
-    """Fit from seed to seed until the time is up; 1 if anything is not the same."""
-    ends, failures = Counter(), []
-    for seed, end in fits(args.first, QUICK if args.quick else args.seconds):
-        ends[end] += 1
-        if end not in SAME:
-            failures.append([str(seed), end])
+    """Fit from seed to seed until the time is up; 1 if anything is not the same.
+
+    With `--keep FILE` a line is written for every fit, and those that stand there count as well: a
+    run that was ended goes on behind them.
+    """
+    known = _read(args.keep)
+    first = max(known, default=args.first - 1) + 1
+    with open(args.keep or os.devnull, "a", buffering=1) as file:
+        for seed, end in fits(first, QUICK if args.quick else args.seconds):
+            known[seed] = end
+            file.write(f"{seed}\t{end}\n")
+    ends = Counter(known.values())
+    failures = [[str(seed), end] for seed, end in known.items() if end not in SAME]
     rows = [[end, str(n)] for end, n in ends.most_common()]
     display.show(display.Table(f"{ends.total()} hostile fits", ["end", "fits"], rows))
     if failures:
         display.show(display.Table("Not the same", ["seed", "end"], failures))
     return int(bool(failures))
+
+
+def _read(path):
+    """Ends of fits that were kept, by their seeds."""
+    if path is None or not path.exists():
+        return {}
+    lines = (line.split("\t", 1) for line in path.read_text().splitlines())
+    return {int(seed): end for seed, end in lines}
 
 
 def fits(first, seconds):
@@ -130,8 +151,11 @@ def _judge(fit, ours, theirs, t):
         return f"other values or impurities: tree {t}, {agreement}"
     if agreement.first_rows is None:
         return "tie"
-    verdict = why_different(*pair, exact)
-    return f"wrong: tree {t}, {agreement}" if verdict == "wrong" else "tie"
+    if why_different(*pair, exact) != "wrong":
+        return "tie"
+    if any(node.is_wrong for node in replay(pair[1], exact)):
+        return "rounded on both sides"
+    return f"wrong: tree {t}, {agreement}"
 
 
 def _is_rounding(ours, theirs):

@@ -90,7 +90,7 @@ def measure(encoded, y, n, n_classes):
     rows = np.sort(nodes, axis=1).ravel()
     layout = Layout.of(len(y), n_classes, counts.max())
     words = rows << int(layout.low_bits) | counts[rows] << int(layout.class_bits) | y[rows]
-    bench = ClassScratch.create(len(y), n_classes)
+    bench = ClassScratch.create(len(y), n_classes, len(y) + 2)
     class_counts = [
         np.bincount(y[rows[i : i + n]], counts[rows[i : i + n]], n_classes)
         for i in range(0, len(rows), n)

@@ -130,7 +130,7 @@ class Training:
     def goes_left(self, rows, key):
         """Which rows a split sends to the left."""
         feature, threshold, missing_left = key
-        x = self.X[rows, feature]
+        x = self.X[rows, feature].astype(np.float64)  # beside float32 a threshold is rounded to it
         return np.where(np.isnan(x), missing_left == 1, x <= threshold)
 
     def is_pure(self, rows):

@@ -71,11 +71,19 @@ def make_piece(number, n_rows, n_classes):
 
 @contextmanager
 def _cluster(n_workers):
+    import dask
     from distributed import Client, LocalCluster
 
+    # Dask tries so long to reach a worker that is gone; 30 s unless it is told.
+    seconds = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "3s"}
     with (
+        dask.config.set({"distributed.comm.timeouts.connect": "3s"}),
         LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            env=seconds,
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -213,21 +221,21 @@ def _faults(quick):
     local = forest.fit(X, y)
     random = np.random.RandomState(0)
     same = 0
-    with _cluster(2) as client:
-        tables = _on_dask(X, y, [5_000, 10_000])
-        size = Size(small_rows=500)
-        fit(forest, *tables, client=client, size=size)
-        start = time.perf_counter()
-        fit(forest, *tables, client=client, size=size)
-        seconds = time.perf_counter() - start
-        for i in range(n_kills):
-            client.wait_for_workers(2, timeout=120)
-            pids = list(client.run(os.getpid, on_error="ignore").values())
-            victim = pids[i % len(pids)]
-            if isinstance(victim, int):
-                delay = random.uniform(0.0, seconds)
-                threading.Timer(delay, os.kill, (victim, signal.SIGKILL)).start()
+    for i in range(n_kills):
+        with _cluster(2) as client:  # anew: a nanny may give up a worker that was killed
+            tables = _on_dask(X, y, [5_000, 10_000])
+            size = Size(small_rows=500)
+            if i == 0:
+                fit(forest, *tables, client=client, size=size)
+            start = time.perf_counter()
+            fit(forest, *tables, client=client, size=size)
+            seconds = time.perf_counter() - start
+            victim = list(client.run(os.getpid).values())[i % 2]
+            delay = random.uniform(0.0, seconds)
+            killer = threading.Timer(delay, os.kill, (victim, signal.SIGKILL))
+            killer.start()
             same += _is_same(fit(forest, *tables, client=client, size=size), local)
+            killer.join()
     return [{
         "case": f"{n_kills} workers killed at random moments",
         "what": f"{same} of {n_kills} forests the same",

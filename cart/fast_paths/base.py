@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.growth.best_first import Candidates, room_for_leaves
 from cart.growth.frontier import NodeStack
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import WHOLE_MAX
@@ -19,8 +20,8 @@ from cart.table.ranking import MISSING
 from cart.table.table import Table, same_value
 from cart.table.thresholds import cut_of, write_thresholds
 from cart.tree.batch import Batch
-from cart.tree.compact import MANY, Compact
-from cart.tree.nodes import UNDEFINED, Grown, from_node
+from cart.tree.compact import MANY, Compact, compress_if_large
+from cart.tree.nodes import UNDEFINED, Grown, Nodes, from_node
 from cart.tree.recompute import DEPTH_FIRST, MISSING_WAYS, WEIGHTS
 
 # Trees on few rows are grown in one call of the kernel: of so many rows in all, and so many trees.
@@ -143,6 +144,7 @@ class FastPath(ABC):
     table_kind: type = Table
     takes_missing = False  # values
     takes_bounds = False  # min_weight_fraction_leaf, monotonic constraints
+    takes_leaves = False  # a limit of their number, which makes growth best first
 
     def __init__(self, table, codes, plan):
         self._table = table
@@ -160,7 +162,7 @@ class FastPath(ABC):
             and type(plan.splitter) is cls.splitter
             and plan.n_outputs == 1
             and plan.feature_keys is None
-            and limits.max_leaf_nodes < 0
+            and (cls.takes_leaves or limits.max_leaf_nodes < 0)
             and (cls.takes_bounds or not (limits.is_monotonic or plan.min_weight_fraction_leaf))
         )
 
@@ -211,9 +213,11 @@ class FastPath(ABC):
             scratch = self._create_scratch()  # all is written: it goes where memory was in use
             self._scratch = (
                 Draw.create(len(self._table.columns)),
-                NodeStack.create(len(self._y) + 2),
+                NodeStack.create(self._n_rows_of_stack),
                 *scratch,
             )
+        if self._plan.limits.max_leaf_nodes > 0:
+            return list(map(self._grow_best_first, weights, seeds))
         if self._capacity < len(weights):
             self._capacity = len(weights)
             n_nodes = self._capacity * 2 * len(self._y)
@@ -221,7 +225,8 @@ class FastPath(ABC):
             self._nodes = Grown.create(n_nodes, 1, self._plan.n_values, self._notes_ways)
             self._cuts = self._nodes.threshold.view(np.uint64)
         first_node = np.zeros(len(weights) + 1, np.int64)
-        self._grow(weights, np.asarray(seeds, np.int64), first_node)
+        trees = GrownTree(self._nodes, self._cuts)
+        self._grow(weights, np.asarray(seeds, np.int64), first_node, trees)
         grown = Grown._make(array[: first_node[-1]] for array in self._nodes)
         flags = self._flags(weights, is_whole)
         kept = Compact.of_grown(grown, flags & ~MISSING_WAYS if self._notes_ways else flags)
@@ -230,16 +235,34 @@ class FastPath(ABC):
         is_large = len(weights) == 1 and kept.n_nodes >= MANY
         return [kept] if is_large else Batch(kept, first_node).trees()
 
+    def _grow_best_first(self, weight, seed):
+        """Grow one tree that way."""
+        n_nodes = room_for_leaves(len(self._y), self._plan.limits)
+        nodes = Nodes.create(n_nodes, 1, self._plan.n_values)
+        trees = GrownTree(nodes, nodes.threshold.view(np.uint64))
+        first_node, candidates = np.zeros(2, np.int64), Candidates.create(n_nodes)
+        self._grow(weight[np.newaxis], np.array([seed]), first_node, trees, candidates)
+        nodes = Nodes(*(array[: first_node[1]] for array in nodes))
+        if self.table_kind is Table and self._table.is_complete:
+            write_thresholds(*nodes.splits, self._table)
+        return compress_if_large(nodes)
+
     def _flags(self, weights, is_whole):
         """What is known to follow in the nodes of trees with these weights, see
         `cart.tree.recompute`."""
         is_exact = is_whole and weights.sum() < WHOLE_MAX
         return DEPTH_FIRST | WEIGHTS if is_exact else DEPTH_FIRST
 
+    @property
+    def _n_rows_of_stack(self):
+        n_rows, limits = len(self._y), self._plan.limits
+        return max(n_rows, room_for_leaves(n_rows, limits) if limits.max_leaf_nodes > 0 else 0) + 2
+
     @abstractmethod
     def _create_scratch(self):
         """What the kernel writes to."""
 
     @abstractmethod
-    def _grow(self, weights, seeds, first_node):
-        """Call the kernel: tree t gets the nodes first_node[t] to first_node[t + 1]."""
+    def _grow(self, weights, seeds, first_node, trees, candidates=None):
+        """Call the kernel: tree t gets the nodes first_node[t] to first_node[t + 1] of `trees`;
+        with `candidates` one tree is grown best first."""

@@ -8,15 +8,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.growth.depth_first import divide, is_enough, load, search
-from cart.growth.frontier import PendingNode, may_split, pending_at, push, push_root
-from cart.growth.node_step import begin_inheritance, inherit, make_split, write_node
-from cart.jit.decorators import entry_kernel, kernel
+from cart.growth.depth_first import (
+    divide,
+    is_enough,
+    load,
+    move_row,
+    search,
+    write_leaf,
+    write_split,
+)
+from cart.growth.frontier import PendingNode, may_split, pending_at, push
+from cart.jit.decorators import inline_kernel, kernel
 from cart.tree.nodes import LEAF, UNDEFINED
 
 
 class Candidates(NamedTuple):
-    """The split that every node would get; rows are the numbers of nodes, as in the stack.
+    """The split that every node would get, by numbers of nodes.
 
     `heap` is a max-heap of the leaves' numbers by `decrease`: a place is not below those two that
     it stands above.
@@ -24,27 +31,38 @@ class Candidates(NamedTuple):
                    heap[0]
               heap[1]   heap[2]
            [3]   [4]   [5]   [6]   ...
+
+    A leaf has two rows of the stack, from an even one on: its own, which its right child would
+    take, and the next, in which a path leaves what it keeps of the left one.
     """
 
     heap: np.ndarray  # int64
+    row: np.ndarray  # int64: of the stack
     middle: np.ndarray  # int64: the first sample that goes right; -1: the node stays a leaf
     left: np.ndarray  # float64: impurities of the children
     right: np.ndarray  # float64
     decrease: np.ndarray  # float64
-    value: np.ndarray  # float64: between the values of the children
 
     @classmethod
     def create(cls, capacity):
-        integers = (np.empty(capacity, np.int64) for _ in range(2))
-        return cls(*integers, *(np.empty(capacity) for _ in range(4)))
+        integers = (np.empty(capacity, np.int64) for _ in range(3))
+        return cls(*integers, *(np.empty(capacity) for _ in range(3)))
 
 
-@entry_kernel
-def grow_best_first(way, nodes, candidates):
-    """Grow one tree; return how many nodes it has."""
-    begin_inheritance(way)
-    push_root(way.stack, way.rows.samples.shape[0], 0.0)
-    _enter(way, nodes, candidates, 0)
+def room_for_leaves(n_samples, limits):
+    """How many nodes a tree may have, and so, and one, how many rows of the stack."""
+    n_nodes = max(1, 2 * n_samples - 1)
+    return min(n_nodes, 2 * limits.max_leaf_nodes - 1) if limits.max_leaf_nodes > 0 else n_nodes
+
+
+@inline_kernel
+def grow_best_first(way, tree, nodes, candidates):
+    """Grow one tree, whose root waits in row 0 of the stack; return how many nodes it has.
+
+    The path writes to `tree`, of which `nodes` are the node arrays.
+    """
+    candidates.row[0] = 0
+    _enter(way, tree, nodes, candidates, 0)
     _push_heap(candidates, 0, 0)
     height = 1
     n_nodes = 1
@@ -56,9 +74,10 @@ def grow_best_first(way, nodes, candidates):
             _undo_split(nodes, this)
             continue
         n_splits_left -= 1
-        _push_children(way, nodes, candidates, this, n_nodes)
+        _push_children(way, candidates, this, n_nodes)
+        nodes.children_left[this], nodes.children_right[this] = n_nodes, n_nodes + 1
         for child in range(n_nodes, n_nodes + 2):
-            _enter(way, nodes, candidates, child)
+            _enter(way, tree, nodes, candidates, child)
         for child in range(n_nodes, n_nodes + 2):
             _push_heap(candidates, height, child)
             height += 1
@@ -67,10 +86,11 @@ def grow_best_first(way, nodes, candidates):
 
 
 @kernel
-def _enter(way, nodes, candidates, this):
+def _enter(way, tree, nodes, candidates, this):
     """Write node `this` with the split that it would get."""
-    node = load(way, pending_at(way.stack, this))
-    write_node(way, nodes, this, node)
+    node = load(way, pending_at(way.stack, candidates.row[this]))
+    _undo_split(nodes, this)
+    write_leaf(way, tree, this, node)
     candidates.middle[this] = -1
     candidates.decrease[this] = 0.0
     if not may_split(node, way.limits):
@@ -81,28 +101,25 @@ def _enter(way, nodes, candidates, this):
     children = divide(way, node, cut)
     if not is_enough(children.decrease, way.limits):
         return
-    make_split(way, nodes, this, node, cut, children.middle)
+    write_split(way, tree, this, node, cut, children)
     candidates.middle[this] = children.middle
     candidates.left[this] = children.left
     candidates.right[this] = children.right
     candidates.decrease[this] = children.decrease
-    candidates.value[this] = children.value
 
 
 @kernel
-def _push_children(way, nodes, candidates, this, left):
-    """Make the nodes `left` and the next the children of node `this`."""
-    right = left + 1
-    nodes.children_left[this] = left
-    nodes.children_right[this] = right
-    inherit(way, this, this, nodes.feature[this], candidates.value[this], left, right)
-    node, middle = pending_at(way.stack, this), candidates.middle[this]
-    depth = node.depth + 1
-    for child, start, end, impurity in (
-        (left, node.start, middle, candidates.left[this]),
-        (right, middle, node.end, candidates.right[this]),
+def _push_children(way, candidates, this, left):
+    """Make the nodes `left` and the next, of which the tree has so many, wait as children."""
+    node, middle = pending_at(way.stack, candidates.row[this]), candidates.middle[this]
+    row, depth, zero = np.int64(left + 1), node.depth + 1, np.int64(0)  # a leaf more: the next pair
+    candidates.row[left], candidates.row[left + 1] = row, node.row
+    move_row(way, node.row + 1, row)
+    for at, start, end, impurity in (
+        (row, node.start, middle, candidates.left[this]),
+        (node.row, middle, node.end, candidates.right[this]),
     ):
-        push(way.stack, PendingNode(child, start, end, 0, depth, 0, impurity, np.inf))
+        push(way.stack, PendingNode(at, start, end, zero, depth, zero, impurity, np.inf))
 
 
 @kernel

@@ -63,6 +63,12 @@ def write_split(way, tree, this, node, cut, children):
     way.write_split(tree, this, node, cut, children)
 
 
+@dispatch
+def move_row(way, row, to):
+    """Move what the path keeps of a pending node to another row (growth that is best first)."""
+    way.move_row(row, to)
+
+
 # -------------------------------------------------------------------------------- the loop
 
 

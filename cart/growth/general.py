@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.growth.best_first import Candidates, grow_best_first
+from cart.growth.best_first import Candidates, grow_best_first, room_for_leaves
 from cart.growth.depth_first import grow_depth_first
 from cart.growth.frontier import NodeStack, push_root
 from cart.growth.node_step import GeneralWay, Inherited, TreeRows, begin_inheritance
@@ -50,9 +50,7 @@ class Workspace(NamedTuple):
 def create_workspace(plan, n_samples, n_rows, table):
     """Room for trees on up to `n_samples` in-bag rows of the `n_rows` of a table."""
     limits = plan.limits
-    n_nodes = max(1, 2 * n_samples - 1)
-    if limits.max_leaf_nodes > 0:
-        n_nodes = min(n_nodes, 2 * limits.max_leaf_nodes - 1)
+    n_nodes = room_for_leaves(n_samples, limits)
     if limits.max_depth < 30:
         n_nodes = min(n_nodes, 2 ** (limits.max_depth + 1) - 1)
     return Workspace(
@@ -146,7 +144,7 @@ def grow_tree(table, records, plan, seed, workspace=None, origin=None, route=LEA
         key = np.uint64(0 if origin is None else origin.key)
         n_nodes = _grow_depth_first(way, workspace.nodes, key, origin is not None)
     else:
-        n_nodes = grow_best_first(way, workspace.nodes, workspace.candidates)
+        n_nodes = _grow_best_first(way, workspace.nodes, workspace.candidates)
     nodes = Nodes(*(array[:n_nodes] for array in workspace.nodes))
     tree = Tree.grown(compress_if_large(nodes), len(table.columns), workspace.table.end_tree(nodes))
     return prune(tree, plan.ccp_alpha) if plan.ccp_alpha > 0.0 and origin is None else tree
@@ -160,6 +158,13 @@ def _grow_depth_first(way, nodes, key, is_below):
         way.inherited.key[0] = key
     push_root(way.stack, way.rows.samples.shape[0], 0.0)
     return grow_depth_first(way, nodes)
+
+
+@entry_kernel
+def _grow_best_first(way, nodes, candidates):
+    begin_inheritance(way)
+    push_root(way.stack, way.rows.samples.shape[0], 0.0)
+    return grow_best_first(way, nodes, nodes, candidates)
 
 
 def sums_depend_on_order(plan, weight):

@@ -134,6 +134,14 @@ class GeneralWay(NamedTuple):
         value = value_left / 2.0 + value_right / 2.0
         return GeneralChildren(node.start + n_left, left, right, decrease, value)
 
+    def move_row(self, row, to):
+        inherited = self.inherited
+        inherited.parent[to] = inherited.parent[row]
+        inherited.is_left[to] = inherited.is_left[row]
+        inherited.lower[to] = inherited.lower[row]
+        inherited.upper[to] = inherited.upper[row]
+        inherited.key[to] = inherited.key[row]
+
     def write_split(self, tree, this, node, cut, children):
         make_split(self, tree, this, node, cut, children.middle)
         inherit(self, this, node.row, cut.feature, children.value, node.row + 1, node.row)

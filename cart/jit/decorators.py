@@ -10,6 +10,7 @@ from numba.core.compiler import Compiler
 from numba.extending import overload
 
 from cart.jit.disk_cache import KernelCache
+from cart.jit.interrupts import uninterrupted
 from cart.jit.notice import announced
 from cart.jit.private_hooks import HOOKS
 from cart.jit.unsigned_indices import count_from_the_start
@@ -113,10 +114,15 @@ def inline_kernel(function):
 
 
 def entry_kernel(function):
-    """Compile a kernel that Python calls, and keep it on disk where there is a place for it."""
+    """Compile a kernel that Python calls, and keep it on disk where there is a place for it.
+
+    Ctrl-C is heard when it is compiled: numba would make another error of it.
+    """
     dispatcher = numba.njit(**_ENTRY)(function)
-    if HOOKS["cache"] and not numba.config.DISABLE_JIT:
-        dispatcher._cache = KernelCache(function)
+    if not numba.config.DISABLE_JIT:
+        dispatcher.compile = uninterrupted(dispatcher.compile)
+        if HOOKS["cache"]:
+            dispatcher._cache = KernelCache(function)
     return dispatcher
 
 

@@ -1,14 +1,72 @@
-"""A loop over a range in parts, each in a thread of its own."""
+"""Threads that are done when the call is, also by Ctrl-C; fewer where the system has no more."""
 
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from itertools import pairwise
 
 import numpy as np
 from joblib import effective_n_jobs
 
+# Seconds until Ctrl-C is heard where the system tells another thread of it.
+_WAKE_UP = 0.1
 
-def in_parts(work, n, n_jobs=None, min_part=1):
-    """Call `work(first, end)` for parts that make up range(n), each in a thread of its own.
+
+def in_threads(work, n_threads, stop):
+    """Have threads call `work()`, and wait for them.
+
+    Not joblib, which looks a hundred times a second whether work is done: a small forest is grown
+    in less. Where the system starts fewer threads those do the work; where it starts none, this one
+    does.
+
+    Parameters
+    ----------
+    work : callable
+        Takes parts of what is to be done until nothing is left.
+    n_threads : int
+    stop : callable
+        `stop()` leaves nothing to be done. It is called when some work fails, and by Ctrl-C:
+        threads finish what they are at, and none of them outlives the call.
+    """
+
+    def try_to():
+        try:
+            work()
+        except BaseException:
+            stop()
+            raise
+
+    tasks = []
+    pool = ThreadPoolExecutor(n_threads)
+    try:
+        with suppress(RuntimeError):  # "can't start new thread"
+            for _ in range(n_threads):
+                tasks.append(pool.submit(try_to))
+        if not tasks:
+            try_to()
+        while wait(tasks, timeout=_WAKE_UP).not_done:
+            pass
+    except BaseException:
+        stop()
+        raise
+    finally:
+        pool.shutdown()
+    for task in tasks:
+        task.result()
+
+
+def take_all(left, work):
+    """Call `work(*arguments)` of what is left, a deque that other threads take from, too."""
+    while left:
+        try:
+            arguments = left.popleft()
+        except IndexError:  # another thread has taken the last
+            return
+        work(*arguments)
+
+
+def in_parts(work, n, n_jobs=None, min_part=1, max_part=None):
+    """Call `work(first, end)` for parts that make up range(n), in threads.
 
     Parameters
     ----------
@@ -19,15 +77,18 @@ def in_parts(work, n, n_jobs=None, min_part=1):
         joblib's.
     min_part : int, default=1
         Least length of a part, where there are several.
+    max_part : int, optional
+        The largest. Between two parts Ctrl-C is heard.
     """
     # Where there is one part anyway, joblib is not asked: it takes as long as a row.
-    n_parts = min(effective_n_jobs(n_jobs), n // min_part) if n >= 2 * min_part else 1
+    n_threads = min(effective_n_jobs(n_jobs), n // min_part) if n >= 2 * min_part else 1
+    n_parts = n_threads if max_part is None else max(n_threads, -(-n // max_part))
     if n_parts < 2:
         work(0, n)
         return
-    bounds = np.linspace(0, n, n_parts + 1).astype(int).tolist()
-    # Not joblib: its pool takes about as long to start and stop as predicting 25,000 rows does.
-    with ThreadPoolExecutor(n_parts) as pool:
-        tasks = [pool.submit(work, first, end) for first, end in pairwise(bounds)]
-    for task in tasks:
-        task.result()
+    left = deque(pairwise(np.linspace(0, n, n_parts + 1).astype(int).tolist()))
+
+    if n_threads < 2:
+        take_all(left, work)
+    else:
+        in_threads(lambda: take_all(left, work), n_threads, left.clear)

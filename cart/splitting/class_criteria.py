@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit.decorators import inline_kernel
+from cart.primitives.float_order import WHOLE_MAX
 from cart.primitives.sort_keys import record_of
 from cart.splitting.criterion import (
     Side,
@@ -24,7 +25,8 @@ class ClassCounts(NamedTuple):
 
     Where counts are whole numbers, and there is one output, the Side keeps what is exact however
     it was reached, so that no order of summation matters: of two classes the count of the second
-    on the left, of more the sums of squared counts left and right.
+    on the left, of more the sums of squared counts left and right, up to the weight whose square
+    is exact.
     """
 
     node: np.ndarray  # (n_outputs, n_classes) float64
@@ -61,6 +63,8 @@ class ClassCounts(NamedTuple):
                     self.node[k, int(records[i, k + 1])] += w
                 weight += w
         self.weight[0] = weight
+        if self.kept[0] == SQUARES and weight * weight > WHOLE_MAX:
+            self.kept[0] = NOTHING  # differences of squares would be rounding alone
 
     needs_all = needs_no_sample
     arrange = arrange_sums

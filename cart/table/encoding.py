@@ -10,7 +10,7 @@ from cart.primitives.threads import in_parts
 from cart.table.columns import rows_at_once
 from cart.table.distinct_values import Levels, Ties
 from cart.table.ranking import Scratch, rank, rank_sparse
-from cart.table.sparse_table import SparseTable
+from cart.table.sparse_table import RowLists, SparseTable
 from cart.table.table import Table
 
 # Values that are ranked at once: fewer are not worth a thread, more do not stay in the caches. But
@@ -172,6 +172,7 @@ def _encode_sparse(X):
         X.eliminate_zeros()
     codes, zero, values, level_start = rank_sparse(X)
     levels, ties = Levels.of(values), Ties.find(values, level_start)
+    by_row = csc_matrix((codes, X.indices, X.indptr), X.shape).tocsr()
     return SparseTable(
         X.indptr.astype(np.int64, copy=False),
         X.indices.astype(np.int32, copy=False),
@@ -183,4 +184,7 @@ def _encode_sparse(X):
         ties,
         ties.tie_span,
         np.arange(X.shape[1]),
+        RowLists(
+            by_row.indptr.astype(np.int64), by_row.indices.astype(np.int32, copy=False), by_row.data
+        ),
     )

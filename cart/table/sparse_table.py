@@ -6,13 +6,20 @@
     codes           [ 2  0 | ...          ]                            entry_start[c + 1]
 
 A node that looks at a column meets the column's entries, and asks of each row where it stands among
-the tree's samples; so a thread keeps `positions` up to date.
+the tree's samples; so a thread keeps `positions` up to date. The entries of a small node's rows are
+listed by columns once, as chains in the order of the samples:
+
+    entry           0  1  2  3  4           of the last sample, of the one before, ...
+    column          7  2  2  0  7
+    following      -1 -1  1 -1  0           head[7] = 4, head[2] = 2, head[0] = 3
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
+from cart.jit.decorators import kernel
 from cart.primitives.sort_keys import row_of
 from cart.table.distinct_values import Levels, Ties
 from cart.table.node_samples import Listed, divide_keys, divide_listed, order_listed, order_node
@@ -29,6 +36,57 @@ from cart.table.table import (
 )
 
 
+class RowLists(NamedTuple):
+    """The entries of a sparse table, row after row."""
+
+    start: np.ndarray  # (n_rows + 1,) int64
+    columns: np.ndarray  # (n_entries,) int32
+    codes: np.ndarray  # (n_entries,) uint32
+
+
+class NodeLists(NamedTuple):
+    """The entries of a small node, by columns."""
+
+    head: np.ndarray  # (n_columns,) int64: the first entry of a column, if it is of this node
+    of: np.ndarray  # (n_columns,) int64: the node that the head is of
+    following: np.ndarray  # (capacity,) int64: the next entry of the same column, or -1
+    at: np.ndarray  # (capacity,) int64: position of the sample in the node
+    codes: np.ndarray  # (capacity,) uint32
+    node: np.ndarray  # (4,) int64: first sample and size of the node, its number, is it listed?
+
+    @classmethod
+    def create(cls, n_columns, n_entries):
+        """Room for as many entries as nodes of common forests meet in half of their columns."""
+        capacity = int(math.sqrt(n_columns) / 2 * n_entries / n_columns)
+        integers = [np.zeros(n, np.int64) for n in (n_columns, n_columns, capacity, capacity)]
+        return cls(*integers, np.empty(capacity, np.uint32), np.zeros(4, np.int64))
+
+
+@kernel
+def _list_node(lists, by_row, samples, start, n):
+    """List the node's entries, unless they are listed or too many; return whether they are."""
+    node, capacity = lists.node, lists.at.shape[0]
+    if node[0] == start and node[1] == n:
+        return node[3] == 1
+    node[0], node[1], node[2], node[3] = start, n, node[2] + 1, 0
+    if n > capacity:
+        return False
+    entry = 0
+    for i in range(n - 1, -1, -1):
+        row = row_of(samples[start + i])
+        first, end = by_row.start[row], by_row.start[row + 1]
+        if entry + end - first > capacity:
+            return False
+        for k in range(first, end):
+            column = by_row.columns[k]
+            lists.following[entry] = lists.head[column] if lists.of[column] == node[2] else -1
+            lists.of[column], lists.head[column] = node[2], entry
+            lists.at[entry], lists.codes[entry] = i, by_row.codes[k]
+            entry += 1
+    node[3] = 1
+    return True
+
+
 class SparseTable(NamedTuple):
     """Sparse training data as the kernels see it; read-only. See `Table`."""
 
@@ -42,16 +100,20 @@ class SparseTable(NamedTuple):
     ties: Ties
     tie_span: np.ndarray
     columns: np.ndarray
+    by_row: RowLists
     listed: Listed | None = None  # a thread's own
+    lists: NodeLists | None = None  # a thread's own
 
     def without(self, features):
         """The same table without one feature, or without several."""
         return self._replace(columns=np.delete(self.columns, features))
 
     def with_room(self, n_samples, n_rows, n_nodes, n_outputs, n_values):
-        return self._replace(listed=Listed.create(n_samples, n_rows))
+        lists = NodeLists.create(len(self.zero), len(self.rows))
+        return self._replace(listed=Listed.create(n_samples, n_rows), lists=lists)
 
     def begin_tree(self, samples):
+        self.lists.node[:2] = -1
         self.listed.positions[:] = -1
         self.listed.positions[samples] = np.arange(len(samples))
 
@@ -59,20 +121,27 @@ class SparseTable(NamedTuple):
         pass
 
     def gather(self, column, samples, start, n, node, may_list):
-        """Meet the column's entries and ask which of them lie in the node."""
+        """Meet the column's entries that lie in the node, in the order of the samples."""
         zero = self.zero[column]
+        lists, listed = self.lists, self.listed
+        n_listed = 0
+        if _list_node(lists, self.by_row, samples, start, n):
+            entry = lists.head[column] if lists.of[column] == lists.node[2] else np.int64(-1)
+            while entry >= 0:
+                listed.at[n_listed], node.codes[n_listed] = lists.at[entry], lists.codes[entry]
+                n_listed += 1
+                entry = lists.following[entry]
+        else:
+            for entry in range(self.entry_start[column], self.entry_start[column + 1]):
+                i = listed.positions[self.rows[entry]] - start
+                if 0 <= i < n:
+                    listed.at[n_listed], node.codes[n_listed] = i, self.codes[entry]
+                    n_listed += 1
         lowest = np.uint32(0xFFFFFFFF)
         highest = np.uint32(0)
-        n_listed = 0
-        for entry in range(self.entry_start[column], self.entry_start[column + 1]):
-            i = self.listed.positions[self.rows[entry]] - start
-            if 0 <= i < n:
-                code = self.codes[entry]
-                lowest = min(lowest, code)
-                highest = max(highest, code)
-                self.listed.at[n_listed] = i
-                node.codes[n_listed] = code
-                n_listed += 1
+        for j in range(n_listed):
+            lowest = min(lowest, node.codes[j])
+            highest = max(highest, node.codes[j])
         if n_listed < n:
             lowest = min(lowest, zero)
             highest = max(highest, zero)

@@ -17,9 +17,9 @@ from cart.files import require
 from cart.tree.nodes import LEAF, Categories, Nodes
 
 MOST_NODES = 2**31 - 1  # as many as numbers of 32 bits tell apart
-_STEPS = 1 - 2 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).astype(int)
-_CHANGE = _STEPS.sum(axis=1)  # of the open places, over eight nodes
-_LOWEST = _STEPS.cumsum(axis=1).min(axis=1)  # within them
+_STEPS = 1 - 2 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).astype("i4")
+_CHANGE = _STEPS.sum(axis=1, dtype="i4")  # of the open places, over eight nodes
+_DIP = _STEPS.cumsum(axis=1, dtype="i4").min(axis=1) - _CHANGE  # from their end to their lowest
 _WHOLE = "iu"  # kinds of dtypes
 _FORM = Nodes.create(0, 1, 1)
 
@@ -162,11 +162,11 @@ def _check_bits(bits, n, name):
 def _check_depth_first(leaves, n_nodes):
     """Check that nodes, numbered depth first, form one tree."""
     n_whole = (n_nodes - 1) // 8  # bytes before the one of the last node
-    whole = leaves[:n_whole]
-    change = _CHANGE.take(whole)
-    n_open = 1 + change.cumsum()
-    is_open = np.all(n_open - change + _LOWEST.take(whole) > 0)
-    places = n_open[-1] if n_whole else 1
+    whole = leaves[:n_whole].astype(np.intp)
+    n_open = 1 + _CHANGE.take(whole).cumsum(dtype="i4")  # below 2**31, as the nodes are
+    places = int(n_open[-1]) if n_whole else 1
+    n_open += _DIP.take(whole)
+    is_open = n_open.min(initial=1) > 0
     for bit in np.unpackbits(leaves[n_whole:], count=n_nodes - 8 * n_whole):
         is_open &= places > 0
         places += -1 if bit else 1

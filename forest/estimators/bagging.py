@@ -93,13 +93,12 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         _raise_for_params(params, self, "predict_log_proba")
         check_is_fitted(self)
         self = as_of_now(self)
-        self = as_of_now(self)
         if self.voting != "soft" or not hasattr(self.estimator_, "predict_log_proba"):
             with np.errstate(divide="ignore"):
                 return np.log(self.predict_proba(X, **params))
         predict = partial(log_class_shares, n_classes=self.n_classes_)
-        answers = self._each_output(predict, X, "predict_log_proba", params)
-        return reduce(np.logaddexp, answers) - np.log(len(self.estimators_))
+        with self._each_output(predict, X, "predict_log_proba", params) as answers:
+            return reduce(np.logaddexp, answers) - np.log(len(self.estimators_))
 
     @available_if(_estimator_has("decision_function", delegates=("estimators_", "estimator")))
     def decision_function(self, X: MatrixLike, **params: Any) -> np.ndarray:

@@ -21,7 +21,6 @@ from sklearn.utils.metadata_routing import (
     _raise_for_params,
     process_routing,
 )
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -43,6 +42,7 @@ from forest.estimators.bagging_workers import (
 from forest.estimators.parameters import FOREST_CONSTRAINTS
 from forest.estimators.sequence import EstimatorSequence
 from forest.growing.interruption import Interruption
+from forest.growing.workers import results_of
 from forest.sampling.patches import Patches
 from forest.sampling.plan import count_draws
 from forest.voting.mixin import VOTING_CONSTRAINTS, VotingMixin
@@ -50,9 +50,6 @@ from forest.voting.out_of_bag import OutOfBag
 
 # What X may be is for the base estimator to say.
 _ANY_TABLE = {"accept_sparse": ["csr", "csc"], "dtype": None, "ensure_all_finite": False}
-
-_OUT_OF_BAG_ATTRIBUTES = ("oob_score_", "oob_decision_function_", "oob_prediction_")
-
 
 # Parameters that may take the values that a forest's may.
 _AS_FORESTS = ("bootstrap", "warm_start", "random_state", "verbose", *VOTING_CONSTRAINTS)
@@ -231,11 +228,10 @@ class BaseBagging(
                 new = range(len(fitted))
                 draft.estimators_features_ = [*features, *(patches.features(i) for i in new)]
                 draft._draws = [*draws, *((patches, i) for i in new)]
-                for name in _OUT_OF_BAG_ATTRIBUTES:
-                    draft.__dict__.pop(name, None)
+                draft._forget_out_of_bag()
             is_scored = draft.oob_score and not hasattr(draft, "oob_score_")
             if is_scored or draft._learns_to_vote:
-                draft._learn_out_of_bag(X, draft._target(y), y, is_scored)
+                draft._learn_or_forget(X, draft._target(y), y, is_scored, interruption)
         return self
 
     def _kept(self):
@@ -301,40 +297,41 @@ class BaseBagging(
     def _fit_each(self, X, y, patches, fit_params, interruption):
         """A new estimator for each patch; after Ctrl-C those that were finished."""
         takes_weight = takes_sample_weight(self.estimator_)
-        results = self._in_order(
-            delayed(fit_one)(
-                self.estimator_, X, y, patches, i, takes_weight, fit_params, self.verbose
-            )
-            for i in range(len(patches.seeds))
-        )
-        fitted = []
-        try:
-            for estimator in results:
-                fitted.append(estimator)
-        except KeyboardInterrupt:
+        fitted: list = []
+
+        def fit_all():
+            table, how = (X, y, patches), (takes_weight, fit_params, self.verbose)
+            numbers = range(len(patches.seeds))
+            tasks = ((fit_one, self.estimator_, *table, i, *how) for i in numbers)
+            with self._in_order(tasks) as results:
+                for estimator in results:
+                    fitted.append(estimator)
+
+        if not interruption.run(fit_all):
             if not fitted:
-                raise
+                raise KeyboardInterrupt
             n_finished = self.n_estimators - len(patches.seeds) + len(fitted)
             interruption.keep(
-                f"Interrupted: Bagging has the {n_finished} of {self.n_estimators} estimators that "
-                "were finished. With warm_start=True another fit goes on."
+                f"Bagging has the {n_finished} of {self.n_estimators} estimators that were "
+                "finished, with warm_start=True another fit goes on"
             )
         return fitted
 
     def _in_order(self, tasks):
-        """Results of tasks, in their order whichever worker is done first; a generator."""
-        return Parallel(n_jobs=self.n_jobs, verbose=self.verbose, return_as="generator")(tasks)
+        """Results of tasks, in their order whichever worker is done first; a context manager."""
+        return results_of(tasks, self.n_jobs, verbose=self.verbose, prefer=None)
 
     def _predict_out_of_bag(self, X, target):
         """See `VotingMixin._votes_out_of_bag`."""
         # As in `_each_output`: estimators may have been taken away.
-        answers = self._in_order(
-            delayed(predict_out_of_bag)(self._predictor(), estimator, X, patches, i)
+        tasks = (
+            (predict_out_of_bag, self._predictor(), estimator, X, patches, i)
             for estimator, (patches, i) in zip(self.estimators_, self._draws, strict=False)
         )
-        shaped = ((rows, said.reshape(len(rows), *self._shape)) for rows, said in answers)
         seed = self._draws[0][0].seeds[0]
-        return self._votes_out_of_bag(shaped, len(self.estimators_), target, seed)
+        with self._in_order(tasks) as answers:
+            shaped = ((rows, said.reshape(len(rows), *self._shape)) for rows, said in answers)
+            return self._votes_out_of_bag(shaped, len(self.estimators_), target, seed)
 
     def out_of_bag(self, X: MatrixLike, y: MatrixLike) -> OutOfBag:
         """What the estimators say of the rows of the training table that they have not seen.
@@ -393,7 +390,8 @@ class BaseBagging(
 
         X, caller, params : see `_each_output`
         """
-        outputs = list(self._each_output(self._predictor(), X, caller, params))
+        with self._each_output(self._predictor(), X, caller, params) as answers:
+            outputs = list(answers)
         return self._decide(np.stack([said.reshape(-1, *self._shape) for said in outputs], axis=1))
 
     def _mean_output(self, predict, X, caller, params):
@@ -401,10 +399,11 @@ class BaseBagging(
 
         predict, X, caller, params : see `_each_output`
         """
-        return sum(self._each_output(predict, X, caller, params)) / len(self.estimators_)
+        with self._each_output(predict, X, caller, params) as outputs:
+            return sum(outputs) / len(self.estimators_)
 
     def _each_output(self, predict, X, caller, params):
-        """Outputs of each estimator on X, in their order: a generator of ndarray.
+        """Outputs of each estimator on X, in their order: a context manager of ndarrays.
 
         `predict(estimator, X, params)` is called with the metadata of each of its methods, which
         is routed from `params`, that of our method `caller`.
@@ -416,8 +415,7 @@ class BaseBagging(
         # Estimators that the user took away do not vote; features of theirs are left over.
         each = zip(self.estimators_, self.estimators_features_, strict=False)
         return self._in_order(
-            delayed(predict_one)(predict, estimator, X, features, routed)
-            for estimator, features in each
+            (predict_one, predict, estimator, X, features, routed) for estimator, features in each
         )
 
     def _base(self):

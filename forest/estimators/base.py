@@ -12,7 +12,6 @@ from scipy.sparse import csr_matrix, hstack, issparse
 from sklearn.base import BaseEstimator, MultiOutputMixin, _fit_context
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.parameters import NO_ALTERNATIVES, MatrixLike
@@ -33,6 +32,7 @@ from forest.estimators.growth import grow_forest
 from forest.estimators.parameters import FOREST_CONSTRAINTS, refuse_contradictions
 from forest.estimators.sequence import EstimatorSequence
 from forest.growing.interruption import Interruption
+from forest.growing.workers import results_of
 from forest.inference.training_rows import is_worth_remembering, remember
 from forest.sampling.bootstrap import Draws, bootstrap_of
 from forest.sampling.plan import plan_bootstrap
@@ -230,7 +230,7 @@ class BaseForest(
             if is_scored or draft._learns_to_vote:
                 truth = target.codes if target.labels is None else target.codes.astype(np.int64)
                 truth = truth[:, 0] if target.n_outputs == 1 else truth
-                draft._learn_out_of_bag(X, target, truth, is_scored)
+                draft._learn_or_forget(X, target, truth, is_scored, interruption)
             remember(draft, X, target)
         return self
 
@@ -365,10 +365,9 @@ class BaseForest(
         self = as_of_now(self)
         X = self._check_X(X)
         packed = self._packed()
-        leaves = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(leaf_ids)(packed, tree, X) for tree in range(len(self.estimators_))
-        )
-        return np.array(leaves).T
+        trees = range(len(self.estimators_))
+        with results_of(((leaf_ids, packed, tree, X) for tree in trees), self.n_jobs) as leaves:
+            return np.array(list(leaves)).T
 
     def decision_path(self, X: MatrixLike) -> tuple[csr_matrix, np.ndarray]:
         """Which nodes of which tree each row passes.
@@ -386,9 +385,9 @@ class BaseForest(
         """
         self = as_of_now(self)
         X = self._check_X(X)
-        paths = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(estimator.tree_.decision_path)(X) for estimator in self.estimators_
-        )
+        tasks = ((estimator.tree_.decision_path, X) for estimator in self.estimators_)
+        with results_of(tasks, self.n_jobs) as results:
+            paths = list(results)
         n_nodes_ptr = np.cumsum([0, *(path.shape[1] for path in paths)])
         return hstack(paths).tocsr(), n_nodes_ptr
 

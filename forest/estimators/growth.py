@@ -17,7 +17,7 @@ from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.columns import Columns
 from cart.tree.packed import pack
 from forest.estimators.parameters import TREE_PARAMETERS
-from forest.growing.interruption import GrowthInterrupted, Interruption
+from forest.growing.interruption import Interruption
 from forest.growing.progress import ProgressReporter
 from forest.growing.stopping import Budget, StabilityEstimator, grow_until_stable
 from forest.growing.thread_pool import grow_trees
@@ -50,7 +50,9 @@ def grow_forest(
 
     def grow(seeds, reporter):
         weigh = _weights_of_trees(forest, seeds, target.codes)
-        return grow_trees(table, target.codes, plan, seeds, weigh, forest.n_jobs, reporter, columns)
+        return grow_trees(
+            table, target.codes, plan, seeds, weigh, interruption, forest.n_jobs, reporter, columns
+        )
 
     if forest.n_estimators == "auto":
         trees, seeds = _grow_until_stable(forest, grow, columns.X, target, old_trees, interruption)
@@ -81,17 +83,16 @@ def _grow_as_many(forest, grow, old_trees, interruption):
     n_old = len(old_trees)
     n_new = forest.n_estimators - n_old
     seeds = list(islice(_new_seeds(forest, old_trees, n_new), n_new))
-    try:
-        with ProgressReporter(n_new, "tree", forest.verbose, forest.callback) as reporter:
-            return _without_gaps(forest, grow(seeds, reporter), n_old), seeds
-    except GrowthInterrupted as interrupt:
-        trees = _without_gaps(forest, interrupt.trees, n_old)
+    with ProgressReporter(n_new, "tree", forest.verbose, forest.callback) as reporter:
+        trees = _without_gaps(forest, grow(seeds, reporter), n_old)
+    if not interruption.is_cut:
+        return trees, seeds
     if not any(trees):
         raise KeyboardInterrupt
     n_finished = n_old + sum(tree is not None for tree in trees)
     interruption.keep(
-        f"Interrupted: the forest has the {n_finished} of {forest.n_estimators} trees that were "
-        "finished. With warm_start=True another fit grows the others."
+        f"the forest has the {n_finished} of {forest.n_estimators} trees that were "
+        "finished, with warm_start=True another fit grows the others"
     )
     return trees, seeds
 
@@ -114,13 +115,14 @@ def _grow_until_stable(forest, grow, X, target, old_trees, interruption):
     with ProgressReporter(None, "tree", forest.verbose, forest.callback) as reporter:
         budget = Budget(forest.max_time, forest.max_memory, kept, reporter)
         trees, seeds, stability = grow_until_stable(
-            partial(grow, reporter=reporter), ask, _new_seeds(forest, old_trees, 1), judge, budget
-        )
+            partial(grow, reporter=reporter), ask, _new_seeds(forest, old_trees, 1), judge, budget,
+            interruption,
+        )  # fmt: skip
     forest.stability_ = stability
     if stability.stopped_by == "interrupt":
         interruption.keep(
-            f"Interrupted: the forest has the {judge.n_trees} trees that were finished; see "
-            "stability_. With warm_start=True another fit goes on."
+            f"the forest has the {judge.n_trees} trees that were finished, see stability_; "
+            "with warm_start=True another fit goes on"
         )
     elif not stability.is_stable:
         what = "loss" if not stability.is_loss_settled else "order of the importances"
@@ -148,13 +150,20 @@ def _weights_of_trees(forest, seeds, codes):
     """The function that gives the weight of every row in new trees, by their numbers."""
     if not forest.bootstrap:
         weight = 1.0 if forest._row_weight is None else forest._row_weight
-        return lambda numbers: [weight] * len(numbers)
+        return partial(_same_weight, weight)
     bootstrap = forest._bootstrap.of_trees(seeds)
     if forest.class_weight == "balanced_subsample":
-        return lambda numbers: [
-            balance_subsample(bootstrap.counts(i), bootstrap.draws(i), codes) for i in numbers
-        ]
+        return partial(_balanced_weights, bootstrap, codes)
     return bootstrap.counts_of
+
+
+# Not lambdas, which no process of "multiprocessing" could be sent.
+def _same_weight(weight, numbers):
+    return [weight] * len(numbers)
+
+
+def _balanced_weights(bootstrap, codes, numbers):
+    return [balance_subsample(bootstrap.counts(i), bootstrap.draws(i), codes) for i in numbers]
 
 
 @cache

@@ -15,7 +15,7 @@ import numpy as np
 
 from cart.files import storable
 from cart.tree.tree import Tree, impurity_decrease
-from forest.growing.interruption import GrowthInterrupted
+from forest.growing.interruption import Interruption
 from forest.growing.progress import ProgressReporter
 
 FIRST_TREES, MIN_TREES, MAX_TREES = 8, 48, 10_000
@@ -213,20 +213,23 @@ class Budget:
 
 
 def grow_until_stable(
-    grow: Callable, ask: Callable, seeds: Iterator[int], judge: StabilityEstimator, budget: Budget
-) -> tuple[list[Tree], list[int], Stability]:
+    grow: Callable, ask: Callable, seeds: Iterator[int], judge: StabilityEstimator, budget: Budget,
+    interruption: Interruption,
+) -> tuple[list[Tree], list[int], Stability]:  # fmt: skip
     """Grow trees until `judge` finds them stable.
 
     Parameters
     ----------
     grow : callable
-        `grow(seeds)` returns a tree per seed.
+        `grow(seeds)` returns a tree per seed, None in place of those that Ctrl-C left out.
     ask : callable
         `ask(trees, seeds)` yields what each says of the rows that `judge` wants, out of bag.
     seeds : iterator of int
     judge : StabilityEstimator
         Knows the trees there are.
     budget : Budget
+    interruption : forest.growing.interruption.Interruption
+        Of the fit.
 
     Returns
     -------
@@ -248,10 +251,8 @@ def grow_until_stable(
             break
         n = max(1, min(int(n_left), max(FIRST_TREES, judge.n_trees // 4)))
         batch = list(islice(seeds, n))
-        try:
-            grown, reason = grow(batch), "stability"
-        except GrowthInterrupted as interrupt:
-            grown, reason = interrupt.trees, "interrupt"
+        grown = grow(batch)
+        reason = "interrupt" if interruption.is_cut else "stability"
         finished = [pair for pair in zip(grown, batch, strict=True) if pair[0]]
         new, batch = [tree for tree, _ in finished], [seed for _, seed in finished]
         if new:

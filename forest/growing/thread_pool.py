@@ -1,27 +1,25 @@
 """Grow many trees from one table: whole trees over threads, a workspace for each batch."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import islice
 from threading import Lock
 from typing import Any
-from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from joblib import effective_n_jobs
-from joblib.parallel import get_active_backend
-from sklearn.utils.parallel import Parallel, delayed
 
 from cart.estimators.grower import Grower, prepare_for_growth
 from cart.growth.plan import Plan
 from cart.primitives.mersenne_twister import first_draws
+from cart.primitives.threads import in_threads
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.columns import Columns
 from cart.table.encoding import complete
 from cart.table.thresholds import fill_thresholds
 from cart.tree.tree import Tree
-from forest.growing.interruption import GrowthInterrupted
+from forest.growing.interruption import Interruption
 from forest.growing.progress import ProgressReporter
+from forest.growing.workers import results_of, shares_memory
 
 # Batches per worker of another backend, where there are several: enough that none idles for long
 # when trees differ in size.
@@ -32,8 +30,6 @@ _WORK_PER_THREAD = 400_000
 # Trees on more rows may take so long that one thread, too, leaves the main one free to be
 # interrupted: Python hears of a signal between two kernels only.
 _MANY_ROWS = 10_000
-# Seconds until Ctrl-C is heard where the system tells another thread of it.
-_WAKE_UP = 0.1
 
 
 class Job:
@@ -126,6 +122,7 @@ def grow_trees(
     plan: Plan,
     seeds: Sequence[int] | np.ndarray,
     weigh: Callable,
+    interruption: Interruption,
     n_jobs: int | None = None,
     reporter: ProgressReporter | None = None,
     columns: Columns | None = None,
@@ -142,6 +139,8 @@ def grow_trees(
         A tree's `random_state`.
     weigh : callable
         `weigh(numbers)`: the weight of every row in each of these trees, (n_samples,) or a scalar.
+    interruption : forest.growing.interruption.Interruption
+        Of the fit. By Ctrl-C threads finish the trees that they are at, and stop.
     n_jobs : int or None
         joblib's.
     reporter : forest.growing.progress.ProgressReporter, optional
@@ -152,12 +151,8 @@ def grow_trees(
     Returns
     -------
     list of cart.tree.tree.Tree or None
-        None in place of the trees after the last one, where the callback ended growth.
-
-    Raises
-    ------
-    GrowthInterrupted
-        By Ctrl-C. Threads finish the trees that they are at, and stop.
+        None in place of the trees after the last one, where the callback ended growth, and of
+        those that Ctrl-C left out.
     """
     work = len(seeds) * len(codes) * plan.limits.max_features
     n_workers = min(effective_n_jobs(n_jobs), 1 + work // _WORK_PER_THREAD)
@@ -166,25 +161,19 @@ def grow_trees(
         table, columns = complete(table, columns, n_jobs), None
     job = Job(table, codes, plan, seeds, weigh, columns)
     queue = _WorkQueue(len(seeds), n_workers, reporter)
-    try:
+
+    def grow():
         if not has_our_memory:
             _grow_by_backend(job, queue, n_jobs)
         elif n_workers > 1 or len(codes) > _MANY_ROWS:
-            _grow_in_threads(job, queue, n_workers)
+            in_threads(lambda: _grow_from_queue(job, queue), n_workers, queue.close)
         else:
             _grow_from_queue(job, queue)
-    except KeyboardInterrupt:
+
+    if not interruption.run(grow):
         queue.close()
-        trees = list(queue.trees)
-        fill_thresholds(trees, table, columns, n_jobs)
-        raise GrowthInterrupted(trees) from None
     fill_thresholds(queue.trees, table, columns, n_jobs)
     return queue.trees
-
-
-def shares_memory() -> bool:
-    """Do the workers of joblib's backend at hand share our memory?"""
-    return getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False)
 
 
 def _grow_by_backend(job, queue, n_jobs):
@@ -192,49 +181,24 @@ def _grow_by_backend(job, queue, n_jobs):
     n_workers = effective_n_jobs(n_jobs)
     n_batches = _BATCHES_PER_WORKER * n_workers if n_workers > 1 else 1
     batches = np.array_split(np.arange(len(job.seeds)), min(len(job.seeds), n_batches))
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
-    results = parallel(delayed(_grow_batch)(job, batch) for batch in batches)
-    for grown in results:
-        for i, tree in grown:
-            queue.leave(i, tree)
-        if queue.is_done():
-            break
-    with catch_warnings():  # that there are results which nobody wants
-        simplefilter("ignore")
-        results.close()
+    with results_of(((_grow_batch, job, batch) for batch in batches), n_jobs, False) as results:
+        for grown in results:
+            for i, tree in grown:
+                queue.leave(i, tree)
+            if queue.is_done():
+                break
 
 
 def _grow_batch(job, batch):
     return list(grow_each(job, batch))
 
 
-def _grow_in_threads(job, queue, n_workers):
-    """Grow the trees of the queue in threads of their own, and wait.
-
-    They are not joblib's, which looks a hundred times a second whether a tree is grown: a small
-    forest is grown in less.
-    """
-    aside = ThreadPoolExecutor(n_workers)
-    try:
-        work = [aside.submit(_grow_from_queue, job, queue) for _ in range(n_workers)]
-        while wait(work, timeout=_WAKE_UP).not_done:
-            pass
-        for part in work:
-            part.result()
-    finally:
-        aside.shutdown(wait=False)
-
-
 def _grow_from_queue(job, queue):
     """Grow trees of the queue until none is left."""
-    try:
-        grower = Grower(job.table, job.codes, job.plan, job.columns)
-        while numbers := queue.take(grower.n_at_once):
-            for i, tree in zip(numbers, _grow_numbers(job, grower, numbers), strict=True):
-                queue.leave(i, tree)
-    except BaseException:
-        queue.close()
-        raise
+    grower = Grower(job.table, job.codes, job.plan, job.columns)
+    while numbers := queue.take(grower.n_at_once):
+        for i, tree in zip(numbers, _grow_numbers(job, grower, numbers), strict=True):
+            queue.leave(i, tree)
 
 
 def grow_each(job: Job, numbers: Iterable[int]) -> Iterator[tuple[int, Tree]]:

@@ -16,10 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.growth.plan import Limits
-from cart.jit.decorators import dispatch, entry_kernel, inline_kernel, kernel
+from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.primitives.sort_keys import code_of, record_of
 from cart.splitting import criteria
-from cart.splitting.criterion import Side
 from cart.splitting.feature_draw import (
     KeyedDraw,
     begin_draw,
@@ -30,80 +29,30 @@ from cart.splitting.feature_draw import (
     restart,
     root_key,
 )
-from cart.splitting.mean_criteria import SquaredError
 from cart.splitting.splitter import BestSplitter, Bounds, SearchContext, cut_at, scan_cuts
-from cart.table.node_samples import FeatureCodes, NodeSamples, rotate
+from cart.table.node_samples import (
+    FeatureCodes,
+    NodeSamples,
+    order_node,
+    rotate,
+    with_range,
+)
+from cart.table.ranking import MISSING
 from cart.table.table import Table, same_value
-from forest.partitioned.histograms import ROW, WEIGHT
+from forest.partitioned.cells import ClassCells, SumCells, SumsOfCells, write
+from forest.partitioned.choice_of_subsets import (
+    NoCategories,
+    SomeCategories,
+    has_places,
+    keep,
+    order_places,
+    place_of,
+    side_of,
+    sum_up,
+    try_subsets,
+)
 
 NOTHING, CUT, MORE = range(3)  # what is found: no cut; one; the node has to see more features
-
-
-class SumsOfCells(SquaredError):
-    """The squared error of cells: records are weights, sums of targets and of their squares."""
-
-    __slots__ = ()
-
-    def load(self, records, keys, n, keep_order):
-        self.node[0] = 0.0
-        self.weight[0] = 0.0
-        self.squares[0] = 0.0
-        for j in range(n):
-            i = record_of(keys[j])
-            self.weight[0] += records[i, 0]
-            self.node[0] += records[i, 1]
-            self.squares[0] += records[i, 2]
-
-    def move(self, side, records, i, sign):
-        return Side(side.weight + sign * records[i, 0], side.first + sign * records[i, 1], 0.0)
-
-    def children_impurity(self, side, records, keys, n_left, n):
-        weight_right = self.weight[0] - side.weight
-        squares = 0.0
-        for j in range(n_left):
-            squares += records[record_of(keys[j]), 2]
-        mean_left = side.first / side.weight
-        mean_right = (self.node[0] - side.first) / weight_right
-        variance_left = squares / side.weight - mean_left * mean_left
-        variance_right = (self.squares[0] - squares) / weight_right - mean_right * mean_right
-        return variance_left, variance_right
-
-
-class ClassCells(NamedTuple):
-    """Cells of class counts."""
-
-    name: int = 0  # numba wants a field
-
-    def write(self, numbers, first, node, rows):
-        end = first
-        for c in range(numbers.shape[0]):
-            if numbers[c] != 0:
-                node.records[end, 0] = numbers[c] & np.int64(WEIGHT)
-                node.records[end, 1] = c
-                rows[end] = numbers[c] // np.int64(ROW)
-                end += 1
-        return end
-
-
-class SumCells(NamedTuple):
-    """Cells of sums, in steps of that length."""
-
-    step: float
-
-    def write(self, numbers, first, node, rows):
-        if numbers[0] == 0:
-            return first
-        node.records[first, 0] = numbers[0] & np.int64(WEIGHT)
-        node.records[first, 1] = numbers[1] * self.step
-        node.records[first, 2] = numbers[2] * (self.step * self.step)
-        rows[first] = numbers[0] // np.int64(ROW)
-        return first + 1
-
-
-@dispatch
-def write(kind, numbers, first, node, rows):
-    """Write the records of a code from `first` on, and how many rows each is of; return the end."""
-    return kind.write(numbers, first, node, rows)
 
 
 class Chooser(NamedTuple):
@@ -115,11 +64,14 @@ class Chooser(NamedTuple):
     rows: np.ndarray  # (n_cells,) int64: of each record
     draw: KeyedDraw
     table: Table  # without codes
+    categories: NoCategories | SomeCategories
     limits: Limits
     total_weight: float  # of a tree
+    step: float  # of targets; 1 of classes
+    n_numbers: np.ndarray  # (1,) int64: of a cell, without a first row
 
     @classmethod
-    def create(cls, plan, table, n_codes, n_numbers, total_weight, step):
+    def create(cls, plan, table, n_codes, n_numbers, total_weight, step, n_categories=None):
         """For trees to that plan; `step` is the length of a step of targets, None of classes.
 
         Codes of a feature are `n_codes` at most, with the missing one, of `n_numbers` each.
@@ -136,9 +88,13 @@ class Chooser(NamedTuple):
             np.zeros(n_cells, np.int64),
             KeyedDraw.create(plan.feature_keys),
             table,
+            NoCategories() if n_categories is None
+            else SomeCategories.create(n_categories, plan.n_values),
             limits,
             float(total_weight),
-        )
+            1.0 if is_class else float(step),
+            np.array([n_numbers]),
+        )  # fmt: skip
 
 
 class Choices(NamedTuple):
@@ -151,13 +107,16 @@ class Choices(NamedTuple):
     missing_way: np.ndarray  # (n,) int8: missing values go left (1), right (0), there are none (-1)
     left: np.ndarray  # (n, n_numbers) int64: the cell of all that go left
     impurity: np.ndarray  # (n, 2) float64: of the children
+    # Of splits on categories; without them there is room for none.
+    subset: np.ndarray  # (n, n_codes) uint8: each goes right (1), left (2), is not in the node (0)
+    listed_left: np.ndarray  # (n,) uint8: is the left side the smaller one?
 
     @classmethod
-    def create(cls, n, n_numbers):
+    def create(cls, n, n_numbers, n_categories=0):
         return cls(
             np.zeros(n, np.int8), np.full(n, -2, np.int32), np.zeros(n, np.int64),
             np.zeros(n, np.int64), np.zeros(n, np.int8), np.zeros((n, n_numbers), np.int64),
-            np.zeros((n, 2)),
+            np.zeros((n, 2)), np.zeros((n, n_categories), np.uint8), np.zeros(n, np.uint8),
         )  # fmt: skip
 
 
@@ -168,10 +127,12 @@ class _Best(NamedTuple):
     p: int
     missing_left: bool
     score: float
+    left_code: int
+    right_code: int
 
 
 @entry_kernel
-def choose(chooser, features, keys, cells, choices):
+def choose(chooser, features, keys, own, cells, choices):
     """Choose the cuts of nodes.
 
     Parameters
@@ -181,18 +142,32 @@ def choose(chooser, features, keys, cells, choices):
         Whose histograms there are, in the order of each node's draw.
     keys : ndarray of shape (n,), uint64
         Of the draws.
-    cells : ndarray of shape (n, k, n_codes, n_numbers), int64
+    own : ndarray of shape (n, n_numbers), int64
+        All rows of each node in one cell.
+    cells : ndarray of shape (n, k, n_codes, n_numbers or more), int64
     choices : Choices
         Is written.
     """
     for i in range(keys.shape[0]):
+        _load_criterion(chooser, own[i])
         _choose(chooser, features[i], keys[i], cells[i], i, choices)
 
 
 @kernel
+def _load_criterion(chooser, own):
+    """Take up a node."""
+    node = chooser.node
+    n = write(chooser.kind, own, 0, node, chooser.rows)
+    for j in range(n):
+        node.keys[j] = np.uint64(j)
+    criteria.load(chooser.criterion, node.records, node.keys, n, False)
+    return n
+
+
+@kernel
 def _choose(chooser, features, key, cells, i, choices):
-    draw, table = chooser.draw, chooser.table
-    best = _Best(-1, 0, False, -np.inf)
+    draw, table, categories = chooser.draw, chooser.table, chooser.categories
+    best = _Best(-1, 0, False, -np.inf, 0, 0)
     drawing = begin_draw(draw, key, 0)
     j, drawing = next_feature(draw, drawing, chooser.limits.max_features)
     place = 0
@@ -200,18 +175,23 @@ def _choose(chooser, features, key, cells, i, choices):
         if place >= features.shape[0]:
             choices.found[i] = MORE
             return
-        codes = _load(chooser, features[place], cells[place])
-        if place == 0:
-            criteria.load(
-                chooser.criterion, chooser.node.records, chooser.node.keys, codes.n, False
-            )
+        feature = features[place]
+        n_present = 0
+        is_categorical = has_places(categories, table.columns[feature])
+        if is_categorical:
+            codes, n_present = _load_places(chooser, feature, cells[place])
+        else:
+            codes = _load(chooser, feature, cells[place])
         if codes.n_missing == codes.n or (
             codes.n_missing == 0 and same_value(table, codes.column, codes.lowest, codes.highest)
         ):
             drawing = mark_constant(draw, drawing, j)
         else:
             drawing = mark_searched(draw, drawing, j)
-            best = _search(chooser, codes, place, best)
+            found = _search(chooser, codes, place, best)
+            if is_categorical and found.score > best.score:
+                keep(categories, n_present, found.left_code)
+            best = found
         place += 1
         j, drawing = next_feature(draw, drawing, chooser.limits.max_features)
     choices.found[i] = NOTHING
@@ -224,11 +204,11 @@ def _load(chooser, feature, cells):
     """Make a histogram the node's records and keys; missing values stand last."""
     node, table = chooser.node, chooser.table
     column = table.columns[feature]
-    n_known_codes = cells.shape[0] - 1
+    n_known_codes, n_numbers = cells.shape[0] - 1, chooser.n_numbers[0]
     lowest, highest, n = -1, 0, 0
     for code in range(n_known_codes):
         first = n
-        n = write(chooser.kind, cells[code], first, node, chooser.rows)
+        n = write(chooser.kind, cells[code, :n_numbers], first, node, chooser.rows)
         if n > first:
             if lowest < 0:
                 lowest = code
@@ -236,7 +216,7 @@ def _load(chooser, feature, cells):
             for j in range(first, n):
                 node.keys[j] = np.uint64(code - lowest) << np.uint64(32) | np.uint64(j)
     n_known = n
-    n = write(chooser.kind, cells[n_known_codes], n_known, node, chooser.rows)
+    n = write(chooser.kind, cells[n_known_codes, :n_numbers], n_known, node, chooser.rows)
     behind = highest - max(lowest, 0) + np.int64(table.tie_span[column]) + 1
     for j in range(n_known, n):
         node.keys[j] = np.uint64(behind) << np.uint64(32) | np.uint64(j)
@@ -247,15 +227,77 @@ def _load(chooser, feature, cells):
 
 
 @kernel
+def _load_places(chooser, feature, cells):
+    """The same for a column of categories: codes are their places in the node; also how many
+    categories the node has."""
+    node, categories, column = chooser.node, chooser.categories, chooser.table.columns[feature]
+    n_numbers = chooser.n_numbers[0]
+    context = _context(chooser)
+    n_present, n_known_rows = sum_up(categories, cells, n_numbers, chooser.step)
+    nothing = FeatureCodes(
+        np.int64(feature), column, np.int64(0), np.int64(0), np.int64(0), np.uint32(0),
+        np.uint32(0),
+    )  # fmt: skip
+    n_places = 0
+    if n_present > 0:
+        n_places = order_places(categories, context, nothing, n_present, n_known_rows)
+    n = 0
+    for code in range(cells.shape[0] - 1):
+        first = n
+        n = write(chooser.kind, cells[code, :n_numbers], first, node, chooser.rows)
+        for j in range(first, n):
+            node.codes[j] = np.uint32(place_of(categories, code))
+    codes = _finish_codes(chooser, nothing, n, cells)
+    if n_places == n_present:
+        n_places = try_subsets(categories, context, codes, n_present)
+    codes = with_range(codes, 0, max(n_places, 1) - 1)
+    order_node(node, codes, chooser.table.tie_span[column] + np.uint32(1), False)
+    return codes, n_present
+
+
+@kernel
+def _load_sides(chooser, feature, cells):
+    """The same, where codes are the sides of the best cut."""
+    node, column = chooser.node, chooser.table.columns[feature]
+    n_numbers = chooser.n_numbers[0]
+    nothing = FeatureCodes(
+        np.int64(feature), column, np.int64(0), np.int64(0), np.int64(0), np.uint32(0),
+        np.uint32(1),
+    )  # fmt: skip
+    n = 0
+    for code in range(cells.shape[0] - 1):
+        first = n
+        n = write(chooser.kind, cells[code, :n_numbers], first, node, chooser.rows)
+        for j in range(first, n):
+            node.codes[j] = np.uint32(side_of(chooser.categories, code))
+    codes = _finish_codes(chooser, nothing, n, cells)
+    order_node(node, codes, np.uint32(1), False)
+    return codes
+
+
+@inline_kernel
+def _finish_codes(chooser, codes, n_known, cells):
+    """Write the cells of missing values behind the known ones, and number all."""
+    node = chooser.node
+    missing = cells[cells.shape[0] - 1, : chooser.n_numbers[0]]
+    n = write(chooser.kind, missing, n_known, node, chooser.rows)
+    for j in range(n):
+        node.numbers[j] = j
+    for j in range(n_known, n):
+        node.codes[j] = MISSING
+    return FeatureCodes(
+        codes.feature, codes.column, np.int64(n), np.int64(n), np.int64(n - n_known),
+        codes.lowest, codes.highest,
+    )  # fmt: skip
+
+
+@kernel
 def _search(chooser, codes, place, best):
     """Search a feature's cuts, with missing values on either side, as
     `cart.splitting.splitter.BestSplitter` does."""
     n, n_missing = codes.n, codes.n_missing
     n_known = n - n_missing
-    context = SearchContext(
-        BestSplitter(0), chooser.criterion, chooser.node, chooser.draw, chooser.table,
-        _of_cells(chooser.limits), Bounds(-np.inf, np.inf), False,
-    )  # fmt: skip
+    context = _context(chooser)
     for missing_left in range(2 if n_missing > 0 else 1):
         first, last = np.int64(1), min(n_known, n - 1)
         if missing_left:
@@ -264,8 +306,24 @@ def _search(chooser, codes, place, best):
         first, last = _with_enough_rows(chooser, n, first, last)
         score, p = scan_cuts(context, codes, first, last, best.score)
         if p > 0:
-            best = _Best(np.int64(place), np.int64(p), missing_left == 1, score)
+            left_code = np.int64(codes.lowest) + np.int64(code_of(chooser.node.keys[p - 1]))
+            right_code = np.int64(codes.lowest) + np.int64(code_of(chooser.node.keys[p]))
+            if missing_left == 0 and p == n_known:  # only the missing go right
+                start = chooser.table.level_start
+                right_code = start[codes.column + 1] - start[codes.column]
+            best = _Best(
+                np.int64(place), np.int64(p), missing_left == 1, score, left_code, right_code
+            )
     return best
+
+
+@inline_kernel
+def _context(chooser):
+    """What cells are searched with."""
+    return SearchContext(
+        BestSplitter(0), chooser.criterion, chooser.node, chooser.draw, chooser.table,
+        _of_cells(chooser.limits), Bounds(-np.inf, np.inf), False,
+    )  # fmt: skip
 
 
 @inline_kernel
@@ -301,18 +359,21 @@ def _with_enough_rows(chooser, n, first, last):
 @kernel
 def _write_cut(chooser, feature, cells, best, i, choices):
     """Write the best cut, unless its decrease of impurity is too small."""
-    node, criterion, p = chooser.node, chooser.criterion, best.p
-    codes = _load(chooser, feature, cells)
-    n, n_known = codes.n, codes.n - codes.n_missing
-    if best.missing_left:
-        rotate(node, n, n_known)
-    left_code = np.int64(codes.lowest) + np.int64(code_of(node.keys[p - 1]))
-    table, column = chooser.table, codes.column
-    right_code = table.level_start[column + 1] - table.level_start[column]
-    if best.missing_left or p < n_known:
-        right_code = np.int64(codes.lowest) + np.int64(code_of(node.keys[p]))
+    node, criterion, categories = chooser.node, chooser.criterion, chooser.categories
+    is_categorical = has_places(categories, chooser.table.columns[feature])
+    p = best.p
+    if is_categorical:
+        codes = _load_sides(chooser, feature, cells)
+        p = np.int64(0)
+        while p < codes.n - codes.n_missing and code_of(node.keys[p]) == 0:
+            p += 1
+        if best.missing_left:
+            p += codes.n_missing
     else:
-        left_code = np.int64(codes.highest)
+        codes = _load(chooser, feature, cells)
+    n = codes.n
+    if best.missing_left:
+        rotate(node, n, n - codes.n_missing)
     side = cut_at(criterion, node, p, n)
     left, right = criteria.children_impurity(criterion, side, node.records, node.keys, p, n)
     impurity = criteria.impurity(criterion, node.records, node.keys, n)
@@ -324,18 +385,38 @@ def _write_cut(chooser, feature, cells, best, i, choices):
         return
     choices.found[i] = CUT
     choices.feature[i] = feature
-    choices.left_code[i], choices.right_code[i] = left_code, right_code
+    choices.left_code[i], choices.right_code[i] = best.left_code, best.right_code
     choices.missing_way[i] = -1
     if codes.n_missing > 0:
         choices.missing_way[i] = 1 if best.missing_left else 0
     choices.impurity[i, 0], choices.impurity[i, 1] = left, right
-    for c in range(cells.shape[1]):
-        total = np.int64(0)
-        for code in range(left_code + 1):
-            total += cells[code, c]
-        if best.missing_left:
-            total += cells[cells.shape[0] - 1, c]
-        choices.left[i, c] = total
+    _write_left(chooser, cells, best, is_categorical, i, choices)
+
+
+@kernel
+def _write_left(chooser, cells, best, is_categorical, i, choices):
+    """Write the cell of all that go left, and of categories who goes where."""
+    n_known_codes, n_numbers = cells.shape[0] - 1, chooser.n_numbers[0]
+    n_rows, n_left_rows = 0, 0
+    for code in range(n_known_codes):
+        if is_categorical:
+            rows = write(chooser.kind, cells[code, :n_numbers], 0, chooser.node, chooser.rows)
+            of_code = 0
+            for j in range(rows):
+                of_code += chooser.rows[j]
+            goes_left = of_code > 0 and side_of(chooser.categories, code) == 0
+            n_rows += of_code
+            n_left_rows += of_code if goes_left else 0
+            choices.subset[i, code] = 0 if of_code == 0 else (2 if goes_left else 1)
+        else:
+            goes_left = code <= best.left_code
+        if goes_left:
+            for c in range(n_numbers):
+                choices.left[i, c] += cells[code, c]
+    choices.listed_left[i] = 2 * n_left_rows < n_rows
+    if best.missing_left:
+        for c in range(n_numbers):
+            choices.left[i, c] += cells[n_known_codes, c]
 
 
 # --------------------------------------------------------------------------------- draws
@@ -373,8 +454,5 @@ def impurities(chooser, cells, result):
     """Write the impurity of nodes whose cells are given, (n, n_numbers)."""
     node, criterion = chooser.node, chooser.criterion
     for i in range(cells.shape[0]):
-        n = write(chooser.kind, cells[i], 0, node, chooser.rows)
-        for j in range(n):
-            node.keys[j] = np.uint64(j)
-        criteria.load(criterion, node.records, node.keys, n, False)
+        n = _load_criterion(chooser, cells[i])
         result[i] = criteria.impurity(criterion, node.records, node.keys, n)

@@ -53,8 +53,8 @@ def fit(
     Raises
     ------
     TypeError, ValueError
-        If the forest asks for what partitions cannot do (categories, weights, warm starts, best
-        first growth, constraints), or the partitions do not fit each other: in words, before trees
+        If the forest asks for what partitions cannot do (weights, warm starts, best first growth,
+        constraints), or the partitions do not fit each other: in words, before trees
         are grown.
 
     Examples

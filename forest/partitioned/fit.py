@@ -7,12 +7,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state
 
+from cart.estimators.category_encoder import encode_categories
 from cart.growth.plan import make_plan
 from cart.primitives.mersenne_twister import first_draws
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.precision import precision_of
 from forest.estimators.growth import empty_tree
 from forest.estimators.parameters import refuse_contradictions
+from forest.growing.progress import ProgressReporter
 from forest.partitioned.engines import Engine
 from forest.partitioned.growth import DEFAULT_SIZE, PartitionedTable, Size, grow_together
 from forest.partitioned.histograms import ClassTargets, NumberTargets
@@ -22,6 +24,7 @@ from forest.partitioned.table.in_bag import counts_of_part
 from forest.partitioned.table.partitions import (
     Kind,
     examine,
+    join_covers,
     join_looks,
     look_of,
     sorted_of,
@@ -33,7 +36,7 @@ from forest.partitioned.table.targets import in_steps, step_of
 from forest.sampling.plan import plan_bootstrap
 
 # Bytes of the in-bag rows of the trees that are grown together, of each worker.
-_OPEN_BYTES = 1 << 31
+_OPEN_BYTES = 1 << 30
 _BYTES_PER_ROW = 5  # number and weight
 _CRITERIA = ("gini", "entropy", "log_loss", "squared_error")
 _MOST_CLASSES = 1 << 16
@@ -67,9 +70,10 @@ def fit_together(
     """
     model = clone(forest)
     refuse_impossible(model)
-    kind = Kind(precision_of(model), is_classifier(model))
+    kind = Kind(precision_of(model), is_classifier(model), model.categorical_features)
     look, bins = _look_for_bins(model, engine, X_parts, y_parts, n_parts, kind)
     starts = _describe(model, look)
+    kind, bins, n_categories = _learn_categories(model, look, kind, bins)
     table = bins.table()
     dtype = np.min_scalar_type(int(np.diff(table.level_start).max()))
     codes = engine.map(_code, X_parts, each=range(n_parts), common=(kind, bins, dtype))
@@ -80,7 +84,7 @@ def fit_together(
     step = None if kind.has_classes else step_of(look.largest, total_weight)
     labels = look.labels if kind.has_classes else step
     targets = engine.map(_encode, y_parts, each=_spans(starts), common=(kind, labels))
-    data = PartitionedTable(engine, codes, targets, table, step)
+    data = PartitionedTable(engine, codes, targets, table, step, n_categories)
     model._bootstrap, model._row_weight = bootstrap, None
     model._n_samples = n_rows
     model.estimators_ = _grow(model, data, bootstrap, starts, total_weight, target, size)
@@ -98,6 +102,26 @@ def _look_for_bins(model, engine, X_parts, y_parts, n_parts, kind):
     _describe(model, look)  # which may refuse it
     sorted_parts = engine.map(sorted_of, examined)
     return look, find_bins(engine, sorted_parts, model.max_bins, kind.precision)
+
+
+def _learn_categories(model, look, kind, bins):
+    """Let the forest know the categories of the whole table: a code each, and no bins.
+
+    Returns the Kind and the Bins then, and how many each column has; None where there are none.
+    """
+    if kind.categorical_features is None:
+        return kind, bins, None
+    encode_categories(model, join_covers(look.cover), reset=True)
+    kind = kind._replace(encoder=model._category_encoder)
+    n_categories = model._category_encoder.n_categories
+    if not n_categories.any():
+        return kind, bins, None
+    if len(look.labels if kind.has_classes else ()) > 2 and model.min_samples_leaf != 1:
+        raise ValueError(
+            "Forests of partitions with categories and more than two classes cannot have "
+            "min_samples_leaf yet; leave it out."
+        )
+    return kind, bins.with_categories(n_categories), n_categories
 
 
 def refuse_impossible(forest: BaseEstimator) -> None:
@@ -128,7 +152,6 @@ def refuse_impossible(forest: BaseEstimator) -> None:
         "competitors": forest.competitors > 0,
         "max_leaf_nodes": forest.max_leaf_nodes is not None,
         "monotonic_cst": forest.monotonic_cst is not None,
-        "categorical_features": forest.categorical_features is not None,
         f"class_weight={class_weight!r}": class_weight is not None,
         f"voting={forest.voting!r}": forest.voting not in ("soft", "majority"),
         "a function as oob_score": callable(forest.oob_score),
@@ -183,11 +206,12 @@ def _encode(y, span, kind, labels_or_step):
 def _begin(codes, span, bootstrap, trees):
     """The open rows of a partition: those in bag for some trees."""
     _, first, end = span
-    return begin(counts_of_part(bootstrap, tree, first, end) for tree in trees)
+    return begin((counts_of_part(bootstrap, tree, first, end) for tree in trees), first)
 
 
 def _grow(model, data, bootstrap, starts, total_weight, target, size):
-    """The trees, as estimators; as many are grown together as memory allows."""
+    """The trees, as estimators; as many are grown together as memory allows, after which the
+    callback hears of them, and may end growth."""
     plan = make_plan(
         model, model._criteria[model.criterion], "best", starts[-1], model.n_features_in_, 1,
         target.n_values,
@@ -201,10 +225,18 @@ def _grow(model, data, bootstrap, starts, total_weight, target, size):
     example = empty_tree(model, target)
     example.max_features_ = plan.limits.max_features
     grown: list = []
-    for first in range(0, len(seeds), n_at_once):
-        some = range(first, min(first + n_at_once, len(seeds)))
-        opened = data.engine.map(_begin, data.codes, each=_spans(starts), common=(bootstrap, some))
-        grown += grow_together(
-            data, opened, plan, draw_seeds[some.start : some.stop], total_weight, size
-        )
-    return [example.holding(tree, seed) for tree, seed in zip(grown, seeds, strict=True)]
+    with ProgressReporter(len(seeds), "tree", model.verbose, model.callback) as reporter:
+        for first in range(0, len(seeds), n_at_once):
+            some = range(first, min(first + n_at_once, len(seeds)))
+            opened = data.engine.map(
+                _begin, data.codes, each=_spans(starts), common=(bootstrap, some)
+            )
+            grown += grow_together(
+                data, opened, plan, draw_seeds[some.start : some.stop], total_weight, size
+            )
+            for _ in some:
+                if not reporter.is_stopped:
+                    reporter.step()
+            if reporter.is_stopped:
+                break
+    return [example.holding(tree, seed) for tree, seed in zip(grown, seeds, strict=False)]

@@ -27,6 +27,7 @@ from forest.partitioned.choice import (
     impurities,
     root_keys,
 )
+from forest.partitioned.choice_of_subsets import join_cells
 from forest.partitioned.engines import Engine
 from forest.partitioned.histograms import Request, count, count_roots
 from forest.partitioned.node_log import Level, make_trees
@@ -58,6 +59,7 @@ class PartitionedTable(NamedTuple):
     targets: Any  # handle of ClassTargets or NumberTargets
     table: Table  # complete; without codes
     step: float | None  # the length of a step of targets; None of classes
+    n_categories: np.ndarray | None = None  # (n_columns,) int64: 0 of numbers; None: no categories
 
     @property
     def n_codes(self):
@@ -100,7 +102,7 @@ def grow_together(
         segments = np.flatnonzero(is_open)
         level = children
         levels.append(level)
-    return make_trees(levels, plan, data.table, data.step)
+    return make_trees(levels, plan, data.table, data.step, data.n_categories is not None)
 
 
 class _Growth:
@@ -112,8 +114,10 @@ class _Growth:
         self._size = size
         self._n_numbers = plan.n_values if data.step is None else 3
         self._chooser = Chooser.create(
-            plan, data.table, data.n_codes, self._n_numbers, total_weight, data.step
-        )
+            plan, data.table, data.n_codes, self._n_numbers, total_weight, data.step,
+            data.n_categories,
+        )  # fmt: skip
+        self._keeps_first = data.n_categories is not None
         self._limits = self._chooser.limits
         self._total_weight = self._chooser.total_weight
 
@@ -147,7 +151,7 @@ class _Growth:
         self._grow_small(level, segments, np.flatnonzero(is_small), opened)
         large = np.flatnonzero(~is_small & level.may_split(self._limits)[segments])
         items = segments[large]
-        choices = self._choose(opened, large, level.key[items])
+        choices = self._choose(opened, large, level.key[items], level.cells[items])
         is_cut = choices.found == CUT
         if not is_cut.any():
             return None, None
@@ -163,33 +167,41 @@ class _Growth:
         stays = np.zeros((len(segments), 2), bool)
         stays[feature >= 0] = is_open.reshape(-1, 2)
         left_code = (level.cut[segments] >> np.uint64(32)).astype(np.int64)
-        fates = Fates(feature.astype(np.int32), left_code, level.missing_left[segments] == 1, stays)
+        fates = Fates(
+            feature.astype(np.int32), left_code, level.missing_left[segments] == 1, stays,
+            *level.subsets_of(segments),
+        )  # fmt: skip
         return data.engine.map(divide, data.codes, opened, common=(fates,))
 
-    def _choose(self, opened, segments, keys):
-        """Choices for the nodes of some segments, which have these keys."""
-        choices = Choices.create(len(keys), self._n_numbers)
+    def _create_choices(self, n):
+        n_categories = self._data.n_codes - 1 if self._keeps_first else 0
+        return Choices.create(n, self._n_numbers, n_categories)
+
+    def _choose(self, opened, segments, keys, own):
+        """Choices for the nodes of some segments, which have these keys and cells."""
+        choices = self._create_choices(len(keys))
         n_features = len(self._plan.feature_keys)
         few = min(self._limits.max_features, n_features)
         todo = np.arange(len(keys))
         for n_wanted in (few, n_features):
-            self._choose_among(opened, segments, keys, todo, n_wanted, choices)
+            self._choose_among(opened, segments, keys, own, todo, n_wanted, choices)
             todo = np.flatnonzero(choices.found == MORE)  # of constant features only
         return choices
 
-    def _choose_among(self, opened, segments, keys, todo, n_wanted, choices):
+    def _choose_among(self, opened, segments, keys, own, todo, n_wanted, choices):
         """Let nodes `todo` look at so many features."""
         data = self._data
-        shape = data.n_codes, self._n_numbers
+        shape = data.n_codes, self._n_numbers + self._keeps_first
+        join = join_cells if self._keeps_first else np.add
         n_at_once = max(1, self._size.histogram_bytes // (8 * n_wanted * shape[0] * shape[1]))
         for first in range(0, len(todo), n_at_once):
             some = todo[first : first + n_at_once]
             features = np.empty((len(some), n_wanted), np.int32)
             first_features(self._chooser.draw, keys[some], features)
-            request = Request(segments[some], features, shape)
-            cells = data.engine.reduce(count, np.add, (data.codes, data.targets, opened), request)
-            part = Choices.create(len(some), self._n_numbers)
-            choose(self._chooser, features, keys[some], cells, part)
+            request = Request(segments[some], features, shape, self._keeps_first)
+            cells = data.engine.reduce(count, join, (data.codes, data.targets, opened), request)
+            part = self._create_choices(len(some))
+            choose(self._chooser, features, keys[some], own[some], cells, part)
             for array, mine in zip(choices, part, strict=True):
                 array[some] = mine
 
@@ -206,7 +218,8 @@ class _Growth:
                 Origin(key, level.depth, self._total_weight)
                 for key in level.key[segments[small[job]]]
             ]
-            asked.append((small[job], (origins, self._plan, data.table, data.step)))
+            common = origins, self._plan, data.table, data.step, data.n_categories
+            asked.append((small[job], common))
         grown = data.engine.collect(gather, grow_below, (data.codes, data.targets, opened), asked)
         for job, trees in zip(jobs, grown, strict=True):
             level.below.update(zip(segments[small[job]].tolist(), trees, strict=True))

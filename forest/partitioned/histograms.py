@@ -7,7 +7,8 @@ cells of that code, in whole numbers, which add up to the same in every order:
     numbers    cells[code]    = [ rows << 32 | weight, sum of w q, sum of w q * q ]
 
 q are targets in whole steps, see `forest.partitioned.table.targets`. The last code is that of
-missing values.
+missing values. Where there are categories, a cell has one number more, see
+`forest.partitioned.choice_of_subsets`.
 """
 
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
 
 ROW = 1 << 32  # of a word of rows and weight
 WEIGHT = ROW - 1
+FIRST = 1 << 62  # less the number of a row: the first of several is the largest
 
 
 class ClassTargets(NamedTuple):
@@ -56,6 +58,7 @@ class OpenRows(NamedTuple):
     rows: np.ndarray  # (n,) uint32: of the partition
     weight: np.ndarray  # (n,) uint8, uint16 or uint32: how often each is in bag
     start: np.ndarray  # (n_segments + 1,) int64: segment s owns rows[start[s]:start[s + 1]]
+    first_row: int  # of the partition in the whole table
 
 
 class Request(NamedTuple):
@@ -64,6 +67,7 @@ class Request(NamedTuple):
     segments: np.ndarray  # (n,) int64
     features: np.ndarray  # (n, k) int32: that the node of each looks at, in its order
     shape: tuple  # codes of a feature at most, with the missing one; numbers of a code
+    keeps_first: bool  # is the last of these numbers about the first row?
 
 
 def count(codes, targets, opened, request):
@@ -82,16 +86,28 @@ def count(codes, targets, opened, request):
     ndarray of shape (n, k, n_codes, n_numbers), int64
     """
     cells = np.zeros((*request.features.shape, *request.shape), np.int64)
-    _count(codes, targets, opened, request.segments, request.features, cells)
+    _count(codes, targets, opened, request, cells)
     return cells
 
 
 @entry_kernel
-def _count(codes, targets, opened, segments, features, cells):
+def _count(codes, targets, opened, request, cells):
+    segments, features = request.segments, request.features
     for i in range(segments.shape[0]):
         first, end = opened.start[segments[i]], opened.start[segments[i] + 1]
         for k in range(features.shape[1]):
-            _count_segment(codes[features[i, k]], targets, opened, first, end, cells[i, k])
+            column = codes[features[i, k]]
+            if request.keeps_first:
+                _note_first_rows(column, opened, first, end, cells[i, k])
+            _count_segment(column, targets, opened, first, end, cells[i, k])
+
+
+@inline_kernel
+def _note_first_rows(column, opened, first, end, cells):
+    missing, last = np.int64(cells.shape[0] - 1), cells.shape[1] - 1
+    for j in range(end - 1, first - 1, -1):
+        code = min(np.int64(column[opened.rows[j]]), missing)
+        cells[code, last] = np.int64(FIRST) - (opened.first_row + np.int64(opened.rows[j]))
 
 
 @inline_kernel

@@ -13,11 +13,13 @@ from cart.splitting.criteria import EPSILON
 from cart.table.table import Table
 from cart.table.thresholds import write_thresholds
 from cart.tree.compact import compress_if_large
-from cart.tree.nodes import LEAF, UNDEFINED, Nodes
+from cart.tree.nodes import LEAF, UNDEFINED, Categories, Nodes
 from cart.tree.pruning import prune
 from cart.tree.tree import Tree
 from forest.partitioned.choice import CUT, Choices
 from forest.partitioned.histograms import ROW, WEIGHT
+
+_RIGHT, _LEFT = 1, 2  # sides of categories, see `forest.partitioned.choice.Choices`
 
 
 @dataclass
@@ -36,6 +38,8 @@ class Level:
     missing_left: np.ndarray = field(init=False)  # (n,) uint8
     child: np.ndarray = field(init=False)  # (n,) int64: item of the left one in the next level
     below: dict = field(default_factory=dict)  # Tree of each small node
+    subset: dict = field(default_factory=dict)  # of nodes split on categories: see `Choices`
+    listed_left: np.ndarray = field(init=False)  # (n,) uint8
 
     def __post_init__(self):
         n = len(self.key)
@@ -43,6 +47,7 @@ class Level:
         self.cut = np.zeros(n, np.uint64)
         self.missing_left = np.zeros(n, np.uint8)
         self.child = np.full(n, -1)
+        self.listed_left = np.zeros(n, np.uint8)
 
     @property
     def n_rows(self):
@@ -101,10 +106,29 @@ class Level:
         way = choices.missing_way
         self.missing_left[items] = np.where(way < 0, n_left > n_right, way == 1)
         self.child[items] = 2 * np.arange(n)
+        self.listed_left[items] = choices.listed_left
+        has_subset = choices.subset.any(axis=1)
+        self.subset.update(zip(items[has_subset].tolist(), choices.subset[has_subset], strict=True))
         return children
 
+    def subsets_of(self, items):
+        """Which categories go left at some nodes, and which of these subsets each has."""
+        known = [self.subset.get(item) for item in items.tolist()]
+        given = [subset for subset in known if subset is not None]
+        goes_left = np.array(given or np.empty((0, 0))) == _LEFT
+        number = np.full(len(items), -1, np.int32)
+        number[[subset is not None for subset in known]] = np.arange(len(given))
+        return goes_left.astype(np.uint8), number
 
-def make_trees(levels: list[Level], plan: Plan, table: Table, step: float | None) -> list[Tree]:
+    def listed(self, item):
+        """The categories of the smaller side of a split, ascending."""
+        side = _LEFT if self.listed_left[item] else _RIGHT
+        return np.flatnonzero(self.subset[item] == side).astype(np.uint32)
+
+
+def make_trees(
+    levels: list[Level], plan: Plan, table: Table, step: float | None, has_categories: bool
+) -> list[Tree]:
     """The trees of a log.
 
     Parameters
@@ -115,6 +139,8 @@ def make_trees(levels: list[Level], plan: Plan, table: Table, step: float | None
         Complete; without codes.
     step : float or None
         The length of a step of targets; None of classes.
+    has_categories : bool
+        Are there columns of categories?
 
     Returns
     -------
@@ -133,7 +159,11 @@ def make_trees(levels: list[Level], plan: Plan, table: Table, step: float | None
     for i, (level, number) in enumerate(zip(levels, numbers, strict=True)):
         following = numbers[i + 1] if i + 1 < len(levels) else None
         _write_level(trees, level, number, following, table, step)
-    grown = [Tree.grown(compress_if_large(nodes), len(table.columns)) for nodes in trees]
+    subsets = _join_categories(levels, numbers, trees) if has_categories else [None] * len(trees)
+    grown = [
+        Tree.grown(compress_if_large(nodes), len(table.columns), categories)
+        for nodes, categories in zip(trees, subsets, strict=True)
+    ]
     return [prune(tree, plan.ccp_alpha) if plan.ccp_alpha > 0.0 else tree for tree in grown]
 
 
@@ -158,6 +188,7 @@ def _write_level(trees, level, number, following, table, step):
     threshold = level.cut.view(np.float64).copy()
     write_thresholds(level.feature, threshold, table)
     threshold[level.feature < 0] = UNDEFINED
+    threshold[list(level.subset)] = np.nan
     if level.is_class:
         value = (level.cells & WEIGHT) / weight[:, None]
     else:
@@ -191,3 +222,28 @@ def _write_below(nodes, first, tree):
         mine[span] = theirs
     for children in (nodes.children_left[span], nodes.children_right[span]):
         children[children != LEAF] += first
+
+
+def _join_categories(levels, numbers, trees):
+    """The Categories of every tree."""
+    sizes = [np.zeros(len(nodes.feature), np.int64) for nodes in trees]
+    flags = [np.zeros(len(nodes.feature), np.uint8) for nodes in trees]
+    lists: list[list] = [[] for _ in trees]  # of node numbers, and what they list
+    for level, number in zip(levels, numbers, strict=True):
+        for item in level.subset:
+            t, at = level.tree[item], number[item]
+            listed = level.listed(item)
+            sizes[t][at], flags[t][at] = len(listed), level.listed_left[item]
+            lists[t].append((at, listed))
+        for item, below in level.below.items():
+            t, at = level.tree[item], number[item]
+            span = slice(at, at + below.node_count)
+            sizes[t][span] = np.diff(below.categories.start)
+            flags[t][span] = below.categories.listed_left
+            lists[t].append((at, below.categories.listed))
+    joined = []
+    for size, flag, found in zip(sizes, flags, lists, strict=True):
+        found.sort(key=lambda pair: pair[0])
+        listed = np.concatenate([np.empty(0, np.uint32), *(items for _, items in found)])
+        joined.append(Categories(np.concatenate(([0], np.cumsum(size))), listed, flag))
+    return joined

@@ -22,15 +22,19 @@ class Fates(NamedTuple):
     left_code: np.ndarray  # (n_segments,) int64: rows with a code up to this one go left
     missing_left: np.ndarray  # (n_segments,) bool: and those without a value
     is_open: np.ndarray  # (n_segments, 2) bool: does the left, the right child stay?
+    goes_left: np.ndarray  # (n_subsets, n_codes) uint8: which categories go left
+    subset: np.ndarray  # (n_segments,) int32: which of these says so; -1: the codes
 
 
-def begin(counts):
+def begin(counts, first_row):
     """The open rows of the roots.
 
     Parameters
     ----------
     counts : iterable of ndarray of shape (n_rows,), int
         How often each row of the partition is in bag, tree after tree.
+    first_row : int
+        Of the partition in the whole table.
 
     Returns
     -------
@@ -43,7 +47,7 @@ def begin(counts):
     start = np.cumsum([0, *map(len, rows)])
     most = max((int(weight.max(initial=0)) for weight in weights), default=0)
     dtype = np.min_scalar_type(most)
-    return OpenRows(np.concatenate(rows), np.concatenate(weights).astype(dtype), start)
+    return OpenRows(np.concatenate(rows), np.concatenate(weights).astype(dtype), start, first_row)
 
 
 def divide(codes, opened, fates):
@@ -64,10 +68,11 @@ def divide(codes, opened, fates):
     n, most = int(sizes.sum()), int(sizes.max(initial=0))
     rows, weight = np.empty(n, opened.rows.dtype), np.empty(n, opened.weight.dtype)
     start = np.zeros(2 * len(sizes) + 1, np.int64)
-    spare = OpenRows(np.empty(most, rows.dtype), np.empty(most, weight.dtype), start)
-    n_segments = _divide(codes, opened, fates, OpenRows(rows, weight, start), spare)
+    spare = opened._replace(rows=np.empty(most, rows.dtype), weight=np.empty(most, weight.dtype))
+    after = opened._replace(rows=rows, weight=weight, start=start)
+    n_segments = _divide(codes, opened, fates, after, spare)
     n = start[n_segments]
-    return OpenRows(rows[:n], weight[:n], start[: n_segments + 1].copy())
+    return after._replace(rows=rows[:n], weight=weight[:n], start=start[: n_segments + 1].copy())
 
 
 @entry_kernel
@@ -79,10 +84,15 @@ def _divide(codes, opened, fates, after, spare):
         if fates.feature[s] < 0:
             continue
         column, left_code = codes[fates.feature[s]], fates.left_code[s]
-        n_left, n_right = 0, 0
+        n_left, n_right, subset = 0, 0, fates.subset[s]
         for j in range(opened.start[s], opened.start[s + 1]):
             code = np.int64(column[opened.rows[j]])
-            left = fates.missing_left[s] if code == missing else code <= left_code
+            if code == missing:
+                left = fates.missing_left[s]
+            elif subset >= 0:
+                left = fates.goes_left[subset, code] == 1
+            else:
+                left = code <= left_code
             after.rows[end + n_left] = opened.rows[j]
             after.weight[end + n_left] = opened.weight[j]
             spare.rows[n_right] = opened.rows[j]

@@ -1,20 +1,21 @@
 """Small nodes: their rows come to one place, which grows what is below them as one machine does."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from cart.growth.general import Origin, create_workspace, grow_tree, make_records
 from cart.growth.plan import Plan
+from cart.splitting.category_subsets import CategoricalTable
 from cart.table.ranking import MISSING
-from cart.table.table import Table
 from cart.tree.tree import Tree
 from forest.partitioned.open_rows import NodeRows
 
 
 def grow_below(
-    pieces: Sequence[NodeRows], origins: Sequence[Origin], plan: Plan, table: Table,
-    step: float | None,
+    pieces: Sequence[NodeRows], origins: Sequence[Origin], plan: Plan, table: Any,
+    step: float | None, n_categories: np.ndarray | None = None,
 ) -> list[Tree]:  # fmt: skip
     """Grow what is below some nodes.
 
@@ -25,15 +26,19 @@ def grow_below(
     origins : sequence of Origin
         The nodes.
     plan : Plan
-    table : Table
+    table : cart.table.table.Table
         Complete; without codes.
     step : float or None
         The length of a step of targets; None of classes.
+    n_categories : ndarray of shape (n_columns,), int64, optional
+        0 of columns of numbers.
 
     Returns
     -------
     list of Tree
     """
+    if n_categories is not None:
+        table = CategoricalTable._make([*table, n_categories, None])
     sizes = np.sum([np.diff(piece.start) for piece in pieces], axis=0)
     most = int(sizes.max())
     workspace = create_workspace(plan, most, most, table)
@@ -45,7 +50,7 @@ def grow_below(
         weight = np.concatenate([piece.weight[span] for piece, span in spans])
         records = make_records(targets if step is None else targets * step, weight)
         here = table._replace(codes=_wide(codes))
-        mine = workspace._replace(table=here)
+        mine = workspace._replace(table=workspace.table._replace(codes=here.codes))
         trees.append(grow_tree(here, records, plan, 0, mine, origin))
     return trees
 

@@ -18,6 +18,12 @@ VOTING_CONSTRAINTS = {
 }
 
 
+OUT_OF_BAG_ATTRIBUTES = (
+    "oob_score_", "oob_decision_function_", "oob_prediction_", "estimator_weights_", "_stack",
+    "final_estimator_",
+)  # fmt: skip
+
+
 class VotingMixin:
     """Of estimators with the parameters `voting`, `final_estimator` and `bootstrap`."""
 
@@ -83,7 +89,20 @@ class VotingMixin:
         if is_scored:
             score = self.oob_score if callable(self.oob_score) else default_score(self)
             guess, is_known = self._keep_out_of_bag(votes), votes.n_models > 0
-            self.oob_score_ = score_out_of_bag(score, truth, guess, is_known, stacklevel=4)
+            self.oob_score_ = score_out_of_bag(score, truth, guess, is_known, stacklevel=7)
+
+    def _learn_or_forget(self, X, target, truth, is_scored, interruption):
+        """`_learn_out_of_bag`, which Ctrl-C ends: then nothing is known out of bag."""
+        if not interruption.run(lambda: self._learn_out_of_bag(X, target, truth, is_scored)):
+            self._forget_out_of_bag()
+            interruption.keep(
+                "what it says out of bag is not known, so there is no score and nothing to weigh "
+                "votes by: with warm_start=True another fit finds them"
+            )
+
+    def _forget_out_of_bag(self):
+        for name in OUT_OF_BAG_ATTRIBUTES:
+            self.__dict__.pop(name, None)
 
     def _decide(self, outputs):
         """The vote on some rows; see `forest.voting.rules.combine`."""

@@ -17,6 +17,8 @@ from cart.tree.traversal import sum_of_values
 
 # Fewer rows per thread are sent faster by one.
 MIN_ROWS_PER_WORKER = 1024
+# Rows times trees that are walked between two looks for Ctrl-C: a third of a second.
+_MOST_WALKS = 1 << 23
 # Outputs of single trees that are held at a time.
 _BLOCK_VALUES = 1 << 21
 
@@ -179,7 +181,7 @@ def vote(
             values = values_of_trees(packed, X[rows])
             out[rows] = decide(values.transpose(1, 0, 2).reshape(-1, n_trees, *shape))
 
-    in_parts(fill, -(-len(out) // block), n_jobs)
+    in_parts(fill, -(-len(out) // block), n_jobs, max_part=1)
     return out
 
 
@@ -201,6 +203,8 @@ def soft_vote(packed: Packed, X: np.ndarray, n_jobs: int | None = None) -> np.nd
     def add(first, end):
         sum_of_values(packed, X[first:end], out=out[first:end])
 
-    in_parts(add, X.shape[0], n_jobs, MIN_ROWS_PER_WORKER)
-    out /= len(packed.start) - 1
+    n_trees = len(packed.start) - 1
+    most = max(MIN_ROWS_PER_WORKER, _MOST_WALKS // n_trees)
+    in_parts(add, X.shape[0], n_jobs, MIN_ROWS_PER_WORKER, most)
+    out /= n_trees
     return out

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
+from forest.growing.workers import go_on, results_of
 from importance.conditional.association import Association
 from importance.conditional.donors import (
     cut_by_tree,
@@ -232,16 +232,15 @@ def _over_trees(fitted, groups, chosen, make_loss, find_donors, n_jobs):
     """Increases of the loss of every tree with each of the chosen groups permuted."""
     n_trees = len(fitted.trees)
     batches = np.array_split(np.arange(n_trees), min(n_trees, 4 * effective_n_jobs(n_jobs)))
-    parts = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_of_batch)(fitted, batch, groups, chosen, make_loss, find_donors)
-        for batch in batches
-    )
-    return _Increases(*(np.concatenate(of_parts) for of_parts in zip(*parts, strict=True)))
+    given = groups, chosen, make_loss, find_donors
+    with results_of(((_of_batch, fitted, batch, *given) for batch in batches), n_jobs) as parts:
+        return _Increases(*(np.concatenate(of_parts) for of_parts in zip(*parts, strict=True)))
 
 
 def _of_batch(fitted, batch, groups, chosen, make_loss, find_donors):
     found = _Increases.empty(len(batch), len(chosen))
     for i, t in enumerate(batch):
+        go_on()
         rows = fitted.out_of_bag(t)
         weight = fitted.weight[rows]
         if not weight.any():

@@ -1,6 +1,7 @@
 """Drop-column importance: what is lost when the forest has to do without a feature."""
 
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -170,11 +171,13 @@ def _evaluate_pair(design, seeds, is_first, sets, make_loss, n_jobs, watch):
     """
     per_row, per_tree = _RowMeans(len(design.evaluation.codes), len(sets) - 1), []
     for refit, rows in design.refits(seeds, is_first):
-        losses = losses_without(refit, sets, make_loss, n_jobs, watch)
-        row_loss, tree_loss = next(losses)
-        if np.isnan(row_loss).all():
-            raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
-        more = [(of_rows - row_loss, of_trees - tree_loss) for of_rows, of_trees in losses]
+        with closing(losses_without(refit, sets, make_loss, n_jobs, watch)) as losses:
+            row_loss, tree_loss = next(losses)
+            if np.isnan(row_loss).all():
+                raise ValueError(
+                    "No row is out of bag for any tree; draw fewer rows with max_samples."
+                )
+            more = [(of_rows - row_loss, of_trees - tree_loss) for of_rows, of_trees in losses]
         per_row.add(rows, np.column_stack([of_rows for of_rows, _ in more]))
         per_tree.append(np.column_stack([of_trees for _, of_trees in more]))
     return per_row.means, np.concatenate(per_tree)

@@ -11,21 +11,20 @@ added batch by batch, so that sums do not depend on how many threads there are:
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, takewhile
-from threading import Event
+from itertools import islice
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils.parallel import Parallel, delayed
 
 from cart.estimators.encoding import encode_columns
 from cart.growth.plan import make_plan
 from cart.splitting import criteria
 from cart.tree.packed import PackedRows, pack
 from cart.tree.traversal import leaf_ids
-from forest.growing.thread_pool import Job, bytes_of, grow_each, shares_memory
+from forest.growing.thread_pool import Job, bytes_of, grow_each
+from forest.growing.workers import go_on, results_of, shares_memory
 from forest.sampling.bootstrap import Bootstrap
 from forest.sampling.plan import plan_bootstrap
 from forest.sampling.weights import balance_subsample
@@ -222,25 +221,23 @@ def losses_without(
     rows.
     """
     batches = [range(i, min(i + BATCH, refit.n_trees)) for i in range(0, refit.n_trees, BATCH)]
-    is_over = Event()
-    known_here = (watch, is_over) if shares_memory() else (None, None)
-    parts = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-        delayed(_vote)(refit, columns, batch, make_loss, *known_here)
+    known_here = watch if shares_memory() else None
+    tasks = (
+        (_vote, refit, columns, batch, make_loss, known_here)
         for columns in sets
         for batch in batches
     )
-    try:
+    with results_of(tasks, n_jobs) as parts:
+        each = iter(parts)
         for _ in sets:
-            yield _judge(refit, list(islice(parts, len(batches))), make_loss)
-    finally:
-        is_over.set()  # after an interrupt threads finish the trees that they are at
+            yield _judge(refit, list(islice(each, len(batches))), make_loss)
 
 
-def _vote(refit, columns, batch, make_loss, watch, is_over):
+def _vote(refit, columns, batch, make_loss, watch):
     """Grow a batch of trees without some columns, and take their votes."""
     trees, rows = [], []
-    numbers = takewhile(lambda _: is_over is None or not is_over.is_set(), batch)
-    for tree, mine in refit.grow_without(columns, numbers):
+    for tree, mine in refit.grow_without(columns, batch):
+        go_on()
         trees.append(tree)
         rows.append(mine)
         if watch is not None and (len(columns) or refit.trees is None):

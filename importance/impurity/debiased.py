@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils.parallel import Parallel, delayed
 
 from cart.tree.nodes import LEAF
 from cart.tree.packed import PackedRows, pack
 from cart.tree.traversal import leaf_ids
+from forest.growing.workers import results_of
 from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import FittedForest, check_forest, is_classification, names_of
@@ -226,9 +226,9 @@ def evaluate_trees(
     else:
         packed = pack(fitted.trees, fitted.X.dtype)
         X = PackedRows.of(packed, fitted.X)
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    splits = parallel(delayed(_evaluate_splits)(fitted, packed, X, t, method) for t in trees)
-    return zip(trees, splits, strict=True)
+    tasks = ((_evaluate_splits, fitted, packed, X, t, method) for t in trees)
+    with results_of(tasks, n_jobs) as splits:
+        yield from zip(trees, splits, strict=True)
 
 
 def _evaluate_splits(fitted, packed, X, t, method):

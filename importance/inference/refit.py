@@ -9,10 +9,10 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
 import forest as ours
 from forest.growing.progress import ProgressReporter
+from forest.growing.workers import results_of
 from forest.sampling.plan import count_draws
 from forest.sampling.weights import combine_weights
 from importance.core.adoption import refuse_refits, refuse_steps
@@ -114,7 +114,8 @@ def for_each(
             watch.step()
             return result
 
-        return Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(call)(i) for i in items)
+        with results_of(((call, item) for item in items), n_jobs, require="sharedmem") as results:
+            return list(results)
 
 
 def _unfitted(forest):

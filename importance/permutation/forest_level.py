@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.utils.parallel import Parallel, delayed
 
+from forest.growing.workers import go_on, results_of
 from forest.voting.rules import RULES, ballots
 from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
@@ -237,13 +237,10 @@ def evaluate_forest(
     n_groups = len(groups)
     n_blocks = max(effective_n_jobs(n_jobs), n_groups * n_repeats * total.size // _BLOCK_VALUES)
     blocks = np.array_split(np.arange(n_groups), min(n_groups, n_blocks))
-    parts = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_evaluate_block)(
-            fitted, judge, groups.group_of, block, donors, n_repeats, is_hard, total.shape
-        )
-        for block in blocks
-    )
-    return judge(total), np.concatenate(parts, axis=1), n_times
+    given = donors, n_repeats, is_hard, total.shape
+    tasks = ((_evaluate_block, fitted, judge, groups.group_of, block, *given) for block in blocks)
+    with results_of(tasks, n_jobs) as parts:
+        return judge(total), np.concatenate(list(parts), axis=1), n_times
 
 
 def _evaluate_block(fitted, judge, group_of, block, donors, n_repeats, is_hard, shape):
@@ -254,6 +251,7 @@ def _evaluate_block(fitted, judge, group_of, block, donors, n_repeats, is_hard, 
     totals = np.zeros((len(block), n_repeats, *shape))
     find = [donors(group) for group in block]
     for t, tree in enumerate(fitted.trees):
+        go_on()
         rows = fitted.out_of_bag(t)
         permuted = PermutedTree(tree, fitted.X, rows, group_of)
         votes = _ballots(tree, is_hard)

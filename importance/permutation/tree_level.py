@@ -1,12 +1,13 @@
 """Permutation tree by tree: each tree's loss on its own out-of-bag rows, by group of columns."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.utils.parallel import Parallel, delayed
 
+from forest.growing.workers import go_on, results_of
 from importance.core.fitted_forest import FittedForest
 from importance.core.groups import Groups
 from importance.core.losses import MakeLoss
@@ -122,9 +123,9 @@ def evaluate_trees(
     if options.shuffles is None and options.n_repeats is not None:
         options = options._replace(shuffles=seeded(options.random_state, len(fitted.trees)))
     total = PermutationResult.empty(fitted, len(groups), options)
-    results = _evaluate_batches(fitted, make_loss, groups.group_of, options, total)
-    for t, result in enumerate(results):
-        total.add(t, result)
+    with closing(_evaluate_batches(fitted, make_loss, groups.group_of, options, total)) as results:
+        for t, result in enumerate(results):
+            total.add(t, result)
     if np.isnan(total.per_tree).all():
         raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
     return total
@@ -133,7 +134,7 @@ def evaluate_trees(
 def _evaluate_batches(
     fitted: FittedForest, make_loss: MakeLoss, group_of: np.ndarray, options: Options,
     total: PermutationResult,
-) -> Iterator[TreeResult]:  # fmt: skip
+) -> Generator[TreeResult, None, None]:  # fmt: skip
     """The result of every tree, in their order; adds up how often rows are out of bag, and what
     they add."""
     n_trees, n_threads = len(fitted.trees), effective_n_jobs(options.n_jobs)
@@ -143,14 +144,12 @@ def _evaluate_batches(
     n_batches = n_trees if options.per_row else n_batches
     batches = np.array_split(np.arange(n_trees), n_batches)
     step = 8 * n_threads
-    with Parallel(n_jobs=options.n_jobs, prefer="threads") as parallel:
-        for first in range(0, n_batches, step):
-            for results, times, influence in parallel(
-                delayed(_evaluate_batch)(
-                    fitted, make_loss, group_of, options, batch, total.influence
-                )
-                for batch in batches[first : first + step]
-            ):
+    given = fitted, make_loss, group_of, options
+    for first in range(0, n_batches, step):
+        some = batches[first : first + step]
+        tasks = ((_evaluate_batch, *given, batch, total.influence) for batch in some)
+        with results_of(tasks, options.n_jobs) as answers:
+            for results, times, influence in answers:
                 total.n_times[:] += times
                 if total.influence is not None:
                     total.influence.total[:] += influence.total
@@ -162,6 +161,7 @@ def _evaluate_batch(fitted, make_loss, group_of, options, trees, influence):
     results, n_times = [], np.zeros(len(fitted.codes), np.int64)
     influence = None if influence is None else influence.again()
     for t in trees:
+        go_on()
         rows = fitted.out_of_bag(t)
         n_times[rows] += 1
         results.append(_evaluate_tree(fitted, make_loss, group_of, options, t, rows, influence))

@@ -61,6 +61,24 @@ class Comparison:
         Distinct values of every feature.
     warnings : list of str
         What to mind.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cartwood import RandomForestClassifier, compare
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestClassifier(50, random_state=0).fit(X, y)
+    >>> measures = ["mdi", "oob_permutation", "mean_absolute_shap_oob"]
+    >>> found = compare(forest, X, y, measures=measures)
+    >>> found.to_frame()["mean_absolute_shap_oob"].round(2)
+                       importance  standard_error  rank
+    feature
+    petal width (cm)         0.63            0.01     1
+    petal length (cm)        0.59            0.01     2
+    sepal length (cm)        0.10            0.01     3
+    sepal width (cm)         0.02            0.00     4
+    >>> len(found.groups), found.n_distinct
+    (2, array([35, 23, 43, 22]))
     """
 
     results: dict[str, Importances]
@@ -186,6 +204,27 @@ def compare(
     ------
     TypeError, ValueError
         As the measures do; or if one is not known.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cartwood import RandomForestClassifier, compare
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestClassifier(50, random_state=0).fit(X, y)
+    >>> measures = ["mdi", "oob_permutation", "mean_absolute_shap_oob"]
+    >>> compare(forest, X, y, measures=measures)
+                                        mdi       oob_permutation  mean_absolute_shap_oob
+                               ± over trees           ± over data           ± over rows
+    petal width (cm)        0.4478 ± 0.044        0.6351 ± 0.068        0.6348 ± 0.0096
+    petal length (cm)       0.4418 ± 0.043        0.5856 ± 0.066        0.5892 ± 0.012
+    sepal length (cm)      0.08309 ± 0.018       0.06565 ± 0.023       0.09977 ± 0.0055
+    sepal width (cm)       0.02733 ± 0.0056      0.01005 ± 0.0083      0.02498 ± 0.0019
+    ! petal length (cm) and petal width (cm) share their importance (Spearman 0.94): permuted
+    together 1.2, alone 0.59, 0.64.
+    ! The order of petal width (cm) and petal length (cm) is left to the chance of the trees: they
+    differ by 0.05 ± 0.11 over trees.
+    ! 1 of 4 features cannot be told from noise by permutation at this sample size (within 2
+    standard errors over data of 0): sepal width (cm).
     """
     chosen = _default_measures(forest) if measures is None else list(measures)
     unknown = sorted(set(chosen) - set(MEASURES))

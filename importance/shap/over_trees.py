@@ -1,7 +1,7 @@
 """Sums over trees of the SHAP values of a table: blocks of rows over threads, batches of trees."""
 
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from threading import Event
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from joblib import effective_n_jobs
 
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.jit.simd import on_lanes
+from cart.primitives.threads import in_threads, take_all
 from forest.growing.progress import ProgressReporter
 from importance.shap.covered_trees import CoveredTrees, tree_at
 from importance.shap.interventional import Partings, explain_tree_against
@@ -19,7 +20,6 @@ from importance.shap.quadrature import Rules
 # Rows that walk together: what is known of them on the lower levels stays in the cache.
 _BLOCK = 192
 _BATCH_NODES = 200_000  # of trees, as often as they are walked, between two looks at Ctrl-C
-_WAKE_UP = 0.1  # seconds
 
 
 class Sums(NamedTuple):
@@ -122,16 +122,13 @@ def _for_each(work, blocks, n_threads, is_over):
 
     One thread is another one, too: Ctrl-C is raised where Python code runs.
     """
-    aside = ThreadPoolExecutor(min(n_threads, len(blocks)))
-    try:
-        left = [aside.submit(work, block) for block in blocks]
-        while left:
-            done, left = wait(left, timeout=_WAKE_UP, return_when=FIRST_EXCEPTION)
-            for task in done:
-                task.result()
-    finally:
+    left = deque((block,) for block in blocks)
+
+    def stop():
+        left.clear()
         is_over.set()
-        aside.shutdown(wait=False, cancel_futures=True)
+
+    in_threads(lambda: take_all(left, work), min(n_threads, len(blocks)), stop)
 
 
 def _blocks(n_rows: int, n_threads: int) -> Iterator[np.ndarray]:

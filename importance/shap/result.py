@@ -39,6 +39,22 @@ class ShapValues:
         Half of what two features do together beyond what they do alone, twice; on the diagonal the
         main effects, so that a row adds up to `values`.
     is_out_of_bag : bool
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cartwood import RandomForestClassifier, shap_values
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestClassifier(50, random_state=0).fit(X, y)
+    >>> found = shap_values(forest, X)
+    >>> found.values.shape, found.base_value.round(2)
+    ((150, 4, 3), array([0.34, 0.33, 0.33]))
+    >>> found.of_class(0)[0].round(3)
+    array([0.068, 0.002, 0.272, 0.324])
+    >>> found.mean_abs()
+    <Importances mean_absolute_shap, ± over rows: petal width (cm) 0.6259 ± 0.0058,
+    petal length (cm) 0.5947 ± 0.0083, sepal length (cm) 0.09247 ± 0.0033,
+    sepal width (cm) 0.02539 ± 0.0022>
     """
 
     values: np.ndarray

@@ -109,3 +109,16 @@ def test_layout_of_x(layout):
     ours = cart.DecisionTreeClassifier(random_state=0)
     first = ours.fit(X, y).tree_
     assert_same_tree(ours.fit(layout(X), y).tree_, first)
+
+
+@pytest.mark.parametrize("kind", ["DecisionTreeClassifier", "ExtraTreeClassifier"])
+def test_a_class_of_a_thousand_million_hides_no_other(kind):
+    """Squares of such weights are rounded: what is left of one class beside them was noise."""
+    X, y = np.arange(8.0)[:, None], np.array([1, 1, 1, 2, 2, 3, 3, 0])
+    weight = np.where(y == 1, 1e9, 1.0)
+    ours, theirs = (
+        getattr(home, kind)(random_state=0).fit(X, y, sample_weight=weight).tree_
+        for home in (cart, sklearn.tree)
+    )
+    np.testing.assert_array_equal(ours.threshold, theirs.threshold)
+    np.testing.assert_allclose(ours.impurity, theirs.impurity, rtol=1e-12, atol=1e-16)

@@ -61,6 +61,17 @@ def test_importance_prints_a_table_and_writes_a_page(houses, capsys):
     assert not re.search(r'(src|href)="(?!#)|@import|url\((?!#)', text)  # needs no other file
 
 
+def test_importance_with_shap(houses, capsys):
+    page = houses.with_name("page.html")
+    options = ("--shap", "--trees", 20, "--n-jobs", 1, "--output", page)
+    assert run("importance", houses, "--target", "price", *options) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert rows[0].split()[-7:] == ["mean", "|SHAP|", "mean", "|SHAP|", "out", "of", "bag"]
+    assert [row.split()[0] for row in rows[1:]] == ["city", "size", "<noise>"]
+    picture = page.read_text().partition("Mean |SHAP| by trees that have not seen the row")[2]
+    assert "<svg" in picture.partition("</figure>")[0]
+
+
 def test_importance_says_when_nothing_predicts(tmp_path, capsys):
     rng = np.random.default_rng(1)
     path = tmp_path / "noise.csv"

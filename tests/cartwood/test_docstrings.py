@@ -12,7 +12,6 @@ NAMES = [name for name in cartwood.__all__ if name != "__version__"]
 EACH_NAME = pytest.mark.parametrize("name", NAMES)
 ESTIMATORS = [name for name in NAMES if hasattr(getattr(cartwood, name), "fit")]
 SCIKIT_LEARNS = ("export_graphviz", "export_text", "plot_tree")  # documented there
-PENDING = ("Comparison", "ShapValues", "compare")  # they need an example yet
 RESULTS = (
     *("Comparison", "Importances", "Optimism", "Selection", "ShapValues", "Shadows"),
     "Significance",
@@ -69,8 +68,6 @@ def test_the_example_runs(name):
     docstring = docstring_of(name)
     if name in SCIKIT_LEARNS:
         pytest.skip("scikit-learn documents it")
-    if name in PENDING:
-        pytest.xfail("no example yet")
     test = doctest.DocTestParser().get_doctest(docstring, {}, name, None, 0)
     assert test.examples, "it has no example"
     report = []

@@ -154,6 +154,10 @@ add("solder_balance", "solder", "skips", "anova", features = setdiff(FEATURES$so
 add("solder_opening", "solder", "Opening", "class", features = c("Mask", "PadType", "Solder"),
     cp = 0.002)
 
+add("stagec_costs", "stagec", "pgstat", "class", weighted = TRUE, minsplit = 10, minbucket = 4,
+    features = c("age", "grade", "ploidy"), cp = 0.005,
+    parms = list(prior = c(0.6, 0.4), loss = matrix(c(0, 2, 1, 0), 2)))
+
 # With missing values.
 for (use in 0:2) {
   add(paste0("stagec_use_", use), "stagec", "pgstat", "class", usesurrogate = use)

@@ -158,6 +158,8 @@ class PrunedTreeClassifier(_PrunedTree, DecisionTreeClassifier):
         categorical_features: ArrayLike | None = None, min_category_ratio: float = 5.0,
         feature_draw: str = "sequence", max_bins: int | None = None,
         priors: Priors = None, loss: ArrayLike | None = None,
+        missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
+        surrogate_features: str = "all", competitors: int = 0,
     ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 
@@ -188,6 +190,8 @@ class PrunedTreeRegressor(_PrunedTree, DecisionTreeRegressor):
         precision: str = "float32", categorical_features: ArrayLike | None = None,
         min_category_ratio: float = 5.0, feature_draw: str = "sequence",
         max_bins: int | None = None,
+        missing: str = "learned", surrogates: int | str = 0, surrogate_style: str = "all",
+        surrogate_features: str = "all", competitors: int = 0,
     ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 

@@ -134,8 +134,7 @@ def _reason(tree, node, child, values):
         for split in surrogates.of(node):
             sent = _sent_by(split, values)
             if sent is not None:
-                said = alternative(tree, split)
-                return f"{name} is missing: in its place {'' if sent else 'not '}{said}"
+                return f"{name} is missing: in its place {alternative(tree, split, sent)}"
     learned = getattr(tree, "missing", "learned") == "learned"
     why = "the side that training chose" if learned else "with the majority"
     return f"{name} is missing: as if {condition(tree, node, is_left)}, {why}"

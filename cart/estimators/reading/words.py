@@ -43,12 +43,13 @@ def condition(estimator: Any, node: int, is_left: bool) -> str:
     return f"{name} {'<=' if is_left else '>'} {number(threshold)}"
 
 
-def alternative(estimator: Any, split: Any) -> str:
-    """A surrogate or competitor: what rows fulfil that it sends to the left."""
+def alternative(estimator: Any, split: Any, is_left: bool = True) -> str:
+    """A surrogate or competitor: what rows fulfil that it sends to a side."""
     name = name_of(estimator, split.feature)
     if np.isnan(split.threshold):
-        return f"{name} in {names_of_categories(estimator, split.feature, split.left)}"
-    sign = "<=" if getattr(split, "low_left", True) else ">"
+        codes = split.left if is_left else split.right
+        return f"{name} in {names_of_categories(estimator, split.feature, codes)}"
+    sign = "<=" if getattr(split, "low_left", True) == is_left else ">"
     return f"{name} {sign} {number(split.threshold)}"
 
 

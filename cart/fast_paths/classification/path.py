@@ -16,7 +16,6 @@ from cart.fast_paths.base import (
     NONE_MISSING,
     Cut,
     FastPath,
-    GrownTree,
     tree_at,
     write_leaf,
     write_split,
@@ -47,6 +46,7 @@ from cart.fast_paths.classification.packed_rows import (
     row_number,
 )
 from cart.fast_paths.classification.screening import add_up_kept, is_worth_screening, screen
+from cart.growth.best_first import grow_best_first
 from cart.growth.depth_first import Children, grow_depth_first
 from cart.growth.frontier import NodeStack, moved, push_root, with_weight
 from cart.growth.node_step import child_bounds
@@ -101,15 +101,15 @@ class ClassScratch(NamedTuple):
     upper: np.ndarray  # (capacity,) float64
 
     @classmethod
-    def create(cls, n, n_classes):
+    def create(cls, n, n_classes, capacity):
         return cls(
             np.empty(n + ROOM, np.uint32),
             np.empty(n + ROOM, np.uint32),
             np.empty(N_DIGITS, np.int32),
-            np.empty((n + 2, n_classes), np.int64),
+            np.empty((capacity, n_classes), np.int64),
             np.empty(1),
-            np.full(n + 2, -np.inf),
-            np.full(n + 2, np.inf),
+            np.full(capacity, -np.inf),
+            np.full(capacity, np.inf),
         )
 
 
@@ -276,6 +276,12 @@ class ClassCountsWay(NamedTuple):
             _pass_on_bounds(self, node.row, self.limits.monotonic[cut.feature])
         return Children(node.start + n_left, left, right, decrease)
 
+    def move_row(self, row, to):
+        scratch = self.scratch
+        for c in range(scratch.pending.shape[1]):
+            scratch.pending[to, c] = scratch.pending[row, c]
+        scratch.lower[to], scratch.upper[to] = scratch.lower[row], scratch.upper[row]
+
     def write_split(self, tree, this, node, cut, children):
         write_cut(self.cuts, tree, this, cut)
         start, end = node.start, node.end
@@ -390,23 +396,35 @@ def _sum(counts):
 @entry_kernel
 def _grow_trees(way, trees, weights, classes, seeds, first_node):
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
-    root = way.scratch.pending[0]
     for t in range(weights.shape[0]):
-        restart(way.draw, seeds[t])
-        n_rows = pack_rows(weights[t], classes, way.layout, way.tiers[0].words, root)
-        total = _sum(root)
-        way.scratch.total[0] = total
-        way.scratch.lower[0], way.scratch.upper[0] = -np.inf, np.inf
-        push_root(way.stack, n_rows, impurity_of(way.criterion, root, total))
+        _begin_tree(way, weights[t], classes, seeds[t])
         n_nodes = grow_depth_first(way, tree_at(trees, first_node[t]))
         first_node[t + 1] = first_node[t] + n_nodes
+
+
+@inline_kernel
+def _begin_tree(way, weight, classes, seed):
+    """Let the root of a tree wait."""
+    root = way.scratch.pending[0]
+    restart(way.draw, seed)
+    n_rows = pack_rows(weight, classes, way.layout, way.tiers[0].words, root)
+    total = _sum(root)
+    way.scratch.total[0] = total
+    way.scratch.lower[0], way.scratch.upper[0] = -np.inf, np.inf
+    push_root(way.stack, n_rows, impurity_of(way.criterion, root, total))
+
+
+@entry_kernel
+def _grow_best_first(way, tree, candidates, weight, classes, seed):
+    _begin_tree(way, weight, classes, seed)
+    return grow_best_first(way, tree, tree.nodes, candidates)
 
 
 class ClassCountsPath(FastPath):
     """Grows classification trees whose weights are whole numbers."""
 
     criteria = (Gini, Entropy)
-    takes_missing = takes_bounds = True
+    takes_missing = takes_bounds = takes_leaves = True
     cuts_searched: tuple = BestCuts()
     copy_bytes: tuple[int, ...] = CACHE_COPY_BYTES
 
@@ -438,14 +456,17 @@ class ClassCountsPath(FastPath):
 
     def _create_scratch(self):
         codes, n_rows = self._table.codes, len(self._y)
-        near = create_cache_copies(codes, self._plan.limits.max_features, self.copy_bytes)
+        limits = self._plan.limits
+        is_depth_first = limits.max_leaf_nodes < 0  # else a copy would not be used up at once
+        n_bytes = self.copy_bytes if is_depth_first else ()
+        near = create_cache_copies(codes, limits.max_features, n_bytes)
         return (
             tuple(starmap(ClassRows.create, [(n_rows, codes), *near])),
-            ClassScratch.create(n_rows, self._plan.n_values),
+            ClassScratch.create(n_rows, self._plan.n_values, self._n_rows_of_stack),
             PrefixCounts.create(n_rows, self._plan.n_values),
         )
 
-    def _grow(self, weights, seeds, first_node):
+    def _grow(self, weights, seeds, first_node, trees, candidates=None):
         draw, stack, tiers, scratch, prefix = self._scratch
         way = ClassCountsWay(
             self.cuts_searched,
@@ -459,5 +480,8 @@ class ClassCountsPath(FastPath):
             stack,
             self._limits(weights),
         )
-        trees = GrownTree(self._nodes, self._cuts)
-        _grow_trees(way, trees, weights, self._y, seeds, first_node)
+        if candidates is None:
+            _grow_trees(way, trees, weights, self._y, seeds, first_node)
+        else:
+            growing = trees, candidates, weights[0], self._y, seeds[0]
+            first_node[1] = _grow_best_first(way, *growing)

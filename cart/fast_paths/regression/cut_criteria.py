@@ -26,6 +26,7 @@ from cart.splitting.criterion import log2
 from cart.splitting.mean_criteria import NO_SUM
 
 _LN2 = math.log(2.0)
+_N_KNOWN = 16  # targets whose terms of the deviance are kept
 
 
 @inline_kernel
@@ -152,16 +153,24 @@ _search_poisson = searching(_highest_by_poisson, is_settled=False)
 
 
 @kernel
-def _deviance(samples, targets, start, end, weight, total):
-    """Half the mean Poisson deviance of samples with these sums."""
+def _deviance(known, samples, targets, start, end, weight, total):
+    """Half the mean Poisson deviance of samples with these sums.
+
+    Counts are few different numbers: their terms are kept in `known`, beside the numbers.
+    """
     if total <= NO_SUM:
         return np.inf
     deviance = 0.0
     mean = total / weight
+    for k in range(known.shape[0]):
+        known[k, 0] = -1.0
     for i in range(start, end):
         y = y_at(targets, samples[i])
         if y > 0.0:
-            deviance += weight_at(targets, samples[i]) * (y * math.log(y / mean))
+            k = np.int64(y) & (_N_KNOWN - 1)
+            if known[k, 0] != y:
+                known[k, 0], known[k, 1] = y, y * math.log(y / mean)
+            deviance += weight_at(targets, samples[i]) * known[k, 1]
     return deviance / weight
 
 
@@ -170,19 +179,24 @@ class PoissonCuts(NamedTuple):
     rounding may move scores."""
 
     y_max: float
+    known: np.ndarray  # (_N_KNOWN, 2) float64
+
+    @classmethod
+    def create(cls, y_max):
+        return cls(y_max, np.empty((_N_KNOWN, 2)))
 
     def rest_of(self, weight, y):
         return 0.0
 
     def root_impurity(self, samples, targets, n, sums):
-        return _deviance(samples, targets, 0, n, sums[WEIGHT], sums[TOTAL])
+        return _deviance(self.known, samples, targets, 0, n, sums[WEIGHT], sums[TOTAL])
 
     def halves_of(self, samples, targets, node, middle, left):
         weight, total = left[0], left[1]
         right = node.weight - weight, node.total - total
         return halves_with(
-            _deviance(samples, targets, node.start, middle, weight, total),
-            _deviance(samples, targets, middle, node.end, *right), node, weight, total,
+            _deviance(self.known, samples, targets, node.start, middle, weight, total),
+            _deviance(self.known, samples, targets, middle, node.end, *right), node, weight, total,
         )  # fmt: skip
 
     def write_value(self, value, sums):

@@ -27,13 +27,14 @@ from cart.fast_paths.base import (
 from cart.fast_paths.regression.best_cut import N_LANES, Lanes, SearchedRows, choose_mean_cut
 from cart.fast_paths.regression.cut_criteria import GiniOfTwoCuts, PoissonCuts, SquaredErrorCuts
 from cart.fast_paths.regression.cut_score import (
+    WEIGHT,
     grow_if_small,
     is_by_gain,
     slack_of,
     third_of,
     write_target,
 )
-from cart.fast_paths.regression.node_sums import add_up_children, swap_across
+from cart.fast_paths.regression.node_sums import Halves, add_up_children, swap_across
 from cart.fast_paths.regression.screening import (
     Screen,
     begin_screening,
@@ -56,6 +57,7 @@ from cart.fast_paths.regression.sorted_rows import (
 )
 from cart.fast_paths.regression.tree_growth import (
     MeanPath,
+    TreeGrowth,
     begin_growth,
     decrease_of,
     node_at,
@@ -63,6 +65,9 @@ from cart.fast_paths.regression.tree_growth import (
     split_node,
     write_mean,
 )
+from cart.growth.best_first import grow_best_first
+from cart.growth.frontier import NodeStack, with_weight
+from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.primitives.sort_keys import CODE_SHIFT
 from cart.splitting.criteria import EPSILON, Gini, Poisson, SquaredError
@@ -78,7 +83,9 @@ from cart.table.ranking import MISSING
 from cart.table.table import same_value
 
 _PRESORT_SHARE = 1 / 8  # of the features that a node must look at for presorting to pay
-_PRESORT_MAX = 2**25  # values of a table, for which presorted rows of a thread take 0.7 GB
+# Values of a table, for which presorted rows of a thread take 0.7 GB; and of other criteria than
+# squared error, 0.17 GB.
+_PRESORT_MAX, _PRESORT_MAX_OTHERS = 2**25, 2**23
 
 
 class SortedScratch(NamedTuple):
@@ -238,19 +245,25 @@ def _search_lanes(lanes, drawn, begin, end, searched, best, table):
 @entry_kernel
 def _grow_trees(table, growth, scratch, weights, y, seeds, limits, first_node):
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
-    samples, targets, is_left = scratch.samples, scratch.targets, scratch.is_left
     for t in range(weights.shape[0]):
-        restart(growth.draw, seeds[t])
-        n = 0
-        for row in range(y.shape[0]):
-            weight = weights[t, row]
-            write_target(targets, row, weight, y[row])
-            is_left[row] = weight > 0.0  # before there is a node: is it in bag?
-            samples[n] = row
-            n += weight > 0.0
-        begin_tree(scratch.rows, table, samples, n, is_left)
-        tree = begin_growth(growth, first_node[t], samples, targets, n)
+        tree = _begin_tree(growth, table, scratch, weights[t], y, seeds[t], first_node[t])
         first_node[t + 1] = first_node[t] + _grow(tree, table, scratch, limits)
+
+
+@inline_kernel
+def _begin_tree(growth, table, scratch, weights, y, seed, first_node):
+    """The growth of a tree whose nodes begin with `first_node`; its root waits."""
+    samples, targets, is_left = scratch.samples, scratch.targets, scratch.is_left
+    restart(growth.draw, seed)
+    n = 0
+    for row in range(y.shape[0]):
+        weight = weights[row]
+        write_target(targets, row, weight, y[row])
+        is_left[row] = weight > 0.0  # before there is a node: is it in bag?
+        samples[n] = row
+        n += weight > 0.0
+    begin_tree(scratch.rows, table, samples, n, is_left)
+    return begin_growth(growth, first_node, samples, targets, n)
 
 
 @inline_kernel
@@ -308,14 +321,86 @@ def _divide_samples(scratch, swap, table, node, cut, last):
     return n_left
 
 
+class FoundCut(NamedTuple):
+    """What a search has found."""
+
+    feature: int  # -1 where there is no cut
+    cut: Cut
+    last: int  # where the entries begin whose order the samples take
+
+
+class SortedChildren(NamedTuple):
+    """Children (see `cart.growth.depth_first`), and their Halves."""
+
+    middle: int
+    left: float
+    right: float
+    decrease: float
+    halves: Halves
+
+
+class SortedWay(NamedTuple):
+    """What growth that is best first works on; the protocol is that of `cart.growth.depth_first`.
+
+    Depth first has a loop of its own (see `_grow`).
+    """
+
+    table: tuple
+    growth: TreeGrowth
+    scratch: SortedScratch
+    stack: NodeStack
+    limits: Limits
+
+    def load(self, node):
+        return with_weight(node, self.growth.sums[node.row, WEIGHT], node.impurity)
+
+    def write_leaf(self, tree, this, node):
+        write_mean(tree, this, node.impurity, node.end - node.start, tree.sums[node.row])
+
+    def search(self, node):
+        mine = node_at(self.growth, node.row)
+        cut, n_constant, last = _search(self.scratch, self.growth, self.table, mine, self.limits)
+        return node, FoundCut(cut.feature, cut, last), n_constant
+
+    def divide(self, node, found):
+        scratch, growth = self.scratch, self.growth
+        mine = node_at(growth, node.row)
+        n_left = _divide_samples(scratch, growth.swap, self.table, mine, found.cut, found.last)
+        middle, features = node.start + n_left, growth.draw.features
+        halves = add_up_children(
+            growth.criterion, scratch.samples, scratch.targets, mine, middle, growth.sums, node.row
+        )
+        divide_rows(scratch.rows, self.table, features, mine, found.cut, n_left, scratch.is_left)
+        decrease = decrease_of(mine, halves, growth.total_weight)
+        return SortedChildren(middle, halves.left, halves.right, decrease, halves)
+
+    def move_row(self, row, to):
+        sums = self.growth.sums
+        for k in range(sums.shape[1]):
+            sums[to, k] = sums[row, k]
+
+    def write_split(self, tree, this, node, found, children):
+        n_left, mine = children.middle - node.start, node_at(tree, node.row)
+        split_node(tree, this, mine, found.cut, n_left, children.halves, node.row, self.limits)
+
+
+@entry_kernel
+def _grow_best_first(table, growth, scratch, weights, y, seed, limits, candidates):
+    """Grow one tree; return how many nodes it has."""
+    tree = _begin_tree(growth, table, scratch, weights, y, seed, 0)
+    way = SortedWay(table, tree, scratch, tree.stack, limits)
+    return grow_best_first(way, tree, growth.nodes, candidates)
+
+
 class SortedPath(MeanPath):
     """Grows trees by squared error, Poisson deviance, and Gini impurity of two classes, where
     weights are no whole numbers, on any columns and targets."""
 
     criteria = (SquaredError, Poisson, Gini)
-    takes_missing = takes_bounds = True
+    takes_missing = takes_bounds = takes_leaves = True
     _partial_max = SMALL_NODE_MAX // 2
     _grow_trees = staticmethod(_grow_trees)
+    _grow_one_best_first = staticmethod(_grow_best_first)
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
@@ -323,7 +408,7 @@ class SortedPath(MeanPath):
             self._y = 1.0 - self._y
         kinds = {SquaredError: SquaredErrorCuts, Gini: GiniOfTwoCuts}
         kind = kinds.get(plan.criterion)
-        self._criterion = kind() if kind else PoissonCuts(self._y.max())
+        self._criterion = kind() if kind else PoissonCuts.create(self._y.max())
 
     @classmethod
     def knows(cls, plan):
@@ -349,7 +434,9 @@ class SortedPath(MeanPath):
     def _create_rows(self):
         n_rows, n_features = len(self._y), len(self._table.columns)
         looks_at_many = self._plan.limits.max_features >= _PRESORT_SHARE * n_features
-        pays = looks_at_many and self._table.codes.size <= _PRESORT_MAX
+        is_usual = self._plan.criterion is SquaredError
+        most = _PRESORT_MAX if is_usual else _PRESORT_MAX_OTHERS
+        pays = looks_at_many and self._table.codes.size <= most
         kind = PresortedRows if pays else RowsSortedOnDemand
         return SortedScratch(
             kind.create(self._table),

@@ -208,17 +208,20 @@ class MeanPath(FastPath):
         n_max = small_node_max(limits.max_features, n_features, self._partial_max)
         n_max = 0 if self._needs_lists() else n_max
         return (
-            np.tile([0.0, 0.0, 0.0, -np.inf, np.inf], (n_rows + 2, 1)),
+            np.tile([0.0, 0.0, 0.0, -np.inf, np.inf], (self._n_rows_of_stack, 1)),
             DrawnFeatures.create(n_features),
             SwapScratch.create(n_rows),
             SmallNode.create(n_rows, len(self._table.codes), n_features, n_max),
             self._create_rows(),
         )
 
-    def _grow(self, weights, seeds, first_node):
+    def _grow(self, weights, seeds, first_node, trees, candidates=None):
         *scratch, rows = self._scratch
-        trees = self._criterion, self._nodes, self._cuts
-        growth = TreeGrowth(*trees, *scratch, 0.0, np.abs(self._y).max())
-        self._grow_trees(
-            self._table, growth, rows, weights, self._y, seeds, self._limits(weights), first_node
-        )
+        growth = TreeGrowth(self._criterion, *trees, *scratch, 0.0, np.abs(self._y).max())
+        limits = self._limits(weights)
+        if candidates is None:
+            self._grow_trees(self._table, growth, rows, weights, self._y, seeds, limits, first_node)
+        else:
+            first_node[1] = self._grow_one_best_first(
+                self._table, growth, rows, weights[0], self._y, seeds[0], limits, candidates
+            )

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
+from cart.estimators.category_encoder import CategoryEncoder, as_columns, find_categorical
 from cart.table.precision import dates_as_seconds
 from forest.partitioned.table.quantiles import SortedColumns, sort_columns
 
@@ -15,6 +16,8 @@ class Kind(NamedTuple):
 
     precision: np.dtype  # of X
     has_classes: bool
+    categorical_features: Any = None  # as the forest has it
+    encoder: CategoryEncoder | None = None  # of the categories of the whole table
 
 
 class Look(NamedTuple):
@@ -25,6 +28,9 @@ class Look(NamedTuple):
     n_rows: tuple  # of each partition, by its number
     labels: np.ndarray | None  # distinct ones, ascending; None in regression
     largest: float  # of the absolute targets in regression
+    # Which columns hold categories, and rows that have them all, of each partition.
+    is_categorical: tuple | None
+    cover: tuple
 
 
 class Examined(NamedTuple):
@@ -54,6 +60,8 @@ def values_of(X: Any, number: int, kind: Kind) -> tuple[np.ndarray, tuple | None
     if names is not None:
         names = tuple(names) if all(isinstance(name, str) for name in names) else None
     X = dates_as_seconds(X)
+    if kind.encoder is not None and len(X):
+        X = kind.encoder.transform(as_columns(X))
     if len(X) == 0:
         n_features = np.shape(X)[1] if np.ndim(X) == 2 else 0
         return np.empty((0, n_features), kind.precision), names
@@ -105,12 +113,29 @@ def examine(X: Any, y: Any, number: int, kind: Kind) -> Examined:
     -------
     Examined
     """
+    X = X() if callable(X) else X
+    is_categorical: tuple | None = None
+    cover: tuple = ()
+    if kind.categorical_features is not None and len(X):
+        table = as_columns(X)
+        encoder = CategoryEncoder(find_categorical(kind.categorical_features, table))
+        rows = _rows_that_cover(encoder.fit(table)[:, encoder.mask])
+        is_categorical, cover = tuple(encoder.mask), (getattr(table, "iloc", table)[rows],)
+        kind = kind._replace(encoder=encoder)
     X, names = values_of(X, number, kind)
     y = target_of(y, len(X), number, kind)
     labels = np.unique(y) if kind.has_classes else None
     largest = 0.0 if kind.has_classes else float(np.abs(y).max(initial=0.0))
-    look = Look(names, X.shape[1], ((number, len(X)),), labels, largest)
-    return Examined(look, sort_columns(X))
+    n_rows = ((number, len(X)),)
+    look = Look(names, X.shape[1], n_rows, labels, largest, is_categorical, cover)
+    numbers = X if is_categorical is None else np.where(is_categorical, np.nan, X)
+    return Examined(look, sort_columns(numbers))
+
+
+def _rows_that_cover(codes):
+    """Rows that have, together, every category of every column."""
+    firsts = [np.unique(column, return_index=True)[1] for column in codes.T]
+    return np.unique(np.concatenate([np.empty(0, np.int64), *firsts]))
 
 
 def look_of(examined: Examined) -> Look:
@@ -146,8 +171,25 @@ def join_looks(one: Look, other: Look) -> Look:
     if labels is not None and other.labels is not None:
         known = [some for some in (labels, other.labels) if len(some)]
         labels = np.unique(np.concatenate(known)) if known else labels
-    largest = max(one.largest, other.largest)
-    return Look(one.names, one.n_features, one.n_rows + other.n_rows, labels, largest)
+    masks = {mask for mask in (one.is_categorical, other.is_categorical) if mask is not None}
+    if len(masks) == 2:
+        raise ValueError(
+            f"Other columns hold categories in partition {other.n_rows[0][0]} than in partition "
+            f"{one.n_rows[0][0]}: give them the same types, or name them in categorical_features."
+        )
+    return Look(
+        one.names, one.n_features, one.n_rows + other.n_rows, labels,
+        max(one.largest, other.largest), masks.pop() if masks else None, one.cover + other.cover,
+    )  # fmt: skip
+
+
+def join_covers(covers: tuple) -> Any:
+    """One table of some rows of each partition."""
+    if hasattr(covers[0], "iloc"):
+        import pandas as pd
+
+        return pd.concat(covers, ignore_index=True)
+    return np.concatenate(covers)
 
 
 def _shown(names):

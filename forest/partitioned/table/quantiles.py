@@ -37,6 +37,15 @@ class Bins(NamedTuple):
     tops: list  # of each column: the largest
     is_cut: np.ndarray  # (n_columns,) bool: are there fewer bins than distinct values?
 
+    def with_categories(self, n_categories):
+        """These bins, but for columns of categories, which have a code for each."""
+        values = [np.arange(n, dtype=self.levels[0].dtype) for n in n_categories]
+        levels, tops = (
+            [mine if len(mine) else known for mine, known in zip(values, old, strict=True)]
+            for old in (self.levels, self.tops)
+        )
+        return Bins(levels, tops, self.is_cut & (n_categories == 0))
+
     def table(self):
         """A `cart.table.table.Table` of these bins, without codes."""
         start = np.cumsum([0, *map(len, self.levels)])

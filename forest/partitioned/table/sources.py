@@ -20,10 +20,33 @@ def cut_array(array: Any, n_rows: int) -> list:
 
 
 def read_npy(path: Path, y: Any, n_rows: int) -> tuple[list, list]:
-    """Pieces of a file of `numpy.save`, which is mapped, not read; y likewise, or an array."""
-    X = np.load(path, mmap_mode="r")
-    y = np.load(y, mmap_mode="r") if isinstance(y, (str, Path)) else y
-    return cut_array(X, n_rows), cut_array(y, n_rows)
+    """Pieces of a file of `numpy.save`, read when they are needed; y likewise, or an array."""
+    y_parts = _pieces_of(y, n_rows) if isinstance(y, (str, Path)) else cut_array(y, n_rows)
+    return _pieces_of(path, n_rows), y_parts
+
+
+def _pieces_of(path, n_rows):
+    n = len(np.load(path, mmap_mode="r"))
+    return [FileRows(str(path), first, first + n_rows) for first in range(0, max(1, n), n_rows)]
+
+
+class FileRows:
+    """Some rows of a file of `numpy.save`, read whenever it is called.
+
+    The file is mapped for the time of a call: a map that stayed would count as memory in use.
+
+    Parameters
+    ----------
+    path : str
+    first, end : int
+    """
+
+    def __init__(self, path: str, first: int, end: int) -> None:
+        self._path = path
+        self._rows = slice(first, end)
+
+    def __call__(self) -> np.ndarray:
+        return np.array(np.load(self._path, mmap_mode="r")[self._rows])
 
 
 def read_parquet(path: Path, target: str, n_rows: int) -> tuple[list, list]:

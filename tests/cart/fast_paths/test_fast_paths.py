@@ -586,7 +586,7 @@ def test_trees_by_sums_with_missing_values_and_bounds_are_the_general_ones(
 ):
     """To the bit, for any numbers, without ties but between missing values."""
     rng = np.random.default_rng(seed)
-    n, n_features = rng.integers(1, n_max), rng.integers(1, 12)
+    n, n_features = rng.integers(1, n_max), rng.integers(1, 12 if kind == "squared_error" else 8)
     X = np.argsort(rng.random((n, n_features)), axis=0).astype(float)
     signal = X[:, 0] + X[:, -1] > rng.normal(n, n / 3, n)
     X[rng.random(X.shape) < missing] = np.nan
@@ -605,6 +605,47 @@ def test_trees_by_sums_with_missing_values_and_bounds_are_the_general_ones(
         both = grow_both_ways(X, y, weight[None], params, SortedPath, is_narrow=False)
         for ours, theirs in zip(*both, strict=True):
             assert_same_nodes(ours, theirs)
+
+
+@examples(60)
+@given(
+    seed=seeds,
+    kind=st.sampled_from(["squared_error", "poisson", "two weighted", "gini", "random"]),
+    n_leaves=st.integers(2, 40),
+    max_features=st.sampled_from([0.5, 1.0]),
+    missing=st.sampled_from([0.0, 0.2]),
+    is_constrained=st.booleans(),
+)
+def test_trees_best_first_are_the_general_ones(
+    seed, kind, n_leaves, max_features, missing, is_constrained
+):
+    rng = np.random.default_rng(seed)
+    n, n_features = rng.integers(1, 400), rng.integers(1, 8)
+    X = np.argsort(rng.random((n, n_features)), axis=0).astype(float)
+    signal = X[:, 0] > rng.normal(n / 2, n / 3, n)
+    X[rng.random(X.shape) < missing] = np.nan
+    is_classifier = kind not in ("squared_error", "poisson")
+    y = signal.astype(float) if is_classifier else signal + rng.poisson(2.0, n) + 0.5
+    y[0] = 1.0
+    weight = rng.integers(0, 4, n) * (0.3 if kind == "two weighted" else 1.0)
+    weight[rng.integers(n)] = 1.0
+    model = (DecisionTreeClassifier if is_classifier else DecisionTreeRegressor)(
+        max_leaf_nodes=n_leaves, max_features=max_features
+    )
+    if is_constrained and kind != "two weighted":
+        model.monotonic_cst = rng.integers(-1, 2, n_features)
+    criterion = criteria.Gini if is_classifier else criteria.REGRESSION[kind]
+    splitter, values = "random" if kind == "random" else "best", 2 if is_classifier else 1
+    plan = make_plan(model, criterion, splitter, n, n_features, 1, values)
+    columns = Columns(X.astype(np.float32))
+    table = FloatTable.encode(columns) if kind == "random" else encode(columns)
+    path = {"gini": ClassCountsPath, "random": RandomClassCountsPath}.get(kind, SortedPath)
+    for ours, theirs in zip(
+        *(grower.grow([weight], [7]) for grower in paths(table, y[:, None], plan, path)),
+        strict=True,
+    ):
+        assert ours.n_leaves <= n_leaves
+        assert_same_nodes(ours, theirs)
 
 
 @pytest.mark.parametrize("y", [1e9 / 3, 0.1, 1e-170, 1e120, 1e170])

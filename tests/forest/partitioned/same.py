@@ -12,3 +12,8 @@ def assert_same_forest(one, other):
             mine, theirs = getattr(a.tree_, name), getattr(b.tree_, name)
             assert mine.dtype == theirs.dtype
             np.testing.assert_array_equal(mine, theirs, err_msg=name)
+        mine, theirs = a.tree_.categories, b.tree_.categories
+        assert (mine is None) == (theirs is None)
+        for one_list, other_list in zip(mine or (), theirs or (), strict=True):
+            assert one_list.dtype == other_list.dtype
+            np.testing.assert_array_equal(one_list, other_list)

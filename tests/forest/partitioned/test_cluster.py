@@ -14,6 +14,7 @@ from forest.partitioned.growth import Size
 from forest.partitioned.table.targets import fixed_point
 from tests.forest.partitioned.same import assert_same_forest
 
+dask = pytest.importorskip("dask", reason="the extra dask is not installed")
 da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
 distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
 
@@ -25,8 +26,13 @@ SIZE = Size(small_rows=500)
 def start_cluster(n_workers):
     """A cluster of so many processes, and its client."""
     with (
+        dask.config.set({"distributed.comm.timeouts.connect": "3s"}),  # to one that is gone
         distributed.LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            env={"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "3s"},
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

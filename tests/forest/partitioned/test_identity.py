@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forest import RandomForestClassifier, RandomForestRegressor
+from forest.partitioned.choice_of_subsets import join_cells
 from forest.partitioned.engines import LocalEngine
 from forest.partitioned.fit import fit_together
 from forest.partitioned.growth import Size
+from forest.partitioned.histograms import FIRST
 from forest.partitioned.table.targets import fixed_point, step_of
 from forest.sampling.block_draws import BLOCK, counts_in_blocks, draws_in_blocks
 from tests.examples import examples
@@ -96,6 +98,56 @@ def test_any_table_any_cut(
     assert_same_forest(grow(forest, X, y, cuts, small_rows, n_jobs), local)
 
 
+@examples(25)
+@given(
+    seed=st.integers(0, 2**16),
+    n_rows=st.sampled_from([2, 60, 800]),
+    n_classes=st.sampled_from([0, 2, 4]),
+    n_categories=st.sampled_from([2, 6, 30, 300]),
+    share_missing=st.sampled_from([0.0, 0.1]),
+    small_rows=st.sampled_from([0, 20, 10_000]),
+    params=st.fixed_dictionaries({
+        "min_category_ratio": st.sampled_from([0.0, 5.0]),
+        "max_depth": st.sampled_from([None, 3]),
+        "max_features": st.sampled_from([None, 1]),
+        "min_samples_split": st.sampled_from([2, 10]),
+    }),
+)  # fmt: skip
+def test_categories(seed, n_rows, n_classes, n_categories, share_missing, small_rows, params):
+    X, random = make_table(seed, n_rows, 4, share_missing)
+    X[:, 1:3] = random.randint(n_categories, size=(n_rows, 2)) ** 2
+    X[random.rand(n_rows) < share_missing, 1] = np.nan
+    effect = random.randn(n_categories**2)[np.nan_to_num(X[:, 1]).astype(int)]
+    params = {**KEYED, **params, "categorical_features": [1, 2]}
+    cuts = np.sort(random.randint(n_rows + 1, size=random.randint(4)))
+    if n_classes:
+        y = (effect * n_classes + random.randn(n_rows)).astype(int) % n_classes
+        forest = RandomForestClassifier(**params)
+        local = forest.fit(X, y)
+    else:
+        y = effect + random.randn(n_rows)
+        forest = RandomForestRegressor(**params)
+        local = forest.fit(X, fixed_point(y))
+    assert_same_forest(grow(forest, X, y, cuts, small_rows), local)
+
+
+@pytest.mark.parametrize("least", [2, 3, 7, 50])
+@pytest.mark.parametrize("share_missing", [0.0, 0.3])
+def test_few_rows_on_a_side(least, share_missing):
+    """Cells have several rows: the limit counts rows."""
+    X, random = make_table(9, 1500, 6, share_missing)
+    y = random.randint(2, size=1500)
+    forest = RandomForestClassifier(**KEYED, min_samples_leaf=least)
+    assert_same_forest(grow(forest, X, y, [700], small_rows=0), forest.fit(X, y))
+
+
+def test_first_rows_of_categories_are_joined():
+    one, other = np.array([[3, FIRST - 7], [0, 0]]), np.array([[2, FIRST - 20], [5, FIRST - 21]])
+    expected = [[5, FIRST - 7], [5, FIRST - 21]]
+    np.testing.assert_array_equal(join_cells(one, other), expected)
+    np.testing.assert_array_equal(join_cells(other, one), expected)
+
+
 def test_draws_of_a_share_of_the_rows():
     X, random = make_table(3, 500, 4)
     y = random.randint(2, size=500)
@@ -149,6 +201,14 @@ def test_out_of_bag_score(voting, bootstrap_draw):
     params["n_estimators"] = 2
     with pytest.warns(UserWarning, match="never out of bag"):
         grow(RandomForestRegressor(**params), X, y)
+
+
+def test_progress():
+    X, random = make_table(8, 200, 3)
+    told = []
+    forest = RandomForestClassifier(**KEYED, callback=told.append)
+    grow(forest, X, random.randint(2, size=200), [100])
+    assert [progress.n_done for progress in told] == [1, 2, 3]
 
 
 def test_it_is_an_ordinary_forest():

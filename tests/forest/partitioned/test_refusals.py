@@ -25,7 +25,6 @@ X_PARTS, Y_PARTS = np.split(X, 3), np.split(y, 3)
         ({"feature_draw": "sequence"}, "feature_draw"),
         ({"max_leaf_nodes": 5}, "max_leaf_nodes"),
         ({"monotonic_cst": [0, 1, 0]}, "monotonic_cst"),
-        ({"categorical_features": [0]}, "categorical_features"),
         ({"class_weight": "balanced"}, "class_weight"),
         ({"oob_score": max}, "oob_score"),
         ({"warm_start": True}, "warm_start"),
@@ -100,3 +99,25 @@ def test_parquet(tmp_path):
     assert_same_forest(fit(forest, tmp_path / "table.parquet", "label"), forest.fit(frame, y))
     with pytest.raises(ValueError, match="must name a column"):
         fit(forest, tmp_path / "table.parquet", "other")
+
+
+def test_categories_of_frames():
+    """Known to one partition only; and columns that hold them in one partition only."""
+    frame = pd.DataFrame({
+        "colour": np.array(["red", "green", "blue", "grey"])[random.randint(3, size=90)],
+        "size": random.randn(90),
+    })  # fmt: skip
+    frame.loc[:5, "colour"] = "grey"
+    frame.loc[60:63, "colour"] = None
+    forest = RandomForestClassifier(**KEYED, categorical_features="from_dtype")
+    parts = [frame[:10], frame[10:10], frame[10:]]
+    model = fit(forest, parts, [y[:10], y[:0], y[10:]], size=Size(small_rows=5))
+    local = forest.fit(frame, y)
+    assert_same_forest(model, local)
+    assert list(model.categories_[0]) == list(local.categories_[0])
+    np.testing.assert_array_equal(model.predict_proba(frame), local.predict_proba(frame))
+    with pytest.raises(ValueError, match="Other columns hold categories in partition 2"):
+        fit(forest, [*parts[:2], parts[2].assign(colour=1.0)], [y[:10], y[:0], y[10:]])
+    few = RandomForestClassifier(**KEYED, categorical_features=[0], min_samples_leaf=2)
+    with pytest.raises(ValueError, match="min_samples_leaf"):
+        fit(few, parts, [random.randint(3, size=len(part)) for part in parts])

@@ -73,6 +73,41 @@ def test_categories_and_missing_values_in_words():
     assert path.leaf == model.apply(gap)[0]
 
 
+def test_surrogates_in_words():
+    """Whoever lacks a value goes by the surrogate that is named, if that is what it says."""
+    pd = pytest.importorskip("pandas")
+    X, y = load("breast_cancer")
+    frame = pd.DataFrame(X[:, :8], columns=[f"f{j}" for j in range(8)])
+    model = DecisionTreeClassifier(
+        max_depth=4, missing="surrogate", surrogates=3, competitors=2, random_state=0,
+        precision="float64",
+    ).fit(frame, y)  # fmt: skip
+    rng = np.random.default_rng(0)
+    gaps = frame.mask(rng.random(frame.shape) < 0.4)
+    n_by_surrogate = n_by_majority = 0
+    for i in range(0, len(y), 9):
+        row = gaps.iloc[[i]]
+        path = explain_path(model, row)
+        assert path.leaf == model.apply(row)[0]
+        for step in path.steps:
+            if "in its place" in step.condition:
+                said = step.condition.partition("in its place ")[2]
+                assert np.asarray(rows_that_fulfil(row, [said])).all()
+                n_by_surrogate += 1
+            elif "missing" in step.condition:
+                assert step.condition.endswith("with the majority")
+                n_by_majority += 1
+    assert n_by_surrogate > 20
+    assert n_by_majority > 0
+    text = summary(model)
+    for node in np.flatnonzero(model.tree_.children_left >= 0)[:3]:
+        for split in model.tree_.surrogates.of(node):
+            assert f"f{split.feature}" in text
+        assert f"agree {model.tree_.surrogates.of(node)[0].agree:.5g}" in text
+        improvement = model.tree_.competitors.of(node)[0].improvement
+        assert f"(improvement {improvement:.5g})" in text
+
+
 def test_missing_values_that_were_split_off():
     X = np.array([[np.nan]] * 5 + [[1.0]] * 5)
     model = DecisionTreeClassifier().fit(X, [0] * 5 + [1] * 5)
