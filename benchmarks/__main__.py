@@ -37,6 +37,7 @@ COMMANDS = {
     "lessons": ("studies.lessons", "study and draw the five traps of docs/importance.md"),
     "files": ("micro.files", "time saving and loading a forest, by model file and by pickle"),
     "fuzz": ("faults.run", "damage model files and pickles, and count crashes and wrong models"),
+    "interrupts": ("faults.interrupts", "interrupt fits, predictions and importances by Ctrl-C"),
     "limits": ("faults.limits", "compare fast paths with the general one around their limits"),
     "fits": ("faults.fits", "compare hostile fits with scikit-learn's for some time"),
     "house": ("structure.house", "measure the layout of the code against its goals"),

@@ -8,6 +8,8 @@ from itertools import pairwise
 import numpy as np
 from joblib import effective_n_jobs
 
+from cart.jit.interrupts import HeldInterrupts
+
 # Seconds until Ctrl-C is heard where the system tells another thread of it.
 _WAKE_UP = 0.1
 
@@ -39,7 +41,8 @@ def in_threads(work, n_threads, stop):
     tasks = []
     pool = ThreadPoolExecutor(n_threads)
     try:
-        with suppress(RuntimeError):  # "can't start new thread"
+        # Held, or one may be started that the pool has not noted.
+        with HeldInterrupts(), suppress(RuntimeError):  # "can't start new thread"
             for _ in range(n_threads):
                 tasks.append(pool.submit(try_to))
         if not tasks:

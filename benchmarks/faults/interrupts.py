@@ -1,0 +1,132 @@
+"""Ctrl-C at random moments of growth, out-of-bag scores, predictions and importances."""
+
+import signal
+import threading
+import warnings
+from time import perf_counter, sleep
+
+import numpy as np
+
+from benchmarks.harness import display
+from forest import RandomForestClassifier, RandomForestRegressor
+from importance import oob_permutation, unbiased_mdi
+
+SEED = 38
+N_INTERRUPTS = 100
+BAR = 1.0  # seconds from the signal until the caller has KeyboardInterrupt
+IDLE = 0.2  # seconds for threads without a task to end
+N_ROWS = 20_000
+
+
+class TooSoon(Exception):
+    """The work was done before its interrupt."""
+
+
+def run(args):
+    """Interrupt each kind of work in turn; 1 if one was late, swallowed, or left a broken model."""
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(N_ROWS, 10)).astype(np.float32)
+    signals = X[:, 0] + X[:, 1] ** 2 + rng.normal(size=N_ROWS)
+    works = [work for n_jobs in (1, 2) for work in _works(X, signals, n_jobs)]
+    seconds = {name: _time(work) for name, _, work in works}
+    rows, ends = {name: [0, 0, 0.0, 0, 0] for name in seconds}, 0
+    while ends < (N_INTERRUPTS // 10 if args.quick else N_INTERRUPTS):
+        name, model, work = works[ends % len(works)]
+        row = rows[name]
+        before, n_before = set(threading.enumerate()), len(getattr(model, "estimators_", ()))
+        try:
+            late, words = _interrupt(work, rng.uniform(0.0, seconds[name]))
+        except TooSoon:
+            continue
+        ends += 1
+        left_over = _left_over(before)
+        row[0] += 1
+        row[1] += late > BAR
+        row[2] = max(row[2], late)
+        row[3] += len(left_over)
+        row[4] += not _is_usable(model, X, words, n_before)
+    table = [
+        [name, str(n), str(late), f"{worst:.2f} s", str(threads), str(broken)]
+        for name, (n, late, worst, threads, broken) in rows.items()
+    ]
+    heads = ["work", "interrupts", f"later than {BAR:.0f} s", "latest", "threads left", "broken"]
+    display.show(display.Table(f"{ends} interrupts", heads, table))
+    return int(any(late or threads or broken for _, late, _, threads, broken in rows.values()))
+
+
+def _works(X, y, n_jobs):
+    """Names, models and what is done with them."""
+    fitted = RandomForestClassifier(30, random_state=0, n_jobs=n_jobs).fit(X, y > 1.0)
+    few = X[:2_000], (y > 1.0)[:2_000]
+    small = RandomForestClassifier(30, random_state=0, n_jobs=n_jobs).fit(*few)
+    many = np.tile(X, (10, 1))
+    for kind, target in ((RandomForestClassifier, y > 1.0), (RandomForestRegressor, y)):
+        model = kind(30, random_state=0, n_jobs=n_jobs, oob_score=True)
+        name = f"growth and out-of-bag score of a {kind.__name__}, n_jobs={n_jobs}"
+        yield name, model, lambda model=model, target=target: model.fit(X, target)
+    works = {
+        "prediction": lambda: fitted.predict(many),
+        "out of bag": lambda: fitted.out_of_bag(X, y > 1.0),
+        "oob_permutation": lambda: oob_permutation(small, *few, n_jobs=n_jobs),
+        "unbiased_mdi": lambda: unbiased_mdi(small, *few, n_jobs=n_jobs),
+    }
+    for name, work in works.items():
+        yield f"{name}, n_jobs={n_jobs}", fitted, work
+
+
+def _time(work):
+    """Seconds of some work, its kernels compiled."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        work()
+        start = perf_counter()
+        work()
+    return perf_counter() - start
+
+
+def _interrupt(work, delay):
+    """Seconds from the signal until KeyboardInterrupt is here, and the words of the warning."""
+    sent = []
+
+    def send():
+        sent.append(perf_counter())
+        signal.raise_signal(signal.SIGINT)
+
+    timer = threading.Timer(delay, send)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            timer.start()
+            work()
+            timer.cancel()
+            timer.join()
+        raise TooSoon
+    except KeyboardInterrupt:
+        if not sent:  # the user's own
+            raise
+        late = perf_counter() - sent[0]
+        timer.join()
+        return late, [str(w.message) for w in caught if "Interrupted" in str(w.message)]
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _left_over(before):
+    """Threads that are there yet; those of joblib's pools, which have no task, end in a moment."""
+    patience = perf_counter() + IDLE
+    while (left := set(threading.enumerate()) - before) and perf_counter() < patience:
+        sleep(0.005)
+    return left
+
+
+def _is_usable(model, X, words, n_before):
+    """A model that was fitted predicts; where it has fewer trees, it has said so, or is as it was
+    before a fit that had not grown any."""
+    if not hasattr(model, "estimators_"):
+        return True  # interrupted before the first tree
+    said = model.predict(X[:100])
+    n_trees = len(model)
+    is_as_it_was = not words and n_trees == n_before
+    is_told = any(f"the {n_trees} of" in word for word in words)
+    return len(said) == 100 and (n_trees == model.n_estimators or is_as_it_was or is_told)
