@@ -9,6 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 from cart.files import checksum_of, is_storable, read, require, storable, with_state, write
 from cart.tree.tree import Tree
 
+_PLAIN = (str, int, type(None))
+
 
 class SavedState:
     """Of estimators that can be saved in model files, and whose pickles are checked."""
@@ -47,6 +49,9 @@ class SavedState:
 
     def __getstate__(self):
         state = super().__getstate__()
+        # What a class says for estimators that have no such parameter, or are older than it, need
+        # not stand in every tree.
+        state = {name: value for name, value in state.items() if not _is_default(self, name, value)}
         return {**state, "_checksum": _checksum_of(state)} if is_storable(type(self)) else state
 
     def __setstate__(self, state):
@@ -65,6 +70,11 @@ class SavedState:
         ------
         cart.files.DamagedModelError
         """
+
+
+def _is_default(estimator, name, value):
+    default = getattr(type(estimator), name, estimator)
+    return isinstance(value, _PLAIN) and type(value) is type(default) and value == default
 
 
 def _checksum_of(state):

@@ -166,12 +166,8 @@ def searching(score_of, keeps_rest=False, is_settled=True):
     return search
 
 
-def _searching(width, score_of, keeps_rest, is_settled):
-    """The kernel for so many lanes."""
-    take_rest, keep_bounds, update = (
-        on_lanes(width)(do) for do in (_take_rest, _keep_bounds, _update_best)
-    )
-    advance = on_lanes(width)(_advance)
+def _scoring(width, score_of, is_settled):
+    """The scores of the cuts of so many lanes."""
 
     def score_lanes(
         lanes, weight, total, rest, gap, tie_span, left_weight, left_sum, left_rest, score, best
@@ -186,7 +182,16 @@ def _searching(width, score_of, keeps_rest, is_settled):
             is_asked = is_asked & (to_next <= lanes.load(tie_span))
         return lanes.any((found > lanes.load(best)) & is_asked)
 
-    score_cuts = on_lanes(width)(score_lanes)
+    return on_lanes(width)(score_lanes)
+
+
+def _searching(width, score_of, keeps_rest, is_settled):
+    """The kernel for so many lanes."""
+    take_rest, keep_bounds, update = (
+        on_lanes(width)(do) for do in (_take_rest, _keep_bounds, _update_best)
+    )
+    advance = on_lanes(width)(_advance)
+    score_cuts = _scoring(width, score_of, is_settled)
 
     @kernel
     def search(lanes, rows, table):

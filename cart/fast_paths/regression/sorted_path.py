@@ -110,14 +110,9 @@ def _search(scratch, growth, table, node, limits):
     that is not.
     """
     rows, screen, draw, drawn = scratch.rows, scratch.screen, growth.draw, growth.drawn
-    lanes, criterion = scratch.lanes, growth.criterion
-    searched = SearchedRows(
-        criterion, rows.entries, scratch.targets, node.n, limits.min_samples_leaf - 1, node.weight,
-        node.total, third_of(criterion, node), limits.is_monotonic or limits.min_weight_leaf > 0.0,
-        limits.min_weight_leaf, node.bounds, growth.y_max,
-    )  # fmt: skip
+    searched = _searched_rows(scratch, growth, node, limits)
     slack = slack_of(node.n, growth.y_max)
-    screens = is_presorted(rows) and is_by_gain(criterion)
+    screens = is_presorted(rows) and is_by_gain(growth.criterion)
     screens = screens and is_worth_screening(searched, slack, node.impurity)
     n_places = N_LANES - 1 if scratch.has_missing else N_LANES
     best = NO_CUT
@@ -145,16 +140,16 @@ def _search(scratch, growth, table, node, limits):
         else:
             drawing = mark_searched(draw, drawing, j)
             for way in range(ways):
-                drawn.feature[n_drawn], drawn.column[n_drawn] = feature, column
-                drawn.first[n_drawn], drawn.direction[n_drawn] = at, limits.monotonic[feature]
-                drawn.missing[n_drawn] = MISSING_RIGHT if highest == MISSING else NONE_MISSING
+                first, missing = at, MISSING_RIGHT if highest == MISSING else NONE_MISSING
                 if way == 1:
-                    drawn.first[n_drawn], drawn.missing[n_drawn] = turned, MISSING_LEFT
+                    first, missing = turned, MISSING_LEFT
+                direction = limits.monotonic[feature]
+                _note_drawn(drawn, n_drawn, feature, column, first, missing, direction)
                 if screens:
                     screen_feature(screen, searched, drawn, n_drawn, slack, table)
                 n_drawn += 1
             if not screens and n_drawn >= n_places:
-                best = _search_lanes(lanes, drawn, 0, n_drawn, searched, best, table)
+                best = _search_lanes(scratch.lanes, drawn, 0, n_drawn, searched, best, table)
                 n_drawn = 0
         j, drawing = next_feature(draw, drawing, limits.max_features)
     if screens and is_certain(screen, slack):
@@ -163,8 +158,26 @@ def _search(scratch, growth, table, node, limits):
     else:
         for k in range(0, n_drawn, N_LANES):
             end = min(k + N_LANES, n_drawn)
-            best = _search_lanes(lanes, drawn, k, end, searched, best, table)
+            best = _search_lanes(scratch.lanes, drawn, k, end, searched, best, table)
     return best, end_draw(draw, drawing), last
+
+
+@inline_kernel
+def _searched_rows(scratch, growth, node, limits):
+    """What is searched in a node, of every feature."""
+    return SearchedRows(
+        growth.criterion, scratch.rows.entries, scratch.targets, node.n,
+        limits.min_samples_leaf - 1, node.weight, node.total, third_of(growth.criterion, node),
+        limits.is_monotonic or limits.min_weight_leaf > 0.0, limits.min_weight_leaf, node.bounds,
+        growth.y_max,
+    )  # fmt: skip
+
+
+@inline_kernel
+def _note_drawn(drawn, k, feature, column, first, missing, direction):
+    """Write what the k-th search is of."""
+    drawn.feature[k], drawn.column[k] = feature, column
+    drawn.first[k], drawn.missing[k], drawn.direction[k] = first, missing, direction
 
 
 @inline_kernel
