@@ -60,7 +60,8 @@ class Training(NamedTuple):
         weight = None if weight is None else weight[rows]
         known = getattr(forest, "_bootstrap", None)
         groups, given = getattr(known, "groups", None), getattr(known, "given", None)
-        params = {"replace": True, "stratify": False, **forest.get_params()}
+        ours = {"replace": True, "stratify": False, "bootstrap_draw": "sequence"}
+        params = {**ours, **forest.get_params()}
         params["n_estimators"] = len(seeds)
         bootstrap = plan_bootstrap(
             SimpleNamespace(**params), codes[:, np.newaxis],

@@ -115,10 +115,7 @@ def _search(scratch, growth, table, node, limits):
     screens = is_presorted(rows) and is_by_gain(growth.criterion)
     screens = screens and is_worth_screening(searched, slack, node.impurity)
     n_places = N_LANES - 1 if scratch.has_missing else N_LANES
-    best = NO_CUT
-    last = -1
-    turned = np.int64(0)
-    n_drawn = 0
+    best, last, turned, n_drawn = NO_CUT, -1, np.int64(0), 0
     begin_screening(screen)
     drawing = begin_draw(draw, np.uint64(0), node.n_constant)
     j, drawing = next_feature(draw, drawing, limits.max_features)
@@ -140,11 +137,11 @@ def _search(scratch, growth, table, node, limits):
         else:
             drawing = mark_searched(draw, drawing, j)
             for way in range(ways):
-                first, missing = at, MISSING_RIGHT if highest == MISSING else NONE_MISSING
-                if way == 1:
-                    first, missing = turned, MISSING_LEFT
+                missing = MISSING_RIGHT if highest == MISSING else NONE_MISSING
                 direction = limits.monotonic[feature]
-                _note_drawn(drawn, n_drawn, feature, column, first, missing, direction)
+                _note_drawn(drawn, n_drawn, feature, column, at, missing, direction)
+                if way == 1:
+                    drawn.first[n_drawn], drawn.missing[n_drawn] = turned, MISSING_LEFT
                 if screens:
                     screen_feature(screen, searched, drawn, n_drawn, slack, table)
                 n_drawn += 1

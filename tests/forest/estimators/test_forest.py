@@ -154,10 +154,8 @@ def test_a_tree_that_is_finished_after_an_interrupt_is_told_to_nobody():
 
 
 def test_a_small_forest_starts_no_thread(monkeypatch):
-    started, start = [], grow._grow_in_threads
-    monkeypatch.setattr(
-        grow, "_grow_in_threads", lambda *job: started.append(job[2]) or start(*job)
-    )
+    started, start = [], grow.in_threads
+    monkeypatch.setattr(grow, "in_threads", lambda *job: started.append(job[1]) or start(*job))
     forest, rows = RandomForestClassifier(10, n_jobs=2), load_iris(return_X_y=True)
     forest.fit(*rows)
     assert started == [2]

@@ -59,6 +59,11 @@ def test_predictions_are_the_same_there_and_back(model, case, there):
     ours_only = {
         "precision": "float32",
         "max_bins": None,
+        "missing": "learned",
+        "surrogates": 0,
+        "surrogate_style": "all",
+        "surrogate_features": "all",
+        "competitors": 0,
         "feature_draw": "sequence",
         "bootstrap_draw": "sequence",
         "categorical_features": None,
