@@ -298,7 +298,7 @@ def test_a_checksum_does_not_depend_on_what_is_held_twice():
 def test_damaged_models_end_without_a_crash(kind, tmp_path):
     """A sample of `python -m benchmarks fuzz`."""
     save_models(tmp_path)
-    # Seed 1 has a pickle of a dtype whose `__setstate__` ends in a segmentation fault, in NumPy 2.4:
+    # Seed 1 has a pickle of a dtype at which NumPy 2.4 ends in a segmentation fault, as at
     # np.dtype(np.int64).newbyteorder().__setstate__((3, "<", None, -1, -1, 0)).
     ends = fuzz(tmp_path, kind, 60, seed=2)
     assert not {"crash", "hang"} & ends.keys(), ends
