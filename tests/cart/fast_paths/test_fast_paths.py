@@ -658,6 +658,33 @@ def test_trees_of_several_means_are_the_general_ones(seed, params, n_outputs, mi
             assert_same_nodes(ours, theirs)
 
 
+@examples(100)
+@given(
+    seed=seeds,
+    params=limits,
+    n_outputs=st.integers(2, 3),
+    n_classes=st.integers(2, 4),
+    missing=st.sampled_from([0.0, 0.2]),
+    n_leaves=st.sampled_from([None, None, 10]),
+)
+def test_class_trees_of_several_outputs_are_the_general_ones(
+    seed, params, n_outputs, n_classes, missing, n_leaves
+):
+    rng = np.random.default_rng(seed)
+    n, n_features = rng.integers(1, 400), rng.integers(1, 12)
+    X = rng.integers(0, rng.choice([2, 10, 1000]), (n, n_features)).astype(float)
+    y = rng.integers(0, n_classes, (n, n_outputs)) * (X[:, :1] > X.mean())
+    y[0] = n_classes - 1, *range(n_outputs - 1)
+    X[rng.random(X.shape) < missing] = np.nan
+    weights = rng.integers(0, 4, (3, n)).astype(float)
+    weights[:, rng.integers(n)] = 1.0
+    params = {**params, "max_leaf_nodes": n_leaves}
+    both = grow_both_ways(X, y, weights, params, ClassCountsPath, is_narrow=False)
+    for ours, theirs in zip(*both, strict=True):
+        assert_same_nodes(ours, theirs)
+        np.testing.assert_array_equal(ours.n_classes, theirs.n_classes)
+
+
 @examples(60)
 @given(
     seed=seeds,
