@@ -10,7 +10,7 @@ from cart.growth.plan import Plan
 from cart.splitting.category_subsets import CategoricalTable
 from cart.table.ranking import MISSING
 from cart.tree.tree import Tree
-from forest.partitioned.open_rows import NodeRows
+from forest.partitioned.open_rows import NodeRows, RowLists, take
 
 
 def grow_below(
@@ -53,6 +53,21 @@ def grow_below(
         mine = workspace._replace(table=workspace.table._replace(codes=here.codes))
         trees.append(grow_tree(here, records, plan, 0, mine, origin))
     return trees
+
+
+def grow_below_held(lists: Sequence[RowLists], held: Sequence[tuple], *more: Any) -> list[Tree]:
+    """Grow what is below some nodes where the codes of all rows are.
+
+    Parameters
+    ----------
+    lists : sequence of RowLists
+        Of every partition.
+    held : sequence of (codes, targets)
+        Of every partition.
+    *more
+        See `grow_below`.
+    """
+    return grow_below([take(*part, rows) for part, rows in zip(held, lists, strict=True)], *more)
 
 
 def _wide(codes):
