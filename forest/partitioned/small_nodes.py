@@ -67,7 +67,10 @@ def grow_below_held(lists: Sequence[RowLists], held: Sequence[tuple], *more: Any
     *more
         See `grow_below`.
     """
-    return grow_below([take(*part, rows) for part, rows in zip(held, lists, strict=True)], *more)
+    pieces = [
+        take(codes, targets, rows) for (codes, targets), rows in zip(held, lists, strict=True)
+    ]
+    return grow_below(pieces, *more)
 
 
 def _wide(codes):
