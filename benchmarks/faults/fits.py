@@ -153,21 +153,17 @@ def _judge(fit, ours, theirs, t):
     if agreement.first_rows is None and is_close:
         return "identical"
     if fit.params.get("ccp_alpha"):
-        return _judge_unpruned(fit, t)
+        return _judge_unpruned(fit, t, agreement.first_rows is None)
     weight = _weight(fit, theirs, t)
     exact = Training(fit.plain, fit.y, weight, _trees(theirs)[t])
-    if len(fit.plain) > JUDGED_MAX:
-        found = first_difference(*pair, exact) if is_close else None
-        is_shown = found is not None and found.verdict != "wrong"
-        return (
-            "tie in the first difference"
-            if is_shown
-            else f"differs, not judged: tree {t}, {agreement}"
-        )
     if not is_close and not _is_as_exact(*pair, exact, weight):
         return f"other values or impurities: tree {t}, {agreement}"
     if agreement.first_rows is None:
         return "identical, rounded"
+    if len(fit.plain) > JUDGED_MAX:
+        if first_difference(*pair, exact).verdict != "wrong":
+            return "tie in the first difference"
+        return f"differs, not judged: tree {t}, {agreement}"
     if why_different(*pair, exact) != "wrong":
         return "tie"
     if any(node.is_wrong for node in replay(pair[1], exact)):
@@ -186,12 +182,12 @@ def _is_as_exact(ours, theirs, exact, weight):
     return all(mine <= NEAR * other for mine, other in zip(*of_both, strict=True))
 
 
-def _judge_unpruned(fit, t):
-    """Pruned trees that differ, by the trees that were pruned."""
+def _judge_unpruned(fit, t, is_same):
+    """Trees by what was pruned; `is_same`: are they the same pruned?"""
     fit = fit._replace(params=fit.params | {"ccp_alpha": 0.0})
     pair = (_fit(home, fit) for home in ((cart, forest), (sklearn.tree, sklearn.ensemble)))
     verdict = _judge(fit, *pair, t)
-    return f"pruned otherwise: tree {t}" if verdict.startswith("identical") else verdict
+    return f"pruned otherwise: tree {t}" if verdict == "identical" and not is_same else verdict
 
 
 def _weight(fit, theirs, t):

@@ -11,6 +11,8 @@ from joblib import wrap_non_picklable_objects
 from joblib.parallel import SequentialBackend, get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
+from forest.growing.dask_tasks import results_of_dask
+
 _THREADS = {"prefer": "threads"}
 _here = local()  # `work`: the work that this thread has a task of
 
@@ -109,6 +111,10 @@ def results_of(
     """
     wish = wish or _THREADS
     backend, _ = get_active_backend(**wish)
+    if type(backend).__name__ == "DaskDistributedBackend":
+        with results_of_dask(backend, tasks, ordered) as results:
+            yield results
+        return
     how = "list"  # "multiprocessing", for one, knows no other
     if isinstance(backend, SequentialBackend) or backend.supports_return_generator:
         how = "generator" if ordered else "generator_unordered"
