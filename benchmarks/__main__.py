@@ -38,6 +38,7 @@ COMMANDS = {
     "files": ("micro.files", "time saving and loading a forest, by model file and by pickle"),
     "fuzz": ("faults.run", "damage model files and pickles, and count crashes and wrong models"),
     "interrupts": ("faults.interrupts", "interrupt fits, predictions and importances by Ctrl-C"),
+    "writers": ("faults.writers", "kill processes that compile kernels, and start two at once"),
     "limits": ("faults.limits", "compare fast paths with the general one around their limits"),
     "targets": ("faults.targets", "compare trees of kernels for plain CPUs with this CPU's"),
     "fits": ("faults.fits", "compare hostile fits with scikit-learn's for some time"),

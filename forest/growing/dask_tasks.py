@@ -106,19 +106,19 @@ def _taken(client, futures, ordered):
     from distributed import CancelledError, wait
 
     while futures:
+        asked = futures[:1] if ordered else futures
         try:
-            asked = futures[:1] if ordered else futures
             done = wait(asked, timeout=_PATIENCE, return_when="FIRST_COMPLETED").done
+            done = [future for future in asked if future in done]
+            results = client.gather(done)
         except TimeoutError:
             _refuse_to_wait_for_nobody(client)
-            continue
         except CancelledError as error:
             raise LostWorkersError(_LOST) from error
-        for future in [future for future in asked if future in done]:
-            futures.remove(future)
-            if future.status in ("cancelled", "lost"):
-                raise LostWorkersError(_LOST)
-            yield future.result()
+        else:
+            for future in done:
+                futures.remove(future)
+            yield from results
 
 
 _LOST = (

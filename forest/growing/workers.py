@@ -112,8 +112,8 @@ def results_of(
     wish = wish or _THREADS
     backend, _ = get_active_backend(**wish)
     if type(backend).__name__ == "DaskDistributedBackend":
-        with results_of_dask(backend, tasks, ordered) as results:
-            yield results
+        with results_of_dask(backend, tasks, ordered) as found:
+            yield found
         return
     how = "list"  # "multiprocessing", for one, knows no other
     if isinstance(backend, SequentialBackend) or backend.supports_return_generator:
