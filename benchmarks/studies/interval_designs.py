@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.datasets import make_friedman1
 
+from benchmarks.studies.importance_designs import strobl_2008
+
 
 class Design(NamedTuple):
     """A way to draw a table; `draw(rng, n)` gives X and y."""
@@ -41,9 +43,23 @@ def rare_class(rng, n):
     return X, y.astype(int)
 
 
+def linear(rng, n):
+    """The twelve features of Strobl et al. (2008), four of which go together."""
+    return strobl_2008(n, np.random.RandomState(int(rng.integers(2**31))))
+
+
+def checkerboard(rng, n):
+    """The sign of a product, in 9 of 10 rows: neither feature says anything alone."""
+    X = rng.uniform(-1.0, 1.0, size=(n, 5))
+    y = (X[:, 0] * X[:, 1] > 0) ^ (rng.random(n) < 0.1)
+    return X, y.astype(int)
+
+
 DESIGNS = (
     Design("friedman1", "regression", friedman),
     Design("heavy tails", "regression", heavy_tails),
     Design("three classes", "classification", three_classes),
     Design("rare class", "classification", rare_class),
+    Design("linear", "regression", linear),
+    Design("checkerboard", "classification", checkerboard),
 )
