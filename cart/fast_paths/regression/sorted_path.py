@@ -34,7 +34,7 @@ from cart.fast_paths.regression.cut_score import (
     third_of,
     write_target,
 )
-from cart.fast_paths.regression.node_sums import Halves, add_up_children, swap_across
+from cart.fast_paths.regression.node_sums import MeanChildren, add_up_children, swap_across
 from cart.fast_paths.regression.screening import (
     Screen,
     begin_screening,
@@ -339,16 +339,6 @@ class FoundCut(NamedTuple):
     last: int  # where the entries begin whose order the samples take
 
 
-class SortedChildren(NamedTuple):
-    """Children (see `cart.growth.depth_first`), and their Halves."""
-
-    middle: int
-    left: float
-    right: float
-    decrease: float
-    halves: Halves
-
-
 class SortedWay(NamedTuple):
     """What growth that is best first works on; the protocol is that of `cart.growth.depth_first`.
 
@@ -382,7 +372,7 @@ class SortedWay(NamedTuple):
         )
         divide_rows(scratch.rows, self.table, features, mine, found.cut, n_left, scratch.is_left)
         decrease = decrease_of(mine, halves, growth.total_weight)
-        return SortedChildren(middle, halves.left, halves.right, decrease, halves)
+        return MeanChildren(middle, halves.left, halves.right, decrease, halves)
 
     def move_row(self, row, to):
         sums = self.growth.sums
