@@ -205,16 +205,16 @@ def halves_with(left, right, node, left_weight, left_sum):
 
 
 @inline_kernel
-def add_up_children(criterion, samples, targets, node, middle, sums, height):
+def add_up_children(criterion, samples, targets, node, middle, sums):
     """Add up either side of a node that is divided; return its Halves.
 
-    The left child's sums go to sums[height + 1], the right one's to sums[height], where the node's
-    are. Impurities are scikit-learn's: from the left child's sums, which it takes from the right
+    The left child's sums go to the row behind the node's, the right one's to the node's own.
+    Impurities are scikit-learn's: from the left child's sums, which it takes from the right
     where that is shorter, and the node's less these.
     """
     start, end = node.start, node.end
-    left_sums = sums[height + 1]
-    add_up_node(criterion, samples, targets, middle, end, sums[height])
+    left_sums = sums[node.row + 1]
+    add_up_node(criterion, samples, targets, middle, end, sums[node.row])
     add_up_node(criterion, samples, targets, start, middle, left_sums)
     left = left_sums[WEIGHT], left_sums[TOTAL], left_sums[REST]
     if middle - start > end - middle:
@@ -222,3 +222,11 @@ def add_up_children(criterion, samples, targets, node, middle, sums, height):
             criterion, samples, targets, middle, end, (node.weight, node.total, node.rest)
         )
     return halves_of(criterion, samples, targets, node, middle, (*left, left_sums[REST]))
+
+
+def sum_node_of_one(self, samples, targets, start, end, sums):
+    add_up_node(self, samples, targets, start, end, sums)
+
+
+def sum_children_of_one(self, samples, targets, node, middle, sums):
+    return add_up_children(self, samples, targets, node, middle, sums)
