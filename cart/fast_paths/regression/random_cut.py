@@ -172,7 +172,7 @@ class DrawnMeanWay(NamedTuple):
             _divide(self, samples, codes, few, np.uint32(cut.left_code), cut.missing)
         mine, middle = node_of(growth, node), node.start + n_left
         halves = add_up_children(
-            growth.criterion, rows.samples, rows.targets, mine, middle, growth.sums, node.row
+            growth.criterion, rows.samples, rows.targets, mine, middle, growth.sums
         )
         decrease = decrease_of(mine, halves, growth.total_weight)
         return MeanChildren(middle, halves.left, halves.right, decrease, halves)
