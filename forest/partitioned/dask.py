@@ -77,39 +77,40 @@ def fit(
     """
     refuse_impossible(forest)
     folder = None if local_directory is None else str(local_directory)
+    engine, X_parts, y_parts = open_parts(X, y, client, forest.n_jobs, size.rows_at_once)
+    return fit_together(
+        forest, engine, engine.spread(X_parts), engine.spread(y_parts), len(X_parts), size, folder
+    )
+
+
+def open_parts(
+    X: Any, y: Any, client: Any, n_jobs: int | None, rows_at_once: int
+) -> tuple[Engine, list, list]:
+    """Where the partitions of a table are worked on, and these, not read yet; see `fit`."""
+    engine: Engine
     if hasattr(X, "dask"):
-        return _fit_on_dask(forest, X, y, client, size, folder)
-    if isinstance(X, (str, Path)):
-        pieces = read_path(Path(X), y, size.rows_at_once)
-    elif isinstance(X, (list, tuple)):
-        pieces = list(X), list(y)
+        from distributed import get_client
+
+        from forest.partitioned.dask_engine import DaskEngine
+
+        X_parts, y_parts = partitions_of(X, "X"), partitions_of(y, "y")
+        _refuse_unaligned(X, y)
+        engine = DaskEngine(client or get_client())
     else:
-        pieces = cut_array(X, size.rows_at_once), cut_array(y, size.rows_at_once)
-    engine: Engine = LocalEngine(forest.n_jobs)
-    return _fit_pieces(forest, engine, *pieces, size, folder)
-
-
-def _fit_on_dask(forest, X, y, client, size, folder):
-    from distributed import get_client
-
-    from forest.partitioned.dask_engine import DaskEngine
-
-    X_parts, y_parts = partitions_of(X, "X"), partitions_of(y, "y")
-    _refuse_unaligned(X, y)
-    engine = DaskEngine(client or get_client())
-    return _fit_pieces(forest, engine, X_parts, y_parts, size, folder)
-
-
-def _fit_pieces(forest, engine, X_parts, y_parts, size, folder):
+        engine = LocalEngine(n_jobs)
+        if isinstance(X, (str, Path)):
+            X_parts, y_parts = read_path(Path(X), y, rows_at_once)
+        elif isinstance(X, (list, tuple)):
+            X_parts, y_parts = list(X), list(y)
+        else:
+            X_parts, y_parts = cut_array(X, rows_at_once), cut_array(y, rows_at_once)
     if len(X_parts) != len(y_parts):
         raise ValueError(
             f"X has {len(X_parts)} partitions and y {len(y_parts)}; rechunk them alike."
         )
     if not X_parts:
         raise ValueError("There are no partitions.")
-    return fit_together(
-        forest, engine, engine.spread(X_parts), engine.spread(y_parts), len(X_parts), size, folder
-    )
+    return engine, X_parts, y_parts
 
 
 def _refuse_unaligned(X, y):
