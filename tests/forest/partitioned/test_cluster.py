@@ -1,8 +1,5 @@
-"""One forest of the partitions that processes of Dask have, however many, and if one is killed."""
+"""One forest of the partitions that processes of Dask have, however many."""
 
-import os
-import signal
-import threading
 from contextlib import contextmanager
 
 import numpy as np
@@ -73,19 +70,6 @@ def test_any_number_of_workers(growing, n_workers, n_classes, sizes):
     forest = RandomForestRegressor(**KEYED, max_depth=5)
     model = fit(forest, *chunked(X, y, sizes), size=SIZE)
     assert_same_forest(model, forest.fit(X, fixed_point(y)))
-
-
-def test_a_killed_worker():
-    """Another one makes anew what it had."""
-    X, y = make_table(3)
-    forest = RandomForestClassifier(**{**KEYED, "n_estimators": 20})
-    with start_cluster(2) as (_, client):
-        victim = next(iter(client.run(os.getpid).values()))
-        killer = threading.Timer(1.0, os.kill, (victim, signal.SIGKILL))
-        killer.start()
-        model = fit(forest, *chunked(X, y, (1000, 1000, 2000)), size=SIZE)
-        killer.join()
-    assert_same_forest(model, forest.fit(X, y))
 
 
 def test_dataframes(growing):
