@@ -5,10 +5,12 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from forest import RandomForestClassifier, RandomForestRegressor
+from forest import RandomForestClassifier, RandomForestRegressor, load
 from forest.partitioned.dask import fit
 from forest.partitioned.growth import Size
 from forest.partitioned.table.targets import fixed_point
+from importance import mdi, oob_permutation
+from importance.permutation import partitions
 from tests.forest.partitioned.same import assert_same_forest
 
 dask = pytest.importorskip("dask", reason="the extra dask is not installed")
@@ -82,3 +84,22 @@ def test_dataframes(growing):
     model = fit(forest, *tables)
     assert_same_forest(model, forest.fit(frame, y))
     assert list(model.feature_names_in_) == list("abcdef")
+
+
+def test_what_a_forest_of_partitions_does(growing, tmp_path):
+    """It is saved and loaded, predicts chunks where they are, and importances come from there."""
+    _, client = growing
+    X, y = make_table(3)
+    tables = chunked(X, y, (1500, 0, 2500))
+    forest = RandomForestClassifier(**{**KEYED, "n_estimators": 20}, oob_score=True)
+    model, local = fit(forest, *tables, client=client, size=SIZE), forest.fit(X, y)
+    assert model.oob_score_ == pytest.approx(local.oob_score_, rel=1e-14)
+    model.save(tmp_path / "forest.cart")
+    loaded = load(tmp_path / "forest.cart")
+    assert_same_forest(loaded, local)
+    predicted = tables[0].map_blocks(loaded.predict, drop_axis=1, dtype=y.dtype).compute()
+    np.testing.assert_array_equal(predicted, local.predict(X))
+    np.testing.assert_array_equal(mdi(model).values, mdi(local).values)
+    found, whole = partitions.oob_permutation(model, *tables), oob_permutation(local, X, y)
+    np.testing.assert_allclose(found.values, whole.values, rtol=1e-9)
+    np.testing.assert_allclose(found.standard_error, whole.standard_error, rtol=1e-9)
