@@ -168,11 +168,12 @@ def _cost(quick):
 
 
 _KINDS = {
-    "codes": ("_code", "_encode", "_itself"),
+    "codes": ("all_of", "code", "encode"),
     "numbers of rows": ("list_rows", "gather"),
-    "sums": ("count", "count_roots", "_join_all", "few_values", "count_up_to", "next_above"),
+    "sums": ("count", "count_roots", "join_all", "few_values", "count_up_to", "next_above"),
     "trees": ("grow_below", "grow_below_held"),
-    "states": ("_begin", "divide", "sorted_of", "examine", "ndarray"),
+    "codes again": ("itself",),
+    "states": ("begin", "divide", "sorted_of", "examine", "ndarray"),
 }
 
 
@@ -191,7 +192,8 @@ def _moved(client):
 
 
 def _sent_by_task(dask_worker):
-    """Bytes by the function of the task whose result was sent; forgets them."""
+    """Bytes by the function of the task whose result was sent, without the first underscore;
+    forgets them."""
     from dask.utils import key_split
 
     sent: dict = {}

@@ -13,7 +13,7 @@ from forest.partitioned.growth import DEFAULT_SIZE, Size
 from forest.partitioned.table.sources import cut_array, read_path
 from forest.partitioned.table.targets import fixed_point
 
-__all__ = ["fit", "fit_partitions", "fixed_point"]
+__all__ = ["fit", "fit_partitions", "fixed_point", "predict"]
 
 
 def fit(
@@ -81,6 +81,42 @@ def fit(
     return fit_together(
         forest, engine, engine.spread(X_parts), engine.spread(y_parts), len(X_parts), size, folder
     )
+
+
+def predict(model: BaseEstimator, X: Any, method: str = "predict") -> Any:
+    """What a forest predicts for a table of Dask: chunks of it, where the partitions are.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    X : dask.array.Array or dask.dataframe.DataFrame
+        Partitions may be empty.
+    method : {"predict", "predict_proba", "apply"} or another that takes rows
+        Its answer is one array, with a row of each row.
+
+    Returns
+    -------
+    dask.array.Array
+        Not computed yet.
+    """
+    import dask
+    import dask.array as da
+
+    row = getattr(X, "_meta_nonempty", np.zeros((1, model.n_features_in_)))
+    example = np.asarray(getattr(model, method)(row))
+    sizes = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * X.npartitions
+    answer, model = dask.delayed(_answer), dask.delayed(model)
+    chunks = [
+        da.from_delayed(
+            answer(part, model, method, example[:0]), (size, *example.shape[1:]), example.dtype
+        )
+        for part, size in zip(partitions_of(X, "X"), sizes, strict=True)
+    ]
+    return da.concatenate(chunks)
+
+
+def _answer(X, model, method, empty):
+    return np.asarray(getattr(model, method)(X)) if len(X) else empty
 
 
 def open_parts(

@@ -58,8 +58,12 @@ class DaskEngine(Engine):
         return total
 
     def hold(self, *handles):
-        """A task for each process, which may run elsewhere if that one is lost."""
-        parts = list(zip(*handles, strict=True))
+        """A task for each process, which may run elsewhere if that one is lost.
+
+        It takes the parts from tasks that nobody else needs: of those that are needed again Dask
+        would drop what it thinks a spare, be it where the partition is, and send it again.
+        """
+        parts = self.map(_all_of, *handles)
         return [self._submit(_itself, parts, at=address) for address in self._addresses]
 
     def collect(self, function, finish, handles, jobs, held=None):
@@ -101,6 +105,10 @@ def _bytes_sent(dask_worker):
 
 def _itself(thing):
     return thing
+
+
+def _all_of(*parts):
+    return parts
 
 
 def _join_all(join, answers):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from forest import RandomForestClassifier, RandomForestRegressor, load
-from forest.partitioned.dask import fit
+from forest.partitioned.dask import fit, predict
 from forest.partitioned.growth import Size
 from forest.partitioned.table.targets import fixed_point
 from importance import mdi, oob_permutation
@@ -84,6 +84,8 @@ def test_dataframes(growing):
     model = fit(forest, *tables)
     assert_same_forest(model, forest.fit(frame, y))
     assert list(model.feature_names_in_) == list("abcdef")
+    X = dd.from_pandas(frame, npartitions=3)
+    np.testing.assert_array_equal(predict(model, X).compute(), model.predict(frame))
 
 
 def test_what_a_forest_of_partitions_does(growing, tmp_path):
@@ -97,8 +99,10 @@ def test_what_a_forest_of_partitions_does(growing, tmp_path):
     model.save(tmp_path / "forest.cart")
     loaded = load(tmp_path / "forest.cart")
     assert_same_forest(loaded, local)
-    predicted = tables[0].map_blocks(loaded.predict, drop_axis=1, dtype=y.dtype).compute()
-    np.testing.assert_array_equal(predicted, local.predict(X))
+    np.testing.assert_array_equal(predict(loaded, tables[0]).compute(), local.predict(X))
+    shares = predict(loaded, tables[0], "predict_proba")
+    assert shares.shape == (4000, 3)
+    np.testing.assert_array_equal(shares.compute(), local.predict_proba(X))
     np.testing.assert_array_equal(mdi(model).values, mdi(local).values)
     found, whole = partitions.oob_permutation(model, *tables), oob_permutation(local, X, y)
     np.testing.assert_allclose(found.values, whole.values, rtol=1e-9)
