@@ -23,11 +23,10 @@ class DaskEngine(Engine):
     def __init__(self, client: Any) -> None:
         self._client = client
         threads = client.nthreads()
-        self._addresses = list(threads)
+        self._addresses = list(threads) or [None]
         self._places: list | None = None  # of the partitions: where they were first worked on
         self.n_processes = max(1, len(threads))
         self.n_workers = max(1, sum(threads.values()))
-        self._before = self._bytes_sent()
 
     def spread(self, parts):
         """Handle of delayed objects, or of futures."""
@@ -88,19 +87,6 @@ class DaskEngine(Engine):
         """The address of a worker that has each part of a handle, or None."""
         who_has = self._client.who_has(handle)
         return [next(iter(who_has.get(part.key, ())), None) for part in handle]
-
-    @property
-    def bytes_moved(self):
-        """Bytes that workers have sent since the engine was made."""
-        now = self._bytes_sent()
-        return sum(max(0, sent - self._before.get(worker, 0)) for worker, sent in now.items())
-
-    def _bytes_sent(self):
-        return self._client.run(_bytes_sent, on_error="ignore")  # of workers that are lost
-
-
-def _bytes_sent(dask_worker):
-    return dask_worker.transfer_outgoing_bytes_total
 
 
 def _itself(thing):

@@ -47,6 +47,29 @@ def at_first(monkeypatch, **actions):
     return actions
 
 
+def codes_sent(dask_worker):
+    """Bytes of codes that a worker has sent, to the others and to the client."""
+    return sum(
+        n_bytes
+        for message in dask_worker.transfer_outgoing_log
+        for key, n_bytes in message["keys"].items()
+        if key.startswith(("_code", "_encode", "_all_of", "gather"))
+    )
+
+
+def test_codes_are_sent_once(cluster_and_client):
+    """Not for every tree: to the other of two workers, together no more than twice."""
+    _, client = cluster_and_client
+    X, y = make_table(2)
+    forest = RandomForestClassifier(**{**KEYED, "n_estimators": 20})
+    before = sum(client.run(codes_sent).values())
+    model = fit(forest, *chunked(X, y, (2000, 2000)), client=client, size=SIZE)
+    sent = sum(client.run(codes_sent).values()) - before
+    assert_same_forest(model, forest.fit(X, y))
+    n_bytes = X.size + 2 * len(y)
+    assert n_bytes / 4 <= sent <= 2.5 * n_bytes  # one partition may be where the other is
+
+
 @pytest.mark.parametrize("phase", ["count_up_to", "grow_below_held"])
 def test_a_worker_killed_in_a_phase(cluster_and_client, monkeypatch, phase):
     """Its partitions are made anew; in every phase: `benchmarks distributed --only faults`."""
