@@ -53,7 +53,7 @@ def codes_sent(dask_worker):
         n_bytes
         for message in dask_worker.transfer_outgoing_log
         for key, n_bytes in message["keys"].items()
-        if key.startswith(("_code", "_encode", "_all_of", "gather"))
+        if str(key).startswith(("_code", "_encode", "_all_of", "gather"))
     )
 
 
