@@ -18,9 +18,9 @@ from cart.fast_paths.base import is_cut
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
     Y,
-    left_sums_from_right,
     search_lanes,
     settled_score,
+    sum_lane_from_right,
 )
 from cart.fast_paths.regression.sorted_rows import N_PLACES, code_at
 from cart.jit.decorators import inline_kernel, kernel
@@ -280,7 +280,7 @@ def _update_best(lanes, i, n_left, gap, tie_span, previous, score, best, place):
 def _sum_from_right(lanes, width, rows, i, table):
     """Sum up from the right where that is shorter, as scikit-learn does: where a cut takes more
     entries to its left, since the cut before, than it leaves on its right."""
-    entries, targets, n, n_beside = rows.entries, rows.targets, rows.n, rows.n_beside
+    entries, n, n_beside = rows.entries, rows.n, rows.n_beside
     n_left, n_right = i + 1, n - i - 1
     for k in range(width):
         column = lanes.column[k]
@@ -293,9 +293,7 @@ def _sum_from_right(lanes, width, rows, i, table):
         if previous <= n_beside:  # there is none
             previous = 0
         if n_left - previous > n_right:
-            lanes.left_weight[k], lanes.left_sum[k], lanes.left_rest[k] = left_sums_from_right(
-                rows.criterion, mine, targets, n_left, n, (rows.weight, rows.total, rows.rest)
-            )
+            sum_lane_from_right(rows.criterion, lanes, width, k, i, rows)
         lanes.previous[k] = n_left
 
 

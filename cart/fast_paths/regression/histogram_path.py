@@ -81,7 +81,7 @@ def _move_to_cache_copy(tiers, stack, height, node):
             stack.start[height], stack.end[height] = start, end
     return Node(
         start, end, node.n, tier, node.depth, node.n_constant, node.impurity, node.weight,
-        node.total, node.rest, node.bounds,
+        node.total, node.rest, node.bounds, node.row,
     )  # fmt: skip
 
 
@@ -162,7 +162,7 @@ def _grow(growth, table, tiers, scratch, limits):
             continue
         codes, criterion = rows.codes[table.columns[cut.feature]], growth.criterion
         middle = partition_rows(rows.rows, scratch.spare, codes, cut, node.start, node.n)
-        halves = add_up_children(criterion, rows.rows, rows.targets, node, middle, sums, height)
+        halves = add_up_children(criterion, rows.rows, rows.targets, node, middle, sums)
         decrease = decrease_of(node, halves, growth.total_weight)
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue

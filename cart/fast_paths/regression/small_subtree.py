@@ -86,7 +86,7 @@ def grow_small_subtree(growth, table, samples, height, n_nodes, limits):
         swap_across(samples, node.start, node.end, n_left, small.is_left, growth.swap)
         middle = node.start + n_left
         criterion = growth.criterion
-        halves = add_up_children(criterion, samples, small.targets, node, middle, sums, height)
+        halves = add_up_children(criterion, samples, small.targets, node, middle, sums)
         decrease = decrease_of(node, halves, growth.total_weight)
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue

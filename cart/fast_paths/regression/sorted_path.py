@@ -28,13 +28,15 @@ from cart.fast_paths.regression.best_cut import N_LANES, Lanes, SearchedRows, ch
 from cart.fast_paths.regression.cut_criteria import GiniOfTwoCuts, PoissonCuts, SquaredErrorCuts
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
+    begin_search,
     grow_if_small,
     is_by_gain,
     slack_of,
-    third_of,
-    write_target,
+    sum_children,
+    take_row,
 )
-from cart.fast_paths.regression.node_sums import Halves, add_up_children, swap_across
+from cart.fast_paths.regression.median_cuts import AbsoluteErrorCuts
+from cart.fast_paths.regression.node_sums import MeanChildren, swap_across
 from cart.fast_paths.regression.screening import (
     Screen,
     begin_screening,
@@ -70,7 +72,7 @@ from cart.growth.frontier import NodeStack, with_weight
 from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.primitives.sort_keys import CODE_SHIFT
-from cart.splitting.criteria import EPSILON, Gini, Poisson, SquaredError
+from cart.splitting.criteria import EPSILON, AbsoluteError, Gini, Poisson, SquaredError
 from cart.splitting.feature_draw import (
     begin_draw,
     end_draw,
@@ -164,7 +166,8 @@ def _searched_rows(scratch, growth, node, limits):
     """What is searched in a node, of every feature."""
     return SearchedRows(
         growth.criterion, scratch.rows.entries, scratch.targets, node.n,
-        limits.min_samples_leaf - 1, node.weight, node.total, third_of(growth.criterion, node),
+        limits.min_samples_leaf - 1, node.weight, node.total,
+        begin_search(growth.criterion, scratch.samples, scratch.targets, growth.sums, node),
         limits.is_monotonic or limits.min_weight_leaf > 0.0, limits.min_weight_leaf, node.bounds,
         growth.y_max,
     )  # fmt: skip
@@ -268,7 +271,7 @@ def _begin_tree(growth, table, scratch, weights, y, seed, first_node):
     n = 0
     for row in range(y.shape[0]):
         weight = weights[row]
-        write_target(targets, row, weight, y[row])
+        take_row(growth.criterion, targets, row, weight, y)
         is_left[row] = weight > 0.0  # before there is a node: is it in bag?
         samples[n] = row
         n += weight > 0.0
@@ -304,7 +307,7 @@ def _grow(growth, table, scratch, limits):
             continue
         n_left = _divide_samples(scratch, growth.swap, table, node, cut, last)
         middle = node.start + n_left
-        halves = add_up_children(criterion, samples, targets, node, middle, sums, height)
+        halves = sum_children(criterion, samples, targets, node, middle, sums)
         decrease = decrease_of(node, halves, growth.total_weight)
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue
@@ -339,16 +342,6 @@ class FoundCut(NamedTuple):
     last: int  # where the entries begin whose order the samples take
 
 
-class SortedChildren(NamedTuple):
-    """Children (see `cart.growth.depth_first`), and their Halves."""
-
-    middle: int
-    left: float
-    right: float
-    decrease: float
-    halves: Halves
-
-
 class SortedWay(NamedTuple):
     """What growth that is best first works on; the protocol is that of `cart.growth.depth_first`.
 
@@ -377,12 +370,12 @@ class SortedWay(NamedTuple):
         mine = node_at(growth, node.row)
         n_left = _divide_samples(scratch, growth.swap, self.table, mine, found.cut, found.last)
         middle, features = node.start + n_left, growth.draw.features
-        halves = add_up_children(
-            growth.criterion, scratch.samples, scratch.targets, mine, middle, growth.sums, node.row
+        halves = sum_children(
+            growth.criterion, scratch.samples, scratch.targets, mine, middle, growth.sums
         )
         divide_rows(scratch.rows, self.table, features, mine, found.cut, n_left, scratch.is_left)
         decrease = decrease_of(mine, halves, growth.total_weight)
-        return SortedChildren(middle, halves.left, halves.right, decrease, halves)
+        return MeanChildren(middle, halves.left, halves.right, decrease, halves)
 
     def move_row(self, row, to):
         sums = self.growth.sums
@@ -402,11 +395,20 @@ def _grow_best_first(table, growth, scratch, weights, y, seed, limits, candidate
     return grow_best_first(way, tree, growth.nodes, candidates)
 
 
+def _cuts_of(plan, y):
+    """The criterion of a plan, see `cart.fast_paths.regression.cut_criteria`."""
+    if plan.criterion is SquaredError:
+        return SquaredErrorCuts()
+    if plan.criterion is Gini:
+        return GiniOfTwoCuts()
+    return (PoissonCuts if plan.criterion is Poisson else AbsoluteErrorCuts).create(y)
+
+
 class SortedPath(MeanPath):
     """Grows trees by squared error, Poisson deviance, and Gini impurity of two classes, where
     weights are no whole numbers, on any columns and targets."""
 
-    criteria = (SquaredError, Poisson, Gini)
+    criteria = (SquaredError, Poisson, Gini, AbsoluteError)
     takes_missing = takes_bounds = takes_leaves = True
     _partial_max = SMALL_NODE_MAX // 2
     _grow_trees = staticmethod(_grow_trees)
@@ -416,17 +418,27 @@ class SortedPath(MeanPath):
         super().__init__(table, codes, plan)
         if plan.criterion is Gini:
             self._y = 1.0 - self._y
-        kinds = {SquaredError: SquaredErrorCuts, Gini: GiniOfTwoCuts}
-        kind = kinds.get(plan.criterion)
-        self._criterion = kind() if kind else PoissonCuts.create(self._y.max())
+        self._criterion = _cuts_of(plan, self._y)
 
     @classmethod
     def knows(cls, plan):
         is_of_two = plan.n_values == 2 and not plan.limits.is_monotonic
-        return super().knows(plan) and (plan.criterion is not Gini or is_of_two)
+        is_free = not (plan.limits.is_monotonic or plan.min_weight_fraction_leaf)
+        return (
+            super().knows(plan)
+            and (plan.criterion is not Gini or is_of_two)
+            and (plan.criterion is not AbsoluteError or is_free)
+        )
+
+    @classmethod
+    def fits(cls, table, plan):
+        is_median = plan.criterion is AbsoluteError
+        return super().fits(table, plan) and not (is_median and has_missing(table))
 
     def accepts(self, weights, is_whole):
         is_counted = self._plan.criterion is Gini and is_whole  # then no order matters
+        if self._plan.criterion is AbsoluteError:
+            return is_whole and self._criterion.takes(weights)
         return super().accepts(weights, is_whole) and not is_counted
 
     @classmethod

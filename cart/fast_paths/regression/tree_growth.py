@@ -21,14 +21,13 @@ from cart.fast_paths.base import (
     write_split,
     write_way_of_missing,
 )
-from cart.fast_paths.regression.cut_score import WEIGHT, root_impurity, write_value
+from cart.fast_paths.regression.cut_score import WEIGHT, root_impurity, sum_node, write_value
 from cart.fast_paths.regression.node_sums import (
     LOWER,
     REST,
     TOTAL,
     UPPER,
     SwapScratch,
-    add_up_node,
 )
 from cart.fast_paths.regression.small_node import SmallNode, small_node_max
 from cart.growth.node_step import child_bounds
@@ -85,13 +84,14 @@ class Node(NamedTuple):
     total: float
     rest: float
     bounds: Bounds
+    row: int  # of the stack, and of the sums
 
 
 @inline_kernel
 def begin_growth(growth, first_node, samples, targets, n):
     """The growth of a tree on samples[:n], whose nodes begin with `first_node`; its root waits."""
     criterion, stack, sums = growth.criterion, growth.stack, growth.sums
-    add_up_node(criterion, samples, targets, 0, n, sums[0])
+    sum_node(criterion, samples, targets, 0, n, sums[0])
     sums[0, LOWER], sums[0, UPPER] = -np.inf, np.inf
     total_weight = sums[0, WEIGHT]
     push(stack, 0, 0, n, 0, 0, 0, root_impurity(criterion, samples, targets, n, sums[0]))
@@ -127,6 +127,32 @@ def node_at(growth, height):
         sums[height, TOTAL],
         sums[height, REST],
         Bounds(sums[height, LOWER], sums[height, UPPER]),
+        height,
+    )
+
+
+@inline_kernel
+def bounds_at(growth, row):
+    """The bounds of a node whose sums are in that row."""
+    return Bounds(growth.sums[row, LOWER], growth.sums[row, UPPER])
+
+
+@inline_kernel
+def node_of(growth, pending):
+    """A node at hand, which growth by `cart.growth.depth_first` does not write to the stack."""
+    sums = growth.sums[pending.row]
+    return Node(
+        pending.start,
+        pending.end,
+        pending.end - pending.start,
+        pending.tier,
+        pending.depth,
+        pending.n_constant,
+        pending.impurity,
+        sums[WEIGHT],
+        sums[TOTAL],
+        sums[REST],
+        bounds_at(growth, pending.row),
     )
 
 

@@ -607,6 +607,32 @@ def test_trees_by_sums_with_missing_values_and_bounds_are_the_general_ones(
             assert_same_nodes(ours, theirs)
 
 
+@examples(150)
+@given(
+    seed=seeds,
+    params=limits,
+    targets=st.sampled_from(["any", "whole", "rounded", "far", "two"]),
+    n_max=st.sampled_from([10, 100, 400]),
+)
+def test_trees_by_absolute_error_are_the_general_ones(seed, params, targets, n_max):
+    """To the bit, also where cuts tie and scikit-learn's rounding decides."""
+    rng = np.random.default_rng(seed)
+    n, n_features = rng.integers(1, n_max), rng.integers(1, 8)
+    X = np.argsort(rng.random((n, n_features)), axis=0).astype(float)
+    X[:, 0] = X[:, -1]
+    y = rng.normal(size=n) + (X[:, 0] > n / 2)
+    y = {
+        "any": y, "whole": np.rint(5.0 * y) + 0.0, "rounded": np.round(y, 1) + 0.0, "far": 1e9 + y,
+        "two": 0.1 * (y > 0),
+    }[targets]  # fmt: skip
+    weights = rng.integers(0, 4, (3, n)).astype(float) if rng.random() < 0.7 else np.ones((3, n))
+    weights[:, rng.integers(n)] = 1.0
+    params = {**params, "criterion": "absolute_error"}
+    both = grow_both_ways(X, y, weights, params, SortedPath, is_narrow=False)
+    for ours, theirs in zip(*both, strict=True):
+        assert_same_nodes(ours, theirs)
+
+
 @examples(60)
 @given(
     seed=seeds,
