@@ -136,7 +136,7 @@ def test_strange_partitions(cluster_and_client):
 
 
 def test_an_interrupt_on_a_cluster(cluster_and_client, monkeypatch):
-    """Ctrl-C ends the fit, no task is left on the cluster, and the next fit is as ever."""
+    """Ctrl-C ends the fit, the forest is left as it was, and the next fit is as ever."""
     _, client = cluster_and_client
     X, y = make_table(2)
     forest = RandomForestClassifier(**KEYED)
