@@ -9,6 +9,7 @@ import numpy as np
 from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.classification.random_cut import RandomClassCountsPath
 from cart.fast_paths.regression.histogram_path import HistogramPath
+from cart.fast_paths.regression.random_cut import RandomMeanPath
 from cart.fast_paths.regression.sorted_path import SortedPath
 from cart.growth.alternatives import AlternativesFinder
 from cart.growth.general import LEARNED, create_workspace, grow_tree, make_records
@@ -18,7 +19,9 @@ from cart.table.table import Table
 from cart.tree.pruning import prune
 from cart.tree.tree import Tree
 
-FAST_PATHS = (ClassCountsPath, RandomClassCountsPath, HistogramPath, SortedPath)
+FAST_PATHS = (
+    ClassCountsPath, RandomClassCountsPath, HistogramPath, SortedPath, RandomMeanPath,
+)  # fmt: skip
 
 
 def fast_paths(plan, table=None):

@@ -37,6 +37,13 @@ class _Outputs:
         return weight
 
 
+def highest(shares):
+    """Position of the highest share along the last axis; the first where several are."""
+    if shares.shape[-1] == 2:  # argmax takes as long as a walk down a tree
+        return (shares[..., 1] > shares[..., 0]).astype(np.intp)
+    return shares.argmax(axis=-1)
+
+
 class ClassifierOutputs(ClassifierMixin, _Outputs):
     """The classifier's side: labels, probabilities."""
 
@@ -135,7 +142,7 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
     def _decide_classes(self, shares):
         """Positions of the classes predicted, from shares of shape (..., n_classes)."""
         loss = getattr(self, "loss_", None)
-        return shares.argmax(axis=-1) if loss is None else cheapest(shares, loss)
+        return highest(shares) if loss is None else cheapest(shares, loss)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

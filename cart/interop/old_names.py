@@ -86,6 +86,7 @@ NEW_NAMES = {
     "importance.association": "importance.conditional.association",
     "importance.class_share": "importance.permutation.class_share",
     "importance.comparison": "importance.report.comparison",
+    "importance.dask": "importance.permutation.partitions",
     "importance.debiased": "importance.impurity.debiased",
     "importance.definitions": "importance.permutation.definitions",
     "importance.donors": "importance.conditional.donors",

@@ -37,7 +37,7 @@ from cart.fast_paths.regression.cut_score import (
     take_row,
 )
 from cart.fast_paths.regression.median_cuts import AbsoluteErrorCuts
-from cart.fast_paths.regression.node_sums import Halves, swap_across
+from cart.fast_paths.regression.node_sums import MeanChildren, swap_across
 from cart.fast_paths.regression.screening import (
     Screen,
     begin_screening,
@@ -345,16 +345,6 @@ class FoundCut(NamedTuple):
     last: int  # where the entries begin whose order the samples take
 
 
-class SortedChildren(NamedTuple):
-    """Children (see `cart.growth.depth_first`), and their Halves."""
-
-    middle: int
-    left: float
-    right: float
-    decrease: float
-    halves: Halves
-
-
 class SortedWay(NamedTuple):
     """What growth that is best first works on; the protocol is that of `cart.growth.depth_first`.
 
@@ -388,7 +378,7 @@ class SortedWay(NamedTuple):
         )
         divide_rows(scratch.rows, self.table, features, mine, found.cut, n_left, scratch.is_left)
         decrease = decrease_of(mine, halves, growth.total_weight)
-        return SortedChildren(middle, halves.left, halves.right, decrease, halves)
+        return MeanChildren(middle, halves.left, halves.right, decrease, halves)
 
     def move_row(self, row, to):
         sums = self.growth.sums

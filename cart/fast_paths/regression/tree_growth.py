@@ -132,6 +132,32 @@ def node_at(growth, height):
 
 
 @inline_kernel
+def bounds_at(growth, row):
+    """The bounds of a node whose sums are in that row."""
+    return Bounds(growth.sums[row, LOWER], growth.sums[row, UPPER])
+
+
+@inline_kernel
+def node_of(growth, pending):
+    """A node at hand, which growth by `cart.growth.depth_first` does not write to the stack."""
+    sums = growth.sums[pending.row]
+    return Node(
+        pending.start,
+        pending.end,
+        pending.end - pending.start,
+        pending.tier,
+        pending.depth,
+        pending.n_constant,
+        pending.impurity,
+        sums[WEIGHT],
+        sums[TOTAL],
+        sums[REST],
+        bounds_at(growth, pending.row),
+        pending.row,
+    )
+
+
+@inline_kernel
 def write_mean(growth, this, impurity, n, sums):
     """Write node `this` as a leaf, its mean, within bounds, included."""
     write_leaf(growth.nodes, this, impurity, n, sums[WEIGHT])
