@@ -183,7 +183,10 @@ class HistogramPath(MeanPath):
 
     _partial_max = SMALL_NODE_MAX // 4
     _grow_trees = staticmethod(_grow_trees)
-    _criterion = SquaredErrorCuts()
+
+    @property
+    def _criterion(self):
+        return SquaredErrorCuts()
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
