@@ -441,15 +441,11 @@ class ClassCountsPath(FastPath):
 
     @classmethod
     def knows(cls, plan):
-        is_one = plan.n_outputs == 1
-        most = _CLASSES_MAX if is_one else _JOINT_MAX
-        has_classes = plan.n_values > 1 or is_one
-        return (
-            super().knows(plan)
-            and (plan.criterion is Gini or is_one)
-            and has_classes
-            and plan.n_values**plan.n_outputs <= most
-        )
+        n_joint = plan.n_values**plan.n_outputs
+        if plan.n_outputs == 1:
+            return super().knows(plan) and n_joint <= _CLASSES_MAX
+        is_gini = plan.criterion is Gini and plan.n_values > 1
+        return super().knows(plan) and is_gini and n_joint <= _JOINT_MAX
 
     def accepts(self, weights, is_whole):
         """Are the weights whole numbers that fit into words? Lays them out."""

@@ -33,7 +33,7 @@ from cart.fast_paths.regression.node_sums import (
     sum_children_of_one,
     sum_node_of_one,
 )
-from cart.fast_paths.regression.small_subtree import grow_small_subtree
+from cart.fast_paths.regression.small_nodes.subtree import grow_small_subtree
 from cart.fast_paths.regression.sorted_rows import hand_to_small_node
 from cart.jit.decorators import inline_kernel, kernel
 from cart.splitting.criterion import log2

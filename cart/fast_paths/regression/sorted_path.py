@@ -46,7 +46,7 @@ from cart.fast_paths.regression.screening import (
     screen_feature,
 )
 from cart.fast_paths.regression.several_means import SeveralMeansCuts
-from cart.fast_paths.regression.small_node import SMALL_NODE_MAX
+from cart.fast_paths.regression.small_nodes.node import SMALL_NODE_MAX
 from cart.fast_paths.regression.sorted_rows import (
     PresortedRows,
     RowsSortedOnDemand,

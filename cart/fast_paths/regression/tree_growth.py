@@ -29,7 +29,7 @@ from cart.fast_paths.regression.node_sums import (
     UPPER,
     SwapScratch,
 )
-from cart.fast_paths.regression.small_node import SmallNode, small_node_max
+from cart.fast_paths.regression.small_nodes.node import SmallNode, small_node_max
 from cart.growth.node_step import child_bounds
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import are_whole
