@@ -1,4 +1,4 @@
-"""The tests that are nearest to a line: which ran it, of a run with the JIT off that is made once."""
+"""The tests that are nearest to a line: those that ran it, in a run with the JIT off."""
 
 import ast
 import json

@@ -9,9 +9,12 @@ import json
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
@@ -23,7 +26,7 @@ from benchmarks.harness.errors import DataError
 from benchmarks.mutants.mutation import Mutation, mutations
 from benchmarks.mutants.named import named_mutations
 from benchmarks.mutants.nearest import ROOT, Map, plain_environment
-from benchmarks.mutants.patience import LOOPS
+from benchmarks.mutants.patience import ENDLESS
 
 SEED = 38
 N_MUTANTS = 60
@@ -58,7 +61,7 @@ PARTS = {
         "importance/shap",
     ),
 }
-KILLED = ("killed, JIT off", "loops, JIT off", "killed, JIT on")
+KILLED = ("killed, JIT off", "endless, JIT off", "killed, JIT on")
 
 
 class Mutant(NamedTuple):
@@ -114,15 +117,20 @@ def draw(seed: int, n: int) -> list[Mutant]:
     """
     rng = np.random.default_rng(seed)
     drawn = []
-    for part, places in PARTS.items():
-        paths = [path for place in places for path in _sources(ROOT / place)]
-        all_of_it = [
-            Mutant(part, path.relative_to(ROOT).as_posix(), mutation)
-            for path in paths
-            for mutation in mutations(path.read_text())
-        ]
+    for part in PARTS:
+        all_of_it = _mutants_of(part)
         drawn.append([all_of_it[i] for i in rng.permutation(len(all_of_it))[: -(-n // len(PARTS))]])
     return [mutant for row in zip(*drawn, strict=True) for mutant in row][:n]
+
+
+@cache
+def _mutants_of(part):
+    return [
+        Mutant(part, path.relative_to(ROOT).as_posix(), mutation)
+        for place in PARTS[part]
+        for path in _sources(ROOT / place)
+        for mutation in mutations(path.read_text())
+    ]
 
 
 def _sources(place):
@@ -159,7 +167,7 @@ def judge(mutant: Mutant, the_map: Map, folder: Path) -> dict:
         plain = plain_environment() | {"CARTWOOD_TIMES": str(folder / "times.json")}
         status, by = _ask(place, tests, plain, LIMIT)
         if status:
-            end = "loops, JIT off" if status == LOOPS else "killed, JIT off"
+            end = "endless, JIT off" if status == ENDLESS else "killed, JIT off"
             return {"end": end, "by": by, "tests": len(tests)}
         left = LIMIT - (_children_time() - spent)
         compiled = {"NUMBA_CACHE_DIR": str(folder / "kernels")}
@@ -186,14 +194,20 @@ def _ask(place, tests, variables, seconds):
         resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
 
     environment = os.environ | {"PYTHONPATH": place} | variables
-    done = subprocess.run(
-        command, cwd=place, env=environment, preexec_fn=limit, capture_output=True, text=True
-    )
-    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    if done.returncode < 0 and not failed:
-        is_late = -done.returncode in (24, 9)  # SIGXCPU, SIGKILL
-        return (None, "") if is_late else (-done.returncode, f"signal {-done.returncode}")
-    return done.returncode, failed[0].split(" - ")[0] if failed else ""
+    said = Path(place) / "said.txt"
+    with said.open("w") as file:  # no pipe, which processes of tests would hold open
+        process = subprocess.Popen(
+            command, cwd=place, env=environment, preexec_fn=limit, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+        )  # fmt: skip
+        status = process.wait()
+    with suppress(ProcessLookupError):  # what it has begun, and left
+        os.killpg(process.pid, signal.SIGKILL)
+    lines = said.read_text(errors="replace").splitlines()
+    failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+    if status in (-signal.SIGXCPU, -signal.SIGKILL) and not failed:
+        return None, ""
+    return status, failed[0].split(" - ")[0] if failed else f"status {status}" if status else ""
 
 
 def _read(path):
