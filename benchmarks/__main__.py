@@ -95,6 +95,7 @@ def _parser():
             add = command.add_argument
             add("--n", type=_positive, default=60, metavar="N", help="how many (60)")
             add("--seed", type=int, default=38, help="they are drawn by (38)")
+            add("--quick", action="store_true", help="with the JIT off alone")
             add("--named", action="store_true", help="those that no test saw before, instead")
             add("--seconds", type=_positive, default=3600, metavar="N", help="how long (3600)")
             add(

@@ -13,7 +13,7 @@ from coverage import CoverageData
 
 ROOT = Path(__file__).parents[2]
 PLAIN = "@tests/plain.txt"  # pytest's arguments: the tests that run with the JIT off
-AT_MOST = 30.0  # seconds of processor time of the tests of a mutant, as the map knows them
+AT_MOST = 20.0  # seconds of processor time of the tests of a mutant, as the map knows them
 FRESH = 0.01  # seconds that the shortest test takes, set-up and all
 
 

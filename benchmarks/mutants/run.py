@@ -61,6 +61,7 @@ PARTS = {
         "importance/shap",
     ),
 }
+PLAIN = "survives, JIT off"  # not yet asked with the JIT on
 KILLED = ("killed, JIT off", "endless, JIT off", "killed, JIT on")
 
 
@@ -91,9 +92,11 @@ def run(args):
     known = _read(path)
     with display.progress(len(mutants)) as step, path.open("a") as results:
         for mutant in mutants:
-            if mutant.key not in known and monotonic() < stop:
+            before = known.get(mutant.key, {})
+            is_open = not before or (before["end"] == PLAIN and not args.quick)
+            if is_open and monotonic() < stop:
                 step(mutant.key[:60])
-                known[mutant.key] = judge(mutant, the_map, folder)
+                known[mutant.key] = judge(mutant, the_map, folder, before, args.quick)
                 line = {"mutant": mutant.key, "part": mutant.part, **known[mutant.key]}
                 results.write(json.dumps(line) + "\n")
                 results.flush()
@@ -138,7 +141,7 @@ def _sources(place):
     return [path for path in found if path.stem != "plots"]  # how things look
 
 
-def judge(mutant: Mutant, the_map: Map, folder: Path) -> dict:
+def judge(mutant: Mutant, the_map: Map, folder: Path, before: dict, is_quick: bool) -> dict:
     """Ask the nearest tests of a mutant.
 
     Parameters
@@ -147,34 +150,41 @@ def judge(mutant: Mutant, the_map: Map, folder: Path) -> dict:
     the_map : Map
     folder : Path
         Where kernels of mutants are kept, so that those it leaves alone are compiled once.
+    before : dict
+        What was found, if it survived with the JIT off; else empty.
+    is_quick : bool
+        Is it asked for with the JIT off alone?
 
     Returns
     -------
     dict
-        "end": one of KILLED; "survives"; "survives; out of time"; "no test runs it". "by": the test
-        that failed.
+        "end": one of KILLED; "survives"; "survives, out of time"; PLAIN, where the JIT was off
+        alone; "no test runs it". "by": the test that failed. "tests": how many were asked.
+        "seconds": of processor time.
     """
     tests = the_map.tests_of(mutant.path, mutant.mutation.line)
     if not tests:
-        return {"end": "no test runs it", "by": "", "tests": 0}
+        return {"end": "no test runs it", "by": "", "tests": 0, "seconds": 0.0}
+    spent = before.get("seconds", 0.0) - _children_time()
     with tempfile.TemporaryDirectory() as place:
         for name in COPIED:
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
             copy(ROOT / name, Path(place) / name)
         changed = Path(place) / mutant.path
         changed.write_text(mutant.mutation.apply(changed.read_text()))
-        spent = _children_time()
-        plain = plain_environment() | {"CARTWOOD_TIMES": str(folder / "times.json")}
-        status, by = _ask(place, tests, plain, LIMIT)
-        if status:
-            end = "endless, JIT off" if status == ENDLESS else "killed, JIT off"
-            return {"end": end, "by": by, "tests": len(tests)}
-        left = LIMIT - (_children_time() - spent)
-        compiled = {"NUMBA_CACHE_DIR": str(folder / "kernels")}
-        status, by = _ask(place, tests, compiled, left)
-    if status is None:
-        return {"end": "survives; out of time", "by": "", "tests": len(tests)}
-    return {"end": "killed, JIT on" if status else "survives", "by": by, "tests": len(tests)}
+        end, by = PLAIN, ""
+        if not before:
+            plain = plain_environment() | {"CARTWOOD_TIMES": str(folder / "times.json")}
+            status, by = _ask(place, tests, plain, LIMIT)
+            if status:
+                end = "endless, JIT off" if status == ENDLESS else "killed, JIT off"
+        if end == PLAIN and not is_quick:
+            compiled = {"NUMBA_CACHE_DIR": str(folder / "kernels")}
+            status, by = _ask(place, tests, compiled, LIMIT - spent - _children_time())
+            end = "killed, JIT on" if status else "survives"
+            end = "survives, out of time" if status is None else end
+    seconds = round(spent + _children_time(), 1)
+    return {"end": end, "by": by, "tests": len(tests), "seconds": seconds}
 
 
 def _children_time():
@@ -214,7 +224,9 @@ def _read(path):
     if not path.exists():
         return {}
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    return {line["mutant"]: {k: line[k] for k in ("end", "by", "tests")} for line in lines}
+    return {
+        line["mutant"]: {k: line[k] for k in ("end", "by", "tests", "seconds")} for line in lines
+    }
 
 
 def _show(tried, n):

@@ -119,6 +119,6 @@ def test_a_mutant_is_killed_by_the_test_that_fails(tmp_path):
     path = "benchmarks/mutants/mutation.py"
     found = mutations((ROOT / path).read_text())
     fault = next(m for m in found if m.before == "node.value + 1")
-    found = judge(Mutant("", path, fault), OneTest(), tmp_path)
+    found = judge(Mutant("", path, fault), OneTest(), tmp_path, {}, True)
     assert found["end"] == "killed, JIT off"
     assert found["by"].endswith("test_all_changes_of_a_source")
