@@ -64,11 +64,12 @@ class AlternativesFinder:
     def add_to(self, tree, weight, seed):
         """Have a tree that was grown with such weights, and a seed, keep what is asked for."""
         rule = _RULES.get(self._asked.missing, BY_TREE)
-        found = self._surrogates.find(tree, weight, seed, rule)
+        nodes = tree.nodes
+        found = self._surrogates.find(nodes, tree.categories, weight, seed, rule)
         if rule != BY_TREE:
-            _set_default(tree, found.default_left)
-        primary = _improvements(tree.nodes)
-        is_judged = tree.nodes.children_left != LEAF
+            _set_default(tree, nodes, found.default_left)
+        primary = _improvements(nodes)
+        is_judged = nodes.children_left != LEAF
         if self._asked.n_competitors == 0:
             is_judged &= found.has_unknown & (rule != BY_TREE)
         if is_judged.any():
@@ -92,9 +93,8 @@ class AlternativesFinder:
         return self._competitors.find(found.followed, judged, least)
 
 
-def _set_default(tree, default_left):
+def _set_default(tree, nodes, default_left):
     """Have rows go the default way where nothing else sends them."""
-    nodes = tree.nodes
     default_left[nodes.children_left == LEAF] = 0
     if not np.array_equal(nodes.missing_go_to_left, default_left):
         tree._hold(compress_if_large(nodes._replace(missing_go_to_left=default_left)))
