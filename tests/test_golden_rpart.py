@@ -19,8 +19,7 @@ by one, and nowhere else:
 - `DROPPED`: rpart leaves out a surrogate on a factor that disagrees with the split in fewer than
   two rows, which is the best there could be; in two folds of stagec_time rows go by it with us.
 - `OTHERS` have no form here: usesurrogate=0 and 1 leave rows at a node (where no row of the table
-  needs it, 1 is reproduced), and rpart counts the agreement of surrogates in case weights, without
-  the priors and losses that splits are chosen by; the book counts it with them, and so do we.
+  needs it, 1 is reproduced).
 - Subsets of more than two classes' categories are searched exhaustively by both up to 8 categories,
   by rpart beyond: Country of cu_summary has 10, and in that tree and its folds the order along the
   principal component leads to the same splits.
