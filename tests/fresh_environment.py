@@ -2,10 +2,10 @@
 
 A wheel with all its kernels is built from this checkout and installed with its extras in a new
 environment, with an empty home. From there the first forests of plain cases must take at most 1.5 s
-longer than importing scikit-learn, and compile nothing. Then every block of code of README and docs,
-every script of examples/ and the tests of the front door run there, against the wheel. With `--all`
-all tests do, with `--sdist` the wheel is built from the sdist, with `--lowest` dependencies have the
-lowest versions that pyproject.toml states.
+longer than importing scikit-learn, and compile nothing. Then every block of code of README and
+docs, every script of examples/ and the tests of the front door run there, against the wheel. With
+`--all` all tests do, with `--sdist` the wheel is built from the sdist, with `--lowest` dependencies
+have the lowest versions that pyproject.toml states.
 """
 
 import os
@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 import time
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 

@@ -17,8 +17,8 @@ by one, and nowhere else:
   stagec_time_weights, car90 and car90_deep one or two rows. With held-out values moved up by the
   last bit xerror is reproduced.
 - `DROPPED`: rpart leaves out a surrogate on a factor that disagrees with the split in fewer than
-  two rows, which is the best there could be; in folds of stagec_time and stagec_priors_and_loss rows
-  go by it with us. (With rpart's rule put in, three of the latter's four rows of the table are
+  two rows, which is the best there could be; in folds of stagec_time and stagec_priors_and_loss
+  rows go by it with us. (With rpart's rule put in, three of the latter's four rows of the table are
   rpart's; the xerror of row 2 is not: 1.348, there 1.317. Why is not known.)
 - `OTHERS` have no form here: usesurrogate=0 and 1 leave rows at a node (where no row of the table
   needs it, 1 is reproduced).

@@ -10,10 +10,10 @@ from sklearn.utils import metadata_routing
 from sklearn.utils.validation import _check_n_features, check_is_fitted
 
 from cart.estimators.class_costs import (
-    class_factors,
     cheapest,
     check_loss,
     check_priors,
+    class_factors,
     refuse_several_outputs,
     true_shares,
 )
