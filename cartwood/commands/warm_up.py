@@ -3,6 +3,7 @@
 import warnings
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -45,7 +46,7 @@ def _cases() -> list[Callable[[], Any]]:
     with_missing = np.where(rng.random(X.shape) < 0.1, np.nan, X)
     sparse = scipy.sparse.csc_matrix(np.where(X > 0, X, 0.0))
     calls: list[Callable[[], Any]] = [lambda: plain.first_draws([0], 2)]
-    calls += [lambda case=case: plain.use(case) for case in plain.CASES]
+    calls += [partial(plain.use, case) for case in plain.CASES]
 
     def fit(model, table, y):
         calls.append(lambda: model.fit(table, y).predict(table))
