@@ -1,10 +1,10 @@
 """What a new user types, in an environment that has nothing: `python -m tests.fresh_environment`.
 
-A wheel with all its kernels is built from this checkout (minutes) and installed with its extras in a
-new environment, with an empty home. There the first forests of plain cases must compile nothing, and
-the first of all must take at most 1.5 s longer than importing scikit-learn. Then every block of code
-of README and docs, every script of examples/ and the tests of the front door run there, against the
-wheel. With `--all` all tests do. `CARTWOOD_KERNELS` chooses the kernels, as in every build.
+A wheel with all its kernels is built from this checkout (minutes) and installed with its extras in
+a new environment, with an empty home. There the first forests of plain cases must compile nothing,
+and the first of all must take at most 1.5 s longer than importing scikit-learn. Then every block of
+code of README and docs, every script of examples/ and the tests of the front door run there,
+against the wheel. With `--all` all tests do. `CARTWOOD_KERNELS` chooses the kernels, as ever.
 """
 
 import os
