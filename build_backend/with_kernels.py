@@ -75,7 +75,9 @@ def compile_kernels(packages, cases):
     for folder in (kernels, scratch):
         shutil.rmtree(folder, ignore_errors=True)
     env = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_")}
-    env |= {"PYTHONPATH": str(packages), "NUMBA_CACHE_DIR": str(scratch)}
+    # pip's environment of a build is a folder in PYTHONPATH.
+    path = os.pathsep.join([str(packages), *filter(None, [os.environ.get("PYTHONPATH")])])
+    env |= {"PYTHONPATH": path, "NUMBA_CACHE_DIR": str(scratch)}
     program = [sys.executable, str(Path(__file__).with_name("compile_kernels.py"))]
     done = subprocess.run([*program, "compile", cases], env=env, cwd=packages)
     if done.returncode:

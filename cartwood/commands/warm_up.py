@@ -84,7 +84,5 @@ def _judgements(importance, Forest, X, y):
             yield lambda model=model, measure=measure: measure(model.fit(X, y), X, y)
     model = Forest(5, random_state=0)
     yield lambda: importance.conditional_permutation(model.fit(X, y), X, y)
-    for out_of_bag in (False, True):
-        yield lambda own=out_of_bag: importance.mean_absolute_shap(
-            model.fit(X, y), X, out_of_bag=own
-        )
+    for name in ("mean_absolute_shap", "mean_absolute_shap_oob"):
+        yield lambda name=name: importance.compare(model.fit(X, y), X, y, measures=[name])
