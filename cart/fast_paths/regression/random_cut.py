@@ -172,7 +172,7 @@ class DrawnMeanWay(NamedTuple):
             _divide(self, samples, codes, few, np.uint32(cut.left_code), cut.missing)
         mine, middle = node_of(growth, node), node.start + n_left
         halves = add_up_children(
-            growth.criterion, rows.samples, rows.targets, mine, middle, growth.sums, node.row
+            growth.criterion, rows.samples, rows.targets, mine, middle, growth.sums
         )
         decrease = decrease_of(mine, halves, growth.total_weight)
         return MeanChildren(middle, halves.left, halves.right, decrease, halves)
@@ -289,10 +289,12 @@ def _divide(way, samples, codes, few, left_code, missing):
 @inline_kernel
 def _sums_of_left(samples, targets, n_left, n, weight, total):
     """Weight and sum of samples[:n_left], from the shorter side."""
-    first, step, sign, n_moved = n - 1, np.int64(-1), -1.0, n - n_left
-    if n_left <= n - n_left:
-        first, step, sign, n_moved = np.int64(0), np.int64(1), 1.0, n_left
-        weight, total = 0.0, 0.0
+    right = n - n_left
+    from_left = np.int64(n_left <= right)  # unpredictable, so that there is no branch
+    from_right = 1 - from_left
+    first, step, n_moved = (n - 1) * from_right, from_left - from_right, min(n_left, right)
+    sign = np.float64(step)
+    weight, total = weight if from_right else 0.0, total if from_right else 0.0
     if n < _FEW_STEPS:  # as many steps for every feature: how many are needed is unpredictable
         for i in range(n // 2):
             row = samples[first + i * step]

@@ -153,6 +153,7 @@ def node_of(growth, pending):
         sums[TOTAL],
         sums[REST],
         bounds_at(growth, pending.row),
+        pending.row,
     )
 
 
