@@ -8,8 +8,11 @@ endif
 demo: .venv/installed
 	.venv/bin/python -m benchmarks demo
 
+# The tests; and those on small tables again with the JIT off, where an index out of bounds is an error.
+PLAIN := @tests/plain.txt
 test: .venv/installed
 	.venv/bin/python -m pytest -q -n auto
+	NUMBA_DISABLE_JIT=1 .venv/bin/python -m pytest -q -n auto $(PLAIN)
 
 # scikit-learn's own tests on our classes, the slow ones as well.
 conformance: .venv/installed
@@ -21,7 +24,6 @@ bounds: .venv/installed
 
 # Lines that tests reach: all tests, kernels compiled anew, and then small tables with the JIT off, for
 # the lines of kernels.
-PLAIN := tests/test_small_tables.py tests/cart/primitives
 coverage: .venv/installed
 	rm -f .coverage .coverage.*
 	COVERAGE_FILE=.coverage.jit NUMBA_CACHE_DIR=$$(mktemp -d) .venv/bin/python -m pytest -q -n auto --cov --cov-report=
@@ -44,6 +46,10 @@ fuzz: .venv/installed
 	.venv/bin/python -m benchmarks fuzz
 	.venv/bin/python -m benchmarks limits
 	.venv/bin/python -m benchmarks fits --seconds $(TIME)
+
+# Sixty small faults in the code, for so many seconds: which do the nearest tests see?
+mutants: .venv/installed
+	.venv/bin/python -m benchmarks mutants --seconds $(TIME)
 
 # The suite against all peers, and what speed is made of: hours.
 bench: .venv/installed
@@ -80,4 +86,4 @@ docs: .venv/installed
 	.venv/bin/pip install -q -c constraints.txt -e ".[test]"
 	touch $@
 
-.PHONY: demo test conformance fuzz bounds coverage wheel-test lint bench studies examples docs
+.PHONY: demo test conformance fuzz mutants bounds coverage wheel-test lint bench studies examples docs

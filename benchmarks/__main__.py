@@ -39,8 +39,10 @@ COMMANDS = {
     "fuzz": ("faults.run", "damage model files and pickles, and count crashes and wrong models"),
     "interrupts": ("faults.interrupts", "interrupt fits, predictions and importances by Ctrl-C"),
     "writers": ("faults.writers", "kill processes that compile kernels, and start two at once"),
+    "memory": ("faults.little_memory", "fit, predict, explain, save and load in little memory"),
     "limits": ("faults.limits", "compare fast paths with the general one around their limits"),
     "targets": ("faults.targets", "compare trees of kernels for plain CPUs with this CPU's"),
+    "mutants": ("mutants.run", "change the code in small ways, and ask the nearest tests"),
     "fits": ("faults.fits", "compare hostile fits with scikit-learn's for some time"),
     "house": ("structure.house", "measure the layout of the code against its goals"),
     "architecture": ("structure.architecture", "draw the wings into docs/architecture.md"),
@@ -93,6 +95,17 @@ def _parser():
         elif name == "house":
             command.add_argument("--of", metavar="DIR", help="another checkout")
             command.add_argument("--list", action="store_true", help="what is furthest off")
+        elif name == "mutants":
+            add = command.add_argument
+            add("--n", type=_positive, default=60, metavar="N", help="how many (60)")
+            add("--seed", type=int, default=38, help="they are drawn by (38)")
+            add("--quick", action="store_true", help="with the JIT off alone")
+            add("--named", action="store_true", help="those that no test saw before, instead")
+            add("--seconds", type=_positive, default=3600, metavar="N", help="how long (3600)")
+            add(
+                "--folder", type=Path, default=Path(".mutants"), metavar="DIR",
+                help="keeps what tests run, and results, to go on from (.mutants)",
+            )  # fmt: skip
         elif name not in ("architecture", "tables"):
             command.add_argument(
                 "--quick", action="store_true", help="less of everything; keeps no results"

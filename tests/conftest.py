@@ -8,13 +8,17 @@ if _SHARED_DATA.is_dir():
     os.environ.setdefault("SCIKIT_LEARN_DATA", str(_SHARED_DATA))
 
 import pytest  # noqa: E402
-from hypothesis import HealthCheck, settings  # noqa: E402
+from hypothesis import HealthCheck, Phase, settings  # noqa: E402
 
 from tests import data  # noqa: E402
 from tests.examples import examples  # noqa: E402
 
+# Where only the first failure is asked for (`make mutants`), it is not made smaller.
+is_hurried = "CARTWOOD_TIMES" in os.environ
+
 settings.register_profile(
     "cartwood",
+    phases=[phase for phase in Phase if not (is_hurried and phase is Phase.shrink)],
     deadline=None,
     derandomize=True,
     max_examples=examples(50).max_examples,

@@ -13,7 +13,10 @@ from sklearn.datasets import make_classification, make_friedman1
 
 import cart
 import forest
+from forest.partitioned.table.targets import fixed_point
 from tests.agreement.same import assert_same_tree, assert_same_up_to_ties
+from tests.forest.partitioned.same import assert_same_forest
+from tests.forest.partitioned.test_identity import grow
 
 N = 300
 
@@ -116,6 +119,7 @@ TREES = {
     "leaves": ("DecisionTreeRegressor", {"max_leaf_nodes": 20, "ccp_alpha": 0.05}, numbers),
     "clustered": ("DecisionTreeRegressor", {"max_depth": 5}, clustered),
     "extra numbers": ("ExtraTreeRegressor", {"random_state": 2}, numbers),
+    "extra counts": ("ExtraTreeRegressor", {"criterion": "poisson", "random_state": 2}, counts),
 }  # fmt: skip
 
 TIED = ("clustered", "steps")  # equally good cuts of targets whose sums are rounded
@@ -191,3 +195,67 @@ def test_forests_are_scikit_learns(name):
         assert_same_tree(a.tree_, b.tree_)
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-12)
     np.testing.assert_array_equal(ours.apply(X), theirs.apply(X))
+
+
+@pytest.mark.parametrize("max_features", [2, 30])
+def test_many_columns_of_which_a_node_looks_at_few(max_features):
+    """Rows are then sorted in every node, not once for the tree."""
+    X, y = make_friedman1(250, 60, random_state=0)
+    params = {"max_features": max_features, "random_state": 0}
+    ours = cart.DecisionTreeRegressor(**params).fit(X, y)
+    theirs = sklearn.tree.DecisionTreeRegressor(**params).fit(X, y)
+    assert_same_tree(ours.tree_, theirs.tree_)
+
+
+@pytest.mark.parametrize(
+    ("kind", "params"),
+    [
+        ("ExtraTreeClassifier", {"missing": "majority"}),
+        ("ExtraTreeRegressor", {"missing": "surrogate", "surrogates": 3}),
+    ],
+)
+def test_rows_lie_where_growth_counted_them(kind, params):
+    """Categories in two columns, and values that are missing: no twin in scikit-learn."""
+    is_class = kind == "ExtraTreeClassifier"
+    X, y = with_missing(numbers)
+    X[:, 1:3] = np.floor([5, 40] * X[:, 1:3])
+    y = (y > 14).astype(int) if is_class else y
+    model = getattr(cart, kind)(
+        random_state=1, categorical_features=[1, 2], max_depth=6, **params
+    ).fit(X, y)
+    tree, leaves = model.tree_, model.apply(X)
+    is_leaf = tree.children_left < 0
+    counts = np.bincount(leaves, minlength=tree.node_count)
+    assert is_leaf.sum() > 10
+    np.testing.assert_array_equal(counts[is_leaf], tree.n_node_samples[is_leaf])
+    for leaf in np.flatnonzero(is_leaf):
+        own = y[leaves == leaf]
+        value = np.bincount(own, minlength=2) / len(own) if is_class else own.mean()
+        np.testing.assert_allclose(tree.value[leaf, 0], value, rtol=1e-12)
+
+
+PARTITIONED = {
+    "two classes": ("RandomForestClassifier", {}, lambda X: (X.sum(axis=1) > 3).astype(int)),
+    "entropy, four classes": (
+        "RandomForestClassifier", {"criterion": "entropy"},
+        lambda X: np.floor(X.sum(axis=1) * 7).astype(int) % 4,
+    ),
+    "numbers": ("RandomForestRegressor", {}, lambda X: fixed_point(100.0 * X[:, 0] + X[:, 3])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PARTITIONED)
+@pytest.mark.parametrize("categorical_features", [None, [1, 2]])
+def test_forests_of_partitions_are_those_of_the_table(name, categorical_features):
+    kind, params, target = PARTITIONED[name]
+    X = np.random.default_rng(0).random((150, 4))
+    X[:, 1:3] = np.floor([3, 12] * X[:, 1:3])
+    y = target(X)
+    X[::9, 0] = X[4::11, 1] = np.nan
+    model = getattr(forest, kind)(
+        2, max_bins=20, feature_draw="keyed", random_state=0,
+        categorical_features=categorical_features, **params,
+    )  # fmt: skip
+    local = model.fit(X, y)
+    for small_rows in (0, 30):  # nodes that all workers grow together, and then one alone
+        assert_same_forest(grow(model, X, y, [40, 40, 90], small_rows), local)

@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
@@ -27,6 +28,11 @@ COST_ROWS, COST_TREES, COST_BAR = 1_000_000, 20, 2.5
 SCALE_ROWS = (1_000_000, 5_000_000, 50_000_000)
 SCALE_TREES, SCALE_DEPTH = 10, 12
 N_KILLS = 20
+PHASES = (
+    *("examine", "look_of", "sorted_of", "count_up_to", "next_above", "_code", "_encode"),
+    *("_begin", "count_roots", "count", "_join_all", "divide", "list_rows", "grow_below_held"),
+    "judge",
+)
 PARTS = ("identity", "scores", "cost", "scale", "faults", "peers")
 
 
@@ -162,11 +168,12 @@ def _cost(quick):
 
 
 _KINDS = {
-    "codes": ("_code", "_encode", "_itself"),
+    "codes": ("all_of", "code", "encode"),
     "numbers of rows": ("list_rows", "gather"),
-    "sums": ("count", "count_roots", "_join_all", "few_values", "count_up_to", "next_above"),
+    "sums": ("count", "count_roots", "join_all", "few_values", "count_up_to", "next_above"),
     "trees": ("grow_below", "grow_below_held"),
-    "states": ("_begin", "divide", "sorted_of", "examine", "ndarray"),
+    "codes again": ("itself",),
+    "states": ("begin", "divide", "sorted_of", "examine", "ndarray"),
 }
 
 
@@ -185,7 +192,8 @@ def _moved(client):
 
 
 def _sent_by_task(dask_worker):
-    """Bytes by the function of the task whose result was sent; forgets them."""
+    """Bytes by the function of the task whose result was sent, without the first underscore;
+    forgets them."""
     from dask.utils import key_split
 
     sent: dict = {}
@@ -244,30 +252,74 @@ def _fit_files(folder):
 
 
 def _faults(quick):
-    """Forests of fits during which a worker was killed, at a random moment."""
+    """Forests of fits during which a worker was killed: at a random moment, and in each phase."""
     n_kills = 3 if quick else N_KILLS
     X, y = make_piece(0, 20_000, 2)
-    forest = RandomForestClassifier(10, **KEYED)
+    forest = RandomForestClassifier(10, oob_score=True, **KEYED)
     local = forest.fit(X, y)
     random = np.random.RandomState(0)
-    same = 0
-    for i in range(n_kills):
+    size = Size(small_rows=500)
+    seconds, same, n_killed, n_late = 0.0, 0, 0, 0
+    while n_killed < n_kills:
         with start_cluster(2) as client:  # anew: a nanny may give up a worker that was killed
             tables = on_dask(X, y, [5_000, 10_000])
-            size = Size(small_rows=500)
-            if i == 0:
+            if seconds == 0.0:
                 fit(forest, *tables, client=client, size=size)
-            start = time.perf_counter()
-            fit(forest, *tables, client=client, size=size)
-            seconds = time.perf_counter() - start
-            victim = list(client.run(os.getpid).values())[i % 2]
-            delay = random.uniform(0.0, seconds)
-            killer = threading.Timer(delay, os.kill, (victim, signal.SIGKILL))
+                start = time.perf_counter()
+                fit(forest, *tables, client=client, size=size)
+                seconds = time.perf_counter() - start
+            victim = list(client.run(os.getpid).values())[n_killed % 2]
+            killer = threading.Timer(
+                random.uniform(0.0, seconds), os.kill, (victim, signal.SIGKILL)
+            )
             killer.start()
-            same += _is_same(fit(forest, *tables, client=client, size=size), local)
+            model = fit(forest, *tables, client=client, size=size)
+            if killer.is_alive():  # the fit was over before
+                n_late += 1
+            else:
+                n_killed += 1
+                same += _is_same(model, local)
             killer.join()
-    return [{
-        "case": f"{n_kills} workers killed at random moments",
+    late = f" ({n_late} more came after the end)" if n_late else ""
+    rows = [_kills(f"{n_kills} workers killed at random moments{late}", n_kills, same)]
+    phases = PHASES[:3] if quick else PHASES
+    same = 0
+    for phase in phases:
+        with start_cluster(2) as client:
+            tables = on_dask(X, y, [5_000, 10_000])
+            with _killing_at(phase, client) as killed:
+                model = fit(forest, *tables, client=client, size=size)
+            assert killed, phase
+            is_score = abs(model.oob_score_ - local.oob_score_) < 1e-12  # sums in another order
+            same += _is_same(model, local) and is_score
+    rows.append(_kills(f"a worker killed in each phase ({', '.join(phases)})", len(phases), same))
+    return rows
+
+
+def _kills(case, n_kills, same):
+    return {
+        "case": case,
         "what": f"{same} of {n_kills} forests the same",
         "reached": "yes" if same == n_kills else "no",
-    }]  # fmt: skip
+    }
+
+
+@contextmanager
+def _killing_at(phase, client):
+    """Kill a worker when the first task of that function is handed in; yields a list of it then."""
+    from forest.partitioned.dask_engine import DaskEngine
+
+    submit, killed = DaskEngine._submit, []
+
+    def submit_and_kill(self, function, *arguments, **where):
+        task = submit(self, function, *arguments, **where)
+        if function.__name__ == phase and not killed:
+            killed.append(phase)
+            os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+        return task
+
+    DaskEngine._submit = submit_and_kill
+    try:
+        yield killed
+    finally:
+        DaskEngine._submit = submit

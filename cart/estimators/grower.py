@@ -137,6 +137,8 @@ class Grower:
         trees = [Tree.grown(nodes, len(self._table.columns)) for nodes in grown]
         if self._plan.ccp_alpha > 0.0:
             trees = [prune(tree, self._plan.ccp_alpha) for tree in trees]
+        for tree in trees:
+            self._note_classes(tree)
         if not self._table.is_complete:
             for tree in trees:
                 tree.has_cuts = True
@@ -164,6 +166,10 @@ class Grower:
         if self._finder is not None:
             route = self._finder.route(weight, seed)
         tree = grow_tree(self._wide, records, self._plan, seed, self._workspace, route=route)
+        self._note_classes(tree)
+        return tree
+
+    def _note_classes(self, tree):
+        """Tell a tree of several outputs how many classes each has."""
         if self._plan.n_outputs > 1 and self._plan.n_values > 1:
             tree._n_classes = self._codes.max(axis=0).astype(np.int64) + 1
-        return tree

@@ -10,10 +10,10 @@ from sklearn.utils import metadata_routing
 from sklearn.utils.validation import _check_n_features, check_is_fitted
 
 from cart.estimators.class_costs import (
-    alter_weights,
     cheapest,
     check_loss,
     check_priors,
+    class_factors,
     refuse_several_outputs,
     true_shares,
 )
@@ -34,7 +34,7 @@ class _Outputs:
         return X
 
     def _weigh_classes(self, weight, target):
-        return weight
+        return weight, None
 
 
 def highest(shares):
@@ -61,10 +61,11 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         return target
 
     def _weigh_classes(self, weight, target):
-        """The weights of rows under priors and losses; `loss_` is kept."""
+        """The weights of rows under priors and losses, and by how much those of each class are
+        altered, None if not; `loss_` is kept."""
         vars(self).pop("loss_", None)  # of the fit before
         if self.priors is None and self.loss is None:
-            return weight
+            return weight, None
         refuse_several_outputs(self, target.n_outputs)
         if self.class_weight is not None:
             raise ValueError(
@@ -74,7 +75,8 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         priors, loss = check_priors(self.priors, labels), check_loss(self.loss, len(labels))
         if loss is not None:
             self.loss_ = loss
-        return alter_weights(weight, codes, priors, loss, len(labels))
+        factor = class_factors(weight, codes, priors, loss, len(labels))
+        return (1.0 if weight is None else weight) * factor[codes.astype(np.int64)], factor
 
     def _encode_known_target(self, y):
         labels = self.classes_ if self.n_outputs_ > 1 else [self.classes_]

@@ -9,6 +9,8 @@ Branch-free: which way an item goes is unpredictable, so both places are written
 ends moves on.
 """
 
+import numpy as np
+
 from cart.jit.decorators import dispatch, inline_kernel
 
 
@@ -30,8 +32,8 @@ def partition(sides, source, n, target, spare):
     n : int
     spare : ndarray of shape (at least n,)
     """
-    n_left = 0
-    n_right = 0
+    n_left = np.int64(0)  # in plain Python, bytes that are added up from 0 stay bytes
+    n_right = np.int64(0)
     for i in range(n):
         item = source[i]
         left = goes_left(sides, i, item)

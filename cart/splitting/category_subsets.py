@@ -468,7 +468,7 @@ def _list_smaller_side(subsets, node, n):
 
     The list is ascending.
     """
-    n_left = 0
+    n_left = np.int64(0)
     n_known = 0
     for i in range(n):
         c = node.codes[i]

@@ -13,7 +13,7 @@ from forest.partitioned.growth import DEFAULT_SIZE, Size
 from forest.partitioned.table.sources import cut_array, read_path
 from forest.partitioned.table.targets import fixed_point
 
-__all__ = ["fit", "fit_partitions", "fixed_point"]
+__all__ = ["fit", "fit_partitions", "fixed_point", "predict"]
 
 
 def fit(
@@ -77,39 +77,76 @@ def fit(
     """
     refuse_impossible(forest)
     folder = None if local_directory is None else str(local_directory)
+    engine, X_parts, y_parts = open_parts(X, y, client, forest.n_jobs, size.rows_at_once)
+    return fit_together(
+        forest, engine, engine.spread(X_parts), engine.spread(y_parts), len(X_parts), size, folder
+    )
+
+
+def predict(model: BaseEstimator, X: Any, method: str = "predict") -> Any:
+    """What a forest predicts for a table of Dask: chunks of it, where the partitions are.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    X : dask.array.Array or dask.dataframe.DataFrame
+        Partitions may be empty.
+    method : {"predict", "predict_proba", "apply"} or another that takes rows
+        Its answer is one array, with a row of each row.
+
+    Returns
+    -------
+    dask.array.Array
+        Not computed yet.
+    """
+    import dask
+    import dask.array as da
+
+    row = getattr(X, "_meta_nonempty", np.zeros((1, model.n_features_in_)))
+    example = np.asarray(getattr(model, method)(row))
+    sizes = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * X.npartitions
+    answer, model = dask.delayed(_answer), dask.delayed(model)
+    chunks = [
+        da.from_delayed(
+            answer(part, model, method, example[:0]), (size, *example.shape[1:]), example.dtype
+        )
+        for part, size in zip(partitions_of(X, "X"), sizes, strict=True)
+    ]
+    return da.concatenate(chunks)
+
+
+def _answer(X, model, method, empty):
+    return np.asarray(getattr(model, method)(X)) if len(X) else empty
+
+
+def open_parts(
+    X: Any, y: Any, client: Any, n_jobs: int | None, rows_at_once: int
+) -> tuple[Engine, list, list]:
+    """Where the partitions of a table are worked on, and these, not read yet; see `fit`."""
+    engine: Engine
     if hasattr(X, "dask"):
-        return _fit_on_dask(forest, X, y, client, size, folder)
-    if isinstance(X, (str, Path)):
-        pieces = read_path(Path(X), y, size.rows_at_once)
-    elif isinstance(X, (list, tuple)):
-        pieces = list(X), list(y)
+        from distributed import get_client
+
+        from forest.partitioned.dask_engine import DaskEngine
+
+        X_parts, y_parts = partitions_of(X, "X"), partitions_of(y, "y")
+        _refuse_unaligned(X, y)
+        engine = DaskEngine(client or get_client())
     else:
-        pieces = cut_array(X, size.rows_at_once), cut_array(y, size.rows_at_once)
-    engine: Engine = LocalEngine(forest.n_jobs)
-    return _fit_pieces(forest, engine, *pieces, size, folder)
-
-
-def _fit_on_dask(forest, X, y, client, size, folder):
-    from distributed import get_client
-
-    from forest.partitioned.dask_engine import DaskEngine
-
-    X_parts, y_parts = partitions_of(X, "X"), partitions_of(y, "y")
-    _refuse_unaligned(X, y)
-    engine = DaskEngine(client or get_client())
-    return _fit_pieces(forest, engine, X_parts, y_parts, size, folder)
-
-
-def _fit_pieces(forest, engine, X_parts, y_parts, size, folder):
+        engine = LocalEngine(n_jobs)
+        if isinstance(X, (str, Path)):
+            X_parts, y_parts = read_path(Path(X), y, rows_at_once)
+        elif isinstance(X, (list, tuple)):
+            X_parts, y_parts = list(X), list(y)
+        else:
+            X_parts, y_parts = cut_array(X, rows_at_once), cut_array(y, rows_at_once)
     if len(X_parts) != len(y_parts):
         raise ValueError(
             f"X has {len(X_parts)} partitions and y {len(y_parts)}; rechunk them alike."
         )
     if not X_parts:
         raise ValueError("There are no partitions.")
-    return fit_together(
-        forest, engine, engine.spread(X_parts), engine.spread(y_parts), len(X_parts), size, folder
-    )
+    return engine, X_parts, y_parts
 
 
 def _refuse_unaligned(X, y):

@@ -23,11 +23,10 @@ class DaskEngine(Engine):
     def __init__(self, client: Any) -> None:
         self._client = client
         threads = client.nthreads()
-        self._addresses = list(threads)
+        self._addresses = list(threads) or [None]
         self._places: list | None = None  # of the partitions: where they were first worked on
         self.n_processes = max(1, len(threads))
         self.n_workers = max(1, sum(threads.values()))
-        self._before = self._bytes_sent()
 
     def spread(self, parts):
         """Handle of delayed objects, or of futures."""
@@ -58,8 +57,12 @@ class DaskEngine(Engine):
         return total
 
     def hold(self, *handles):
-        """A task for each process, which may run elsewhere if that one is lost."""
-        parts = list(zip(*handles, strict=True))
+        """A task for each process, which may run elsewhere if that one is lost.
+
+        It takes the parts from tasks that nobody else needs: of those that are needed again Dask
+        would drop what it thinks a spare, be it where the partition is, and send it again.
+        """
+        parts = self.map(_all_of, *handles)
         return [self._submit(_itself, parts, at=address) for address in self._addresses]
 
     def collect(self, function, finish, handles, jobs, held=None):
@@ -85,22 +88,13 @@ class DaskEngine(Engine):
         who_has = self._client.who_has(handle)
         return [next(iter(who_has.get(part.key, ())), None) for part in handle]
 
-    @property
-    def bytes_moved(self):
-        """Bytes that workers have sent since the engine was made."""
-        now = self._bytes_sent()
-        return sum(max(0, sent - self._before.get(worker, 0)) for worker, sent in now.items())
-
-    def _bytes_sent(self):
-        return self._client.run(_bytes_sent, on_error="ignore")  # of workers that are lost
-
-
-def _bytes_sent(dask_worker):
-    return dask_worker.transfer_outgoing_bytes_total
-
 
 def _itself(thing):
     return thing
+
+
+def _all_of(*parts):
+    return parts
 
 
 def _join_all(join, answers):

@@ -21,13 +21,10 @@ class Engine(ABC):
     ----------
     n_workers : int
         That work at once; of `n_processes`, each with memory of its own.
-    bytes_moved : int or None
-        By answers and collected rows, as far as the engine knows.
     """
 
     n_workers = 1
     n_processes = 1
-    bytes_moved: int | None = None
 
     @abstractmethod
     def spread(self, parts: Sequence) -> Any:

@@ -39,6 +39,7 @@ from forest.partitioned.small_nodes import grow_below, grow_below_held
 _JOBS_PER_WORKER = 4
 _SMALL_ROWS, _SMALL_ROWS_HELD = 1 << 13, 1 << 16
 _LEAST_JOB_ROWS = 1 << 14  # but fewer rows are not worth a job
+_ROWS_LISTED = 8  # in place of one that is sent with its codes
 
 
 class Size(NamedTuple):
@@ -240,6 +241,7 @@ class _Growth:
     def _jobs(self, sizes):
         """Numbers of nodes that are grown in one job each, of about as many rows."""
         n_jobs = self._data.engine.n_workers * (1 if self._is_held_apart else _JOBS_PER_WORKER)
-        rows = min(self._size.job_rows, max(_LEAST_JOB_ROWS, -(-int(sizes.sum()) // n_jobs)))
+        most = self._size.job_rows * (_ROWS_LISTED if self._is_held_apart else 1)
+        rows = min(most, max(_LEAST_JOB_ROWS, -(-int(sizes.sum()) // n_jobs)))
         job = (np.cumsum(sizes) - 1) // rows
         return np.split(np.arange(len(sizes)), np.flatnonzero(np.diff(job)) + 1)

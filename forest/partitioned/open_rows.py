@@ -147,6 +147,14 @@ class RowLists(NamedTuple):
         sizes = np.diff(self.start)
         return walked[1:] + np.repeat(self.first - walked[self.start[:-1]], sizes)
 
+    def of_nodes(self, first, end):
+        """Those of nodes first, ..., end - 1."""
+        span = slice(self.start[first], self.start[end])
+        return RowLists(
+            self.first[first:end], self.steps[span], self.weight[span],
+            self.start[first : end + 1] - span.start,
+        )  # fmt: skip
+
 
 def list_rows(opened, segments):
     """Which rows are in some segments of a partition, in few bytes.

@@ -153,3 +153,4 @@ class RandomClassCountsPath(ClassCountsPath):
     splitter, table_kind = RandomSplitter, FloatTable
     cuts_searched = DrawnCuts()
     copy_bytes = 2**15, 2**12
+    most_outputs = 1

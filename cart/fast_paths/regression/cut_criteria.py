@@ -33,7 +33,7 @@ from cart.fast_paths.regression.node_sums import (
     sum_children_of_one,
     sum_node_of_one,
 )
-from cart.fast_paths.regression.small_subtree import grow_small_subtree
+from cart.fast_paths.regression.small_nodes.subtree import grow_small_subtree
 from cart.fast_paths.regression.sorted_rows import hand_to_small_node
 from cart.jit.decorators import inline_kernel, kernel
 from cart.splitting.criterion import log2
@@ -78,7 +78,7 @@ class SquaredErrorCuts(NamedTuple):
         )
 
     def write_value(self, value, sums):
-        value[0] = sums[TOTAL] / sums[WEIGHT]
+        value[0, 0] = sums[TOTAL] / sums[WEIGHT]
 
     def search_lanes(self, lanes, width, rows, table):
         _search_squared_error(lanes, width, rows, table)
@@ -138,8 +138,8 @@ class GiniOfTwoCuts(NamedTuple):
         return halves_with(_gini(first, second, weight), right, node, weight, first)
 
     def write_value(self, value, sums):
-        value[0] = sums[TOTAL] / sums[WEIGHT]
-        value[1] = sums[REST] / sums[WEIGHT]
+        value[0, 0] = sums[TOTAL] / sums[WEIGHT]
+        value[0, 1] = sums[REST] / sums[WEIGHT]
 
     def search_lanes(self, lanes, width, rows, table):
         _search_gini(lanes, width, rows, table)
@@ -223,7 +223,7 @@ class PoissonCuts(NamedTuple):
         )  # fmt: skip
 
     def write_value(self, value, sums):
-        value[0] = sums[TOTAL] / sums[WEIGHT]
+        value[0, 0] = sums[TOTAL] / sums[WEIGHT]
 
     def search_lanes(self, lanes, width, rows, table):
         _search_poisson(lanes, width, rows, table)

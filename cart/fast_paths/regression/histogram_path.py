@@ -27,7 +27,7 @@ from cart.fast_paths.regression.histogram import (
     search_histograms,
 )
 from cart.fast_paths.regression.node_sums import add_up_children, partition_rows
-from cart.fast_paths.regression.small_node import (
+from cart.fast_paths.regression.small_nodes.node import (
     SMALL_NODE_MAX,
     enter_small_node,
     rank_codes,
@@ -35,7 +35,7 @@ from cart.fast_paths.regression.small_node import (
     restore_rows,
     write_code,
 )
-from cart.fast_paths.regression.small_subtree import grow_small_subtree
+from cart.fast_paths.regression.small_nodes.subtree import grow_small_subtree
 from cart.fast_paths.regression.tree_growth import (
     MeanPath,
     Node,
@@ -183,7 +183,10 @@ class HistogramPath(MeanPath):
 
     _partial_max = SMALL_NODE_MAX // 4
     _grow_trees = staticmethod(_grow_trees)
-    _criterion = SquaredErrorCuts()
+
+    @property
+    def _criterion(self):
+        return SquaredErrorCuts()
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)

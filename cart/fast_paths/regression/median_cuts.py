@@ -142,7 +142,7 @@ class AbsoluteErrorCuts(NamedTuple):
         return Halves(of_left / weight, of_right / (node.weight - weight), weight, 0.0)
 
     def write_value(self, value, sums):
-        value[0] = sums[REST]
+        value[0, 0] = sums[REST]
 
     def begin_search(self, samples, targets, sums, node):
         _order_by_target(self, samples, targets, node.start, node.n)

@@ -394,9 +394,12 @@ class RandomMeanPath(MeanPath):
 
     splitter, table_kind = RandomSplitter, FloatTable
     takes_missing = takes_bounds = takes_leaves = True
-    _criterion = SquaredErrorCuts()
     _grow_trees = staticmethod(_grow_trees)
     _grow_one_best_first = staticmethod(_grow_best_first)
+
+    @property
+    def _criterion(self):
+        return SquaredErrorCuts()
 
     def _needs_lists(self):
         return True

@@ -24,6 +24,7 @@ from cart.fast_paths.base import (
     has_missing,
     may_be_split,
 )
+from cart.fast_paths.regression import several_means
 from cart.fast_paths.regression.best_cut import N_LANES, Lanes, SearchedRows, choose_mean_cut
 from cart.fast_paths.regression.cut_criteria import GiniOfTwoCuts, PoissonCuts, SquaredErrorCuts
 from cart.fast_paths.regression.cut_score import (
@@ -44,7 +45,8 @@ from cart.fast_paths.regression.screening import (
     is_worth_screening,
     screen_feature,
 )
-from cart.fast_paths.regression.small_node import SMALL_NODE_MAX
+from cart.fast_paths.regression.several_means import SeveralMeansCuts
+from cart.fast_paths.regression.small_nodes.node import SMALL_NODE_MAX
 from cart.fast_paths.regression.sorted_rows import (
     PresortedRows,
     RowsSortedOnDemand,
@@ -95,7 +97,8 @@ class SortedScratch(NamedTuple):
 
     rows: NamedTuple  # PresortedRows or RowsSortedOnDemand
     samples: np.ndarray  # (n_rows,) uint32: in scikit-learn's order
-    targets: np.ndarray  # (2 * n_rows,) float64: see `cart.fast_paths.regression.cut_score`
+    targets: np.ndarray  # (2 * n_rows,) float64: see `cart.fast_paths.regression.cut_score`; or
+    # (4 * n_rows,), see `cart.fast_paths.regression.several_means`
     is_left: np.ndarray  # (n_rows,) uint8
     screen: Screen
     lanes: Lanes
@@ -397,6 +400,8 @@ def _grow_best_first(table, growth, scratch, weights, y, seed, limits, candidate
 
 def _cuts_of(plan, y):
     """The criterion of a plan, see `cart.fast_paths.regression.cut_criteria`."""
+    if plan.criterion is SquaredError and plan.n_outputs > 1:
+        return SeveralMeansCuts.create(plan.n_outputs)
     if plan.criterion is SquaredError:
         return SquaredErrorCuts()
     if plan.criterion is Gini:
@@ -409,6 +414,7 @@ class SortedPath(MeanPath):
     weights are no whole numbers, on any columns and targets."""
 
     criteria = (SquaredError, Poisson, Gini, AbsoluteError)
+    most_outputs = several_means.MOST
     takes_missing = takes_bounds = takes_leaves = True
     _partial_max = SMALL_NODE_MAX // 2
     _grow_trees = staticmethod(_grow_trees)
@@ -416,6 +422,7 @@ class SortedPath(MeanPath):
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
+        self._more_sums = plan.n_outputs - 1 and several_means.MOST - 1
         if plan.criterion is Gini:
             self._y = 1.0 - self._y
         self._criterion = _cuts_of(plan, self._y)
@@ -428,6 +435,7 @@ class SortedPath(MeanPath):
             super().knows(plan)
             and (plan.criterion is not Gini or is_of_two)
             and (plan.criterion is not AbsoluteError or is_free)
+            and (plan.criterion is SquaredError or plan.n_outputs == 1)
         )
 
     @classmethod
@@ -456,14 +464,15 @@ class SortedPath(MeanPath):
     def _create_rows(self):
         n_rows, n_features = len(self._y), len(self._table.columns)
         looks_at_many = self._plan.limits.max_features >= _PRESORT_SHARE * n_features
-        is_usual = self._plan.criterion is SquaredError
+        is_one = self._plan.n_outputs == 1
+        is_usual = self._plan.criterion is SquaredError and is_one
         most = _PRESORT_MAX if is_usual else _PRESORT_MAX_OTHERS
         pays = looks_at_many and self._table.codes.size <= most
         kind = PresortedRows if pays else RowsSortedOnDemand
         return SortedScratch(
             kind.create(self._table),
             np.empty(n_rows, np.uint32),
-            np.empty(2 * n_rows),
+            np.empty((2 if is_one else several_means.PER_ROW) * n_rows),
             np.empty(n_rows, np.uint8),
             Screen.create(n_rows),
             Lanes.create(),

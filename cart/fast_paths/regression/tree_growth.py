@@ -29,7 +29,7 @@ from cart.fast_paths.regression.node_sums import (
     UPPER,
     SwapScratch,
 )
-from cart.fast_paths.regression.small_node import SmallNode, small_node_max
+from cart.fast_paths.regression.small_nodes.node import SmallNode, small_node_max
 from cart.growth.node_step import child_bounds
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import are_whole
@@ -62,7 +62,7 @@ class TreeGrowth(NamedTuple):
     cuts: np.ndarray  # (n_nodes,) uint64: see `cart.fast_paths.base.write_split`
     draw: Draw
     stack: NodeStack
-    sums: np.ndarray  # (n_rows + 2, 5) float64: of pending nodes
+    sums: np.ndarray  # (n_rows + 2, at least 5) float64: of pending nodes
     drawn: DrawnFeatures
     swap: SwapScratch
     small: SmallNode
@@ -161,9 +161,9 @@ def node_of(growth, pending):
 def write_mean(growth, this, impurity, n, sums):
     """Write node `this` as a leaf, its mean, within bounds, included."""
     write_leaf(growth.nodes, this, impurity, n, sums[WEIGHT])
-    value = growth.nodes.value[this, 0]
+    value = growth.nodes.value[this]
     write_value(growth.criterion, value, sums)
-    value[0] = min(max(value[0], sums[LOWER]), sums[UPPER])
+    value[0, 0] = min(max(value[0, 0], sums[LOWER]), sums[UPPER])
 
 
 @inline_kernel
@@ -216,6 +216,7 @@ class MeanPath(FastPath):
 
     criteria: tuple[type, ...] = (SquaredError,)
     _partial_max = 0  # rows of a small node, at most, where nodes look at some of the features
+    _more_sums = 0  # of a node, beside those that every path has
 
     def _needs_lists(self):
         """May no node be grown as a small one?"""
@@ -223,7 +224,8 @@ class MeanPath(FastPath):
 
     def _flags(self, weights, is_whole):
         flags = super()._flags(weights, is_whole)
-        if self._plan.criterion is not SquaredError or self._plan.limits.is_monotonic:
+        is_one = self._plan.n_outputs == 1
+        if self._plan.criterion is not SquaredError or self._plan.limits.is_monotonic or not is_one:
             return flags  # neither impurities nor values follow from sums
         heaviest, y_max = weights.sum(axis=1).max(), np.abs(self._y).max()
         is_exact = flags & WEIGHTS and heaviest * y_max**2 < SUMS_MAX
@@ -235,7 +237,10 @@ class MeanPath(FastPath):
         n_max = small_node_max(limits.max_features, n_features, self._partial_max)
         n_max = 0 if self._needs_lists() else n_max
         return (
-            np.tile([0.0, 0.0, 0.0, -np.inf, np.inf], (self._n_rows_of_stack, 1)),
+            np.tile(
+                [0.0, 0.0, 0.0, -np.inf, np.inf] + [0.0] * self._more_sums,
+                (self._n_rows_of_stack, 1),
+            ),
             DrawnFeatures.create(n_features),
             SwapScratch.create(n_rows),
             SmallNode.create(n_rows, len(self._table.codes), n_features, n_max),

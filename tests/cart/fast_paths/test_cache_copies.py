@@ -43,15 +43,15 @@ def test_copies_are_made_where_they_pay(n_rows, dtype, max_features, expected):
 @examples(60)
 @given(
     seed=st.integers(0, 2**32 - 1),
-    sizes=st.lists(st.integers(1, 1000), min_size=2, max_size=2),
+    sizes=st.lists(st.integers(1, 300), min_size=2, max_size=2),
     path=st.sampled_from(["classes", "sums"]),
     min_samples_leaf=st.sampled_from([1, 5]),
 )
 def test_trees_are_the_same_on_any_tiers(seed, sizes, path, min_samples_leaf):
     """Also where a node skips a tier, or goes through several at once."""
     rng = np.random.default_rng(seed)
-    X = rng.integers(0, 50, (2000, 6))
-    y = np.rint(X[:, 0] + rng.normal(0, 20, 2000)) + 100
+    X = rng.integers(0, 50, (600, 6))
+    y = np.rint(X[:, 0] + rng.normal(0, 20, 600)) + 100
     kind, criterion, fast_path, module = (
         (DecisionTreeClassifier, Gini, class_counts_path.ClassCountsPath, class_counts_path)
         if path == "classes"
@@ -65,7 +65,7 @@ def test_trees_are_the_same_on_any_tiers(seed, sizes, path, min_samples_leaf):
         kind(max_features=3, min_samples_leaf=min_samples_leaf), criterion, "best", *X.shape, 1,
         3 if path == "classes" else 1,
     )  # fmt: skip
-    weights = rng.integers(0, 3, (2, 2000)).astype(float)
+    weights = rng.integers(0, 3, (2, 600)).astype(float)
     table = encode(Columns(X.astype(np.float32))).narrow()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(near, "_HELD_ANYWAY", 0)
@@ -73,5 +73,5 @@ def test_trees_are_the_same_on_any_tiers(seed, sizes, path, min_samples_leaf):
         fast, general = paths(table, y[:, None], plan, fast_path)
         both = fast.grow(weights, [1, 2]), general.grow(weights, [1, 2])
     for ours, theirs in zip(*both, strict=True):
-        assert ours.node_count > 100
+        assert ours.node_count > 40
         assert_same_nodes(ours, theirs)

@@ -212,8 +212,9 @@ class Apart(LocalEngine):
 
 @pytest.mark.parametrize("held_bytes", [0, 1 << 20])
 @pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
-def test_codes_are_sent_or_held(held_bytes, kind):
+def test_codes_are_sent_or_held(held_bytes, kind, monkeypatch):
     """Rows of small nodes come with their codes, or where the codes are."""
+    monkeypatch.setattr("forest.partitioned.small_nodes._ROWS_TAKEN", 150)
     X, random = make_table(10, 900, 5, 0.1)
     y = random.randint(3, size=900)
     forest, cuts = kind(**KEYED), [0, 350, 351, 351]
@@ -242,6 +243,9 @@ def test_lists_of_rows(seed, n_segments, most):
         span = slice(*listed.start[i : i + 2])
         np.testing.assert_array_equal(listed.rows[span], segments[s])
         np.testing.assert_array_equal(listed.weight[span], weight[slice(*opened.start[s : s + 2])])
+    first = random.randint(len(some) + 1)
+    part = listed.of_nodes(first, len(some))
+    np.testing.assert_array_equal(part.rows, listed.rows[listed.start[first] :])
 
 
 def test_progress():

@@ -1,0 +1,119 @@
+"""The tests that are nearest to a line: those that ran it, in a run with the JIT off."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+from coverage import CoverageData
+
+ROOT = Path(__file__).parents[2]
+PLAIN = "@tests/plain.txt"  # pytest's arguments: the tests that run with the JIT off
+AT_MOST = 20.0  # seconds of processor time of the tests of a mutant, as the map knows them
+FRESH = 0.01  # seconds that the shortest test takes, set-up and all
+
+
+class Map(NamedTuple):
+    """What the tests ran, and how long each took (seconds of processor time, by its name)."""
+
+    data: CoverageData
+    times: dict[str, float]
+
+    @classmethod
+    def kept(cls, folder: Path) -> "Map":
+        """The map of a folder, made if it is not there: some minutes.
+
+        Raises
+        ------
+        RuntimeError
+            Where a test fails before anything is changed.
+        """
+        data, times = (folder / name for name in ("coverage", "times.json"))
+        if not times.exists():
+            _make(data, times)
+        found = CoverageData(str(data))
+        found.read()
+        return cls(found, json.loads(times.read_text()))
+
+    def tests_of(self, path: str, line: int) -> list[str]:
+        """The tests that ran a line, nearest first, AT_MOST seconds of them.
+
+        Parameters
+        ----------
+        path : str
+            Of a module, from the checkout on.
+        line : int
+            First line of a statement. One that runs at import is asked for by the names that it
+            binds: the tests of lines that use them.
+
+        Returns
+        -------
+        list of str
+            Names of tests: the mirror of the module's wing before other folders, one case of every
+            test function before the second of any, quick ones before slow.
+        """
+        by_line = self.data.contexts_by_lineno(str(ROOT / path))
+        names = _tests(by_line.get(line, ()), self.times)
+        if not names:
+            users = _users(ROOT / path, line) or by_line
+            names = _tests([c for user in users for c in by_line.get(user, ())], self.times)
+        wing = "tests/" + path.rpartition("/")[0]
+        ranks: dict[str, int] = defaultdict(int)
+        ranked = []
+        for name in sorted(names, key=lambda name: (self.times[name], name)):
+            function = name.partition("[")[0]
+            is_far = not name.startswith(wing)
+            ranked.append((ranks[function], is_far, self.times[name], name))
+            ranks[function] += 1
+        chosen, total = [], 0.0
+        for _, _, seconds, name in sorted(ranked):
+            if total + seconds <= AT_MOST or not chosen:
+                chosen.append(name)
+                total += seconds + FRESH
+        return chosen
+
+
+def _make(data, times):
+    """Run all tests of PLAIN once, each a context."""
+    environment = plain_environment() | {"COVERAGE_FILE": str(data), "CARTWOOD_TIMES": str(times)}
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "benchmarks.mutants.patience"]
+    command += ["--cov", "--cov-context=test", "--cov-report=", PLAIN]
+    data.parent.mkdir(parents=True, exist_ok=True)
+    if subprocess.run(command, cwd=ROOT, env=os.environ | environment).returncode:
+        times.unlink(missing_ok=True)
+        raise RuntimeError("A test fails before anything is changed.")
+
+
+def plain_environment():
+    """Variables of a process with the JIT off."""
+    return {"NUMBA_DISABLE_JIT": "1"}
+
+
+def _tests(contexts, times):
+    """Names of tests. What ran in the set-up of one may be asked of by any of its module."""
+    names = set()
+    for context in contexts:
+        name, _, phase = context.rpartition("|")
+        if phase == "setup":
+            module = name.partition("::")[0] + "::"
+            names |= {other for other in times if other.startswith(module)}
+        elif name in times:
+            names.add(name)
+    return names
+
+
+def _users(path, line):
+    """Lines of a module that use the names which a statement of it binds."""
+    tree = ast.parse(path.read_text())
+    made = {
+        name.id
+        for statement in ast.walk(tree)
+        if isinstance(statement, ast.stmt) and statement.lineno == line
+        for name in ast.walk(statement)
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+    }
+    return [n.lineno for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in made]
