@@ -118,6 +118,21 @@ class LookedUpSides(Sides):
         return np.int64(np.uint32(self.codes[item] + self.step) <= self.last)
 
 
+class DrawnCuts(NamedTuple):
+    """The cuts drawn in a node of few rows, one behind the other."""
+
+    feature: np.ndarray  # (n_features,) int64
+    left_code: np.ndarray  # (n_features,) uint32
+    missing: np.ndarray  # (n_features,) int64: where missing values go
+    threshold: np.ndarray  # (n_features,) float64
+
+    @classmethod
+    def create(cls, n):
+        return cls(
+            np.empty(n, np.int64), np.empty(n, np.uint32), np.empty(n, np.int64), np.empty(n)
+        )
+
+
 class DrawnCut(NamedTuple):
     """What a search has found."""
 
@@ -134,6 +149,7 @@ class DrawnMeanWay(NamedTuple):
     tiers: tuple  # of DrawnRows
     gathered: np.ndarray  # (n_rows,) uint32: codes of the feature at hand
     ranges: np.ndarray  # see `cart.fast_paths.near_rows`
+    cuts: DrawnCuts
     stack: NodeStack
     limits: Limits
 
@@ -149,17 +165,22 @@ class DrawnMeanWay(NamedTuple):
         few, samples = _has_few(rows, node), rows.samples[node.start : node.end]
         if few:
             find_ranges(rows.across, samples, node.end - node.start, self.ranges)
-        best, last = NO_CUT, np.int64(-1)
+        best, last, n_drawn = NO_CUT, np.int64(-1), 0
         drawing = begin_draw(draw, np.uint64(0), node.n_constant)
         j, drawing = next_feature(draw, drawing, limits.max_features)
         while j >= 0:
-            feature = last = draw.features[j]
-            is_constant, best = _search_feature(self, node, samples, few, feature, best)
-            if is_constant:
-                drawing = mark_constant(draw, drawing, j)
-            else:
+            last = draw.features[j]
+            if _draw_cut(self, rows, samples, few, last, n_drawn):
                 drawing = mark_searched(draw, drawing, j)
+                if few:  # cuts are tried behind each other: two short loops take less time
+                    n_drawn += 1
+                else:
+                    best = _try_cut(self, node, samples, few, 0, best)
+            else:
+                drawing = mark_constant(draw, drawing, j)
             j, drawing = next_feature(draw, drawing, limits.max_features)
+        for k in range(n_drawn):
+            best = _try_cut(self, node, samples, True, k, best)
         return node, DrawnCut(best.feature, best, last), end_draw(draw, drawing)
 
     def divide(self, node, found):
@@ -225,35 +246,45 @@ def _fill_cache_copy(rows, start, n, nearer):
 
 
 @inline_kernel
-def _search_feature(way, node, samples, few, feature, best):
-    """Draw a cut of a feature; return whether it is constant in the node, and the better Cut."""
-    table, rows, growth, limits = way.table, way.tiers[node.tier], way.growth, way.limits
-    column, n = table.columns[feature], node.end - node.start
+def _draw_cut(way, rows, samples, few, feature, k):
+    """Draw the k-th cut of a node, of that feature; False where it is constant."""
+    table, draw, cuts = way.table, way.growth.draw, way.cuts
+    column = table.columns[feature]
     if few:
         lowest, highest, has_missing = range_of(way.ranges, column)
     else:
         lowest, highest, has_missing = _gather(rows.codes[column], samples, way.gathered)
     if lowest == MISSING or (not has_missing and same_value(table, column, lowest, highest)):
-        return True, best
+        return False
     low, high = value_of(table, column, lowest), value_of(table, column, highest)
-    threshold = random_between(growth.draw, feature, low, high)
+    threshold = random_between(draw, feature, low, high)
     goes = NONE_MISSING
     if has_missing:
-        goes = MISSING_LEFT if random_side(growth.draw, feature, 0) else MISSING_RIGHT
+        goes = MISSING_LEFT if random_side(draw, feature, 0) else MISSING_RIGHT
     if not threshold < high:  # rounded up to it, or high - low is infinite
         threshold = low
-    left_code = np.uint32(code_up_to(table, column, lowest, highest, threshold))
-    n_left = _divide(way, samples, rows.codes[column], few, left_code, goes)
+    cuts.feature[k], cuts.threshold[k], cuts.missing[k] = feature, threshold, goes
+    cuts.left_code[k] = code_up_to(table, column, lowest, highest, threshold)
+    return True
+
+
+@inline_kernel
+def _try_cut(way, node, samples, few, k, best):
+    """Divide the node at the k-th cut; return the better Cut."""
+    rows, sums, limits = way.tiers[node.tier], way.growth.sums[node.row], way.limits
+    feature, left_code, goes = way.cuts.feature[k], way.cuts.left_code[k], way.cuts.missing[k]
+    n, codes = node.end - node.start, rows.codes[way.table.columns[feature]]
+    n_left = _divide(way, samples, codes, few, left_code, goes)
     if min(n_left, n - n_left) < limits.min_samples_leaf:
-        return False, best
-    weight, total = growth.sums[node.row, WEIGHT], growth.sums[node.row, TOTAL]
+        return best
+    weight, total = sums[WEIGHT], sums[TOTAL]
     left_weight, left_sum = _sums_of_left(samples, rows.targets, n_left, n, weight, total)
     if not _is_legal(way, node, feature, left_weight, left_sum):
-        return False, best
+        return best
     score = mean_score(left_weight, left_sum, weight, total)
     if score > best.score:
-        best = Cut(feature, np.int64(left_code), n_left, score, goes, threshold)
-    return False, best
+        return Cut(feature, np.int64(left_code), n_left, score, goes, way.cuts.threshold[k])
+    return best
 
 
 @inline_kernel
@@ -289,10 +320,12 @@ def _divide(way, samples, codes, few, left_code, missing):
 @inline_kernel
 def _sums_of_left(samples, targets, n_left, n, weight, total):
     """Weight and sum of samples[:n_left], from the shorter side."""
-    first, step, sign, n_moved = n - 1, np.int64(-1), -1.0, n - n_left
-    if n_left <= n - n_left:
-        first, step, sign, n_moved = np.int64(0), np.int64(1), 1.0, n_left
-        weight, total = 0.0, 0.0
+    right = n - n_left
+    from_left = np.int64(n_left <= right)  # unpredictable, so that there is no branch
+    from_right = 1 - from_left
+    first, step, n_moved = (n - 1) * from_right, from_left - from_right, min(n_left, right)
+    sign = np.float64(step)
+    weight, total = weight if from_right else 0.0, total if from_right else 0.0
     if n < _FEW_STEPS:  # as many steps for every feature: how many are needed is unpredictable
         for i in range(n // 2):
             row = samples[first + i * step]
@@ -337,7 +370,7 @@ def _grow_trees(table, growth, rows, weights, y, seeds, limits, first_node):
 @inline_kernel
 def _begin_tree(table, growth, rows, weights, y, seed, limits, first_node):
     """What a tree whose nodes begin with `first_node` grows on; its root waits."""
-    tiers, gathered, ranges = rows
+    tiers, gathered, ranges, cuts = rows
     samples, targets = tiers[0].samples, tiers[0].targets
     restart(growth.draw, seed)
     n = 0
@@ -346,7 +379,7 @@ def _begin_tree(table, growth, rows, weights, y, seed, limits, first_node):
         samples[n] = row
         n += weights[row] > 0.0
     tree = begin_growth(growth, first_node, samples, targets, n)
-    return DrawnMeanWay(table, tree, tiers, gathered, ranges, tree.stack, limits)
+    return DrawnMeanWay(table, tree, tiers, gathered, ranges, cuts, tree.stack, limits)
 
 
 @entry_kernel
@@ -380,4 +413,5 @@ class RandomMeanPath(MeanPath):
         n_few = FEW if is_depth_first and limits.max_features >= _SHARE * n_columns else 0
         nearest = n_few, np.empty((n_columns, n_few), codes.dtype), True
         tiers = tuple(starmap(DrawnRows.create, [(n_rows, codes), *near, nearest]))
-        return tiers, np.empty(n_rows, np.uint32), create_ranges(len(codes))
+        cuts = DrawnCuts.create(len(self._table.columns))
+        return tiers, np.empty(n_rows, np.uint32), create_ranges(n_columns), cuts
