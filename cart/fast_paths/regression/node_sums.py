@@ -88,7 +88,7 @@ def exchange(sides, samples, middle, swap):
         i = leaving[k]
         leaving[k] = samples[i]
         samples[i] = samples[coming[k]]
-    first = samples[middle]
+    first = samples[min(middle, n - 1)]  # no sample is at `middle` where all go left
     for i in range(middle, n - 1):
         samples[i] = samples[i + 1]
     free = n - 1

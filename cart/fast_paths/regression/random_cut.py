@@ -238,7 +238,8 @@ def _fill_cache_copy(rows, start, n, nearer):
         codes, copied = rows.codes[column], nearer.codes[column]
         for i in range(n):
             copied[i] = codes[samples[i]]
-    write_across(nearer.across, nearer.codes, n if nearer.across.shape[0] > 0 else 0)
+    if nearer.across.shape[0] > 0:
+        write_across(nearer.across, nearer.codes, n)
     for i in range(n):
         row = samples[i]
         write_target(nearer.targets, i, weight_at(rows.targets, row), y_at(rows.targets, row))
