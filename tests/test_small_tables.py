@@ -119,6 +119,7 @@ TREES = {
     "leaves": ("DecisionTreeRegressor", {"max_leaf_nodes": 20, "ccp_alpha": 0.05}, numbers),
     "clustered": ("DecisionTreeRegressor", {"max_depth": 5}, clustered),
     "extra numbers": ("ExtraTreeRegressor", {"random_state": 2}, numbers),
+    "extra counts": ("ExtraTreeRegressor", {"criterion": "poisson", "random_state": 2}, counts),
 }  # fmt: skip
 
 TIED = ("clustered", "steps")  # equally good cuts of targets whose sums are rounded

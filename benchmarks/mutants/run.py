@@ -180,11 +180,19 @@ def judge(mutant: Mutant, the_map: Map, folder: Path, before: dict, is_quick: bo
                 end = "endless, JIT off" if status == ENDLESS else "killed, JIT off"
         if end == PLAIN and not is_quick:
             compiled = {"NUMBA_CACHE_DIR": str(folder / "kernels")}
-            status, by = _ask(place, tests, compiled, LIMIT - spent - _children_time())
+            modules = _modules(tests, mutant.path)  # with what is too slow for plain Python
+            status, by = _ask(place, modules, compiled, LIMIT - spent - _children_time())
             end = "killed, JIT on" if status else "survives"
             end = "survives, out of time" if status is None else end
     seconds = round(spent + _children_time(), 1)
     return {"end": end, "by": by, "tests": len(tests), "seconds": seconds}
+
+
+def _modules(tests, path):
+    """The modules of the nearest tests: those that mirror the wing of a file, or else all."""
+    modules = dict.fromkeys(test.partition("::")[0] for test in tests)
+    wing = "tests/" + path.rpartition("/")[0]
+    return [name for name in modules if name.startswith(wing)] or list(modules)
 
 
 def _children_time():

@@ -1,5 +1,7 @@
 """Who is in bag: every way to draw, and the draws that are refused."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -201,3 +203,13 @@ def test_the_bridge_keeps_who_was_out_of_bag(ours):
     forest = ours(5, random_state=0, bootstrap=True, max_samples=0.7).fit(data, y)
     back = from_sklearn(to_sklearn(forest))
     np.testing.assert_array_equal(counts_of(back, len(y)), counts_of(forest, len(y)))
+
+
+def test_a_forest_of_one_draw_a_tree_can_be_kept():
+    """What is drawn is checked when a model is loaded: one row is as good as many."""
+    model = RandomForestClassifier(3, max_samples=1, random_state=0).fit(X, Y)
+    again = pickle.loads(pickle.dumps(model))
+    assert [draws.tolist() for draws in again.estimators_samples_] == [
+        draws.tolist() for draws in model.estimators_samples_
+    ]
+    assert all(len(draws) == 1 for draws in again.estimators_samples_)
