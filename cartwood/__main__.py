@@ -1,7 +1,7 @@
 """The command line: `cartwood COMMAND`, or `python -m cartwood COMMAND`."""
 
 import sys
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import Action, ArgumentParser, RawDescriptionHelpFormatter
 from importlib import import_module
 
 from cartwood.terminal import UserError, named_version, say
@@ -43,7 +43,7 @@ def _parser() -> ArgumentParser:
         "and predictions: for CSV and Parquet files.",
         epilog="cartwood COMMAND --help has examples.",
     )
-    parser.add_argument("--version", action="version", version=named_version())
+    parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     for name in COMMANDS:
         module = import_module(f"cartwood.commands.{name.replace('-', '_')}")
@@ -55,6 +55,20 @@ def _parser() -> ArgumentParser:
         module.add_arguments(command)
         command.set_defaults(run=module.run)
     return parser
+
+
+class _Version(Action):
+    """Print the version, and what kernels came with it."""
+
+    def __init__(self, option_strings, dest):
+        words = "print the version, and what compiled kernels came with it"
+        super().__init__(option_strings, dest, nargs=0, help=words)
+
+    def __call__(self, parser, *_):
+        from cart.jit.wheel_kernels import in_words
+
+        print(f"{named_version()}; {in_words()}")
+        parser.exit()
 
 
 if __name__ == "__main__":

@@ -5,10 +5,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils.class_weight import compute_class_weight
 
 import cart
 from benchmarks.oracles import splitter
+from benchmarks.oracles.nodes import largest_errors
 from benchmarks.oracles.ties import Training, first_difference, replay
+from benchmarks.oracles.weights import row_weights
 from tests.data import load
 
 ARRAYS = (
@@ -97,3 +100,35 @@ def test_replay_finds_a_split_that_gains_too_little():
     theirs.min_impurity_decrease = 0.02
     judged = replay(theirs.tree_, Training(X, y, np.ones(len(y), int), theirs))
     assert any(node.verdict == "wrong" for node in judged)
+
+
+@pytest.mark.parametrize(
+    ("name", "criterion"),
+    [
+        ("diabetes", "squared_error"), ("diabetes", "poisson"), ("wine", "gini"),
+        ("breast_cancer", "entropy"),
+    ],
+)  # fmt: skip
+def test_errors_of_nodes_are_those_that_were_made(name, criterion):
+    X, y, theirs, _ = fitted(name, criterion=criterion, max_depth=3)
+    weight = row_weights(y)
+    tree = copy_of(theirs.tree_)
+    tree.value = theirs.tree_.value.copy()
+    impurity, value = largest_errors(tree, X, y, weight, criterion)
+    assert impurity < 1e-10 * theirs.tree_.impurity.max()
+    assert value < 1e-10 * abs(theirs.tree_.value).max()
+    tree.impurity[2] += 0.25
+    tree.value[1, 0, 0] += 0.5
+    found = largest_errors(tree, X, y, weight, criterion)
+    np.testing.assert_allclose(found, (0.25, 0.5), rtol=1e-6)
+
+
+def test_weights_of_rows_are_scikit_learns():
+    """A forest without draws balances weights, a tree counts of rows."""
+    y, given = np.array([0, 0, 1, 2, 2, 2]), np.array([1.0, 2.0, 4.0, 1.0, 1.0, 8.0])
+    for is_forest in (False, True):
+        of_class = compute_class_weight(
+            "balanced", classes=np.arange(3), y=y, sample_weight=given if is_forest else None
+        )
+        found = row_weights(y, given, "balanced", is_forest=is_forest).astype(float)
+        np.testing.assert_allclose(found, given * of_class[y])

@@ -21,15 +21,24 @@ import forest
 from benchmarks.faults.hostile import draw_fit
 from benchmarks.harness import display
 from benchmarks.identity.agreement import agree
-from benchmarks.oracles.ties import Training, has_medians, replay, why_different
+from benchmarks.oracles.nodes import largest_errors
+from benchmarks.oracles.ties import (
+    Training,
+    first_difference,
+    has_medians,
+    replay,
+    why_different,
+)
 from benchmarks.oracles.weights import row_weights
 
 TIMEOUT = 120.0  # seconds of a fit, compilation included
-JUDGED_MAX = 200  # rows: exact arithmetic is slow
+JUDGED_MAX = 200  # rows; of more the first difference alone: exact arithmetic is slow
 GAP = 1e-9  # of impurity or value in identical nodes, relative to the tree's largest
+NEAR = 10.0  # our largest error may be so many of theirs
 # Where rounding takes away what decides, neither tree is the one of exact arithmetic.
 SAME = (
-    *("identical", "tie", "rounded on both sides"),
+    *("identical", "identical, rounded", "tie", "tie in the first difference"),
+    "rounded on both sides",
     *("refused by both", "refused by theirs alone", "refused on purpose"),
 )  # fmt: skip
 ON_PURPOSE = "Every row has weight 0"  # docs/deviations.md
@@ -140,17 +149,21 @@ def _trees(model):
 def _judge(fit, ours, theirs, t):
     pair = [_trees(model)[t].tree_ for model in (ours, theirs)]
     agreement = agree(*pair)
-    if agreement.first_rows is None and (agreement.gap <= GAP or _is_rounding(*pair)):
+    is_close = agreement.gap <= GAP
+    if agreement.first_rows is None and is_close:
         return "identical"
-    if len(fit.plain) > JUDGED_MAX:
-        return f"differs, not judged: tree {t}, {agreement}"
     if fit.params.get("ccp_alpha"):
-        return _judge_unpruned(fit, t)
-    exact = Training(fit.plain, fit.y, _weight(fit, theirs, t), _trees(theirs)[t])
-    if not agreement.gap <= GAP and not all(has_medians(tree, exact) for tree in pair):
+        return _judge_unpruned(fit, t, agreement.first_rows is None)
+    weight = _weight(fit, theirs, t)
+    exact = Training(fit.plain, fit.y, weight, _trees(theirs)[t])
+    if not is_close and not _is_as_exact(*pair, exact, weight):
         return f"other values or impurities: tree {t}, {agreement}"
     if agreement.first_rows is None:
-        return "tie"
+        return "identical, rounded"
+    if len(fit.plain) > JUDGED_MAX:
+        if first_difference(*pair, exact).verdict != "wrong":
+            return "tie in the first difference"
+        return f"differs, not judged: tree {t}, {agreement}"
     if why_different(*pair, exact) != "wrong":
         return "tie"
     if any(node.is_wrong for node in replay(pair[1], exact)):
@@ -158,32 +171,32 @@ def _judge(fit, ours, theirs, t):
     return f"wrong: tree {t}, {agreement}"
 
 
-def _is_rounding(ours, theirs):
-    """Do impurities and values differ no more than targets of this size are rounded?"""
-    largest = np.abs(theirs.value).max()
-    size = 1e-12 * max(largest, largest**2)
-    return all(
-        np.allclose(getattr(ours, name), getattr(theirs, name), rtol=GAP, atol=size)
-        for name in ("impurity", "value")
-    )
+def _is_as_exact(ours, theirs, exact, weight):
+    """Are our impurities and values as near to exact ones as theirs, up to a digit? Medians: are
+    they some?"""
+    if exact.criterion == "absolute_error":
+        return all(has_medians(tree, exact) for tree in (ours, theirs))
+    of_both = [
+        largest_errors(tree, exact.X, exact.y, weight, exact.criterion) for tree in (ours, theirs)
+    ]
+    return all(mine <= NEAR * other for mine, other in zip(*of_both, strict=True))
 
 
-def _judge_unpruned(fit, t):
-    """Pruned trees that differ, by the trees that were pruned."""
+def _judge_unpruned(fit, t, is_same):
+    """Trees by what was pruned; `is_same`: are they the same pruned?"""
     fit = fit._replace(params=fit.params | {"ccp_alpha": 0.0})
     pair = (_fit(home, fit) for home in ((cart, forest), (sklearn.tree, sklearn.ensemble)))
     verdict = _judge(fit, *pair, t)
-    return f"pruned otherwise: tree {t}" if verdict == "identical" else verdict
+    return f"pruned otherwise: tree {t}" if verdict == "identical" and not is_same else verdict
 
 
 def _weight(fit, theirs, t):
-    class_weight = fit.params.get("class_weight")
-    draws = theirs.estimators_samples_[t] if getattr(theirs, "bootstrap", False) else None
-    weight = row_weights(fit.y, fit.sample_weight if draws is None else None, class_weight)
-    if draws is None:
-        return weight
-    return (
-        row_weights(fit.y, weight, None, draws) if class_weight else row_weights(fit.y, draws=draws)
+    """What rows weigh in a tree: where they are drawn, how often, since the draws know the rest."""
+    if getattr(theirs, "bootstrap", False):
+        return row_weights(fit.y, draws=theirs.estimators_samples_[t])
+    is_forest = hasattr(theirs, "estimators_")
+    return row_weights(
+        fit.y, fit.sample_weight, fit.params.get("class_weight"), is_forest=is_forest
     )
 
 

@@ -1,8 +1,8 @@
 """Is a tree right, where rounding decides? Its splits, judged in exact arithmetic.
 
 Gini, squared and absolute error are judged in whole numbers and fractions, entropy and Poisson
-deviance in 50-digit decimals. The score of a cut is, up to constants of the node, what it takes
-off the impurity, a sum over sides and targets:
+deviance in decimals of 50 digits more than their sums have. The score of a cut is, up to constants
+of the node, what it takes off the impurity, a sum over sides and targets:
 
     gini, squared_error       S**2 / W
     entropy, poisson          S log(S / W)
@@ -32,7 +32,7 @@ from benchmarks.oracles.splitter import (
 )
 
 SCREEN = 1e-9  # cuts so close to the best, relative to the node's impurity, are compared
-DIGITS, ROUND = 50, 20  # of decimals; compared after so many places
+DIGITS, ROUND = 50, 20  # beside those of the sums; scores are compared after so many places
 MAX_CELLS = 1_000_000  # of arrays made at once
 NO_BOUNDS = (-np.inf, np.inf)
 
@@ -157,11 +157,13 @@ class Training:
         return self.sums[rows].sum(axis=0), self.weight[rows].sum()
 
     def _score(self, sums_left, weight_left, sums_right, weight_right):
-        score = _logs if self.has_logs else _squares
-        left = score(int(weight_left), *map(int, sums_left))
-        right = score(int(weight_right), *map(int, sums_right))
-        with localcontext(prec=DIGITS):
-            return round(left + right, ROUND) if self.has_logs else left + right
+        sides = (weight_left, *sums_left), (weight_right, *sums_right)
+        left, right = ([*map(int, side)] for side in sides)
+        if not self.has_logs:
+            return _squares(*left) + _squares(*right)
+        digits = DIGITS + len(str(max(*left, *right)))
+        with localcontext(prec=digits):
+            return round(_logs(digits, *left) + _logs(digits, *right), ROUND)
 
     def search(self, rows, draw, n_known):
         """Draw the features of a node.
@@ -315,7 +317,7 @@ def first_difference(ours, theirs, training):
     """The first node in which two trees, grown depth first, differ, or None.
 
     Its verdict is "tie" (two cuts of exactly the same score), "pure" (a node of impurity zero,
-    which one of them splits) or "wrong".
+    which one of them splits), "limit" (a split that takes off just what it must) or "wrong".
     """
     n = min(len(ours.feature), len(theirs.feature))
     is_split = ours.feature[:n] >= 0
@@ -329,7 +331,10 @@ def first_difference(ours, theirs, training):
     node = int(differs.argmax())
     rows = next(rows for number, rows in _walk(ours, training) if number == node)
     if ours.feature[node] < 0 or theirs.feature[node] < 0:
-        return Judged(node, len(rows), "pure" if training.is_pure(rows) else "wrong")
+        splits = ours if theirs.feature[node] < 0 else theirs
+        is_limit = training.excess(rows, training.key(splits, node, rows)) == 0.0
+        verdict = "limit" if is_limit else "wrong"
+        return Judged(node, len(rows), "pure" if training.is_pure(rows) else verdict)
     scores = []
     for tree in (ours, theirs):
         left = training.goes_left(rows, training.key(tree, node, rows))
@@ -507,8 +512,8 @@ def _squares(weight, *sums):
 
 
 @lru_cache(maxsize=10_000)
-def _logs(weight, *sums):
-    with localcontext(prec=DIGITS):
+def _logs(digits, weight, *sums):
+    with localcontext(prec=digits):
         return sum(_x_log_x(s) for s in sums) - sum(sums) * Decimal(weight).ln()
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 
-def row_weights(y, sample_weight=None, class_weight=None, draws=None):
+def row_weights(y, sample_weight=None, class_weight=None, draws=None, is_forest=False):
     """Exact weight of every row in one tree.
 
     Parameters
@@ -15,6 +15,9 @@ def row_weights(y, sample_weight=None, class_weight=None, draws=None):
     class_weight : dict, list of dict or "balanced"
     draws : array of int
         Rows drawn for the tree; balanced classes are balanced among them.
+    is_forest : bool, default=False
+        A forest that draws no rows balances what the rows of classes weigh; a tree, how many there
+        are.
 
     Returns
     -------
@@ -25,19 +28,23 @@ def row_weights(y, sample_weight=None, class_weight=None, draws=None):
     if draws is not None:
         counts = np.bincount(draws, minlength=len(y)).tolist()
         weight = [w * n for w, n in zip(weight, counts, strict=True)]
+    given = list(weight) if is_forest else [1] * len(y)
     for k, labels in enumerate(y.T):
         of_class = class_weight[k] if isinstance(class_weight, list) else class_weight
         if of_class == "balanced":
-            of_class = _balance(labels if draws is None else labels[draws])
+            rows = range(len(y)) if draws is None else draws
+            of_class = _balance(labels[rows], [given[row] for row in rows])
         if of_class is not None:
             weight = [w * of_class.get(c, 1) for w, c in zip(weight, labels.tolist(), strict=True)]
     return np.array(weight, object)
 
 
-def _balance(labels):
-    found, counts = np.unique(labels, return_counts=True)
-    shares = [Fraction(len(labels), len(found) * n) for n in counts.tolist()]
-    return dict(zip(found.tolist(), shares, strict=True))
+def _balance(labels, weight):
+    totals = {}
+    for label, w in zip(labels.tolist(), weight, strict=True):
+        totals[label] = totals.get(label, 0) + w
+    every = sum(totals.values())
+    return {label: Fraction(every) / (len(totals) * w) for label, w in totals.items() if w}
 
 
 def _list(sample_weight, n):

@@ -3,12 +3,15 @@
 The seed of everything is a number per study and set, fixed here before the first run.
 """
 
+from functools import partial
 from itertools import product
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from benchmarks.harness import display, results
+from benchmarks.harness.timing import race
+from benchmarks.studies.interval_designs import DESIGNS
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import (
     conditional_test,
@@ -17,15 +20,19 @@ from importance import (
     over_data,
     permutation_test,
 )
+from importance.core.fitted_forest import check_forest
+from importance.core.groups import group_columns
+from importance.core.losses import choose_loss
 from importance.inference.selection import CONFIRMED, decide
 from importance.inference.shadow import measure_with_shadows
+from importance.permutation.tree_level import Options, evaluate_trees
 
 SETS, QUICK_SETS = 500, 6
 TASKS = {"classification": "brier", "regression": "squared_error"}
 ALPHA = 0.05
 # Seeds of the studies, and of the parts of one.
 P_VALUES, SELECTION, OVER_DATA, TRUTH, OVER_TREES, DOUBLING = 11, 12, 13, 14, 15, 16
-ROWS_ONLY, BESIDE = 17, 18
+ROWS_ONLY, BESIDE, ELSEWHERE = 17, 18, 19
 
 NULL_ROWS, NULL_FEATURES, NULL_TREES, REPEATS = 50, 5, 5, 199
 SELECTION_ROUNDS, SELECTION_TREES = 49, 50
@@ -38,6 +45,7 @@ MANY_TREES, MANY_TREES_TABLES, TREES_ROWS = 20_000, 25, 100
 SIZES = ((100, 50, 1.0), (300, 50, 0.5), (1000, 50, 0.3), (100, 200, 0.5), (300, 200, 0.3))
 NOISE_SETS, MOST_ABOVE = 20, 0.04
 BESIDE_ROWS, BESIDE_REPEATS = 100, 59
+COST_SIZES, COST_TREES, COST_REPEATS, MOST_COST = (300, 3000, 30_000), 100, 15, 0.5
 DOUBLING_SLACK = 0.1  # of the data variance, and of the ratio of the tree variances
 
 
@@ -51,6 +59,8 @@ def run(args):
         "over trees": study_over_trees,
         "twice the trees": study_doubling,
         "rows": study_rows,
+        "elsewhere": study_elsewhere,
+        "cost": study_cost,
         "beside signals": study_beside,
     }
     with Parallel(args.n_jobs) as parallel:
@@ -350,6 +360,81 @@ def study_rows(task, n_sets, parallel, quick=False):
         rows.append(
             row(f"100 rows of noise, {n_trees} trees: features wholly above 0", f"{above:.1%}",
                 f"<= {MOST_ABOVE:.0%}", above <= MOST_ABOVE, n_sets=n_tables)
+        )  # fmt: skip
+    return rows
+
+
+def elsewhere_of(design, n, n_trees, i):
+    """Value and default interval of every feature of one table of another design."""
+    rng = stream_of(ELSEWHERE, DESIGNS.index(design), n, n_trees, i)
+    X, y = design.draw(rng, n)
+    found = oob_permutation(fit(design.task, X, y, seed_of(rng), n_trees), X, y)
+    return found.values, found.interval()
+
+
+def refitted_of(design, n, n_trees, i):
+    """Value and interval over data by refits of every feature of such a table."""
+    rng = stream_of(ELSEWHERE, DESIGNS.index(design), n, n_trees, i)
+    X, y = design.draw(rng, n)
+    model = fit(design.task, X, y, seed_of(rng), n_trees)
+    found = over_data(model, X, y, n_subsamples=SUBSAMPLES, random_state=seed_of(rng))
+    return found.values, found.interval(over="over data")
+
+
+def study_elsewhere(task, n_sets, parallel, quick=False):
+    """Default intervals on designs on which the factor of their variance was not chosen."""
+    rows = []
+    for design, (n, n_trees, share) in product(DESIGNS, SIZES):
+        if design.task != task:
+            continue
+        n_tables = max(4, int(share * n_sets))
+        found = parallel(delayed(elsewhere_of)(design, n, n_trees, i) for i in range(n_tables))
+        values, intervals = map(np.array, zip(*found, strict=True))
+        truth = values.mean(axis=0)
+        inside = (intervals[..., 0] <= truth) & (truth <= intervals[..., 1])
+        by_each = inside.mean(axis=0)
+        rows.append(
+            row(f"{design.name}, {n} rows, {n_trees} trees: by feature {by_each.min():.0%} to "
+                f"{by_each.max():.0%}; pooled",
+                f"{inside.mean():.1%}", f">= {COVERAGE[0]:.0%}", inside.mean() >= COVERAGE[0],
+                n_sets=n_tables, coverage=by_each)
+        )  # fmt: skip
+        if (n, n_trees, share) == SIZES[0]:
+            rows.append(_by_refits(design, n, n_trees, n_sets // SELECTION_SHARE, parallel))
+    return rows
+
+
+def _by_refits(design, n, n_trees, n_sets, parallel):
+    """A line on the intervals of `over_data`, on the first of the same tables."""
+    n_tables = max(4, n_sets)
+    found = parallel(delayed(refitted_of)(design, n, n_trees, i) for i in range(n_tables))
+    values, intervals = map(np.array, zip(*found, strict=True))
+    truth = values.mean(axis=0)
+    inside = (intervals[..., 0] <= truth) & (truth <= intervals[..., 1])
+    return row(
+        f"{design.name}, {n} rows, {n_trees} trees: pooled, by refits (over_data)",
+        f"{inside.mean():.1%}", n_sets=n_tables, coverage=inside.mean(axis=0),
+    )  # fmt: skip
+
+
+def study_cost(task, n_sets, parallel, quick=False):
+    """The time of exact OOB permutation with the error over data, against that without it."""
+    rows = []
+    for n in COST_SIZES[:1] if quick else COST_SIZES:
+        X, y = make_table(task, stream_of(0), n)
+        model = fit(task, X, y, 0, COST_TREES)
+        fitted, columns = check_forest(model, X, y), group_columns(None, model)
+        make_loss = choose_loss(None, task == "classification")[1]
+        runs = [
+            partial(evaluate_trees, fitted, make_loss, columns, Options(has_influence=has))
+            for has in (True, False)
+        ]
+        seconds = race(runs[:1], runs[1:], COST_REPEATS)
+        more = seconds.ours / seconds.peer - 1.0
+        rows.append(
+            row(f"error over data, {n:,} rows, {COST_TREES} trees: {seconds.ours * 1e3:.1f} ms for "
+                f"{seconds.peer * 1e3:.1f}", f"{more:+.0%}", f"<= {MOST_COST:+.0%}",
+                more <= MOST_COST, n_sets=1)
         )  # fmt: skip
     return rows
 

@@ -1,5 +1,5 @@
 """One forest of a table in partitions: is it the local one, what does it cost, how do its time and
-memory grow, and what do killed workers leave of it?"""
+memory grow, what do killed workers leave of it, and what do peers make of the same table?"""
 
 import os
 import signal
@@ -15,19 +15,25 @@ from resource import RUSAGE_SELF, getrusage
 import numpy as np
 from sklearn.base import is_classifier
 
-from benchmarks.harness import display, results
+from benchmarks.harness import datasets, display, results
+from benchmarks.studies import distributed_peers
+from benchmarks.studies.distributed_tables import N_FEATURES, make_piece, on_dask, start_cluster
 from forest import RandomForestClassifier, RandomForestRegressor
-from forest.partitioned.dask import fit, fixed_point
+from forest.partitioned.dask import fit, fit_partitions, fixed_point
 from forest.partitioned.growth import Size
 
 KEYED = {"max_bins": 255, "feature_draw": "keyed", "random_state": 0}
-N_FEATURES = 20
 PIECE = 1 << 18  # rows that are made, or read, at once
 COST_ROWS, COST_TREES, COST_BAR = 1_000_000, 20, 2.5
 SCALE_ROWS = (1_000_000, 5_000_000, 50_000_000)
 SCALE_TREES, SCALE_DEPTH = 10, 12
 N_KILLS = 20
-PARTS = ("identity", "cost", "scale", "faults")
+PHASES = (
+    *("examine", "look_of", "sorted_of", "count_up_to", "next_above", "_code", "_encode"),
+    *("_begin", "count_roots", "count", "_join_all", "divide", "list_rows", "grow_below_held"),
+    "judge",
+)
+PARTS = ("identity", "scores", "cost", "scale", "faults", "peers")
 
 
 def run(args):
@@ -35,7 +41,8 @@ def run(args):
     content = {}
     for part in PARTS:
         if args.only in part:
-            content[part] = globals()[f"_{part}"](args.quick)
+            measure = {"peers": distributed_peers.measure}.get(part) or globals()[f"_{part}"]
+            content[part] = measure(args.quick)
             display.show(table({part: content[part]}))
     if not args.quick:
         kept = results.load("distributed") or {}
@@ -58,45 +65,6 @@ def table(content):
     )  # fmt: skip
 
 
-def make_piece(number, n_rows, n_classes):
-    """Rows of one piece of a table; numbers of the target where there are no classes."""
-    random = np.random.RandomState(number)
-    X = random.rand(n_rows, N_FEATURES).astype(np.float32)
-    signal_ = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
-    signal_ += 10 * X[:, 3] + 5 * X[:, 4] + random.randn(n_rows)
-    if n_classes == 0:
-        return X, signal_.astype(np.float64)
-    return X, np.clip((signal_ - 5) * n_classes / 20, 0, n_classes - 1).astype(np.uint8)
-
-
-@contextmanager
-def _cluster(n_workers):
-    import dask
-    from distributed import Client, LocalCluster
-
-    # Dask tries so long to reach a worker that is gone; 30 s unless it is told.
-    seconds = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "3s"}
-    with (
-        dask.config.set({"distributed.comm.timeouts.connect": "3s"}),
-        LocalCluster(
-            n_workers=n_workers,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
-            env=seconds,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
-
-
-def _on_dask(X, y, cuts):
-    import dask.array as da
-
-    sizes = tuple(np.diff([0, *cuts, len(X)]).tolist())
-    return da.from_array(X, chunks=(sizes, -1)), da.from_array(y, chunks=(sizes,))
-
-
 def _is_same(one, other):
     return all(
         np.array_equal(mine, theirs)
@@ -110,7 +78,7 @@ def _identity(quick):
     n_rows = 4_000 if quick else 20_000
     rows = []
     for n_workers in (1, 2) if quick else (1, 2, 4):
-        with _cluster(n_workers) as client:
+        with start_cluster(n_workers) as client:
             for n_classes, share_missing in ((2, 0.0), (10, 0.05), (0, 0.05)):
                 X, y = make_piece(0, n_rows, n_classes)
                 random = np.random.RandomState(1)
@@ -122,7 +90,7 @@ def _identity(quick):
                 for n_parts in (1, 2, 3, 7):
                     cuts = np.sort(random.randint(n_rows + 1, size=n_parts - 1))
                     model = fit(
-                        forest, *_on_dask(X, y, cuts), client=client, size=Size(small_rows=1000)
+                        forest, *on_dask(X, y, cuts), client=client, size=Size(small_rows=1000)
                     )
                     same.append(_is_same(model, local))
                 task = f"{n_classes} classes" if n_classes else "numbers"
@@ -134,6 +102,36 @@ def _identity(quick):
     return rows
 
 
+def _scores(quick):
+    """Scores at eight partitions: the local forest's, and of trees that each know one."""
+    rows = []
+    with start_cluster(2) as client:
+        for name in ("100,000 x 20", "california"):
+            if name == "california":
+                data = datasets.load(name)
+                X, y = np.asarray(data.X, np.float32), fixed_point(data.y)
+            else:
+                X, y = make_piece(0, 125_000, 2)
+            order = np.random.RandomState(0).permutation(len(X))[: 20_000 if quick else None]
+            X, y = X[order], y[order]
+            n = len(X) * 4 // 5
+            kind = RandomForestRegressor if name == "california" else RandomForestClassifier
+            forest = kind(40, n_jobs=2, **KEYED)
+            tables = on_dask(X[:n], y[:n], np.linspace(0, n, 9).astype(int)[1:-1])
+            models = [
+                fit(forest, *tables, client=client), forest.fit(X[:n], y[:n]),
+                fit_partitions(kind(40, random_state=0), *tables),
+            ]  # fmt: skip
+            scores = [model.score(X[n:], y[n:]) for model in models]
+            rows.append({
+                "case": f"{name}, 8 partitions",
+                "what": f"{scores[0]:.4f} of held-out rows, local {scores[1]:.4f}; trees of one "
+                f"partition each {scores[2]:.4f}",
+                "reached": "yes" if scores[0] == scores[1] else "no",
+            })  # fmt: skip
+    return rows
+
+
 def _cost(quick):
     """Time against the local fit."""
     from forest.partitioned.dask_engine import DaskEngine
@@ -142,17 +140,18 @@ def _cost(quick):
     n_rows = 50_000 if quick else COST_ROWS
     X, y = make_piece(0, n_rows, 2)
     rows = []
-    with _cluster(2) as client:
+    with start_cluster(2) as client:
         handles = [client.scatter(np.array_split(array, 2)) for array in (X, y)]
         for depth in (12, None):
             forest = RandomForestClassifier(COST_TREES, max_depth=depth, n_jobs=2, **KEYED)
             seconds, local_seconds = [], []
             for _ in range(1 if quick else 3):
                 engine = DaskEngine(client)
+                _moved(client)
                 start = time.perf_counter()
                 model = fit_together(forest, engine, *handles, 2)
                 seconds.append(time.perf_counter() - start)
-                moved = (engine.bytes_moved or 0) / 1e6
+                moved = _moved(client)
                 start = time.perf_counter()
                 local = forest.fit(X, y)
                 local_seconds.append(time.perf_counter() - start)
@@ -160,11 +159,50 @@ def _cost(quick):
             rows.append({
                 "case": f"{n_rows:,} rows, depth {depth or 'full'}",
                 "what": f"{np.median(seconds):.1f} s, local {np.median(local_seconds):.1f} s: "
-                f"{ratio:.2f} times; {moved:.0f} MB moved, codes are {X.size / 1e6:.0f} MB; "
+                f"{ratio:.2f} times; MB sent by a worker: {moved}, its codes are "
+                f"{X.size / 2e6:.1f}; "
                 f"{'the same' if _is_same(model, local) else 'another'} forest",
                 "reached": "yes" if ratio <= COST_BAR else "no",
             })  # fmt: skip
     return rows
+
+
+_KINDS = {
+    "codes": ("all_of", "code", "encode"),
+    "numbers of rows": ("list_rows", "gather"),
+    "sums": ("count", "count_roots", "join_all", "few_values", "count_up_to", "next_above"),
+    "trees": ("grow_below", "grow_below_held"),
+    "codes again": ("itself",),
+    "states": ("begin", "divide", "sorted_of", "examine", "ndarray"),
+}
+
+
+def _moved(client):
+    """MB that workers have sent since the last question, by what it is, of the one that sent the
+    most of it, in words. Sums are those of histograms and of quantiles."""
+    kind_of = {task: kind for kind, tasks in _KINDS.items() for task in tasks}
+    most: dict = {}
+    for of_worker in client.run(_sent_by_task).values():
+        mine: dict = {}
+        for task, n_bytes in of_worker.items():
+            kind = kind_of.get(task, "other")
+            mine[kind] = mine.get(kind, 0) + n_bytes
+        most = {kind: max(most.get(kind, 0), mine.get(kind, 0)) for kind in {**most, **mine}}
+    return ", ".join(f"{kind} {n / 1e6:.1f}" for kind, n in most.items() if n >= 5e4)
+
+
+def _sent_by_task(dask_worker):
+    """Bytes by the function of the task whose result was sent, without the first underscore;
+    forgets them."""
+    from dask.utils import key_split
+
+    sent: dict = {}
+    for message in dask_worker.transfer_outgoing_log:
+        for key, n_bytes in message["keys"].items():
+            name = key_split(key)
+            sent[name] = sent.get(name, 0) + n_bytes
+    dask_worker.transfer_outgoing_log.clear()
+    return sent
 
 
 def _scale(quick):
@@ -214,30 +252,74 @@ def _fit_files(folder):
 
 
 def _faults(quick):
-    """Forests of fits during which a worker was killed, at a random moment."""
+    """Forests of fits during which a worker was killed: at a random moment, and in each phase."""
     n_kills = 3 if quick else N_KILLS
     X, y = make_piece(0, 20_000, 2)
-    forest = RandomForestClassifier(10, **KEYED)
+    forest = RandomForestClassifier(10, oob_score=True, **KEYED)
     local = forest.fit(X, y)
     random = np.random.RandomState(0)
-    same = 0
-    for i in range(n_kills):
-        with _cluster(2) as client:  # anew: a nanny may give up a worker that was killed
-            tables = _on_dask(X, y, [5_000, 10_000])
-            size = Size(small_rows=500)
-            if i == 0:
+    size = Size(small_rows=500)
+    seconds, same, n_killed, n_late = 0.0, 0, 0, 0
+    while n_killed < n_kills:
+        with start_cluster(2) as client:  # anew: a nanny may give up a worker that was killed
+            tables = on_dask(X, y, [5_000, 10_000])
+            if seconds == 0.0:
                 fit(forest, *tables, client=client, size=size)
-            start = time.perf_counter()
-            fit(forest, *tables, client=client, size=size)
-            seconds = time.perf_counter() - start
-            victim = list(client.run(os.getpid).values())[i % 2]
-            delay = random.uniform(0.0, seconds)
-            killer = threading.Timer(delay, os.kill, (victim, signal.SIGKILL))
+                start = time.perf_counter()
+                fit(forest, *tables, client=client, size=size)
+                seconds = time.perf_counter() - start
+            victim = list(client.run(os.getpid).values())[n_killed % 2]
+            killer = threading.Timer(
+                random.uniform(0.0, seconds), os.kill, (victim, signal.SIGKILL)
+            )
             killer.start()
-            same += _is_same(fit(forest, *tables, client=client, size=size), local)
+            model = fit(forest, *tables, client=client, size=size)
+            if killer.is_alive():  # the fit was over before
+                n_late += 1
+            else:
+                n_killed += 1
+                same += _is_same(model, local)
             killer.join()
-    return [{
-        "case": f"{n_kills} workers killed at random moments",
+    late = f" ({n_late} more came after the end)" if n_late else ""
+    rows = [_kills(f"{n_kills} workers killed at random moments{late}", n_kills, same)]
+    phases = PHASES[:3] if quick else PHASES
+    same = 0
+    for phase in phases:
+        with start_cluster(2) as client:
+            tables = on_dask(X, y, [5_000, 10_000])
+            with _killing_at(phase, client) as killed:
+                model = fit(forest, *tables, client=client, size=size)
+            assert killed, phase
+            is_score = abs(model.oob_score_ - local.oob_score_) < 1e-12  # sums in another order
+            same += _is_same(model, local) and is_score
+    rows.append(_kills(f"a worker killed in each phase ({', '.join(phases)})", len(phases), same))
+    return rows
+
+
+def _kills(case, n_kills, same):
+    return {
+        "case": case,
         "what": f"{same} of {n_kills} forests the same",
         "reached": "yes" if same == n_kills else "no",
-    }]  # fmt: skip
+    }
+
+
+@contextmanager
+def _killing_at(phase, client):
+    """Kill a worker when the first task of that function is handed in; yields a list of it then."""
+    from forest.partitioned.dask_engine import DaskEngine
+
+    submit, killed = DaskEngine._submit, []
+
+    def submit_and_kill(self, function, *arguments, **where):
+        task = submit(self, function, *arguments, **where)
+        if function.__name__ == phase and not killed:
+            killed.append(phase)
+            os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+        return task
+
+    DaskEngine._submit = submit_and_kill
+    try:
+        yield killed
+    finally:
+        DaskEngine._submit = submit

@@ -114,8 +114,9 @@ def row_losses(loss):
     return np.where(total > 0.0, total, 1.0)
 
 
-def alter_weights(weight, codes, priors, loss, n_classes):
-    """Weights of the rows under which each class weighs its altered prior.
+def class_factors(weight, codes, priors, loss, n_classes):
+    """What rows of each class weigh times their own weight, so that each class weighs its altered
+    prior.
 
     Parameters
     ----------
@@ -129,19 +130,16 @@ def alter_weights(weight, codes, priors, loss, n_classes):
 
     Returns
     -------
-    ndarray of shape (n_samples,), float64
-        With the same sum; or `weight`, where there are neither priors nor losses.
+    ndarray of shape (n_classes,), float64
+        The sum of all weights stays what it is.
     """
-    if priors is None and loss is None:
-        return weight
     codes = codes.astype(np.int64)
     weight = np.broadcast_to(1.0 if weight is None else weight, codes.shape)
     total = np.bincount(codes, weight, n_classes)
     factor = np.ones(n_classes) if priors is None else prior_weights(priors, total)
     if loss is not None:
         factor = factor * row_losses(loss)
-    factor = factor * (total.sum() / (factor * total).sum())
-    return weight * factor[codes]
+    return factor * (total.sum() / (factor * total).sum())
 
 
 def prior_weights(priors, total):

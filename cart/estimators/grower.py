@@ -9,6 +9,7 @@ import numpy as np
 from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.classification.random_cut import RandomClassCountsPath
 from cart.fast_paths.regression.histogram_path import HistogramPath
+from cart.fast_paths.regression.random_cut import RandomMeanPath
 from cart.fast_paths.regression.sorted_path import SortedPath
 from cart.growth.alternatives import AlternativesFinder
 from cart.growth.general import LEARNED, create_workspace, grow_tree, make_records
@@ -18,7 +19,9 @@ from cart.table.table import Table
 from cart.tree.pruning import prune
 from cart.tree.tree import Tree
 
-FAST_PATHS = (ClassCountsPath, RandomClassCountsPath, HistogramPath, SortedPath)
+FAST_PATHS = (
+    ClassCountsPath, RandomClassCountsPath, HistogramPath, SortedPath, RandomMeanPath,
+)  # fmt: skip
 
 
 def fast_paths(plan, table=None):
@@ -134,6 +137,8 @@ class Grower:
         trees = [Tree.grown(nodes, len(self._table.columns)) for nodes in grown]
         if self._plan.ccp_alpha > 0.0:
             trees = [prune(tree, self._plan.ccp_alpha) for tree in trees]
+        for tree in trees:
+            self._note_classes(tree)
         if not self._table.is_complete:
             for tree in trees:
                 tree.has_cuts = True
@@ -161,6 +166,10 @@ class Grower:
         if self._finder is not None:
             route = self._finder.route(weight, seed)
         tree = grow_tree(self._wide, records, self._plan, seed, self._workspace, route=route)
+        self._note_classes(tree)
+        return tree
+
+    def _note_classes(self, tree):
+        """Tell a tree of several outputs how many classes each has."""
         if self._plan.n_outputs > 1 and self._plan.n_values > 1:
             tree._n_classes = self._codes.max(axis=0).astype(np.int64) + 1
-        return tree

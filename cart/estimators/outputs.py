@@ -10,10 +10,10 @@ from sklearn.utils import metadata_routing
 from sklearn.utils.validation import _check_n_features, check_is_fitted
 
 from cart.estimators.class_costs import (
-    alter_weights,
     cheapest,
     check_loss,
     check_priors,
+    class_factors,
     refuse_several_outputs,
     true_shares,
 )
@@ -34,7 +34,14 @@ class _Outputs:
         return X
 
     def _weigh_classes(self, weight, target):
-        return weight
+        return weight, None
+
+
+def highest(shares):
+    """Position of the highest share along the last axis; the first where several are."""
+    if shares.shape[-1] == 2:  # argmax takes as long as a walk down a tree
+        return (shares[..., 1] > shares[..., 0]).astype(np.intp)
+    return shares.argmax(axis=-1)
 
 
 class ClassifierOutputs(ClassifierMixin, _Outputs):
@@ -54,10 +61,11 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         return target
 
     def _weigh_classes(self, weight, target):
-        """The weights of rows under priors and losses; `loss_` is kept."""
+        """The weights of rows under priors and losses, and by how much those of each class are
+        altered, None if not; `loss_` is kept."""
         vars(self).pop("loss_", None)  # of the fit before
         if self.priors is None and self.loss is None:
-            return weight
+            return weight, None
         refuse_several_outputs(self, target.n_outputs)
         if self.class_weight is not None:
             raise ValueError(
@@ -67,7 +75,8 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         priors, loss = check_priors(self.priors, labels), check_loss(self.loss, len(labels))
         if loss is not None:
             self.loss_ = loss
-        return alter_weights(weight, codes, priors, loss, len(labels))
+        factor = class_factors(weight, codes, priors, loss, len(labels))
+        return (1.0 if weight is None else weight) * factor[codes.astype(np.int64)], factor
 
     def _encode_known_target(self, y):
         labels = self.classes_ if self.n_outputs_ > 1 else [self.classes_]
@@ -135,7 +144,7 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
     def _decide_classes(self, shares):
         """Positions of the classes predicted, from shares of shape (..., n_classes)."""
         loss = getattr(self, "loss_", None)
-        return shares.argmax(axis=-1) if loss is None else cheapest(shares, loss)
+        return highest(shares) if loss is None else cheapest(shares, loss)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

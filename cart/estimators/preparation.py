@@ -30,6 +30,11 @@ class Preparation(NamedTuple):
     plan: Plan
     splitter: str
 
+    def without_factor(self):
+        """The same where trees have other weights than these."""
+        alternatives = self.plan.alternatives._replace(class_factor=None)
+        return self._replace(plan=self.plan._replace(alternatives=alternatives))
+
     def encode(self, estimator, given, keeps_values=False):
         """The table that trees are grown on.
 
@@ -81,9 +86,10 @@ def prepare(estimator, X, y, sample_weight, splitter):
     check_criterion(estimator.criterion, y)
     target = estimator._encode_target(y)
     weight = estimator._combine_weights(check_sample_weight(sample_weight, X), y, target)
-    weight = estimator._weigh_classes(weight, target)
+    weight, factor = estimator._weigh_classes(weight, target)
     plan = make_plan(
         estimator, estimator._criteria[estimator.criterion], splitter, *X.shape,
         target.n_outputs, target.n_values,
     )  # fmt: skip
+    plan = plan._replace(alternatives=plan.alternatives._replace(class_factor=factor))
     return Preparation(X, target, weight, plan, splitter)

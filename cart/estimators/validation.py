@@ -111,15 +111,15 @@ def _needs_no_check(X, y, precision):
         and type(y) is np.ndarray
         and y.dtype.kind in "biuf"
         and y.shape == X.shape[:1]
-        and _has_finite_sum(X)
-        and _has_finite_sum(y)
+        and _is_finite(X)
+        and _is_finite(y)
     )
 
 
-def _has_finite_sum(X):
-    """False where a number is not finite; perhaps also where the largest are finite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.isfinite(X.sum())
+def _is_finite(X):
+    """Is every number finite? The ends tell, and are found faster than a sum."""
+    with np.errstate(invalid="ignore"):
+        return bool(np.isfinite(X.max()) and np.isfinite(X.min()))
 
 
 def refuse_too_large(X):
@@ -181,7 +181,7 @@ def _take_plain(estimator, X):
         return None
     with np.errstate(over="ignore"):
         X = X.astype(precision_of(estimator), order="C", copy=False)
-    return X if _has_finite_sum(X) else None
+    return X if _is_finite(X) else None
 
 
 def missing_values_rule(estimator):

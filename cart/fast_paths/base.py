@@ -1,7 +1,7 @@
 """Base class of the fast paths, and how they write leaves and splits.
 
-A fast path grows the trees of `cart.growth.general`, depth first, where a table is dense and there
-is one output. Whether it takes missing values, and limits of weight and direction, it says itself.
+A fast path grows the trees of `cart.growth.general` where a table is dense. Whether it takes
+missing values, limits of weight and direction, and several outputs, it says itself.
 """
 
 from abc import ABC, abstractmethod
@@ -145,10 +145,12 @@ class FastPath(ABC):
     takes_missing = False  # values
     takes_bounds = False  # min_weight_fraction_leaf, monotonic constraints
     takes_leaves = False  # a limit of their number, which makes growth best first
+    most_outputs = 1
 
     def __init__(self, table, codes, plan):
         self._table = table
-        self._y = np.ascontiguousarray(codes).reshape(-1)
+        is_one = plan.n_outputs == 1
+        self._y = np.ascontiguousarray(codes).reshape(-1 if is_one else codes.shape)
         self._plan = plan
         self._capacity = 0  # trees
         self._scratch = None
@@ -160,7 +162,7 @@ class FastPath(ABC):
         return (
             plan.criterion in cls.criteria
             and type(plan.splitter) is cls.splitter
-            and plan.n_outputs == 1
+            and plan.n_outputs <= cls.most_outputs
             and plan.feature_keys is None
             and (cls.takes_leaves or limits.max_leaf_nodes < 0)
             and (cls.takes_bounds or not (limits.is_monotonic or plan.min_weight_fraction_leaf))
@@ -222,7 +224,9 @@ class FastPath(ABC):
             self._capacity = len(weights)
             n_nodes = self._capacity * 2 * len(self._y)
             self._notes_ways = self.takes_missing and has_missing(self._table)
-            self._nodes = Grown.create(n_nodes, 1, self._plan.n_values, self._notes_ways)
+            self._nodes = Grown.create(
+                n_nodes, self._plan.n_outputs, self._plan.n_values, self._notes_ways
+            )
             self._cuts = self._nodes.threshold.view(np.uint64)
         first_node = np.zeros(len(weights) + 1, np.int64)
         trees = GrownTree(self._nodes, self._cuts)
@@ -238,7 +242,7 @@ class FastPath(ABC):
     def _grow_best_first(self, weight, seed):
         """Grow one tree that way."""
         n_nodes = room_for_leaves(len(self._y), self._plan.limits)
-        nodes = Nodes.create(n_nodes, 1, self._plan.n_values)
+        nodes = Nodes.create(n_nodes, self._plan.n_outputs, self._plan.n_values)
         trees = GrownTree(nodes, nodes.threshold.view(np.uint64))
         first_node, candidates = np.zeros(2, np.int64), Candidates.create(n_nodes)
         self._grow(weight[np.newaxis], np.array([seed]), first_node, trees, candidates)

@@ -6,6 +6,7 @@ header, JSON       "__metadata__": {"cartwood": what the arrays are, "format": "
 arrays             one after another, mapped into memory when the file is read
 """
 
+import errno
 import json
 import os
 import secrets
@@ -73,9 +74,15 @@ def read(path: str | os.PathLike, mmap: bool = True) -> Any:
         text, said, arrays = _parts_of(Path(path), mmap)
         require(said == checksum_of_parts(text, arrays), "its checksum is another")
         return restore(json.loads(text), arrays)
-    except (DamagedModelError, OSError):
+    except (DamagedModelError, MemoryError):
+        raise
+    except OSError as error:
+        if error.errno == errno.ENOMEM:
+            raise MemoryError(f"There is no room to map {os.fspath(path)!r}.") from error
         raise
     except Exception as error:  # whatever safetensors and Python say of what is no model
+        if f"(os error {errno.ENOMEM})" in str(error):
+            raise MemoryError(f"There is no room to map {os.fspath(path)!r}.") from error
         raise DamagedModelError(
             f"{os.fspath(path)!r} is no model file, or is damaged: {error}"
         ) from error

@@ -48,6 +48,9 @@ class AlternativesFinder:
         self._asked = asked
         self._table = table.wide() if isinstance(table, Table) else table
         self._codes, self._competitors = codes, None
+        self._factor = None
+        if asked.class_factor is not None:
+            self._factor = asked.class_factor[codes.reshape(-1).astype(np.int64)]
         self._surrogates = SurrogateFinder(table, asked.n_surrogates, asked.style, asked.n_drawn)
 
     def route(self, weight, seed):
@@ -55,7 +58,7 @@ class AlternativesFinder:
         if not self.sends_missing:
             return Learned()
         finder = self._surrogates
-        finder.weigh(weight)
+        finder.weigh(self._unaltered(weight))
         ranking = finder.ranking
         if self._asked.missing == "majority":
             ranking = Ranking.create(0, 0)
@@ -64,11 +67,12 @@ class AlternativesFinder:
     def add_to(self, tree, weight, seed):
         """Have a tree that was grown with such weights, and a seed, keep what is asked for."""
         rule = _RULES.get(self._asked.missing, BY_TREE)
-        found = self._surrogates.find(tree, weight, seed, rule)
+        nodes = tree.nodes
+        found = self._surrogates.find(nodes, tree.categories, self._unaltered(weight), seed, rule)
         if rule != BY_TREE:
-            _set_default(tree, found.default_left)
-        primary = _improvements(tree.nodes)
-        is_judged = tree.nodes.children_left != LEAF
+            _set_default(tree, nodes, found.default_left)
+        primary = _improvements(nodes)
+        is_judged = nodes.children_left != LEAF
         if self._asked.n_competitors == 0:
             is_judged &= found.has_unknown & (rule != BY_TREE)
         if is_judged.any():
@@ -79,6 +83,13 @@ class AlternativesFinder:
                 tree.competitors = judged._replace(primary=primary)
         if self._asked.n_surrogates > 0:
             tree.surrogates = found.surrogates._replace(primary=primary)
+
+    def _unaltered(self, weight):
+        """Weights of the rows without priors and losses; 0 stays 0."""
+        if self._factor is None:
+            return weight
+        without = np.zeros(len(self._factor))
+        return np.divide(weight, self._factor, out=without, where=self._factor > 0.0)
 
     def _judge(self, tree, weight, found, nodes):
         """Competitors in some nodes of a tree, and what their splits improve."""
@@ -92,9 +103,8 @@ class AlternativesFinder:
         return self._competitors.find(found.followed, judged, least)
 
 
-def _set_default(tree, default_left):
+def _set_default(tree, nodes, default_left):
     """Have rows go the default way where nothing else sends them."""
-    nodes = tree.nodes
     default_left[nodes.children_left == LEAF] = 0
     if not np.array_equal(nodes.missing_go_to_left, default_left):
         tree._hold(compress_if_large(nodes._replace(missing_go_to_left=default_left)))

@@ -37,6 +37,9 @@ class Alternatives(NamedTuple):
     style: str = "all"  # of the rows that surrogates are judged by
     n_drawn: int = 0  # features that a node looks for surrogates among
     n_competitors: int = 0
+    # (n_values,) float64: by how much priors and losses alter the weights of each class; agreement
+    # is counted without them. None: not at all.
+    class_factor: np.ndarray | None = None
 
     @property
     def by_known_rows(self):

@@ -1,8 +1,10 @@
 """The rows of a tree in the order of every feature, divided with its nodes.
 
 order of a feature    3 0 4 1 2          once for a table: rows by code, missing values last
-keys of a tree        3 0 1 2            code above row, of the rows in bag
+keys of a tree        3 0 1 2            those of the rows in bag
 a node, its children  | 3 1 | 0 2 |      each keeps its order
+
+A key is a code above its row.
 """
 
 from typing import NamedTuple
@@ -11,13 +13,13 @@ import numpy as np
 
 from cart.jit.decorators import entry_kernel, kernel
 from cart.primitives.partition import partition
-from cart.primitives.sort_keys import CODE_SHIFT, RECORD
+from cart.primitives.sort_keys import CODE_SHIFT, RECORD, record_of
 
 
 class SortedRows(NamedTuple):
     """What a thread writes to while it follows a tree."""
 
-    order: np.ndarray  # (n_features, n_rows) uint32: read only
+    order: np.ndarray  # (n_features, n_rows) uint64: keys, read only
     codes: np.ndarray  # (n_columns, n_rows) uint32: of the table
     columns: np.ndarray  # (n_features,) int64
     keys: np.ndarray  # (n_features, n_rows) uint64: the tree's rows, node by node
@@ -31,7 +33,7 @@ class SortedRows(NamedTuple):
         """Those of a table of ranks, or of ranks and categories."""
         n_features, n_rows = len(table.columns), table.codes.shape[1]
         codes = table.codes.astype(np.uint32, copy=False)
-        order = np.empty((n_features, n_rows), np.uint32)
+        order = np.empty((n_features, n_rows), np.uint64)
         n_codes = int(np.diff(table.level_start).max(initial=0))
         n_categories = getattr(table, "n_categories", np.zeros(1, np.int64))
         room = np.zeros(max(n_codes, int(n_categories.max(initial=0))) + 2, np.int64)
@@ -56,7 +58,7 @@ def _order(codes, columns, room, order):
             room[code + 1] += room[code]
         for row in range(mine.shape[0]):
             code = min(np.int64(mine[row]), most - 1)
-            order[feature, room[code]] = row
+            order[feature, room[code]] = np.uint64(mine[row]) << CODE_SHIFT | np.uint64(row)
             room[code] += 1
 
 
@@ -65,16 +67,11 @@ def begin_tree(rows):
     """Take the rows that have a weight; return how many."""
     n = np.int64(0)
     for feature in range(rows.order.shape[0]):
-        codes, keys, order = (
-            rows.codes[rows.columns[feature]],
-            rows.keys[feature],
-            rows.order[feature],
-        )
+        order, keys = rows.order[feature], rows.keys[feature]
         n = np.int64(0)
         for i in range(order.shape[0]):
-            row = order[i]
-            keys[n] = np.uint64(codes[row]) << CODE_SHIFT | np.uint64(row)
-            n += rows.units[row] > 0
+            keys[n] = order[i]
+            n += rows.units[record_of(order[i])] > 0
     return n
 
 
@@ -93,3 +90,24 @@ def divide_rows(rows, start, end):
     for feature in range(rows.keys.shape[0]):
         mine = rows.keys[feature, start:end]
         partition(_RowSides(rows.goes_left), mine, end - start, mine, rows.spare)
+
+
+@kernel
+def keep_side(rows, start, end, left):
+    """Keep the left rows of a node in their order, or the right ones, where the other side is a
+    leaf; of the first feature all rows."""
+    for feature in range(rows.keys.shape[0]):
+        mine = rows.keys[feature]
+        if feature == 0:
+            own = mine[start:end]
+            partition(_RowSides(rows.goes_left), own, end - start, own, rows.spare)
+        elif left:
+            at = start
+            for i in range(start, end):
+                mine[at] = mine[i]
+                at += np.int64(rows.goes_left[record_of(mine[i])])
+        else:
+            at = end - 1
+            for i in range(end - 1, start - 1, -1):
+                mine[at] = mine[i]
+                at -= 1 - np.int64(rows.goes_left[record_of(mine[i])])

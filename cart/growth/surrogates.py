@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.growth.sorted_rows import SortedRows, begin_tree, divide_rows
+from cart.growth.sorted_rows import SortedRows, begin_tree, divide_rows, keep_side
 from cart.jit.decorators import entry_kernel, kernel
 from cart.primitives.sort_keys import code_of, record_of
 from cart.splitting.agreement import (
@@ -50,14 +50,13 @@ class Followed(NamedTuple):
     listed_left: np.ndarray  # (n_nodes,) uint8
 
     @classmethod
-    def of(cls, tree, table):
-        """Those of a tree with thresholds, on a complete table."""
-        nodes, lists = tree.nodes, tree.categories
+    def of(cls, nodes, lists, table):
+        """Those of nodes with thresholds, and lists of categories, on a complete table."""
         if lists is None:
             n_nodes = len(nodes.feature)
             lists = np.zeros(n_nodes + 1, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint8)
         return cls(
-            nodes.children_left, nodes.children_right, nodes.feature, codes_of_splits(tree, table),
+            nodes.children_left, nodes.children_right, nodes.feature, codes_of_splits(nodes, table),
             nodes.missing_go_to_left, lists[0], lists[1], lists[2].astype(np.uint8),
         )  # fmt: skip
 
@@ -88,26 +87,42 @@ class Search(NamedTuple):
     stack: np.ndarray  # (3, n_nodes) int64: node, start and end of those that wait
 
 
-def codes_of_splits(tree, table):
+def codes_of_splits(nodes, table):
     """The code up to which rows go left, at every node of a tree; -1 where none does.
 
     Parameters
     ----------
-    tree : cart.tree.tree.Tree
+    nodes : cart.tree.nodes.Nodes
         With thresholds.
     table : Table or CategoricalTable
         Complete.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,), int64
     """
-    nodes = tree.nodes
     left_code = np.full(len(nodes.feature), -1)
-    is_split = nodes.children_left != LEAF
-    tops, start = table.tops.array, table.level_start
-    for feature in np.unique(nodes.feature[is_split]):
-        mine = np.flatnonzero(is_split & (nodes.feature == feature))
-        column = table.columns[feature]
-        levels = tops[start[column] : start[column + 1]]
-        left_code[mine] = np.searchsorted(levels, nodes.threshold[mine], side="right") - 1
+    levels = table.tops.array, table.level_start, table.columns
+    _look_up(nodes.feature, nodes.threshold, *levels, left_code)
     return left_code
+
+
+@entry_kernel
+def _look_up(feature, threshold, tops, level_start, columns, left_code):
+    """Write the last code whose value is up to the threshold of each split."""
+    for node in range(feature.shape[0]):
+        if feature[node] < 0:
+            continue
+        column = columns[feature[node]]
+        first = level_start[column]
+        low, high = np.int64(first), np.int64(level_start[column + 1])
+        while low < high:
+            middle = (low + high) // 2
+            if np.float64(tops[middle]) <= threshold[node]:
+                low = middle + 1
+            else:
+                high = middle
+        left_code[node] = low - first - 1
 
 
 class Pass(NamedTuple):
@@ -148,12 +163,14 @@ class SurrogateFinder:
         n_rows = len(self.rows.units)
         self.rows.units[:] = units_of(np.broadcast_to(np.asarray(weight, np.float64), n_rows))
 
-    def find(self, tree, weight, seed, rule):
+    def find(self, nodes, lists, weight, seed, rule):
         """Surrogates of a tree.
 
         Parameters
         ----------
-        tree : cart.tree.tree.Tree
+        nodes : cart.tree.nodes.Nodes
+            With thresholds.
+        lists : cart.tree.nodes.Categories or None
         weight : ndarray of shape (n_rows,), float64, or scalar
             Of the rows, in this tree.
         seed : int
@@ -165,10 +182,10 @@ class SurrogateFinder:
         -------
         Pass
         """
-        nodes, rows = tree.nodes, self.rows
+        rows = self.rows
         self.weigh(weight)
         n_nodes = len(nodes.feature)
-        followed = Followed.of(tree, self._table)
+        followed = Followed.of(nodes, lists, self._table)
         found = self._create_found(nodes)
         search = Search(
             self.draw_of(seed), self.n_categories, rule, np.empty((3, n_nodes + 1), np.int64)
@@ -183,8 +200,9 @@ class SurrogateFinder:
         """How the features are drawn that are looked at, in the tree of a seed."""
         n_features = len(self.n_categories)
         return CandidateDraw(
-            np.arange(n_features), self.n_categories, self._n_drawn, seed, self._style
-        )
+            np.arange(n_features), self.n_categories, self._n_drawn, seed, self._style,
+            int(self.rows.units.max(initial=0)),
+        )  # fmt: skip
 
     def _create_found(self, nodes):
         """Room for what may be found."""
@@ -252,13 +270,17 @@ def _follow(tree, rows, ranking, found, search):
         _send_unknown(tree, node, rows, rows.keys[feature, n_known:end], ranking, found, search)
         n_found = _keep(ranking, found, n_found, node)
         found.has_unknown[node] = n_known < end
-        if tree.left[left] == LEAF and tree.left[right] == LEAF:
+        is_left_leaf, is_right_leaf = tree.left[left] == LEAF, tree.left[right] == LEAF
+        if is_left_leaf and is_right_leaf:
             continue  # nobody asks for the order of their rows
         n_left = np.int64(0)
         for i in range(start, end):
             n_left += rows.goes_left[record_of(rows.keys[feature, i])]
-        divide_rows(rows, start, end)
         middle = start + n_left
+        if is_left_leaf or is_right_leaf:
+            keep_side(rows, start, end, is_right_leaf)
+        else:
+            divide_rows(rows, start, end)
         stack[0, height], stack[1, height], stack[2, height] = right, middle, end
         stack[0, height + 1], stack[1, height + 1], stack[2, height + 1] = left, start, middle
         height += 2

@@ -1,17 +1,20 @@
 """Between our trees and scikit-learn's: the same nodes in either class."""
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import ModuleType
+from typing import Literal
 
 import numpy as np
 import sklearn.tree
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.tree._tree import NODE_DTYPE
 from sklearn.tree._tree import Tree as PeerTree
 from sklearn.utils.validation import check_is_fitted
 
 import cart
+from cart.interop.indicators import Indicators
 from cart.interop.versions import warn_if_unchecked
 from cart.table.precision import precision_of
 from cart.tree.nodes import Nodes
@@ -31,16 +34,23 @@ _FITTED = (
 )
 
 
-def to_sklearn(estimator: BaseEstimator) -> BaseEstimator:
+def to_sklearn(
+    estimator: BaseEstimator, *, categories: Literal["indicators"] | None = None
+) -> BaseEstimator:
     """A fitted scikit-learn estimator with the same tree.
 
     Parameters
     ----------
     estimator : a fitted tree of `cart`
+    categories : {"indicators"} or None, default=None
+        "indicators" gives splits on subsets of categories a form: a Pipeline of
+        `cart.interop.indicators.Indicators`, which makes a column of 0 and 1 for each distinct
+        subset, and of the tree on these columns. None refuses such splits.
 
     Returns
     -------
     estimator of `sklearn.tree`, with the same parameters and bit for bit the same predictions
+        With categorical features, a Pipeline that ends in it.
 
     Raises
     ------
@@ -53,8 +63,31 @@ def to_sklearn(estimator: BaseEstimator) -> BaseEstimator:
     """
     counterpart(estimator, cart, sklearn.tree)  # a TypeError if there is none
     check_is_fitted(estimator)
-    refuse_foreign(estimator)
-    return holding(estimator, estimator.tree_)
+    indicators = indicators_of(estimator, [estimator.tree_], categories)
+    refuse_foreign(estimator, indicators is not None)
+    if indicators is None:
+        return holding(estimator, estimator.tree_)
+    return behind(indicators, holding(estimator, indicators.rewrite(estimator.tree_)))
+
+
+def indicators_of(
+    estimator: BaseEstimator, trees: Sequence[Tree], categories: str | None
+) -> Indicators | None:
+    """The columns of 0 and 1 that trees split on; None where there are no categories, or they are
+    not asked for."""
+    if categories not in (None, "indicators"):
+        raise ValueError(f'categories must be "indicators" or None, but is {categories!r}.')
+    if categories is None or not np.any(getattr(estimator, "is_categorical_", False)):
+        return None
+    return Indicators(estimator, trees)
+
+
+def behind(indicators: Indicators, peer: BaseEstimator) -> Pipeline:
+    """A fitted estimator of scikit-learn that takes the table through indicators."""
+    names = indicators.get_feature_names_out()
+    peer.n_features_in_ = len(names)
+    vars(peer).pop("feature_names_in_", None)
+    return Pipeline([("indicators", indicators), ("trees", peer)])
 
 
 def holding(estimator: BaseEstimator, tree: Tree) -> BaseEstimator:
@@ -134,7 +167,7 @@ def counterpart(estimator: BaseEstimator, source: ModuleType, target: ModuleType
     )
 
 
-def refuse_foreign(estimator: BaseEstimator) -> None:
+def refuse_foreign(estimator: BaseEstimator, has_indicators: bool = False) -> None:
     """Refuse what scikit-learn has no form for, by name: criteria of our own, priors and losses,
     splits on subsets of categories, and between values that single precision, scikit-learn's,
     takes for one."""
@@ -150,10 +183,11 @@ def refuse_foreign(estimator: BaseEstimator) -> None:
                 f"{name} was fitted with {parameter}=, which scikit-learn's estimators do not "
                 "have. Fit it with class_weight instead: of two classes it says as much."
             )
-    if np.any(getattr(estimator, "is_categorical_", False)):
+    if np.any(getattr(estimator, "is_categorical_", False)) and not has_indicators:
         raise ValueError(
             f"{type(estimator).__name__} splits on subsets of categories, for which scikit-learn's "
-            "trees have no form. Fit it with categorical_features=None on ordinal codes."
+            'trees have no form: to_sklearn(..., categories="indicators") makes columns of 0 and '
+            "1 of them. Or fit with categorical_features=None on ordinal codes."
         )
     refuse_surrogates(estimator)
     if precision_of(estimator) == np.float64:

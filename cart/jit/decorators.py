@@ -5,7 +5,7 @@ import gc
 
 import numba
 from numba import types
-from numba.core import codegen
+from numba.core import codegen, errors
 from numba.core.compiler import Compiler
 from numba.extending import overload
 
@@ -121,9 +121,14 @@ def entry_kernel(function):
     dispatcher = numba.njit(**_ENTRY)(function)
     if not numba.config.DISABLE_JIT:
         dispatcher.compile = uninterrupted(dispatcher.compile)
+        dispatcher.get_call_template = functools.partial(_refuse, function.__qualname__)
         if HOOKS["cache"]:
             dispatcher._cache = KernelCache(function)
     return dispatcher
+
+
+def _refuse(name, arguments, named):
+    raise errors.TypingError(f"{name} is an entry kernel: kernels cannot call it, only Python can")
 
 
 def dispatch(function):

@@ -1,5 +1,6 @@
 """Compiled kernels on disk: kept for the sources, versions and CPU that they were compiled for."""
 
+import functools
 import glob
 import hashlib
 import inspect
@@ -8,12 +9,14 @@ import pickle
 import time
 from contextlib import suppress
 
+from llvmlite import binding as llvm
 from numba import types
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from cart.jit.folders import folders_of, warn_not_kept
+from cart.jit.folders import OF_THE_WHEEL, folders_of, warn_not_kept
+from cart.jit.levels import targets_below
 from cart.jit.private_hooks import HOOKS
 from cart.jit.source_digest import digest_of
 
@@ -97,32 +100,59 @@ class KernelCache(NullCache):
         name = f"{function.__module__}.{function.__qualname__}".replace("<locals>.", "")
         self._function = function
         self._files = KernelFiles(name, folders_of(inspect.getfile(function)))
+        self._of_the_wheel = KernelFiles(name, [OF_THE_WHEEL])
 
     def load_overload(self, sig, target_context):
         if not HOOKS["no_counting"]:
             target_context.refresh()
-        place = self._place(sig, target_context.codegen())
-        reduced = place and self._files.load(*place)
+        target = target_context.codegen().magic_tuple()
+        reduced = None
+        for below in targets_below(target) if has_kernels() else ():
+            reduced = reduced or _load(self._of_the_wheel, self._place(sig, below))
+        reduced = reduced or _load(self._files, self._place(sig, target))
         return reduced and CompileResult._rebuild(target_context, *reduced)
 
     def save_overload(self, sig, data):
-        place = self._place(sig, data.codegen)
+        place = self._place(sig, data.codegen.magic_tuple())
         if place and not data.library.has_dynamic_globals:
             try:
-                self._files.save(*place, data._reduce())
+                self._files.save(*place, _reduce(data))
             except OSError as error:
                 warn_not_kept(str(error))
 
-    def _place(self, sig, codegen):
+    def _place(self, sig, target):
         """Stamp and key: what the code was made from, and for what. None where that has no name, or
         where sources were edited since they were imported."""
         stamp = digest_of(self._function.__module__)
         classes = sorted({*_classes(getattr(sig, "args", sig))})
         digests = [digest_of(module) for module, _ in classes]
         line = self._function.__code__.co_firstlineno
-        key = repr((sig, classes, digests, codegen.magic_tuple(), line))
+        key = repr((sig, classes, digests, target, line))
         is_named = self._function.__closure__ is None and " at 0x" not in key
         return (stamp, key) if is_named and None not in (stamp, *digests) else None
+
+
+@functools.cache
+def has_kernels():
+    """Did the package come with kernels?"""
+    return os.path.isdir(OF_THE_WHEEL.path)
+
+
+def _load(files, place):
+    return place and files.load(*place)
+
+
+def _reduce(result):
+    """What numba keeps of a compiled kernel, but for what takes most of the space: code that other
+    kernels could be linked with (none calls an entry kernel), which numba only asks whether it has
+    the name that Python calls; and the types of all variables, in words that name files here."""
+    reduced = result._reduce()
+    match reduced:
+        case ((name, "object", (code, bytes())), *others) if isinstance(others[_TYPES], str):
+            others[_TYPES] = ""
+            stub = f'define void @"{result.fndesc.llvm_cpython_wrapper_name}"() {{ ret void }}'
+            return (name, "object", (code, llvm.parse_assembly(stub).as_bitcode())), *others
+    return reduced  # of another numba
 
 
 def _classes(arguments):
@@ -141,4 +171,5 @@ def _checksum(stamp, key, code):
     return checksum.digest()
 
 
+_TYPES = 5  # place of the types among the others
 _N_CHECKSUM = len(_checksum("", "", b""))

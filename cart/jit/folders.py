@@ -51,6 +51,10 @@ class Folder(NamedTuple):
             raise
 
 
+# Kernels that came with a wheel; a checkout has none.
+OF_THE_WHEEL = Folder(os.path.join(os.path.dirname(__file__), "kernels"), True)
+
+
 def folders_of(source):
     """Where kernels of a source are kept: in NUMBA_CACHE_DIR where that is set, else beside the
     source, else in the user's cache folder."""

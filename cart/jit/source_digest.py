@@ -22,11 +22,15 @@ _OURS = ("cart", "forest", "importance")
 _IMPORT = re.compile(rb"\nfrom +([\w.]+) +import *(\([^)]*\)|.*)|\nimport +(.*)")
 _COMMENT = re.compile(rb"#.*")
 _OPTIONS = ("BOUNDSCHECK", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT")
-# What else code is made from. The CPU is known to numba's code generator.
-VERSIONS = repr(
-    [sys.version, *(package.__version__ for package in (numba, llvmlite, np))]
-    + [getattr(numba.config, option, None) for option in _OPTIONS]
-)
+# What else code is made from. The CPU is known to numba's code generator. Python's minor version
+# decides how compiled code calls it, NumPy's which of numba's functions are compiled.
+FITS = {
+    "Python": sys.implementation.cache_tag,
+    "numba": numba.__version__,
+    "llvmlite": llvmlite.__version__,
+    "NumPy": ".".join(np.__version__.split(".")[:2]),
+}
+_VERSIONS = repr([FITS, *(getattr(numba.config, option, None) for option in _OPTIONS)])
 
 
 @functools.cache
@@ -55,7 +59,7 @@ def digest_of(module):
             return None
         sources[name], imported = source
         to_read += imported
-    digest = hashlib.sha256(VERSIONS.encode())
+    digest = hashlib.sha256(_VERSIONS.encode())
     for name in sorted(sources):
         digest.update(name.encode() + sources[name])
     return digest.hexdigest()

@@ -26,6 +26,7 @@ from cart.primitives.sort_keys import code_of, record_of
 from cart.table.ranking import MISSING
 
 LEAST_ROWS = 2  # that a cut sends either way
+_STRIDE = 8  # rows that are summed up at once
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # steps of SplitMix64
 _TOTAL = 51  # bits of the sum of all units: sums of them are exact as floats, too
 
@@ -100,34 +101,51 @@ def units_of(weight):
 
 
 @kernel
-def agree_by_cut(keys, start, end, vote, sent):
+def agree_by_cut(keys, start, end, vote, sent, floor, heaviest):
     """The cut of a feature with most weight that agrees: the first one among equals.
 
-    keys[start:end] are the node's rows in the order of the feature, missing values last.
+    Rows are summed up a few at a time; their cuts are looked at one by one only where they may hold
+    a better one.
+
+    Parameters
+    ----------
+    keys : ndarray of shape (at least end,), uint64
+        keys[start:end] are the node's rows in the order of the feature, missing values last.
+    vote : ndarray of shape (n_rows,), int64
+    sent : Sent
+    floor : int
+        What has to be beaten; at least the majority.
+    heaviest : int
+        No vote is heavier.
+
+    Returns
+    -------
+    Agreement
+        Of 0 where nothing is above the floor.
     """
-    sent = _of_known(keys, start, end, vote, sent)
-    total, n_known = sent.left + sent.right, sent.n_rows
-    majority = max(sent.left, sent.right)
-    if n_known < 2 * LEAST_ROWS:
-        return Agreement(np.int64(0), majority, total, np.int64(0), np.int64(0), False)
-    most, least = np.int64(0), np.int64(0)
+    sent, end = _of_known(keys, start, end, vote, sent)
+    total, majority = sent.left + sent.right, max(sent.left, sent.right)
+    most, least = max(floor, majority) - sent.right, sent.left - max(floor, majority)
     most_at, least_at = end, end
-    below, n_below = np.int64(0), np.int64(0)
-    last = code_of(keys[start])
-    for i in range(start, end):
-        code = code_of(keys[i])
-        if code != last:
-            if code == MISSING:
-                break
-            if n_below >= LEAST_ROWS and n_known - n_below >= LEAST_ROWS:
-                if below > most:
-                    most, most_at = below, i
-                if below < least:
-                    least, least_at = below, i
-            last = code
-        of_row = vote[record_of(keys[i])]
-        below += of_row
-        n_below += of_row != 0
+    if sent.n_rows >= 2 * LEAST_ROWS:
+        i, below = _behind(keys, start, vote)
+        last = _before(keys, end, vote)
+        while i <= last:
+            if i + _STRIDE <= last:
+                reach = below + _STRIDE * heaviest <= most and below - _STRIDE * heaviest >= least
+                if reach:
+                    for j in range(i, i + _STRIDE):
+                        below += vote[record_of(keys[j])]
+                    i += _STRIDE
+                    continue
+            for j in range(i, min(i + _STRIDE, last + 1)):
+                is_cut = code_of(keys[j]) != code_of(keys[j - 1])
+                if is_cut and below > most:
+                    most, most_at = below, j
+                if is_cut and below < least:
+                    least, least_at = below, j
+                below += vote[record_of(keys[j])]
+            i += _STRIDE
     low_left, low_right = sent.right + most, sent.left - least
     is_left = low_left > low_right or (low_left == low_right and most_at < least_at)
     at = most_at if is_left else least_at
@@ -139,10 +157,32 @@ def agree_by_cut(keys, start, end, vote, sent):
     )  # fmt: skip
 
 
+@inline_kernel
+def _behind(keys, i, vote):
+    """The first cut, from i on, below which enough rows vote, and the sum of their votes."""
+    below, n = np.int64(0), np.int64(0)
+    while n < LEAST_ROWS:
+        of_row = vote[record_of(keys[i])]
+        below += of_row
+        n += of_row != 0
+        i += 1
+    return i, below
+
+
+@inline_kernel
+def _before(keys, end, vote):
+    """The last cut above which enough rows vote."""
+    n = np.int64(0)
+    while n < LEAST_ROWS:
+        end -= 1
+        n += vote[record_of(keys[end])] != 0
+    return end
+
+
 @kernel
 def agree_by_category(keys, start, end, vote, sent):
     """The agreement of a feature each of whose categories goes where most of its weight goes."""
-    sent = _of_known(keys, start, end, vote, sent)
+    sent, end = _of_known(keys, start, end, vote, sent)
     ties_left = sent.left > sent.right
     agree, i = np.int64(0), start
     while i < end and code_of(keys[i]) != MISSING:
@@ -167,7 +207,7 @@ def _sum_category(keys, i, end, vote):
 
 @inline_kernel
 def _of_known(keys, start, end, vote, sent):
-    """What the split sends of the rows that know this feature."""
+    """What the split sends of the rows that know this feature, and where those end."""
     left, right, n_rows = sent
     i = end
     while i > start and code_of(keys[i - 1]) == MISSING:
@@ -176,7 +216,7 @@ def _of_known(keys, start, end, vote, sent):
         left -= max(of_row, np.int64(0))
         right += min(of_row, np.int64(0))
         n_rows -= of_row != 0
-    return Sent(left, right, n_rows)
+    return Sent(left, right, n_rows), i
 
 
 class Candidates(NamedTuple):
@@ -187,6 +227,7 @@ class Candidates(NamedTuple):
     primary: int  # the feature that the node splits on
     sent: Sent
     of_all: bool  # is agreement a share of all that the split sends, or of what knows both?
+    heaviest: int  # the largest weight of a row
 
 
 class CandidateDraw(NamedTuple):
@@ -197,6 +238,7 @@ class CandidateDraw(NamedTuple):
     n_drawn: int
     seed: int
     of_all: bool
+    heaviest: int
 
 
 @inline_kernel
@@ -215,7 +257,9 @@ def draw_candidates(draw, primary, sent, start, end):
             state += _GOLDEN
             j = i + np.int64(_mix(state) % np.uint64(n - i))
             features[i], features[j] = features[j], features[i]
-    return Candidates(features[:n_drawn], draw.n_categories, primary, sent, draw.of_all)
+    return Candidates(
+        features[:n_drawn], draw.n_categories, primary, sent, draw.of_all, draw.heaviest
+    )
 
 
 @inline_kernel
@@ -243,6 +287,7 @@ def rank(ranking, keys, start, end, vote, candidates):
     if ranking.feature.shape[0] == 0:
         return
     sent, is_all = candidates.sent, candidates.of_all
+    majority = max(sent.left, sent.right) if is_all else np.int64(0)
     for j in range(candidates.features.shape[0]):
         feature = candidates.features[j]
         if feature == candidates.primary:
@@ -251,7 +296,10 @@ def rank(ranking, keys, start, end, vote, candidates):
         if candidates.n_categories[feature] > 0:
             found = agree_by_category(mine, start, end, vote, sent)
         else:
-            found = agree_by_cut(mine, start, end, vote, sent)
+            floor = majority
+            if is_all and ranking.n[0] == ranking.feature.shape[0]:
+                floor = ranking.agree[ranking.n[0] - 1]
+            found = agree_by_cut(mine, start, end, vote, sent, floor, candidates.heaviest)
         if is_all:
             found = Agreement(
                 found.agree, max(sent.left, sent.right), sent.left + sent.right, found.left_code,

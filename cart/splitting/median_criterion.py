@@ -28,8 +28,10 @@ class AbsoluteError(NamedTuple):
     error_right: np.ndarray  # (n,) float64: of the samples from the 1st, 2nd, ... on
     median_left: np.ndarray  # (n,) float64: the medians of the same, of the last output
     median_right: np.ndarray  # (n,) float64
-    rank: np.ndarray  # (n_outputs, n) int64: of each record's target in the node
-    ordered: np.ndarray  # (n_outputs, n) float64: the node's targets, ascending
+    rank: np.ndarray  # (n_outputs, n) int64: of each record's target in the node, from 1 on
+    ordered: np.ndarray  # (n_outputs, n + 1) float64: the node's targets by rank
+    heavy: np.ndarray  # (n_outputs, n + 1) float64: their weights
+    numbers: np.ndarray  # (n,) int64: the ranks of the samples in the order at hand
     spare: np.ndarray  # (2, n) int64
     tree: np.ndarray  # (2, n + 1) float64: Fenwick tree of weights and of weighted targets
 
@@ -41,7 +43,8 @@ class AbsoluteError(NamedTuple):
             np.zeros(1, np.int64),
             *np.empty((4, n_samples)),
             np.empty((n_outputs, n_samples), np.int64),
-            np.empty((n_outputs, n_samples)),
+            *np.empty((2, n_outputs, n_samples + 1)),
+            np.empty(n_samples, np.int64),
             np.empty((2, n_samples), np.int64),
             np.empty((2, n_samples + 1)),
         )
@@ -58,8 +61,9 @@ class AbsoluteError(NamedTuple):
             found = False
             for j in range(n):
                 i = self.spare[0, j]
-                self.rank[k, i] = j
-                self.ordered[k, j] = records[i, k + 1]
+                self.rank[k, i] = j + 1
+                self.ordered[k, j + 1] = records[i, k + 1]
+                self.heavy[k, j + 1] = records[i, 0]
                 total += records[i, 0]
                 if not found and total >= middle:
                     found = True
@@ -84,8 +88,15 @@ class AbsoluteError(NamedTuple):
             self.error_left[i] = 0.0
             self.error_right[i] = 0.0
         for k in range(self.median.shape[0]):
-            _grow_errors(self, records, keys, n, k, 1)
-            _grow_errors(self, records, keys, n, k, -1)
+            for p in range(n):
+                self.numbers[p] = self.rank[k, record_of(keys[p])]
+            ordered, heavy = self.ordered[k], self.heavy[k]
+            grow_errors(
+                self.numbers, heavy, ordered, self.tree, self.error_left, self.median_left, n, 1
+            )
+            grow_errors(
+                self.numbers, heavy, ordered, self.tree, self.error_right, self.median_right, n, -1
+            )
         return Side(0.0, 0.0, 0.0)
 
     def advance(self, side, records, keys, cut, p, n):
@@ -113,13 +124,12 @@ class AbsoluteError(NamedTuple):
 
 
 @kernel
-def _grow_errors(criterion, records, keys, n, k, step):
-    """Let a set of samples grow from the first on (step 1), or from the last back (-1); add its
-    absolute errors, note its medians."""
-    errors = criterion.error_left if step > 0 else criterion.error_right
-    medians = criterion.median_left if step > 0 else criterion.median_right
-    ordered = criterion.ordered
-    tree = criterion.tree
+def grow_errors(numbers, weight, y, tree, errors, medians, n, step):
+    """Let a set of rows grow from the first on (step 1), or from the last back (-1); add its
+    absolute errors, note its medians.
+
+    `numbers` are the rows' ranks by their targets, from 1 on; `weight` and `y` are by rank.
+    """
     for j in range(n + 1):
         tree[0, j] = 0.0
         tree[1, j] = 0.0
@@ -130,11 +140,9 @@ def _grow_errors(criterion, records, keys, n, k, step):
     total = 0.0
     p = 0 if step > 0 else n - 1
     for _ in range(n):
-        i = record_of(keys[p])
-        w = records[i, 0]
-        rank = criterion.rank[k, i]
-        wy = w * ordered[k, rank]
-        j = rank + 1
+        j = numbers[p]
+        w = weight[j]
+        wy = w * y[j]
         while j <= n:
             tree[0, j] += w
             tree[1, j] += wy
@@ -144,10 +152,9 @@ def _grow_errors(criterion, records, keys, n, k, step):
         last, following, weight_left, sum_left = _find_half(
             tree, n, highest_bit, 0.5 * total_weight
         )
+        median = y[following + 1]
         if last != following:
-            median = (ordered[k, last] + ordered[k, following]) / 2.0
-        else:
-            median = ordered[k, following]
+            median = (y[last + 1] + median) / 2.0
         medians[p] = median
         weight_right = total_weight - weight_left
         sum_right = total - sum_left

@@ -3,17 +3,18 @@
 import warnings
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from cartwood.terminal import Steps, say
 
 HELP = "compile all kernels once, for an image, for CI, or before a talk"
 EXAMPLES = ("cartwood warm-up",)
 _N_ROWS = 60
-_MANY = 2**16 + 1  # distinct values, whose codes have 32 bits
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -32,8 +33,9 @@ def run(args: Namespace) -> None:
 
 
 def _cases() -> list[Callable[[], Any]]:
-    """Calls that between them compile what users call."""
+    """Calls that between them compile what users call: the plain cases, and then all others."""
     import cart
+    import cart.__main__ as plain
     import forest
     import importance
 
@@ -42,7 +44,9 @@ def _cases() -> list[Callable[[], Any]]:
     X[:, 4] = rng.integers(0, 3, _N_ROWS)
     classes, numbers = rng.integers(0, 2, _N_ROWS), rng.normal(size=_N_ROWS)
     with_missing = np.where(rng.random(X.shape) < 0.1, np.nan, X)
-    calls: list[Callable[[], Any]] = []
+    sparse = scipy.sparse.csc_matrix(np.where(X > 0, X, 0.0))
+    calls: list[Callable[[], Any]] = [lambda: plain.first_draws([0], 2)]
+    calls += [partial(plain.use, case) for case in plain.CASES]
 
     def fit(model, table, y):
         calls.append(lambda: model.fit(table, y).predict(table))
@@ -60,11 +64,9 @@ def _cases() -> list[Callable[[], Any]]:
             ):  # fmt: skip
                 fit(Tree(criterion=criterion, **parameters), table, y)
                 fit(Forest(3, criterion=criterion, oob_score=True, **parameters), table, y)
+            fit(Tree(criterion=criterion), sparse, y)
             fit(Extra(criterion=criterion), X, y)
             fit(Extras(3, criterion=criterion), X, y)
-        fit(Tree(max_depth=2), rng.permuted(np.arange(9.0 * _MANY).reshape(_MANY, 9), axis=0),
-            np.resize(y, _MANY))  # fmt: skip
-        fit(Tree(max_features=1), X, y)
         fit(Tree(max_leaf_nodes=5), X, y)
         calls += _judgements(importance, Forest, X, y)
     return calls
@@ -80,4 +82,7 @@ def _judgements(importance, Forest, X, y):
             importance.drop_column,
         ):
             yield lambda model=model, measure=measure: measure(model.fit(X, y), X, y)
-    yield lambda: importance.conditional_permutation(Forest(5, random_state=0).fit(X, y), X, y)
+    model = Forest(5, random_state=0)
+    yield lambda: importance.conditional_permutation(model.fit(X, y), X, y)
+    for name in ("mean_absolute_shap", "mean_absolute_shap_oob"):
+        yield lambda name=name: importance.compare(model.fit(X, y), X, y, measures=[name])

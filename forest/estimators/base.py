@@ -209,6 +209,8 @@ class BaseForest(
                 ):
                     return self  # whatever the table is
             prepared = prepare(draft, X, y, sample_weight, draft.estimator.splitter)
+            if draft.bootstrap:  # priors and losses are in the draws, not in the trees' weights
+                prepared = prepared.without_factor()
             refuse_contradictions(draft, len(old_trees))
             draft._refuse_impossible_votes()
             target = prepared.target

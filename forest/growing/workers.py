@@ -11,6 +11,9 @@ from joblib import wrap_non_picklable_objects
 from joblib.parallel import SequentialBackend, get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
+from cart.jit.interrupts import HeldInterrupts
+from forest.growing.dask_tasks import results_of_dask
+
 _THREADS = {"prefer": "threads"}
 _here = local()  # `work`: the work that this thread has a task of
 
@@ -109,20 +112,43 @@ def results_of(
     """
     wish = wish or _THREADS
     backend, _ = get_active_backend(**wish)
+    if type(backend).__name__ == "DaskDistributedBackend":
+        with results_of_dask(backend, tasks, ordered) as found:
+            yield found
+        return
     how = "list"  # "multiprocessing", for one, knows no other
     if isinstance(backend, SequentialBackend) or backend.supports_return_generator:
         how = "generator" if ordered else "generator_unordered"
     work = _Work() if shares_memory(**wish) else None
     parallel = Parallel(n_jobs=n_jobs, verbose=verbose, return_as=how, **wish)
     call = delayed(_call if work is None else work.call)
+    calls = (call(*(_as_sent(part, work) for part in task)) for task in tasks)
     results: Any = None
+    if work is None:
+        try:
+            results = parallel(calls)
+            yield results
+        finally:
+            _close(results)
+        return
     try:
-        results = parallel(call(*(_as_sent(part, work) for part in task)) for task in tasks)
+        # A pool that Ctrl-C cuts in two as it is made, or ended, leaves threads for ever.
+        with HeldInterrupts():
+            parallel.__enter__()
+            results = parallel(calls)
         yield results
     finally:
-        if work is not None:
+        try:
             work.end()
-        if hasattr(results, "close"):
-            with catch_warnings():  # that there are results which nobody wants
-                simplefilter("ignore")
-                results.close()
+        finally:
+            with HeldInterrupts():
+                _close(results)
+                parallel.__exit__(None, None, None)
+
+
+def _close(results):
+    """End results, where they are a generator."""
+    if hasattr(results, "close"):
+        with catch_warnings():  # that there are results which nobody wants
+            simplefilter("ignore")
+            results.close()

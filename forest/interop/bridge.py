@@ -1,12 +1,21 @@
 """Between our forests and scikit-learn's: the same trees, seeds and draws in either class."""
 
+from typing import Literal
+
 import sklearn.ensemble
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 import cart.interop.bridge
 import forest
-from cart.interop.bridge import copy_attributes, counterpart, refuse_foreign
+from cart.interop.bridge import (
+    behind,
+    copy_attributes,
+    counterpart,
+    holding,
+    indicators_of,
+    refuse_foreign,
+)
 from forest.sampling.bootstrap import Bootstrap
 
 _FITTED = (
@@ -15,17 +24,24 @@ _FITTED = (
 )
 
 
-def to_sklearn(estimator: BaseEstimator) -> BaseEstimator:
+def to_sklearn(
+    estimator: BaseEstimator, *, categories: Literal["indicators"] | None = None
+) -> BaseEstimator:
     """A fitted scikit-learn estimator with the same trees.
 
     Parameters
     ----------
     estimator : a fitted forest of `forest`, or a fitted tree of `cart`
+    categories : {"indicators"} or None, default=None
+        "indicators" gives splits on subsets of categories a form: a Pipeline of
+        `cart.interop.indicators.Indicators`, which makes a column of 0 and 1 for each distinct
+        subset, and of the forest on these columns. None refuses such splits.
 
     Returns
     -------
     estimator of `sklearn.ensemble` or `sklearn.tree`
         With the same parameters, predictions and, for a forest, draws (`estimators_samples_`).
+        With categorical features, a Pipeline that ends in it.
 
     Raises
     ------
@@ -37,18 +53,26 @@ def to_sklearn(estimator: BaseEstimator) -> BaseEstimator:
     sklearn.exceptions.NotFittedError
     """
     if not isinstance(estimator, forest.estimators.base.BaseForest):
-        return cart.interop.bridge.to_sklearn(estimator)
+        return cart.interop.bridge.to_sklearn(estimator, categories=categories)
     peer = counterpart(estimator, forest, sklearn.ensemble)
     check_is_fitted(estimator)
-    refuse_foreign(estimator)
+    trees = [tree.tree_ for tree in estimator.estimators_]
+    indicators = indicators_of(estimator, trees, categories)
+    refuse_foreign(estimator, indicators is not None)
     _refuse_foreign_votes(estimator)
     copy_attributes(estimator, peer, _FITTED)
     peer.n_estimators = len(estimator.estimators_)
-    peer.estimators_ = [cart.interop.bridge.to_sklearn(tree) for tree in estimator.estimators_]
     peer.estimator_ = clone(peer.estimator)
     peer._n_samples_bootstrap = estimator._bootstrap.n_draws
     peer._sample_weight = estimator._row_weight
-    return peer
+    if indicators is None:
+        peer.estimators_ = [cart.interop.bridge.to_sklearn(tree) for tree in estimator.estimators_]
+        return peer
+    peer.estimators_ = [
+        behind(indicators, holding(tree, indicators.rewrite(tree.tree_)))[-1]
+        for tree in estimator.estimators_
+    ]
+    return behind(indicators, peer)
 
 
 def from_sklearn(estimator: BaseEstimator) -> BaseEstimator:

@@ -10,15 +10,16 @@ from forest.growing.dask import fit_partitions, partitions_of
 from forest.partitioned.engines import Engine, LocalEngine
 from forest.partitioned.fit import fit_together, refuse_impossible
 from forest.partitioned.growth import DEFAULT_SIZE, Size
-from forest.partitioned.table.sources import cut_array, read_npy, read_parquet
+from forest.partitioned.table.sources import cut_array, read_path
 from forest.partitioned.table.targets import fixed_point
 
-__all__ = ["fit", "fit_partitions", "fixed_point"]
+__all__ = ["fit", "fit_partitions", "fixed_point", "predict"]
 
 
 def fit(
-    forest: BaseEstimator, X: Any, y: Any, *, client: Any = None, size: Size = DEFAULT_SIZE
-) -> BaseEstimator:
+    forest: BaseEstimator, X: Any, y: Any, *, client: Any = None, size: Size = DEFAULT_SIZE,
+    local_directory: str | Path | None = None,
+) -> BaseEstimator:  # fmt: skip
     """Fit one forest on a table in partitions: bit for bit that of the whole table.
 
     Trees are those of `forest.fit(X, y)` on one machine, for every way to cut the table, every
@@ -27,8 +28,9 @@ def fit(
     `forest.fit(X, fixed_point(y))` (see `forest.partitioned.table.targets`).
 
     Workers keep their partitions as codes, a byte a cell, and read X twice. They add up histograms
-    of the rows in open nodes, whose sums choose the cuts; the rows of small nodes are sent to one
-    worker, which grows what is below.
+    of the rows in open nodes, whose sums choose the cuts; what is below small nodes is grown by one
+    worker each. For that all processes get all codes, once, where they are few (`held_bytes`), or
+    else those of the nodes' rows.
 
     Parameters
     ----------
@@ -36,7 +38,8 @@ def fit(
         Unfitted, with `max_bins` and `feature_draw="keyed"`. It is left as it is.
     X : Dask array or dataframe, list of arrays or dataframes, ndarray, or path
         Partitions of rows, in the order of the rows, and all columns in each. An array (which may
-        be memory-mapped), a file of `numpy.save` or one in the Parquet format is read in pieces.
+        be memory-mapped), a file of `numpy.save` or one in the Parquet format, or a folder of such
+        files, is read in pieces.
     y : Dask array or series, list of arrays, ndarray, path, or str
         Partitioned as X. Of a Parquet file the name of a column, which is none of X then.
     client : distributed.Client, optional
@@ -44,6 +47,9 @@ def fit(
         `forest.n_jobs` threads of this process.
     size : forest.partitioned.growth.Size, optional
         How much is done at once, which decides on memory and time, not on the forest.
+    local_directory : path, optional
+        Where the places that work on partitions keep codes, in files that go with the fit; in
+        memory unless given.
 
     Returns
     -------
@@ -70,40 +76,77 @@ def fit(
     True
     """
     refuse_impossible(forest)
+    folder = None if local_directory is None else str(local_directory)
+    engine, X_parts, y_parts = open_parts(X, y, client, forest.n_jobs, size.rows_at_once)
+    return fit_together(
+        forest, engine, engine.spread(X_parts), engine.spread(y_parts), len(X_parts), size, folder
+    )
+
+
+def predict(model: BaseEstimator, X: Any, method: str = "predict") -> Any:
+    """What a forest predicts for a table of Dask: chunks of it, where the partitions are.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    X : dask.array.Array or dask.dataframe.DataFrame
+        Partitions may be empty.
+    method : {"predict", "predict_proba", "apply"} or another that takes rows
+        Its answer is one array, with a row of each row.
+
+    Returns
+    -------
+    dask.array.Array
+        Not computed yet.
+    """
+    import dask
+    import dask.array as da
+
+    row = getattr(X, "_meta_nonempty", np.zeros((1, model.n_features_in_)))
+    example = np.asarray(getattr(model, method)(row))
+    sizes = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * X.npartitions
+    answer, model = dask.delayed(_answer), dask.delayed(model)
+    chunks = [
+        da.from_delayed(
+            answer(part, model, method, example[:0]), (size, *example.shape[1:]), example.dtype
+        )
+        for part, size in zip(partitions_of(X, "X"), sizes, strict=True)
+    ]
+    return da.concatenate(chunks)
+
+
+def _answer(X, model, method, empty):
+    return np.asarray(getattr(model, method)(X)) if len(X) else empty
+
+
+def open_parts(
+    X: Any, y: Any, client: Any, n_jobs: int | None, rows_at_once: int
+) -> tuple[Engine, list, list]:
+    """Where the partitions of a table are worked on, and these, not read yet; see `fit`."""
+    engine: Engine
     if hasattr(X, "dask"):
-        return _fit_on_dask(forest, X, y, client, size)
-    if isinstance(X, (str, Path)):
-        is_array = Path(X).suffix == ".npy"
-        pieces = (read_npy if is_array else read_parquet)(Path(X), y, size.rows_at_once)
-    elif isinstance(X, (list, tuple)):
-        pieces = list(X), list(y)
+        from distributed import get_client
+
+        from forest.partitioned.dask_engine import DaskEngine
+
+        X_parts, y_parts = partitions_of(X, "X"), partitions_of(y, "y")
+        _refuse_unaligned(X, y)
+        engine = DaskEngine(client or get_client())
     else:
-        pieces = cut_array(X, size.rows_at_once), cut_array(y, size.rows_at_once)
-    engine: Engine = LocalEngine(forest.n_jobs)
-    return _fit_pieces(forest, engine, *pieces, size)
-
-
-def _fit_on_dask(forest, X, y, client, size):
-    from distributed import get_client
-
-    from forest.partitioned.dask_engine import DaskEngine
-
-    X_parts, y_parts = partitions_of(X, "X"), partitions_of(y, "y")
-    _refuse_unaligned(X, y)
-    engine = DaskEngine(client or get_client())
-    return _fit_pieces(forest, engine, X_parts, y_parts, size)
-
-
-def _fit_pieces(forest, engine, X_parts, y_parts, size):
+        engine = LocalEngine(n_jobs)
+        if isinstance(X, (str, Path)):
+            X_parts, y_parts = read_path(Path(X), y, rows_at_once)
+        elif isinstance(X, (list, tuple)):
+            X_parts, y_parts = list(X), list(y)
+        else:
+            X_parts, y_parts = cut_array(X, rows_at_once), cut_array(y, rows_at_once)
     if len(X_parts) != len(y_parts):
         raise ValueError(
             f"X has {len(X_parts)} partitions and y {len(y_parts)}; rechunk them alike."
         )
     if not X_parts:
         raise ValueError("There are no partitions.")
-    return fit_together(
-        forest, engine, engine.spread(X_parts), engine.spread(y_parts), len(X_parts), size
-    )
+    return engine, X_parts, y_parts
 
 
 def _refuse_unaligned(X, y):

@@ -4,6 +4,7 @@ Every state of a partition is the result of a task, and a function of the state 
 was decided: when a worker is lost, the scheduler makes what it had again on another.
 """
 
+from itertools import repeat
 from typing import Any
 
 from forest.partitioned.engines import Engine
@@ -22,9 +23,10 @@ class DaskEngine(Engine):
     def __init__(self, client: Any) -> None:
         self._client = client
         threads = client.nthreads()
+        self._addresses = list(threads) or [None]
+        self._places: list | None = None  # of the partitions: where they were first worked on
         self.n_processes = max(1, len(threads))
         self.n_workers = max(1, sum(threads.values()))
-        self._before = self._bytes_sent()
 
     def spread(self, parts):
         """Handle of delayed objects, or of futures."""
@@ -35,7 +37,11 @@ class DaskEngine(Engine):
 
     def map(self, function, *handles, each=None, common=()):
         rows = zip(*handles, strict=True) if each is None else zip(*handles, each, strict=True)
-        return [self._submit(function, *row, *common) for row in rows]
+        places = self._places or repeat(None)
+        return [
+            self._submit(function, *row, *common, at=place)
+            for row, place in zip(rows, places, strict=False)
+        ]
 
     def reduce(self, function, join, handles, *common):
         handles = handles if isinstance(handles, tuple) else (handles,)
@@ -45,34 +51,50 @@ class DaskEngine(Engine):
                 self._submit(_join_all, join, answers[i : i + _FAN_IN])
                 for i in range(0, len(answers), _FAN_IN)
             ]
-        return answers[0].result()
+        total = answers[0].result()
+        if self._places is None:
+            self._places = self._places_of(handles[0])
+        return total
 
-    def collect(self, function, finish, handles, jobs):
+    def hold(self, *handles):
+        """A task for each process, which may run elsewhere if that one is lost.
+
+        It takes the parts from tasks that nobody else needs: of those that are needed again Dask
+        would drop what it thinks a spare, be it where the partition is, and send it again.
+        """
+        parts = self.map(_all_of, *handles)
+        return [self._submit(_itself, parts, at=address) for address in self._addresses]
+
+    def collect(self, function, finish, handles, jobs, held=None):
         finished = []
-        for asked, common in jobs:
+        for number, (asked, common) in enumerate(jobs):
             pieces = self.map(function, *handles, common=(asked,))
-            finished.append(self._submit(finish, pieces, *common))
+            here, place = (), None
+            if held is not None:
+                here, place = (held[number % len(held)],), self._addresses[number % len(held)]
+            finished.append(self._submit(finish, pieces, *here, *common, at=place))
         return self._client.gather(finished)
 
-    def _submit(self, function, *arguments):
-        return self._client.submit(function, *arguments, pure=False)
+    def _submit(self, function, *arguments, at=None):
+        """A task, for the worker at that address as long as it lives and is not the only busy one.
 
-    @property
-    def bytes_moved(self):
-        """Bytes that workers have sent since the engine was made."""
-        now = self._bytes_sent()
-        return sum(max(0, sent - self._before.get(worker, 0)) for worker, sent in now.items())
+        Left to itself the scheduler would swap states of partitions between workers.
+        """
+        where = {} if at is None else {"workers": [at], "allow_other_workers": True}
+        return self._client.submit(function, *arguments, pure=False, **where)
 
-    def _bytes_sent(self):
-        return self._client.run(_bytes_sent, on_error="ignore")  # of workers that are lost
-
-
-def _bytes_sent(dask_worker):
-    return dask_worker.transfer_outgoing_bytes_total
+    def _places_of(self, handle):
+        """The address of a worker that has each part of a handle, or None."""
+        who_has = self._client.who_has(handle)
+        return [next(iter(who_has.get(part.key, ())), None) for part in handle]
 
 
 def _itself(thing):
     return thing
+
+
+def _all_of(*parts):
+    return parts
 
 
 def _join_all(join, answers):

@@ -21,13 +21,10 @@ class Engine(ABC):
     ----------
     n_workers : int
         That work at once; of `n_processes`, each with memory of its own.
-    bytes_moved : int or None
-        By answers and collected rows, as far as the engine knows.
     """
 
     n_workers = 1
     n_processes = 1
-    bytes_moved: int | None = None
 
     @abstractmethod
     def spread(self, parts: Sequence) -> Any:
@@ -51,10 +48,17 @@ class Engine(ABC):
         """
 
     @abstractmethod
+    def hold(self, *handles: Any) -> Any:
+        """What `collect` brings to each place once: the parts of some handles, all of them."""
+
+    @abstractmethod
     def collect(self, function: Callable, finish: Callable, handles: tuple,
-                jobs: Iterable[tuple]) -> Iterable:  # fmt: skip
+                jobs: Iterable[tuple], held: Any = None) -> Iterable:  # fmt: skip
         """Of every job (asked, common) `finish([function(*parts, asked) of every partition],
-        *common)`, made in one place, in the order of the jobs."""
+        *common)`, made in one place, in the order of the jobs.
+
+        With `held` of k handles `finish(the same, [(part of each) of every partition], *common)`.
+        """
 
 
 class LocalEngine(Engine):
@@ -84,12 +88,16 @@ class LocalEngine(Engine):
         items = list(zip(*handles, strict=True))
         return reduce(join, self._run(lambda item: function(*item, *common), items))
 
-    def collect(self, function, finish, handles, jobs):
+    def hold(self, *handles):
+        return list(zip(*handles, strict=True))
+
+    def collect(self, function, finish, handles, jobs, held=None):
         parts = list(zip(*handles, strict=True))
+        here = () if held is None else (held,)
 
         def work(job):
             asked, common = job
-            return finish([function(*part, asked) for part in parts], *common)
+            return finish([function(*part, asked) for part in parts], *here, *common)
 
         return self._run(work, list(jobs))
 

@@ -32,6 +32,7 @@ from forest.partitioned.table.partitions import (
     values_of,
 )
 from forest.partitioned.table.quantiles import find_bins, find_codes
+from forest.partitioned.table.sources import empty_on_disk
 from forest.partitioned.table.targets import in_steps, step_of
 from forest.sampling.plan import plan_bootstrap
 
@@ -44,7 +45,7 @@ _MOST_CLASSES = 1 << 16
 
 def fit_together(
     forest: BaseEstimator, engine: Engine, X_parts: Any, y_parts: Any, n_parts: int,
-    size: Size = DEFAULT_SIZE,
+    size: Size = DEFAULT_SIZE, folder: str | None = None,
 ) -> BaseEstimator:  # fmt: skip
     """Fit a forest on the partitions of a table, together.
 
@@ -57,6 +58,8 @@ def fit_together(
         Of the partitions of X and y, in the order of the rows.
     n_parts : int
     size : Size, optional
+    folder : str, optional
+        Where codes are kept, in files; in memory unless given.
 
     Returns
     -------
@@ -76,7 +79,9 @@ def fit_together(
     kind, bins, n_categories = _learn_categories(model, look, kind, bins)
     table = bins.table()
     dtype = np.min_scalar_type(int(np.diff(table.level_start).max()))
-    codes = engine.map(_code, X_parts, each=range(n_parts), common=(kind, bins, dtype))
+    codes = engine.map(_code, X_parts, each=range(n_parts), common=(kind, bins, dtype, folder))
+    if not model.oob_score:
+        del X_parts  # workers need not keep X in memory
     target = model._encode_target(look.labels if kind.has_classes else np.zeros(1))
     n_rows = starts[-1]
     bootstrap = plan_bootstrap(model, np.broadcast_to(0.0, (n_rows, 1)), None, None, None)
@@ -84,7 +89,10 @@ def fit_together(
     step = None if kind.has_classes else step_of(look.largest, total_weight)
     labels = look.labels if kind.has_classes else step
     targets = engine.map(_encode, y_parts, each=_spans(starts), common=(kind, labels))
-    data = PartitionedTable(engine, codes, targets, table, step, n_categories)
+    n_bytes = n_rows * (len(bins.levels) * dtype.itemsize + (2 if kind.has_classes else 8))
+    is_held = n_bytes <= size.held_bytes or engine.n_processes == 1
+    held = engine.hold(codes, targets) if is_held else None
+    data = PartitionedTable(engine, codes, targets, table, step, n_categories, held)
     model._bootstrap, model._row_weight = bootstrap, None
     model._n_samples = n_rows
     model.estimators_ = _grow(model, data, bootstrap, starts, total_weight, target, size)
@@ -191,8 +199,12 @@ def _itself(answer):
     return answer
 
 
-def _code(X, number, kind, bins, dtype):
-    return find_codes(values_of(X, number, kind)[0], bins, dtype)
+def _code(X, number, kind, bins, dtype, folder):
+    X = values_of(X, number, kind)[0]
+    shape = X.shape[::-1]
+    return find_codes(
+        X, bins, np.empty(shape, dtype) if folder is None else empty_on_disk(shape, dtype, folder)
+    )
 
 
 def _encode(y, span, kind, labels_or_step):

@@ -31,21 +31,27 @@ from forest.partitioned.choice_of_subsets import join_cells
 from forest.partitioned.engines import Engine
 from forest.partitioned.histograms import Request, count, count_roots
 from forest.partitioned.node_log import Level, make_trees
-from forest.partitioned.open_rows import Fates, divide, gather
-from forest.partitioned.small_nodes import grow_below
+from forest.partitioned.open_rows import Fates, divide, gather, list_rows
+from forest.partitioned.small_nodes import grow_below, grow_below_held
 
-# Jobs of small nodes that each worker gets at a level, at least, so that none idles for long.
+# Jobs of small nodes that each worker gets at a level, at least, so that none idles for long. Where
+# processes hold all codes it is one: from a queue Dask would move jobs, and their codes with them.
 _JOBS_PER_WORKER = 4
+_SMALL_ROWS, _SMALL_ROWS_HELD = 1 << 13, 1 << 16
 _LEAST_JOB_ROWS = 1 << 14  # but fewer rows are not worth a job
+_ROWS_LISTED = 8  # in place of one that is sent with its codes
 
 
 class Size(NamedTuple):
     """How much is done at once."""
 
     rows_at_once: int = 1 << 20  # of a table that is read in pieces
-    small_rows: int = 1 << 13  # a node of no more is brought to one place
+    # A node of no more is brought to one place; None: 2**13, or 2**16 where codes need not be sent
+    # with it, since processes hold all of them.
+    small_rows: int | None = None
     histogram_bytes: int = 1 << 27  # of all nodes that are counted at once
     job_rows: int = 1 << 20  # of small nodes that are grown in one job, about, at most
+    held_bytes: int = 1 << 30  # of all codes and targets, which every process gets if they are less
 
 
 DEFAULT_SIZE = Size()
@@ -60,6 +66,7 @@ class PartitionedTable(NamedTuple):
     table: Table  # complete; without codes
     step: float | None  # the length of a step of targets; None of classes
     n_categories: np.ndarray | None = None  # (n_columns,) int64: 0 of numbers; None: no categories
+    held: Any = None  # codes and targets in every place; None: rows are sent for every tree
 
     @property
     def n_codes(self):
@@ -112,6 +119,9 @@ class _Growth:
         self._data = data
         self._plan = plan
         self._size = size
+        self._is_held_apart = data.held is not None and data.engine.n_processes > 1
+        small_rows = _SMALL_ROWS_HELD if self._is_held_apart else _SMALL_ROWS
+        self._small_rows = small_rows if size.small_rows is None else size.small_rows
         self._n_numbers = plan.n_values if data.step is None else 3
         self._chooser = Chooser.create(
             plan, data.table, data.n_codes, self._n_numbers, total_weight, data.step,
@@ -147,7 +157,7 @@ class _Growth:
         is_open : ndarray of shape (n_children,), bool
             Which of them are open.
         """
-        is_small = level.n_rows[segments] <= self._size.small_rows
+        is_small = level.n_rows[segments] <= self._small_rows
         self._grow_small(level, segments, np.flatnonzero(is_small), opened)
         large = np.flatnonzero(~is_small & level.may_split(self._limits)[segments])
         items = segments[large]
@@ -220,13 +230,18 @@ class _Growth:
             ]
             common = origins, self._plan, data.table, data.step, data.n_categories
             asked.append((small[job], common))
-        grown = data.engine.collect(gather, grow_below, (data.codes, data.targets, opened), asked)
+        if data.held is None:
+            handles = data.codes, data.targets, opened
+            grown = data.engine.collect(gather, grow_below, handles, asked)
+        else:
+            grown = data.engine.collect(list_rows, grow_below_held, (opened,), asked, data.held)
         for job, trees in zip(jobs, grown, strict=True):
             level.below.update(zip(segments[small[job]].tolist(), trees, strict=True))
 
     def _jobs(self, sizes):
         """Numbers of nodes that are grown in one job each, of about as many rows."""
-        n_jobs = _JOBS_PER_WORKER * self._data.engine.n_workers
-        rows = min(self._size.job_rows, max(_LEAST_JOB_ROWS, -(-int(sizes.sum()) // n_jobs)))
+        n_jobs = self._data.engine.n_workers * (1 if self._is_held_apart else _JOBS_PER_WORKER)
+        most = self._size.job_rows * (_ROWS_LISTED if self._is_held_apart else 1)
+        rows = min(most, max(_LEAST_JOB_ROWS, -(-int(sizes.sum()) // n_jobs)))
         job = (np.cumsum(sizes) - 1) // rows
         return np.split(np.arange(len(sizes)), np.flatnonzero(np.diff(job)) + 1)

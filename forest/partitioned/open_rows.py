@@ -132,6 +132,63 @@ class NodeRows(NamedTuple):
         return sum(array.nbytes for array in self)
 
 
+class RowLists(NamedTuple):
+    """Which rows of a partition are in some nodes: each by its distance from the one before."""
+
+    first: np.ndarray  # (n_nodes,) int64: the first row of each node; 0 where there is none
+    steps: np.ndarray  # (n,) uint8, uint16 or uint32; 0 at the first row of a node
+    weight: np.ndarray  # (n,)
+    start: np.ndarray  # (n_nodes + 1,) int64
+
+    @property
+    def rows(self):
+        """Their numbers, (n,) int64."""
+        walked = np.concatenate(([0], np.cumsum(self.steps, dtype=np.int64)))
+        sizes = np.diff(self.start)
+        return walked[1:] + np.repeat(self.first - walked[self.start[:-1]], sizes)
+
+    def of_nodes(self, first, end):
+        """Those of nodes first, ..., end - 1."""
+        span = slice(self.start[first], self.start[end])
+        return RowLists(
+            self.first[first:end], self.steps[span], self.weight[span],
+            self.start[first : end + 1] - span.start,
+        )  # fmt: skip
+
+
+def list_rows(opened, segments):
+    """Which rows are in some segments of a partition, in few bytes.
+
+    Parameters
+    ----------
+    opened : OpenRows
+    segments : ndarray of shape (n_nodes,), int64
+
+    Returns
+    -------
+    RowLists
+    """
+    spans = [slice(opened.start[s], opened.start[s + 1]) for s in segments]
+    rows = np.concatenate([opened.rows[span] for span in spans])
+    weight = np.concatenate([opened.weight[span] for span in spans])
+    start = np.cumsum([0, *(span.stop - span.start for span in spans)])
+    has_rows = np.diff(start) > 0
+    begins = start[:-1][has_rows]
+    first = np.zeros(len(spans), np.int64)
+    first[has_rows] = rows[begins]
+    steps = np.diff(rows, prepend=rows[:1])
+    steps[begins] = 0
+    return RowLists(
+        first, steps.astype(np.min_scalar_type(int(steps.max(initial=0)))), weight, start
+    )
+
+
+def take(codes, targets, listed):
+    """All that is known of listed rows of a partition, as NodeRows."""
+    rows = listed.rows
+    return NodeRows(codes.take(rows, axis=1), targets[0][rows], listed.weight, listed.start)
+
+
 def gather(codes, targets, opened, segments):
     """The rows of some segments of a partition, to be sent to another place.
 
@@ -145,8 +202,4 @@ def gather(codes, targets, opened, segments):
     -------
     NodeRows
     """
-    spans = [slice(opened.start[s], opened.start[s + 1]) for s in segments]
-    rows = np.concatenate([opened.rows[span] for span in spans])
-    weight = np.concatenate([opened.weight[span] for span in spans])
-    start = np.cumsum([0, *(span.stop - span.start for span in spans)])
-    return NodeRows(codes.take(rows, axis=1), targets[0][rows], weight, start)
+    return take(codes, targets, list_rows(opened, segments))

@@ -1,6 +1,7 @@
 """Small nodes: their rows come to one place, which grows what is below them as one machine does."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,10 @@ from cart.growth.plan import Plan
 from cart.splitting.category_subsets import CategoricalTable
 from cart.table.ranking import MISSING
 from cart.tree.tree import Tree
-from forest.partitioned.open_rows import NodeRows
+from forest.partitioned.open_rows import NodeRows, RowLists, take
+
+# Rows whose codes are taken at once, about, where those of all rows are.
+_ROWS_TAKEN = 1 << 18
 
 
 def grow_below(
@@ -52,6 +56,34 @@ def grow_below(
         here = table._replace(codes=_wide(codes))
         mine = workspace._replace(table=workspace.table._replace(codes=here.codes))
         trees.append(grow_tree(here, records, plan, 0, mine, origin))
+    return trees
+
+
+def grow_below_held(
+    lists: Sequence[RowLists], held: Sequence[tuple], origins: Sequence[Origin], *more: Any
+) -> list[Tree]:
+    """Grow what is below some nodes where the codes of all rows are.
+
+    Parameters
+    ----------
+    lists : sequence of RowLists
+        Of every partition.
+    held : sequence of (codes, targets)
+        Of every partition.
+    origins : sequence of Origin
+        The nodes.
+    *more
+        See `grow_below`.
+    """
+    trees: list[Tree] = []
+    ends = np.sum([rows.start[1:] for rows in lists], axis=0)
+    blocks = np.flatnonzero(np.diff((ends - 1) // _ROWS_TAKEN)) + 1
+    for first, end in pairwise([0, *blocks.tolist(), len(origins)]):
+        pieces = [
+            take(codes, targets, rows.of_nodes(first, end))
+            for (codes, targets), rows in zip(held, lists, strict=True)
+        ]
+        trees += grow_below(pieces, origins[first:end], *more)
     return trees
 
 

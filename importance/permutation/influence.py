@@ -11,10 +11,10 @@ import numpy as np
 from cart.jit.decorators import entry_kernel
 
 # A row takes part as a receiver of values, whose influence is known; as a donor, alike; and as one
-# that trees are grown on. The variance of receivers alone is too small; 3 times it is what covers
-# the mean over tables in 92 to 98 % of intervals, pooled over features of signal and noise
-# (`python -m benchmarks calibration --only rows`).
-FIRST_ORDER = 3.0
+# that trees are grown on. The variance of receivers alone is too small; so many times it is what
+# covers the mean over tables in 92 to 98 % of intervals, pooled over features of signal and noise
+# (`python -m benchmarks calibration --only rows`). What the growth adds is more in regression.
+IN_CLASSIFICATION, IN_REGRESSION = 3.0, 4.0
 MOST_ROWS = 1 << 12  # whose influence is added up, spread over the table
 
 
@@ -27,10 +27,10 @@ class Influence(NamedTuple):
     @classmethod
     def empty(cls, n_samples: int, n_groups: int) -> Self:
         """Of no tree yet; follows every row, or MOST_ROWS spread over the table."""
-        n_followed = min(n_samples, MOST_ROWS)
+        rows = followed(n_samples)
         number = np.full(n_samples, -1)
-        number[np.arange(n_followed) * n_samples // max(1, n_followed)] = np.arange(n_followed)
-        return cls(number, np.zeros((n_groups, n_followed)))
+        number[rows] = np.arange(len(rows))
+        return cls(number, np.zeros((n_groups, len(rows))))
 
     def again(self) -> Self:
         """Of no tree yet, for the same rows."""
@@ -43,14 +43,26 @@ class Influence(NamedTuple):
         """Add a tree: increases of its loss, (n_used,), and of its rows', (n_used, n_rows)."""
         _add(self, groups, increase, self.number[rows], of_rows, weight / weight.sum())
 
-    def error_over_data(self, n_trees: int, over_trees: np.ndarray) -> np.ndarray:
+    def error_over_data(self, n_trees: int, times: float, over_trees: np.ndarray) -> np.ndarray:
         """Standard error of the mean over trees over other tables, (n_groups,).
 
-        `over_trees` is that over trees.
+        The variance of receivers counts `times` times; `over_trees` is the error over trees.
         """
-        n_samples, n_followed = len(self.number), self.total.shape[1]
-        of_rows = np.square(self.total / n_trees).sum(axis=1) * (n_samples / n_followed)
-        return np.sqrt(FIRST_ORDER * of_rows + over_trees**2)
+        return error_over_data(self.total, len(self.number), n_trees, times, over_trees)
+
+
+def followed(n_samples: int) -> np.ndarray:
+    """Numbers of the rows that are followed, ascending: all, or MOST_ROWS spread over the table."""
+    n_followed = min(n_samples, MOST_ROWS)
+    return np.arange(n_followed) * n_samples // max(1, n_followed)
+
+
+def error_over_data(
+    total: np.ndarray, n_samples: int, n_trees: int, times: float, over_trees: np.ndarray
+) -> np.ndarray:
+    """See `Influence.error_over_data`, whose `total` is given, of a table of so many rows."""
+    of_rows = np.square(total / n_trees).sum(axis=1) * (n_samples / total.shape[1])
+    return np.sqrt(times * of_rows + over_trees**2)
 
 
 @entry_kernel

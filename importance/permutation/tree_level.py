@@ -97,11 +97,11 @@ class PermutationResult(NamedTuple):
         n_trees = np.count_nonzero(~np.isnan(self.per_tree).any(axis=1))
         return np.sqrt(self.variance) / n_trees
 
-    def error_over_data(self, over_trees: np.ndarray) -> np.ndarray:
-        """Standard error of the mean over trees over other tables, (n_groups,)."""
+    def error_over_data(self, times: float, over_trees: np.ndarray) -> np.ndarray:
+        """Standard error of the mean over trees over other tables, (n_groups,); see `Influence`."""
         assert self.influence is not None
         n_trees = int(np.count_nonzero(~np.isnan(self.per_tree).any(axis=1)))
-        return self.influence.error_over_data(n_trees, over_trees)
+        return self.influence.error_over_data(n_trees, times, over_trees)
 
     def row_mean(self) -> np.ndarray:
         """Means over the trees where a row is out of bag; nan where there are none."""

@@ -25,6 +25,12 @@ def test_a_hostile_fit_is_scikit_learns(seed):
     assert try_fit(seed) in SAME
 
 
+@pytest.mark.parametrize("seed", [9726, 10593, 21221, 32455])
+def test_a_fit_that_was_not_judged_once_is_judged(seed):
+    """Numbers of 60 digits, squares of 1e18, weights of 1e27 beside 1e18, balanced weights."""
+    assert try_fit(seed) in ("tie", "identical, rounded", "rounded on both sides")
+
+
 @pytest.mark.parametrize(
     ("then", "end"), [("import os; os.abort()", "crash"), ("import time; time.sleep(99)", "hang")]
 )

@@ -162,7 +162,7 @@ class _Folded:
         plan = make_plan(
             draft, prepared.plan.criterion, prepared.splitter, len(rows), prepared.X.shape[1],
             1, prepared.target.n_values,
-        )  # fmt: skip
+        )._replace(alternatives=prepared.plan.alternatives)  # fmt: skip
         grower = Grower(self._table, codes, plan, self._columns)
         (tree,) = grower.grow([weight], [self._seed])
         fill_thresholds([tree], self._table, self._columns)

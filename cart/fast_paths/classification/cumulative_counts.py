@@ -76,6 +76,34 @@ def power(criterion, count):
     return criterion.power(count)
 
 
+@dispatch
+def begin_left(criterion, left, counts):
+    """Have nothing left of the cut; return the sums of powers left and right."""
+    return criterion.begin_left(left, counts)
+
+
+@dispatch
+def move_left(criterion, left, counts, c, w):
+    """Move a weight of class c to the left; return by how much the sums of powers change."""
+    return criterion.move_left(left, counts, c, w)
+
+
+def begin_left_of_one(self, left, counts):
+    power_right = np.int64(0)
+    for c in range(counts.shape[0]):
+        left[c] = 0
+        power_right += power(self, counts[c])
+    return np.int64(0), power_right
+
+
+def move_left_of_one(self, left, counts, c, w):
+    before = left[c]
+    right = counts[c] - before
+    left[c] = before + w
+    more = power(self, before + w) - power(self, before)
+    return more, power(self, right - w) - power(self, right)
+
+
 @inline_kernel
 def add_up(criterion, running, keys, n, counts, layout):
     """Sum up the ordered keys from the left."""
@@ -91,28 +119,16 @@ def add_up(criterion, running, keys, n, counts, layout):
             running.second[i] = second
         return
     left = running.left
-    power_left, power_right = _before_the_first(criterion, left, counts)
+    power_left, power_right = begin_left(criterion, left, counts)
     for i in range(n):
         w = weight_of(keys[i], layout)
-        c = class_of(keys[i], layout)
-        before = left[c]
-        right = counts[c] - before
-        power_left += power(criterion, before + w) - power(criterion, before)
-        power_right += power(criterion, right - w) - power(criterion, right)
-        left[c] = before + w
+        more, less = move_left(criterion, left, counts, class_of(keys[i], layout), w)
+        power_left += more
+        power_right += less
         weight += w
         running.weight[i] = weight
         running.power_left[i] = power_left
         running.power_right[i] = power_right
-
-
-@inline_kernel
-def _before_the_first(criterion, left, counts):
-    power_right = np.int64(0)
-    for c in range(counts.shape[0]):
-        left[c] = 0
-        power_right += power(criterion, counts[c])
-    return np.int64(0), power_right
 
 
 @kernel
@@ -198,7 +214,7 @@ def add_up_counts(criterion, running, lowest, highest, counts, layout):
     entry = 0
     weight = np.int64(0)
     left = running.left
-    power_left, power_right = _before_the_first(criterion, left, counts)
+    power_left, power_right = begin_left(criterion, left, counts)
     for code in range(np.int64(lowest), np.int64(highest) + 1):
         cell = (code - running.origin[0]) * width
         before = weight
@@ -210,10 +226,9 @@ def add_up_counts(criterion, running, lowest, highest, counts, layout):
             for c in range(n_classes):
                 w = histogram[cell + c]
                 if w > 0:
-                    power_left += power(criterion, left[c] + w) - power(criterion, left[c])
-                    right = counts[c] - left[c]
-                    power_right += power(criterion, right - w) - power(criterion, right)
-                    left[c] += w
+                    more, less = move_left(criterion, left, counts, c, w)
+                    power_left += more
+                    power_right += less
                     weight += w
             running.weight[entry] = weight
             running.power_left[entry] = power_left

@@ -10,8 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.classification.cumulative_counts import count_left
-from cart.jit.decorators import dispatch
+from cart.fast_paths.classification.cumulative_counts import (
+    begin_left_of_one,
+    count_left,
+    move_left_of_one,
+)
+from cart.jit.decorators import dispatch, inline_kernel
 from cart.splitting.criteria import share_times_log
 
 NO_CUT = np.float32(-1.0)
@@ -72,6 +76,35 @@ def child_impurities(criterion, left, counts, left_weight, weight):
     return criterion.child_impurities(left, counts, left_weight, weight)
 
 
+@dispatch
+def write_shares(criterion, value, counts, weight):
+    """Write what a node with these counts predicts to `value`, (n_outputs, n_values)."""
+    criterion.write_shares(value, counts, weight)
+
+
+def write_shares_of_one(self, value, counts, weight):
+    for c in range(counts.shape[0]):
+        value[0, c] = np.float64(counts[c]) / np.float64(weight)
+
+
+@inline_kernel
+def gain_of_squares(running, entries, first, last, weight, low_mask):
+    """The sums of squared counts over the weight of their side."""
+    total = np.int32(weight)
+    gain = running.gain[first:last]
+    weights = running.weight[first:last]
+    low = entries[first:last]
+    high = entries[first + 1 : last + 1]
+    squares_left = running.power_left[first:last]
+    squares_right = running.power_right[first:last]
+    for i in range(last - first):
+        left = np.float32(weights[i])
+        right = np.float32(np.int32(total - weights[i]))
+        found = np.float32(squares_left[i]) / left
+        found += np.float32(squares_right[i]) / right
+        gain[i] = found if low[i] ^ high[i] > low_mask else NO_CUT
+
+
 # ------------------------------------------------------------------------------- criteria
 
 
@@ -79,6 +112,9 @@ class GiniCuts(NamedTuple):
     """Gini impurity."""
 
     name: int = 0  # numba wants a field
+
+    begin_left, move_left = begin_left_of_one, move_left_of_one
+    write_shares = write_shares_of_one
 
     def impurity_of(self, counts, weight):
         squares = 0.0
@@ -95,29 +131,22 @@ class GiniCuts(NamedTuple):
 
         The weight right of a cut is the difference of whole numbers, rounded once. Were it taken in
         single precision, it could vanish beside a total above 2**24."""
+        if counts.shape[0] > 2:
+            gain_of_squares(running, entries, first, last, weight, low_mask)
+            return
         total = np.int32(weight)
         gain = running.gain[first:last]
         weights = running.weight[first:last]
         low = entries[first:last]
         high = entries[first + 1 : last + 1]
-        if counts.shape[0] == 2:
-            share = np.float32(np.float64(counts[1]) / np.float64(weight))
-            second = running.second[first:last]
-            for i in range(last - first):
-                left = np.float32(weights[i])
-                right = np.float32(np.int32(total - weights[i]))
-                excess = np.float32(second[i]) - left * share
-                found = excess * excess / (left * right)
-                gain[i] = found if low[i] ^ high[i] > low_mask else NO_CUT
-        else:
-            squares_left = running.power_left[first:last]
-            squares_right = running.power_right[first:last]
-            for i in range(last - first):
-                left = np.float32(weights[i])
-                right = np.float32(np.int32(total - weights[i]))
-                found = np.float32(squares_left[i]) / left
-                found += np.float32(squares_right[i]) / right
-                gain[i] = found if low[i] ^ high[i] > low_mask else NO_CUT
+        share = np.float32(np.float64(counts[1]) / np.float64(weight))
+        second = running.second[first:last]
+        for i in range(last - first):
+            left = np.float32(weights[i])
+            right = np.float32(np.int32(total - weights[i]))
+            excess = np.float32(second[i]) - left * share
+            found = excess * excess / (left * right)
+            gain[i] = found if low[i] ^ high[i] > low_mask else NO_CUT
 
     def gain_to_beat(self, top, score, counts, weight):
         W = np.float64(weight)
@@ -177,6 +206,9 @@ class EntropyCuts(NamedTuple):
     """Entropy in bits. Its gain is the gain over the node, from a table of x log2 x."""
 
     table: np.ndarray  # (at least weight + 1,) int64, in units of _UNIT
+
+    begin_left, move_left = begin_left_of_one, move_left_of_one
+    write_shares = write_shares_of_one
 
     @classmethod
     def create(cls, weight):

@@ -128,6 +128,26 @@ def partition_packed_rows(codes, cut, words, start, n, layout, spare, counts):
 
 
 @inline_kernel
+def quarter_of(word, layout):
+    """The weight of a word in the quarter of a number that its class has, one of four."""
+    w = np.uint64((word & layout.low_mask) >> layout.class_bits)
+    return w << (np.uint64(word & layout.class_mask) << np.uint64(4))
+
+
+@inline_kernel
+def fit_quarters(n, n_classes, layout):
+    """May the weights of n words be summed up in quarters of a number?"""
+    return n_classes <= 4 and n * np.int64(layout.low_mask >> layout.class_bits) < 1 << 16
+
+
+@inline_kernel
+def write_quarters(total, counts):
+    """Write the class counts that stand in the quarters of a number."""
+    for c in range(counts.shape[0]):
+        counts[c] = np.int64((total >> np.uint64(16 * c)) & np.uint64(0xFFFF))
+
+
+@inline_kernel
 def _count_classes(words, start, n, layout, counts):
     if counts.shape[0] == 2:
         both = np.int64(0)  # the weight above that of the second class
@@ -136,6 +156,12 @@ def _count_classes(words, start, n, layout, counts):
             both += w << 32 | w & -class_of(words[i], layout)
         counts[1] = both & 0xFFFFFFFF
         counts[0] = (both >> 32) - counts[1]
+        return
+    if fit_quarters(n, counts.shape[0], layout):
+        total = np.uint64(0)
+        for i in range(start, start + n):
+            total += quarter_of(words[i], layout)
+        write_quarters(total, counts)
         return
     for c in range(counts.shape[0]):
         counts[c] = 0

@@ -36,6 +36,7 @@ from cart.fast_paths.classification.impurities import (
     GiniCuts,
     child_impurities,
     impurity_of,
+    write_shares,
 )
 from cart.fast_paths.classification.packed_rows import (
     Layout,
@@ -46,6 +47,7 @@ from cart.fast_paths.classification.packed_rows import (
     row_number,
 )
 from cart.fast_paths.classification.screening import add_up_kept, is_worth_screening, screen
+from cart.fast_paths.classification.several_outputs import GiniOfSeveralCuts, joint_codes
 from cart.growth.best_first import grow_best_first
 from cart.growth.depth_first import Children, grow_depth_first
 from cart.growth.frontier import NodeStack, moved, push_root, with_weight
@@ -73,6 +75,7 @@ CACHE_COPY_BYTES = (
 )  # of a column of the near tiers (see `cart.fast_paths.cache_copies`)
 _HISTOGRAM_MIN = 64  # rows
 _CLASSES_MAX = 256
+_OUTPUTS_MAX, _JOINT_MAX = 6, 64  # of several outputs, and classes that they have together
 _WEIGHT_MAX = 2**26  # whose square is exact in double precision
 # Weight of which every thread keeps a table for entropy: so much, or so much per row.
 _TABLE_MAX, _PER_ROW = 2**20, 8
@@ -229,8 +232,7 @@ class ClassCountsWay(NamedTuple):
         counts = self.scratch.pending[node.row]
         weight = _sum(counts)
         write_leaf(tree.nodes, this, node.impurity, node.end - node.start, weight)
-        for c in range(counts.shape[0]):
-            tree.nodes.value[this, 0, c] = np.float64(counts[c]) / np.float64(weight)
+        write_shares(self.criterion, tree.nodes.value[this], counts, weight)
         if self.limits.is_monotonic:
             value, bounds = tree.nodes.value[this, 0], bounds_at(self, node.row)
             value[0] = min(max(value[0], bounds.lower), bounds.upper)
@@ -427,21 +429,30 @@ class ClassCountsPath(FastPath):
     takes_missing = takes_bounds = takes_leaves = True
     cuts_searched: tuple = BestCuts()
     copy_bytes: tuple[int, ...] = CACHE_COPY_BYTES
+    most_outputs = _OUTPUTS_MAX
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
+        self._n_classes = plan.n_values**plan.n_outputs
         self._criterion = GiniCuts() if plan.criterion is Gini else EntropyCuts.create(0)
+        if plan.n_outputs > 1:
+            self._criterion = GiniOfSeveralCuts.create(plan.n_outputs, plan.n_values)
+            self._y = joint_codes(self._y, plan.n_values)
 
     @classmethod
     def knows(cls, plan):
-        return super().knows(plan) and plan.n_values <= _CLASSES_MAX
+        n_joint = plan.n_values**plan.n_outputs
+        if plan.n_outputs == 1:
+            return super().knows(plan) and n_joint <= _CLASSES_MAX
+        is_gini = plan.criterion is Gini and plan.n_values > 1
+        return super().knows(plan) and is_gini and n_joint <= _JOINT_MAX
 
     def accepts(self, weights, is_whole):
         """Are the weights whole numbers that fit into words? Lays them out."""
         n_rows, top = len(self._y), weights.sum(axis=1).max()
         if not (super().accepts(weights, is_whole) and is_whole and top <= _WEIGHT_MAX):
             return False
-        self._layout = Layout.of(n_rows, self._plan.n_values, weights.max())
+        self._layout = Layout.of(n_rows, self._n_classes, weights.max())
         if isinstance(self._criterion, EntropyCuts) and len(self._criterion.table) <= top:
             if top > max(_TABLE_MAX, _PER_ROW * n_rows):
                 return False
@@ -452,7 +463,7 @@ class ClassCountsPath(FastPath):
         if self._plan.limits.is_monotonic:
             return DEPTH_FIRST | WEIGHTS
         follows = DEPTH_FIRST | WHOLE_COUNTS
-        return follows | GINI if isinstance(self._criterion, GiniCuts) else follows
+        return follows | GINI if self._plan.criterion is Gini else follows
 
     def _create_scratch(self):
         codes, n_rows = self._table.codes, len(self._y)
@@ -462,8 +473,8 @@ class ClassCountsPath(FastPath):
         near = create_cache_copies(codes, limits.max_features, n_bytes)
         return (
             tuple(starmap(ClassRows.create, [(n_rows, codes), *near])),
-            ClassScratch.create(n_rows, self._plan.n_values, self._n_rows_of_stack),
-            PrefixCounts.create(n_rows, self._plan.n_values),
+            ClassScratch.create(n_rows, self._n_classes, self._n_rows_of_stack),
+            PrefixCounts.create(n_rows, self._n_classes),
         )
 
     def _grow(self, weights, seeds, first_node, trees, candidates=None):

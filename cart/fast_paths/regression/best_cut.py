@@ -18,9 +18,9 @@ from cart.fast_paths.base import is_cut
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
     Y,
-    left_sums_from_right,
     search_lanes,
     settled_score,
+    sum_lane_from_right,
 )
 from cart.fast_paths.regression.sorted_rows import N_PLACES, code_at
 from cart.jit.decorators import inline_kernel, kernel
@@ -65,6 +65,8 @@ class Lanes(NamedTuple):
     left_weight: np.ndarray  # float64
     left_sum: np.ndarray  # float64
     left_rest: np.ndarray  # float64: where the criterion keeps it
+    left_more: np.ndarray  # (2 * N_LANES,) float64: sums of two more outputs, lanes side by side
+    totals: np.ndarray  # (N_LANES,) float64: the node's sums of all outputs, where there are more
     direction: np.ndarray  # float64: of the monotonic constraint, or 0
     lower: np.ndarray  # float64: of values left and right, where there is a constraint
     upper: np.ndarray  # float64
@@ -74,8 +76,9 @@ class Lanes(NamedTuple):
 
     @classmethod
     def create(cls):
-        dtypes = [np.int64] * 3 + [np.uint64] + [np.int64] * 2 + [np.float64] * 8 + [np.int64]
-        return cls(*(np.zeros(N_LANES, dtype) for dtype in dtypes))
+        dtypes = [np.int64] * 3 + [np.uint64] + [np.int64] * 2 + [np.float64] * 10 + [np.int64]
+        lanes = cls(*(np.zeros(N_LANES, dtype) for dtype in dtypes))
+        return lanes._replace(left_more=np.zeros(2 * N_LANES))
 
 
 @inline_kernel
@@ -134,7 +137,7 @@ def _begin(lanes, n_lanes, width, rows, score, table):
         lanes.place[k] = -1
 
 
-def searching(score_of, keeps_rest=False, is_settled=True):
+def searching(score_of, keeps_rest=False, is_settled=True, n_outputs=1):
     """Compile the search for the best cut of every lane.
 
     Parameters
@@ -145,13 +148,17 @@ def searching(score_of, keeps_rest=False, is_settled=True):
         Is `left_rest` summed up?
     is_settled : bool
         Is that the score? Else `settled_score` is asked of the cuts that may be the best.
+    n_outputs : int
+        Of more than one (see `cart.fast_paths.regression.several_means`) `score_of` is asked for
+        (left weight, left sums, weight, totals).
 
     Returns
     -------
     function of (lanes, width, rows, table)
     """
     narrow, middle, wide = (
-        _searching(width, score_of, keeps_rest, is_settled) for width in (_NARROW, _MIDDLE, N_LANES)
+        _searching(width, score_of, keeps_rest, is_settled, n_outputs)
+        for width in (_NARROW, _MIDDLE, N_LANES)
     )
 
     @inline_kernel
@@ -166,15 +173,22 @@ def searching(score_of, keeps_rest=False, is_settled=True):
     return search
 
 
-def _scoring(width, score_of, is_settled):
+def _scoring(width, score_of, is_settled, n_outputs):
     """The scores of the cuts of so many lanes."""
 
     def score_lanes(
-        lanes, weight, total, rest, gap, tie_span, left_weight, left_sum, left_rest, score, best
-    ):
+        lanes, weight, total, rest, totals, gap, tie_span, left_weight, left_sum, left_rest,
+        left_more, score, best,
+    ):  # fmt: skip
         """Score the cuts; is one that may score best to be settled, or between ties?"""
-        left = lanes.load(left_weight), lanes.load(left_sum), lanes.load(left_rest)
-        found = score_of(*left, weight, total, rest)
+        if n_outputs > 1:
+            more = [lanes.load(left_more, k) for k in range(n_outputs - 1)]
+            of_all = [lanes.same(totals, k) for k in range(n_outputs)]
+            left = [lanes.load(left_sum), *more]
+            found = score_of(lanes.load(left_weight), left, weight, of_all)
+        else:
+            left = lanes.load(left_weight), lanes.load(left_sum), lanes.load(left_rest)
+            found = score_of(*left, weight, total, rest)
         lanes.store(score, found)
         to_next = lanes.load(gap)
         is_asked = to_next > 0
@@ -185,13 +199,13 @@ def _scoring(width, score_of, is_settled):
     return on_lanes(width)(score_lanes)
 
 
-def _searching(width, score_of, keeps_rest, is_settled):
+def _searching(width, score_of, keeps_rest, is_settled, n_outputs):
     """The kernel for so many lanes."""
     take_rest, keep_bounds, update = (
         on_lanes(width)(do) for do in (_take_rest, _keep_bounds, _update_best)
     )
-    advance = on_lanes(width)(_advance)
-    score_cuts = _scoring(width, score_of, is_settled)
+    advance = on_lanes(width)(_advancing(n_outputs))
+    score_cuts = _scoring(width, score_of, is_settled, n_outputs)
 
     @kernel
     def search(lanes, rows, table):
@@ -201,21 +215,23 @@ def _searching(width, score_of, keeps_rest, is_settled):
         first, entry, gap, previous = lanes.first, lanes.entry, lanes.gap, lanes.previous
         left_weight, left_sum, left_rest = lanes.left_weight, lanes.left_sum, lanes.left_rest
         tie_span, score, best, place = lanes.tie_span, lanes.score, lanes.best, lanes.place
+        left_more, totals = lanes.left_more, lanes.totals
         for i in range(n - 1 - n_beside):
             n_left = i + 1
             if keeps_rest:
                 take_rest(targets, entry, left_rest)
             may_sum_from_right = advance(
                 entries, targets, n_left, n - n_left, first, entry, gap, previous, left_weight,
-                left_sum,
+                left_sum, left_more,
             )  # fmt: skip
             if i < n_beside:
                 continue
             if may_sum_from_right:
                 _sum_from_right(lanes, width, rows, i, table)
             if score_cuts(
-                weight, total, rest, gap, tie_span, left_weight, left_sum, left_rest, score, best
-            ):
+                weight, total, rest, totals, gap, tie_span, left_weight, left_sum, left_rest,
+                left_more, score, best,
+            ):  # fmt: skip
                 _settle(lanes, width, rows, i, table)
             if is_bound:
                 keep_bounds(
@@ -227,21 +243,31 @@ def _searching(width, score_of, keeps_rest, is_settled):
     return search
 
 
-def _advance(
-    lanes, entries, targets, n_left, n_right, first, entry, gap, previous, left_weight, left_sum
-):
-    """Take the entry at hand to the left; may a cut here have more entries on its left, behind
-    the cut before, than on its right?"""
-    mine = lanes.load(entry)
-    following = lanes.gather(entries, lanes.load(first) + n_left)
-    lanes.store(entry, following)
-    to_next = (following >> int(CODE_SHIFT)) - (mine >> int(CODE_SHIFT))
-    lanes.store(gap, to_next)
-    at = (mine & int(RECORD)) * 2
-    weight = lanes.gather(targets, at + WEIGHT)
-    lanes.store(left_weight, lanes.load(left_weight) + weight)
-    lanes.store(left_sum, lanes.load(left_sum) + weight * lanes.gather(targets, at + Y))
-    return lanes.any((n_left - lanes.load(previous) > n_right) & (to_next > 0))
+def _advancing(n_outputs):
+    """The step of all lanes, of so many outputs."""
+    per_row = 2 if n_outputs == 1 else n_outputs + 1
+
+    def advance(
+        lanes, entries, targets, n_left, n_right, first, entry, gap, previous, left_weight,
+        left_sum, left_more,
+    ):  # fmt: skip
+        """Take the entry at hand to the left; may a cut here have more entries on its left, behind
+        the cut before, than on its right?"""
+        mine = lanes.load(entry)
+        following = lanes.gather(entries, lanes.load(first) + n_left)
+        lanes.store(entry, following)
+        to_next = (following >> int(CODE_SHIFT)) - (mine >> int(CODE_SHIFT))
+        lanes.store(gap, to_next)
+        at = (mine & int(RECORD)) * per_row
+        weight = lanes.gather(targets, at + WEIGHT)
+        lanes.store(left_weight, lanes.load(left_weight) + weight)
+        lanes.store(left_sum, lanes.load(left_sum) + weight * lanes.gather(targets, at + Y))
+        for k in range(n_outputs - 1):
+            more = weight * lanes.gather(targets, at + Y + 1 + k)
+            lanes.store(left_more, lanes.load(left_more, k) + more, k)
+        return lanes.any((n_left - lanes.load(previous) > n_right) & (to_next > 0))
+
+    return advance
 
 
 def _take_rest(lanes, targets, entry, left_rest):
@@ -280,7 +306,7 @@ def _update_best(lanes, i, n_left, gap, tie_span, previous, score, best, place):
 def _sum_from_right(lanes, width, rows, i, table):
     """Sum up from the right where that is shorter, as scikit-learn does: where a cut takes more
     entries to its left, since the cut before, than it leaves on its right."""
-    entries, targets, n, n_beside = rows.entries, rows.targets, rows.n, rows.n_beside
+    entries, n, n_beside = rows.entries, rows.n, rows.n_beside
     n_left, n_right = i + 1, n - i - 1
     for k in range(width):
         column = lanes.column[k]
@@ -293,9 +319,7 @@ def _sum_from_right(lanes, width, rows, i, table):
         if previous <= n_beside:  # there is none
             previous = 0
         if n_left - previous > n_right:
-            lanes.left_weight[k], lanes.left_sum[k], lanes.left_rest[k] = left_sums_from_right(
-                rows.criterion, mine, targets, n_left, n, (rows.weight, rows.total, rows.rest)
-            )
+            sum_lane_from_right(rows.criterion, lanes, width, k, i, rows)
         lanes.previous[k] = n_left
 
 

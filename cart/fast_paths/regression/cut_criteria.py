@@ -17,9 +17,23 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.regression.best_cut import searching
-from cart.fast_paths.regression.cut_score import WEIGHT, score_of, slack_of, weight_at, y_at
-from cart.fast_paths.regression.node_sums import REST, TOTAL, halves_with
-from cart.fast_paths.regression.small_subtree import grow_small_subtree
+from cart.fast_paths.regression.cut_score import (
+    WEIGHT,
+    score_of,
+    slack_of,
+    sum_lane_of_one,
+    take_weight_and_y,
+    weight_at,
+    y_at,
+)
+from cart.fast_paths.regression.node_sums import (
+    REST,
+    TOTAL,
+    halves_with,
+    sum_children_of_one,
+    sum_node_of_one,
+)
+from cart.fast_paths.regression.small_nodes.subtree import grow_small_subtree
 from cart.fast_paths.regression.sorted_rows import hand_to_small_node
 from cart.jit.decorators import inline_kernel, kernel
 from cart.splitting.criterion import log2
@@ -47,6 +61,9 @@ class SquaredErrorCuts(NamedTuple):
 
     name: int = 0  # numba wants a field
 
+    take_row, sum_node, sum_children = take_weight_and_y, sum_node_of_one, sum_children_of_one
+    sum_lane_from_right = sum_lane_of_one
+
     def rest_of(self, weight, y):
         return weight * y * y
 
@@ -61,7 +78,7 @@ class SquaredErrorCuts(NamedTuple):
         )
 
     def write_value(self, value, sums):
-        value[0] = sums[TOTAL] / sums[WEIGHT]
+        value[0, 0] = sums[TOTAL] / sums[WEIGHT]
 
     def search_lanes(self, lanes, width, rows, table):
         _search_squared_error(lanes, width, rows, table)
@@ -69,7 +86,7 @@ class SquaredErrorCuts(NamedTuple):
     def settled_score(self, lanes, k, rows):
         return lanes.score[k]
 
-    def third_of(self, node):
+    def begin_search(self, samples, targets, sums, node):
         return node.rest
 
     def is_by_gain(self):
@@ -106,6 +123,9 @@ class GiniOfTwoCuts(NamedTuple):
 
     name: int = 1
 
+    take_row, sum_node, sum_children = take_weight_and_y, sum_node_of_one, sum_children_of_one
+    sum_lane_from_right = sum_lane_of_one
+
     def rest_of(self, weight, y):
         return weight - weight * y
 
@@ -118,8 +138,8 @@ class GiniOfTwoCuts(NamedTuple):
         return halves_with(_gini(first, second, weight), right, node, weight, first)
 
     def write_value(self, value, sums):
-        value[0] = sums[TOTAL] / sums[WEIGHT]
-        value[1] = sums[REST] / sums[WEIGHT]
+        value[0, 0] = sums[TOTAL] / sums[WEIGHT]
+        value[0, 1] = sums[REST] / sums[WEIGHT]
 
     def search_lanes(self, lanes, width, rows, table):
         _search_gini(lanes, width, rows, table)
@@ -127,7 +147,7 @@ class GiniOfTwoCuts(NamedTuple):
     def settled_score(self, lanes, k, rows):
         return lanes.score[k]
 
-    def third_of(self, node):
+    def begin_search(self, samples, targets, sums, node):
         return node.rest
 
     def is_by_gain(self):
@@ -182,8 +202,11 @@ class PoissonCuts(NamedTuple):
     known: np.ndarray  # (_N_KNOWN, 2) float64
 
     @classmethod
-    def create(cls, y_max):
-        return cls(y_max, np.empty((_N_KNOWN, 2)))
+    def create(cls, y):
+        return cls(y.max(), np.empty((_N_KNOWN, 2)))
+
+    take_row, sum_node, sum_children = take_weight_and_y, sum_node_of_one, sum_children_of_one
+    sum_lane_from_right = sum_lane_of_one
 
     def rest_of(self, weight, y):
         return 0.0
@@ -200,7 +223,7 @@ class PoissonCuts(NamedTuple):
         )  # fmt: skip
 
     def write_value(self, value, sums):
-        value[0] = sums[TOTAL] / sums[WEIGHT]
+        value[0, 0] = sums[TOTAL] / sums[WEIGHT]
 
     def search_lanes(self, lanes, width, rows, table):
         _search_poisson(lanes, width, rows, table)
@@ -213,7 +236,7 @@ class PoissonCuts(NamedTuple):
         score = left * log2(left / lanes.left_weight[k])
         return score + right * log2(right / (rows.weight - lanes.left_weight[k]))
 
-    def third_of(self, node):
+    def begin_search(self, samples, targets, sums, node):
         mean = node.total / node.weight
         size = abs(log2(mean)) + 2.0 + (self.y_max / mean) ** 2
         return node.total * (log2(mean) + slack_of(node.n, 1.0) * size)

@@ -26,6 +26,25 @@ _UNIT = 2.0**-53  # of double precision: half a unit in the last place
 
 
 @dispatch
+def take_row(criterion, targets, row, weight, y):
+    """Write what is kept of a row of the tree, of its weight and its target in `y`."""
+    criterion.take_row(targets, row, weight, y)
+
+
+@dispatch
+def sum_node(criterion, samples, targets, start, end, sums):
+    """Write the sums of samples[start:end] to `sums`."""
+    criterion.sum_node(samples, targets, start, end, sums)
+
+
+@dispatch
+def sum_children(criterion, samples, targets, node, middle, sums):
+    """Write the sums of either side of a node that is divided: of the left child to the row of
+    `sums` behind the node's, of the right one to the node's. Return its Halves."""
+    return criterion.sum_children(samples, targets, node, middle, sums)
+
+
+@dispatch
 def rest_of(criterion, weight, y):
     """What a row adds to the third sum of a node, REST."""
     return criterion.rest_of(weight, y)
@@ -57,6 +76,12 @@ def search_lanes(criterion, lanes, width, rows, table):
 
 
 @dispatch
+def sum_lane_from_right(criterion, lanes, width, k, i, rows):
+    """Have the sums of lane k, behind its i-th entry, from the right."""
+    criterion.sum_lane_from_right(lanes, width, k, i, rows)
+
+
+@dispatch
 def settled_score(criterion, lanes, k, rows):
     """The score of the cut in lane k that may be the best."""
     return criterion.settled_score(lanes, k, rows)
@@ -69,9 +94,10 @@ def is_by_gain(criterion):
 
 
 @dispatch
-def third_of(criterion, node):
-    """What scores of a node's cuts depend on, beside weight and sum."""
-    return criterion.third_of(node)
+def begin_search(criterion, samples, targets, sums, node):
+    """Take up a node that is to be searched; return what scores of its cuts depend on, beside
+    weight and sum."""
+    return criterion.begin_search(samples, targets, sums, node)
 
 
 @dispatch
@@ -92,6 +118,10 @@ def weight_at(targets, row):
 @inline_kernel
 def y_at(targets, row):
     return targets[2 * row + Y]
+
+
+def take_weight_and_y(self, targets, row, weight, y):
+    write_target(targets, row, weight, y[row])
 
 
 @inline_kernel
@@ -135,3 +165,10 @@ def slack_of(n, y_max):
     times the weight; a score has a few such sums, times a mean.
     """
     return 64.0 * _UNIT * np.float64(n + 8) * y_max * y_max
+
+
+def sum_lane_of_one(self, lanes, width, k, i, rows):
+    mine = rows.entries[lanes.first[k] : lanes.first[k] + rows.n]
+    lanes.left_weight[k], lanes.left_sum[k], lanes.left_rest[k] = left_sums_from_right(
+        self, mine, rows.targets, i + 1, rows.n, (rows.weight, rows.total, rows.rest)
+    )

@@ -27,7 +27,7 @@ from cart.fast_paths.regression.histogram import (
     search_histograms,
 )
 from cart.fast_paths.regression.node_sums import add_up_children, partition_rows
-from cart.fast_paths.regression.small_node import (
+from cart.fast_paths.regression.small_nodes.node import (
     SMALL_NODE_MAX,
     enter_small_node,
     rank_codes,
@@ -35,7 +35,7 @@ from cart.fast_paths.regression.small_node import (
     restore_rows,
     write_code,
 )
-from cart.fast_paths.regression.small_subtree import grow_small_subtree
+from cart.fast_paths.regression.small_nodes.subtree import grow_small_subtree
 from cart.fast_paths.regression.tree_growth import (
     MeanPath,
     Node,
@@ -81,7 +81,7 @@ def _move_to_cache_copy(tiers, stack, height, node):
             stack.start[height], stack.end[height] = start, end
     return Node(
         start, end, node.n, tier, node.depth, node.n_constant, node.impurity, node.weight,
-        node.total, node.rest, node.bounds,
+        node.total, node.rest, node.bounds, node.row,
     )  # fmt: skip
 
 
@@ -162,7 +162,7 @@ def _grow(growth, table, tiers, scratch, limits):
             continue
         codes, criterion = rows.codes[table.columns[cut.feature]], growth.criterion
         middle = partition_rows(rows.rows, scratch.spare, codes, cut, node.start, node.n)
-        halves = add_up_children(criterion, rows.rows, rows.targets, node, middle, sums, height)
+        halves = add_up_children(criterion, rows.rows, rows.targets, node, middle, sums)
         decrease = decrease_of(node, halves, growth.total_weight)
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue
@@ -183,7 +183,10 @@ class HistogramPath(MeanPath):
 
     _partial_max = SMALL_NODE_MAX // 4
     _grow_trees = staticmethod(_grow_trees)
-    _criterion = SquaredErrorCuts()
+
+    @property
+    def _criterion(self):
+        return SquaredErrorCuts()
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)

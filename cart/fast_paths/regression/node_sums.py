@@ -27,9 +27,11 @@ from cart.fast_paths.regression.cut_score import (
     y_at,
 )
 from cart.jit.decorators import inline_kernel
+from cart.primitives.partition import goes_left
 
 TOTAL, REST = 1, 2  # of a node that waits, beside its WEIGHT
 LOWER, UPPER = 3, 4  # between which its value must lie (monotonic constraints)
+FEW = 64  # samples, whose sides are the bits of a number
 _ONE_BY_ONE = 12  # of fewer samples it is faster to exchange one after another
 
 
@@ -44,41 +46,83 @@ class SwapScratch(NamedTuple):
         return cls(*np.empty((2, n), np.uint32))
 
 
+class _Marked(NamedTuple):
+    """Where marks send samples (see `cart.primitives.partition`)."""
+
+    is_left: np.ndarray
+
+    def goes_left(self, i, item):
+        return np.int64(self.is_left[item])
+
+
 @inline_kernel
 def swap_across(samples, start, end, n_left, is_left, swap):
-    """Divide samples[start:end], of which n_left go left, as scikit-learn does: a sample from the
-    left end that goes right changes places with one from the right end, until that goes left.
+    """Divide samples[start:end], of which the n_left that are marked go left, as scikit-learn does;
+    see `exchange`."""
+    if end - start < _ONE_BY_ONE:
+        _swap_one_by_one(samples, start, end, is_left)
+    else:
+        exchange(_Marked(is_left), samples[start:end], n_left, swap)
+
+
+@inline_kernel
+def exchange(sides, samples, middle, swap):
+    """Divide samples, of which so many go left, as scikit-learn does: a sample from the left end
+    that goes right changes places with one from the right end, until that goes left.
 
     So one sample decides where the next is looked for, and processors cannot guess. What comes of
     it: those that come replace those that leave, in turn; the others on the right move one place to
     the left, and those that leave get the places that this leaves free, from the end.
     """
-    if end - start < _ONE_BY_ONE:
-        _swap_one_by_one(samples, start, end, is_left)
-        return
-    middle = start + n_left
+    n = samples.shape[0]
     leaving, coming = swap.leaving, swap.coming
     n_leaving = 0
-    for i in range(start, middle):
+    for i in range(middle):
         leaving[n_leaving] = i
-        n_leaving += 1 - np.int64(is_left[samples[i]])
+        n_leaving += 1 - goes_left(sides, i, samples[i])
     n_coming = 0
-    for i in range(end - 1, middle - 1, -1):
+    for i in range(n - 1, middle - 1, -1):
         coming[n_coming] = i
-        n_coming += np.int64(is_left[samples[i]])
+        n_coming += goes_left(sides, i, samples[i])
     for k in range(n_leaving):
         i = leaving[k]
         leaving[k] = samples[i]
         samples[i] = samples[coming[k]]
     first = samples[middle]
-    for i in range(middle, end - 1):
+    for i in range(middle, n - 1):
         samples[i] = samples[i + 1]
-    free = end - 1
+    free = n - 1
     for k in range(n_leaving):
         samples[free] = leaving[k]
         free = np.int64(coming[k]) - 1
     if free >= middle:  # the first goes right: it leaves, as it were, after all others
         samples[free] = first
+
+
+@inline_kernel
+def exchange_few(sides, samples):
+    """The same of at most FEW samples, in steps without a branch, since which way a sample goes is
+    unpredictable; return how many go left.
+
+    A sample that goes right takes the last place that is free, and who had it is next; one that
+    goes left takes the first, and its neighbour is next.
+    """
+    n = samples.shape[0]
+    left_ones = np.uint64(0)
+    for i in range(n):
+        left_ones |= np.uint64(goes_left(sides, i, samples[i])) << np.uint64(i)
+    first, last, at, row = np.int64(0), np.int64(n - 1), np.int64(0), samples[0]
+    for _ in range(n - 1):
+        left = np.int64((left_ones >> np.uint64(at)) & np.uint64(1))
+        place = last ^ ((last ^ first) & -left)
+        first += left
+        at = last ^ ((last ^ first) & -left)
+        following = samples[at]
+        samples[place] = row
+        row = following
+        last -= 1 - left
+    samples[first] = row
+    return first + np.int64((left_ones >> np.uint64(at)) & np.uint64(1))
 
 
 @inline_kernel
@@ -142,6 +186,16 @@ class Halves(NamedTuple):
     value: float
 
 
+class MeanChildren(NamedTuple):
+    """Children (see `cart.growth.depth_first`), and their Halves."""
+
+    middle: int
+    left: float
+    right: float
+    decrease: float
+    halves: Halves
+
+
 @inline_kernel
 def halves_with(left, right, node, left_weight, left_sum):
     """The Halves with these impurities."""
@@ -151,16 +205,16 @@ def halves_with(left, right, node, left_weight, left_sum):
 
 
 @inline_kernel
-def add_up_children(criterion, samples, targets, node, middle, sums, height):
+def add_up_children(criterion, samples, targets, node, middle, sums):
     """Add up either side of a node that is divided; return its Halves.
 
-    The left child's sums go to sums[height + 1], the right one's to sums[height], where the node's
-    are. Impurities are scikit-learn's: from the left child's sums, which it takes from the right
+    The left child's sums go to the row behind the node's, the right one's to the node's own.
+    Impurities are scikit-learn's: from the left child's sums, which it takes from the right
     where that is shorter, and the node's less these.
     """
     start, end = node.start, node.end
-    left_sums = sums[height + 1]
-    add_up_node(criterion, samples, targets, middle, end, sums[height])
+    left_sums = sums[node.row + 1]
+    add_up_node(criterion, samples, targets, middle, end, sums[node.row])
     add_up_node(criterion, samples, targets, start, middle, left_sums)
     left = left_sums[WEIGHT], left_sums[TOTAL], left_sums[REST]
     if middle - start > end - middle:
@@ -168,3 +222,11 @@ def add_up_children(criterion, samples, targets, node, middle, sums, height):
             criterion, samples, targets, middle, end, (node.weight, node.total, node.rest)
         )
     return halves_of(criterion, samples, targets, node, middle, (*left, left_sums[REST]))
+
+
+def sum_node_of_one(self, samples, targets, start, end, sums):
+    add_up_node(self, samples, targets, start, end, sums)
+
+
+def sum_children_of_one(self, samples, targets, node, middle, sums):
+    return add_up_children(self, samples, targets, node, middle, sums)

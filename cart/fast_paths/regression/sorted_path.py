@@ -24,17 +24,20 @@ from cart.fast_paths.base import (
     has_missing,
     may_be_split,
 )
+from cart.fast_paths.regression import several_means
 from cart.fast_paths.regression.best_cut import N_LANES, Lanes, SearchedRows, choose_mean_cut
 from cart.fast_paths.regression.cut_criteria import GiniOfTwoCuts, PoissonCuts, SquaredErrorCuts
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
+    begin_search,
     grow_if_small,
     is_by_gain,
     slack_of,
-    third_of,
-    write_target,
+    sum_children,
+    take_row,
 )
-from cart.fast_paths.regression.node_sums import Halves, add_up_children, swap_across
+from cart.fast_paths.regression.median_cuts import AbsoluteErrorCuts
+from cart.fast_paths.regression.node_sums import MeanChildren, swap_across
 from cart.fast_paths.regression.screening import (
     Screen,
     begin_screening,
@@ -42,7 +45,8 @@ from cart.fast_paths.regression.screening import (
     is_worth_screening,
     screen_feature,
 )
-from cart.fast_paths.regression.small_node import SMALL_NODE_MAX
+from cart.fast_paths.regression.several_means import SeveralMeansCuts
+from cart.fast_paths.regression.small_nodes.node import SMALL_NODE_MAX
 from cart.fast_paths.regression.sorted_rows import (
     PresortedRows,
     RowsSortedOnDemand,
@@ -70,7 +74,7 @@ from cart.growth.frontier import NodeStack, with_weight
 from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.primitives.sort_keys import CODE_SHIFT
-from cart.splitting.criteria import EPSILON, Gini, Poisson, SquaredError
+from cart.splitting.criteria import EPSILON, AbsoluteError, Gini, Poisson, SquaredError
 from cart.splitting.feature_draw import (
     begin_draw,
     end_draw,
@@ -93,7 +97,8 @@ class SortedScratch(NamedTuple):
 
     rows: NamedTuple  # PresortedRows or RowsSortedOnDemand
     samples: np.ndarray  # (n_rows,) uint32: in scikit-learn's order
-    targets: np.ndarray  # (2 * n_rows,) float64: see `cart.fast_paths.regression.cut_score`
+    targets: np.ndarray  # (2 * n_rows,) float64: see `cart.fast_paths.regression.cut_score`; or
+    # (4 * n_rows,), see `cart.fast_paths.regression.several_means`
     is_left: np.ndarray  # (n_rows,) uint8
     screen: Screen
     lanes: Lanes
@@ -164,7 +169,8 @@ def _searched_rows(scratch, growth, node, limits):
     """What is searched in a node, of every feature."""
     return SearchedRows(
         growth.criterion, scratch.rows.entries, scratch.targets, node.n,
-        limits.min_samples_leaf - 1, node.weight, node.total, third_of(growth.criterion, node),
+        limits.min_samples_leaf - 1, node.weight, node.total,
+        begin_search(growth.criterion, scratch.samples, scratch.targets, growth.sums, node),
         limits.is_monotonic or limits.min_weight_leaf > 0.0, limits.min_weight_leaf, node.bounds,
         growth.y_max,
     )  # fmt: skip
@@ -268,7 +274,7 @@ def _begin_tree(growth, table, scratch, weights, y, seed, first_node):
     n = 0
     for row in range(y.shape[0]):
         weight = weights[row]
-        write_target(targets, row, weight, y[row])
+        take_row(growth.criterion, targets, row, weight, y)
         is_left[row] = weight > 0.0  # before there is a node: is it in bag?
         samples[n] = row
         n += weight > 0.0
@@ -304,7 +310,7 @@ def _grow(growth, table, scratch, limits):
             continue
         n_left = _divide_samples(scratch, growth.swap, table, node, cut, last)
         middle = node.start + n_left
-        halves = add_up_children(criterion, samples, targets, node, middle, sums, height)
+        halves = sum_children(criterion, samples, targets, node, middle, sums)
         decrease = decrease_of(node, halves, growth.total_weight)
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue
@@ -339,16 +345,6 @@ class FoundCut(NamedTuple):
     last: int  # where the entries begin whose order the samples take
 
 
-class SortedChildren(NamedTuple):
-    """Children (see `cart.growth.depth_first`), and their Halves."""
-
-    middle: int
-    left: float
-    right: float
-    decrease: float
-    halves: Halves
-
-
 class SortedWay(NamedTuple):
     """What growth that is best first works on; the protocol is that of `cart.growth.depth_first`.
 
@@ -377,12 +373,12 @@ class SortedWay(NamedTuple):
         mine = node_at(growth, node.row)
         n_left = _divide_samples(scratch, growth.swap, self.table, mine, found.cut, found.last)
         middle, features = node.start + n_left, growth.draw.features
-        halves = add_up_children(
-            growth.criterion, scratch.samples, scratch.targets, mine, middle, growth.sums, node.row
+        halves = sum_children(
+            growth.criterion, scratch.samples, scratch.targets, mine, middle, growth.sums
         )
         divide_rows(scratch.rows, self.table, features, mine, found.cut, n_left, scratch.is_left)
         decrease = decrease_of(mine, halves, growth.total_weight)
-        return SortedChildren(middle, halves.left, halves.right, decrease, halves)
+        return MeanChildren(middle, halves.left, halves.right, decrease, halves)
 
     def move_row(self, row, to):
         sums = self.growth.sums
@@ -402,11 +398,23 @@ def _grow_best_first(table, growth, scratch, weights, y, seed, limits, candidate
     return grow_best_first(way, tree, growth.nodes, candidates)
 
 
+def _cuts_of(plan, y):
+    """The criterion of a plan, see `cart.fast_paths.regression.cut_criteria`."""
+    if plan.criterion is SquaredError and plan.n_outputs > 1:
+        return SeveralMeansCuts.create(plan.n_outputs)
+    if plan.criterion is SquaredError:
+        return SquaredErrorCuts()
+    if plan.criterion is Gini:
+        return GiniOfTwoCuts()
+    return (PoissonCuts if plan.criterion is Poisson else AbsoluteErrorCuts).create(y)
+
+
 class SortedPath(MeanPath):
     """Grows trees by squared error, Poisson deviance, and Gini impurity of two classes, where
     weights are no whole numbers, on any columns and targets."""
 
-    criteria = (SquaredError, Poisson, Gini)
+    criteria = (SquaredError, Poisson, Gini, AbsoluteError)
+    most_outputs = several_means.MOST
     takes_missing = takes_bounds = takes_leaves = True
     _partial_max = SMALL_NODE_MAX // 2
     _grow_trees = staticmethod(_grow_trees)
@@ -414,19 +422,31 @@ class SortedPath(MeanPath):
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
+        self._more_sums = plan.n_outputs - 1 and several_means.MOST - 1
         if plan.criterion is Gini:
             self._y = 1.0 - self._y
-        kinds = {SquaredError: SquaredErrorCuts, Gini: GiniOfTwoCuts}
-        kind = kinds.get(plan.criterion)
-        self._criterion = kind() if kind else PoissonCuts.create(self._y.max())
+        self._criterion = _cuts_of(plan, self._y)
 
     @classmethod
     def knows(cls, plan):
         is_of_two = plan.n_values == 2 and not plan.limits.is_monotonic
-        return super().knows(plan) and (plan.criterion is not Gini or is_of_two)
+        is_free = not (plan.limits.is_monotonic or plan.min_weight_fraction_leaf)
+        return (
+            super().knows(plan)
+            and (plan.criterion is not Gini or is_of_two)
+            and (plan.criterion is not AbsoluteError or is_free)
+            and (plan.criterion is SquaredError or plan.n_outputs == 1)
+        )
+
+    @classmethod
+    def fits(cls, table, plan):
+        is_median = plan.criterion is AbsoluteError
+        return super().fits(table, plan) and not (is_median and has_missing(table))
 
     def accepts(self, weights, is_whole):
         is_counted = self._plan.criterion is Gini and is_whole  # then no order matters
+        if self._plan.criterion is AbsoluteError:
+            return is_whole and self._criterion.takes(weights)
         return super().accepts(weights, is_whole) and not is_counted
 
     @classmethod
@@ -444,14 +464,15 @@ class SortedPath(MeanPath):
     def _create_rows(self):
         n_rows, n_features = len(self._y), len(self._table.columns)
         looks_at_many = self._plan.limits.max_features >= _PRESORT_SHARE * n_features
-        is_usual = self._plan.criterion is SquaredError
+        is_one = self._plan.n_outputs == 1
+        is_usual = self._plan.criterion is SquaredError and is_one
         most = _PRESORT_MAX if is_usual else _PRESORT_MAX_OTHERS
         pays = looks_at_many and self._table.codes.size <= most
         kind = PresortedRows if pays else RowsSortedOnDemand
         return SortedScratch(
             kind.create(self._table),
             np.empty(n_rows, np.uint32),
-            np.empty(2 * n_rows),
+            np.empty((2 if is_one else several_means.PER_ROW) * n_rows),
             np.empty(n_rows, np.uint8),
             Screen.create(n_rows),
             Lanes.create(),

@@ -21,7 +21,7 @@ import numpy as np
 
 from cart.fast_paths.base import also_left
 from cart.fast_paths.regression.node_sums import partition_rows
-from cart.fast_paths.regression.small_node import enter_small_node, restore_rows, write_word
+from cart.fast_paths.regression.small_nodes.node import enter_small_node, restore_rows, write_word
 from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
 from cart.primitives.radix_sort import N_DIGITS, ROOM, n_bits_of, sort_short_keys
 from cart.primitives.sort_keys import CODE_SHIFT, N_COUNTS, sort_by_radix

@@ -21,16 +21,15 @@ from cart.fast_paths.base import (
     write_split,
     write_way_of_missing,
 )
-from cart.fast_paths.regression.cut_score import WEIGHT, root_impurity, write_value
+from cart.fast_paths.regression.cut_score import WEIGHT, root_impurity, sum_node, write_value
 from cart.fast_paths.regression.node_sums import (
     LOWER,
     REST,
     TOTAL,
     UPPER,
     SwapScratch,
-    add_up_node,
 )
-from cart.fast_paths.regression.small_node import SmallNode, small_node_max
+from cart.fast_paths.regression.small_nodes.node import SmallNode, small_node_max
 from cart.growth.node_step import child_bounds
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import are_whole
@@ -63,7 +62,7 @@ class TreeGrowth(NamedTuple):
     cuts: np.ndarray  # (n_nodes,) uint64: see `cart.fast_paths.base.write_split`
     draw: Draw
     stack: NodeStack
-    sums: np.ndarray  # (n_rows + 2, 5) float64: of pending nodes
+    sums: np.ndarray  # (n_rows + 2, at least 5) float64: of pending nodes
     drawn: DrawnFeatures
     swap: SwapScratch
     small: SmallNode
@@ -85,13 +84,14 @@ class Node(NamedTuple):
     total: float
     rest: float
     bounds: Bounds
+    row: int  # of the stack, and of the sums
 
 
 @inline_kernel
 def begin_growth(growth, first_node, samples, targets, n):
     """The growth of a tree on samples[:n], whose nodes begin with `first_node`; its root waits."""
     criterion, stack, sums = growth.criterion, growth.stack, growth.sums
-    add_up_node(criterion, samples, targets, 0, n, sums[0])
+    sum_node(criterion, samples, targets, 0, n, sums[0])
     sums[0, LOWER], sums[0, UPPER] = -np.inf, np.inf
     total_weight = sums[0, WEIGHT]
     push(stack, 0, 0, n, 0, 0, 0, root_impurity(criterion, samples, targets, n, sums[0]))
@@ -127,6 +127,33 @@ def node_at(growth, height):
         sums[height, TOTAL],
         sums[height, REST],
         Bounds(sums[height, LOWER], sums[height, UPPER]),
+        height,
+    )
+
+
+@inline_kernel
+def bounds_at(growth, row):
+    """The bounds of a node whose sums are in that row."""
+    return Bounds(growth.sums[row, LOWER], growth.sums[row, UPPER])
+
+
+@inline_kernel
+def node_of(growth, pending):
+    """A node at hand, which growth by `cart.growth.depth_first` does not write to the stack."""
+    sums = growth.sums[pending.row]
+    return Node(
+        pending.start,
+        pending.end,
+        pending.end - pending.start,
+        pending.tier,
+        pending.depth,
+        pending.n_constant,
+        pending.impurity,
+        sums[WEIGHT],
+        sums[TOTAL],
+        sums[REST],
+        bounds_at(growth, pending.row),
+        pending.row,
     )
 
 
@@ -134,9 +161,9 @@ def node_at(growth, height):
 def write_mean(growth, this, impurity, n, sums):
     """Write node `this` as a leaf, its mean, within bounds, included."""
     write_leaf(growth.nodes, this, impurity, n, sums[WEIGHT])
-    value = growth.nodes.value[this, 0]
+    value = growth.nodes.value[this]
     write_value(growth.criterion, value, sums)
-    value[0] = min(max(value[0], sums[LOWER]), sums[UPPER])
+    value[0, 0] = min(max(value[0, 0], sums[LOWER]), sums[UPPER])
 
 
 @inline_kernel
@@ -189,6 +216,7 @@ class MeanPath(FastPath):
 
     criteria: tuple[type, ...] = (SquaredError,)
     _partial_max = 0  # rows of a small node, at most, where nodes look at some of the features
+    _more_sums = 0  # of a node, beside those that every path has
 
     def _needs_lists(self):
         """May no node be grown as a small one?"""
@@ -196,7 +224,8 @@ class MeanPath(FastPath):
 
     def _flags(self, weights, is_whole):
         flags = super()._flags(weights, is_whole)
-        if self._plan.criterion is not SquaredError or self._plan.limits.is_monotonic:
+        is_one = self._plan.n_outputs == 1
+        if self._plan.criterion is not SquaredError or self._plan.limits.is_monotonic or not is_one:
             return flags  # neither impurities nor values follow from sums
         heaviest, y_max = weights.sum(axis=1).max(), np.abs(self._y).max()
         is_exact = flags & WEIGHTS and heaviest * y_max**2 < SUMS_MAX
@@ -208,7 +237,10 @@ class MeanPath(FastPath):
         n_max = small_node_max(limits.max_features, n_features, self._partial_max)
         n_max = 0 if self._needs_lists() else n_max
         return (
-            np.tile([0.0, 0.0, 0.0, -np.inf, np.inf], (self._n_rows_of_stack, 1)),
+            np.tile(
+                [0.0, 0.0, 0.0, -np.inf, np.inf] + [0.0] * self._more_sums,
+                (self._n_rows_of_stack, 1),
+            ),
             DrawnFeatures.create(n_features),
             SwapScratch.create(n_rows),
             SmallNode.create(n_rows, len(self._table.codes), n_features, n_max),

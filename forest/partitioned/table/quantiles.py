@@ -1,11 +1,13 @@
 """Bins of a table in partitions: exactly those that `max_bins` makes of the whole table.
 
 A partition keeps its columns sorted, as unsigned numbers in the order of the values, and answers
-how many of its values lie up to some numbers. Quantiles of the whole table are closed in on eight
-bits at a time, so by four questions of single precision, by eight of double:
+how many of its values lie up to some numbers. Quantiles of the whole table are closed in on four
+bits at a time, so by eight questions of single precision, by 16 of double (eight bits would need
+half of the questions, whose answers are 16 times as long):
 
-    wanted: the 300th of 1000 values          up to 0x3eFFFFFF there are 290, up to 0x3fFFFFFF 450
-                                              up to 0x3f0fFFFF           291, up to 0x3f1fFFFF 305
+    wanted: the 300th of 1000 values          up to 0x2FFFFFFF there are 250, up to 0x3FFFFFFF 450
+                                              up to 0x3eFFFFFF           290, up to 0x3fFFFFFF 450
+                                              up to 0x3f0FFFFF           291, up to 0x3f1FFFFF 305
                                               ... 0x3f12a45c is the smallest with 300 or more
 
 (Bins: see `cart.table.bins`.)
@@ -20,7 +22,7 @@ from cart.table.bins import MAX_BINS
 from cart.table.distinct_values import Levels, Ties
 from cart.table.table import Table
 
-_DIGIT = 8  # bits
+_DIGIT = 4  # bits
 
 
 class SortedColumns(NamedTuple):
@@ -223,23 +225,19 @@ def _find_quantiles(engine, sorted_parts, cut, n_known, max_bins, kind):
     return [np.unique(keys) for keys in prefix]
 
 
-def find_codes(X, bins, dtype):
+def find_codes(X, bins, codes):
     """The codes of a partition.
 
     Parameters
     ----------
     X : ndarray of shape (n_rows, n_columns), float32 or float64
     bins : Bins
-    dtype : dtype
-        Of the codes; its highest number is a missing value.
-
-    Returns
-    -------
-    ndarray of shape (n_columns, n_rows)
+    codes : ndarray of shape (n_columns, n_rows)
+        Is written, and returned; the highest number of its type is a missing value.
     """
-    codes = np.empty(X.shape[::-1], dtype)
+    missing = np.iinfo(codes.dtype).max
     for j, tops in enumerate(bins.tops):
-        _find_codes(np.ascontiguousarray(X[:, j]), tops, codes[j], np.iinfo(dtype).max)
+        _find_codes(np.ascontiguousarray(X[:, j]), tops, codes[j], missing)
     return codes
 
 

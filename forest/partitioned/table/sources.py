@@ -1,5 +1,6 @@
 """Tables that are read in pieces: arrays, which may be memory-mapped, and files."""
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,76 @@ def cut_array(array: Any, n_rows: int) -> list:
     return [rows[first : first + n_rows] for first in range(0, max(1, len(array)), n_rows)]
 
 
-def read_npy(path: Path, y: Any, n_rows: int) -> tuple[list, list]:
-    """Pieces of a file of `numpy.save`, read when they are needed; y likewise, or an array."""
-    y_parts = _pieces_of(y, n_rows) if isinstance(y, (str, Path)) else cut_array(y, n_rows)
-    return _pieces_of(path, n_rows), y_parts
+def empty_on_disk(shape: tuple, dtype: np.dtype, folder: str) -> np.ndarray:
+    """An array to be written, in a file without a name that goes when the array does.
+
+    The system may write its pages to the file and drop them: they take memory while there is some.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    dtype : dtype
+    folder : str
+        Of a disk, best a local one.
+    """
+    if 0 in shape:
+        return np.empty(shape, dtype)  # nothing to map
+    with tempfile.TemporaryFile(dir=folder) as file:
+        return np.memmap(file, dtype, "w+", shape=shape).view(np.ndarray)
 
 
-def _pieces_of(path, n_rows):
-    n = len(np.load(path, mmap_mode="r"))
-    return [FileRows(str(path), first, first + n_rows) for first in range(0, max(1, n), n_rows)]
+def read_path(path: Path, y: Any, n_rows: int) -> tuple[list, list]:
+    """Pieces of files, read when they are needed.
+
+    Parameters
+    ----------
+    path : Path
+        A file, or a folder of files of one kind, which follow one another in the order of their
+        names: those of `numpy.save`, or Parquet.
+    y : str or path, or array-like
+        As X; of Parquet the name of a column.
+    n_rows : int
+        Of a piece, at most. A row group of Parquet is not divided: more pieces are made by whoever
+        writes the file.
+
+    Returns
+    -------
+    X_parts, y_parts : list of functions, or of arrays
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If there are no such files, or no such column.
+    """
+    files = _files_of(path)
+    if files[0].suffix == ".npy":
+        y_files = _files_of(Path(y)) if isinstance(y, (str, Path)) else None
+        if len(files) == 1 and y_files is None:
+            return _pieces_of(files, n_rows), cut_array(y, n_rows)
+        if y_files is None:
+            raise ValueError(f"{path} is a folder of {len(files)} files: y must be one, too.")
+        return _pieces_of(files, n_rows), _pieces_of(y_files, n_rows)
+    return _row_groups_of(files, y)
+
+
+def _files_of(path):
+    """The file, or the files of a folder, in the order of their names."""
+    files = [path]
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.suffix in (".npy", ".parquet"))
+    if not files or not files[0].exists():
+        raise FileNotFoundError(f"{path} holds no .npy or .parquet file.")
+    if len({file.suffix for file in files}) > 1:
+        raise ValueError(f"{path} holds files of two kinds, .npy and .parquet: put X into one.")
+    return files
+
+
+def _pieces_of(files, n_rows):
+    return [
+        FileRows(str(path), first, first + n_rows)
+        for path in files
+        for first in range(0, max(1, len(np.load(path, mmap_mode="r"))), n_rows)
+    ]
 
 
 class FileRows:
@@ -49,31 +111,25 @@ class FileRows:
         return np.array(np.load(self._path, mmap_mode="r")[self._rows])
 
 
-def read_parquet(path: Path, target: str, n_rows: int) -> tuple[list, list]:
-    """Pieces of a Parquet file, row groups, to be read when they are needed.
-
-    Parameters
-    ----------
-    path : Path
-    target : str
-        The column that is y.
-    n_rows : int
-        A row group is not divided: more pieces are made by whoever writes the file.
-
-    Raises
-    ------
-    ValueError
-        If there is no such column.
-    """
-    import pyarrow.parquet as pq
-
-    names = pq.ParquetFile(path).schema_arrow.names
-    if target not in names:
-        raise ValueError(f"y must name a column of {path.name}, one of {names}; got {target!r}.")
-    n_groups = pq.ParquetFile(path).num_row_groups
-    others = [name for name in names if name != target]
-    X = [RowGroup(str(path), group, others) for group in range(n_groups)]
-    return X, [RowGroup(str(path), group, target) for group in range(n_groups)]
+def _row_groups_of(files, target):
+    try:
+        import pyarrow.parquet as pq
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "Parquet is read by pyarrow: pip install pyarrow brings it."
+        ) from error
+    X, y = [], []
+    for path in files:
+        with pq.ParquetFile(path) as file:
+            names, n_groups = list(file.schema_arrow.names), file.num_row_groups
+        if not isinstance(target, str) or target not in names:
+            raise ValueError(
+                f"y must name a column of {path.name}, one of {names}; got {target!r}."
+            )
+        others = [name for name in names if name != target]
+        X += [RowGroup(str(path), group, others) for group in range(n_groups)]
+        y += [RowGroup(str(path), group, target) for group in range(n_groups)]
+    return X, y
 
 
 class RowGroup:
@@ -97,5 +153,6 @@ class RowGroup:
 
         is_one = isinstance(self._columns, str)
         columns = [self._columns] if is_one else self._columns
-        table = pq.ParquetFile(self._path).read_row_group(self._group, columns=columns)
+        with pq.ParquetFile(self._path) as file:
+            table = file.read_row_group(self._group, columns=columns)
         return table.column(0).to_numpy() if is_one else table.to_pandas()

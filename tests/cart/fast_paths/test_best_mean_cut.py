@@ -5,7 +5,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cart.fast_paths.regression import small_node
 from cart.fast_paths.regression.best_cut import N_LANES, Lanes, SearchedRows, choose_mean_cut
 from cart.fast_paths.regression.cut_criteria import SquaredErrorCuts
 from cart.fast_paths.regression.cut_score import slack_of
@@ -15,19 +14,20 @@ from cart.fast_paths.regression.screening import (
     is_certain,
     screen_feature,
 )
-from cart.fast_paths.regression.small_node import (
+from cart.fast_paths.regression.small_nodes import node as small_node
+from cart.fast_paths.regression.small_nodes.cut import (
+    best_small_node_cut,
+    number_at,
+    rank_at,
+    sort_small_node,
+)
+from cart.fast_paths.regression.small_nodes.node import (
     SMALL_NODE_MAX,
     SmallNode,
     enter_small_node,
     rank_codes,
     write_code,
     write_word,
-)
-from cart.fast_paths.regression.small_node_cut import (
-    best_small_node_cut,
-    number_at,
-    rank_at,
-    sort_small_node,
 )
 from cart.fast_paths.regression.tree_growth import DrawnFeatures
 from cart.jit.decorators import entry_kernel

@@ -460,8 +460,9 @@ def grow_both_ways(X, y, weights, params, expected_path, hands_on=False, is_narr
     model = (DecisionTreeRegressor if is_regression else DecisionTreeClassifier)(**params)
     criterion = criteria.REGRESSION if is_regression else criteria.CLASSIFICATION
     n_values = 1 if is_regression else int(y.max()) + 1
-    plan = make_plan(model, criterion[model.criterion], "best", *X.shape, 1, n_values)
-    table, codes = encode(Columns(X.astype(np.float32))), y.astype(float)[:, None]
+    codes = y.astype(float).reshape(len(y), -1)
+    plan = make_plan(model, criterion[model.criterion], "best", *X.shape, codes.shape[1], n_values)
+    table = encode(Columns(X.astype(np.float32)))
     table = table.narrow() if is_narrow else table
     assert table.codes.dtype == (np.uint16 if is_narrow else np.uint32)
     fast, general = paths(table, codes, plan, expected_path)
@@ -605,6 +606,83 @@ def test_trees_by_sums_with_missing_values_and_bounds_are_the_general_ones(
         both = grow_both_ways(X, y, weight[None], params, SortedPath, is_narrow=False)
         for ours, theirs in zip(*both, strict=True):
             assert_same_nodes(ours, theirs)
+
+
+@examples(150)
+@given(
+    seed=seeds,
+    params=limits,
+    targets=st.sampled_from(["any", "whole", "rounded", "far", "two"]),
+    n_max=st.sampled_from([10, 100, 400]),
+)
+def test_trees_by_absolute_error_are_the_general_ones(seed, params, targets, n_max):
+    """To the bit, also where cuts tie and scikit-learn's rounding decides."""
+    rng = np.random.default_rng(seed)
+    n, n_features = rng.integers(1, n_max), rng.integers(1, 8)
+    X = np.argsort(rng.random((n, n_features)), axis=0).astype(float)
+    X[:, 0] = X[:, -1]
+    y = rng.normal(size=n) + (X[:, 0] > n / 2)
+    y = {
+        "any": y, "whole": np.rint(5.0 * y) + 0.0, "rounded": np.round(y, 1) + 0.0, "far": 1e9 + y,
+        "two": 0.1 * (y > 0),
+    }[targets]  # fmt: skip
+    weights = rng.integers(0, 4, (3, n)).astype(float) if rng.random() < 0.7 else np.ones((3, n))
+    weights[:, rng.integers(n)] = 1.0
+    params = {**params, "criterion": "absolute_error"}
+    both = grow_both_ways(X, y, weights, params, SortedPath, is_narrow=False)
+    for ours, theirs in zip(*both, strict=True):
+        assert_same_nodes(ours, theirs)
+
+
+@examples(100)
+@given(
+    seed=seeds,
+    params=limits,
+    n_outputs=st.integers(2, 3),
+    missing=st.sampled_from([0.0, 0.2]),
+    least=st.sampled_from([0.0, 0.0, 0.1]),
+)
+def test_trees_of_several_means_are_the_general_ones(seed, params, n_outputs, missing, least):
+    """To the bit, for any numbers."""
+    rng = np.random.default_rng(seed)
+    n, n_features = rng.integers(1, 400), rng.integers(1, 12)
+    X = np.argsort(rng.random((n, n_features)), axis=0).astype(float)
+    y = rng.normal(size=(n, n_outputs)) + (X[:, :1] > n / 2)
+    X[rng.random(X.shape) < missing] = np.nan
+    weights = rng.integers(0, 4, (3, n)) * rng.choice([1.0, 0.3])
+    weights[:, rng.integers(n)] = 1.0
+    params = {**params, "min_weight_fraction_leaf": least}
+    for weight in weights:
+        both = grow_both_ways(X, y, weight[None], params, SortedPath, is_narrow=False)
+        for ours, theirs in zip(*both, strict=True):
+            assert_same_nodes(ours, theirs)
+
+
+@examples(100)
+@given(
+    seed=seeds,
+    params=limits,
+    n_outputs=st.integers(2, 3),
+    n_classes=st.integers(2, 4),
+    missing=st.sampled_from([0.0, 0.2]),
+    n_leaves=st.sampled_from([None, None, 10]),
+)
+def test_class_trees_of_several_outputs_are_the_general_ones(
+    seed, params, n_outputs, n_classes, missing, n_leaves
+):
+    rng = np.random.default_rng(seed)
+    n, n_features = rng.integers(1, 400), rng.integers(1, 12)
+    X = rng.integers(0, rng.choice([2, 10, 1000]), (n, n_features)).astype(float)
+    y = rng.integers(0, n_classes, (n, n_outputs)) * (X[:, :1] > X.mean())
+    y[0] = n_classes - 1, *range(n_outputs - 1)
+    X[rng.random(X.shape) < missing] = np.nan
+    weights = rng.integers(0, 4, (3, n)).astype(float)
+    weights[:, rng.integers(n)] = 1.0
+    params = {**params, "max_leaf_nodes": n_leaves}
+    both = grow_both_ways(X, y, weights, params, ClassCountsPath, is_narrow=False)
+    for ours, theirs in zip(*both, strict=True):
+        assert_same_nodes(ours, theirs)
+        np.testing.assert_array_equal(ours.n_classes, theirs.n_classes)
 
 
 @examples(60)

@@ -4,7 +4,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cart.fast_paths.regression.node_sums import SwapScratch, swap_across
+from cart.fast_paths.regression.node_sums import (
+    FEW,
+    SwapScratch,
+    _Marked,
+    exchange,
+    exchange_few,
+    swap_across,
+)
 from cart.jit.decorators import entry_kernel
 from tests.examples import examples
 
@@ -12,6 +19,16 @@ from tests.examples import examples
 @entry_kernel
 def exchange_rows(samples, start, end, n_left, is_left, swap):
     swap_across(samples, start, end, n_left, is_left, swap)
+
+
+@entry_kernel
+def exchange_any(samples, n_left, is_left, swap):
+    exchange(_Marked(is_left), samples, n_left, swap)
+
+
+@entry_kernel
+def exchange_some(samples, is_left):
+    return exchange_few(_Marked(is_left), samples)
 
 
 def exchanged(samples, is_left):
@@ -45,3 +62,18 @@ def test_samples_are_exchanged_as_scikit_learn_does(seed, n, before, behind, sha
     n_left = int(is_left[samples[mine]].sum())
     exchange_rows(samples, before, before + n, n_left, is_left, SwapScratch.create(n))
     np.testing.assert_array_equal(samples, expected)
+
+
+@examples(300)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, FEW), share=st.floats(0.0, 1.0))
+def test_few_samples_are_exchanged_in_the_same_way(seed, n, share):
+    rng = np.random.default_rng(seed)
+    samples = rng.permutation(100)[:n].astype(np.uint32)
+    is_left = (rng.random(100) < share).astype(np.uint8)
+    is_left[samples[:2]] = rng.permutation(2)
+    expected, n_left = exchanged(samples, is_left), int(is_left[samples].sum())
+    few, many = samples.copy(), samples.copy()
+    assert exchange_some(few, is_left) == n_left
+    np.testing.assert_array_equal(few, expected)
+    exchange_any(many, n_left, is_left, SwapScratch.create(n))
+    np.testing.assert_array_equal(many, expected)

@@ -31,15 +31,17 @@ def fit(golden, X, y, weight):
     control = golden["control"]
     is_class = golden["method"] == "class"
     is_text = [not pd.api.types.is_numeric_dtype(X[name]) for name in X]
-    criterion = {}
-    if (golden["parms"] or {}).get("split") == "information":
-        criterion = {"criterion": "entropy"}
+    parms, only = golden["parms"] or {}, {}
+    if parms.get("split") == "information":
+        only = {"criterion": "entropy"}
+    if is_class:
+        only |= {"priors": parms.get("prior"), "loss": parms.get("loss")}
     tree = (DecisionTreeClassifier if is_class else DecisionTreeRegressor)(
         min_samples_split=control["minsplit"], min_samples_leaf=control["minbucket"],
         max_depth=control["maxdepth"], surrogates=control["maxsurrogate"], missing="surrogate",
         surrogate_style=["all", "known"][control["surrogatestyle"]],
         competitors=control["maxcompete"], precision="float64", min_category_ratio=0.0,
-        categorical_features=is_text if any(is_text) else None, random_state=0, **criterion,
+        categorical_features=is_text if any(is_text) else None, random_state=0, **only,
     )  # fmt: skip
     return tree.fit(X, y.astype(str) if is_class else y, sample_weight=weight)
 
@@ -113,8 +115,10 @@ EQUAL_SUBSETS = {("solder_balance", 6)}
 NAMES = (
     "car90", "car90_deep", "cu_summary", "cu_summary_mileage", "cu_summary_numbers",
     "cu_summary_price", "kyphosis", "kyphosis_deep", "kyphosis_entropy", "kyphosis_limits",
-    "kyphosis_style_1", "kyphosis_weights", "solder", "solder_balance", "solder_opening",
-    "stagec_style_1_use_2", "stagec_time", "stagec_time_weights", "stagec_use_2",
+    "kyphosis_loss", "kyphosis_priors", "kyphosis_priors_and_loss", "kyphosis_style_1",
+    "kyphosis_weights", "solder", "solder_balance", "solder_opening", "stagec_costs",
+    "stagec_priors_and_loss", "stagec_style_1_use_2", "stagec_time", "stagec_time_weights",
+    "stagec_use_2",
 )  # fmt: skip
 
 

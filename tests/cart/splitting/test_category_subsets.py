@@ -407,7 +407,7 @@ def test_no_categorical_column_is_no_different():
 
 
 def test_all_drawn_subsets_are_equally_likely():
-    """Of three categories six have two sides, those that a draw of one side is mended to as well."""
+    """Of three categories six have two sides; those that one side is mended to count as well."""
     X, y = np.repeat([0, 1, 2], 4)[:, np.newaxis], np.tile([0, 1], 6)
     model = forest.ExtraTreesClassifier(3000, max_depth=1, random_state=0, categorical_features=[0])
     leaves = [tree.apply([[0], [1], [2]]) for tree in model.fit(X, y).estimators_]

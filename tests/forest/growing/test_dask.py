@@ -1,5 +1,9 @@
 """More than one machine: joblib's Dask backend, and the partitions of Dask tables."""
 
+import os
+import signal
+import time
+
 import numpy as np
 import pytest
 from joblib import parallel_config
@@ -7,8 +11,11 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.model_selection import train_test_split
 
 from forest import BaggingClassifier, RandomForestClassifier, RandomForestRegressor
+from forest.growing import dask_tasks
 from forest.growing.dask import fit_partitions
+from forest.growing.dask_tasks import LostWorkersError
 from forest.growing.thread_pool import Job
+from forest.growing.workers import results_of
 from importance import drop_column, oob_permutation
 
 da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
@@ -59,6 +66,47 @@ def test_bagging_over_dask_is_the_local_one(client):
         spread = BaggingClassifier(n_estimators=6, random_state=0).fit(X, y)
         said = spread.predict_proba(X)
     np.testing.assert_array_equal(local.predict_proba(X), said)
+
+
+def test_a_fit_goes_on_when_a_worker_is_killed(client):
+    """joblib's own backend may wait for ever. Killed when the first tree is here."""
+    workers = client.run(os.getpid)
+    killed = []
+
+    def kill(progress):
+        if not killed:
+            killed.append(next(iter(workers.values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    X, y = load_breast_cancer(return_X_y=True)
+    params = {"n_estimators": 40, "random_state": 0}
+    with parallel_config(backend="dask"):
+        spread = RandomForestClassifier(**params, callback=kill).fit(X, y)
+    assert killed
+    local = RandomForestClassifier(**params).fit(X, y)
+    np.testing.assert_array_equal(spread.predict_proba(X), local.predict_proba(X))
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_a_fit_whose_workers_are_all_gone_ends(monkeypatch):
+    monkeypatch.setattr(dask_tasks, "_PATIENCE", 0.3)
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+        parallel_config(backend="dask"),
+    ):
+        with results_of([(time.sleep, 0.2)] * 20, 1) as results:
+            next(results)
+            cluster.scale(0)
+            with pytest.raises(LostWorkersError, match="none has come"):
+                list(results)
+        with (
+            pytest.raises(TimeoutError, match="no worker"),
+            parallel_config(backend="dask", client=client, wait_for_workers_timeout=0.3),
+        ):
+            RandomForestClassifier(4).fit(*load_iris(return_X_y=True))
 
 
 def test_the_table_is_shipped_once_per_worker(client, monkeypatch):

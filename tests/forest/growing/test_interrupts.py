@@ -179,6 +179,35 @@ def test_tasks_are_interrupted():
     assert time.perf_counter() - began < 6.0  # two tasks, not eight
 
 
+def test_no_thread_outlives_an_interrupt():
+    """Of joblib's pools, whenever it comes: also while they are made, and while they end."""
+    rng = np.random.default_rng(0)
+    before = set(threading.enumerate())
+
+    def work():
+        with results_of(((time.sleep, 0.001) for _ in range(8)), n_jobs=2) as results:
+            return list(results)
+
+    began = time.perf_counter()
+    work()
+    seconds = time.perf_counter() - began
+    n_interrupts = 0
+    for _ in range(60):
+        timer = threading.Timer(rng.uniform(0.0, seconds), send_interrupt)
+        try:
+            timer.start()
+            work()
+            timer.join()
+        except KeyboardInterrupt:
+            n_interrupts += 1
+            timer.join()
+    patience = time.perf_counter() + 5.0
+    while set(threading.enumerate()) - before and time.perf_counter() < patience:
+        time.sleep(0.01)
+    assert not set(threading.enumerate()) - before
+    assert n_interrupts >= 50  # Python swallows one that comes at the end of an object
+
+
 def test_parts_are_not_begun_after_an_interrupt():
     seen = []
 

@@ -1,17 +1,16 @@
-"""One forest of the partitions that processes of Dask have, however many, and if one is killed."""
+"""One forest of the partitions that processes of Dask have, however many."""
 
-import os
-import signal
-import threading
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
-from forest import RandomForestClassifier, RandomForestRegressor
-from forest.partitioned.dask import fit
+from forest import RandomForestClassifier, RandomForestRegressor, load
+from forest.partitioned.dask import fit, predict
 from forest.partitioned.growth import Size
 from forest.partitioned.table.targets import fixed_point
+from importance import mdi, oob_permutation
+from importance.permutation import partitions
 from tests.forest.partitioned.same import assert_same_forest
 
 dask = pytest.importorskip("dask", reason="the extra dask is not installed")
@@ -75,19 +74,6 @@ def test_any_number_of_workers(growing, n_workers, n_classes, sizes):
     assert_same_forest(model, forest.fit(X, fixed_point(y)))
 
 
-def test_a_killed_worker():
-    """Another one makes anew what it had."""
-    X, y = make_table(3)
-    forest = RandomForestClassifier(**{**KEYED, "n_estimators": 20})
-    with start_cluster(2) as (_, client):
-        victim = next(iter(client.run(os.getpid).values()))
-        killer = threading.Timer(1.0, os.kill, (victim, signal.SIGKILL))
-        killer.start()
-        model = fit(forest, *chunked(X, y, (1000, 1000, 2000)), size=SIZE)
-        killer.join()
-    assert_same_forest(model, forest.fit(X, y))
-
-
 def test_dataframes(growing):
     dd = pytest.importorskip("dask.dataframe", reason="dask.dataframe is not installed")
     pd = pytest.importorskip("pandas")
@@ -98,3 +84,26 @@ def test_dataframes(growing):
     model = fit(forest, *tables)
     assert_same_forest(model, forest.fit(frame, y))
     assert list(model.feature_names_in_) == list("abcdef")
+    X = dd.from_pandas(frame, npartitions=3)
+    np.testing.assert_array_equal(predict(model, X).compute(), model.predict(frame))
+
+
+def test_what_a_forest_of_partitions_does(growing, tmp_path):
+    """It is saved and loaded, predicts chunks where they are, and importances come from there."""
+    _, client = growing
+    X, y = make_table(3)
+    tables = chunked(X, y, (1500, 0, 2500))
+    forest = RandomForestClassifier(**{**KEYED, "n_estimators": 20}, oob_score=True)
+    model, local = fit(forest, *tables, client=client, size=SIZE), forest.fit(X, y)
+    assert model.oob_score_ == pytest.approx(local.oob_score_, rel=1e-14)
+    model.save(tmp_path / "forest.cart")
+    loaded = load(tmp_path / "forest.cart")
+    assert_same_forest(loaded, local)
+    np.testing.assert_array_equal(predict(loaded, tables[0]).compute(), local.predict(X))
+    shares = predict(loaded, tables[0], "predict_proba")
+    assert shares.shape == (4000, 3)
+    np.testing.assert_array_equal(shares.compute(), local.predict_proba(X))
+    np.testing.assert_array_equal(mdi(model).values, mdi(local).values)
+    found, whole = partitions.oob_permutation(model, *tables), oob_permutation(local, X, y)
+    np.testing.assert_allclose(found.values, whole.values, rtol=1e-9)
+    np.testing.assert_allclose(found.standard_error, whole.standard_error, rtol=1e-9)

@@ -10,7 +10,8 @@ from forest.partitioned.choice_of_subsets import join_cells
 from forest.partitioned.engines import LocalEngine
 from forest.partitioned.fit import fit_together
 from forest.partitioned.growth import Size
-from forest.partitioned.histograms import FIRST
+from forest.partitioned.histograms import FIRST, OpenRows
+from forest.partitioned.open_rows import list_rows
 from forest.partitioned.table.targets import fixed_point, step_of
 from forest.sampling.block_draws import BLOCK, counts_in_blocks, draws_in_blocks
 from tests.examples import examples
@@ -201,6 +202,50 @@ def test_out_of_bag_score(voting, bootstrap_draw):
     params["n_estimators"] = 2
     with pytest.warns(UserWarning, match="never out of bag"):
         grow(RandomForestRegressor(**params), X, y)
+
+
+class Apart(LocalEngine):
+    """Of two processes, as far as growth knows."""
+
+    n_processes = 2
+
+
+@pytest.mark.parametrize("held_bytes", [0, 1 << 20])
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
+def test_codes_are_sent_or_held(held_bytes, kind, monkeypatch):
+    """Rows of small nodes come with their codes, or where the codes are."""
+    monkeypatch.setattr("forest.partitioned.small_nodes._ROWS_TAKEN", 150)
+    X, random = make_table(10, 900, 5, 0.1)
+    y = random.randint(3, size=900)
+    forest, cuts = kind(**KEYED), [0, 350, 351, 351]
+    parts = np.split(X, cuts), np.split(y, cuts)
+    size = Size(small_rows=200, held_bytes=held_bytes)
+    model = fit_together(forest, Apart(2), *parts, 5, size)
+    assert_same_forest(model, forest.fit(X, fixed_point(y) if kind is RandomForestRegressor else y))
+
+
+@given(seed=st.integers(0, 2**16), n_segments=st.integers(1, 6), most=st.sampled_from([3, 300]))
+def test_lists_of_rows(seed, n_segments, most):
+    """They say which rows are in some segments, wherever these begin, and if they are empty."""
+    random = np.random.RandomState(seed)
+    n_rows = 70_000
+    segments = [
+        np.sort(random.choice(n_rows, random.randint(most), replace=False))
+        for _ in range(n_segments)
+    ]
+    rows = np.concatenate(segments).astype(np.uint32)
+    weight = random.randint(1, 5, len(rows)).astype(np.uint8)
+    opened = OpenRows(rows, weight, np.cumsum([0, *map(len, segments)]), 0)
+    some = np.flatnonzero(random.rand(n_segments) < 0.7)
+    some = some if len(some) else np.array([0])
+    listed = list_rows(opened, some)
+    for i, s in enumerate(some):
+        span = slice(*listed.start[i : i + 2])
+        np.testing.assert_array_equal(listed.rows[span], segments[s])
+        np.testing.assert_array_equal(listed.weight[span], weight[slice(*opened.start[s : s + 2])])
+    first = random.randint(len(some) + 1)
+    part = listed.of_nodes(first, len(some))
+    np.testing.assert_array_equal(part.rows, listed.rows[listed.start[first] :])
 
 
 def test_progress():

@@ -7,6 +7,7 @@ import pytest
 from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from forest.partitioned.dask import fit
 from forest.partitioned.growth import Size
+from forest.partitioned.table.sources import empty_on_disk
 from tests.forest.partitioned.same import assert_same_forest
 
 KEYED = {"n_estimators": 2, "max_bins": 255, "feature_draw": "keyed", "random_state": 0}
@@ -91,14 +92,58 @@ def test_tables_in_pieces(tmp_path, kind):
     assert_same_forest(model, forest.fit(X, y))
 
 
+def test_folders_of_arrays(tmp_path):
+    """Files follow one another in the order of their names; codes may be kept on disk."""
+    for number, (X_part, y_part) in enumerate(zip(X_PARTS, Y_PARTS, strict=True)):
+        for name, part in (("X", X_part), ("y", y_part)):
+            (tmp_path / name).mkdir(exist_ok=True)
+            np.save(tmp_path / name / f"{number}.npy", part)
+    (tmp_path / "codes").mkdir()
+    forest, given = RandomForestClassifier(**KEYED), (tmp_path / "X", str(tmp_path / "y"))
+    size = Size(rows_at_once=20, small_rows=10)
+    model = fit(forest, *given, size=size, local_directory=tmp_path / "codes")
+    assert_same_forest(model, forest.fit(X, y))
+    assert not list((tmp_path / "codes").iterdir())
+    with pytest.raises(ValueError, match="folder of 3 files"):
+        fit(forest, tmp_path / "X", y)
+    with pytest.raises(FileNotFoundError, match="codes holds no"):
+        fit(forest, tmp_path / "codes", y)
+    (tmp_path / "X" / "9.parquet").touch()
+    with pytest.raises(ValueError, match="two kinds"):
+        fit(forest, *given)
+    with pytest.raises(FileNotFoundError):
+        fit(forest, X, y, local_directory=tmp_path / "nowhere")
+
+
+def test_codes_on_disk(tmp_path):
+    """They are in a file of that folder, which has no name."""
+    codes = empty_on_disk((3, 5), np.dtype(np.uint8), str(tmp_path))
+    codes[:] = 7
+    assert type(codes) is np.ndarray
+    assert type(codes.base) is np.memmap
+    assert not list(tmp_path.iterdir())
+    assert empty_on_disk((3, 0), np.dtype(np.uint8), str(tmp_path)).shape == (3, 0)
+
+
 def test_parquet(tmp_path):
-    pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     frame = pd.DataFrame(X, columns=list("abc"))
-    frame.assign(label=y).to_parquet(tmp_path / "table.parquet", row_group_size=40)
+    table = frame.assign(label=y, name=np.array(["no", "yes"])[y])
+    table.drop(columns="name").to_parquet(tmp_path / "table.parquet", row_group_size=40)
     forest = RandomForestClassifier(**KEYED)
-    assert_same_forest(fit(forest, tmp_path / "table.parquet", "label"), forest.fit(frame, y))
-    with pytest.raises(ValueError, match="must name a column"):
-        fit(forest, tmp_path / "table.parquet", "other")
+    local = forest.fit(frame, y)
+    model = fit(forest, tmp_path / "table.parquet", "label", local_directory=tmp_path)
+    assert_same_forest(model, local)
+    assert list(model.feature_names_in_) == list("abc")
+    (tmp_path / "folder").mkdir()
+    for number, part in enumerate((table[:50], table[50:])):
+        part.drop(columns="label").to_parquet(tmp_path / "folder" / f"part.{number}.parquet")
+    named = fit(forest, str(tmp_path / "folder"), "name")
+    assert_same_forest(named, local)
+    assert list(named.classes_) == ["no", "yes"]
+    for target in ("other", y):
+        with pytest.raises(ValueError, match="must name a column"):
+            fit(forest, tmp_path / "table.parquet", target)
 
 
 def test_categories_of_frames():

@@ -19,7 +19,7 @@ import operator
 import numpy as np
 
 from cart.fast_paths.regression.cut_score import mean_score, weight_at, y_at
-from cart.fast_paths.regression.small_node import (
+from cart.fast_paths.regression.small_nodes.node import (
     BELOW_RANK,
     BLOCK,
     DEVIATIONS,

@@ -18,14 +18,14 @@ from cart.fast_paths.regression.cut_score import (
     y_at,
 )
 from cart.fast_paths.regression.node_sums import REST, TOTAL, add_up_children, swap_across
-from cart.fast_paths.regression.small_node import read_code
-from cart.fast_paths.regression.small_node_cut import (
+from cart.fast_paths.regression.small_nodes.cut import (
     best_small_node_cut,
     mark_small_node,
     number_at,
     rank_at,
     sort_small_node,
 )
+from cart.fast_paths.regression.small_nodes.node import read_code
 from cart.fast_paths.regression.tree_growth import (
     decrease_of,
     node_at,
@@ -86,7 +86,7 @@ def grow_small_subtree(growth, table, samples, height, n_nodes, limits):
         swap_across(samples, node.start, node.end, n_left, small.is_left, growth.swap)
         middle = node.start + n_left
         criterion = growth.criterion
-        halves = add_up_children(criterion, samples, small.targets, node, middle, sums, height)
+        halves = add_up_children(criterion, samples, small.targets, node, middle, sums)
         decrease = decrease_of(node, halves, growth.total_weight)
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue

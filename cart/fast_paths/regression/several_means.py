@@ -1,0 +1,160 @@
+"""Squared error of up to three outputs: the mean of their variances.
+
+A row has its weight and three targets, so that one line of the cache has all; an output that is not
+there has targets 0, which change no sum:
+
+    targets = [ w0 a0 b0 c0 | w1 a1 b1 c1 | ... ]
+
+A node's sums are its weight, the sum of w a, that of all squares, the bounds of its value, which it
+has none of, and the sums of w b and w c.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.fast_paths.regression.best_cut import N_LANES, searching
+from cart.fast_paths.regression.cut_score import WEIGHT
+from cart.fast_paths.regression.node_sums import REST, TOTAL, UPPER, Halves
+from cart.jit.decorators import inline_kernel, kernel
+
+MOST = 3  # outputs
+PER_ROW = 1 + MOST
+N_SUMS = UPPER + MOST  # of a node
+
+
+def _score_of_means(left_weight, left, weight, total):
+    """Score of a cut as scikit-learn calculates it."""
+    squares_left, squares_right = None, None
+    for of_left, of_all in zip(left, total, strict=True):
+        rest = of_all - of_left
+        mine, others = of_left * of_left, rest * rest
+        squares_left = mine if squares_left is None else squares_left + mine
+        squares_right = others if squares_right is None else squares_right + others
+    return squares_left / left_weight + squares_right / (weight - left_weight)
+
+
+_search = searching(_score_of_means, n_outputs=MOST)
+
+
+class SeveralMeansCuts(NamedTuple):
+    """Variances of the targets of up to MOST outputs."""
+
+    n_outputs: float
+    totals: np.ndarray  # (MOST,) float64: of the node at hand
+
+    @classmethod
+    def create(cls, n_outputs):
+        return cls(float(n_outputs), np.zeros(MOST))
+
+    def take_row(self, targets, row, weight, y):
+        targets[PER_ROW * row] = weight
+        for k in range(MOST):
+            targets[PER_ROW * row + 1 + k] = y[row, k] if k < y.shape[1] else 0.0
+
+    def sum_node(self, samples, targets, start, end, sums):
+        _add_up(samples, targets, start, end, sums)
+
+    def root_impurity(self, samples, targets, n, sums):
+        first, second, third = sums[TOTAL], sums[UPPER + 1], sums[UPPER + 2]
+        return _mean_variance(self, sums[WEIGHT], sums[REST], first, second, third)
+
+    def sum_children(self, samples, targets, node, middle, sums):
+        return _sum_children(self, samples, targets, node, middle, sums)
+
+    def write_value(self, value, sums):
+        for k in range(value.shape[0]):
+            value[k, 0] = sums[TOTAL if k == 0 else UPPER + k] / sums[WEIGHT]
+
+    def begin_search(self, samples, targets, sums, node):
+        for k in range(MOST):
+            self.totals[k] = sums[node.row, TOTAL if k == 0 else UPPER + k]
+        return 0.0
+
+    def search_lanes(self, lanes, width, rows, table):
+        for k in range(MOST):
+            lanes.totals[k] = self.totals[k]
+        for k in range((MOST - 1) * N_LANES):
+            lanes.left_more[k] = 0.0
+        _search(lanes, width, rows, table)
+
+    def sum_lane_from_right(self, lanes, width, k, i, rows):
+        first = lanes.first[k]
+        mine = rows.entries[first : first + rows.n]
+        weight, one, two, three = _left_from_right(
+            mine, rows.targets, i + 1, rows.n, rows.weight, self.totals
+        )
+        lanes.left_weight[k], lanes.left_sum[k] = weight, one
+        lanes.left_more[k], lanes.left_more[width + k] = two, three
+
+    def settled_score(self, lanes, k, rows):
+        return lanes.score[k]
+
+    def is_by_gain(self):
+        return False
+
+    def grow_if_small(self, growth, table, scratch, node, height, n_nodes, limits):
+        return np.int64(-1)
+
+
+@inline_kernel
+def _add_up(samples, targets, start, end, sums):
+    """Weight, sums and squares of samples[start:end], written to `sums`."""
+    weight, first, second, third, squares = 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(start, end):
+        at = PER_ROW * np.int64(samples[i])
+        here = targets[at]
+        wa, wb, wc = here * targets[at + 1], here * targets[at + 2], here * targets[at + 3]
+        weight += here
+        first += wa
+        second += wb
+        third += wc
+        squares += wa * targets[at + 1]
+        squares += wb * targets[at + 2]
+        squares += wc * targets[at + 3]
+    sums[WEIGHT], sums[TOTAL], sums[REST] = weight, first, squares
+    sums[UPPER + 1], sums[UPPER + 2] = second, third
+
+
+@inline_kernel
+def _mean_variance(self, weight, squares, first, second, third):
+    variance = squares / weight
+    variance -= (first / weight) * (first / weight)
+    variance -= (second / weight) * (second / weight)
+    variance -= (third / weight) * (third / weight)
+    return variance / self.n_outputs
+
+
+@inline_kernel
+def _left_from_right(rows, targets, middle, end, weight, totals):
+    """Weight and sums left of `middle`: the node's less those of rows[middle:end] from the end."""
+    first, second, third = totals[0], totals[1], totals[2]
+    for i in range(end - 1, middle - 1, -1):
+        at = PER_ROW * np.int64(np.uint32(rows[i]))
+        here = targets[at]
+        weight -= here
+        first -= here * targets[at + 1]
+        second -= here * targets[at + 2]
+        third -= here * targets[at + 3]
+    return weight, first, second, third
+
+
+@kernel
+def _sum_children(self, samples, targets, node, middle, sums):
+    of_left, of_right, totals = sums[node.row + 1], sums[node.row], self.totals
+    start, end = node.start, node.end
+    _add_up(samples, targets, middle, end, of_right)
+    _add_up(samples, targets, start, middle, of_left)
+    weight, first = of_left[WEIGHT], of_left[TOTAL]
+    second, third = of_left[UPPER + 1], of_left[UPPER + 2]
+    if middle - start > end - middle:
+        weight, first, second, third = _left_from_right(
+            samples, targets, middle, end, node.weight, totals
+        )
+    squares = of_left[REST]
+    left = _mean_variance(self, weight, squares, first, second, third)
+    right = _mean_variance(
+        self, node.weight - weight, node.rest - squares, totals[0] - first, totals[1] - second,
+        totals[2] - third,
+    )  # fmt: skip
+    return Halves(left, right, weight, 0.0)

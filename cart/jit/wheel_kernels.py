@@ -1,0 +1,45 @@
+"""Kernels that came with a wheel: what they were compiled for, and whether they fit here."""
+
+import json
+import os
+from contextlib import suppress
+from typing import Any
+
+from cart.jit.folders import OF_THE_WHEEL
+from cart.jit.source_digest import FITS
+
+_FILE = "fits.json"
+
+
+def write_fits(folder: str, levels: list[str]) -> None:
+    """Say beside kernels what they fit.
+
+    Parameters
+    ----------
+    folder : str
+    levels : list of str
+        Of CPUs.
+    """
+    with open(os.path.join(folder, _FILE), "w") as file:
+        json.dump({**FITS, "CPUs": levels}, file, indent=1)
+
+
+def read_fits(folder: str = OF_THE_WHEEL.path) -> dict[str, Any] | None:
+    """What the kernels of a folder fit: versions, and "CPUs". None where there are none."""
+    with suppress(OSError, ValueError), open(os.path.join(folder, _FILE)) as file:
+        return json.load(file)
+    return None
+
+
+def in_words() -> str:
+    """One line: what kernels the installed package came with, and whether they are used."""
+    fits = read_fits()
+    if fits is None:
+        return "no kernels came with this installation: they are compiled when first needed"
+    came = f"kernels came compiled for {' and '.join(fits['CPUs'])}"
+    others = [
+        f"{name} {fits[name]} (here {here})" for name, here in FITS.items() if fits[name] != here
+    ]
+    if others:
+        return f"{came}, but for {', '.join(others)}: they are compiled when first needed"
+    return f"{came}, and fit the packages that are installed"

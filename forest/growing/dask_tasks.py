@@ -1,0 +1,138 @@
+"""Tasks on the workers of Dask, which joblib's backend at hand knows: they end, come what may.
+
+joblib's own waits for ever where a worker dies that alone had the table, or while it is sent:
+
+    table  ->  every worker      so none dies with the last copy of it
+    task   ->  a worker          Dask gives it to another where one dies
+    result ->  here              as it comes; an error where table or workers are lost
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from joblib import parallel_config
+from sklearn import config_context, get_config
+
+_LARGE = 100_000  # bytes that are sent once, not with every task
+_TRIES = 3  # to send it
+_PATIENCE = 10.0  # seconds after which we look whether there are workers
+
+
+class LostWorkersError(RuntimeError):
+    """Dask has lost what tasks need."""
+
+
+@contextmanager
+def results_of_dask(
+    backend: Any, tasks: Iterable[tuple], ordered: bool = True
+) -> Iterator[Iterator]:
+    """The results of tasks, as they come; a context manager.
+
+    When its block ends before all results were taken, tasks that have not begun never do.
+
+    Parameters
+    ----------
+    backend : joblib's backend of Dask
+    tasks : iterable of tuple
+        A function and its arguments. Those that are large are sent once to every worker.
+    ordered : bool, default=True
+        In the order of the tasks? Else as they are done.
+
+    Yields
+    ------
+    iterator
+        Of the results.
+
+    Raises
+    ------
+    LostWorkersError
+        While results are taken: if all workers are gone, or with them what was sent to them.
+    distributed.KilledWorker
+        If several workers died of a task.
+    """
+    client = backend.client
+    backend.effective_n_jobs(-1)  # waits for workers, and says so where none comes
+    sent = _Sent(client, backend.data_futures)
+    config = get_config()
+    futures = [
+        client.submit(_call, config, *map(sent.place_of, task), pure=False, **backend.submit_kwargs)
+        for task in tasks
+    ]
+    try:
+        with backend.retrieval_context():
+            yield _taken(client, futures, ordered)
+    finally:
+        client.cancel(futures)
+
+
+class _Sent:
+    """What every worker has already, or the future of it."""
+
+    def __init__(self, client, known):
+        self._client = client
+        self._known = known  # by identity, as joblib keeps what the user has had sent
+        self._futures = {}
+
+    def place_of(self, value: Any) -> Any:
+        """The future of a large value, and any other as it is."""
+        from dask.sizeof import sizeof
+
+        if id(value) in self._known:
+            return self._known[id(value)]
+        if id(value) not in self._futures:
+            if callable(value) or sizeof(value) < _LARGE:
+                return value
+            # The value as well, or its number would become another's.
+            self._futures[id(value)] = value, self._send(value)
+        return self._futures[id(value)][1]
+
+    def _send(self, value):
+        for _ in range(_TRIES):
+            try:
+                return self._client.scatter([value], broadcast=True, hash=False)[0]
+            except (OSError, KeyError) as error:  # a worker that was known has died
+                last = error
+        raise LostWorkersError("Workers of Dask die while they are sent data.") from last
+
+
+def _call(config: dict, function: Callable, *args: Any) -> Any:
+    with config_context(**config), parallel_config("sequential"):
+        return function(*args)
+
+
+def _taken(client, futures, ordered):
+    """Results of futures, which are let go one by one."""
+    from distributed import CancelledError, wait
+
+    while futures:
+        asked = futures[:1] if ordered else futures
+        try:
+            done = wait(asked, timeout=_PATIENCE, return_when="FIRST_COMPLETED").done
+            done = [future for future in asked if future in done]
+            results = client.gather(done)
+        except TimeoutError:
+            _refuse_to_wait_for_nobody(client)
+        except CancelledError as error:
+            raise LostWorkersError(_LOST) from error
+        else:
+            for future in done:
+                futures.remove(future)
+            yield from results
+
+
+_LOST = (
+    "Workers of Dask were lost together with the table, or the client was closed: nothing can be "
+    "grown any more. Call it again when there are workers."
+)
+
+
+def _refuse_to_wait_for_nobody(client):
+    if client.ncores():
+        return
+    try:
+        client.wait_for_workers(1, timeout=_PATIENCE)
+    except TimeoutError as error:
+        raise LostWorkersError(
+            "All workers of Dask were lost, and none has come in their place."
+        ) from error

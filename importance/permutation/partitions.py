@@ -1,0 +1,263 @@
+"""Out-of-bag permutation importance over the partitions of a table: exact, and no rows are moved.
+
+The expectation over all permutations asks of the donors of a value only how many there are up to
+each threshold of a tree (`importance.permutation.expectation`). These are counts, which add up:
+
+    every partition     counts its out-of-bag rows up to the thresholds of every tree
+    together            the sums are the donors of the whole table
+    every partition     what its own rows lose, if they get any donor's value
+    together            the sums, divided by the rows and the donors
+"""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from cart.table.precision import precision_of
+from forest.partitioned.dask import open_parts
+from forest.partitioned.engines import Engine
+from forest.partitioned.growth import DEFAULT_SIZE
+from forest.partitioned.table.in_bag import counts_of_part
+from forest.partitioned.table.partitions import Kind, target_of, values_of
+from forest.sampling.bootstrap import Bootstrap, bootstrap_of
+from importance.core.adoption import of_fitted_forest
+from importance.core.fitted_forest import is_classification, names_of
+from importance.core.losses import MakeLoss, choose_loss
+from importance.core.result import OVER_TREES, Importances, mean_and_error
+from importance.permutation.expectation import expected_increase
+from importance.permutation.influence import (
+    IN_CLASSIFICATION,
+    IN_REGRESSION,
+    error_over_data,
+    followed,
+)
+from importance.permutation.oob import BIAS, OVER_ROWS
+from importance.permutation.prepared_tree import PreparedTree, prepare_tree
+
+__all__ = ["oob_permutation"]
+
+
+class Donors(NamedTuple):
+    """Out-of-bag rows of some partitions, as donors of values."""
+
+    n_rows: np.ndarray  # (n_trees,) int64
+    n_below: np.ndarray  # (n_nodes,) int64: up to the threshold; nodes of all trees
+    of_feature: np.ndarray  # (n_trees, n_features, 2) int64: how many have a value, and have none
+
+    def add(self, other: Self) -> Self:
+        return type(self)(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+
+class Losses(NamedTuple):
+    """What rows of some partitions lose with values of any donors."""
+
+    increase: np.ndarray  # (n_trees, n_features) over rows and donors, divided by both
+    influence: np.ndarray  # (n_features, n_followed) over trees, of rows that are followed
+    is_out: np.ndarray  # (n_trees, n_followed) uint8: are these out of bag?
+
+    def add(self, other: Self) -> Self:
+        return type(self)(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+
+@of_fitted_forest
+def oob_permutation(
+    forest: Any, X: Any, y: Any, *, loss: str | None = None, client: Any = None,
+    n_jobs: int | None = None, rows_at_once: int = DEFAULT_SIZE.rows_at_once,
+) -> Importances:  # fmt: skip
+    """`importance.oob_permutation` of a table in partitions, of which no row is moved.
+
+    The expectation over all permutations, and its standard error over data, are those of the whole
+    table but for the rounding of sums. Partitions tell, for every tree, how many of their
+    out-of-bag rows lie up to each threshold, and what their rows lose. X is read twice.
+
+    Parameters
+    ----------
+    forest : RandomForestClassifier or RandomForestRegressor
+        Fitted on the table, by `forest.dask.fit` or in one place, without weights and categories.
+    X, y : partitions of the training table
+        As `forest.dask.fit` takes them, cut anyhow.
+    loss : str, default=None
+        See `importance.oob_permutation`.
+    client : distributed.Client, optional
+        For tables of Dask: the present one unless given.
+    n_jobs : int, default=None
+        Threads, for other tables.
+    rows_at_once : int
+        Of arrays and files that are read in pieces.
+
+    Returns
+    -------
+    Importances
+
+    Raises
+    ------
+    ValueError
+        If the forest has no out-of-bag rows, draws rows by weights or strata, or knows categories,
+        or the table has other rows or columns than it was fitted on. (Whether their values are
+        those of the training table is not checked here.)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
+    >>> from cartwood import RandomForestRegressor
+    >>> from importance.dask import oob_permutation
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
+    >>> oob_permutation(forest, np.array_split(X, 4), np.array_split(y, 4))
+    <Importances oob_permutation, squared_error, ± over data, from the rows: x8 1574 ± 3.1e+02,
+     x2 1469 ± 3.3e+02, x3 623.1 ± 2.3e+02, x7 433.3 ± 1.6e+02, x6 238.7 ± 1.5e+02, ...>
+    """
+    _refuse_impossible(forest)
+    has_classes = is_classification(forest)
+    name, make_loss = choose_loss(loss, has_classes)
+    engine, X_parts, y_parts = open_parts(X, y, client, n_jobs, rows_at_once)
+    X_parts, y_parts = engine.spread(X_parts), engine.spread(y_parts)
+    kind = Kind(precision_of(forest), has_classes)
+    shared = engine.share(forest)
+    spans = _spans(engine, X_parts, kind, forest)
+    counted = engine.map(_count, X_parts, each=spans, common=(shared, kind))
+    donors = engine.reduce(_itself, Donors.add, counted)
+    if not donors.n_rows.any():
+        raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
+    common = shared, kind, make_loss, engine.share(donors)
+    judged = engine.map(_judge, X_parts, y_parts, each=spans, common=common)
+    losses = engine.reduce(_itself, Losses.add, judged)
+    return _report(forest, name, donors, losses)
+
+
+def _refuse_impossible(forest):
+    bootstrap = getattr(forest, "_bootstrap", None)
+    if not isinstance(bootstrap, Bootstrap) or bootstrap.n_draws is None:
+        raise ValueError("The forest has no out-of-bag rows: fit one of ours with bootstrap=True.")
+    if not (bootstrap.is_uniform or bootstrap.by_blocks) or forest._row_weight is not None:
+        raise ValueError(
+            "The forest drew rows by weights, strata or groups, or weighs them, which partitions "
+            "do not know; ask importance.oob_permutation."
+        )
+    if any(tree.tree_.categories is not None for tree in forest.estimators_):
+        raise ValueError(
+            "The forest splits on categories, whose donors partitions cannot count by thresholds; "
+            "ask importance.oob_permutation."
+        )
+
+
+def _spans(engine: Engine, X_parts: Any, kind: Kind, forest: Any) -> list[tuple[int, int, int]]:
+    """Number, first row and end of every partition."""
+    sizes = engine.map(_size, X_parts, each=range(len(X_parts)), common=(kind,))
+    found = sorted(engine.reduce(_itself, _join_lists, sizes))
+    ends = np.cumsum([n_rows for _, n_rows, _ in found]).tolist()
+    if ends[-1] != forest._n_samples:
+        raise ValueError(
+            f"The partitions have {ends[-1]} rows, but the forest was fitted on "
+            f"{forest._n_samples}: give it its training table."
+        )
+    for number, _, n_features in found:
+        if n_features not in (0, forest.n_features_in_):
+            raise ValueError(
+                f"Partition {number} has {n_features} columns, but the forest was fitted on "
+                f"{forest.n_features_in_}."
+            )
+    return list(zip(range(len(ends)), [0, *ends], ends, strict=False))
+
+
+def _size(X, number, kind):
+    return [(number, *values_of(X, number, kind)[0].shape)]
+
+
+def _join_lists(one, other):
+    return one + other
+
+
+def _itself(answer):
+    return answer
+
+
+def _count(X, span, forest, kind):
+    """The donors of a partition."""
+    number, first, end = span
+    X = values_of(X, number, kind)[0]
+    trees = [tree.tree_ for tree in forest.estimators_]
+    n_nodes = [tree.node_count for tree in trees]
+    start = np.cumsum([0, *n_nodes])
+    donors = Donors(
+        np.zeros(len(trees), np.int64), np.zeros(start[-1], np.int64),
+        np.zeros((len(trees), forest.n_features_in_, 2), np.int64),
+    )  # fmt: skip
+    for t, (rows, prepared, _) in enumerate(_prepared(forest, X, first, end)):
+        donors.n_rows[t] = len(rows)
+        if len(rows):
+            donors.n_below[start[t] : start[t + 1]] = prepared.n_below
+            donors.of_feature[t, prepared.groups] = prepared.donor_range[:, 1:]
+    return donors
+
+
+def _prepared(forest: Any, X: np.ndarray, first: int, end: int) -> Any:
+    """Of every tree the out-of-bag rows of a partition, the tree prepared for them, its values."""
+    bootstrap = bootstrap_of(forest)
+    for t, tree in enumerate(forest.estimators_):
+        rows = np.flatnonzero(counts_of_part(bootstrap, t, first, end) == 0)
+        yield rows, *(prepare_tree(tree.tree_, X, rows) if len(rows) else (None, None))
+
+
+def _judge(X, y, span, forest, kind, make_loss: MakeLoss, donors: Donors):
+    """What the rows of a partition lose."""
+    number, first, end = span
+    X = values_of(X, number, kind)[0]
+    y = target_of(y, end - first, number, kind)
+    codes = np.searchsorted(forest.classes_, y) if kind.has_classes else y
+    number_of = followed(forest._n_samples)
+    mine = np.flatnonzero((number_of >= first) & (number_of < end))
+    n_trees, n_features = len(forest.estimators_), forest.n_features_in_
+    losses = Losses(
+        np.zeros((n_trees, n_features)), np.zeros((n_features, len(number_of))),
+        np.zeros((n_trees, len(number_of)), np.uint8),
+    )  # fmt: skip
+    start = 0
+    for t, (rows, prepared, values) in enumerate(_prepared(forest, X, first, end)):
+        tree = forest.estimators_[t].tree_
+        nodes = slice(start, start + tree.node_count)
+        start = nodes.stop
+        if len(rows) == 0:
+            continue
+        prepared = _with_donors(prepared, tree, donors, t, nodes)
+        of_rows = expected_increase(prepared, make_loss(values, codes[rows]), by_row=True)
+        n_rows = donors.n_rows[t]
+        of_rows *= len(rows) / n_rows  # the mean over the donors of all partitions
+        losses.increase[t, prepared.groups] = of_rows.sum(axis=1) / n_rows
+        at = np.searchsorted(rows, number_of[mine] - first)
+        is_out = rows[np.minimum(at, len(rows) - 1)] == number_of[mine] - first
+        losses.is_out[t, mine] = is_out
+        followed_rows = np.ix_(prepared.groups, mine[is_out])
+        losses.influence[followed_rows] += of_rows[:, at[is_out]] / n_rows
+    return losses
+
+
+def _with_donors(
+    prepared: PreparedTree, tree: Any, donors: Donors, t: int, nodes: slice
+) -> PreparedTree:
+    """The tree, prepared for rows of a partition, with the donors of all partitions."""
+    donor_range = np.zeros_like(prepared.donor_range)
+    donor_range[:, 1:] = donors.of_feature[t, prepared.groups]
+    return prepared._replace(
+        n_below=donors.n_below[nodes].copy(), donor_range=donor_range,
+        missing_left=np.ascontiguousarray(tree.missing_go_to_left, np.uint8),
+    )  # fmt: skip
+
+
+def _report(forest: Any, name: str, donors: Donors, losses: Losses) -> Importances:
+    n_rows = donors.n_rows[:, np.newaxis]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        per_tree = np.where(n_rows > 0, losses.increase, np.nan)
+        share = np.where(n_rows > 0, losses.increase / n_rows, 0.0)
+    values, over_trees = mean_and_error(per_tree)
+    total = losses.influence - share.T @ losses.is_out
+    times = IN_CLASSIFICATION if is_classification(forest) else IN_REGRESSION
+    n_trees = int(np.count_nonzero(donors.n_rows))
+    error = error_over_data(total, forest._n_samples, n_trees, times, over_trees)
+    return Importances(
+        "oob_permutation", values, error, per_tree, names_of(forest), uncertainty=OVER_ROWS,
+        bias=BIAS, unit=f"increase in out-of-bag {name.replace('_', '-')} loss of a tree",
+        loss=name,
+        other_errors={OVER_TREES: over_trees, "over permutations": np.zeros(len(values))},
+    )  # fmt: skip
