@@ -7,11 +7,16 @@ _SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "scikit
 if _SHARED_DATA.is_dir():
     os.environ.setdefault("SCIKIT_LEARN_DATA", str(_SHARED_DATA))
 
+import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, Phase, settings  # noqa: E402
+from numba import config as numba_config  # noqa: E402
 
 from tests import data  # noqa: E402
 from tests.examples import examples  # noqa: E402
+
+if numba_config.DISABLE_JIT:
+    np.seterr(all="ignore")  # as in compiled code, where 0 / 0 is nan without a word
 
 # Where only the first failure is asked for (`make mutants`), it is not made smaller.
 is_hurried = "CARTWOOD_TIMES" in os.environ

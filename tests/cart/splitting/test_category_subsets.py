@@ -409,7 +409,8 @@ def test_no_categorical_column_is_no_different():
 def test_all_drawn_subsets_are_equally_likely():
     """Of three categories six have two sides; those that one side is mended to count as well."""
     X, y = np.repeat([0, 1, 2], 4)[:, np.newaxis], np.tile([0, 1], 6)
-    model = forest.ExtraTreesClassifier(3000, max_depth=1, random_state=0, categorical_features=[0])
+    params = {"max_depth": 1, "random_state": 0, "categorical_features": [0]}
+    model = forest.ExtraTreesClassifier(3000, **params)
     leaves = [tree.apply([[0], [1], [2]]) for tree in model.fit(X, y).estimators_]
     counts = np.bincount((np.array(leaves) == 1) @ [1, 2, 4], minlength=8)
     assert counts[0] == counts[7] == 0
