@@ -404,3 +404,13 @@ def test_refusals():
     given = RandomForestClassifier(5, random_state=0).fit(X, y, in_bag=in_bag)
     with pytest.raises(ValueError, match="0 in every row that is judged"):
         drop_column(given, X, y, sample_weight=np.arange(len(y)) > 5)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_tree_whose_rows_have_no_weight_has_no_loss():
+    X, y = table(load_iris)
+    forest = RandomForestClassifier(4, random_state=0).fit(X, y)
+    weight = np.bincount(forest.estimators_samples_[0], minlength=len(y)).astype(float)
+    result = drop_column(forest, X, y, sample_weight=weight)
+    assert np.isnan(result.per_tree[0]).all()
+    assert not np.isnan(result.per_tree[1:]).any()

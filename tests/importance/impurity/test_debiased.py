@@ -14,6 +14,8 @@ from sklearn.utils import compute_sample_weight
 from benchmarks.studies.importance_designs import noise_bias
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import mdi, optimism, unbiased_mdi
+from importance.core.fitted_forest import check_forest
+from importance.impurity.debiased import evaluate_trees
 from tests.oracles import forests as oracle
 
 CASES = [
@@ -295,3 +297,22 @@ def test_refusals():
         optimism(forest, X[::-1], y[::-1])
     with pytest.raises(ValueError, match="Groups overlap"):
         mdi(forest, groups=[[0, 1], [1, 2]])
+
+
+@pytest.mark.parametrize("method", ["ufi", "mdi_oob"])
+def test_which_splits_out_of_bag_rows_judge(method):
+    """UFI needs rows on both sides; MDI-oob compares a side that has some with the node."""
+    X, y = small(load_iris)
+    forest = RandomForestClassifier(5, random_state=0).fit(X, y)
+    n_one_sided = 0
+    for t, splits in evaluate_trees(check_forest(forest, X, y, None), method, 1):
+        rows = np.setdiff1d(np.arange(len(y)), forest.estimators_samples_[t])
+        tree = forest.estimators_[t].tree_
+        reached = np.asarray(tree.decision_path(X[rows].astype(np.float32)).sum(axis=0)).ravel()
+        left, right = (
+            reached[side[splits.node]] > 0 for side in (tree.children_left, tree.children_right)
+        )
+        expected = left & right if method == "ufi" else left | right
+        np.testing.assert_array_equal(splits.is_judged, expected)
+        n_one_sided += np.count_nonzero(left != right)
+    assert n_one_sided > 0
