@@ -191,7 +191,7 @@ def per_tree(forest, X, y, make_loss):
         rows = np.setdiff1d(np.arange(len(y)), drawn)
         prepared, values = prepare_tree(estimator.tree_, X, rows)
         loss = make_loss(values, y[rows])
-        d[prepared.groups] = expected_increase(prepared, loss) / len(rows)
+        d[prepared.groups] = expected_increase(prepared, loss)[0] / len(rows)
     return out
 
 

@@ -113,6 +113,10 @@ TREES = {
                        numbers),
     "poisson": ("DecisionTreeRegressor", {"criterion": "poisson"}, counts),
     "monotonic": ("DecisionTreeRegressor", {"monotonic_cst": [1, 0, 0, 1, 0, -1]}, numbers),
+    "monotonic classes, leaves": (
+        "DecisionTreeClassifier", {"monotonic_cst": [1, -1, 0, 1, 0, -1], "max_leaf_nodes": 25},
+        two_classes,
+    ),
     "missing numbers": ("DecisionTreeRegressor", {}, numbers_with_missing),
     "sparse numbers": ("DecisionTreeRegressor", {"max_depth": 3}, sparse_numbers),
     "two numbers": ("DecisionTreeRegressor", {}, several_numbers),

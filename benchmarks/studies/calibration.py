@@ -19,6 +19,7 @@ from importance import (
     oob_permutation,
     over_data,
     permutation_test,
+    unbiased_mdi,
 )
 from importance.core.fitted_forest import check_forest
 from importance.core.groups import group_columns
@@ -32,7 +33,7 @@ TASKS = {"classification": "brier", "regression": "squared_error"}
 ALPHA = 0.05
 # Seeds of the studies, and of the parts of one.
 P_VALUES, SELECTION, OVER_DATA, TRUTH, OVER_TREES, DOUBLING = 11, 12, 13, 14, 15, 16
-ROWS_ONLY, BESIDE, ELSEWHERE = 17, 18, 19
+ROWS_ONLY, BESIDE, ELSEWHERE, OFF_CENTRE = 17, 18, 19, 20
 
 NULL_ROWS, NULL_FEATURES, NULL_TREES, REPEATS = 50, 5, 5, 199
 SELECTION_ROUNDS, SELECTION_TREES = 49, 50
@@ -45,6 +46,15 @@ MANY_TREES, MANY_TREES_TABLES, TREES_ROWS = 20_000, 25, 100
 SIZES = ((100, 50, 1.0), (300, 50, 0.5), (1000, 50, 0.3), (100, 200, 0.5), (300, 200, 0.3))
 NOISE_SETS, MOST_ABOVE = 20, 0.04
 BESIDE_ROWS, BESIDE_REPEATS = 100, 59
+# Targets of noise: shares of classes, or what is added to normal numbers.
+OFF = {
+    "classification": {
+        "70, 20, 10 %": (0.7, 0.2, 0.1),
+        "90, 10 %": (0.9, 0.1),
+        "halves": (0.5, 0.5),
+    },
+    "regression": {"y + 10": 10.0, "y": 0.0},
+}
 COST_SIZES, COST_TREES, COST_REPEATS, MOST_COST = (300, 3000, 30_000), 100, 15, 0.5
 DOUBLING_SLACK = 0.1  # of the data variance, and of the ratio of the tree variances
 
@@ -61,6 +71,7 @@ def run(args):
         "rows": study_rows,
         "elsewhere": study_elsewhere,
         "cost": study_cost,
+        "off centre": study_off_centre,
         "beside signals": study_beside,
     }
     with Parallel(args.n_jobs) as parallel:
@@ -436,6 +447,33 @@ def study_cost(task, n_sets, parallel, quick=False):
                 f"{seconds.peer * 1e3:.1f}", f"{more:+.0%}", f"<= {MOST_COST:+.0%}",
                 more <= MOST_COST, n_sets=1)
         )  # fmt: skip
+    return rows
+
+
+def off_centre_of(task, drawn, i):
+    """The mean over features of noise of MDI-oob and UFI, on one table."""
+    rng = stream_of(OFF_CENTRE, number_of(task), i)
+    X, _ = make_null(task, rng, TREES_ROWS)
+    if task == "classification":
+        y = rng.choice(len(drawn), p=drawn, size=TREES_ROWS)
+    else:
+        y = rng.normal(size=TREES_ROWS) + drawn
+    model = fit(task, X, y, seed_of(rng), 2 * TREES)
+    return [unbiased_mdi(model, X, y, method=m).values.mean() for m in ("mdi_oob", "ufi")]
+
+
+def study_off_centre(task, n_sets, parallel, quick=False):
+    """How far from 0 features of noise are by MDI-oob, and by UFI, where y is not centred."""
+    rows = []
+    for what, drawn in OFF[task].items():
+        found = parallel(delayed(off_centre_of)(task, drawn, i) for i in range(n_sets))
+        values = np.array(found)
+        means = values.mean(axis=0)
+        z = means / (values.std(axis=0, ddof=1) / np.sqrt(n_sets))
+        rows += [
+            row(f"{method} of noise, {what}: {mean:.4f}", f"z = {each:.1f}", mean=mean, z=each)
+            for method, mean, each in zip(("MDI-oob", "UFI"), means, z, strict=True)
+        ]
     return rows
 
 

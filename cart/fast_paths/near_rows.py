@@ -42,9 +42,7 @@ def n_blocks(n_columns):
 
 @inline_kernel
 def write_across(across, codes, n):
-    """Write the first n rows of a table's codes; where n is 0, there may be no room at all."""
-    if n == 0:
-        return
+    """Write the first n rows of a table's codes."""
     for column in range(codes.shape[0]):
         mine, block, place = codes[column], across[column // _LANES], column % _LANES
         for i in range(n):

@@ -18,7 +18,7 @@ from forest.sampling.weights import combine_weights
 from importance.core.adoption import refuse_refits, refuse_steps
 from importance.core.fitted_forest import check_forest, row_weight_of
 from importance.core.result import Importances
-from importance.permutation.oob import oob_permutation
+from importance.permutation.oob import oob_permutation, values_out_of_bag
 
 T = TypeVar("T")
 Measure = Callable[[Any, Any, Any], Importances]
@@ -30,7 +30,8 @@ class Refits:
 
     `model` is an unfitted estimator with the parameters of the forest, quiet, on one thread; X is
     as it was given, so that names and categories are kept, sparse ones as csr; `weight` is the
-    `sample_weight` of the fit; `measure(forest, X, y)` returns Importances.
+    `sample_weight` of the fit; `measure(forest, X, y)` returns Importances of the fitted forest,
+    `measure_again` those of refits, of which only the values and the error over trees are needed.
     """
 
     model: Any
@@ -38,6 +39,7 @@ class Refits:
     y: np.ndarray
     weight: np.ndarray | None
     measure: Measure
+    measure_again: Measure
 
     @classmethod
     def of(cls, forest: Any, X: Any, y: Any, measure: Measure | None = None) -> "Refits":
@@ -53,7 +55,8 @@ class Refits:
         X = X.tocsr() if issparse(X) else X
         y = np.asarray(y)
         y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-        return cls(_unfitted(forest), X, y, _weight_of_fit(forest, y), measure or oob_permutation)
+        measures = (measure, measure) if measure else (oob_permutation, values_out_of_bag)
+        return cls(_unfitted(forest), X, y, _weight_of_fit(forest, y), *measures)
 
     @property
     def n_samples(self) -> int:
@@ -92,7 +95,7 @@ class Refits:
             stream = np.random.RandomState(seed)
             changed = change(stream)
             seed_of_fit = stream.randint(np.iinfo(np.int32).max)
-            return keep(self.measure(*self.fit(seed_of_fit, **changed)))
+            return keep(self.measure_again(*self.fit(seed_of_fit, **changed)))
 
         return for_each(measure_one, seeds_of(random_state, n), n_jobs, verbose, callback)
 

@@ -99,10 +99,11 @@ class Split(NamedTuple):
 
 def expected_increase(
     prepared: PreparedTree, loss: losses.Loss, by_row: bool = False
-) -> np.ndarray:
+) -> tuple[np.ndarray, np.ndarray]:
     """Expected loss with each group permuted, less the loss as it is.
 
-    Sums over the rows, (n_groups,), or of each row, (n_groups, n_rows), with `by_row`.
+    Sums over the rows, (n_groups,), and that of each row, (n_groups, n_rows), or (0, n_rows)
+    without `by_row`. The sums are the same, to the bit, with it and without.
     """
     n_groups, n_rows = len(prepared.groups), prepared.columns.shape[1]
     increase = np.zeros(n_groups)
@@ -117,7 +118,7 @@ def expected_increase(
             np.empty(n_rows), increase, of_rows,
         )  # fmt: skip
         _visit_nodes(prepared, loss, walk)
-    return (of_rows if by_row else increase) / max(1, n_rows)
+    return increase / max(1, n_rows), of_rows / max(1, n_rows)
 
 
 @entry_kernel

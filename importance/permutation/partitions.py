@@ -221,7 +221,7 @@ def _judge(X, y, span, forest, kind, make_loss: MakeLoss, donors: Donors):
         if len(rows) == 0:
             continue
         prepared = _with_donors(prepared, tree, donors, t, nodes)
-        of_rows = expected_increase(prepared, make_loss(values, codes[rows]), by_row=True)
+        _, of_rows = expected_increase(prepared, make_loss(values, codes[rows]), by_row=True)
         n_rows = donors.n_rows[t]
         of_rows *= len(rows) / n_rows  # the mean over the donors of all partitions
         losses.increase[t, prepared.groups] = of_rows.sum(axis=1) / n_rows

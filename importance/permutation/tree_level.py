@@ -176,16 +176,17 @@ def _evaluate_tree(fitted, make_loss, group_of, options, t, rows, influence):
         groups, loss = prepared.groups, make_loss(values, codes)
         variance = np.zeros(len(groups))
         is_by_row = options.per_row or options.per_class or influence is not None
-        if not (is_by_row or fitted.is_weighted):
-            increase = expected_increase(prepared, loss) / max(1, len(rows))
+        sums, of_rows = expected_increase(prepared, loss, is_by_row or fitted.is_weighted)
+        increase = _mean(of_rows, weight) if fitted.is_weighted else sums / max(1, len(rows))
+        if not is_by_row:
             return TreeResult(groups, has_weight, increase, variance)
-        of_rows = expected_increase(prepared, loss, by_row=True)
     else:
         groups, of_rows, variance = shuffled_increase(
             tree, fitted.X, rows, group_of, make_loss, codes, weight, options.shuffles(t),
             options.n_repeats or 1,
         )  # fmt: skip
-    result = TreeResult(groups, has_weight, _mean(of_rows, weight), variance)
+        increase = _mean(of_rows, weight)
+    result = TreeResult(groups, has_weight, increase, variance)
     if influence is not None and has_weight:
         influence.add(groups, result.increase, rows, of_rows, weight)
     if options.per_class:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from cart import DecisionTreeClassifier, DecisionTreeRegressor, load
 from cart.files import DamagedModelError
 from cart.interop import bridge
+from cart.splitting.agreement import units_of
 from cart.tree.tree import Tree
 from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from tests.examples import examples
@@ -268,3 +269,13 @@ def test_competitors_are_those_of_the_plain_loop(seed, has_missing):
         goes_left = go_left(tree, node, X[here], [])
         rows[tree.children_left[node]] = here[goes_left]
         rows[tree.children_right[node]] = here[~goes_left]
+
+
+def test_a_row_with_a_weight_has_units():
+    """However small beside the others; whole weights are their own units."""
+    units = units_of(np.array([1e-30, 0.3, 0.0, 0.6]))
+    assert units[0] == 1
+    assert units[2] == 0
+    assert units[3] == pytest.approx(2.0 * units[1], rel=1e-12)
+    assert 2**50 <= units.sum() <= 2**51
+    np.testing.assert_array_equal(units_of(np.array([3.0, 0.0, 1.0])), [3, 0, 1])

@@ -415,3 +415,11 @@ def test_all_drawn_subsets_are_equally_likely():
     counts = np.bincount((np.array(leaves) == 1) @ [1, 2, 4], minlength=8)
     assert counts[0] == counts[7] == 0
     assert np.abs(counts[1:7] - 500).max() < 4 * np.sqrt(3000 * 1 / 6 * 5 / 6)
+
+
+def test_a_side_may_weigh_exactly_the_least_that_is_asked_for():
+    X, y = np.repeat(np.arange(4), 2)[:, np.newaxis], [0, 0, 1, 2, 1, 2, 2, 1]
+    params = {"max_depth": 1, "categorical_features": [0]}
+    for share, sizes in ((0.25, [2, 6]), (0.26, [4, 4])):
+        tree = cart.DecisionTreeClassifier(min_weight_fraction_leaf=share, **params).fit(X, y).tree_
+        assert sorted(tree.n_node_samples[1:]) == sizes

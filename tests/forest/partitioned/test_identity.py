@@ -158,6 +158,7 @@ def test_draws_of_a_share_of_the_rows():
 
 def test_draws_in_blocks():
     """Any range of rows is drawn alone; all together have the law of the bootstrap."""
+    assert BLOCK == 65_536  # draws of forests that were saved depend on it
     n = 3 * BLOCK + 1000
     whole = counts_in_blocks(5, n, n, 0, n)
     assert whole.sum() == n

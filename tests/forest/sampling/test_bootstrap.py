@@ -1,6 +1,7 @@
 """Who is in bag: every way to draw, and the draws that are refused."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -213,3 +214,11 @@ def test_a_forest_of_one_draw_a_tree_can_be_kept():
         draws.tolist() for draws in model.estimators_samples_
     ]
     assert all(len(draws) == 1 for draws in again.estimators_samples_)
+
+
+@pytest.mark.parametrize(("n", "is_low"), [(90, True), (100, False)])
+def test_a_share_of_fewer_than_ten_rows_warns(n, is_low):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        RandomForestClassifier(2, max_samples=0.1, random_state=0).fit(X[:n], Y[:n])
+    assert is_low == any("low number" in str(w.message) for w in told)

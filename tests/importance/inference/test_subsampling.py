@@ -9,6 +9,7 @@ from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import drop_column, oob_permutation, over_data
+from importance.inference.refit import Refits
 
 MAX = np.iinfo(np.int32).max
 
@@ -45,6 +46,21 @@ def test_over_data_is_a_loop_of_refits(subsample):
     np.testing.assert_allclose(found.errors["over data"], expected)
     reach = found.interval(0.9, over="over data")[:, 1] - found.values
     np.testing.assert_allclose(reach, 1.6448536 * expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [RandomForestRegressor, RandomForestClassifier])
+def test_refits_are_measured_without_the_error_over_data(kind):
+    """It would add to the time of each; the values are those of the forest."""
+    X, y = table(60, 0)
+    y = y > 0 if kind is RandomForestClassifier else y
+    forest = kind(8, random_state=0).fit(X, y)
+    refits, whole = Refits.of(forest, X, y), oob_permutation(forest, X, y)
+    found = refits.measure_again(forest, X, y)
+    np.testing.assert_array_equal(found.per_tree, whole.per_tree)
+    np.testing.assert_array_equal(found.standard_error, whole.errors["over trees"])
+    assert found.errors.keys() == whole.errors.keys() - {whole.uncertainty}
+    of_user = Refits.of(forest, X, y, drop_column)
+    assert of_user.measure is of_user.measure_again is drop_column
 
 
 def test_error_over_data_is_the_spread_over_fresh_tables():
