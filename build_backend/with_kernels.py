@@ -1,11 +1,11 @@
 """Build backend: setuptools', and kernels that are compiled ahead in every wheel.
 
-    pip wheel .            kernels of every plain case and more, for x86-64-v3 and v4
+    pip wheel .            kernels of every plain case, for x86-64-v3 and v4
     pip install -e .       none: a checkout compiles what it needs
 
-`CARTWOOD_KERNELS` in the environment chooses: "all" (what `cartwood warm-up` compiles, the
-default), "plain" (what `python -m cart` does), "first" (its first case alone, for tests) or "none",
-a wheel for any platform.
+`CARTWOOD_KERNELS` in the environment chooses: "plain" (the default: what `python -m cart`
+compiles), "all" (what `cartwood warm-up` does), "first" (the first plain case alone, for tests) or
+"none", a wheel for any platform.
 """
 
 import os
@@ -28,7 +28,7 @@ CHOICES = ("all", "plain", "first", "none")
 
 def chosen():
     """Which kernels a wheel gets."""
-    choice = os.environ.get("CARTWOOD_KERNELS", "all")
+    choice = os.environ.get("CARTWOOD_KERNELS", "plain")
     if choice not in CHOICES:
         raise SystemExit(f"CARTWOOD_KERNELS is {choice!r}, and not one of {', '.join(CHOICES)}")
     has_levels = platform.machine().lower() in ("x86_64", "amd64") and sys.maxsize > 2**32

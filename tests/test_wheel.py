@@ -192,6 +192,8 @@ def test_what_kernels_are_compiled_with_is_pinned(monkeypatch):
     backend = pytest.importorskip("with_kernels")
     assert f"numba=={version('numba')}" in backend.pins()
     assert f"numpy=={version('numpy')}" in backend.pins()
+    monkeypatch.delenv("CARTWOOD_KERNELS", raising=False)
+    assert backend.chosen() in ("plain", "none")
     monkeypatch.setenv("CARTWOOD_KERNELS", "none")
     assert backend.chosen() == "none"
     monkeypatch.setenv("CARTWOOD_KERNELS", "some")
