@@ -45,7 +45,9 @@ def run(args):
         [name, *(f"{number:,.1f}" for number in numbers)]
         for name, *numbers in zip(names, before * scale, after * scale, strict=True)
     ]
-    title = f"{n_rounds} rounds of {len(MODELS)} fits in one process, the first {n_warm} not counted"
+    title = (
+        f"{n_rounds} rounds of {len(MODELS)} fits in one process, the first {n_warm} not counted"
+    )
     heads = ["median of", "first half", "second half"]
     display.show(display.Table(title, heads, rows))
     return int(np.any(after - before > [ROOM, 0, 0, 0]))
