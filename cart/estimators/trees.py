@@ -17,6 +17,7 @@ from sklearn.utils import (
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from cart.estimators.doc_link import DocLink
 from cart.estimators.grower import Grower
 from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
 from cart.estimators.parameters import (
@@ -53,7 +54,7 @@ from cart.tree.pruning import pruning_path
 from cart.tree.tree import Tree
 
 
-class BaseDecisionTree(SavedState, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseDecisionTree(SavedState, DocLink, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
     """What classification and regression trees share.
 
     Parameters

@@ -27,6 +27,12 @@ def _of_our_tree(draw: Callable[..., T], default_name: str) -> Callable[..., T]:
 
     @functools.wraps(draw)
     def draw_ours(decision_tree, *args, feature_names=None, **kwargs):
+        if hasattr(decision_tree, "estimators_"):
+            raise TypeError(
+                f"{draw.__name__} draws one tree, and {type(decision_tree).__name__} has "
+                f"{len(decision_tree.estimators_)}: {draw.__name__}(forest.estimators_[0]) draws "
+                "the first."
+            )
         if not isinstance(decision_tree, BaseDecisionTree):
             return draw(decision_tree, *args, feature_names=feature_names, **kwargs)
         check_is_fitted(decision_tree)

@@ -9,11 +9,12 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from cart.estimators.doc_link import DocLink
 from importance.inference.refit import Measure
 from importance.inference.selection import METHODS, select_features
 
 
-class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
+class FeatureSelector(DocLink, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     """Keep the features that `select_features` confirms, in a pipeline.
 
     Parameters
