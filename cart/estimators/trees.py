@@ -303,6 +303,12 @@ class BaseDecisionTree(SavedState, DocLink, MultiOutputMixin, BaseEstimator, met
     def decision_path(self, X: MatrixLike, check_input: bool = True) -> csr_matrix:
         """Which nodes of `tree_` each row passes.
 
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        check_input : bool, default=True
+            False takes X to be as the kernels do: an array of the trees' precision.
+
         Returns
         -------
         scipy.sparse.csr_matrix of shape (n_samples, node_count)
@@ -341,6 +347,7 @@ class BaseDecisionTree(SavedState, DocLink, MultiOutputMixin, BaseEstimator, met
 class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
     __doc__ = with_docs_of(
         BaseDecisionTree, "A classification tree.",
+        defaults={"criterion": "gini", "splitter": "best", "max_features": None},
         name="DecisionTreeClassifier", data="load_iris", arguments="max_depth=2",
         shown="model.predict_proba(X[[0, 60, 140]]).round(2)",
         output="array([[1. , 0. , 0. ], [0. , 0.91, 0.09], [0. , 0.02, 0.98]])",
@@ -371,6 +378,7 @@ class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
 class DecisionTreeRegressor(RegressorOutputs, BaseDecisionTree):
     __doc__ = with_docs_of(
         BaseDecisionTree, "A regression tree.",
+        defaults={"criterion": "squared_error", "splitter": "best", "max_features": None},
         name="DecisionTreeRegressor", data="load_diabetes", arguments="max_depth=2",
         shown="model.predict(X[:3]).round(1)", output="array([225.9, 96.3, 225.9])",
     )  # fmt: skip
@@ -399,6 +407,7 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
     __doc__ = with_docs_of(
         BaseDecisionTree,
         "An extremely randomised classification tree: one random threshold per feature.",
+        defaults={"criterion": "gini", "splitter": "random", "max_features": "sqrt"},
         name="ExtraTreeClassifier", data="load_iris", arguments="random_state=0",
         shown="model.get_depth(), model.get_n_leaves()", output="(10, 25)",
     )  # fmt: skip
@@ -422,6 +431,7 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
     __doc__ = with_docs_of(
         BaseDecisionTree,
         "An extremely randomised regression tree: one random threshold per feature.",
+        defaults={"criterion": "squared_error", "splitter": "random", "max_features": 1.0},
         name="ExtraTreeRegressor", data="load_diabetes", arguments="random_state=0",
         shown="model.get_depth(), model.get_n_leaves()", output="(18, 437)",
     )  # fmt: skip
