@@ -64,12 +64,14 @@ def _run(folder, with_all_tests, only):
         "cartwood --help": [bin_ / "cartwood", "--help"],
         "blocks of code, and tests": [python, "-m", "pytest", "-q", "-n", "2", "-p",
                                       "no:cacheprovider", *tests],
-        "cartwood warm-up": [bin_ / "cartwood", "warm-up"],
-        "nothing compiled after the warm-up": [python, "-m", "tests.after_warm_up"],
     }  # fmt: skip
     scripts = sorted((checkout / "examples").glob("*.py"))
     elsewhere = {f"examples/{script.name}": [python, script] for script in scripts}
-    for steps, where in ((in_checkout, checkout), (elsewhere, folder)):
+    warmed = {
+        "cartwood warm-up": [bin_ / "cartwood", "warm-up"],
+        "nothing compiled after the warm-up": [python, "-m", "tests.after_warm_up"],
+    }
+    for steps, where in ((in_checkout, checkout), (elsewhere, folder), (warmed, checkout)):
         chosen = {what: command for what, command in steps.items() if only in what}
         failed += run_steps(chosen, where, env)
     return len(failed) > 0

@@ -4,7 +4,7 @@
     a prediction        of fitted forests, in and out of bag
     an importance       of forests of numbers and of categories
 
-Each is alone: not every combination of two kinds is among them.
+Each is alone: of two kinds together (bins and three outputs, say) only a few are here.
 """
 
 import functools
@@ -61,6 +61,12 @@ class Tables(NamedTuple):
         yield "double precision", self.numbers, {"precision": "float64"}
         yield "sparse", self.sparse, {}
 
+    def numbers_and_categories(self, criterion: str = "") -> Iterator[tuple[str, Any, dict]]:
+        """Those whose kernels differ for all criteria; absolute_error has no categories."""
+        yield "missing values", self.missing, {}
+        if criterion != "absolute_error":
+            yield "categories", self.numbers, _CATEGORIES
+
 
 def all_work() -> list[Work]:
     """Everything, the plain cases first."""
@@ -96,7 +102,7 @@ def _sides(rng):
             cart.DecisionTreeRegressor, cart.ExtraTreeRegressor, cart.PrunedTreeRegressor,
             forest.RandomForestRegressor, forest.ExtraTreesRegressor,
             ("squared_error",), ("absolute_error", "poisson"), numbers,
-            rng.normal(size=(_N_ROWS, 3)),
+            rng.normal(size=(_N_ROWS, 3)) ** 2,
         ),
     }  # fmt: skip
 
@@ -120,7 +126,7 @@ def _tables(side, tables):
                 )
     yield "an extra tree", _fit(side.Extra(), tables.numbers, side.y)
     for criterion in side.others:
-        for what, X, asked in [*tables.by_name()][:3]:
+        for what, X, asked in tables.numbers_and_categories(criterion):
             model = side.Forest(3, criterion=criterion, **asked)
             yield f"{what}, {criterion}", _fit(model, X, side.y)
 
@@ -128,7 +134,7 @@ def _tables(side, tables):
 def _parameters(side, tables):
     """What else chooses kernels: limits, weights, draws, constraints."""
     X, y, Tree, Forest = tables.numbers, side.y, side.Tree, side.Forest
-    for what, table, asked in [*tables.by_name()][:3]:
+    for what, table, asked in tables.numbers_and_categories():
         for criterion in side.criteria:
             best_first = {"criterion": criterion, "max_leaf_nodes": 5, **asked}
             yield f"best first, {what}, {criterion}", _fit(Forest(3, **best_first), table, y)
@@ -154,11 +160,15 @@ def _parameters(side, tables):
 
 def _outputs(side, tables):
     """Three outputs."""
-    for what, X, asked in [*tables.by_name()][:3]:
-        for criterion in (*side.criteria, *side.others):
-            if "twoing" not in criterion:
-                model = side.Forest(3, criterion=criterion, **asked)
-                yield f"three outputs, {what}, {criterion}", _fit(model, X, side.outputs)
+    for criterion in side.criteria:
+        for what, X, asked in tables.numbers_and_categories(criterion):
+            model = side.Forest(3, criterion=criterion, **asked)
+            yield f"three outputs, {what}, {criterion}", _fit(model, X, side.outputs)
+    if len(np.unique(side.y)) > 2:
+        for criterion in side.others:
+            model = side.Forest(3, criterion=criterion)
+            yield f"three outputs, {criterion}", _fit(model, tables.numbers, side.outputs)
+    for what, X, asked in tables.numbers_and_categories():
         yield f"three outputs, {what}, extra trees", _fit(side.Extras(3, **asked), X, side.outputs)
 
 
@@ -181,7 +191,13 @@ def _books(side, tables):
 
     yield "surrogates, a tree", _fit(side.Tree(**_BY_SURROGATES), X, y)
     yield "importance of surrogates", lambda: importance.surrogate_importance(fitted())
-    yield "the same out of bag", lambda: importance.surrogate_importance(fitted(), X, y, on="oob")
+    whole = side.Forest(5, random_state=0, **_BY_SURROGATES)
+    yield (
+        "importance of surrogates out of bag",
+        lambda: importance.surrogate_importance(
+            whole.fit(tables.numbers, y), tables.numbers, y, on="oob"
+        ),
+    )
     yield "masking", lambda: importance.masking(fitted())
     yield "pruning by risk", lambda: cp_table(cv_prune(side.Tree(random_state=0), X, y, cv=3))
     yield "a pruned tree", _fit(side.Pruned(cv=3), tables.numbers, y)
@@ -204,9 +220,10 @@ def _predictions(side, tables):
     yield "double precision, leaves", lambda: side.Tree(precision="float64").fit(X, y).apply(X)
     yield "sparse rows", lambda: fitted().predict(scipy.sparse.csr_matrix(X))
     yield "out of bag", lambda: fitted().out_of_bag(X, y)
-    for voting in ("majority", "oob_weighted", "stacked"):
+    is_classes = len(np.unique(y)) == 2
+    for voting in ("oob_weighted", "stacked", *(["majority"] if is_classes else [])):
         yield f"{voting} votes", _fit(side.Forest(5, voting=voting, random_state=0), X, y)
-    if len(np.unique(y)) == 2:
+    if is_classes:
         yield "standard errors", lambda: fitted().predict_proba_std(X)
     else:
         yield "quantiles", lambda: fitted().predict_quantiles(X, [0.1, 0.9])
@@ -224,11 +241,10 @@ def _partitions(side, tables):
     from importlib import import_module
 
     together = import_module("forest.dask")
-    for criterion in (*side.criteria, *side.others):
-        if criterion in ("gini", "entropy", "squared_error", "poisson"):
-            model = side.Forest(2, criterion=criterion, **_BINS, **_KEYED)
-            parts = np.array_split(tables.missing, 2), np.array_split(side.y, 2)
-            yield f"partitions, {criterion}", partial(together.fit, model, *parts)
+    for criterion in side.criteria:
+        model = side.Forest(2, criterion=criterion, **_BINS, **_KEYED)
+        parts = np.array_split(tables.missing, 2), np.array_split(side.y, 2)
+        yield f"partitions, {criterion}", partial(together.fit, model, *parts)
 
 
 def _importances(side, tables):
@@ -270,7 +286,8 @@ _MEASURES: tuple[tuple[str, Callable], ...] = (
     ("oob_permutation, groups", lambda all_, *given: all_.oob_permutation(*given, **_GROUPS)),
     ("oob_permutation, ranger's", lambda all_, *given: all_.oob_permutation(
         *given, definition="ranger", random_state=0)),
-    ("held_out_permutation", lambda all_, *given: all_.held_out_permutation(*given)),
+    ("held_out_permutation", lambda all_, forest, X, y: all_.held_out_permutation(
+        forest, X + 0.5, y)),
     ("forest_permutation", lambda all_, *given: all_.forest_permutation(*given, n_repeats=1)),
     ("conditional_permutation", lambda all_, *given: all_.conditional_permutation(*given)),
     ("conditional_permutation, neighbours", lambda all_, *given: all_.conditional_permutation(
@@ -280,8 +297,7 @@ _MEASURES: tuple[tuple[str, Callable], ...] = (
     ("drop_column", lambda all_, *given: all_.drop_column(*given)),
     ("over_data", lambda all_, *given: all_.over_data(*given, n_subsamples=2, **_FEW)),
     ("permutation_test", lambda all_, *given: all_.permutation_test(*given, n_repeats=2, **_FEW)),
-    ("janitza", lambda all_, *given: all_.janitza(*given, **_FEW)),
-    ("shadow", lambda all_, *given: all_.shadow(*given, n_rounds=1, **_FEW)),
+    ("shadow", lambda all_, *given: all_.shadow(*given, n_rounds=2, **_FEW)),
     ("select_features", lambda all_, *given: all_.select_features(*given, n_rounds=19, **_FEW)),
     ("shap_values", lambda all_, *given: all_.shap_values(*given[:2])),
     ("shap_values, out of bag", lambda all_, *given: all_.shap_values(*given[:2], out_of_bag=True)),
