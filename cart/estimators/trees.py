@@ -27,6 +27,7 @@ from cart.estimators.parameters import (
     REGRESSOR_CRITERION,
     TREE_CONSTRAINTS,
     ClassWeight,
+    GivenParameters,
     MatrixLike,
     Priors,
     RandomState,
@@ -54,7 +55,9 @@ from cart.tree.pruning import pruning_path
 from cart.tree.tree import Tree
 
 
-class BaseDecisionTree(SavedState, DocLink, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseDecisionTree(
+    SavedState, DocLink, GivenParameters, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
+):
     """What classification and regression trees share.
 
     Parameters
