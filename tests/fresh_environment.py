@@ -21,6 +21,9 @@ from tests.steps import empty_environment, run_steps
 ROOT = Path(__file__).resolve().parents[1]
 BESIDE = ("tests", "benchmarks", "docs", "examples", "README.md", "CHANGELOG.md", "CITATION.cff",
           "Makefile", "pyproject.toml")  # fmt: skip
+# What a wheel is built from: a copy, so that nothing is left in the checkout.
+SOURCES = ("build_backend", "cart", "cartwood", "forest", "importance", "constraints.txt",
+           "pyproject.toml", "LICENSE", "MANIFEST.in", "README.md")  # fmt: skip
 EXTRAS = "plot,frame,progress,bench,test"
 
 
@@ -34,11 +37,12 @@ def main() -> int:
 
 
 def _run(folder, with_all_tests, only):
-    checkout = folder / "beside"
-    checkout.mkdir()
-    for part in BESIDE:
-        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
-        copy(ROOT / part, checkout / part)
+    checkout, source = folder / "beside", folder / "source"
+    for place, parts in ((checkout, BESIDE), (source, SOURCES)):
+        place.mkdir()
+        for part in parts:
+            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+            copy(ROOT / part, place / part)
     env = empty_environment(folder / "home") | {"ALL_PAGES": "1"}
     bin_, wheels = folder / "env" / "bin", folder / "wheels"
     python = bin_ / "python"
@@ -49,7 +53,7 @@ def _run(folder, with_all_tests, only):
     failed = run_steps(
         {
             "a new environment": [sys.executable, "-m", "venv", folder / "env"],
-            "a wheel": [*pip, "wheel", "--no-deps", "-w", wheels, ROOT],
+            "a wheel": [*pip, "wheel", "--no-deps", "-w", wheels, source],
             "installed": [*pip, "install", *constraints, "--find-links", wheels, extras],
         },
         folder,
