@@ -19,7 +19,10 @@ def run(args: Namespace) -> None:
     """Fit, predict and judge small tables of every kind."""
     begin = perf_counter()
     work = all_work()
-    with Steps("compiling", len(work)) as step, warnings.catch_warnings(action="ignore"):
+    with (
+        Steps(f"compiling {len(work)} kinds of work", len(work)) as step,
+        warnings.catch_warnings(action="ignore"),
+    ):
         for each in work:
             each.call()
             step()
