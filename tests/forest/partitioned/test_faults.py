@@ -169,7 +169,8 @@ def test_an_interrupt_on_a_cluster(cluster_and_client, monkeypatch, has_trees):
         return submit(self, function, *arguments, **where)
 
     monkeypatch.setattr(DaskEngine, "_submit", submit_or_interrupt)
-    words = interrupted(fit, forest, *tables, client=client, size=size)
+    words, error = interrupted(fit, forest, *tables, client=client, size=size)
+    assert error.traceback  # whose frames keep what they had, as those of the last error do
     assert DaskEngine._submit is submit
     assert tasks_left(client, n_tasks) == n_tasks == 4
     local = RandomForestClassifier(**KEYED).fit(X, y)

@@ -23,12 +23,13 @@ SIZE = Size(rows_at_once=150, small_rows=50, trees_at_once=2)
 
 
 def interrupted(function, *args, **named):
-    """The words of the warning; the call has to raise KeyboardInterrupt."""
+    """The words of the warning, and the KeyboardInterrupt, which has to be raised."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt) as error:
             function(*args, **named)
-    return " ".join(str(w.message) for w in caught if "Interrupted" in str(w.message))
+    words = " ".join(str(w.message) for w in caught if "Interrupted" in str(w.message))
+    return words, error
 
 
 def first_trees(forest, n, *table):
@@ -112,7 +113,7 @@ def test_an_interrupt_keeps_finished_trees(table, oob_score, monkeypatch):
     forest = RandomForestClassifier(**PARAMS, n_jobs=n_jobs, oob_score=oob_score)
     before, n_threads = forest.get_params(), threading.active_count()
     interrupt_group(3, monkeypatch)
-    words = interrupted(fit, forest, *tables, size=SIZE)
+    words, _ = interrupted(fit, forest, *tables, size=SIZE)
     assert "the forest that was passed has the 4 of 5 trees that were finished" in words
     assert forest.get_params() == before
     assert threading.active_count() == n_threads
@@ -127,7 +128,7 @@ def test_an_interrupt_of_the_first_trees_keeps_nothing(table, monkeypatch):
     tables, n_jobs = table
     forest = RandomForestClassifier(**PARAMS, n_jobs=n_jobs)
     interrupt_group(1, monkeypatch)
-    assert interrupted(fit, forest, *tables, size=SIZE) == ""
+    assert interrupted(fit, forest, *tables, size=SIZE)[0] == ""
     assert not hasattr(forest, "estimators_")
     forest.fit(X[:50], y[:50])
     kept = forest.estimators_
@@ -139,7 +140,7 @@ def test_an_interrupt_of_the_first_trees_keeps_nothing(table, monkeypatch):
 def test_an_interrupt_of_scoring_keeps_the_trees(monkeypatch):
     forest = RandomForestClassifier(**PARAMS, oob_score=True)
     monkeypatch.setattr(fit_module, "judge", lambda *args: signal.raise_signal(signal.SIGINT))
-    words = interrupted(fit, forest, *PARTS, size=SIZE)
+    words, _ = interrupted(fit, forest, *PARTS, size=SIZE)
     assert "its out-of-bag score is not known" in words
     assert not hasattr(forest, "oob_score_")
     assert_same_forest(forest, first_trees(RandomForestClassifier(**PARAMS), 5, X, y))
@@ -150,7 +151,7 @@ def test_an_interrupt_between_two_groups():
     forest = RandomForestClassifier(
         **PARAMS, callback=lambda progress: progress.n_done != 2 or signal.raise_signal(2)
     )
-    assert "2 of 5 trees" in interrupted(fit, forest, *PARTS, size=SIZE)
+    assert "2 of 5 trees" in interrupted(fit, forest, *PARTS, size=SIZE)[0]
     assert len(forest.estimators_) == 2
 
 
