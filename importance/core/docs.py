@@ -41,6 +41,13 @@ n_jobs : int, default=None
     Threads; the result does not depend on it.
 verbose, callback
     See `forest.growing.progress.ProgressReporter`; a step is a refit.""",
+    "watched": """\
+n_jobs : int, default=None
+    Threads; the result does not depend on it.
+verbose : int, default=0
+    Above 0 a bar shows the trees that have been asked, and the time left.
+callback : callable, default=None
+    Called with a `forest.growing.progress.Progress` after every tree.""",
     "refit_errors": """\
 Raises
 ------
