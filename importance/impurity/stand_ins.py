@@ -118,8 +118,8 @@ def surrogate_importance(
         fitted = _check_rows(given, X, y, sample_weight)
         per_tree = np.full((len(surrogates), n_features), np.nan)
         judged = list(evaluate_trees(fitted, "ufi", n_jobs))
-        with results_of(((_judge, fitted, *each) for each in judged), n_jobs) as parts:
-            steps = watched(parts, len(judged), "tree", verbose, callback)
+        with results_of(((_judge, fitted, *each) for each in judged), n_jobs) as found:
+            steps = watched(found, len(judged), "tree", verbose, callback)
             for (t, _), part in zip(judged, steps, strict=True):
                 per_tree[t] = part
         impurity = "Gini impurity" if fitted.is_classification else "squared error"

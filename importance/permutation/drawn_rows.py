@@ -22,7 +22,7 @@ class Judges(NamedTuple):
 
     rows: np.ndarray  # (n_rows,) int64, ascending
     share: float  # of the rows that could
-    count: float  # what their increases of the loss count, so that they speak for all
+    factor: float  # of their increases of the loss, so that they speak for all
 
 
 class DrawnRows(NamedTuple):

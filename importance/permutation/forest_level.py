@@ -240,10 +240,9 @@ def evaluate_forest(
     n_groups = len(groups)
     n_blocks = max(effective_n_jobs(n_jobs), n_groups * n_repeats * total.size // _BLOCK_VALUES)
     blocks = np.array_split(np.arange(n_groups), min(n_groups, n_blocks))
-    given = donors, n_repeats, is_hard, total.shape
     n_steps = len(blocks) * len(fitted.trees)
     with ProgressReporter(n_steps, "tree", verbose, callback) as watch:
-        given += (watch if shares_memory() else None,)
+        given = donors, n_repeats, is_hard, total.shape, watch if shares_memory() else None
         tasks = (
             (_evaluate_block, fitted, judge, groups.group_of, block, *given) for block in blocks
         )

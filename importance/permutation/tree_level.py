@@ -193,7 +193,7 @@ def _evaluate_batch(fitted, make_loss, group_of, options, trees, influence, watc
 
 
 def _evaluate_tree(fitted, make_loss, group_of, options, t, judges: Judges, influence):
-    rows, share, count = judges
+    rows, share, factor = judges
     tree, codes, weight = fitted.trees[t], fitted.codes[rows], fitted.weight[rows]
     has_weight = bool(weight.any())
     if options.shuffles is None:
@@ -202,7 +202,7 @@ def _evaluate_tree(fitted, make_loss, group_of, options, t, judges: Judges, infl
         variance = np.zeros(len(groups))
         is_by_row = options.per_row or options.per_class or influence is not None
         sums, of_rows = expected_increase(prepared, loss, is_by_row or fitted.is_weighted)
-        of_rows, sums = count * of_rows, count * sums
+        of_rows, sums = factor * of_rows, factor * sums
         increase = _mean(of_rows, weight) if fitted.is_weighted else sums / max(1, len(rows))
         if not is_by_row:
             return TreeResult(groups, has_weight, share, increase, variance)
@@ -211,7 +211,7 @@ def _evaluate_tree(fitted, make_loss, group_of, options, t, judges: Judges, infl
             tree, fitted.X, rows, group_of, make_loss, codes, weight, options.shuffles(t),
             options.n_repeats or 1,
         )  # fmt: skip
-        of_rows, variance = count * of_rows, count**2 * variance
+        of_rows, variance = factor * of_rows, factor**2 * variance
         increase = _mean(of_rows, weight)
     result = TreeResult(groups, has_weight, share, increase, variance)
     if influence is not None and has_weight:

@@ -49,8 +49,9 @@ def mean_absolute_shap(
     n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
     rows = np.arange(n_samples)[:: -(-n_samples // max_rows)]
     takes = trees_out_of_bag(forest, X)[:, rows] if out_of_bag else EVERYONE
-    options = {"n_jobs": n_jobs, "verbose": verbose, "callback": callback}
-    found = explain(forest, _rows_of(X, rows), takes, **options).mean_abs(per_row=True)
+    found = explain(
+        forest, _rows_of(X, rows), takes, n_jobs=n_jobs, verbose=verbose, callback=callback
+    ).mean_abs(per_row=True)
     name = "mean_absolute_shap_oob" if out_of_bag else "mean_absolute_shap"
     some = f", {len(rows):,} of {n_samples:,} rows" if len(rows) < n_samples else ""
     return replace(found, measure=name, unit=found.unit + some)

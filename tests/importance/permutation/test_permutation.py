@@ -572,9 +572,10 @@ def test_a_draw_is_stated_and_follows_from_the_forest():
     again = oob_permutation(forest, X, y, max_rows=50, per_row=True, n_jobs=2)
     np.testing.assert_array_equal(drawn.values, again.values)
     np.testing.assert_array_equal(drawn.standard_error, again.standard_error)
-    assert np.isnan(drawn.per_row[:, 0]).sum() > np.isnan(
-        oob_permutation(forest, X, y, per_row=True).per_row[:, 0]
-    ).sum()
+    assert (
+        np.isnan(drawn.per_row[:, 0]).sum()
+        > np.isnan(oob_permutation(forest, X, y, per_row=True).per_row[:, 0]).sum()
+    )
     whole = oob_permutation(forest, X, y, max_rows=len(y))
     assert whole.max_rows is None
     exact = oob_permutation(forest, X, y)
@@ -586,7 +587,7 @@ def test_a_draw_is_stated_and_follows_from_the_forest():
 def test_a_draw_needs_two_rows(max_rows):
     X, y = biased_coin_table(60)
     forest = RandomForestRegressor(3, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="max_rows=.* must be a whole number of at least 2"):
+    with pytest.raises(ValueError, match=r"max_rows=.* must be a whole number of at least 2"):
         oob_permutation(forest, X, y, max_rows=max_rows)
 
 
