@@ -17,7 +17,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cart.tree.held_out import parents_of
+from cart.tree.packed import pack
 from cart.tree.surrogates import Surrogates
+from cart.tree.traversal import leaf_ids
 from forest.growing.progress import watched
 from forest.growing.workers import results_of
 from importance.core.adoption import adopt
@@ -187,7 +189,7 @@ def adj_on_rows(tree: Any, X: np.ndarray, weight: np.ndarray, style: str) -> np.
 
     Parameters
     ----------
-    tree : Tree
+    tree : Tree, or any object with its arrays
         With surrogates.
     X : ndarray of shape (n_rows, n_features), float64
     weight : ndarray of shape (n_rows,), float64
@@ -208,7 +210,7 @@ def adj_on_rows(tree: Any, X: np.ndarray, weight: np.ndarray, style: str) -> np.
     n_splits = len(surrogates.feature)
     agree, majority, total = np.zeros((3, n_splits))
     parent = parents_of(tree)
-    child, row = tree.apply(X), np.arange(len(X))
+    child, row = leaf_ids(pack([tree], X.dtype), 0, X), np.arange(len(X))
     while True:  # the rows climb from their leaves
         row, child = row[parent[child] >= 0], child[parent[child] >= 0]
         if len(row) == 0:

@@ -180,6 +180,25 @@ def test_show_prints_and_draws_a_tree(saved, capsys):
     assert "the model has 10 trees" in capsys.readouterr().err
 
 
+def test_show_prints_the_splits_beside_a_split(houses, capsys):
+    path = houses.with_name("kept.model")
+    kept = ("--trees", 2, "--n-jobs", 1, "--surrogates", 2, "--competitors", 1, "--save", path)
+    assert run("fit", houses, "--target", "price", *kept) == 0
+    capsys.readouterr()
+    assert run("show", path, "--depth", 1, "--surrogates", 1, "--competitors", 1) == 0
+    text = capsys.readouterr().out
+    assert "|   surrogate: " in text
+    assert "|   competitor: " in text
+    assert run("show", path, "--surrogates", 1, "--output", houses.with_name("tree.svg")) == 2
+    assert "leave --output out" in capsys.readouterr().err
+
+
+def test_show_says_what_a_model_did_not_keep(saved, capsys):
+    capsys.readouterr()
+    assert run("show", saved, "--competitors", 2) == 2
+    assert "fit it with --competitors 2" in capsys.readouterr().err
+
+
 def test_what_is_no_model_is_refused(houses, saved, capsys):
     assert run("predict", houses, houses) == 2
     assert "is no model file" in capsys.readouterr().err
