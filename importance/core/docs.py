@@ -44,6 +44,13 @@ verbose : int, default=0
 callback : callable, default=None
     Called with `n_done`, `n_total`, `seconds` and `seconds_left` after every refit; by returning
     False it ends the work.""",
+    "watched": """\
+n_jobs : int, default=None
+    Threads; the result does not depend on it.
+verbose : int, default=0
+    1 shows a bar with the time left on standard error; a step is a tree.
+callback : callable, default=None
+    Called with `n_done`, `n_total`, `seconds` and `seconds_left` after every tree.""",
     "refit_errors": """\
 Raises
 ------

@@ -88,6 +88,21 @@ def test_dataframes(growing):
     np.testing.assert_array_equal(predict(model, X).compute(), model.predict(frame))
 
 
+def test_weights(growing):
+    """They come to the workers, which draw rows by them."""
+    _, client = growing
+    X, y = make_table(3)
+    weight = np.random.RandomState(0).rand(len(X))
+    sizes = (1500, 0, 2500)
+    forest = RandomForestClassifier(**KEYED, class_weight="balanced")
+    given = da.from_array(weight, chunks=(sizes,))
+    model = fit(forest, *chunked(X, y, sizes), sample_weight=given, client=client, size=SIZE)
+    assert_same_forest(model, forest.fit(X, y, weight))
+    given = da.from_array(weight, chunks=((2000, 1, 1999),))
+    with pytest.raises(ValueError, match="but that of sample_weight 2000"):
+        fit(forest, *chunked(X, y, sizes), sample_weight=given, client=client)
+
+
 def test_what_a_forest_of_partitions_does(growing, tmp_path):
     """It is saved and loaded, predicts chunks where they are, and importances come from there."""
     _, client = growing
