@@ -3,13 +3,19 @@
 import inspect
 import re
 import warnings
+from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import (
+    Interval,
+    RealNotInt,
+    StrOptions,
+    validate_parameter_constraints,
+)
 
 from cart.splitting import criteria
 from cart.table.bins import MAX_BINS
@@ -111,6 +117,25 @@ def _parameters_of_trees(trees, without):
     section = section.partition("\n\nAttributes")[0]
     each = re.split(r"\n(?=\w)", section)
     return "\n".join(text for text in each if text.partition(" :")[0] not in without)
+
+
+class GivenParameters:
+    """Of estimators: what a user gives is validated, and defaults are not: they hold.
+
+    A tree has thirty parameters, and to validate them all takes longer than to grow a small one.
+    """
+
+    def _validate_params(self):
+        defaults = _defaults_of(type(self))
+        all_of_them = ((name, getattr(self, name)) for name in defaults)
+        given = {name: value for name, value in all_of_them if value is not defaults[name]}
+        validate_parameter_constraints(self._parameter_constraints, given, type(self).__name__)
+
+
+@cache
+def _defaults_of(estimators):
+    parameters = inspect.signature(estimators).parameters
+    return {name: parameters[name].default for name in estimators._get_param_names()}
 
 
 def keep_parameters(estimator: BaseEstimator, parameters: dict[str, Any]) -> None:

@@ -26,6 +26,7 @@ from cart.estimators.parameters import (
     REGRESSOR_CRITERION,
     TREE_CONSTRAINTS,
     ClassWeight,
+    GivenParameters,
     MatrixLike,
     Priors,
     RandomState,
@@ -53,7 +54,9 @@ from cart.tree.pruning import pruning_path
 from cart.tree.tree import Tree
 
 
-class BaseDecisionTree(SavedState, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseDecisionTree(
+    SavedState, GivenParameters, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
+):
     """What classification and regression trees share.
 
     Parameters

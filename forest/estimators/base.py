@@ -14,7 +14,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from cart.estimators.parameters import NO_ALTERNATIVES, MatrixLike
+from cart.estimators.parameters import NO_ALTERNATIVES, GivenParameters, MatrixLike
 from cart.estimators.preparation import prepare
 from cart.estimators.saved_state import (
     SavedState,
@@ -48,6 +48,7 @@ _PACKED: WeakKeyDictionary = WeakKeyDictionary()
 
 class BaseForest(
     SavedState,
+    GivenParameters,
     EstimatorSequence,
     VotingMixin,
     MultiOutputMixin,
