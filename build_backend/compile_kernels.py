@@ -75,11 +75,8 @@ def run(cases: str) -> None:
             told = told[os.write(out, told) :]
 
     KernelCache.save_overload = save_and_tell
-    if cases == "all":
-        import_module("cartwood.commands.warm_up").run(None)
-    else:
-        plain = import_module("cart.__main__")
-        plain.main(plain.CASES[:1] if cases == "first" else plain.CASES)
+    plain = import_module("cart.__main__")
+    plain.main(plain.CASES[:1] if cases == "first" else plain.CASES)
 
 
 def told() -> None:

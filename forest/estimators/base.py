@@ -14,6 +14,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from cart.estimators.doc_link import DocLink
 from cart.estimators.parameters import NO_ALTERNATIVES, GivenParameters, MatrixLike
 from cart.estimators.preparation import prepare
 from cart.estimators.saved_state import (
@@ -48,6 +49,7 @@ _PACKED: WeakKeyDictionary = WeakKeyDictionary()
 
 class BaseForest(
     SavedState,
+    DocLink,
     GivenParameters,
     EstimatorSequence,
     VotingMixin,
