@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from benchmarks.harness import datasets, display, results
-from benchmarks.studies import distributed_peers
+from benchmarks.studies import distributed_hosts, distributed_peers
 from benchmarks.studies.distributed_tables import N_FEATURES, make_piece, on_dask, start_cluster
 from forest import RandomForestClassifier, RandomForestRegressor
 from forest.partitioned.dask import fit, fit_partitions, fixed_point
@@ -33,7 +33,8 @@ PHASES = (
     *("_begin", "count_roots", "count", "_join_all", "divide", "list_rows", "grow_below_held"),
     "judge",
 )
-PARTS = ("identity", "scores", "cost", "scale", "parquet", "faults", "peers")
+PARTS = ("identity", "scores", "cost", "scale", "parquet", "faults", "hosts", "peers")
+ELSEWHERE = {"hosts": distributed_hosts.measure, "peers": distributed_peers.measure}
 
 
 def run(args):
@@ -41,8 +42,7 @@ def run(args):
     content = {}
     for part in PARTS:
         if args.only in part:
-            measure = {"peers": distributed_peers.measure}.get(part) or globals()[f"_{part}"]
-            found = measure(args.quick)
+            found = (ELSEWHERE.get(part) or globals()[f"_{part}"])(args.quick)
             if found:
                 content[part] = found
                 display.show(table({part: found}))

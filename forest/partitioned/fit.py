@@ -309,7 +309,8 @@ def _keep_finished(interruption, n_finished, n_wanted):
 
 
 def _score(model, engine, X_parts, y_parts, spans, kind, in_bag, interruption):
-    """The out-of-bag score, which Ctrl-C ends: then it is not known."""
+    """The out-of-bag score, unless Ctrl-C has come: a terminal sends it to workers as well, and
+    nobody might answer."""
     common = engine.share(model), kind, in_bag
     found = []
 
@@ -317,7 +318,7 @@ def _score(model, engine, X_parts, y_parts, spans, kind, in_bag, interruption):
         judged = engine.map(judge, X_parts, y_parts, each=spans, common=common)
         found.append(engine.reduce(_itself, Judged.join, judged))
 
-    if interruption.run(ask):
+    if not interruption.is_cut and interruption.run(ask):
         model.oob_score_ = found[0].score(kind.has_classes)
     else:
         interruption.keep("its out-of-bag score is not known")
