@@ -7,8 +7,8 @@
     lowest    so does the first wheel with the lowest versions of the dependencies
 
 It takes minutes for each Python. `CARTWOOD_KERNELS=none` asks for wheels without kernels, which are
-built in seconds; the smoke tests compile then. `PYTHONS`, paths between spaces, names others than those found on
-PATH and of pyenv; those that are not found are named.
+built in seconds; the smoke tests compile then. `PYTHONS`, paths between spaces, names others than
+those found on PATH and of pyenv; those that are not found are named.
 """
 
 import os
