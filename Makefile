@@ -44,12 +44,15 @@ lint: .venv/installed
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 
-# Damaged models, fast paths around their limits, hostile fits for so many seconds.
+# Damaged models, fast paths around their limits, hostile fits for so many seconds; and properties on
+# other examples than the tests', so many times as many (of partitions, too).
 TIME ?= 600
+EXAMPLES ?= 10
 fuzz: .venv/installed
 	.venv/bin/python -m benchmarks fuzz
 	.venv/bin/python -m benchmarks limits
 	.venv/bin/python -m benchmarks fits --seconds $(TIME)
+	EXAMPLES=$(EXAMPLES) .venv/bin/python -m pytest -q -n auto -m hypothesis
 
 # Sixty small faults in the code, for so many seconds: which do the nearest tests see?
 mutants: .venv/installed

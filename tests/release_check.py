@@ -50,7 +50,7 @@ def find_pythons() -> dict[int, str]:
         places = [shutil.which(f"python3.{minor}") for minor in MINORS]
         places += sorted(Path.home().glob(".pyenv/versions/3.*/bin/python3"))
     found: dict[int, str] = {}
-    for path in filter(None, map(str, [sys.executable, *places])):
+    for path in map(str, filter(None, [sys.executable, *places])):
         ask = "import sys; print(sys.version_info.minor if sys.version_info >= (3, 11) else '')"
         said = subprocess.run([path, "-c", ask], capture_output=True, text=True).stdout.strip()
         if said:
@@ -149,7 +149,8 @@ def missing_from(sdist: Path, source: Path) -> list[str]:
     committed = {
         path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()
     }
-    committed = {name for name in committed if ".egg-info/" not in name}
+    left = (".egg-info/", "__pycache__/")  # by the build itself
+    committed = {name for name in committed if not any(each in name for each in left)}
     wanted = {name for name in committed if not name.startswith(LEFT_OUT)}
     added = {name for name in has if name != "PKG-INFO" and ".egg-info" not in name} - committed
     added -= {"setup.cfg"}

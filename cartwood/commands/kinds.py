@@ -23,6 +23,20 @@ _KEYED = {"feature_draw": "keyed"}
 _BY_SURROGATES = {"missing": "surrogate", "surrogates": 2, "competitors": 1}
 
 
+# What a wheel has the kernels of beside the plain cases: tables with categories and dates, extra
+# trees, and the importances of `cartwood importance` and of the README.
+USUAL = (
+    "classes: categories, gini", "classes: categories, gini, a forest",
+    "classes: numbers, gini, extra trees", "classes: oob_permutation, numbers",
+    "classes: oob_permutation, categories", "classes: unbiased_mdi, categories",
+    "numbers: categories, squared_error", "numbers: categories, squared_error, a forest",
+    "numbers: numbers, squared_error, extra trees", "numbers: oob_permutation, numbers",
+    "numbers: oob_permutation, categories", "numbers: unbiased_mdi, categories",
+    "numbers: double precision, squared_error, a forest", "numbers: double precision, leaves",
+    "numbers: oob_permutation of scikit-learn's forest",
+)  # fmt: skip
+
+
 class Work(NamedTuple):
     """What is done, in words, and the call that does it."""
 
@@ -84,6 +98,12 @@ def all_work() -> list[Work]:
         for part in parts:
             work += (Work(f"{name}: {what}", call) for what, call in part(side, tables))
     return work
+
+
+def usual_work() -> list[Work]:
+    """What wheels have beside the plain cases."""
+    work = {each.name: each for each in all_work()}
+    return [work[name] for name in USUAL]
 
 
 def _sides(rng):
@@ -250,8 +270,20 @@ def _partitions(side, tables):
 def _importances(side, tables):
     """Every measure of a forest of numbers, and those that meet categories of one with them."""
     import importance
+    from forest.interop.bridge import to_sklearn
 
     X, y = tables.numbers, side.y
+
+    @functools.cache
+    def peer():
+        return to_sklearn(side.Forest(20, random_state=0).fit(X, y))
+
+    for name in ("oob_permutation", "unbiased_mdi"):
+        yield (
+            f"{name} of scikit-learn's forest",
+            lambda name=name: getattr(importance, name)(peer(), X, y),
+        )
+    yield "SHAP values of scikit-learn's forest", lambda: importance.shap_values(peer(), X)
     for what, table, asked in [*tables.by_name()][:3]:
 
         @functools.cache
