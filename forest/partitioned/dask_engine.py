@@ -8,6 +8,8 @@ from itertools import repeat
 from typing import Any
 from weakref import WeakSet
 
+import dask
+
 from forest.partitioned.engines import Engine
 
 _FAN_IN = 4  # answers that are joined by one task
@@ -44,7 +46,9 @@ class DaskEngine(Engine):
         return futures
 
     def share(self, thing):
-        return self._submit(_itself, thing)  # a task: not lost with a worker
+        """A task, which is not lost with a worker, however large what comes with it is."""
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+            return self._submit(_itself, thing)
 
     def map(self, function, *handles, each=None, common=()):
         rows = zip(*handles, strict=True) if each is None else zip(*handles, each, strict=True)

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state
 
 from cart.estimators.category_encoder import encode_categories
-from cart.estimators.validation import check_class_weight
+from cart.estimators.validation import as_of_now, check_class_weight
 from cart.growth.plan import make_plan
 from cart.primitives.mersenne_twister import first_draws
 from cart.splitting.feature_draw import DRAW_SEED_MAX
@@ -40,6 +40,7 @@ from forest.partitioned.table.quantiles import find_bins, find_codes
 from forest.partitioned.table.sources import empty_on_disk
 from forest.partitioned.table.targets import in_steps, step_of
 from forest.partitioned.table.weights import BYTES_PER_ROW, total_of_whole, weights_of_table
+from forest.sampling.bootstrap import Bootstrap
 from forest.sampling.plan import plan_bootstrap
 
 _OPEN_BYTES_PER_ROW = 5  # that is in bag: number and weight
@@ -106,7 +107,8 @@ def fit_together(
         seeds = check_random_state(model.random_state).randint(
             DRAW_SEED_MAX, size=model.n_estimators
         )
-        in_bag = engine.share(InBag(model._bootstrap.of_trees(seeds), weight))
+        counted = None if model.bootstrap else weight
+        in_bag = engine.share(InBag(model._bootstrap.of_trees(seeds), counted))
         model.estimators_ = _grow(
             model, data, in_bag, spans, seeds.tolist(), total_weight, target, size, interruption
         )
@@ -311,7 +313,10 @@ def _keep_finished(interruption, n_finished, n_wanted):
 def _score(model, engine, X_parts, y_parts, spans, kind, in_bag, interruption):
     """The out-of-bag score, unless Ctrl-C has come: a terminal sends it to workers as well, and
     nobody might answer."""
-    common = engine.share(model), kind, in_bag
+    voters = as_of_now(model)  # without what in_bag has, which is as long as the table
+    nothing = {"_bootstrap": Bootstrap.plain(model._n_samples, None), "_row_weight": None}
+    voters.__dict__ = {**vars(model), **nothing}
+    common = engine.share(voters), kind, in_bag
     found = []
 
     def ask():

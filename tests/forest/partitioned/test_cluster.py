@@ -94,10 +94,12 @@ def test_weights(growing):
     X, y = make_table(3)
     weight = np.random.RandomState(0).rand(len(X))
     sizes = (1500, 0, 2500)
-    forest = RandomForestClassifier(**KEYED, class_weight="balanced")
+    params = {**KEYED, "n_estimators": 20}
+    forest = RandomForestClassifier(**params, class_weight="balanced", oob_score=True)
     given = da.from_array(weight, chunks=(sizes,))
     model = fit(forest, *chunked(X, y, sizes), sample_weight=given, client=client, size=SIZE)
     assert_same_forest(model, forest.fit(X, y, weight))
+    assert model.oob_score_ == pytest.approx(forest.oob_score_, rel=1e-14)
     given = da.from_array(weight, chunks=((2000, 1, 1999),))
     with pytest.raises(ValueError, match="but that of sample_weight 2000"):
         fit(forest, *chunked(X, y, sizes), sample_weight=given, client=client)
