@@ -35,6 +35,10 @@ coverage: .venv/installed
 wheel-test: .venv/installed
 	.venv/bin/python -m tests.fresh_environment
 
+# What a release must pass: texts, sdist, and a wheel of it in an empty environment for each Python.
+release-check: .venv/installed
+	.venv/bin/python -m tests.release_check
+
 lint: .venv/installed
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
@@ -89,4 +93,4 @@ docs: .venv/installed
 	.venv/bin/pip install -q -c constraints.txt -e ".[test]"
 	touch $@
 
-.PHONY: demo test conformance fuzz mutants bounds coverage wheel-test lint bench studies examples docs
+.PHONY: demo test conformance fuzz mutants bounds coverage wheel-test release-check lint bench studies examples docs
