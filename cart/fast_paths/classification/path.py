@@ -111,8 +111,8 @@ class ClassScratch(NamedTuple):
             np.empty(N_DIGITS, np.int32),
             np.empty((capacity, n_classes), np.int64),
             np.empty(1),
-            np.full(capacity, -np.inf),
-            np.full(capacity, np.inf),
+            np.empty(capacity),  # not filled: only rows that wait take memory
+            np.empty(capacity),
         )
 
 
