@@ -163,7 +163,7 @@ def _same_weight(weight, numbers):
 
 
 def _balanced_weights(bootstrap, codes, numbers):
-    return [balance_subsample(bootstrap.counts(i), bootstrap.draws(i), codes) for i in numbers]
+    return [balance_subsample(bootstrap.counts(i), codes) for i in numbers]
 
 
 @cache
