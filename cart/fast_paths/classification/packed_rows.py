@@ -123,7 +123,7 @@ def partition_packed_rows(codes, cut, words, start, n, layout, spare, counts):
         n_right += 1 - left
     for i in range(n_right):
         words[start + n_left + i] = spare[i]
-    _count_classes(words, start, n_left, layout, counts)
+    count_classes(words, start, n_left, layout, counts)
     return n_left
 
 
@@ -148,7 +148,8 @@ def write_quarters(total, counts):
 
 
 @inline_kernel
-def _count_classes(words, start, n, layout, counts):
+def count_classes(words, start, n, layout, counts):
+    """Write the weighted class counts of words[start:start + n]."""
     if counts.shape[0] == 2:
         both = np.int64(0)  # the weight above that of the second class
         for i in range(start, start + n):

@@ -187,6 +187,19 @@ def _copy_near(tiers, layout, node):
 
 
 @dispatch
+def begin_tree(cuts, way, n):
+    """Take up the words of a tree, so many."""
+    cuts.begin_tree(way, n)
+
+
+@dispatch
+def divide_words(cuts, way, node, cut, left_counts):
+    """Bring the node's words into the order left | right, with the class counts of the left; return
+    how many go left."""
+    return cuts.divide_words(way, node, cut, left_counts)
+
+
+@dispatch
 def search_feature(cuts, way, node, searched, feature, best):
     """Search a feature; return whether it is constant in the node, and the better Cut."""
     return cuts.search_feature(way, node, searched, feature, best)
@@ -198,10 +211,22 @@ def write_cut(cuts, tree, this, cut):
     cuts.write_cut(tree, this, cut)
 
 
+@inline_kernel
+def write_threshold(tree, this, cut):
+    """See `write_cut`, where the threshold is known."""
+    tree.nodes.feature[this], tree.nodes.threshold[this] = cut.feature, cut.threshold
+
+
 class BestCuts(NamedTuple):
     """The best of all cuts of a feature."""
 
     name: int = 0  # numba wants a field
+
+    def begin_tree(self, way, n):
+        pass
+
+    def divide_words(self, way, node, cut, left_counts):
+        return divide_in_order(way, node, cut, left_counts)
 
     def search_feature(self, way, node, searched, feature, best):
         return _search_feature(way, node, searched, feature, best)
@@ -259,12 +284,7 @@ class ClassCountsWay(NamedTuple):
 
     def divide(self, node, cut):
         counts, left_counts = self.scratch.pending[node.row], self.scratch.pending[node.row + 1]
-        rows = self.tiers[node.tier]
-        codes = rows.codes[self.table.columns[cut.feature]]
-        n_left = partition_packed_rows(
-            codes, cut, rows.words, node.start, node.end - node.start, self.layout,
-            self.scratch.spare, left_counts,
-        )  # fmt: skip
+        n_left = divide_words(self.cuts, self, node, cut, left_counts)
         weight, left_weight = np.int64(node.weight), _sum(left_counts)
         left, right = child_impurities(self.criterion, left_counts, counts, left_weight, weight)
         share_left = np.float64(left_weight) / np.float64(weight)
@@ -288,6 +308,17 @@ class ClassCountsWay(NamedTuple):
         write_cut(self.cuts, tree, this, cut)
         start, end = node.start, node.end
         write_way_of_missing(tree.nodes, this, cut, children.middle - start, end - start)
+
+
+@inline_kernel
+def divide_in_order(way, node, cut, left_counts):
+    """See `divide_words`; either side keeps its order."""
+    rows = way.tiers[node.tier]
+    codes = rows.codes[way.table.columns[cut.feature]]
+    n = node.end - node.start
+    return partition_packed_rows(
+        codes, cut, rows.words, node.start, n, way.layout, way.scratch.spare, left_counts
+    )
 
 
 @inline_kernel
@@ -410,6 +441,7 @@ def _begin_tree(way, weight, classes, seed):
     root = way.scratch.pending[0]
     restart(way.draw, seed)
     n_rows = pack_rows(weight, classes, way.layout, way.tiers[0].words, root)
+    begin_tree(way.cuts, way, n_rows)
     total = _sum(root)
     way.scratch.total[0] = total
     way.scratch.lower[0], way.scratch.upper[0] = -np.inf, np.inf
@@ -466,16 +498,19 @@ class ClassCountsPath(FastPath):
         return follows | GINI if self._plan.criterion is Gini else follows
 
     def _create_scratch(self):
-        codes, n_rows = self._table.codes, len(self._y)
-        limits = self._plan.limits
-        is_depth_first = limits.max_leaf_nodes < 0  # else a copy would not be used up at once
-        n_bytes = self.copy_bytes if is_depth_first else ()
-        near = create_cache_copies(codes, limits.max_features, n_bytes)
+        n_rows = len(self._y)
         return (
-            tuple(starmap(ClassRows.create, [(n_rows, codes), *near])),
+            self._create_tiers(),
             ClassScratch.create(n_rows, self._n_classes, self._n_rows_of_stack),
             PrefixCounts.create(n_rows, self._n_classes),
         )
+
+    def _create_tiers(self):
+        codes, limits = self._table.codes, self._plan.limits
+        is_depth_first = limits.max_leaf_nodes < 0  # else a copy would not be used up at once
+        n_bytes = self.copy_bytes if is_depth_first else ()
+        near = create_cache_copies(codes, limits.max_features, n_bytes)
+        return tuple(starmap(ClassRows.create, [(len(self._y), codes), *near]))
 
     def _grow(self, weights, seeds, first_node, trees, candidates=None):
         draw, stack, tiers, scratch, prefix = self._scratch

@@ -22,7 +22,12 @@ from cart.fast_paths.classification.packed_rows import (
     weight_of,
     write_quarters,
 )
-from cart.fast_paths.classification.path import ClassCountsPath, monotony_of
+from cart.fast_paths.classification.path import (
+    ClassCountsPath,
+    divide_in_order,
+    monotony_of,
+    write_threshold,
+)
 from cart.jit.decorators import inline_kernel
 from cart.splitting.feature_draw import random_between, random_side
 from cart.splitting.splitter import RandomSplitter
@@ -40,12 +45,17 @@ class DrawnCuts(NamedTuple):
 
     name: int = 1  # numba wants a field
 
+    def begin_tree(self, way, n):
+        pass
+
+    def divide_words(self, way, node, cut, left_counts):
+        return divide_in_order(way, node, cut, left_counts)
+
     def search_feature(self, way, node, searched, feature, best):
         return _search_feature(way, node, searched, feature, best)
 
     def write_cut(self, tree, this, cut):
-        tree.nodes.feature[this] = cut.feature
-        tree.nodes.threshold[this] = cut.threshold
+        write_threshold(tree, this, cut)
 
 
 @inline_kernel
