@@ -27,6 +27,8 @@ from cart.fast_paths.classification.path import (
     ClassCountsPath,
     ClassRows,
     monotony_of,
+    no_search_to_begin,
+    nothing_put_off,
     write_threshold,
 )
 from cart.jit.decorators import entry_kernel, inline_kernel
@@ -59,6 +61,8 @@ class SparseCuts(NamedTuple):
             rows, codes, *np.empty((2, n_rows), np.int64), np.zeros(n_rows, np.uint8),
             np.empty(n_classes, np.int64),
         )  # fmt: skip
+
+    begin_search, end_search = no_search_to_begin, nothing_put_off
 
     def begin_tree(self, way, n):
         words = way.tiers[0].words
