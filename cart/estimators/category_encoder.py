@@ -233,3 +233,20 @@ def _holds_categories(dtype):
 
 
 _CATEGORICAL_DTYPES = {"category", "categorical", "enum", "string", "str", "object", "utf8"}
+
+
+def forget_categories(estimator, reset):
+    """Have an estimator without categories forget those of the fit before: kernels rely on them.
+
+    Raises
+    ------
+    ValueError
+        If there are some and `reset` is False: trees are kept that split on them.
+    """
+    if not reset and np.any(getattr(estimator, "is_categorical_", False)):
+        raise ValueError(
+            "The trees that warm_start=True keeps split on categories, but categorical_features is "
+            "None; set it as it was, or warm_start=False."
+        )
+    for name in ("_category_encoder", "is_categorical_", "categories_") if reset else ():
+        vars(estimator).pop(name, None)

@@ -14,6 +14,7 @@ from cart.table.table import Table
 from cart.tree.compact import compress_if_large
 from cart.tree.nodes import LEAF
 
+_ROUNDING = 1e-12  # what multiplying and dividing may leave
 _RULES = {"surrogate": BY_SURROGATES, "majority": BY_MAJORITY}
 
 
@@ -85,11 +86,13 @@ class AlternativesFinder:
             tree.surrogates = found.surrogates._replace(primary=primary)
 
     def _unaltered(self, weight):
-        """Weights of the rows without priors and losses; 0 stays 0."""
+        """Weights of the rows without priors and losses; 0 stays 0, and whole ones are whole."""
         if self._factor is None:
             return weight
         without = np.zeros(len(self._factor))
-        return np.divide(weight, self._factor, out=without, where=self._factor > 0.0)
+        np.divide(weight, self._factor, out=without, where=self._factor > 0.0)
+        whole = np.rint(without)
+        return np.where(np.abs(without - whole) <= _ROUNDING * whole, whole, without)
 
     def _judge(self, tree, weight, found, nodes):
         """Competitors in some nodes of a tree, and what their splits improve."""

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from cartwood.commands import saved
+from cartwood.commands.fitting import positive
 from cartwood.terminal import UserError, require, say
 
+KINDS = ("surrogates", "competitors")
 HELP = "a tree of a saved model, as text or as a picture"
 EXAMPLES = (
     "cartwood show houses.safetensors",
@@ -20,6 +22,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("model", type=Path, metavar="FILE", help="what `cartwood fit --save` wrote")
     add("--tree", type=int, default=0, metavar="N", help="which tree of a forest, from 0 (0)")
     add("--depth", type=int, default=3, metavar="N", help="levels that are shown (3)")
+    for kind in KINDS:
+        words = f"{kind} of every split, in text (0): see `cartwood fit --{kind}`"
+        add(f"--{kind}", type=positive, default=0, metavar="N", help=words)
     add("--output", type=Path, metavar="FILE", help="a picture: .svg, .png or .pdf")
 
 
@@ -30,12 +35,13 @@ def run(args: Namespace) -> None:
     names, labels = list(training.recipe.kinds), getattr(model, "classes_", None)
     labels = None if labels is None else [str(label) for label in labels]
     say(f"{type(model).__name__} for {training.target}: {training.recipe.in_words()}")
+    _refuse_to_show(tree, args)
     if args.output is None:
         from cart import export_text
 
-        print(
-            export_text(tree, feature_names=names, class_names=labels, max_depth=args.depth), end=""
-        )
+        shown = {kind: getattr(args, kind) for kind in KINDS}
+        parameters = {"class_names": labels, "max_depth": args.depth, **shown}
+        print(export_text(tree, feature_names=names, **parameters), end="")
         return
     require("matplotlib", "plot")
     _draw(tree, names, labels, args)
@@ -47,6 +53,16 @@ def _tree_of(model: Any, number: int) -> Any:
     if not 0 <= number < len(trees):
         raise UserError(f"--tree {number}: the model has {len(trees)} trees, from 0.")
     return trees[number]
+
+
+def _refuse_to_show(tree, args):
+    """Refuse surrogates and competitors that are not there, or of a picture."""
+    for kind in KINDS:
+        most = getattr(args, kind)
+        if most and args.output is not None:
+            raise UserError(f"--{kind}: pictures have none; leave --output out.")
+        if most and getattr(tree.tree_, kind) is None:
+            raise UserError(f"--{kind}: the model kept none; fit it with --{kind} {most}.")
 
 
 def _draw(tree, names, labels, args):
