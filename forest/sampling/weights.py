@@ -65,7 +65,7 @@ def balance_subsample(counts: np.ndarray, codes: np.ndarray) -> np.ndarray:
     -------
     ndarray of shape (n_samples,), float64
     """
-    weight = 1.0
+    weight = np.ones(len(codes))
     for column in codes.reshape(len(codes), -1).T.astype(np.int64):
         drawn = np.bincount(column, counts)
         share = drawn.sum() / (np.count_nonzero(drawn) * np.where(drawn > 0, drawn, np.inf))
