@@ -99,9 +99,8 @@ def drop_column(
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> drop_column(forest, X, y)
-    <Importances drop_column, squared_error, ± over rows, for this pair of forests: bmi 375.6 ±
-     1.7e+02, s5 233.2 ± 1.5e+02, s6 53.88 ± 1.3e+02, s4 30.44 ± 1.1e+02, s3 27.99 ± 1.2e+02,
-     ...>
+    <Importances drop_column, squared_error, ± over rows, for this pair of forests: bmi 376 ± 170,
+     s5 233 ± 148, s6 54 ± 128, s4 30 ± 112, s3 28 ± 119, ...>
     """
     refuse_refits(forest, "drop_column")
     design = choose_design(forest, X, y, on, sample_weight)
