@@ -98,8 +98,8 @@ def surrogate_importance(
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, surrogates="auto", random_state=0)
     >>> result = surrogate_importance(forest.fit(X, y))
     >>> result
-    <Importances surrogate_importance, ± over trees: bmi 962,635 ± 28,065, s5 887,787 ± 28,220, bp
-     596,871 ± 18,153, s1 551,191 ± 15,995, s3 543,039 ± 16,808, ...>
+    <Importances surrogate_importance, ± over trees: bmi 963,000 ± 28,000, s5 888,000 ± 28,000, bp
+     597,000 ± 18,000, s1 551,000 ± 16,000, s3 543,000 ± 17,000, ...>
     """
     if on not in ROWS:
         raise ValueError(f"on={on!r} is not known; use one of {ROWS}.")

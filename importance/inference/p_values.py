@@ -119,7 +119,7 @@ def permutation_test(
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> permutation_test(forest, X, y, n_repeats=9, random_state=0)
-    <Significance of oob_permutation, permuting y, 9 refits: s5 1,574 (p = 0.1), bmi 1,469 (p =
+    <Significance of oob_permutation, permuting y, 9 refits: s5 1,570 (p = 0.1), bmi 1,470 (p =
      0.1), bp 623 (p = 0.1), s4 433 (p = 0.1), s3 239 (p = 0.2), ...>
     """
     if n_repeats < 1:

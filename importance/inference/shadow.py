@@ -137,7 +137,7 @@ def shadow(
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> shadow(forest, X, y, n_rounds=2, random_state=0)
-    <Shadows of oob_permutation: s5 1,474 (shadow 25), bmi 1,317 (shadow -0.28), bp 392 (shadow
+    <Shadows of oob_permutation: s5 1,470 (shadow 25), bmi 1,320 (shadow -0.28), bp 392 (shadow
      -8.3), s4 197 (shadow 3.4), s6 169 (shadow -15), ...>
     """
     if n_rounds < 2:

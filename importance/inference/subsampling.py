@@ -65,8 +65,8 @@ def over_data(
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> over_data(forest, X, y, n_subsamples=5, random_state=0)
-    <Importances oob_permutation, squared_error, ± over data, from the rows: s5 1,574 ± 311, bmi
-     1,469 ± 327, bp 623 ± 227, s4 433 ± 157, s3 239 ± 146, ...>
+    <Importances oob_permutation, squared_error, ± over data, from the rows: s5 1,570 ± 310, bmi
+     1,470 ± 330, bp 620 ± 230, s4 430 ± 160, s3 240 ± 150, ...>
     """
     if n_subsamples < 1:
         raise ValueError(f"n_subsamples={n_subsamples} must be at least 1.")

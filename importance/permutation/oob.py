@@ -110,8 +110,8 @@ def oob_permutation(
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> result = oob_permutation(forest, X, y)
     >>> result
-    <Importances oob_permutation, squared_error, ± over data, from the rows: s5 1,574 ± 311, bmi
-     1,469 ± 327, bp 623 ± 227, s4 433 ± 157, s3 239 ± 146, ...>
+    <Importances oob_permutation, squared_error, ± over data, from the rows: s5 1,570 ± 310, bmi
+     1,470 ± 330, bp 620 ± 230, s4 430 ± 160, s3 240 ± 150, ...>
     >>> result.interval(0.95)[2].round()  # of bmi
     array([ 827., 2110.])
     """

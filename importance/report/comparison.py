@@ -14,7 +14,14 @@ from importance.core.fitted_forest import check_forest
 from importance.core.groups import Group, parse_groups
 from importance.core.numbers import estimate
 from importance.core.ordering import descending, leading, ranks_of
-from importance.core.plots import HEADROOM, ROW_HEIGHT, draw_bars, plot_clusters, plot_ranks
+from importance.core.plots import (
+    HEADROOM,
+    ROW_HEIGHT,
+    draw_bars,
+    plain_numbers,
+    plot_clusters,
+    plot_ranks,
+)
 from importance.core.result import Importances
 from importance.drop_column.drop_column import drop_column
 from importance.impurity.debiased import unbiased_mdi
@@ -150,7 +157,8 @@ class Comparison:
         for ax, (name, result) in zip(axes[0], self.results.items(), strict=True):
             draw_bars(ax, result, shown, result.standard_error[shown])
             ax.set_title(name, fontsize=10)
-            ax.locator_params(axis="x", nbins=4)  # long numbers stay apart
+            plain_numbers(ax.xaxis, 3)  # long numbers stay apart
+            ax.tick_params(axis="x", labelsize=8)
             ax.set_xlabel(fill(f"{result.unit} (± 1 standard error {result.uncertainty})", 30))
             ax.xaxis.label.set_fontsize(8)
         return figure
