@@ -21,6 +21,7 @@ import pandas as pd
 from benchmarks.harness import display
 from cart import PrunedTreeRegressor, plot_cp
 from cartwood.__main__ import main
+from cartwood.commands import show
 from forest import RandomForestRegressor
 from importance import compare, masking, shadow, shap_values
 from importance.report.comparison import Comparison
@@ -60,6 +61,9 @@ PICTURES: dict[str, Callable[[Found], Any]] = {
     "bar": lambda found: found.rows.plot("bar"),
     "dependence": lambda found: found.rows.plot("dependence", feature=0, color_by=1),
     "waterfall": lambda found: found.rows.plot("waterfall"),
+    "tree": lambda found: show.draw(
+        found.forest.estimators_[0], list(found.rows.feature_names), None, depth=3
+    ),
     "cp": lambda found: plot_cp(found.pruned),
 }
 
@@ -147,12 +151,14 @@ def overlapping(figure: Any) -> Iterator[str]:
 
 
 def _texts(figure):
-    """Texts that are seen, with their places."""
-    found = []
-    for text in _all_texts(figure):
-        if text.get_text().strip() and text.get_visible():
-            found.append((text.get_text(), text.get_window_extent()))
-    return found
+    """Texts that are seen, with their places (of annotations without their arrows)."""
+    from matplotlib.text import Text
+
+    return [
+        (text.get_text(), Text.get_window_extent(text))
+        for text in _all_texts(figure)
+        if text.get_text().strip() and text.get_visible()
+    ]
 
 
 def _all_texts(figure):

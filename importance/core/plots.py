@@ -180,7 +180,8 @@ def plot_ranks(results: dict[str, Any], ax: Any = None, max_features: int = 25) 
                 xytext=(offset, 0), textcoords="offset points", ha=side, va="center", fontsize=8,
             )  # fmt: skip
     if last > max_features:
-        ax.axhline(max_features + 0.5, color=ink_of(ax), linewidth=0.6, linestyle=":")
+        ends = -0.2, len(ranks) - 0.8
+        ax.hlines(max_features + 0.5, *ends, color=ink_of(ax), linewidth=0.6, linestyle=":")
     ax.set_xticks(range(len(ranks)), [name.replace("_", "\n", 1) for name in results])
     ax.set_xlim(-0.2, len(ranks) - 0.8)
     ax.set_ylim(last + 0.6, 0.4)
