@@ -80,7 +80,7 @@ def conditional_permutation(
         For "neighbours": about a third of them are out of bag.
     loss : str, default=None
         Loss of a single tree, see `oob_permutation`.
-    groups : dict of str to list of columns, list of lists of columns, or None
+    groups : dict of str to list of columns, or list of lists of columns, default=None
         Sets of columns that are permuted together, by one index. Their conditioning set is outside
         the group and goes with any column of it.
     sample_weight : array-like of shape (n_samples,), default=None

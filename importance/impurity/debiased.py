@@ -150,6 +150,7 @@ def unbiased_mdi(
 
 
 @of_fitted_forest
+@with_shared_parameters
 def optimism(
     forest: Any, X: Any, y: Any, *, method: str = "ufi", sample_weight: Any = None,
     groups: Any = None, n_jobs: int | None = None, verbose: int = 0,
@@ -159,7 +160,13 @@ def optimism(
 
     Parameters
     ----------
-    forest, X, y, method, sample_weight, groups, n_jobs, verbose, callback : see `unbiased_mdi`
+    %(bootstrapped)s
+    method : {"ufi", "mdi_oob"}, default="ufi"
+        Which of the two corrections of `unbiased_mdi`.
+    sample_weight : array-like of shape (n_samples,), default=None
+        What an out-of-bag row counts, 1 by default. In bag, rows count as in the tree.
+    %(groups)s
+    %(watched)s
 
     Returns
     -------

@@ -114,7 +114,7 @@ class Comparison:
 
     @property
     def feature_names(self) -> np.ndarray:
-        """(n_features,) str"""
+        """Names of the features, of shape (n_features,)."""
         return next(iter(self.results.values())).feature_names
 
     def to_frame(self) -> Any:
@@ -164,11 +164,40 @@ class Comparison:
         return figure
 
     def plot_ranks(self, ax: Any = None, max_features: int = 25) -> Any:
-        """The ranks by every measure, joined by lines; see `importance.core.plots.plot_ranks`."""
+        """The ranks by every measure, joined by lines; see `importance.core.plots.plot_ranks`.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            None draws in a new figure.
+        max_features : int, default=25
+            Those that are among so many by the first measure.
+
+        Returns
+        -------
+        matplotlib axes
+        """
         return plot_ranks(self.results, ax, max_features)
 
     def plot_clusters(self, ax: Any = None, max_features: int = 60) -> Any:
-        """Rank correlations of the features; see `importance.core.plots.plot_clusters`."""
+        """Rank correlations of the features; see `importance.core.plots.plot_clusters`.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            None draws in a new figure.
+        max_features : int, default=60
+            Those whose strongest correlation is largest, at most so many.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        ValueError
+            If the table was sparse: nothing is computed then.
+        """
         if self.correlation is None:
             raise ValueError("Rank correlations of sparse tables are not computed.")
         return plot_clusters(self.correlation, self.feature_names, ax, max_features)
