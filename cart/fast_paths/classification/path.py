@@ -193,9 +193,15 @@ def search_feature(cuts, way, node, searched, feature, best):
 
 
 @dispatch
-def write_cut(cuts, tree, this, cut):
-    """Write feature and threshold of a split."""
-    cuts.write_cut(tree, this, cut)
+def begin_rows(cuts):
+    """Take the rows of a tree."""
+    cuts.begin_tree()
+
+
+@dispatch
+def write_cut(cuts, way, tree, this, node, cut, children):
+    """Write feature and threshold of the split of a node that has such children."""
+    cuts.write_cut(way, tree, this, node, cut, children)
 
 
 class BestCuts(NamedTuple):
@@ -203,10 +209,13 @@ class BestCuts(NamedTuple):
 
     name: int = 0  # numba wants a field
 
+    def begin_rows(self):
+        pass
+
     def search_feature(self, way, node, searched, feature, best):
         return _search_feature(way, node, searched, feature, best)
 
-    def write_cut(self, tree, this, cut):
+    def write_cut(self, way, tree, this, node, cut, children):
         write_split(tree.nodes, this, cut, tree.cuts)
 
 
@@ -285,7 +294,7 @@ class ClassCountsWay(NamedTuple):
         scratch.lower[to], scratch.upper[to] = scratch.lower[row], scratch.upper[row]
 
     def write_split(self, tree, this, node, cut, children):
-        write_cut(self.cuts, tree, this, cut)
+        write_cut(self.cuts, self, tree, this, node, cut, children)
         start, end = node.start, node.end
         write_way_of_missing(tree.nodes, this, cut, children.middle - start, end - start)
 
@@ -396,7 +405,7 @@ def _sum(counts):
 
 
 @entry_kernel
-def _grow_trees(way, trees, weights, classes, seeds, first_node):
+def grow_trees(way, trees, weights, classes, seeds, first_node):
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
     for t in range(weights.shape[0]):
         _begin_tree(way, weights[t], classes, seeds[t])
@@ -409,6 +418,7 @@ def _begin_tree(way, weight, classes, seed):
     """Let the root of a tree wait."""
     root = way.scratch.pending[0]
     restart(way.draw, seed)
+    begin_rows(way.cuts)
     n_rows = pack_rows(weight, classes, way.layout, way.tiers[0].words, root)
     total = _sum(root)
     way.scratch.total[0] = total
@@ -492,7 +502,7 @@ class ClassCountsPath(FastPath):
             self._limits(weights),
         )
         if candidates is None:
-            _grow_trees(way, trees, weights, self._y, seeds, first_node)
+            grow_trees(way, trees, weights, self._y, seeds, first_node)
         else:
             growing = trees, candidates, weights[0], self._y, seeds[0]
             first_node[1] = _grow_best_first(way, *growing)

@@ -40,10 +40,13 @@ class DrawnCuts(NamedTuple):
 
     name: int = 1  # numba wants a field
 
+    def begin_rows(self):
+        pass
+
     def search_feature(self, way, node, searched, feature, best):
         return _search_feature(way, node, searched, feature, best)
 
-    def write_cut(self, tree, this, cut):
+    def write_cut(self, way, tree, this, node, cut, children):
         tree.nodes.feature[this] = cut.feature
         tree.nodes.threshold[this] = cut.threshold
 
