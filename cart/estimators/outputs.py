@@ -24,12 +24,13 @@ from cart.splitting import criteria
 
 
 class _Outputs:
-    def _check_X(self, X, check_input=True):
-        """X as the kernels take it; with `check_input=False` it is already so."""
+    def _check_X(self, X, check_input=True, converts=True):
+        """X as the kernels take it; with `check_input=False` it is already so. For `converts` see
+        `check_rows`."""
         if not hasattr(self, "n_features_in_"):  # to ask otherwise takes as long as a row
             check_is_fitted(self)
         if check_input:
-            return check_rows(self, X)
+            return check_rows(self, X, converts)
         _check_n_features(self, X, reset=False)
         return X
 
@@ -112,7 +113,16 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         return values if loss is None else true_shares(values, loss)
 
     def predict_log_proba(self, X: MatrixLike) -> np.ndarray | list[np.ndarray]:
-        """Natural logarithm of `predict_proba`; -inf where it is 0."""
+        """Natural logarithm of `predict_proba`; -inf where it is 0.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or a list of one per output
+        """
         self = as_of_now(self)
         shares = self.predict_proba(X)
         with np.errstate(divide="ignore"):

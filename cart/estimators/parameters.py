@@ -90,7 +90,7 @@ Examples
 
 def with_docs_of(
     base: type, first_line: str, *, of_trees: type | None = None,
-    without: tuple[str, ...] = _OF_FORESTS, **example: str,
+    without: tuple[str, ...] = _OF_FORESTS, defaults: dict[str, Any] | None = None, **example: str,
 ) -> str:  # fmt: skip
     """The docstring of an abstract estimator, with another first line and an example.
 
@@ -102,12 +102,22 @@ def with_docs_of(
         Whose descriptions stand for the line `%(of_trees)s` of parameters.
     without : tuple of str, optional
         Parameters of trees that are left out there.
+    defaults : dict, optional
+        Of parameters whose default the estimators do not share.
     **example : str
         `name` of the estimator, `data` to load, `arguments`, what is `shown`, its `output`.
     """
     docstring = inspect.getdoc(base) or ""
     if of_trees is not None:
         docstring = docstring.replace("%(of_trees)s", _parameters_of_trees(of_trees, without))
+    for parameter, default in (defaults or {}).items():
+        said = f'"{default}"' if isinstance(default, str) else repr(default)
+        docstring = re.sub(
+            rf"^({parameter} : .*?)(?:, default=.*)?$",
+            rf"\1, default={said}",
+            docstring,
+            flags=re.MULTILINE,
+        )
     return first_line + "\n" + docstring.partition("\n")[2] + "\n" + _EXAMPLE.format(**example)
 
 

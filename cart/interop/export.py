@@ -39,6 +39,12 @@ def _of_our_tree(
 
     @functools.wraps(draw)
     def draw_ours(decision_tree, *args, feature_names=None, **kwargs):
+        if hasattr(decision_tree, "estimators_"):
+            raise TypeError(
+                f"{draw.__name__} draws one tree, and {type(decision_tree).__name__} has "
+                f"{len(decision_tree.estimators_)}: {draw.__name__}(forest.estimators_[0]) draws "
+                "the first."
+            )
         shown = Shown.of(kwargs) if add is not None else NOTHING
         if not isinstance(decision_tree, BaseDecisionTree):
             _refuse_to_show(decision_tree, shown)

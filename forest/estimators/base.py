@@ -14,6 +14,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from cart.estimators.doc_link import DocLink
 from cart.estimators.parameters import NO_ALTERNATIVES, GivenParameters, MatrixLike
 from cart.estimators.preparation import prepare
 from cart.estimators.saved_state import (
@@ -48,6 +49,7 @@ _PACKED: WeakKeyDictionary = WeakKeyDictionary()
 
 class BaseForest(
     SavedState,
+    DocLink,
     GivenParameters,
     EstimatorSequence,
     VotingMixin,
@@ -360,7 +362,7 @@ class BaseForest(
         return packed
 
     def _values(self, X, check_input):
-        X = self._check_X(X, check_input)
+        X = self._check_X(X, check_input, converts=self.voting != "soft")
         if self.voting == "soft":
             values = soft_vote(self._packed(), X, self.n_jobs)
             return values.reshape(X.shape[0], self.n_outputs_, -1)

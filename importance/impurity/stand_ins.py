@@ -10,16 +10,18 @@ way, `adj` of them says how nearly:
 Definition: Breiman et al. 1984, section 5.3.4, as R's rpart sums it up.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from cart.tree.held_out import parents_of
 from cart.tree.packed import pack
 from cart.tree.surrogates import Surrogates
 from cart.tree.traversal import leaf_ids
+from forest.growing.progress import watched
+from forest.growing.workers import results_of
 from importance.core.adoption import adopt
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import check_forest, names_of, trees_of
@@ -44,7 +46,8 @@ BIAS_OOB = (
 @with_shared_parameters
 def surrogate_importance(
     model: Any, X: Any = None, y: Any = None, *, on: str = "training", sample_weight: Any = None,
-    groups: Any = None, n_jobs: int | None = None,
+    groups: Any = None, n_jobs: int | None = None, verbose: int = 0,
+    callback: Callable | None = None,
 ) -> Importances:  # fmt: skip
     """What splits improve, counted for the features that could stand in for them, too.
 
@@ -69,7 +72,7 @@ def surrogate_importance(
     sample_weight : array-like of shape (n_samples,), default=None
         What an out-of-bag row counts, 1 by default.
     %(groups)s
-    %(n_jobs)s
+    %(watched)s
 
     Returns
     -------
@@ -116,10 +119,11 @@ def surrogate_importance(
     else:
         fitted = _check_rows(given, X, y, sample_weight)
         per_tree = np.full((len(surrogates), n_features), np.nan)
-        judged = [(t, splits) for t, splits in evaluate_trees(fitted, "ufi", n_jobs)]
-        parallel = Parallel(n_jobs=n_jobs, prefer="threads")
-        parts = parallel(delayed(_judge)(fitted, t, splits) for t, splits in judged)
-        per_tree[[t for t, _ in judged]] = parts
+        judged = list(evaluate_trees(fitted, "ufi", n_jobs))
+        with results_of(((_judge, fitted, *each) for each in judged), n_jobs) as found:
+            steps = watched(found, len(judged), "tree", verbose, callback)
+            for (t, _), part in zip(judged, steps, strict=True):
+                per_tree[t] = part
         impurity = "Gini impurity" if fitted.is_classification else "squared error"
         words["bias"] = BIAS_OOB.format(impurity=impurity)
         words["unit"] += ", judged out of bag"

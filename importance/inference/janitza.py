@@ -40,8 +40,11 @@ def janitza(
     random_state : int, RandomState instance or None, default=None
         Of the halves and the refits.
     %(n_jobs)s
-    verbose, callback
-        See `forest.growing.progress.ProgressReporter`; a step is a refit, of 2.
+    verbose : int, default=0
+        1 shows a bar with the time left on standard error; a step is a refit, of 2.
+    callback : callable, default=None
+        Called with `n_done`, `n_total`, `seconds` and `seconds_left` after each; by returning
+        False it ends the work.
 
     Returns
     -------

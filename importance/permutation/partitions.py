@@ -112,8 +112,15 @@ def oob_permutation(
     has_classes = is_classification(forest)
     name, make_loss = choose_loss(loss, has_classes)
     engine, X_parts, y_parts = open_parts(X, y, client, n_jobs, rows_at_once)
-    X_parts, y_parts = engine.spread(X_parts), engine.spread(y_parts)
     kind = Kind(precision_of(forest), has_classes)
+    with engine:
+        tables = engine.spread(X_parts), engine.spread(y_parts)
+        donors, losses = _ask(engine, *tables, forest, kind, make_loss)
+    return _report(forest, name, donors, losses)
+
+
+def _ask(engine, X_parts, y_parts, forest, kind, make_loss):
+    """The donors of all partitions, and what their rows lose."""
     shared = engine.share(forest)
     spans = _spans(engine, X_parts, kind, forest)
     counted = engine.map(_count, X_parts, each=spans, common=(shared, kind))
@@ -122,8 +129,7 @@ def oob_permutation(
         raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
     common = shared, kind, make_loss, engine.share(donors)
     judged = engine.map(_judge, X_parts, y_parts, each=spans, common=common)
-    losses = engine.reduce(_itself, Losses.add, judged)
-    return _report(forest, name, donors, losses)
+    return donors, engine.reduce(_itself, Losses.add, judged)
 
 
 def _refuse_impossible(forest):

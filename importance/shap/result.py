@@ -102,7 +102,18 @@ class ShapValues:
         return self.values if at is None else self.values[:, :, at]
 
     def class_position(self, label: Any = None) -> int | None:
-        """Position of a class, see `of_class`; None in regression."""
+        """Position of a class in `classes`; None in regression.
+
+        Parameters
+        ----------
+        label : a label of `classes`, default=None
+            None is the second of two.
+
+        Raises
+        ------
+        ValueError
+            If there is no such class, or several and none is named.
+        """
         if self.classes is None:
             if label is not None:
                 raise ValueError(f"label={label!r}: numbers have no classes.")

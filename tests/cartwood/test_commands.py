@@ -72,6 +72,49 @@ def test_importance_with_shap(houses, capsys):
     assert "<svg" in picture.partition("</figure>")[0]
 
 
+def test_rows_are_drawn_from_large_tables_and_that_is_said(houses, capsys, monkeypatch):
+    """On standard error, below the finding, and where the measures are explained."""
+    monkeypatch.setattr("cartwood.commands.judging.MAX_ROWS", 20)
+    page = houses.with_name("page.html")
+    words = "20 rows out of bag, drawn at random"
+    options = ("--trees", 20, "--n-jobs", 1, "--without", "pictures", "--output", page)
+    assert run("importance", houses, "--target", "price", *options) == 0
+    said = capsys.readouterr().err
+    assert f"each tree is judged on {words}; --exact takes all" in said
+    assert page.read_text().count(words) == 2
+    assert run("importance", houses, "--target", "price", "--exact", *options) == 0
+    assert "drawn at random" not in capsys.readouterr().err
+    assert "drawn at random" not in page.read_text()
+
+
+def test_parts_are_left_out_by_name(houses, capsys):
+    page = houses.with_name("page.html")
+    without = [word for part in ("unbiased_mdi", "mdi", "jointly", "pictures")
+               for word in ("--without", part)]  # fmt: skip
+    options = ("--trees", 20, "--n-jobs", 1, *without, "--output", page)
+    assert run("importance", houses, "--target", "price", *options) == 0
+    said = capsys.readouterr()
+    assert said.out.splitlines()[0].split() == ["column", "permutation"]
+    for part in ("unbiased_mdi", "mdi", "jointly", "pictures"):
+        assert f"{part} is left out (--without {part})" in said.err
+    assert "<svg" not in page.read_text()
+    with pytest.raises(SystemExit, match="2"):
+        run("importance", houses, "--target", "price", "--without", "permutation")
+
+
+def test_every_phase_has_its_progress(houses, capsys):
+    options = ("--trees", 20, "--n-jobs", 1, "--output", houses.with_name("page.html"))
+    assert run("importance", houses, "--target", "price", "--refits", "--shap", *options) == 0
+    said = capsys.readouterr().err
+    phases = (
+        *("growing 20 trees", "permuting columns out of bag", "judging splits out of bag"),
+        *("growing the forest again without each column", "explaining rows (SHAP)"),
+    )
+    for phase in phases:
+        assert f"{phase} ..." in said
+        assert f"{phase}: " in said
+
+
 def test_importance_says_when_nothing_predicts(tmp_path, capsys):
     rng = np.random.default_rng(1)
     path = tmp_path / "noise.csv"
