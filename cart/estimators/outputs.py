@@ -24,12 +24,13 @@ from cart.splitting import criteria
 
 
 class _Outputs:
-    def _check_X(self, X, check_input=True):
-        """X as the kernels take it; with `check_input=False` it is already so."""
+    def _check_X(self, X, check_input=True, converts=True):
+        """X as the kernels take it; with `check_input=False` it is already so. For `converts` see
+        `check_rows`."""
         if not hasattr(self, "n_features_in_"):  # to ask otherwise takes as long as a row
             check_is_fitted(self)
         if check_input:
-            return check_rows(self, X)
+            return check_rows(self, X, converts)
         _check_n_features(self, X, reset=False)
         return X
 

@@ -50,6 +50,7 @@ from cart.estimators.validation import (
     require_weight,
 )
 from cart.splitting.feature_draw import DRAW_SEED_MAX
+from cart.table.precision import precision_of
 from cart.table.thresholds import fill_thresholds
 from cart.tree.pruning import pruning_path
 from cart.tree.tree import Tree
@@ -283,8 +284,8 @@ class BaseDecisionTree(
             check_classes_of(self)
 
     def _values(self, X, check_input):
-        X = self._check_X(X, check_input)
-        return self.tree_.predict_all(X)
+        X = self._check_X(X, check_input, converts=False)
+        return self.tree_.predict_all(X, precision_of(self) if check_input else None)
 
     def apply(self, X: MatrixLike, check_input: bool = True) -> NDArray[np.int64]:
         """Number of the leaf of `tree_` that each row reaches.

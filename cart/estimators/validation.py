@@ -7,7 +7,7 @@ from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite, check_array, check_X_y, get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from cart.estimators.category_encoder import encode_categories
+from cart.estimators.category_encoder import encode_categories, match_categories
 from cart.table.precision import dates_as_seconds, precision_of
 
 # A tree has up to two nodes a row, and numbers nodes and features with 31 bits.
@@ -64,6 +64,8 @@ def check_table(estimator, X, y, reset=True):
     """
     refuse_too_large(X)
     precision = precision_of(estimator)
+    if hasattr(estimator, "categorical_features"):
+        match_categories(estimator, X, reset)
     if reset and _is_plain(estimator, X) and _needs_no_check(X, y, precision):
         estimator.n_features_in_ = X.shape[1]
         if X.dtype != precision:
@@ -116,10 +118,10 @@ def _needs_no_check(X, y, precision):
     )
 
 
-def _is_finite(X):
-    """Is every number finite? The ends tell, and are found faster than a sum."""
-    with np.errstate(invalid="ignore"):
-        return bool(np.isfinite(X.max()) and np.isfinite(X.min()))
+def _is_finite(X, precision=np.float64):
+    """Is every number finite in a precision? The ends tell, and are found faster than a sum."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return bool(np.isfinite(np.array([X.max(), X.min()]).astype(precision)).all())
 
 
 def refuse_too_large(X):
@@ -147,19 +149,22 @@ def _refuse_what_overflows(X):
         assert_all_finite(ends.astype(np.float32), allow_nan=True, input_name="X")
 
 
-def check_rows(estimator, X):
+def check_rows(estimator, X, converts=True):
     """Check rows to be sent down the trees of a fitted estimator, ours or scikit-learn's.
 
     Parameters
     ----------
     estimator : estimator
     X : array-like of shape (n_samples, n_features)
+    converts : bool, default=True
+        False may leave an array in double precision, and in any order, for those who walk down
+        trees to round it.
 
     Returns
     -------
     ndarray of shape (n_samples, n_features), float32 or float64, C order, or csr_matrix
     """
-    plain = _take_plain(estimator, X)
+    plain = _take_plain(estimator, X, converts)
     if plain is not None:
         return plain
     options = {"dtype": precision_of(estimator), "accept_sparse": "csr", "order": "C"}
@@ -175,13 +180,15 @@ def check_rows(estimator, X):
     return X
 
 
-def _take_plain(estimator, X):
+def _take_plain(estimator, X, converts):
     """Rows as the checks would return them, where these would find nothing; else None."""
     if not _is_plain(estimator, X) or X.shape[1] != getattr(estimator, "n_features_in_", None):
         return None
-    with np.errstate(over="ignore"):
-        X = X.astype(precision_of(estimator), order="C", copy=False)
-    return X if _is_finite(X) else None
+    precision = precision_of(estimator)
+    if converts or not (X.dtype == np.float64 and precision == np.float32):
+        with np.errstate(over="ignore"):
+            X = X.astype(precision, order="C", copy=False)
+    return X if _is_finite(X, precision) else None
 
 
 def missing_values_rule(estimator):

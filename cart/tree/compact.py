@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.files import DamagedModelError
-from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.tree.nodes import LEAF, UNDEFINED, Grown, Nodes, Steps
+from cart.jit.decorators import entry_kernel
+from cart.tree.nodes import LEAF, MISSING_GO_LEFT, MORE_GO_RIGHT, Grown, Nodes, Steps
 from cart.tree.recompute import (
     CHILDREN,
     COUNTS,
@@ -198,15 +198,20 @@ class Compact:
         flags = self._flags
         if flags & DEPTH_FIRST != DEPTH_FIRST:
             return Steps.of(self.expand())
-        is_leaf, stored = self._stored()
-        has_sums = bool(flags & SUMS)
-        value = self.kept.get("value")
-        is_made = value is None
-        steps = Steps.create(self.n_nodes, *self.shape) if is_made else Steps.create(self.n_nodes)
-        steps = steps if is_made else steps._replace(value=value)
-        roots = np.empty(self.n_nodes // 2 + 1, np.int32)
-        _unfold(steps, steps.value.reshape(-1), is_leaf, stored, is_made, has_sums, roots)
-        return steps
+        kept, n_nodes, value = self.kept, self.n_nodes, self.kept.get("value")
+        is_leaf, samples = _as_bools(kept["leaves"], n_nodes), kept["samples"].astype(np.int32)
+        right, item, *room = np.empty((4, n_nodes + 1), np.int32)
+        ways = np.empty(n_nodes, np.uint8)
+        _order(is_leaf, samples, (right, item, ways), tuple(room))
+        if value is not None:
+            value = _of_leaves(is_leaf, value.reshape(n_nodes, -1), len(samples))
+        elif flags & SUMS:
+            value = kept["totals"][:, np.newaxis] / kept["counts"].astype(np.float64)
+        else:
+            value = kept["counts"].astype(np.float64)
+            _divide_by_weight(value, self.shape[0])
+        left = np.arange(1, n_nodes + 1, dtype=np.int32)
+        return Steps(left, right, ways, item, *self.splits, value)
 
     def __getstate__(self):
         # As bytes: pickles of small arrays consist of their descriptions.
@@ -309,42 +314,56 @@ def _spread(nodes, values, is_leaf, stored, has_counts, has_sums):
 
 
 @entry_kernel
-def _unfold(steps, values, is_leaf, stored, makes_values, has_sums, roots):
-    """Write the steps of nodes that are numbered depth first, by the rules of
-    `cart.tree.recompute`; of values those of leaves alone."""
-    n_nodes, width = is_leaf.shape[0], stored.counts.shape[1]
-    split, leaf = stored.features.shape[0], stored.samples.shape[0]
-    n_roots = 0
-    for node in range(n_nodes - 1, -1, -1):
-        left, right = np.int32(LEAF), np.int32(LEAF)
-        feature, threshold = np.int32(UNDEFINED), np.float64(UNDEFINED)
-        goes_left = False
-        if is_leaf[node]:
-            leaf -= 1
-            samples = stored.samples[leaf]
-            if makes_values and has_sums:
-                values[node] = stored.totals[leaf] / stored.counts[leaf, 0]
-            elif makes_values:
-                _write_shares(stored.counts[leaf], values[node * width :], steps.value.shape[1])
-        else:
-            split -= 1
-            left, right = roots[n_roots - 1], roots[n_roots - 2]
-            n_roots -= 2
-            feature, threshold = stored.features[split], stored.thresholds[split]
-            samples = steps.n_node_samples[left] + steps.n_node_samples[right]
-            goes_left = steps.n_node_samples[left] > steps.n_node_samples[right]
-        roots[n_roots] = node
-        n_roots += 1
-        steps.children_left[node], steps.children_right[node] = left, right
-        steps.feature[node], steps.threshold[node] = feature, threshold
-        steps.n_node_samples[node], steps.missing_go_to_left[node] = samples, goes_left
+def _order(is_leaf, leaf_samples, steps, room):
+    """Write `children_right`, `item` and `ways` of the Steps of nodes numbered depth first.
+
+    The subtree of a node ends where that of its right child does, which begins where that of its
+    left child, the next node, ends. `room` gets these ends, and the samples of every node.
+    """
+    right, item, ways = steps
+    ends, samples = room
+    n_nodes = is_leaf.shape[0]
+    leaf = leaf_samples.shape[0]
+    split = n_nodes - leaf
+    end_of_next, samples_of_next = np.int32(n_nodes), np.int32(0)
+    ends[n_nodes], samples[n_nodes] = n_nodes, 0
+    for node in range(n_nodes - 1, -1, -1):  # branch-free: which node is a leaf is unpredictable
+        here = is_leaf[node]
+        leaf -= here
+        split -= not here
+        n_left, n_right = samples_of_next, samples[end_of_next]
+        ways[node] = MORE_GO_RIGHT * (n_right > n_left) | MISSING_GO_LEFT * (n_left > n_right)
+        right[node] = np.int32(LEAF) if here else end_of_next
+        item[node] = leaf if here else split
+        end_of_next = np.int32(node + 1) if here else ends[end_of_next]
+        samples_of_next = leaf_samples[max(leaf, 0)] if here else n_left + n_right
+        ends[node], samples[node] = end_of_next, samples_of_next
 
 
-@inline_kernel
-def _write_shares(counts, values, n_outputs):
-    n_values = counts.shape[0] // n_outputs
-    total = 0.0
-    for k in range(n_values):
-        total += counts[k]
-    for k in range(counts.shape[0]):
-        values[k] = counts[k] / total
+def _of_leaves(is_leaf, value, n_leaves):
+    """The values of leaves, side by side."""
+    room = np.empty((n_leaves + 1, value.shape[1]))
+    _take(is_leaf, value, room)
+    return room[:n_leaves]
+
+
+@entry_kernel
+def _take(is_leaf, value, taken):
+    """Copy some rows; there is room for one more."""
+    n = 0
+    for node in range(is_leaf.shape[0]):
+        for k in range(value.shape[1]):
+            taken[n, k] = value[node, k]
+        n += is_leaf[node]
+
+
+@entry_kernel
+def _divide_by_weight(counts, n_outputs):
+    """Make class shares of the class counts of leaves, in their place."""
+    n_values = counts.shape[1] // n_outputs
+    for i in range(counts.shape[0]):
+        total = 0.0
+        for k in range(n_values):
+            total += counts[i, k]
+        for k in range(counts.shape[1]):
+            counts[i, k] /= total

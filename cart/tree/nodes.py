@@ -8,6 +8,8 @@ from cart.jit.decorators import inline_kernel
 
 LEAF = -1
 UNDEFINED = -2
+# Of a split, see Steps: do more samples go right than left; do missing values go left?
+MORE_GO_RIGHT, MISSING_GO_LEFT = 1, 2
 
 
 class Nodes(NamedTuple):
@@ -44,31 +46,30 @@ class Nodes(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """What rows meet on their way to a leaf, and what they find there: of Nodes."""
+    """What rows meet on their way to a leaf, and what they find there."""
 
-    children_left: np.ndarray
-    children_right: np.ndarray
-    feature: np.ndarray
-    threshold: np.ndarray
-    n_node_samples: np.ndarray
-    missing_go_to_left: np.ndarray
-    value: np.ndarray  # of leaves
-
-    @classmethod
-    def create(cls, capacity, *shape):
-        integers = (np.empty(capacity, np.int32) for _ in range(3))
-        return cls(
-            *integers,
-            np.empty(capacity),
-            np.empty(capacity, np.int32),
-            np.empty(capacity, np.uint8),
-            np.empty((capacity if shape else 0, *shape)),
-        )
+    children_left: np.ndarray  # (n_nodes,) int32; of splits
+    children_right: np.ndarray  # (n_nodes,) int32; LEAF in a leaf
+    ways: np.ndarray  # (n_nodes,) uint8; of splits: MORE_GO_RIGHT | MISSING_GO_LEFT
+    item: np.ndarray  # (n_nodes,) int32: of a split in the next two arrays, of a leaf in `value`
+    feature: np.ndarray  # int32
+    threshold: np.ndarray  # float64
+    value: np.ndarray  # (n_items, n_outputs * n_values) float64
 
     @classmethod
     def of(cls, nodes):
         """Those of anything with scikit-learn's node arrays."""
-        return cls._make(getattr(nodes, name) for name in cls._fields)
+        left, right, feature = (
+            np.ascontiguousarray(getattr(nodes, name), np.int32)
+            for name in ("children_left", "children_right", "feature")
+        )
+        samples, missing_go_left = nodes.n_node_samples, nodes.missing_go_to_left
+        ways = MORE_GO_RIGHT * (samples[right] > samples[left])
+        ways |= MISSING_GO_LEFT * (np.asarray(missing_go_left) != 0)
+        threshold, value = map(np.ascontiguousarray, (nodes.threshold, nodes.value))
+        item = np.arange(len(left), dtype=np.int32)
+        value = value.reshape(len(left), -1)
+        return cls(left, right, ways.astype(np.uint8), item, feature, threshold, value)
 
 
 class Grown(NamedTuple):

@@ -20,7 +20,7 @@ from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.jit.instructions import prefetch
 from cart.primitives.float_order import ordinal_of
 from cart.primitives.threads import in_parts
-from cart.tree.nodes import LEAF, steps_of
+from cart.tree.nodes import LEAF, MISSING_GO_LEFT, MORE_GO_RIGHT, steps_of
 from cart.tree.packed_protocol import (
     MISSING_LEFT,
     as_compared,
@@ -81,7 +81,8 @@ class Packed(NamedTuple):
         return x == MISSING
 
     def as_compared(self, threshold):
-        return key_of(np.float32(round_down(threshold)).view(np.int32))
+        rounded = np.float32(threshold)  # down: the next key below stands for the next value
+        return key_of(rounded.view(np.int32)) - np.uint32(rounded > threshold)
 
     def write_split(self, place, way, feature, threshold):
         self.words[2 * place] = np.uint64(way) << self.feature_bits | feature
@@ -202,10 +203,12 @@ class PackedRows(NamedTuple):
     def of(cls, packed, X):
         """Prepare X, (n_samples, n_features), float32 or float64, C order.
 
+        Values in double precision are rounded where trees were packed for single precision.
+
         Raises
         ------
         ValueError
-            If X is not of the width or the dtype that the trees were packed for.
+            If X is not of the width that the trees were packed for.
         """
         if X.shape[1:] != (packed.n_features,):  # kernels would read past the end of a row
             raise ValueError(
@@ -215,11 +218,9 @@ class PackedRows(NamedTuple):
         packed = getattr(packed, "packed", packed)  # of trees with surrogates
         if isinstance(packed, PackedWide):
             return cls(X.ravel(), X.shape[1], has_missing(X))
-        if X.dtype != SINGLE:
-            raise ValueError(f"The trees were packed for rows in float32, but X is {X.dtype}.")
         width = X.shape[1] + 1
         keys = np.empty((len(X), width), np.uint32)
-        _fill_keys(np.ascontiguousarray(X).view(np.int32), keys)
+        _fill_keys(np.ascontiguousarray(X), keys)
         return cls(keys.reshape(-1), width, bool(keys.max(initial=0) == MISSING))
 
 
@@ -237,23 +238,16 @@ def key_of(bits):
 
 
 @entry_kernel
-def _fill_keys(bits, keys):
-    """Keys of float32 values, given as their bits, a zero behind each row.
+def _fill_keys(X, keys):
+    """Keys of values as float32, a zero behind each row.
 
     By vector instructions: a maximum kept beside would cost them.
     """
-    n_features = bits.shape[1]
-    for i in range(bits.shape[0]):
+    n_features = X.shape[1]
+    for i in range(X.shape[0]):
         for j in range(n_features):
-            keys[i, j] = key_of(bits[i, j])
+            keys[i, j] = key_of(np.float32(X[i, j]).view(np.int32))
         keys[i, n_features] = 0
-
-
-@inline_kernel
-def round_down(threshold):
-    """The largest float32 value that is not above a float64 one."""
-    rounded = np.float32(threshold)
-    return np.nextafter(rounded, np.float32(-np.inf)) if rounded > threshold else rounded
 
 
 def pack(trees, dtype, n_jobs=None):
@@ -327,36 +321,37 @@ def _fill(packed, tree, steps, waiting):
     """
     first, first_row = packed.start[tree], packed.value_start[tree]
     n_shared = packed.value_start[0]
-    values = steps.value.reshape((steps.value.shape[0], packed.value.shape[1]))
-    samples = steps.n_node_samples
     nodes, places = waiting
-    nodes[0], places[0] = 0, 0
-    n_placed, height, n_rows = 1, 1, 0
-    while height > 0:
-        height -= 1
-        node, place = nodes[height], places[height]
+    _fetch(steps.threshold, 0, steps.threshold.shape[0], 0, 1)
+    node, place = np.int64(0), np.int64(0)
+    n_placed, height, n_rows = np.int64(1), 0, np.int64(0)
+    while True:
         left, right = np.int64(steps.children_left[node]), np.int64(steps.children_right[node])
-        packed.number[first + place] = node
-        if left == LEAF:
-            row = _shared_row(values[node], n_shared)
-            if row < 0:
-                row = n_shared + n_rows
-                n_rows += 1
-                for k in range(values.shape[1]):
-                    packed.value[first_row + row - n_shared, k] = values[node, k]
-            write_leaf(packed, first + place, row)
+        way, item = steps.ways[node], steps.item[node]
+        if right != LEAF:
+            packed.number[first + place] = node | (way & MISSING_GO_LEFT) << 30
+            feature, threshold = np.uint64(steps.feature[item]), steps.threshold[item]
+            write_split(packed, first + place, n_placed - place, feature, threshold)
+            more_go_right = np.int64(way & MORE_GO_RIGHT)
+            nodes[height] = left if more_go_right else right
+            places[height] = n_placed + 1 - more_go_right
+            height += 1
+            node = right if more_go_right else left
+            place = n_placed + more_go_right
+            n_placed += 2
             continue
-        if steps.missing_go_to_left[node]:
-            packed.number[first + place] |= MISSING_LEFT
-        feature, threshold = np.uint64(steps.feature[node]), steps.threshold[node]
-        write_split(packed, first + place, n_placed - place, feature, threshold)
-        more_go_right = samples[right] > samples[left]
-        nodes[height], nodes[height + 1] = (left, right) if more_go_right else (right, left)
-        places[height] = n_placed + np.int64(not more_go_right)
-        places[height + 1] = n_placed + np.int64(more_go_right)
-        height += 2
-        n_placed += 2
-    return n_rows
+        packed.number[first + place] = node
+        row = _shared_row(steps.value[item], n_shared)
+        if row < 0:
+            row = n_shared + n_rows
+            for k in range(steps.value.shape[1]):
+                packed.value[first_row + n_rows, k] = steps.value[item, k]
+            n_rows += 1
+        write_leaf(packed, first + place, row)
+        if height == 0:
+            return n_rows
+        height -= 1
+        node, place = np.int64(nodes[height]), np.int64(places[height])
 
 
 @inline_kernel

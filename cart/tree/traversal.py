@@ -27,6 +27,8 @@ _STEPS = 4
 _BLOCK_VALUES = 1 << 20
 # Nodes of a tree that a row may have fetched for it: they are not many more than it passes.
 _NODES_PER_ROW = 8
+# Rows that are prepared at a time: so many, or so many a tree that they walk down.
+_LEAST_ROWS, _ROWS_PER_TREE = 8192, 1024
 # Values of a sparse table that are made dense at a time.
 _DENSE_VALUES = 4_000_000
 
@@ -235,8 +237,20 @@ def sum_of_values(packed, X, first_tree=0, end_tree=None, rows=None, out=None):
         for part, dense in _dense_parts(X, rows):
             out[part] += sum_of_values(packed, dense, first_tree, end_tree)
         return out
-    X = X if isinstance(X, PackedRows) else PackedRows.of(packed, X)
-    rows = np.arange(X.n_samples) if rows is None else rows
-    out = np.zeros((X.n_samples, packed.value.shape[1])) if out is None else out
-    _add_values(packed, first_tree, end_tree, X, rows, Walkers.create(), out)
+    if out is None:
+        n_samples = X.n_samples if isinstance(X, PackedRows) else len(X)
+        out = np.zeros((n_samples, packed.value.shape[1]))
+    walkers = Walkers.create()
+    if rows is not None or isinstance(X, PackedRows):
+        X = X if isinstance(X, PackedRows) else PackedRows.of(packed, X)
+        rows = np.arange(X.n_samples) if rows is None else rows
+        _add_values(packed, first_tree, end_tree, X, rows, walkers, out)
+        return out
+    # Few trees are fetched again sooner than many rows that were prepared.
+    step = max(_LEAST_ROWS, _ROWS_PER_TREE * (end_tree - first_tree))
+    rows = np.arange(min(step, len(X)))
+    for first in range(0, len(X), step):
+        part = PackedRows.of(packed, X[first : first + step])
+        mine = rows[: part.n_samples]
+        _add_values(packed, first_tree, end_tree, part, mine, walkers, out[first : first + step])
     return out

@@ -114,7 +114,7 @@ class Tree:
         for splits, cls in ((self.surrogates, Surrogates), (self.competitors, Competitors)):
             if splits is not None:
                 require(type(splits) is cls, f"{cls.__name__} of a tree are none")
-                splits.check(self.n_features, self.steps.children_left != LEAF)
+                splits.check(self.n_features, self.steps.children_right != LEAF)
 
     @property
     def alternatives(self) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class Tree:
 
     def _packed(self, dtype):
         """The tree packed for rows of a dtype, when first asked for."""
-        packs = vars(self).setdefault("_packs", {})
+        packs, dtype = vars(self).setdefault("_packs", {}), np.dtype(dtype)
         if dtype not in packs:
             packs[dtype] = pack([self], dtype)
         return packs[dtype]
@@ -302,10 +302,13 @@ class Tree:
         values = self.predict_all(X)
         return values[:, 0] if self.n_outputs == 1 else values
 
-    def predict_all(self, X: Any) -> NDArray[np.float64]:
-        """`predict` with the axis of outputs, also where there is one."""
+    def predict_all(self, X: Any, precision: Any = None) -> NDArray[np.float64]:
+        """`predict` with the axis of outputs, also where there is one.
+
+        In a `precision` other than that of X its values are rounded.
+        """
         X = _as_rows(X)
-        values = sum_of_values(self._packed(X.dtype), X)
+        values = sum_of_values(self._packed(X.dtype if precision is None else precision), X)
         return values.reshape(-1, *self._shape)
 
     def decision_path(self, X: Any) -> csr_matrix:

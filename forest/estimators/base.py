@@ -362,7 +362,7 @@ class BaseForest(
         return packed
 
     def _values(self, X, check_input):
-        X = self._check_X(X, check_input)
+        X = self._check_X(X, check_input, converts=self.voting != "soft")
         if self.voting == "soft":
             values = soft_vote(self._packed(), X, self.n_jobs)
             return values.reshape(X.shape[0], self.n_outputs_, -1)
