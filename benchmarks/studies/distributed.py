@@ -144,7 +144,11 @@ def _cost(quick):
     X, y = make_piece(0, n_rows, 2)
     rows = []
     with start_cluster(2) as client:
-        handles = [client.scatter(np.array_split(array, 2)) for array in (X, y)]
+        addresses = list(client.nthreads())  # partitions of X and y lie together
+        handles = [
+            [client.scatter(part, workers=[at]) for part, at in zip(parts, addresses, strict=True)]
+            for parts in (np.array_split(X, 2), np.array_split(y, 2))
+        ]
         for depth in (12, None):
             forest = RandomForestClassifier(COST_TREES, max_depth=depth, n_jobs=2, **KEYED)
             seconds, local_seconds = [], []
