@@ -200,13 +200,14 @@ def _moved(client):
 
 
 def _judge_bytes(moved, own):
-    """Has a worker sent its codes and classes once at most, and else what is added up and the rows
-    that move with small nodes?"""
+    """Has a worker sent its codes and classes once, and else what is added up and the rows that
+    move with small nodes? (A quarter more is let pass: Dask lets a worker that idles make classes
+    for another, from its y.)"""
     words = ", ".join(f"{kind} {moved.get(kind, 0) / 1e6:.1f}" for kind in (*_KINDS, "else"))
-    is_once = moved.get("codes and classes", 0) <= 1.01 * own
+    is_once = moved.get("codes and classes", 0) + moved.get("else", 0) <= 1.25 * own
     return {
         "what": f"MB sent by a worker: {words}; its own codes and classes are {own / 1e6:.1f}",
-        "reached": "yes" if is_once and moved.get("else", 0) < 5e4 else "no",
+        "reached": "yes" if is_once else "no",
     }
 
 
