@@ -39,6 +39,7 @@ from cart.fast_paths.classification.impurities import (
     write_shares,
 )
 from cart.fast_paths.classification.packed_rows import (
+    ColumnCodes,
     Layout,
     code_of_key,
     gather_keys,
@@ -91,6 +92,9 @@ class ClassRows(NamedTuple):
     def create(cls, n, codes):
         return cls(np.empty(n, np.uint32), codes)
 
+    def copy_codes(self, words, layout, nearer):
+        copy_columns(self.codes, words, layout, nearer.codes)
+
 
 class ClassScratch(NamedTuple):
     """What a thread writes to while it searches a node."""
@@ -111,8 +115,8 @@ class ClassScratch(NamedTuple):
             np.empty(N_DIGITS, np.int32),
             np.empty((capacity, n_classes), np.int64),
             np.empty(1),
-            np.full(capacity, -np.inf),
-            np.full(capacity, np.inf),
+            np.empty(capacity),  # not filled: only rows that wait take memory
+            np.empty(capacity),
         )
 
 
@@ -161,16 +165,12 @@ def _put_in_order(node, scratch, n, span, score, asked, table, column):
 
 
 @inline_kernel
-def _fill_cache_copy(rows, start, n, layout, nearer):
-    """Copy words[start:start + n] and their codes."""
-    for column in range(nearer.codes.shape[0]):
-        codes = rows.codes[column]
-        copied = nearer.codes[column]
-        for i in range(n):
-            copied[i] = codes[row_number(rows.words[start + i], layout)]
-    for i in range(n):
-        word = rows.words[start + i] & layout.low_mask
-        nearer.words[i] = np.uint32(i) << layout.low_bits | word
+def copy_columns(codes, words, layout, copied):
+    """Copy the codes of words, column by column."""
+    for column in range(codes.shape[0]):
+        mine, theirs = codes[column], copied[column]
+        for i in range(words.shape[0]):
+            theirs[i] = mine[row_number(words[i], layout)]
 
 
 @inline_kernel
@@ -180,10 +180,44 @@ def _copy_near(tiers, layout, node):
     start, end, tier = node.start, node.end, node.tier
     for nearer in range(node.tier + 1, len(tiers)):
         if end - start <= tiers[nearer].words.shape[0]:
-            n = end - start
-            _fill_cache_copy(tiers[tier], start, n, layout, tiers[nearer])
+            words, n = tiers[tier].words[start:end], end - start
+            copy_codes(tiers[tier], words, layout, tiers[nearer])
+            for i in range(n):
+                low = words[i] & layout.low_mask
+                tiers[nearer].words[i] = np.uint32(i) << layout.low_bits | low
             tier, start, end = nearer, 0, n
     return moved(node, start, end, tier)
+
+
+@dispatch
+def copy_codes(rows, words, layout, nearer):
+    """Copy the codes that words point to, to a tier of the same class."""
+    rows.copy_codes(words, layout, nearer)
+
+
+@dispatch
+def begin_tree(cuts, way, n):
+    """Take up the words of a tree, so many."""
+    cuts.begin_tree(way, n)
+
+
+@dispatch
+def begin_search(cuts, way, node, searched):
+    """Take up a node that is to be searched."""
+    cuts.begin_search(way, node, searched)
+
+
+@dispatch
+def end_search(cuts, way, node, searched, best):
+    """Search what was put off; return the best Cut of all."""
+    return cuts.end_search(way, node, searched, best)
+
+
+@dispatch
+def divide_words(cuts, way, node, cut, left_counts):
+    """Bring the node's words into the order left | right, with the class counts of the left; return
+    how many go left."""
+    return cuts.divide_words(way, node, cut, left_counts)
 
 
 @dispatch
@@ -193,9 +227,32 @@ def search_feature(cuts, way, node, searched, feature, best):
 
 
 @dispatch
-def write_cut(cuts, tree, this, cut):
-    """Write feature and threshold of a split."""
-    cuts.write_cut(tree, this, cut)
+def write_cut(cuts, way, tree, this, node, cut, children):
+    """Write feature and threshold of the split of a node that has such children."""
+    cuts.write_cut(way, tree, this, node, cut, children)
+
+
+@inline_kernel
+def write_threshold(tree, this, cut):
+    """See `write_cut`, where the threshold is known."""
+    tree.nodes.feature[this], tree.nodes.threshold[this] = cut.feature, cut.threshold
+
+
+def no_tree_to_begin(self, way, n):
+    pass
+
+
+def no_search_to_begin(self, way, node, searched):
+    pass
+
+
+def nothing_put_off(self, way, node, searched, best):
+    return best
+
+
+def divide_by_column(self, way, node, cut, left_counts):
+    codes = ColumnCodes(way.tiers[node.tier].codes[way.table.columns[cut.feature]])
+    return divide_in_order(way, node, cut, codes, left_counts)
 
 
 class BestCuts(NamedTuple):
@@ -203,10 +260,13 @@ class BestCuts(NamedTuple):
 
     name: int = 0  # numba wants a field
 
+    begin_tree, begin_search = no_tree_to_begin, no_search_to_begin
+    end_search, divide_words = nothing_put_off, divide_by_column
+
     def search_feature(self, way, node, searched, feature, best):
         return _search_feature(way, node, searched, feature, best)
 
-    def write_cut(self, tree, this, cut):
+    def write_cut(self, way, tree, this, node, cut, children):
         write_split(tree.nodes, this, cut, tree.cuts)
 
 
@@ -245,6 +305,7 @@ class ClassCountsWay(NamedTuple):
         searched = ClassNode(self.criterion, self.prefix, self.layout, counts, weight)
         draw, limits = self.draw, self.limits
         best = NO_CUT
+        begin_search(self.cuts, self, node, searched)
         drawing = begin_draw(draw, np.uint64(0), node.n_constant)
         j, drawing = next_feature(draw, drawing, limits.max_features)
         while j >= 0:
@@ -255,16 +316,12 @@ class ClassCountsWay(NamedTuple):
             else:
                 drawing = mark_searched(draw, drawing, j)
             j, drawing = next_feature(draw, drawing, limits.max_features)
+        best = end_search(self.cuts, self, node, searched, best)
         return node, best, end_draw(draw, drawing)
 
     def divide(self, node, cut):
         counts, left_counts = self.scratch.pending[node.row], self.scratch.pending[node.row + 1]
-        rows = self.tiers[node.tier]
-        codes = rows.codes[self.table.columns[cut.feature]]
-        n_left = partition_packed_rows(
-            codes, cut, rows.words, node.start, node.end - node.start, self.layout,
-            self.scratch.spare, left_counts,
-        )  # fmt: skip
+        n_left = divide_words(self.cuts, self, node, cut, left_counts)
         weight, left_weight = np.int64(node.weight), _sum(left_counts)
         left, right = child_impurities(self.criterion, left_counts, counts, left_weight, weight)
         share_left = np.float64(left_weight) / np.float64(weight)
@@ -285,9 +342,18 @@ class ClassCountsWay(NamedTuple):
         scratch.lower[to], scratch.upper[to] = scratch.lower[row], scratch.upper[row]
 
     def write_split(self, tree, this, node, cut, children):
-        write_cut(self.cuts, tree, this, cut)
+        write_cut(self.cuts, self, tree, this, node, cut, children)
         start, end = node.start, node.end
         write_way_of_missing(tree.nodes, this, cut, children.middle - start, end - start)
+
+
+@inline_kernel
+def divide_in_order(way, node, cut, codes, left_counts):
+    """See `divide_words`; `codes` are those of the cut's column. Either side keeps its order."""
+    words, n = way.tiers[node.tier].words, node.end - node.start
+    return partition_packed_rows(
+        codes, cut, words, node.start, n, way.layout, way.scratch.spare, left_counts
+    )
 
 
 @inline_kernel
@@ -396,7 +462,7 @@ def _sum(counts):
 
 
 @entry_kernel
-def _grow_trees(way, trees, weights, classes, seeds, first_node):
+def grow_trees(way, trees, weights, classes, seeds, first_node):
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
     for t in range(weights.shape[0]):
         _begin_tree(way, weights[t], classes, seeds[t])
@@ -410,6 +476,7 @@ def _begin_tree(way, weight, classes, seed):
     root = way.scratch.pending[0]
     restart(way.draw, seed)
     n_rows = pack_rows(weight, classes, way.layout, way.tiers[0].words, root)
+    begin_tree(way.cuts, way, n_rows)
     total = _sum(root)
     way.scratch.total[0] = total
     way.scratch.lower[0], way.scratch.upper[0] = -np.inf, np.inf
@@ -425,7 +492,7 @@ def _grow_best_first(way, tree, candidates, weight, classes, seed):
 class ClassCountsPath(FastPath):
     """Grows classification trees whose weights are whole numbers."""
 
-    criteria = (Gini, Entropy)
+    criteria: tuple[type, ...] = (Gini, Entropy)
     takes_missing = takes_bounds = takes_leaves = True
     cuts_searched: tuple = BestCuts()
     copy_bytes: tuple[int, ...] = CACHE_COPY_BYTES
@@ -466,16 +533,19 @@ class ClassCountsPath(FastPath):
         return follows | GINI if self._plan.criterion is Gini else follows
 
     def _create_scratch(self):
-        codes, n_rows = self._table.codes, len(self._y)
-        limits = self._plan.limits
-        is_depth_first = limits.max_leaf_nodes < 0  # else a copy would not be used up at once
-        n_bytes = self.copy_bytes if is_depth_first else ()
-        near = create_cache_copies(codes, limits.max_features, n_bytes)
+        n_rows = len(self._y)
         return (
-            tuple(starmap(ClassRows.create, [(n_rows, codes), *near])),
+            self._create_tiers(),
             ClassScratch.create(n_rows, self._n_classes, self._n_rows_of_stack),
             PrefixCounts.create(n_rows, self._n_classes),
         )
+
+    def _create_tiers(self):
+        codes, limits = self._table.codes, self._plan.limits
+        is_depth_first = limits.max_leaf_nodes < 0  # else a copy would not be used up at once
+        n_bytes = self.copy_bytes if is_depth_first else ()
+        near = create_cache_copies(codes, limits.max_features, n_bytes)
+        return tuple(starmap(ClassRows.create, [(len(self._y), codes), *near]))
 
     def _grow(self, weights, seeds, first_node, trees, candidates=None):
         draw, stack, tiers, scratch, prefix = self._scratch
@@ -492,7 +562,7 @@ class ClassCountsPath(FastPath):
             self._limits(weights),
         )
         if candidates is None:
-            _grow_trees(way, trees, weights, self._y, seeds, first_node)
+            grow_trees(way, trees, weights, self._y, seeds, first_node)
         else:
             growing = trees, candidates, weights[0], self._y, seeds[0]
             first_node[1] = _grow_best_first(way, *growing)
