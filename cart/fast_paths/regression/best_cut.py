@@ -252,7 +252,7 @@ def _advancing(n_outputs):
         """Take the entry at hand to the left; may a cut here have more entries on its left, behind
         the cut before, than on its right?"""
         mine = lanes.load(entry)
-        following = lanes.gather(entries, lanes.load(first) + n_left)
+        (following,) = lanes.gather_rows(entries, lanes.load(first) + n_left, 1)
         lanes.store(entry, following)
         to_next = (following >> int(CODE_SHIFT)) - (mine >> int(CODE_SHIFT))
         lanes.store(gap, to_next)
