@@ -49,6 +49,7 @@ COMMANDS = {
     "fits": ("faults.fits", "compare hostile fits with scikit-learn's for some time"),
     "house": ("structure.house", "measure the layout of the code against its goals"),
     "architecture": ("structure.architecture", "draw the wings into docs/architecture.md"),
+    "page": ("studies.page", "time `cartwood importance` on the flights as a CSV, to its page"),
     "pictures": ("structure.pictures", "draw every picture and page at several sizes, to look at"),
     "tables": ("tables", "write docs/benchmarks.md from the results that were kept"),
 }

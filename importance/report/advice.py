@@ -210,9 +210,15 @@ def _is_above_zero(result):
 
 
 def ordinal(n: int) -> str:
-    """1 is "first"."""
-    words = ("first", "second", "third", "fourth", "fifth")
-    return words[n - 1] if n <= len(words) else f"{n}th"
+    """1 is "first"; of leaders all have words."""
+    words = (
+        *("first", "second", "third", "fourth", "fifth"),
+        *("sixth", "seventh", "eighth", "ninth", "tenth"),
+    )
+    if n <= len(words):
+        return words[n - 1]
+    end = {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{'th' if n % 100 in (11, 12, 13) else end}"
 
 
 def _list(names):
