@@ -115,8 +115,8 @@ class ClassScratch(NamedTuple):
             np.empty(N_DIGITS, np.int32),
             np.empty((capacity, n_classes), np.int64),
             np.empty(1),
-            np.full(capacity, -np.inf),
-            np.full(capacity, np.inf),
+            np.empty(capacity),  # not filled: only rows that wait take memory
+            np.empty(capacity),
         )
 
 
@@ -227,9 +227,9 @@ def search_feature(cuts, way, node, searched, feature, best):
 
 
 @dispatch
-def write_cut(cuts, tree, this, cut):
-    """Write feature and threshold of a split."""
-    cuts.write_cut(tree, this, cut)
+def write_cut(cuts, way, tree, this, node, cut, children):
+    """Write feature and threshold of the split of a node that has such children."""
+    cuts.write_cut(way, tree, this, node, cut, children)
 
 
 @inline_kernel
@@ -250,22 +250,23 @@ def nothing_put_off(self, way, node, searched, best):
     return best
 
 
+def divide_by_column(self, way, node, cut, left_counts):
+    codes = ColumnCodes(way.tiers[node.tier].codes[way.table.columns[cut.feature]])
+    return divide_in_order(way, node, cut, codes, left_counts)
+
+
 class BestCuts(NamedTuple):
     """The best of all cuts of a feature."""
 
     name: int = 0  # numba wants a field
 
     begin_tree, begin_search = no_tree_to_begin, no_search_to_begin
-    end_search = nothing_put_off
-
-    def divide_words(self, way, node, cut, left_counts):
-        codes = ColumnCodes(way.tiers[node.tier].codes[way.table.columns[cut.feature]])
-        return divide_in_order(way, node, cut, codes, left_counts)
+    end_search, divide_words = nothing_put_off, divide_by_column
 
     def search_feature(self, way, node, searched, feature, best):
         return _search_feature(way, node, searched, feature, best)
 
-    def write_cut(self, tree, this, cut):
+    def write_cut(self, way, tree, this, node, cut, children):
         write_split(tree.nodes, this, cut, tree.cuts)
 
 
@@ -341,7 +342,7 @@ class ClassCountsWay(NamedTuple):
         scratch.lower[to], scratch.upper[to] = scratch.lower[row], scratch.upper[row]
 
     def write_split(self, tree, this, node, cut, children):
-        write_cut(self.cuts, tree, this, cut)
+        write_cut(self.cuts, self, tree, this, node, cut, children)
         start, end = node.start, node.end
         write_way_of_missing(tree.nodes, this, cut, children.middle - start, end - start)
 
@@ -461,7 +462,7 @@ def _sum(counts):
 
 
 @entry_kernel
-def _grow_trees(way, trees, weights, classes, seeds, first_node):
+def grow_trees(way, trees, weights, classes, seeds, first_node):
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
     for t in range(weights.shape[0]):
         _begin_tree(way, weights[t], classes, seeds[t])
@@ -491,7 +492,7 @@ def _grow_best_first(way, tree, candidates, weight, classes, seed):
 class ClassCountsPath(FastPath):
     """Grows classification trees whose weights are whole numbers."""
 
-    criteria = (Gini, Entropy)
+    criteria: tuple[type, ...] = (Gini, Entropy)
     takes_missing = takes_bounds = takes_leaves = True
     cuts_searched: tuple = BestCuts()
     copy_bytes: tuple[int, ...] = CACHE_COPY_BYTES
@@ -561,7 +562,7 @@ class ClassCountsPath(FastPath):
             self._limits(weights),
         )
         if candidates is None:
-            _grow_trees(way, trees, weights, self._y, seeds, first_node)
+            grow_trees(way, trees, weights, self._y, seeds, first_node)
         else:
             growing = trees, candidates, weights[0], self._y, seeds[0]
             first_node[1] = _grow_best_first(way, *growing)

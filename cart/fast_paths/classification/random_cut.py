@@ -148,7 +148,7 @@ class DrawnCuts(NamedTuple):
         codes = _codes_in(way.tiers[node.tier], way.table.columns[cut.feature])
         return divide_in_order(way, node, cut, codes, left_counts)
 
-    def write_cut(self, tree, this, cut):
+    def write_cut(self, way, tree, this, node, cut, children):
         write_threshold(tree, this, cut)
 
 

@@ -77,7 +77,7 @@ class SparseCuts(NamedTuple):
     def divide_words(self, way, node, cut, left_counts):
         return _divide(self, way, node, cut, left_counts)
 
-    def write_cut(self, tree, this, cut):
+    def write_cut(self, way, tree, this, node, cut, children):
         write_threshold(tree, this, cut)
 
 
