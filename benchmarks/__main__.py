@@ -21,6 +21,7 @@ COMMANDS = {
     "startup": ("micro.startup", "time compilation and the start of a process"),
     "groups": ("studies.groups", "time fits of every kind of tree, and the memory of a sparse one"),
     "kinds": ("studies.kinds", "race every kind of tree against scikit-learn, and judge its trees"),
+    "large": ("studies.large", "memory of large tables, and what a second thread is worth"),
     "book": ("studies.book", "the book's tools: agreement with rpart, pruning, missing values"),
     "book_missing": ("studies.book_missing", "values that are missing at predict, by four rules"),
     "book_speed": ("studies.book_speed", "what surrogates cost, and one tree against rpart's"),
@@ -48,6 +49,8 @@ COMMANDS = {
     "fits": ("faults.fits", "compare hostile fits with scikit-learn's for some time"),
     "house": ("structure.house", "measure the layout of the code against its goals"),
     "architecture": ("structure.architecture", "draw the wings into docs/architecture.md"),
+    "page": ("studies.page", "time `cartwood importance` on the flights as a CSV, to its page"),
+    "pictures": ("structure.pictures", "draw every picture and page at several sizes, to look at"),
     "tables": ("tables", "write docs/benchmarks.md from the results that were kept"),
 }
 ONLY = {  # commands whose rows may be measured again alone
@@ -60,6 +63,7 @@ ONLY = {  # commands whose rows may be measured again alone
     "startup": "Classifier or Regressor; the other keeps its results",
     "groups": "groups with this in their name; the others keep their results",
     "kinds": "kinds with this in their name; the others keep their results",
+    "large": "fits with this in their name; the others keep their results",
     "distributed": "identity, cost, scale or faults; the others keep their results",
     "voting": "rules with this in 'TASK RULE'; the others keep their results",
     "words": "sentences with this in their name; the others keep their results",
