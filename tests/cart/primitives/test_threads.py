@@ -19,7 +19,8 @@ done = []
 
 
 def work(first, end):
-    done.extend((i, threading.get_ident() == threading.main_thread().ident) for i in range(first, end))
+    is_main = threading.current_thread() is threading.main_thread()
+    done.extend((i, is_main) for i in range(first, end))
 
 
 in_parts(work, 8, n_jobs=2)
