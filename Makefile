@@ -35,17 +35,24 @@ coverage: .venv/installed
 wheel-test: .venv/installed
 	.venv/bin/python -m tests.fresh_environment
 
+# What a release must pass: texts, sdist, and a wheel of it in an empty environment for each Python.
+release-check: .venv/installed
+	.venv/bin/python -m tests.release_check
+
 lint: .venv/installed
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 
-# Damaged models, fast paths around their limits, hostile fits for so many seconds.
+# Damaged models, fast paths around their limits, hostile fits for so many seconds; and properties on
+# other examples than the tests', so many times as many (of partitions, too).
 TIME ?= 600
+EXAMPLES ?= 10
 fuzz: .venv/installed
 	.venv/bin/python -m benchmarks fuzz
 	.venv/bin/python -m benchmarks limits
 	.venv/bin/python -m benchmarks fits --seconds $(TIME)
+	EXAMPLES=$(EXAMPLES) .venv/bin/python -m pytest -q -n auto -m hypothesis
 
 # Sixty small faults in the code, for so many seconds: which do the nearest tests see?
 mutants: .venv/installed
@@ -86,4 +93,4 @@ docs: .venv/installed
 	.venv/bin/pip install -q -c constraints.txt -e ".[test]"
 	touch $@
 
-.PHONY: demo test conformance fuzz mutants bounds coverage wheel-test lint bench studies examples docs
+.PHONY: demo test conformance fuzz mutants bounds coverage wheel-test release-check lint bench studies examples docs

@@ -41,12 +41,16 @@ COMMANDS = {
     "interrupts": ("faults.interrupts", "interrupt fits, predictions and importances by Ctrl-C"),
     "writers": ("faults.writers", "kill processes that compile kernels, and start two at once"),
     "memory": ("faults.little_memory", "fit, predict, explain, save and load in little memory"),
+    "repeats": ("faults.many_fits", "fit hundreds of times in one process, and watch its memory"),
+    "cells": ("faults.many_cells", "fit tables of more than 2**31 cells"),
     "limits": ("faults.limits", "compare fast paths with the general one around their limits"),
     "targets": ("faults.targets", "compare trees of kernels for plain CPUs with this CPU's"),
     "mutants": ("mutants.run", "change the code in small ways, and ask the nearest tests"),
     "fits": ("faults.fits", "compare hostile fits with scikit-learn's for some time"),
     "house": ("structure.house", "measure the layout of the code against its goals"),
     "architecture": ("structure.architecture", "draw the wings into docs/architecture.md"),
+    "page": ("studies.page", "time `cartwood importance` on the flights as a CSV, to its page"),
+    "pictures": ("structure.pictures", "draw every picture and page at several sizes, to look at"),
     "tables": ("tables", "write docs/benchmarks.md from the results that were kept"),
 }
 ONLY = {  # commands whose rows may be measured again alone

@@ -75,11 +75,12 @@ def run(cases: str) -> None:
             told = told[os.write(out, told) :]
 
     KernelCache.save_overload = save_and_tell
-    if cases == "all":
-        import_module("cartwood.commands.warm_up").run(None)
-    else:
-        plain = import_module("cart.__main__")
-        plain.main(plain.CASES[:1] if cases == "first" else plain.CASES)
+    plain = import_module("cart.__main__")
+    plain.main(plain.CASES[:1] if cases == "first" else plain.CASES)
+    for work in import_module("cartwood.commands.kinds").usual_work() if cases == "plain" else ():
+        start = time.perf_counter()
+        work.call()
+        print(f"{work.name}: {time.perf_counter() - start:.1f} s", flush=True)
 
 
 def told() -> None:

@@ -4,8 +4,8 @@
     pip install -e .       none: a checkout compiles what it needs
 
 `CARTWOOD_KERNELS` in the environment chooses: "plain" (the default: what `python -m cart`
-compiles), "all" (what `cartwood warm-up` does), "first" (the first plain case alone, for tests) or
-"none", a wheel for any platform.
+compiles), "first" (the first plain case alone, for tests) or "none", a wheel for any platform. All
+else is compiled at its first use, or by `cartwood warm-up`.
 """
 
 import os
@@ -23,7 +23,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parents[1]
 NEEDED = ("numba", "llvmlite", "numpy", "scikit-learn", "scipy", "joblib", "safetensors")
-CHOICES = ("all", "plain", "first", "none")
+CHOICES = ("plain", "first", "none")
 
 
 def chosen():

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         outlier_scores,
         proximity,
     )
+    from forest.interop.bridge import from_sklearn, to_sklearn
     from importance import (
         Comparison,
         Importances,
@@ -109,6 +110,7 @@ __all__ = [
     "export_graphviz",
     "export_text",
     "forest_permutation",
+    "from_sklearn",
     "held_out_permutation",
     "janitza",
     "load",
@@ -130,8 +132,11 @@ __all__ = [
     "shap_values",
     "summary",
     "surrogate_importance",
+    "to_sklearn",
     "unbiased_mdi",
 ]
+
+_BRIDGES = ("from_sklearn", "to_sklearn")
 
 
 def __getattr__(name: str) -> Any:
@@ -140,6 +145,8 @@ def __getattr__(name: str) -> Any:
         return metadata.version("cartwood")
     if name == "load":
         return import_module("forest").load  # cart's, which knows forests now
+    if name in _BRIDGES:
+        return getattr(import_module("forest.interop.bridge"), name)
     if name in __all__:
         for package in ("cart", "forest", "importance"):
             module = import_module(package)

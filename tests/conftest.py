@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, settings  # noqa: E402
 from numba import config as numba_config  # noqa: E402
 
 from tests import data  # noqa: E402
-from tests.examples import examples  # noqa: E402
+from tests.examples import TIMES, examples  # noqa: E402
 
 if numba_config.DISABLE_JIT:
     np.seterr(all="ignore")  # as in compiled code, where 0 / 0 is nan without a word
@@ -25,7 +25,7 @@ settings.register_profile(
     "cartwood",
     phases=[phase for phase in Phase if not (is_hurried and phase is Phase.shrink)],
     deadline=None,
-    derandomize=True,
+    derandomize=TIMES == 1,
     max_examples=examples(50).max_examples,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -1,9 +1,14 @@
-"""How many examples a property is tried on: few where kernels are plain Python."""
+"""How many examples a property is tried on: few where kernels are plain Python, and EXAMPLES times
+as many, drawn anew each time, where that is set (`make fuzz` does)."""
+
+import os
 
 from hypothesis import settings
 from numba import config
 
+TIMES = int(os.environ.get("EXAMPLES", "1"))
+
 
 def examples(n):
     """Decorate a test of hypothesis to try n examples; with the JIT off, two."""
-    return settings(max_examples=2 if config.DISABLE_JIT else n)
+    return settings(max_examples=2 if config.DISABLE_JIT else n * TIMES)

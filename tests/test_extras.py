@@ -1,13 +1,18 @@
-"""Tools that know scikit-learn's models only run on ours through the bridge."""
+"""Tools that know scikit-learn's models only, and ours: what docs/other-tools.md says."""
+
+import re
+from pathlib import Path
 
 import matplotlib
 import numpy as np
 import pytest
+import sklearn.tree
 from sklearn.datasets import load_diabetes, load_iris
+from sklearn.inspection import partial_dependence, permutation_importance
 
 import cart
 import forest
-from forest.interop.bridge import to_sklearn
+from cartwood import to_sklearn
 
 WHY = 'not installed; pip install "cartwood[bridge]" brings it'
 IRIS = load_iris(return_X_y=True)
@@ -83,3 +88,130 @@ def test_dtreeviz_draws_every_node():
         assert len(rows) == tree.n_node_samples[node]
         shares = np.bincount(y[rows], minlength=3) / len(rows)
         np.testing.assert_allclose(shares, tree.value[node, 0])
+
+
+@EACH_MODEL
+def test_treelite_predicts_the_same(model, data):
+    """Of forests; it takes no single tree of scikit-learn's."""
+    treelite = require("treelite")
+    X, y = data[0].astype(np.float32), data[1]
+    peer = to_sklearn(model.fit(X, y))
+    if not hasattr(model, "n_estimators"):
+        with pytest.raises(treelite.TreeliteError, match="Not supported model type"):
+            treelite.sklearn.import_model(peer)
+        return
+    said = treelite.gtil.predict(treelite.sklearn.import_model(peer), X)
+    expected = outputs(model, X)
+    np.testing.assert_allclose(said.reshape(expected.shape), expected, rtol=2e-6, atol=1e-6)
+
+
+@pytest.fixture(params=[forest.RandomForestClassifier, forest.RandomForestRegressor])
+def behind_indicators(request):
+    """A forest of categories: its peer, the columns of 0 and 1, and what it predicts."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(300, 3)), rng.integers(0, 8, 300)]).astype(np.float32)
+    model = request.param(10, categorical_features=[3], random_state=0)
+    y = (X[:, 3] % 3 == 0) * (1 + (X[:, 0] > 0))
+    pipeline = to_sklearn(model.fit(X, y), categories="indicators")
+    columns = pipeline[:-1].transform(X).astype(np.float32)
+    return pipeline[-1], columns, outputs(model, X)
+
+
+def test_onnx_and_treelite_read_forests_of_categories(behind_indicators):
+    peer, columns, expected = behind_indicators
+    treelite = require("treelite")
+    said = treelite.gtil.predict(treelite.sklearn.import_model(peer), columns)
+    np.testing.assert_allclose(said.reshape(expected.shape), expected, rtol=2e-6, atol=1e-6)
+    onnxruntime, convert = require("onnxruntime"), require("skl2onnx").to_onnx
+    options = {"zipmap": False} if hasattr(peer, "classes_") else None
+    graph = convert(peer, columns[:1], options=options)
+    session = onnxruntime.InferenceSession(
+        graph.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    said = session.run(None, {"X": columns})[-1]
+    np.testing.assert_allclose(said.reshape(expected.shape), expected, rtol=2e-6, atol=1e-6)
+
+
+def test_shap_reads_forests_of_categories(behind_indicators):
+    peer, columns, expected = behind_indicators
+    explainer = require("shap").TreeExplainer(peer)
+    values = explainer.shap_values(columns[:50]).reshape(50, columns.shape[1], -1)
+    total = np.ravel(explainer.expected_value) + values.sum(axis=1)
+    np.testing.assert_allclose(total.reshape(expected[:50].shape), expected[:50], atol=1e-6)
+
+
+IRIS_TREE = cart.DecisionTreeClassifier(max_depth=2, random_state=0)
+
+
+@pytest.mark.parametrize("name", ["plot_tree", "export_text"])
+def test_scikit_learns_own_drawings_take_its_trees_only(name):
+    """Ours of the same name take both, and say what to draw of a forest."""
+    matplotlib.use("Agg")
+    tree = IRIS_TREE.fit(*IRIS)
+    theirs, ours = getattr(sklearn.tree, name), getattr(cart, name)
+    with pytest.raises(ValueError, match="must be an instance of 'sklearn"):
+        theirs(tree)
+    assert str(theirs(to_sklearn(tree))) == str(ours(tree))
+    with pytest.raises(TypeError, match=rf"{name}\(forest.estimators_\[0\]\)"):
+        ours(forest.RandomForestClassifier(2, random_state=0).fit(*IRIS))
+
+
+def test_scikit_learn_draws_ours_with_graphviz():
+    tree = IRIS_TREE.fit(*IRIS)
+    assert sklearn.tree.export_graphviz(tree) == sklearn.tree.export_graphviz(to_sklearn(tree))
+
+
+@pytest.mark.parametrize("model", [EACH_MODEL.args[1][1][0], forest.RandomForestRegressor(10)])
+def test_partial_dependence_by_recursion(model):
+    """Through the bridge; averages over rows take ours as they are."""
+    X, y = DIABETES
+    model.fit(X, y)
+    ask = {"features": [2], "grid_resolution": 4}
+    with pytest.raises(ValueError, match="support the 'recursion'"):
+        partial_dependence(model, X, method="recursion", **ask)
+    found = partial_dependence(to_sklearn(model), X, method="recursion", **ask)["average"]
+    over_rows = partial_dependence(model, X, **ask)["average"]
+    by_peer = partial_dependence(to_sklearn(model), X, method="brute", **ask)["average"]
+    np.testing.assert_array_equal(over_rows, by_peer)
+    assert np.corrcoef(found[0], over_rows[0])[0, 1] > 0.9
+
+
+def test_permutation_importance_takes_ours_as_they_are():
+    model = IRIS_TREE.fit(*IRIS)
+    ask = {"n_repeats": 2, "random_state": 0}
+    ours, peers = (
+        permutation_importance(each, *IRIS, **ask) for each in (model, to_sklearn(model))
+    )
+    np.testing.assert_array_equal(ours.importances, peers.importances)
+
+
+def refused_by(tool, model, X, y):
+    """What a tool raises that is given our model as it is."""
+    if tool == "shap":
+        require("shap").TreeExplainer(model)
+    elif tool == "skl2onnx":
+        require("skl2onnx").to_onnx(model, X[:1].astype(np.float32))
+    elif tool == "treelite":
+        require("treelite").sklearn.import_model(model)
+    else:
+        names = [*"abcdefghij"[: X.shape[1]]]
+        require("dtreeviz").model(model, X, y, feature_names=names, target_name="y")
+
+
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        ("shap", "Model type not yet supported by TreeExplainer"),
+        ("skl2onnx", "Unable to find a shape calculator for type"),
+        ("treelite", "Not supported model type"),
+        ("dtreeviz", "Tree model must be in"),
+    ],
+)
+def test_what_tools_say_of_ours_stands_on_the_page(tool, words):
+    """So that whoever searches for the error finds the remedy."""
+    page = (Path(__file__).resolve().parents[1] / "docs" / "other-tools.md").read_text()
+    assert tool in page
+    assert words in page
+    model = cart.DecisionTreeRegressor(max_depth=2, random_state=0).fit(*DIABETES)
+    with pytest.raises(Exception, match=re.escape(words)):
+        refused_by(tool, model, *DIABETES)

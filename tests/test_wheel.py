@@ -197,5 +197,5 @@ def test_what_kernels_are_compiled_with_is_pinned(monkeypatch):
     monkeypatch.setenv("CARTWOOD_KERNELS", "none")
     assert backend.chosen() == "none"
     monkeypatch.setenv("CARTWOOD_KERNELS", "some")
-    with pytest.raises(SystemExit, match="'some', and not one of all, plain"):
+    with pytest.raises(SystemExit, match="'some', and not one of plain, first"):
         backend.chosen()

@@ -222,9 +222,9 @@ def _ask(place, tests, variables, seconds):
     with suppress(ProcessLookupError):  # what it has begun, and left
         os.killpg(process.pid, signal.SIGKILL)
     lines = said.read_text(errors="replace").splitlines()
-    if status in (3, 4, 5):  # pytest's own errors, and tests that are not there
+    failed = [line for line in lines if line.startswith(("FAILED ", "ERROR tests"))]
+    if status in (3, 4, 5) and not failed:  # pytest's own errors, and tests that are not there
         raise RuntimeError("\n".join(lines[-20:]))
-    failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
     if status in (-signal.SIGXCPU, -signal.SIGKILL) and not failed:
         return None, ""
     return status, failed[0].split(" - ")[0] if failed else f"status {status}" if status else ""

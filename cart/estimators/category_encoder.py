@@ -235,18 +235,27 @@ def _holds_categories(dtype):
 _CATEGORICAL_DTYPES = {"category", "categorical", "enum", "string", "str", "object", "utf8"}
 
 
-def forget_categories(estimator, reset):
+def match_categories(estimator, X, reset):
     """Have an estimator without categories forget those of the fit before: kernels rely on them.
 
     Raises
     ------
     ValueError
-        If there are some and `reset` is False: trees are kept that split on them.
+        If `reset` is False, and the trees that are kept know other columns as categories.
     """
-    if not reset and np.any(getattr(estimator, "is_categorical_", False)):
-        raise ValueError(
-            "The trees that warm_start=True keeps split on categories, but categorical_features is "
-            "None; set it as it was, or warm_start=False."
+    features = estimator.categorical_features
+    if not reset:
+        kept = getattr(estimator, "is_categorical_", np.zeros(estimator.n_features_in_, bool))
+        mask = (
+            np.zeros_like(kept) if features is None else find_categorical(features, as_columns(X))
         )
-    for name in ("_category_encoder", "is_categorical_", "categories_") if reset else ():
-        vars(estimator).pop(name, None)
+        if len(mask) == len(kept) and (mask != kept).any():
+            raise ValueError(
+                "The trees that warm_start=True keeps were grown with categories in columns "
+                f"{np.flatnonzero(kept).tolist()}, but now they are in columns "
+                f"{np.flatnonzero(mask).tolist()}. Set categorical_features as it was, or "
+                "warm_start=False."
+            )
+    elif features is None:
+        for name in ("_category_encoder", "is_categorical_", "categories_"):
+            vars(estimator).pop(name, None)

@@ -8,6 +8,8 @@ import numpy as np
 
 from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.classification.random_cut import RandomClassCountsPath
+from cart.fast_paths.classification.sorted_cuts import SortedCountsPath
+from cart.fast_paths.classification.sparse_cut import SparseClassCountsPath
 from cart.fast_paths.regression.histogram_path import HistogramPath
 from cart.fast_paths.regression.random_cut import RandomMeanPath
 from cart.fast_paths.regression.sorted_path import SortedPath
@@ -20,7 +22,8 @@ from cart.tree.pruning import prune
 from cart.tree.tree import Tree
 
 FAST_PATHS = (
-    ClassCountsPath, RandomClassCountsPath, HistogramPath, SortedPath, RandomMeanPath,
+    ClassCountsPath, RandomClassCountsPath, SparseClassCountsPath, HistogramPath, SortedPath,
+    RandomMeanPath,
 )  # fmt: skip
 
 
@@ -101,6 +104,9 @@ class Grower:
             is_fast = is_fast and not self._finder.sends_missing
         paths = fast_paths(self._plan, table) if is_fast else ()
         self._fast = [path(table, codes, self._plan) for path in paths]
+        if self._finder is not None and is_fast and SortedCountsPath.fits(table, self._plan):
+            finder, weigh = self._finder.surrogates, self._finder.unaltered
+            self._fast.insert(0, SortedCountsPath(table, codes, self._plan, finder, weigh))
         self._workspace = None
 
     @property
@@ -124,10 +130,12 @@ class Grower:
         list of Tree
             Where the table is not complete, they may have no thresholds yet: see `fill_thresholds`.
         """
-        trees = self._grow(weights, seeds)
-        if self._finder is not None:
-            for tree, weight, seed in zip(trees, weights, seeds, strict=True):
-                self._finder.add_to(tree, weight, seed)
+        if self._finder is None:
+            return self._grow(weights, seeds)
+        trees = []
+        for weight, seed in zip(weights, seeds, strict=True):
+            trees += self._grow([weight], [seed])
+            self._finder.add_to(trees[-1], weight, seed)
         return trees
 
     def _grow(self, weights, seeds):

@@ -113,7 +113,16 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         return values if loss is None else true_shares(values, loss)
 
     def predict_log_proba(self, X: MatrixLike) -> np.ndarray | list[np.ndarray]:
-        """Natural logarithm of `predict_proba`; -inf where it is 0."""
+        """Natural logarithm of `predict_proba`; -inf where it is 0.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or a list of one per output
+        """
         self = as_of_now(self)
         shares = self.predict_proba(X)
         with np.errstate(divide="ignore"):

@@ -3,13 +3,19 @@
 import inspect
 import re
 import warnings
+from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import (
+    Interval,
+    RealNotInt,
+    StrOptions,
+    validate_parameter_constraints,
+)
 
 from cart.splitting import criteria
 from cart.table.bins import MAX_BINS
@@ -84,7 +90,7 @@ Examples
 
 def with_docs_of(
     base: type, first_line: str, *, of_trees: type | None = None,
-    without: tuple[str, ...] = _OF_FORESTS, **example: str,
+    without: tuple[str, ...] = _OF_FORESTS, defaults: dict[str, Any] | None = None, **example: str,
 ) -> str:  # fmt: skip
     """The docstring of an abstract estimator, with another first line and an example.
 
@@ -96,12 +102,22 @@ def with_docs_of(
         Whose descriptions stand for the line `%(of_trees)s` of parameters.
     without : tuple of str, optional
         Parameters of trees that are left out there.
+    defaults : dict, optional
+        Of parameters whose default the estimators do not share.
     **example : str
         `name` of the estimator, `data` to load, `arguments`, what is `shown`, its `output`.
     """
     docstring = inspect.getdoc(base) or ""
     if of_trees is not None:
         docstring = docstring.replace("%(of_trees)s", _parameters_of_trees(of_trees, without))
+    for parameter, default in (defaults or {}).items():
+        said = f'"{default}"' if isinstance(default, str) else repr(default)
+        docstring = re.sub(
+            rf"^({parameter} : .*?)(?:, default=.*)?$",
+            rf"\1, default={said}",
+            docstring,
+            flags=re.MULTILINE,
+        )
     return first_line + "\n" + docstring.partition("\n")[2] + "\n" + _EXAMPLE.format(**example)
 
 
@@ -111,6 +127,25 @@ def _parameters_of_trees(trees, without):
     section = section.partition("\n\nAttributes")[0]
     each = re.split(r"\n(?=\w)", section)
     return "\n".join(text for text in each if text.partition(" :")[0] not in without)
+
+
+class GivenParameters:
+    """Of estimators: what a user gives is validated, and defaults are not: they hold.
+
+    A tree has thirty parameters, and to validate them all takes longer than to grow a small one.
+    """
+
+    def _validate_params(self):
+        defaults = _defaults_of(type(self))
+        all_of_them = ((name, getattr(self, name)) for name in defaults)
+        given = {name: value for name, value in all_of_them if value is not defaults[name]}
+        validate_parameter_constraints(self._parameter_constraints, given, type(self).__name__)
+
+
+@cache
+def _defaults_of(estimators):
+    parameters = inspect.signature(estimators).parameters
+    return {name: parameters[name].default for name in estimators._get_param_names()}
 
 
 def keep_parameters(estimator: BaseEstimator, parameters: dict[str, Any]) -> None:

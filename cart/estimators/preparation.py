@@ -29,11 +29,12 @@ class Preparation(NamedTuple):
     weight: np.ndarray | float | None  # of the rows
     plan: Plan
     splitter: str
+    own_weight: np.ndarray | float | None  # of the rows, without priors and losses
 
-    def without_factor(self):
-        """The same where trees have other weights than these."""
-        alternatives = self.plan.alternatives._replace(class_factor=None)
-        return self._replace(plan=self.plan._replace(alternatives=alternatives))
+    @property
+    def class_factor(self):
+        """What priors and losses make of the weight of each class, (n_classes,); None: nothing."""
+        return self.plan.alternatives.class_factor
 
     def encode(self, estimator, given, keeps_values=False):
         """The table that trees are grown on.
@@ -85,11 +86,11 @@ def prepare(estimator, X, y, sample_weight, splitter):
     check_class_weight(estimator.class_weight)
     check_criterion(estimator.criterion, y)
     target = estimator._encode_target(y)
-    weight = estimator._combine_weights(check_sample_weight(sample_weight, X), y, target)
-    weight, factor = estimator._weigh_classes(weight, target)
+    own_weight = estimator._combine_weights(check_sample_weight(sample_weight, X), y, target)
+    weight, factor = estimator._weigh_classes(own_weight, target)
     plan = make_plan(
         estimator, estimator._criteria[estimator.criterion], splitter, *X.shape,
         target.n_outputs, target.n_values,
     )  # fmt: skip
     plan = plan._replace(alternatives=plan.alternatives._replace(class_factor=factor))
-    return Preparation(X, target, weight, plan, splitter)
+    return Preparation(X, target, weight, plan, splitter, own_weight)

@@ -17,6 +17,7 @@ from sklearn.utils import (
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from cart.estimators.doc_link import DocLink
 from cart.estimators.grower import Grower
 from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
 from cart.estimators.parameters import (
@@ -26,6 +27,7 @@ from cart.estimators.parameters import (
     REGRESSOR_CRITERION,
     TREE_CONSTRAINTS,
     ClassWeight,
+    GivenParameters,
     MatrixLike,
     Priors,
     RandomState,
@@ -54,7 +56,9 @@ from cart.tree.pruning import pruning_path
 from cart.tree.tree import Tree
 
 
-class BaseDecisionTree(SavedState, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseDecisionTree(
+    SavedState, DocLink, GivenParameters, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta
+):
     """What classification and regression trees share.
 
     Parameters
@@ -303,6 +307,12 @@ class BaseDecisionTree(SavedState, MultiOutputMixin, BaseEstimator, metaclass=AB
     def decision_path(self, X: MatrixLike, check_input: bool = True) -> csr_matrix:
         """Which nodes of `tree_` each row passes.
 
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        check_input : bool, default=True
+            False takes X to be as the kernels do: an array of the trees' precision.
+
         Returns
         -------
         scipy.sparse.csr_matrix of shape (n_samples, node_count)
@@ -341,6 +351,7 @@ class BaseDecisionTree(SavedState, MultiOutputMixin, BaseEstimator, metaclass=AB
 class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
     __doc__ = with_docs_of(
         BaseDecisionTree, "A classification tree.",
+        defaults={"criterion": "gini", "splitter": "best", "max_features": None},
         name="DecisionTreeClassifier", data="load_iris", arguments="max_depth=2",
         shown="model.predict_proba(X[[0, 60, 140]]).round(2)",
         output="array([[1. , 0. , 0. ], [0. , 0.91, 0.09], [0. , 0.02, 0.98]])",
@@ -371,6 +382,7 @@ class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
 class DecisionTreeRegressor(RegressorOutputs, BaseDecisionTree):
     __doc__ = with_docs_of(
         BaseDecisionTree, "A regression tree.",
+        defaults={"criterion": "squared_error", "splitter": "best", "max_features": None},
         name="DecisionTreeRegressor", data="load_diabetes", arguments="max_depth=2",
         shown="model.predict(X[:3]).round(1)", output="array([225.9, 96.3, 225.9])",
     )  # fmt: skip
@@ -399,6 +411,7 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
     __doc__ = with_docs_of(
         BaseDecisionTree,
         "An extremely randomised classification tree: one random threshold per feature.",
+        defaults={"criterion": "gini", "splitter": "random", "max_features": "sqrt"},
         name="ExtraTreeClassifier", data="load_iris", arguments="random_state=0",
         shown="model.get_depth(), model.get_n_leaves()", output="(10, 25)",
     )  # fmt: skip
@@ -422,6 +435,7 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
     __doc__ = with_docs_of(
         BaseDecisionTree,
         "An extremely randomised regression tree: one random threshold per feature.",
+        defaults={"criterion": "squared_error", "splitter": "random", "max_features": 1.0},
         name="ExtraTreeRegressor", data="load_diabetes", arguments="random_state=0",
         shown="model.get_depth(), model.get_n_leaves()", output="(18, 437)",
     )  # fmt: skip

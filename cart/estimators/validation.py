@@ -7,7 +7,7 @@ from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite, check_array, check_X_y, get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from cart.estimators.category_encoder import encode_categories, forget_categories
+from cart.estimators.category_encoder import encode_categories, match_categories
 from cart.table.precision import dates_as_seconds, precision_of
 
 # A tree has up to two nodes a row, and numbers nodes and features with 31 bits.
@@ -64,8 +64,8 @@ def check_table(estimator, X, y, reset=True):
     """
     refuse_too_large(X)
     precision = precision_of(estimator)
-    if getattr(estimator, "categorical_features", None) is None:
-        forget_categories(estimator, reset)
+    if hasattr(estimator, "categorical_features"):
+        match_categories(estimator, X, reset)
     if reset and _is_plain(estimator, X) and _needs_no_check(X, y, precision):
         estimator.n_features_in_ = X.shape[1]
         if X.dtype != precision:

@@ -19,6 +19,7 @@ from zlib import crc32
 import numpy as np
 
 from cart.primitives.threads import in_parts
+from cart.primitives.word_sums import add_columns_and_rows
 
 _ROW = 512  # words
 _SMALL = 1 << 15  # bytes: CRC-32 is as fast
@@ -44,11 +45,13 @@ def digest_of(array: np.ndarray) -> int:
     digest = 0
     for first in range(0, len(content), _PART):
         part = content[first : first + _PART]
-        n_words = len(part) // (8 * _ROW) * _ROW
-        words = part[: 8 * n_words].view(np.uint64).reshape(-1, _ROW)
-        for sums in (words.sum(axis=0), words.sum(axis=1)):
-            digest = crc32(sums.data, digest)
-        digest = crc32(part[8 * n_words :].data, digest)
+        n_rows = len(part) // (8 * _ROW)
+        n_bytes = n_rows * 8 * _ROW
+        # As the kernel is compiled for: in line, and not read-only, or else copied.
+        words = np.require(part[:n_bytes].view(np.uint64), requirements=["A", "W"])
+        sums = np.zeros(_ROW + n_rows, np.uint64)
+        add_columns_and_rows(words, sums[:_ROW], sums[_ROW:])
+        digest = crc32(part[n_bytes:].data, crc32(sums.data, digest))
     return digest
 
 

@@ -299,7 +299,10 @@ class _Reader:
         return value
 
     def _state(self, pairs):
-        return {self.value_of(name): self.value_of(item) for name, item in pairs}
+        value_of = self.value_of
+        return {
+            name if type(name) is str else value_of(name): value_of(item) for name, item in pairs
+        }
 
     def _object_of(self, kind, given):
         if kind == "array":
@@ -321,9 +324,8 @@ class _Reader:
         return _KINDS[name].restore(self._state(given["state"]))
 
     def _array_of(self, given):
-        tensor, dtype = self._arrays[given["array"]], given["as"]
-        require(_NUMBER.match(dtype) is not None, f"there is no dtype {dtype!r}")
-        kind = dtype[1]
+        tensor, dtype = self._arrays[given["array"]], _dtype_of(given["as"])
+        kind = dtype.kind
         if kind == "U":
             require(tensor.dtype == np.uint32 and tensor.ndim > 0, "text is no text")
             require(tensor.max(initial=0) <= _LAST_CHARACTER, "text is no text")
@@ -331,7 +333,7 @@ class _Reader:
         if kind in "mM":
             require(tensor.dtype == np.int64, "dates are no dates")
             return tensor.view(dtype)
-        require(tensor.dtype == np.dtype(dtype), "numbers are of another dtype")
+        require(tensor.dtype == dtype, "numbers are of another dtype")
         return tensor
 
 
@@ -340,11 +342,15 @@ def _one_of(value, known):
     return value
 
 
-def _number_from(dtype, item):
-    require(_NUMBER.match(dtype) is not None, f"there is no dtype {dtype!r}")
-    if dtype[1] in "mM":
-        return np.int64(item).view(dtype)
-    return np.dtype(dtype).type(item)
+@lru_cache(1_000)
+def _dtype_of(name):
+    require(_NUMBER.match(name) is not None, f"there is no dtype {name!r}")
+    return np.dtype(name)
+
+
+def _number_from(name, item):
+    dtype = _dtype_of(name)
+    return np.int64(item).view(dtype) if dtype.kind in "mM" else dtype.type(item)
 
 
 def _random_state_of(state):

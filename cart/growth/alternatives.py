@@ -5,7 +5,13 @@ import numpy as np
 from cart.growth.competitors import CompetitorFinder, Judged
 from cart.growth.general import make_records
 from cart.growth.routing import BySurrogates, Learned
-from cart.growth.surrogates import BY_MAJORITY, BY_SURROGATES, BY_TREE, SurrogateFinder
+from cart.growth.surrogates import (
+    BY_MAJORITY,
+    BY_SURROGATES,
+    BY_TREE,
+    Followed,
+    SurrogateFinder,
+)
 from cart.primitives.sort_keys import RECORD
 from cart.splitting.agreement import Ranking
 from cart.splitting.known_rows import OF_KNOWN_ROWS
@@ -14,6 +20,7 @@ from cart.table.table import Table
 from cart.tree.compact import compress_if_large
 from cart.tree.nodes import LEAF
 
+_ROUNDING = 1e-12  # what multiplying and dividing may leave
 _RULES = {"surrogate": BY_SURROGATES, "majority": BY_MAJORITY}
 
 
@@ -36,6 +43,7 @@ class AlternativesFinder:
         value is missing, with a splitter that does without missing values.
     sends_missing : bool
         Is that so? Then trees take the general path, with a `route`.
+    surrogates : cart.growth.surrogates.SurrogateFinder
     """
 
     def __init__(self, table, codes, plan):
@@ -51,14 +59,14 @@ class AlternativesFinder:
         self._factor = None
         if asked.class_factor is not None:
             self._factor = asked.class_factor[codes.reshape(-1).astype(np.int64)]
-        self._surrogates = SurrogateFinder(table, asked.n_surrogates, asked.style, asked.n_drawn)
+        self.surrogates = SurrogateFinder(table, asked.n_surrogates, asked.style, asked.n_drawn)
 
     def route(self, weight, seed):
         """How rows without a value go in the tree of some weights and a seed."""
         if not self.sends_missing:
             return Learned()
-        finder = self._surrogates
-        finder.weigh(self._unaltered(weight))
+        finder = self.surrogates
+        finder.weigh(self.unaltered(weight))
         ranking = finder.ranking
         if self._asked.missing == "majority":
             ranking = Ranking.create(0, 0)
@@ -68,7 +76,7 @@ class AlternativesFinder:
         """Have a tree that was grown with such weights, and a seed, keep what is asked for."""
         rule = _RULES.get(self._asked.missing, BY_TREE)
         nodes = tree.nodes
-        found = self._surrogates.find(nodes, tree.categories, self._unaltered(weight), seed, rule)
+        found = self.surrogates.find(nodes, tree.categories, self.unaltered(weight), seed, rule)
         if rule != BY_TREE:
             _set_default(tree, nodes, found.default_left)
         primary = _improvements(nodes)
@@ -84,23 +92,26 @@ class AlternativesFinder:
         if self._asked.n_surrogates > 0:
             tree.surrogates = found.surrogates._replace(primary=primary)
 
-    def _unaltered(self, weight):
-        """Weights of the rows without priors and losses; 0 stays 0."""
+    def unaltered(self, weight):
+        """Weights of the rows without priors and losses; 0 stays 0, and whole ones are whole."""
         if self._factor is None:
             return weight
         without = np.zeros(len(self._factor))
-        return np.divide(weight, self._factor, out=without, where=self._factor > 0.0)
+        np.divide(weight, self._factor, out=without, where=self._factor > 0.0)
+        whole = np.rint(without)
+        return np.where(np.abs(without - whole) <= _ROUNDING * whole, whole, without)
 
     def _judge(self, tree, weight, found, nodes):
         """Competitors in some nodes of a tree, and what their splits improve."""
         if self._competitors is None:
             n_competitors = self._asked.n_competitors
             self._competitors = CompetitorFinder(self._table, self.plan, n_competitors)
-        samples = self._surrogates.rows.keys[0] & RECORD
+        samples = self.surrogates.rows.keys[0] & RECORD
         records = make_records(self._codes, weight)
         least = self.plan.min_weight_fraction_leaf * records[:, 0].sum()
         judged = Judged(nodes, found.runs, samples, records)
-        return self._competitors.find(found.followed, judged, least)
+        followed = Followed.of(tree.nodes, tree.categories, self._table)
+        return self._competitors.find(followed, judged, least)
 
 
 def _set_default(tree, nodes, default_left):

@@ -66,6 +66,13 @@ def _order(codes, columns, room, order):
 def begin_tree(rows):
     """Take the rows that have a weight; return how many."""
     n = np.int64(0)
+    for row in range(rows.units.shape[0]):
+        n += rows.units[row] > 0
+    if n == rows.units.shape[0]:
+        for feature in range(rows.order.shape[0]):
+            for i in range(n):
+                rows.keys[feature, i] = rows.order[feature, i]
+        return n
     for feature in range(rows.order.shape[0]):
         order, keys = rows.order[feature], rows.keys[feature]
         n = np.int64(0)

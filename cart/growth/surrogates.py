@@ -130,7 +130,6 @@ class Pass(NamedTuple):
 
     surrogates: Surrogates  # without `primary`
     default_left: np.ndarray  # (n_nodes,) uint8: see Found
-    followed: Followed
     runs: np.ndarray  # (n_nodes, 2) int64: of the rows in `SortedRows.keys[0]`, until the next pass
     has_unknown: np.ndarray  # (n_nodes,) bool
 
@@ -157,6 +156,7 @@ class SurrogateFinder:
         self.n_categories = columns[table.columns]
         self.ranking = Ranking.create(min(k, n_features), int(self.n_categories.max(initial=0)))
         self._style, self._n_drawn = STYLES[style], min(n_drawn, n_features)
+        self._taken = None
 
     def weigh(self, weight):
         """Take the weights of the rows, (n_rows,) or a scalar."""
@@ -182,19 +182,33 @@ class SurrogateFinder:
         -------
         Pass
         """
-        rows = self.rows
-        self.weigh(weight)
-        n_nodes = len(nodes.feature)
-        followed = Followed.of(nodes, lists, self._table)
-        found = self._create_found(nodes)
-        search = Search(
-            self.draw_of(seed), self.n_categories, rule, np.empty((3, n_nodes + 1), np.int64)
-        )
-        n = _follow(followed, rows, self.ranking, found, search)
-        return Pass(
-            self._read(found, n, n_nodes, rule == BY_SURROGATES), found.default_left, followed,
-            found.runs, found.has_unknown,
-        )  # fmt: skip
+        if self._taken is not None:
+            found, n, n_nodes = self._taken
+            self._taken = None
+        else:
+            self.weigh(weight)
+            n_nodes, found = len(nodes.feature), self._create_found(nodes)
+            followed = Followed.of(nodes, lists, self._table)
+            search = self.search_of(seed, rule, n_nodes)
+            n = _follow(followed, self.rows, self.ranking, found, search)
+        surrogates = self._read(found, n, n_nodes, rule == BY_SURROGATES)
+        default_left = found.default_left[:n_nodes].copy()
+        return Pass(surrogates, default_left, found.runs[:n_nodes], found.has_unknown[:n_nodes])
+
+    def take(self, found, n, n_nodes):
+        """Take what growth has found itself, the first n of it, in a tree of so many nodes; the
+        next tree that is asked for is this one."""
+        self._taken = found, n, n_nodes
+
+    def search_of(self, seed, rule=BY_TREE, n_nodes=0):
+        """What is looked for in the tree of a seed, with room for so many nodes to wait."""
+        room = np.empty((3, n_nodes + 1), np.int64)
+        return Search(self.draw_of(seed), self.n_categories, rule, room)
+
+    def room_for(self, n_rows):
+        """Room for what may be found in a tree of so many rows, without categories."""
+        k, n_nodes = len(self.ranking.feature), 2 * n_rows
+        return self._found_of(n_rows * k, 0, np.zeros(n_nodes, np.uint8))
 
     def draw_of(self, seed):
         """How the features are drawn that are looked at, in the tree of a seed."""
@@ -212,13 +226,16 @@ class SurrogateFinder:
         has_categories = self.n_categories.max(initial=0) > 0
         capacity = int(np.count_nonzero(n >= (2 if has_categories else 2 * LEAST_ROWS))) * k
         n_listed = int(np.minimum(n, self.n_categories.max(initial=0)).sum()) * k
+        return self._found_of(capacity, n_listed, nodes.missing_go_to_left.copy())
+
+    def _found_of(self, capacity, n_listed, default_left):
+        n_nodes = len(default_left)
         integers = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
         return Found(
             *integers, np.empty(capacity, np.uint64), np.empty(capacity, np.uint8),
             np.empty(capacity), np.empty(capacity), np.empty(capacity, np.int32),
             np.zeros(capacity + 1, np.int64), np.empty(n_listed, np.uint32),
-            nodes.missing_go_to_left.copy(), np.zeros((len(is_split), 2), np.int64),
-            np.zeros(len(is_split), np.bool_),
+            default_left, np.zeros((n_nodes, 2), np.int64), np.zeros(n_nodes, np.bool_),
         )  # fmt: skip
 
     def _read(self, found, n, n_nodes, routes):
@@ -268,7 +285,7 @@ def _follow(tree, rows, ranking, found, search):
         candidates = draw_candidates(search.draw, feature, sent, start, end)
         rank(ranking, rows.keys, start, end, rows.vote, candidates)
         _send_unknown(tree, node, rows, rows.keys[feature, n_known:end], ranking, found, search)
-        n_found = _keep(ranking, found, n_found, node)
+        n_found = keep_found(ranking, found, n_found, node)
         found.has_unknown[node] = n_known < end
         is_left_leaf, is_right_leaf = tree.left[left] == LEAF, tree.left[right] == LEAF
         if is_left_leaf and is_right_leaf:
@@ -330,7 +347,7 @@ def _send_unknown(tree, node, rows, keys, ranking, found, search):
 
 
 @kernel
-def _keep(ranking, found, n_found, node):
+def keep_found(ranking, found, n_found, node):
     """Write down the surrogates of a node; return how many there are now."""
     for s in range(ranking.n[0]):
         total = np.float64(ranking.total[s])

@@ -50,7 +50,9 @@ def to_sklearn(
     Returns
     -------
     estimator of `sklearn.tree`, with the same parameters and bit for bit the same predictions
-        With categorical features, a Pipeline that ends in it.
+        With categorical features, a Pipeline that ends in it. Rows with missing values go the same
+        way with missing="learned" and "majority". Surrogates and competitors that are there to be
+        read are left behind.
 
     Raises
     ------
@@ -58,7 +60,7 @@ def to_sklearn(
         If it is not a tree of `cart`.
     ValueError
         If it has what has no form in scikit-learn: splits on categories, double precision, a
-        criterion of its own, priors, losses.
+        criterion of its own, priors, losses, rows that go by surrogates.
     sklearn.exceptions.NotFittedError
     """
     counterpart(estimator, cart, sklearn.tree)  # a TypeError if there is none
@@ -178,7 +180,8 @@ def refuse_foreign(estimator: BaseEstimator, has_indicators: bool = False) -> No
             'not know. Fit it with criterion="gini".'
         )
     for parameter in ("priors", "loss"):
-        if getattr(estimator, parameter, None) is not None:
+        was_given = getattr(estimator, parameter, None) is not None
+        if was_given or hasattr(estimator, f"{parameter}_"):
             raise ValueError(
                 f"{name} was fitted with {parameter}=, which scikit-learn's estimators do not "
                 "have. Fit it with class_weight instead: of two classes it says as much."
@@ -200,12 +203,17 @@ def refuse_foreign(estimator: BaseEstimator, has_indicators: bool = False) -> No
 
 def refuse_surrogates(estimator: BaseEstimator) -> None:
     """Refuse rules for missing values that scikit-learn's trees have no form for."""
-    rule = getattr(estimator, "missing", "learned")
-    if rule == "surrogate":
+    name, rule = type(estimator).__name__, getattr(estimator, "missing", "learned")
+    trees = [each.tree_ for each in getattr(estimator, "estimators_", [estimator])]
+    if any(tree.surrogates is not None and tree.surrogates.routes for tree in trees):
         raise ValueError(
-            f"{type(estimator).__name__} sends rows with missing values by surrogate splits "
-            "(missing='surrogate'), for which scikit-learn's trees have no form. Fit it with "
-            "missing='learned' or 'majority'."
+            f"{name} sends rows with missing values by surrogate splits (missing='surrogate'), for "
+            "which scikit-learn's trees have no form. Fit it with missing='learned' or 'majority'."
+        )
+    if rule == "refuse":
+        raise ValueError(
+            f"{name} refuses rows with missing values (missing='refuse'), which scikit-learn's "
+            "trees would send on. Use set_params(missing='learned') first."
         )
 
 

@@ -1,7 +1,8 @@
 """Text, Graphviz and matplotlib pictures of a tree: scikit-learn's, of the tree it would have.
 
 A split on a subset has no form there. It is drawn as a split on a feature of its own, named after
-its condition, and what scikit-learn says of the threshold is taken out again.
+its condition, and what scikit-learn says of the threshold is taken out again. Surrogates and
+competitors are written below the splits, where they are asked for.
 """
 
 import functools
@@ -15,37 +16,70 @@ from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.trees import BaseDecisionTree
 from cart.interop.bridge import holding
+from cart.interop.shown_alternatives import (
+    PARAMETERS,
+    Shown,
+    add_to_graphviz,
+    add_to_text,
+    lines_of,
+)
 from cart.tree.nodes import Nodes
 from cart.tree.tree import Tree
 
+NOTHING = Shown(0, 0)
 _NAMED = 8  # categories that a condition names
 T = TypeVar("T")
 
 
-def _of_our_tree(draw: Callable[..., T], default_name: str) -> Callable[..., T]:
-    """`draw` for trees of `cart` as well; features without a name get the default."""
+def _of_our_tree(
+    draw: Callable[..., T], default_name: str, add: Callable[..., T] | None = None
+) -> Callable[..., T]:
+    """`draw` for trees of `cart` as well; features without a name get the default. `add` writes
+    surrogates and competitors into what is drawn, if they are asked for."""
 
     @functools.wraps(draw)
     def draw_ours(decision_tree, *args, feature_names=None, **kwargs):
+        if hasattr(decision_tree, "estimators_"):
+            raise TypeError(
+                f"{draw.__name__} draws one tree, and {type(decision_tree).__name__} has "
+                f"{len(decision_tree.estimators_)}: {draw.__name__}(forest.estimators_[0]) draws "
+                "the first."
+            )
+        shown = Shown.of(kwargs) if add is not None else NOTHING
         if not isinstance(decision_tree, BaseDecisionTree):
+            _refuse_to_show(decision_tree, shown)
             return draw(decision_tree, *args, feature_names=feature_names, **kwargs)
         check_is_fitted(decision_tree)
         tree = decision_tree.tree_
         _refuse_costs(decision_tree)
-        if not tree.is_subset.any():
+        if not tree.is_subset.any() and shown == NOTHING:
             peer = holding(decision_tree, tree)  # thresholds are shown in double precision
             return draw(peer, *args, feature_names=feature_names, **kwargs)
         if feature_names is None:
             feature_names = [default_name.format(j) for j in range(tree.n_features)]
+        lines = lines_of(decision_tree, feature_names, shown)
         conditions = _conditions(decision_tree, feature_names)
         names = [*feature_names, *(left for left, _ in conditions)]
         peer = holding(decision_tree, _with_own_features(tree))
         peer.n_features_in_ = len(names)
         out_file = args[0] if args else kwargs.pop("out_file", None)  # of Graphviz
         drawn = _without_thresholds(draw(peer, feature_names=names, **kwargs), conditions)
+        if lines:
+            drawn = add(drawn, tree, lines, kwargs)
         return drawn if out_file is None else _write(drawn, out_file)
 
+    if add is not None and draw_ours.__doc__ is not None:
+        end = "    Returns\n    -------"
+        draw_ours.__doc__ = draw_ours.__doc__.replace(end, PARAMETERS + end, 1)
     return draw_ours
+
+
+def _refuse_to_show(estimator, shown):
+    if shown != NOTHING:
+        raise ValueError(
+            f"{type(estimator).__name__} keeps neither surrogates nor competitors; trees of cart "
+            "do, with surrogates= and competitors=."
+        )
 
 
 def _refuse_costs(estimator):
@@ -108,6 +142,6 @@ def _without_thresholds(drawn, conditions):
     return drawn
 
 
-export_text = _of_our_tree(sklearn.tree.export_text, "feature_{}")
-export_graphviz = _of_our_tree(sklearn.tree.export_graphviz, "x[{}]")
+export_text = _of_our_tree(sklearn.tree.export_text, "feature_{}", add_to_text)
+export_graphviz = _of_our_tree(sklearn.tree.export_graphviz, "x[{}]", add_to_graphviz)
 plot_tree = _of_our_tree(sklearn.tree.plot_tree, "x[{}]")

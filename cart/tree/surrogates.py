@@ -89,6 +89,12 @@ class Surrogates(NamedTuple):
         """Those of the nodes `kept`, none where `is_split` is False."""
         return _select(self, kept, is_split)
 
+    def on_columns(self, columns: np.ndarray, split_on: np.ndarray) -> Self:
+        """The same with feature j called columns[j], in nodes that are split on the columns
+        `split_on`. Of features that are one column the best is left, none beside its own split:
+        where that is missing they all are."""
+        return _on_columns(self, columns, split_on)
+
     def check(self, n_features: int, is_split: np.ndarray) -> None:
         """Raise DamagedModelError if rows cannot be sent by them."""
         _check(self, n_features, is_split, "surrogates")
@@ -143,6 +149,12 @@ class Competitors(NamedTuple):
         """Those of the nodes `kept`, none where `is_split` is False."""
         return _select(self, kept, is_split)
 
+    def on_columns(self, columns: np.ndarray, split_on: np.ndarray) -> Self:
+        """The same with feature j called columns[j], in nodes that are split on the columns
+        `split_on`. Of features that are one column the best is left, none beside its own split:
+        where that is missing they all are."""
+        return _on_columns(self, columns, split_on)
+
     def check(self, n_features: int, is_split: np.ndarray) -> None:
         """Raise DamagedModelError if they are not of such a tree."""
         _check(self, n_features, is_split, "competitors")
@@ -163,12 +175,24 @@ def _of_splits(splits):
 def _select(splits, kept, is_split):
     counts = np.where(is_split, np.diff(splits.start)[kept], 0)
     taken, start = _runs(splits.start[kept], counts)
+    primary = np.where(is_split, splits.primary[kept], 0.0)
+    return _take(splits, taken)._replace(start=start, primary=primary)
+
+
+def _take(splits, taken):
+    """The splits of some numbers, without their nodes."""
     at, list_start = _runs(splits.list_start[taken], np.diff(splits.list_start)[taken])
     arrays = {name: getattr(splits, name)[taken] for name in _of_splits(splits)}
-    return splits._replace(
-        **arrays, start=start, list_start=list_start, listed=splits.listed[at],
-        primary=np.where(is_split, splits.primary[kept], 0.0),
-    )  # fmt: skip
+    return splits._replace(**arrays, list_start=list_start, listed=splits.listed[at])
+
+
+def _on_columns(splits, columns, split_on):
+    node = np.repeat(np.arange(len(split_on)), np.diff(splits.start))
+    column = np.asarray(columns, np.int32)[splits.feature]
+    first = np.unique(np.column_stack((node, column)), axis=0, return_index=True)[1]
+    taken = np.sort(first[column[first] != split_on[node[first]]])
+    start = np.concatenate(([0], np.cumsum(np.bincount(node[taken], minlength=len(split_on)))))
+    return _take(splits._replace(feature=column), taken)._replace(start=start)
 
 
 def _runs(first, counts):

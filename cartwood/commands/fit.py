@@ -16,13 +16,20 @@ EXAMPLES = (
 def add_arguments(parser: ArgumentParser) -> None:
     """Those of a fit, and the file."""
     fitting.add_arguments(parser)
+    for kind, are in (
+        ("surrogates", "that stand in for it"), ("competitors", "that were nearly as good")
+    ):  # fmt: skip
+        words = f"beside every split keep N splits of other columns {are}, for `cartwood show` (0)"
+        parser.add_argument(f"--{kind}", type=fitting.positive, default=0, metavar="N", help=words)
     parser.add_argument("--save", type=Path, required=True, metavar="FILE", help="any name")
 
 
 def run(args: Namespace) -> None:
     """Fit, say how good it is, save."""
+    saved.require_place(args.save)
     training = fitting.load(args)
-    model = fitting.grow(fitting.new_forest(training, args), training)
+    kept = {"surrogates": args.surrogates, "competitors": args.competitors}
+    model = fitting.grow(fitting.new_forest(training, args, **kept), training)
     saved.save(model, training, args.save)
     quality = fitting.quality(model, training)
     say(f"{quality[0].upper()}{quality[1:]}.", f"the model is {args.save}")

@@ -22,12 +22,7 @@ TOP = 25  # columns that pictures show
 def add_arguments(parser: ArgumentParser) -> None:
     """Those of a fit, and where the page goes."""
     fitting.add_arguments(parser)
-    parser.add_argument(
-        "--refits", action="store_true", help="also drop-column importance: a forest per column"
-    )
-    parser.add_argument(
-        "--shap", action="store_true", help="also mean |SHAP|, on all trees and out of bag"
-    )
+    judging.add_arguments(parser)
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="the page (importance-TABLE.html)"
     )
@@ -45,13 +40,14 @@ def run(args: Namespace) -> None:
     say(*(f"! {text}" for text in comparison.warnings))
     path = args.output or Path(f"importance-{training.name}.html")
     with Steps("drawing", 1):
-        page.write(
-            path, f"What matters for {training.target}", lead, _blocks(model, training, comparison)
-        )
+        blocks_ = _blocks(model, training, comparison, "pictures" not in args.without)
+        page.write(path, f"What matters for {training.target}", lead, blocks_)
     say(f"the page is {path.resolve().as_uri() if path.is_absolute() else path}")
 
 
-def _blocks(model: Any, training: fitting.Training, comparison: Any) -> Iterator[str]:
+def _blocks(
+    model: Any, training: fitting.Training, comparison: Any, has_pictures: bool
+) -> Iterator[str]:
     """The page below its first sentences."""
     result = comparison.results["oob_permutation"]
     order, shown = judging.ordered(result), judging.ordered(result)[:TOP]
@@ -82,7 +78,8 @@ def _blocks(model: Any, training: fitting.Training, comparison: Any) -> Iterator
     yield page.heading("All measures")
     columns, rows = judging.table(comparison)
     yield page.table(columns, rows, judging.legend(comparison))
-    yield from _pictures(comparison)
+    if has_pictures:
+        yield from _pictures(comparison)
     yield page.heading("What was done to the columns")
     yield f"<p>{blocks.escape(training.recipe.in_words(training.X))}.</p>"
     yield blocks.note(judging.how(model, training))

@@ -1,6 +1,6 @@
 """Importances of a forest's columns, and what they say in words."""
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from cartwood.commands import fitting
 from cartwood.commands.fitting import Training
 from cartwood.page import estimates, significant
-from cartwood.terminal import Steps, named_version, say
+from cartwood.terminal import Phases, named_version, say
 
 TITLES = {
     "oob_permutation": "permutation",
@@ -18,22 +18,63 @@ TITLES = {
     "mean_absolute_shap": "mean |SHAP|",
     "mean_absolute_shap_oob": "mean |SHAP| out of bag",
 }
+MAX_ROWS = 10_000  # out of bag, that judge a tree: more take longer and change little
+PHASES = {
+    "oob_permutation": "permuting columns out of bag",
+    "unbiased_mdi": "judging splits out of bag",
+    "drop_column": "growing the forest again without each column",
+    "jointly": "permuting columns that go together",
+    "mean_absolute_shap": "explaining rows (SHAP)",
+    "mean_absolute_shap_oob": "explaining rows out of bag (SHAP)",
+}
+PARTS = ("unbiased_mdi", "mdi", "jointly")  # that can be left out
 _CLEAR = 2.0  # standard errors from 0
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """What is judged beside permutation, and on how many rows."""
+    add = parser.add_argument
+    add("--refits", action="store_true", help="also drop-column importance: a forest per column")
+    add("--shap", action="store_true", help="also mean |SHAP|, on all trees and out of bag")
+    add(
+        "--exact", action="store_true",
+        help=f"judge each tree on all its rows out of bag, not on {MAX_ROWS:,} drawn of them",
+    )  # fmt: skip
+    add(
+        "--without", action="append", default=[], choices=(*PARTS, "pictures"), metavar="PART",
+        help=f"leave a part out: {', '.join(PARTS)} or pictures; may be repeated",
+    )  # fmt: skip
 
 
 def judge(model: Any, training: Training, args: Namespace) -> Any:
     """Every measure of the forest that does not need refits, and drop-column where asked for."""
     from importance import compare
 
-    names = ["oob_permutation", "unbiased_mdi", "mdi"]
+    names = ["oob_permutation", *(name for name in PARTS[:2] if name not in args.without)]
     if args.shap:
         names += ["mean_absolute_shap", "mean_absolute_shap_oob"]
     if args.refits:
         names.append("drop_column")
     else:
         say("drop-column importance is left out: it needs a forest per column (--refits)")
-    with Steps("judging columns out of bag", 1):
-        return compare(model, training.X, training.task.y, measures=names, n_jobs=args.n_jobs)
+    say(*(f"{name} is left out (--without {name})" for name in args.without))
+    max_rows = None if args.exact else MAX_ROWS
+    with Phases(PHASES) as step:
+        comparison = compare(
+            model, training.X, training.task.y, measures=names, max_rows=max_rows,
+            without=["jointly"] if "jointly" in args.without else [],
+            n_jobs=args.n_jobs, callback=step,
+        )  # fmt: skip
+    how = drawn(comparison.results["oob_permutation"])
+    if how:
+        say(f"{how}; --exact takes all")
+    return comparison
+
+
+def drawn(result: Any) -> str:
+    """On how many rows the trees were judged, if these were drawn."""
+    n = result.max_rows
+    return "" if n is None else f"each tree is judged on {n:,} rows out of bag, drawn at random"
 
 
 def ordered(result: Any) -> np.ndarray:
@@ -59,10 +100,14 @@ def table(comparison: Any) -> tuple[list[str], list[tuple[str, ...]]]:
 
 def legend(comparison: Any) -> str:
     """What the measures of the table count."""
-    return "\n".join(
+    lines = [
         f"{TITLES.get(name, name)}: {result.unit}, ± standard error {result.uncertainty}."
         for name, result in comparison.results.items()
-    )
+    ]
+    how = drawn(comparison.results["oob_permutation"])
+    if how:
+        lines.append(f"permutation: {how}; what the draw changes is in its standard error.")
+    return "\n".join(lines)
 
 
 def finding(model: Any, training: Training, comparison: Any) -> str:
@@ -83,12 +128,15 @@ def finding(model: Any, training: Training, comparison: Any) -> str:
         f"{significant(result.values[first])} ± {significant(result.standard_error[first], 2)}"
     )
     sentence += f"; then {'come' if len(clear) > 1 else 'comes'} {then}." if then else "."
-    return f"{sentence} {quality[0].upper()}{quality[1:]}."
+    others = [text for text in (quality, drawn(result)) if text]
+    return " ".join((sentence, *(f"{text[0].upper()}{text[1:]}." for text in others)))
 
 
 def how(model: Any, training: Training) -> str:
     """How the page was made."""
+    n = model.max_samples
+    each = "" if n is None else f", each on {n:,} rows, drawn anew"
     return (
         f"Made by {named_version()}: {type(model).__name__} of {len(model.estimators_)} "
-        f"trees, random_state={model.random_state}, on {training.name}."
+        f"trees{each}, random_state={model.random_state}, on {training.name}."
     )

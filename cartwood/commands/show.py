@@ -1,12 +1,17 @@
 """A tree of a saved model, as text or as a picture."""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from cartwood.commands import saved
+from cartwood.commands.fitting import positive
 from cartwood.terminal import UserError, require, say
 
+KINDS = ("surrogates", "competitors")
+_LETTERS, _LINES = 20, 9  # of a node in a picture
 HELP = "a tree of a saved model, as text or as a picture"
 EXAMPLES = (
     "cartwood show houses.safetensors",
@@ -20,6 +25,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("model", type=Path, metavar="FILE", help="what `cartwood fit --save` wrote")
     add("--tree", type=int, default=0, metavar="N", help="which tree of a forest, from 0 (0)")
     add("--depth", type=int, default=3, metavar="N", help="levels that are shown (3)")
+    for kind in KINDS:
+        words = f"{kind} of every split, in text (0): see `cartwood fit --{kind}`"
+        add(f"--{kind}", type=positive, default=0, metavar="N", help=words)
     add("--output", type=Path, metavar="FILE", help="a picture: .svg, .png or .pdf")
 
 
@@ -30,15 +38,16 @@ def run(args: Namespace) -> None:
     names, labels = list(training.recipe.kinds), getattr(model, "classes_", None)
     labels = None if labels is None else [str(label) for label in labels]
     say(f"{type(model).__name__} for {training.target}: {training.recipe.in_words()}")
+    _refuse_to_show(tree, args)
     if args.output is None:
         from cart import export_text
 
-        print(
-            export_text(tree, feature_names=names, class_names=labels, max_depth=args.depth), end=""
-        )
+        shown = {kind: getattr(args, kind) for kind in KINDS}
+        parameters = {"class_names": labels, "max_depth": args.depth, **shown}
+        print(export_text(tree, feature_names=names, **parameters), end="")
         return
-    require("matplotlib", "plot")
-    _draw(tree, names, labels, args)
+    require("matplotlib", "plot").use("Agg")
+    _save(draw(tree, names, labels, args.depth), args.output)
     say(f"the picture is {args.output}")
 
 
@@ -49,23 +58,43 @@ def _tree_of(model: Any, number: int) -> Any:
     return trees[number]
 
 
-def _draw(tree, names, labels, args):
-    import matplotlib
+def _refuse_to_show(tree, args):
+    """Refuse surrogates and competitors that are not there, or of a picture."""
+    for kind in KINDS:
+        most = getattr(args, kind)
+        if most and args.output is not None:
+            raise UserError(f"--{kind}: pictures have none; leave --output out.")
+        if most and getattr(tree.tree_, kind) is None:
+            raise UserError(f"--{kind}: the model kept none; fit it with --{kind} {most}.")
 
-    matplotlib.use("Agg")
+
+def draw(tree: Any, names: Sequence[str], labels: Sequence[str] | None, depth: int) -> Any:
+    """A figure of the upper levels of a tree, as wide as its nodes need to be read."""
     import matplotlib.pyplot as plt
 
     from cart import plot_tree
+    from importance.core.plots import short_names
 
-    depth = min(args.depth, tree.get_depth())
-    figure, ax = plt.subplots(
-        figsize=(1.9 * 2**depth + 1.0, 1.4 * (depth + 2)), layout="constrained"
-    )
-    plot_tree(
-        tree, feature_names=names, class_names=labels, max_depth=args.depth, filled=True,
-        rounded=True, fontsize=8, ax=ax,
+    depth = min(depth, tree.get_depth())
+    size = 2.7 * 2**depth + 1.0, 1.7 * (depth + 2)
+    figure, ax = plt.subplots(figsize=size, layout="constrained")
+    nodes = plot_tree(
+        tree, feature_names=list(short_names(names)), class_names=labels, max_depth=depth,
+        filled=True, rounded=True, fontsize=8, ax=ax,
     )  # fmt: skip
+    for node in nodes:
+        node.set_text(_folded(node.get_text()))
+    return figure
+
+
+def _folded(text):
+    """The lines of a node, none of them wider than it has room beside its neighbours."""
+    lines = [part for line in text.split("\n") for part in wrap(line, _LETTERS)]
+    return "\n".join(lines if len(lines) <= _LINES else [*lines[: _LINES - 4], "…", *lines[-3:]])
+
+
+def _save(figure, path):
     try:
-        figure.savefig(args.output, dpi=150)
+        figure.savefig(path, dpi=150)
     except ValueError as error:
-        raise UserError(f"--output {args.output}: {error}") from error
+        raise UserError(f"--output {path}: {error}") from error

@@ -1,6 +1,7 @@
 """How far a command is: a bar where there is a terminal and tqdm, else lines."""
 
 import sys
+from contextlib import ExitStack
 from time import perf_counter
 from typing import Any
 
@@ -48,6 +49,38 @@ class Steps:
             self._said = now
             left = (now - self._first) / (self.n_done - 1) * (self.total - self.n_done)
             say(f"{self.what}: {self.n_done} of {self.total}, about {left:.0f} s left")
+
+
+class Phases:
+    """Progress of work in several parts, each with its own `Steps`; a context manager.
+
+    It is the callback of the work: every Progress that it is given says by `what` which part is
+    under way.
+
+    Parameters
+    ----------
+    titles : dict of str to str
+        What is being done, by the names of the parts.
+    """
+
+    def __init__(self, titles: dict[str, str]) -> None:
+        self._titles = titles
+        self._what, self._steps = "", ExitStack()
+
+    def __enter__(self) -> "Phases":
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._steps.__exit__(*exception)
+
+    def __call__(self, progress: Any) -> None:
+        """A step of a part is done."""
+        if progress.what != self._what:
+            self._steps.close()
+            self._what = progress.what
+            title = self._titles.get(progress.what, progress.what)
+            self._step = self._steps.enter_context(Steps(title, progress.n_total))
+        self._step()
 
 
 def _open_bar(what, total):

@@ -28,6 +28,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from cart.estimators.doc_link import DocLink
 from cart.estimators.parameters import INT_MAX, MatrixLike, RandomState, keep_parameters
 from cart.estimators.saved_state import SavedState, check_classes_of
 from cart.estimators.validation import as_of_now, fitted_at_once, refuse_too_large
@@ -57,6 +58,7 @@ _AS_FORESTS = ("bootstrap", "warm_start", "random_state", "verbose", *VOTING_CON
 
 class BaseBagging(
     SavedState,
+    DocLink,
     EstimatorSequence,
     VotingMixin,
     MetaEstimatorMixin,

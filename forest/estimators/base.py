@@ -14,7 +14,8 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from cart.estimators.parameters import NO_ALTERNATIVES, MatrixLike
+from cart.estimators.doc_link import DocLink
+from cart.estimators.parameters import NO_ALTERNATIVES, GivenParameters, MatrixLike
 from cart.estimators.preparation import prepare
 from cart.estimators.saved_state import (
     SavedState,
@@ -35,7 +36,7 @@ from forest.growing.interruption import Interruption
 from forest.growing.workers import results_of
 from forest.inference.training_rows import is_worth_remembering, remember
 from forest.sampling.bootstrap import Draws, bootstrap_of
-from forest.sampling.plan import plan_bootstrap
+from forest.sampling.plan import draws_as_likely, plan_bootstrap
 from forest.sampling.weights import combine_weights
 from forest.voting.mixin import VotingMixin
 from forest.voting.out_of_bag import OutOfBag, outputs_out_of_bag
@@ -48,6 +49,8 @@ _PACKED: WeakKeyDictionary = WeakKeyDictionary()
 
 class BaseForest(
     SavedState,
+    DocLink,
+    GivenParameters,
     EstimatorSequence,
     VotingMixin,
     MultiOutputMixin,
@@ -147,7 +150,9 @@ class BaseForest(
     -----
     For the same data, parameters and `random_state` the trees are those that scikit-learn
     grows, node for node. With a bootstrap, `sample_weight` and `class_weight` are the
-    probabilities of the draws; without one they are weights inside the trees.
+    probabilities of the draws; without one they are weights inside the trees. So are `priors` and
+    `loss`, which are weights inside the trees, too, where draws do not go by weights: with
+    `groups`, `in_bag`, `stratify=True` and `bootstrap_draw="keyed"`.
     """
 
     _parameter_constraints = FOREST_CONSTRAINTS
@@ -157,7 +162,7 @@ class BaseForest(
     class_weight = max_bins = priors = loss = None
     missing, surrogates, surrogate_style, surrogate_features, competitors = NO_ALTERNATIVES
     stratify = False
-    bootstrap_draw = "sequence"  # of older pickles
+    bootstrap_draw, _class_factor = "sequence", None  # of older pickles
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -209,19 +214,19 @@ class BaseForest(
                 ):
                     return self  # whatever the table is
             prepared = prepare(draft, X, y, sample_weight, draft.estimator.splitter)
-            if draft.bootstrap:  # priors and losses are in the draws, not in the trees' weights
-                prepared = prepared.without_factor()
             refuse_contradictions(draft, len(old_trees))
             draft._refuse_impossible_votes()
             target = prepared.target
             _require_same_outputs(old_trees, target)
             draft._n_samples = X.shape[0]
-            draft._row_weight = prepared.weight
+            draft._weigh_rows(prepared, draws_as_likely(draft, groups, in_bag))
             if draft._needs_rows(target) and not issparse(X):
                 X = X.astype(precision_of(draft), copy=False)
                 prepared = prepared._replace(X=X)
             remember_the_fit(draft, X, target.codes, precision_of(draft), add=bool(old_trees))
-            draft._bootstrap = plan_bootstrap(draft, target.codes, prepared.weight, groups, in_bag)
+            draft._bootstrap = plan_bootstrap(
+                draft, target.codes, draft._row_weight, groups, in_bag
+            )
             if len(old_trees) != draft.n_estimators:
                 table, columns = prepared.encode(draft, given, draft.n_estimators == "auto")
                 draft.estimators_ = grow_forest(
@@ -235,6 +240,13 @@ class BaseForest(
                 draft._learn_or_forget(X, target, truth, is_scored, interruption)
             remember(draft, X, target)
         return self
+
+    def _weigh_rows(self, prepared, draws_as_likely):
+        """Keep what rows weigh in the draws, or in the trees where none are made; and priors and
+        losses by themselves, for the trees, where draws are as likely of all classes."""
+        self._row_weight, self._class_factor = prepared.weight, None
+        if draws_as_likely:
+            self._row_weight, self._class_factor = prepared.own_weight, prepared.class_factor
 
     def _needs_rows(self, target):
         """Are the rows of the training table looked at once they are encoded?"""
@@ -316,6 +328,9 @@ class BaseForest(
         require(self._n_samples == n_samples, "the draws are of another table")
         is_weight = weight is None or np.shape(weight) == (n_samples,)
         require(is_weight, "weights are of other rows")
+        factor = self._class_factor
+        is_factor = factor is None or np.shape(factor) == (getattr(self, "n_classes_", 0),)
+        require(is_factor, "weights are of other classes")
         rows = getattr(self, "_training_rows", None)
         require(rows is None or len(rows.y) == n_samples, "leaves are of other rows")
 

@@ -204,6 +204,7 @@ class RandomForestClassifier(ForestClassifier):
     __doc__ = with_docs_of(
         BaseForest, "A random forest of classification trees.",
         of_trees=DecisionTreeClassifier,
+        defaults={"bootstrap": True, "max_features": "sqrt"},
         name="RandomForestClassifier", data="load_iris", arguments="oob_score=True, random_state=0",
         shown="round(model.oob_score_, 3)", output="0.953",
     )  # fmt: skip
@@ -234,6 +235,7 @@ class RandomForestRegressor(ForestRegressor):
     __doc__ = with_docs_of(
         BaseForest, "A random forest of regression trees.",
         of_trees=DecisionTreeRegressor,
+        defaults={"bootstrap": True, "max_features": 1.0},
         name="RandomForestRegressor", data="load_diabetes",
         arguments="oob_score=True, max_features=1 / 3, random_state=0",
         shown="round(model.oob_score_, 3)", output="0.439",
@@ -266,6 +268,7 @@ class ExtraTreesClassifier(ForestClassifier):
         BaseForest,
         "Extremely randomised classification trees: one random threshold per feature.",
         of_trees=ExtraTreeClassifier,
+        defaults={"bootstrap": False},
         name="ExtraTreesClassifier", data="load_iris", arguments="random_state=0",
         shown="model.feature_importances_.round(2)", output="array([0.08, 0.07, 0.41, 0.44])",
     )  # fmt: skip
@@ -297,6 +300,7 @@ class ExtraTreesRegressor(ForestRegressor):
         BaseForest,
         "Extremely randomised regression trees: one random threshold per feature.",
         of_trees=ExtraTreeRegressor,
+        defaults={"bootstrap": False},
         name="ExtraTreesRegressor", data="load_diabetes", arguments="random_state=0",
         shown="model.feature_importances_.round(2)",
         output="array([0.06, 0.03, 0.25, 0.12, 0.05, 0.05, 0.07, 0.07, 0.23, 0.07])",

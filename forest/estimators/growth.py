@@ -21,7 +21,7 @@ from forest.growing.interruption import Interruption
 from forest.growing.progress import ProgressReporter
 from forest.growing.stopping import Budget, StabilityEstimator, grow_until_stable
 from forest.growing.thread_pool import grow_trees
-from forest.sampling.weights import balance_subsample
+from forest.sampling.weights import in_bag_weight
 from forest.voting.out_of_bag import outputs_out_of_bag
 
 
@@ -152,8 +152,9 @@ def _weights_of_trees(forest, seeds, codes):
         weight = 1.0 if forest._row_weight is None else forest._row_weight
         return partial(_same_weight, weight)
     bootstrap = forest._bootstrap.of_trees(seeds)
-    if forest.class_weight == "balanced_subsample":
-        return partial(_balanced_weights, bootstrap, codes)
+    class_weight, factor = forest.class_weight, forest._class_factor
+    if factor is not None or class_weight == "balanced_subsample":
+        return partial(_weights_by_class, bootstrap, codes, class_weight, factor)
     return bootstrap.counts_of
 
 
@@ -162,8 +163,8 @@ def _same_weight(weight, numbers):
     return [weight] * len(numbers)
 
 
-def _balanced_weights(bootstrap, codes, numbers):
-    return [balance_subsample(bootstrap.counts(i), bootstrap.draws(i), codes) for i in numbers]
+def _weights_by_class(bootstrap, codes, class_weight, factor, numbers):
+    return [in_bag_weight(bootstrap, i, codes, class_weight, factor) for i in numbers]
 
 
 @cache

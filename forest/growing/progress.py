@@ -1,9 +1,11 @@
 """Progress of long work: a bar in terminal and notebook, or a callback."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 from time import perf_counter
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
+
+T = TypeVar("T")
 
 
 class Progress(NamedTuple):
@@ -12,6 +14,7 @@ class Progress(NamedTuple):
     n_done: int
     n_total: int | None  # None: as many as it takes
     seconds: float  # since it began
+    what: str = ""  # the part of the work that is under way, where it has several
 
     @property
     def rate(self) -> float:
@@ -34,8 +37,8 @@ class ProgressReporter:
     unit : str
         What a step is.
     verbose : int
-        Above 0 there is a bar, by tqdm where it is installed; else a line for every tenth (for
-        every hundred where the total is not known).
+        Above 0 there is a bar, by tqdm where it is installed; else a line for every tenth, with the
+        time left (for every hundred where the total is not known).
     callback : callable or None
         Called with a Progress after every step; by returning False it asks for an end.
 
@@ -77,19 +80,32 @@ class ProgressReporter:
             self._n_done += 1
             if self._bar is not None:
                 self._bar.update()
-            elif self._verbose:
-                self._print()
+            progress = Progress(self._n_done, self._n_total, perf_counter() - self._start)
+            if self._verbose and self._bar is None:
+                self._print(progress)
             if self._callback is not None:
-                seconds = perf_counter() - self._start
-                answer = self._callback(Progress(self._n_done, self._n_total, seconds))
+                answer = self._callback(progress)
                 self.is_stopped = self.is_stopped or answer is False
 
-    def _print(self):
-        if self._n_total is None:
-            if self._n_done % 100 == 0:
-                print(f"{self._n_done} {self._unit}s")
-        elif self._n_done * 10 % self._n_total < 10:
-            print(f"{self._n_done} of {self._n_total} {self._unit}s")
+    def _print(self, progress):
+        n, n_total = progress.n_done, progress.n_total
+        if n_total is None:
+            if n % 100 == 0:
+                print(f"{n} {self._unit}s")
+        elif n * 10 % n_total < 10:
+            left = f", about {progress.seconds_left:.0f} s left" if n < n_total else ""
+            print(f"{n} of {n_total} {self._unit}s{left}")
+
+
+def watched(
+    items: Iterable[T], n_total: int, unit: str, verbose: int = 0,
+    callback: Callable[[Progress], object] | None = None,
+) -> Iterator[T]:  # fmt: skip
+    """Items as they come, each reported as a step once it has been dealt with."""
+    with ProgressReporter(n_total, unit, verbose, callback) as watch:
+        for item in items:
+            yield item
+            watch.step()
 
 
 def _open_bar(n_total, unit):

@@ -89,9 +89,15 @@ def nearest_rows(
 
     Parameters
     ----------
-    forest, X, Y, pairs : see `proximity`
+    forest : fitted random forest, ours or scikit-learn's
+    X : array-like of shape (n_samples, n_features)
+        The training table, unless `pairs` is "all".
     k : int
         At most the number of rows to choose from. Without Y a row is not its own neighbour.
+    Y : array-like of shape (n_others, n_features), optional
+        The rows to choose from, with `pairs="all"`; X by default.
+    pairs : {"all", "out_of_bag", "gap"}, default="all"
+        Of which trees and rows proximity is made, see `proximity`.
 
     Returns
     -------
@@ -141,9 +147,13 @@ def outlier_scores(
 
     Parameters
     ----------
-    forest, X, pairs : see `proximity`
+    forest : fitted random forest, ours or scikit-learn's
+    X : array-like of shape (n_samples, n_features)
+        The training table, unless `pairs` is "all".
     y : array-like of shape (n_samples,), optional
         Classes; by default all rows are of one.
+    pairs : {"all", "out_of_bag", "gap"}, default="all"
+        Of which trees and rows proximity is made, see `proximity`.
 
     Returns
     -------

@@ -51,6 +51,18 @@ def to_sklearn(
         If it has no form in scikit-learn: splits on categories or in double precision, votes other
         than soft, draws that are not made from seeds alone.
     sklearn.exceptions.NotFittedError
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.inspection import partial_dependence
+    >>> from cartwood import RandomForestRegressor, to_sklearn
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> forest = RandomForestRegressor(10, random_state=0).fit(X, y)
+    >>> peer = to_sklearn(forest)  # for what asks for scikit-learn's class
+    >>> found = partial_dependence(peer, X, [2], method="recursion", grid_resolution=3)
+    >>> found["average"].round(1)
+    array([[113.8, 177.5, 225. ]])
     """
     if not isinstance(estimator, forest.estimators.base.BaseForest):
         return cart.interop.bridge.to_sklearn(estimator, categories=categories)
@@ -92,6 +104,16 @@ def from_sklearn(estimator: BaseEstimator) -> BaseEstimator:
     TypeError
         If it is neither.
     sklearn.exceptions.NotFittedError
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from cartwood import from_sklearn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> peer = RandomForestClassifier(10, random_state=0).fit(X, y)
+    >>> bool((from_sklearn(peer).predict_proba(X) == peer.predict_proba(X)).all())
+    True
     """
     if not hasattr(estimator, "n_estimators"):
         return cart.interop.bridge.from_sklearn(estimator)

@@ -17,8 +17,8 @@ __all__ = ["fit", "fit_partitions", "fixed_point", "predict"]
 
 
 def fit(
-    forest: BaseEstimator, X: Any, y: Any, *, client: Any = None, size: Size = DEFAULT_SIZE,
-    local_directory: str | Path | None = None,
+    forest: BaseEstimator, X: Any, y: Any, *, sample_weight: Any = None, client: Any = None,
+    size: Size = DEFAULT_SIZE, local_directory: str | Path | None = None,
 ) -> BaseEstimator:  # fmt: skip
     """Fit one forest on a table in partitions: bit for bit that of the whole table.
 
@@ -35,13 +35,18 @@ def fit(
     Parameters
     ----------
     forest : RandomForestClassifier or RandomForestRegressor
-        Unfitted, with `max_bins` and `feature_draw="keyed"`. It is left as it is.
+        Unfitted, with `max_bins` and `feature_draw="keyed"`. It is left as it is, but by Ctrl-C.
+        Its `verbose` and `callback` hear of trees as in a local fit, group by group: trees are
+        grown together, as many as take some ten seconds.
     X : Dask array or dataframe, list of arrays or dataframes, ndarray, or path
         Partitions of rows, in the order of the rows, and all columns in each. An array (which may
         be memory-mapped), a file of `numpy.save` or one in the Parquet format, or a folder of such
         files, is read in pieces.
     y : Dask array or series, list of arrays, ndarray, path, or str
         Partitioned as X. Of a Parquet file the name of a column, which is none of X then.
+    sample_weight : as y, optional
+        Non-negative: how likely a row is drawn, as locally; with bootstrap=False whole numbers, by
+        which trees weigh rows. All weights are brought to every process, eight bytes a row.
     client : distributed.Client, optional
         For tables of Dask: the present one unless given. Everything else is worked on by
         `forest.n_jobs` threads of this process.
@@ -54,14 +59,18 @@ def fit(
     Returns
     -------
     estimator
-        A fitted clone of `forest`, which is an ordinary forest, and holds no rows.
+        A fitted clone of `forest`: an ordinary forest in the process that asked, which holds no
+        rows and needs no cluster to predict or to be saved. So there is no `to_local`.
 
     Raises
     ------
     TypeError, ValueError
-        If the forest asks for what partitions cannot do (weights, warm starts, best first growth,
+        If the forest asks for what partitions cannot do (warm starts, best first growth,
         constraints), or the partitions do not fit each other: in words, before trees
         are grown.
+    KeyboardInterrupt
+        By Ctrl-C. If trees were finished by then `forest` is fitted with them, and a warning says
+        how many; else it is as it was. The workers of Dask have no task of ours left.
 
     Examples
     --------
@@ -75,12 +84,16 @@ def fit(
     >>> np.array_equal(model.predict_proba(X), forest.fit(X, y).predict_proba(X))
     True
     """
-    refuse_impossible(forest)
+    refuse_impossible(forest, sample_weight is not None)
     folder = None if local_directory is None else str(local_directory)
-    engine, X_parts, y_parts = open_parts(X, y, client, forest.n_jobs, size.rows_at_once)
-    return fit_together(
-        forest, engine, engine.spread(X_parts), engine.spread(y_parts), len(X_parts), size, folder
+    engine, X_parts, y_parts, *weights = open_parts(
+        X, y, client, forest.n_jobs, size.rows_at_once, sample_weight
     )
+    with engine:
+        return fit_together(
+            forest, engine, engine.spread(X_parts), engine.spread(y_parts), len(X_parts), size,
+            folder, *map(engine.spread, weights),
+        )  # fmt: skip
 
 
 def predict(model: BaseEstimator, X: Any, method: str = "predict") -> Any:
@@ -120,42 +133,54 @@ def _answer(X, model, method, empty):
 
 
 def open_parts(
-    X: Any, y: Any, client: Any, n_jobs: int | None, rows_at_once: int
-) -> tuple[Engine, list, list]:
-    """Where the partitions of a table are worked on, and these, not read yet; see `fit`."""
+    X: Any, y: Any, client: Any, n_jobs: int | None, rows_at_once: int, sample_weight: Any = None
+) -> tuple:
+    """Where the partitions of a table are worked on, and these, not read yet; see `fit`.
+
+    Returns
+    -------
+    engine : Engine
+    X_parts, y_parts[, weight_parts] : list
+        The last where there are weights.
+    """
     engine: Engine
+    of_rows = {"y": y} if sample_weight is None else {"y": y, "sample_weight": sample_weight}
     if hasattr(X, "dask"):
         from distributed import get_client
 
         from forest.partitioned.dask_engine import DaskEngine
 
-        X_parts, y_parts = partitions_of(X, "X"), partitions_of(y, "y")
-        _refuse_unaligned(X, y)
+        parts = [partitions_of(X, "X")]
+        for name, column in of_rows.items():
+            parts.append(partitions_of(column, name))
+            _refuse_unaligned(X, column, name)
         engine = DaskEngine(client or get_client())
     else:
         engine = LocalEngine(n_jobs)
         if isinstance(X, (str, Path)):
-            X_parts, y_parts = read_path(Path(X), y, rows_at_once)
+            parts = read_path(Path(X), of_rows, rows_at_once)
         elif isinstance(X, (list, tuple)):
-            X_parts, y_parts = list(X), list(y)
+            parts = [list(X), *map(list, of_rows.values())]
         else:
-            X_parts, y_parts = cut_array(X, rows_at_once), cut_array(y, rows_at_once)
-    if len(X_parts) != len(y_parts):
-        raise ValueError(
-            f"X has {len(X_parts)} partitions and y {len(y_parts)}; rechunk them alike."
-        )
-    if not X_parts:
+            parts = [cut_array(table, rows_at_once) for table in (X, *of_rows.values())]
+    for name, column in zip(of_rows, parts[1:], strict=True):
+        if len(parts[0]) != len(column):
+            raise ValueError(
+                f"X has {len(parts[0])} partitions and {name} {len(column)}; rechunk them alike."
+            )
+    if not parts[0]:
         raise ValueError("There are no partitions.")
-    return engine, X_parts, y_parts
+    return engine, *parts
 
 
-def _refuse_unaligned(X, y):
+def _refuse_unaligned(X, column, name):
     """Refuse chunks of which it is known that they differ, before one is made."""
-    rows = [np.array(table.chunks[0], float) for table in (X, y) if hasattr(table, "chunks")]
+    rows = [np.array(table.chunks[0], float) for table in (X, column) if hasattr(table, "chunks")]
     if len(rows) == 2 and len(rows[0]) == len(rows[1]):
         differ = np.flatnonzero((rows[0] != rows[1]) & ~np.isnan(rows[0] + rows[1]))
         if len(differ):
-            n_X, n_y = (int(n[differ[0]]) for n in rows)
+            n_X, n = (int(of_table[differ[0]]) for of_table in rows)
             raise ValueError(
-                f"Partition {differ[0]} of X has {n_X} rows, but that of y {n_y}: cut both alike."
+                f"Partition {differ[0]} of X has {n_X} rows, but that of {name} {n}: cut both "
+                "alike."
             )

@@ -6,6 +6,9 @@ was decided: when a worker is lost, the scheduler makes what it had again on ano
 
 from itertools import repeat
 from typing import Any
+from weakref import WeakSet
+
+import dask
 
 from forest.partitioned.engines import Engine
 
@@ -25,15 +28,27 @@ class DaskEngine(Engine):
         threads = client.nthreads()
         self._addresses = list(threads) or [None]
         self._places: list | None = None  # of the partitions: where they were first worked on
+        self._made: WeakSet = WeakSet()  # futures that somebody still has
         self.n_processes = max(1, len(threads))
         self.n_workers = max(1, sum(threads.values()))
 
+    def __exit__(self, *exception):
+        """Let the scheduler forget our tasks, also those that wait or run: the frames of a
+        traceback would keep their futures. What the user has persisted stays, under the same keys.
+        """
+        for future in list(self._made):
+            future.release()
+
     def spread(self, parts):
         """Handle of delayed objects, or of futures."""
-        return self._client.compute(list(parts))
+        futures = self._client.compute(list(parts))
+        self._made.update(futures)
+        return futures
 
     def share(self, thing):
-        return self._submit(_itself, thing)  # a task: not lost with a worker
+        """A task, which is not lost with a worker, however large what comes with it is."""
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+            return self._submit(_itself, thing)
 
     def map(self, function, *handles, each=None, common=()):
         rows = zip(*handles, strict=True) if each is None else zip(*handles, each, strict=True)
@@ -81,7 +96,9 @@ class DaskEngine(Engine):
         Left to itself the scheduler would swap states of partitions between workers.
         """
         where = {} if at is None else {"workers": [at], "allow_other_workers": True}
-        return self._client.submit(function, *arguments, pure=False, **where)
+        future = self._client.submit(function, *arguments, pure=False, **where)
+        self._made.add(future)
+        return future
 
     def _places_of(self, handle):
         """The address of a worker that has each part of a handle, or None."""

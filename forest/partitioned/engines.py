@@ -9,13 +9,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
-from typing import Any
+from typing import Any, Self
 
 from joblib import effective_n_jobs
 
+from cart.jit.interrupts import HeldInterrupts
+
 
 class Engine(ABC):
-    """Works on partitions.
+    """Works on partitions; a context manager, behind which nothing is left to be worked on.
 
     Attributes
     ----------
@@ -25,6 +27,13 @@ class Engine(ABC):
 
     n_workers = 1
     n_processes = 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    @abstractmethod
+    def __exit__(self, *exception: object) -> None:
+        """Let go of everything that was worked out, or still is."""
 
     @abstractmethod
     def spread(self, parts: Sequence) -> Any:
@@ -73,6 +82,9 @@ class LocalEngine(Engine):
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_workers = effective_n_jobs(n_jobs)
 
+    def __exit__(self, *exception):
+        """Threads are done when a method returns, and what they found is nobody else's."""
+
     def spread(self, parts):
         return list(parts)
 
@@ -110,7 +122,8 @@ class LocalEngine(Engine):
             waiting = []
             try:
                 for item in items:
-                    waiting.append(pool.submit(work, item))
+                    with HeldInterrupts():  # or a thread may start that the pool has not noted
+                        waiting.append(pool.submit(work, item))
                     if len(waiting) > self.n_workers:
                         yield waiting.pop(0).result()
                 while waiting:

@@ -1,6 +1,8 @@
 """The forest of a table in partitions, which is the forest of the whole table."""
 
+from functools import partial
 from itertools import pairwise
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -8,19 +10,22 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state
 
 from cart.estimators.category_encoder import encode_categories
+from cart.estimators.validation import as_of_now, check_class_weight
 from cart.growth.plan import make_plan
 from cart.primitives.mersenne_twister import first_draws
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.precision import precision_of
 from forest.estimators.growth import empty_tree
 from forest.estimators.parameters import refuse_contradictions
+from forest.growing.interruption import Interruption
 from forest.growing.progress import ProgressReporter
 from forest.partitioned.engines import Engine
 from forest.partitioned.growth import DEFAULT_SIZE, PartitionedTable, Size, grow_together
 from forest.partitioned.histograms import ClassTargets, NumberTargets
 from forest.partitioned.open_rows import begin
 from forest.partitioned.out_of_bag import Judged, judge
-from forest.partitioned.table.in_bag import counts_of_part
+from forest.partitioned.pace import Pace
+from forest.partitioned.table.in_bag import InBag
 from forest.partitioned.table.partitions import (
     Kind,
     examine,
@@ -34,25 +39,25 @@ from forest.partitioned.table.partitions import (
 from forest.partitioned.table.quantiles import find_bins, find_codes
 from forest.partitioned.table.sources import empty_on_disk
 from forest.partitioned.table.targets import in_steps, step_of
+from forest.partitioned.table.weights import BYTES_PER_ROW, total_of_whole, weights_of_table
+from forest.sampling.bootstrap import Bootstrap
 from forest.sampling.plan import plan_bootstrap
 
-# Bytes of the in-bag rows of the trees that are grown together, of each worker.
-_OPEN_BYTES = 1 << 30
-_BYTES_PER_ROW = 5  # number and weight
+_OPEN_BYTES_PER_ROW = 5  # that is in bag: number and weight
 _CRITERIA = ("gini", "entropy", "log_loss", "squared_error")
 _MOST_CLASSES = 1 << 16
 
 
 def fit_together(
     forest: BaseEstimator, engine: Engine, X_parts: Any, y_parts: Any, n_parts: int,
-    size: Size = DEFAULT_SIZE, folder: str | None = None,
+    size: Size = DEFAULT_SIZE, folder: str | None = None, weight_parts: Any = None,
 ) -> BaseEstimator:  # fmt: skip
     """Fit a forest on the partitions of a table, together.
 
     Parameters
     ----------
     forest : RandomForestClassifier or RandomForestRegressor
-        Unfitted; with max_bins and feature_draw="keyed". It is left as it is.
+        Unfitted; with max_bins and feature_draw="keyed". It is left as it is, but by Ctrl-C.
     engine : Engine
     X_parts, y_parts : handles
         Of the partitions of X and y, in the order of the rows.
@@ -60,6 +65,8 @@ def fit_together(
     size : Size, optional
     folder : str, optional
         Where codes are kept, in files; in memory unless given.
+    weight_parts : handle, optional
+        Of the weights of the rows.
 
     Returns
     -------
@@ -70,36 +77,45 @@ def fit_together(
     ------
     ValueError
         If the forest asks for what partitions cannot do, or these do not fit each other.
+    KeyboardInterrupt
+        By Ctrl-C. If trees were finished by then `forest` is fitted with them, and a warning says
+        how many.
     """
     model = clone(forest)
-    refuse_impossible(model)
+    model.callback = forest.callback  # a copy would tell a copy of whom it belongs to
+    refuse_impossible(model, weight_parts is not None)
     kind = Kind(precision_of(model), is_classifier(model), model.categorical_features)
-    look, bins = _look_for_bins(model, engine, X_parts, y_parts, n_parts, kind)
-    starts = _describe(model, look)
-    kind, bins, n_categories = _learn_categories(model, look, kind, bins)
-    table = bins.table()
-    dtype = np.min_scalar_type(int(np.diff(table.level_start).max()))
-    codes = engine.map(_code, X_parts, each=range(n_parts), common=(kind, bins, dtype, folder))
-    if not model.oob_score:
-        del X_parts  # workers need not keep X in memory
-    target = model._encode_target(look.labels if kind.has_classes else np.zeros(1))
-    n_rows = starts[-1]
-    bootstrap = plan_bootstrap(model, np.broadcast_to(0.0, (n_rows, 1)), None, None, None)
-    total_weight = bootstrap.n_draws or n_rows
-    step = None if kind.has_classes else step_of(look.largest, total_weight)
-    labels = look.labels if kind.has_classes else step
-    targets = engine.map(_encode, y_parts, each=_spans(starts), common=(kind, labels))
-    n_bytes = n_rows * (len(bins.levels) * dtype.itemsize + (2 if kind.has_classes else 8))
-    is_held = n_bytes <= size.held_bytes or engine.n_processes == 1
-    held = engine.hold(codes, targets) if is_held else None
-    data = PartitionedTable(engine, codes, targets, table, step, n_categories, held)
-    model._bootstrap, model._row_weight = bootstrap, None
-    model._n_samples = n_rows
-    model.estimators_ = _grow(model, data, bootstrap, starts, total_weight, target, size)
-    if model.oob_score:
-        common = engine.share(model), kind
-        judged = engine.map(judge, X_parts, y_parts, each=_spans(starts), common=common)
-        model.oob_score_ = engine.reduce(_itself, Judged.join, judged).score(kind.has_classes)
+    with Interruption() as interruption:
+        look, bins = _look_for_bins(model, engine, X_parts, y_parts, n_parts, kind)
+        spans = _spans(_describe(model, look))
+        target = model._encode_target(look.labels if kind.has_classes else np.zeros(1))
+        weight = weights_of_table(model, engine, y_parts, weight_parts, spans, kind, target)
+        total_weight = _plan_draws(model, engine, spans[-1][-1], weight, size)
+        kind, bins, n_categories = _learn_categories(model, look, kind, bins)
+        table = bins.table()
+        dtype = np.min_scalar_type(int(np.diff(table.level_start).max()))
+        codes = engine.map(_code, X_parts, each=range(n_parts), common=(kind, bins, dtype, folder))
+        if not model.oob_score:
+            del X_parts  # workers need not keep X in memory
+        step = None if kind.has_classes else step_of(look.largest, total_weight)
+        labels = look.labels if kind.has_classes else step
+        targets = engine.map(_encode, y_parts, each=spans, common=(kind, labels))
+        n_bytes = len(bins.levels) * dtype.itemsize + (2 if kind.has_classes else 8)
+        is_held = _is_held(n_bytes, model._n_samples, engine, size)
+        held = engine.hold(codes, targets) if is_held else None
+        data = PartitionedTable(engine, codes, targets, table, step, n_categories, held)
+        seeds = check_random_state(model.random_state).randint(
+            DRAW_SEED_MAX, size=model.n_estimators
+        )
+        counted = None if model.bootstrap else weight
+        in_bag = engine.share(InBag(model._bootstrap.of_trees(seeds), counted))
+        model.estimators_ = _grow(
+            model, data, in_bag, spans, seeds.tolist(), total_weight, target, size, interruption
+        )
+        if model.oob_score:
+            _score(model, engine, X_parts, y_parts, spans, kind, in_bag, interruption)
+        if interruption.came or interruption.is_cut:
+            _keep_in(forest, model)  # what is returned, nobody will have
     return model
 
 
@@ -132,8 +148,14 @@ def _learn_categories(model, look, kind, bins):
     return kind, bins.with_categories(n_categories), n_categories
 
 
-def refuse_impossible(forest: BaseEstimator) -> None:
+def refuse_impossible(forest: BaseEstimator, has_weights: bool = False) -> None:
     """Refuse a forest that cannot be grown on partitions together, before any work.
+
+    Parameters
+    ----------
+    forest : estimator
+    has_weights : bool, default=False
+        Do rows have weights?
 
     Raises
     ------
@@ -150,6 +172,8 @@ def refuse_impossible(forest: BaseEstimator) -> None:
             'Partitions keep bins, and draw by name: set max_bins=255 and feature_draw="keyed".'
         )
     class_weight = getattr(forest, "class_weight", None)
+    check_class_weight(class_weight)
+    is_keyed = forest.bootstrap and forest.bootstrap_draw == "keyed"
     refused = {
         'n_estimators="auto"': forest.n_estimators == "auto",
         f"criterion={forest.criterion!r}": forest.criterion not in _CRITERIA,
@@ -160,7 +184,8 @@ def refuse_impossible(forest: BaseEstimator) -> None:
         "competitors": forest.competitors > 0,
         "max_leaf_nodes": forest.max_leaf_nodes is not None,
         "monotonic_cst": forest.monotonic_cst is not None,
-        f"class_weight={class_weight!r}": class_weight is not None,
+        f"class_weight={class_weight!r}": class_weight == "balanced_subsample",
+        'weights with bootstrap_draw="keyed"': is_keyed and (has_weights or bool(class_weight)),
         f"voting={forest.voting!r}": forest.voting not in ("soft", "majority"),
         "a function as oob_score": callable(forest.oob_score),
         "warm_start": forest.warm_start,
@@ -215,40 +240,97 @@ def _encode(y, span, kind, labels_or_step):
     return NumberTargets(in_steps(y, labels_or_step))
 
 
-def _begin(codes, span, bootstrap, trees):
+def _begin(codes, span, in_bag, trees):
     """The open rows of a partition: those in bag for some trees."""
     _, first, end = span
-    return begin((counts_of_part(bootstrap, tree, first, end) for tree in trees), first)
+    return begin((in_bag.counts(tree, first, end) for tree in trees), first)
 
 
-def _grow(model, data, bootstrap, starts, total_weight, target, size):
-    """The trees, as estimators; as many are grown together as memory allows, after which the
-    callback hears of them, and may end growth."""
+def _plan_draws(model, engine, n_rows, weight, size):
+    """Let the forest know how its rows are drawn; return what the rows of a tree weigh together."""
+    if weight is not None and not _is_held(BYTES_PER_ROW, n_rows, engine, size):
+        raise ValueError(
+            f"Weights of {n_rows:,} rows are more than {size.held_bytes:,} bytes, which every "
+            "process would hold to draw rows by them; leave them out, or raise Size.held_bytes."
+        )
+    model._n_samples, model._row_weight = n_rows, weight
+    model._bootstrap = plan_bootstrap(model, np.broadcast_to(0.0, (n_rows, 1)), weight, None, None)
+    if model.bootstrap:
+        return model._bootstrap.n_draws
+    return n_rows if weight is None else total_of_whole(weight)
+
+
+def _is_held(bytes_per_row, n_rows, engine, size):
+    """May every process have something of all rows?"""
+    return bytes_per_row * n_rows <= size.held_bytes or engine.n_processes == 1
+
+
+def _grow(model, data, in_bag, spans, seeds, total_weight, target, size, interruption):
+    """The trees, as estimators: a group after the other, of which the callback hears, and may end
+    growth. Ctrl-C costs the group that is grown."""
     plan = make_plan(
-        model, model._criteria[model.criterion], "best", starts[-1], model.n_features_in_, 1,
+        model, model._criteria[model.criterion], "best", model._n_samples, model.n_features_in_, 1,
         target.n_values,
     )  # fmt: skip
-    random_state = check_random_state(model.random_state)
-    seeds = random_state.randint(DRAW_SEED_MAX, size=model.n_estimators).tolist()
-    bootstrap = bootstrap.of_trees(seeds)
     draw_seeds = first_draws(seeds, DRAW_SEED_MAX)
-    rows = max(1, min(starts[-1], total_weight) // data.engine.n_processes)
-    n_at_once = max(1, _OPEN_BYTES // (_BYTES_PER_ROW * rows))
+    rows = max(1, min(model._n_samples, total_weight) // data.engine.n_processes)
+    pace = Pace(rows, size.open_bytes // (_OPEN_BYTES_PER_ROW * rows), size.trees_at_once)
     example = empty_tree(model, target)
     example.max_features_ = plan.limits.max_features
     grown: list = []
-    with ProgressReporter(len(seeds), "tree", model.verbose, model.callback) as reporter:
-        for first in range(0, len(seeds), n_at_once):
-            some = range(first, min(first + n_at_once, len(seeds)))
-            opened = data.engine.map(
-                _begin, data.codes, each=_spans(starts), common=(bootstrap, some)
-            )
-            grown += grow_together(
+
+    def grow_some(some):
+        opened = data.engine.map(_begin, data.codes, each=spans, common=(in_bag, some))
+        grown.extend(
+            grow_together(
                 data, opened, plan, draw_seeds[some.start : some.stop], total_weight, size
             )
-            for _ in some:
+        )
+
+    with ProgressReporter(len(seeds), "tree", model.verbose, model.callback) as reporter:
+        while len(grown) < len(seeds) and not reporter.is_stopped:
+            start, first = perf_counter(), len(grown)
+            n = pace.next(len(seeds) - first)
+            if not interruption.run(partial(grow_some, range(first, first + n))):
+                _keep_finished(interruption, len(grown), len(seeds))
+                break
+            pace.note(n, perf_counter() - start)
+            for _ in range(n):
                 if not reporter.is_stopped:
                     reporter.step()
-            if reporter.is_stopped:
-                break
     return [example.holding(tree, seed) for tree, seed in zip(grown, seeds, strict=False)]
+
+
+def _keep_finished(interruption, n_finished, n_wanted):
+    if n_finished == 0:
+        raise KeyboardInterrupt
+    interruption.keep(
+        f"the forest that was passed has the {n_finished} of {n_wanted} trees that were finished "
+        "(those that were grown together then are lost)"
+    )
+
+
+def _score(model, engine, X_parts, y_parts, spans, kind, in_bag, interruption):
+    """The out-of-bag score, unless Ctrl-C has come: a terminal sends it to workers as well, and
+    nobody might answer."""
+    voters = as_of_now(model)  # without what in_bag has, which is as long as the table
+    nothing = {"_bootstrap": Bootstrap.plain(model._n_samples, None), "_row_weight": None}
+    voters.__dict__ = {**vars(model), **nothing}
+    common = engine.share(voters), kind, in_bag
+    found = []
+
+    def ask():
+        judged = engine.map(judge, X_parts, y_parts, each=spans, common=common)
+        found.append(engine.reduce(_itself, Judged.join, judged))
+
+    if not interruption.is_cut and interruption.run(ask):
+        model.oob_score_ = found[0].score(kind.has_classes)
+    else:
+        interruption.keep("its out-of-bag score is not known")
+
+
+def _keep_in(forest, model):
+    """Let the forest that was passed have what was fitted; its parameters stay what they are."""
+    names = model.get_params(deep=False)
+    fitted = {name: value for name, value in vars(model).items() if name not in names}
+    forest.__dict__ = {**{name: getattr(forest, name) for name in names}, **fitted}

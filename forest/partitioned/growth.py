@@ -52,6 +52,9 @@ class Size(NamedTuple):
     histogram_bytes: int = 1 << 27  # of all nodes that are counted at once
     job_rows: int = 1 << 20  # of small nodes that are grown in one job, about, at most
     held_bytes: int = 1 << 30  # of all codes and targets, which every process gets if they are less
+    open_bytes: int = 1 << 30  # of in-bag rows of trees that are grown together, in each process
+    # Trees that are grown together; None: as many as memory allows and take some ten seconds.
+    trees_at_once: int | None = None
 
 
 DEFAULT_SIZE = Size()

@@ -133,27 +133,36 @@ class NodeRows(NamedTuple):
 
 
 class RowLists(NamedTuple):
-    """Which rows of a partition are in some nodes: each by its distance from the one before."""
+    """Which rows of a partition are in some nodes: each by its distance from the one before, in a
+    byte, and how often they are in bag, in four bits; what is more than that stands beside it."""
 
     first: np.ndarray  # (n_nodes,) int64: the first row of each node; 0 where there is none
-    steps: np.ndarray  # (n,) uint8, uint16 or uint32; 0 at the first row of a node
-    weight: np.ndarray  # (n,)
+    steps: np.ndarray  # (n,) uint8; 0 at the first row of a node, _FAR where it is among `far`
+    far: np.ndarray  # uint32: steps from _FAR on
+    weights: np.ndarray  # (n + 1) // 2 of uint8: of two rows, or _MANY
+    many: np.ndarray  # weights from _MANY on
     start: np.ndarray  # (n_nodes + 1,) int64
 
     @property
     def rows(self):
         """Their numbers, (n,) int64."""
-        walked = np.concatenate(([0], np.cumsum(self.steps, dtype=np.int64)))
+        steps = self.steps.astype(np.int64)
+        steps[self.steps == _FAR] = self.far
+        walked = np.concatenate(([0], np.cumsum(steps)))
         sizes = np.diff(self.start)
         return walked[1:] + np.repeat(self.first - walked[self.start[:-1]], sizes)
 
-    def of_nodes(self, first, end):
-        """Those of nodes first, ..., end - 1."""
-        span = slice(self.start[first], self.start[end])
-        return RowLists(
-            self.first[first:end], self.steps[span], self.weight[span],
-            self.start[first : end + 1] - span.start,
-        )  # fmt: skip
+    @property
+    def weight(self):
+        """How often each is in bag, (n,)."""
+        weight = np.empty(2 * len(self.weights), self.many.dtype)
+        weight[0::2], weight[1::2] = self.weights & _MANY, self.weights >> 4
+        weight = weight[: len(self.steps)]
+        weight[weight == _MANY] = self.many
+        return weight
+
+
+_FAR, _MANY = 255, 15
 
 
 def list_rows(opened, segments):
@@ -178,15 +187,22 @@ def list_rows(opened, segments):
     first[has_rows] = rows[begins]
     steps = np.diff(rows, prepend=rows[:1])
     steps[begins] = 0
+    few = np.minimum(weight, _MANY).astype(np.uint8)
+    few = np.append(few, np.zeros(len(few) % 2, np.uint8))
     return RowLists(
-        first, steps.astype(np.min_scalar_type(int(steps.max(initial=0)))), weight, start
-    )
+        first, np.minimum(steps, _FAR).astype(np.uint8), steps[steps >= _FAR],
+        few[0::2] | few[1::2] << 4, weight[weight >= _MANY], start,
+    )  # fmt: skip
 
 
 def take(codes, targets, listed):
     """All that is known of listed rows of a partition, as NodeRows."""
-    rows = listed.rows
-    return NodeRows(codes.take(rows, axis=1), targets[0][rows], listed.weight, listed.start)
+    return take_rows(codes, targets, listed.rows, listed.weight, listed.start)
+
+
+def take_rows(codes, targets, rows, weight, start):
+    """The same of rows that are given by their numbers."""
+    return NodeRows(codes.take(rows, axis=1), targets[0][rows], weight, start)
 
 
 def gather(codes, targets, opened, segments):

@@ -6,9 +6,8 @@ from warnings import warn
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from forest.partitioned.table.in_bag import counts_of_part
+from forest.partitioned.table.in_bag import InBag
 from forest.partitioned.table.partitions import Kind, target_of, values_of
-from forest.sampling.bootstrap import Bootstrap, bootstrap_of
 from forest.voting.out_of_bag import outputs_out_of_bag, vote_out_of_bag
 
 
@@ -49,7 +48,7 @@ class Judged(NamedTuple):
         return 1.0 - self.loss / total if total else np.nan
 
 
-def judge(X: Any, y: Any, span: tuple, model: BaseEstimator, kind: Kind) -> Judged:
+def judge(X: Any, y: Any, span: tuple, model: BaseEstimator, kind: Kind, in_bag: InBag) -> Judged:
     """Let the trees vote on the out-of-bag rows of a partition.
 
     Parameters
@@ -59,6 +58,8 @@ def judge(X: Any, y: Any, span: tuple, model: BaseEstimator, kind: Kind) -> Judg
         Number of the partition, its first row and its end in the whole table.
     model : fitted forest of the whole table, of one output
     kind : Kind
+    in_bag : InBag
+        Of its trees.
 
     Returns
     -------
@@ -71,10 +72,9 @@ def judge(X: Any, y: Any, span: tuple, model: BaseEstimator, kind: Kind) -> Judg
         return Judged(0, 0, 0.0, 0.0, 0.0)
     truth = np.searchsorted(model.classes_, y) if kind.has_classes else y
     truth = truth.reshape(-1, 1).astype(np.float64)
-    bootstrap: Bootstrap = bootstrap_of(model)
     answers = outputs_out_of_bag(
         model._packed(), np.ascontiguousarray(X), 1,
-        lambda t: np.flatnonzero(counts_of_part(bootstrap, t, first, end) == 0),
+        lambda t: np.flatnonzero(in_bag.counts(t, first, end) == 0),
     )  # fmt: skip
     n_values = model.n_classes_ if kind.has_classes else 1
     votes = vote_out_of_bag(answers, truth, n_values, model.voting)

@@ -11,7 +11,7 @@ from cart.growth.plan import Plan
 from cart.splitting.category_subsets import CategoricalTable
 from cart.table.ranking import MISSING
 from cart.tree.tree import Tree
-from forest.partitioned.open_rows import NodeRows, RowLists, take
+from forest.partitioned.open_rows import NodeRows, RowLists, take_rows
 
 # Rows whose codes are taken at once, about, where those of all rows are.
 _ROWS_TAKEN = 1 << 18
@@ -78,11 +78,16 @@ def grow_below_held(
     trees: list[Tree] = []
     ends = np.sum([rows.start[1:] for rows in lists], axis=0)
     blocks = np.flatnonzero(np.diff((ends - 1) // _ROWS_TAKEN)) + 1
+    parts = [
+        (*of_part, listed.rows, listed.weight, listed.start)
+        for of_part, listed in zip(held, lists, strict=True)
+    ]
     for first, end in pairwise([0, *blocks.tolist(), len(origins)]):
-        pieces = [
-            take(codes, targets, rows.of_nodes(first, end))
-            for (codes, targets), rows in zip(held, lists, strict=True)
-        ]
+        pieces = []
+        for codes, targets, rows, weight, start in parts:
+            span = slice(start[first], start[end])
+            of_nodes = start[first : end + 1] - span.start
+            pieces.append(take_rows(codes, targets, rows[span], weight[span], of_nodes))
         trees += grow_below(pieces, origins[first:end], *more)
     return trees
 

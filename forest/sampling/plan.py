@@ -88,6 +88,19 @@ def plan_bootstrap(
     return drawn
 
 
+def draws_as_likely(
+    forest: BaseEstimator, groups: ArrayLike | None, in_bag: ArrayLike | None
+) -> bool:
+    """Are the rows of every class as likely in bag, whatever the classes weigh?
+
+    Then priors and losses weigh rows inside the trees. `forest`, `groups` and `in_bag` are those of
+    `plan_bootstrap`.
+    """
+    is_keyed = forest.bootstrap_draw == "keyed"
+    is_given = groups is not None or in_bag is not None
+    return forest.bootstrap and (is_given or is_keyed or forest.stratify)
+
+
 def _by_blocks(forest, n_samples, wanted):
     if wanted:
         raise ValueError(

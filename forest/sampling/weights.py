@@ -1,13 +1,16 @@
 """Row weights of a forest: sample weights and class weights in one.
 
 With a bootstrap they are the probabilities of the draws, without one the weights inside the
-trees (scikit-learn 1.9). "balanced_subsample" alone weighs the rows inside bootstrapped trees.
+trees (scikit-learn 1.9). Inside bootstrapped trees rows are weighed by "balanced_subsample" alone,
+and by priors and losses where draws do not go by weights (groups, in_bag, strata, keyed draws).
 """
 
 from typing import Any
 
 import numpy as np
 from sklearn.utils import compute_class_weight, compute_sample_weight
+
+from forest.sampling.bootstrap import Draws
 
 
 def combine_weights(
@@ -47,13 +50,14 @@ def _balance(classes, y, sample_weight):
     return compute_class_weight("balanced", classes=classes, y=y, sample_weight=sample_weight)
 
 
-def balance_subsample(counts: np.ndarray, draws: np.ndarray, codes: np.ndarray) -> np.ndarray:
+def balance_subsample(counts: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """In-bag counts of one tree, times the weights that balance the classes among its draws.
+
+    They are those of scikit-learn's `compute_sample_weight`, to the bit.
 
     Parameters
     ----------
     counts : ndarray of shape (n_samples,), int64
-    draws : ndarray of shape (n_draws,), int32
     codes : ndarray of shape (n_samples, n_outputs) or (n_samples,), float64
         Class of every row.
 
@@ -61,4 +65,37 @@ def balance_subsample(counts: np.ndarray, draws: np.ndarray, codes: np.ndarray) 
     -------
     ndarray of shape (n_samples,), float64
     """
-    return counts * compute_sample_weight("balanced", codes.astype(np.int64), indices=draws)
+    weight = np.ones(len(codes))
+    for column in codes.reshape(len(codes), -1).T.astype(np.int64):
+        drawn = np.bincount(column, counts)
+        share = drawn.sum() / (np.count_nonzero(drawn) * np.where(drawn > 0, drawn, np.inf))
+        weight = weight * share[column]
+    return counts * weight
+
+
+def in_bag_weight(
+    draws: Draws, tree: int, codes: np.ndarray, class_weight: Any, class_factor: np.ndarray | None
+) -> np.ndarray:
+    """What each row weighs in a tree, out of bag 0.
+
+    Parameters
+    ----------
+    draws : Draws
+    tree : int
+    codes : ndarray of shape (n_samples, n_outputs) or (n_samples,), float64
+        Class of every row, or numbers.
+    class_weight : dict, list of dict, str or None
+        Of the forest: of interest is "balanced_subsample".
+    class_factor : ndarray of shape (n_classes,), float64, or None
+        What priors and losses make of the weight of each class, where they are not in the draws.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), float64
+    """
+    counts = draws.counts(tree)
+    if isinstance(class_weight, str) and class_weight == "balanced_subsample":
+        return balance_subsample(counts, codes)
+    if class_factor is None:
+        return counts.astype(np.float64)
+    return counts * class_factor[codes.reshape(-1).astype(np.int64)]

@@ -1,5 +1,6 @@
 """Permutation importance given the features that a feature goes with."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -7,7 +8,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
-from forest.growing.workers import go_on, results_of
+from forest.growing.progress import ProgressReporter
+from forest.growing.workers import go_on, results_of, shares_memory
 from importance.conditional.association import Association
 from importance.conditional.donors import (
     cut_by_tree,
@@ -42,6 +44,7 @@ def conditional_permutation(
     forest: Any, X: Any, y: Any, *, condition: dict | None = None, threshold: float = 0.2,
     method: str = "cells", n_neighbors: int = 20, loss: str | None = None, groups: Any = None,
     sample_weight: Any = None, random_state: Any = None, n_jobs: int | None = None,
+    verbose: int = 0, callback: Callable | None = None,
 ) -> Importances:  # fmt: skip
     """How much worse each tree judges its out-of-bag rows when a feature is permuted among alikes.
 
@@ -77,14 +80,14 @@ def conditional_permutation(
         For "neighbours": about a third of them are out of bag.
     loss : str, default=None
         Loss of a single tree, see `oob_permutation`.
-    groups : dict of str to list of columns, list of lists of columns, or None
+    groups : dict of str to list of columns, or list of lists of columns, default=None
         Sets of columns that are permuted together, by one index. Their conditioning set is outside
         the group and goes with any column of it.
     sample_weight : array-like of shape (n_samples,), default=None
         What a row counts in the loss. Donors are equally likely.
     random_state : int, RandomState instance or None, default=None
         For "neighbours": decides between rows equally far.
-    %(n_jobs)s
+    %(watched)s
 
     Returns
     -------
@@ -112,8 +115,8 @@ def conditional_permutation(
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> forest = forest.set_params(min_samples_leaf=20).fit(X, y)
     >>> conditional_permutation(forest, X, y, threshold=0.6)
-    <Importances conditional_permutation, squared_error, ± over trees: bmi 1418 ± 1.2e+02, s5
-     850.1 ± 1.2e+02, bp 290.1 ± 44, s4 148.5 ± 39, s6 146.7 ± 26, ...>
+    <Importances conditional_permutation, squared_error, ± over trees: bmi 1,420 ± 120, s5 850 ±
+     120, bp 290 ± 44, s4 148 ± 39, s6 147 ± 26, ...>
     """
     _check_options(method, threshold, n_neighbors, condition)
     fitted = check_forest(forest, X, y, sample_weight)
@@ -126,13 +129,16 @@ def conditional_permutation(
     association = Association(fitted.X, is_categorical)
     sets = find_conditions(condition, threshold, columns, names, association)
     found = _Increases.empty(len(fitted.trees), len(columns))
+    n_trees, parts = len(fitted.trees), _parts_of(sets, method)
     if method == "cells":
-        parts = _cells(fitted.X, sets)
+        donors = _cells(fitted.X, sets)
     else:
         stream = check_random_state(random_state)
-        parts = _neighbors(fitted.X, sets, is_categorical, n_neighbors, stream)
-    for chosen, find_donors in parts:
-        found.fill(chosen, _over_trees(fitted, columns, chosen, make_loss, find_donors, n_jobs))
+        donors = _neighbors(fitted.X, sets, parts, is_categorical, n_neighbors, stream)
+    given = fitted, columns, make_loss, n_jobs
+    with ProgressReporter(n_trees * len(parts), "tree", verbose, callback) as watch:
+        for chosen, find_donors in zip(parts, donors, strict=True):
+            found.fill(chosen, _over_trees(*given, chosen, find_donors, watch))
     if np.isnan(found.increase).all():
         raise ValueError(
             "No row that counts is out of bag for any tree; draw fewer rows with max_samples."
@@ -180,25 +186,34 @@ class _Increases(NamedTuple):
         return np.divide(self.n_movable.sum(axis=0), n_rows, out=unknown, where=n_rows > 0)
 
 
-def _cells(X, sets):
-    """All groups, and how rows exchange their values in cells."""
-    levels = find_levels(X, np.unique(np.concatenate(sets)))
-    yield np.arange(len(sets)), partial(_donors_in_cells, levels, sets)
-
-
-def _neighbors(X, sets, is_categorical, n_neighbors, stream):
-    """Groups, few at a time, and how rows get values of their neighbours."""
+def _parts_of(sets, method):
+    """Numbers of the groups that are judged at a time: all in cells; few where neighbours are held,
+    and those that are permuted freely by themselves."""
+    if method == "cells":
+        return [np.arange(len(sets))]
     is_free = np.array([len(columns) == 0 for columns in sets])
     filled = np.flatnonzero(~is_free)
     n_parts = max(-(-len(filled) // _FEATURES_AT_ONCE), 1)
-    for part in (np.flatnonzero(is_free), *np.array_split(filled, n_parts)):
+    parts = (np.flatnonzero(is_free), *np.array_split(filled, n_parts))
+    return [part for part in parts if len(part)]
+
+
+def _cells(X, sets):
+    """How rows exchange their values in cells."""
+    levels = find_levels(X, np.unique(np.concatenate(sets)))
+    yield partial(_donors_in_cells, levels, sets)
+
+
+def _neighbors(X, sets, parts, is_categorical, n_neighbors, stream):
+    """How rows get values of their neighbours, part by part of the groups."""
+    is_free = np.array([len(columns) == 0 for columns in sets])
+    for part in parts:
         nearest = {
             g: find_neighbors(X, sets[g], is_categorical, n_neighbors, stream)
             for g in part
             if not is_free[g]
         }
-        if len(part):
-            yield part, partial(_donors_among_neighbors, X.shape[0], nearest)
+        yield partial(_donors_among_neighbors, X.shape[0], nearest)
 
 
 def find_conditions(
@@ -228,18 +243,20 @@ def find_conditions(
     return sets
 
 
-def _over_trees(fitted, groups, chosen, make_loss, find_donors, n_jobs):
+def _over_trees(fitted, groups, make_loss, n_jobs, chosen, find_donors, watch):
     """Increases of the loss of every tree with each of the chosen groups permuted."""
     n_trees = len(fitted.trees)
     batches = np.array_split(np.arange(n_trees), min(n_trees, 4 * effective_n_jobs(n_jobs)))
-    given = groups, chosen, make_loss, find_donors
+    given = groups, chosen, make_loss, find_donors, watch if shares_memory() else None
     with results_of(((_of_batch, fitted, batch, *given) for batch in batches), n_jobs) as parts:
         return _Increases(*(np.concatenate(of_parts) for of_parts in zip(*parts, strict=True)))
 
 
-def _of_batch(fitted, batch, groups, chosen, make_loss, find_donors):
+def _of_batch(fitted, batch, groups, chosen, make_loss, find_donors, watch):
     found = _Increases.empty(len(batch), len(chosen))
     for i, t in enumerate(batch):
+        if watch is not None and i > 0:
+            watch.step()
         go_on()
         rows = fitted.out_of_bag(t)
         weight = fitted.weight[rows]
@@ -257,6 +274,8 @@ def _of_batch(fitted, batch, groups, chosen, make_loss, find_donors):
                 found.n_movable[i, k] = len(segments.rows)
                 total = increase_by(segments, prepared, loss, row_loss, weight, groups[g].columns)
                 found.increase[i, k] = total / weight.sum()
+    if watch is not None:
+        watch.step()
     return found
 
 

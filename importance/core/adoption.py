@@ -202,6 +202,8 @@ class BaggedTrees(BaseEstimator):
             )
         self.precision = getattr(base, "precision", "float32")
         self.voting = getattr(bagging, "voting", "soft")
+        self.missing = getattr(base, "missing", "learned")
+        self.surrogate_style = getattr(base, "surrogate_style", "all")
         for name in ("n_features_in_", "feature_names_in_", "classes_"):
             if hasattr(bagging, name):
                 setattr(self, name, getattr(bagging, name))
@@ -240,4 +242,8 @@ def _on_columns(estimator, columns, n_features):
     mapped.feature = np.array(tree.feature, np.int32)
     mapped.feature[is_split] = np.asarray(columns, np.int32)[mapped.feature[is_split]]
     mapped.n_features = n_features
+    for name in ("surrogates", "competitors"):
+        splits = getattr(tree, name, None)
+        splits = splits and splits.on_columns(columns, mapped.feature)
+        setattr(mapped, name, splits)
     return SimpleNamespace(tree_=mapped, random_state=0, splitter="best")

@@ -28,7 +28,7 @@ measure : callable, default=None
 random_state : int, RandomState instance or None, default=None
     Of the permutations and the refits.""",
     "groups": """\
-groups : dict of str to list of columns, list of lists of columns, or None
+groups : dict of str to list of columns, or list of lists of columns, default=None
     Sets of columns that are judged together: the sum of their values.""",
     "permuted_groups": """\
 groups : dict of str to list of columns, or list of lists of columns, default=None
@@ -39,8 +39,18 @@ n_jobs : int, default=None
     "progress": """\
 n_jobs : int, default=None
     Threads; the result does not depend on it.
-verbose, callback
-    See `forest.growing.progress.ProgressReporter`; a step is a refit.""",
+verbose : int, default=0
+    1 shows a bar with the time left on standard error; a step is a refit.
+callback : callable, default=None
+    Called with `n_done`, `n_total`, `seconds` and `seconds_left` after every refit; by returning
+    False it ends the work.""",
+    "watched": """\
+n_jobs : int, default=None
+    Threads; the result does not depend on it.
+verbose : int, default=0
+    1 shows a bar with the time left on standard error; a step is a tree.
+callback : callable, default=None
+    Called with `n_done`, `n_total`, `seconds` and `seconds_left` after every tree.""",
     "refit_errors": """\
 Raises
 ------

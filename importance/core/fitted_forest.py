@@ -13,7 +13,7 @@ from cart.estimators.validation import check_rows, check_sample_weight
 from forest.growing.thread_pool import bytes_of
 from forest.inference.training_rows import is_table_of
 from forest.sampling.bootstrap import Bootstrap
-from forest.sampling.weights import balance_subsample
+from forest.sampling.weights import in_bag_weight
 from importance.core.adoption import take_steps
 from importance.core.training_table import fills_leaves, grew_on
 
@@ -85,9 +85,9 @@ class FittedForest:
 
     def in_bag_weight(self, tree: int) -> np.ndarray:
         """What each row weighs in a tree, (n_samples,): how often drawn, times its balance."""
-        if getattr(self.forest, "class_weight", None) == "balanced_subsample":
-            return balance_subsample(self.counts(tree), self.bootstrap.draws(tree), self.codes)
-        return self.counts(tree).astype(np.float64)
+        class_weight = getattr(self.forest, "class_weight", None)
+        factor = getattr(self.forest, "_class_factor", None)
+        return in_bag_weight(self.bootstrap, tree, self.codes, class_weight, factor)
 
     def weight_in_tree(self, tree: int) -> np.ndarray:
         """What each row weighs in a tree, drawn or not, (n_samples,)."""

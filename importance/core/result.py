@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from importance.core import plots
+from importance.core.numbers import estimate
 from importance.core.ordering import list_leaders
 
 OVER_TREES = "over trees"
@@ -48,6 +49,8 @@ class Importances:
     loss : str or None
         The loss, or metric, whose increase (decrease) the values are; None of decreases in
         impurity.
+    max_rows : int or None
+        So many of its rows, drawn at random, judged each tree at most; None: all of them did.
 
     Notes
     -----
@@ -84,6 +87,7 @@ class Importances:
     movable: np.ndarray | None = None
     conditioned_on: list | None = None
     loss: str | None = None
+    max_rows: int | None = None
 
     @property
     def errors(self) -> dict[str, np.ndarray]:
@@ -187,9 +191,11 @@ class Importances:
         return kinds[kind](self, ax=ax, **options)
 
     def __repr__(self) -> str:
-        leaders = list_leaders(self.feature_names, self.values, "± {:.2g}", self.standard_error)
+        texts = list(map(estimate, self.values, self.standard_error))
+        leaders = list_leaders(self.feature_names, self.values, texts)
         loss = "" if self.loss is None else f", {self.loss}"
-        return f"<Importances {self.measure}{loss}, ± {self.uncertainty}: {leaders}>"
+        some = "" if self.max_rows is None else f", {self.max_rows:,} rows a tree"
+        return f"<Importances {self.measure}{loss}{some}, ± {self.uncertainty}: {leaders}>"
 
 
 def _ratio(values: np.ndarray, scale: np.ndarray) -> np.ndarray:

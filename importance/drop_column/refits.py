@@ -27,7 +27,7 @@ from forest.growing.thread_pool import Job, bytes_of, grow_each
 from forest.growing.workers import go_on, results_of, shares_memory
 from forest.sampling.bootstrap import Bootstrap
 from forest.sampling.plan import plan_bootstrap
-from forest.sampling.weights import balance_subsample
+from forest.sampling.weights import in_bag_weight
 from forest.voting.rules import ballots
 from importance.core.fitted_forest import FittedForest, is_classification, row_weight_of
 from importance.core.losses import MakeLoss, of_predictions
@@ -167,10 +167,10 @@ class Refit:
         training = self.training
         if not self.forest.bootstrap:
             return 1.0 if training.row_weight is None else training.row_weight, self._every_row
-        weight = counts = training.bootstrap.counts(i)
-        if self._params.get("class_weight") == "balanced_subsample":
-            weight = balance_subsample(counts, training.bootstrap.draws(i), training.codes)
-        return weight, np.flatnonzero(counts == 0) if self.out_of_bag else self._every_row
+        class_weight = self._params.get("class_weight")
+        factor = getattr(self.forest, "_class_factor", None)
+        weight = in_bag_weight(training.bootstrap, i, training.codes, class_weight, factor)
+        return weight, np.flatnonzero(weight == 0.0) if self.out_of_bag else self._every_row
 
     @cached_property
     def _every_row(self):

@@ -9,7 +9,7 @@ which is 1 - sum_k p_k p'_k for classes, and (in-bag variance + mean out-of-bag 
 numbers. In bag alone it is the Gini impurity and the variance.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from scipy.sparse import issparse
 from cart.tree.nodes import LEAF
 from cart.tree.packed import PackedRows, pack
 from cart.tree.traversal import leaf_ids
+from forest.growing.progress import watched
 from forest.growing.workers import results_of
 from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
@@ -84,7 +85,8 @@ class Optimism:
 @of_fitted_forest
 def unbiased_mdi(
     forest: Any, X: Any, y: Any, *, method: str = "ufi", sample_weight: Any = None,
-    groups: Any = None, n_jobs: int | None = None,
+    groups: Any = None, n_jobs: int | None = None, verbose: int = 0,
+    callback: Callable | None = None,
 ) -> Importances:  # fmt: skip
     """Mean decrease in impurity, judged on the out-of-bag rows too.
 
@@ -111,7 +113,7 @@ def unbiased_mdi(
     sample_weight : array-like of shape (n_samples,), default=None
         What an out-of-bag row counts, 1 by default. In bag, rows count as in the tree.
     %(groups)s
-    %(n_jobs)s
+    %(watched)s
 
     Returns
     -------
@@ -130,14 +132,14 @@ def unbiased_mdi(
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> unbiased_mdi(forest, X, y)
-    <Importances unbiased_mdi (ufi), ± over trees: bmi 958.4 ± 80, s5 779.2 ± 86, s4 278.5 ± 61,
-     bp 260.6 ± 37, s6 239.4 ± 31, ...>
+    <Importances unbiased_mdi (ufi), ± over trees: bmi 958 ± 80, s5 779 ± 86, s4 279 ± 61, bp 261 ±
+     37, s6 239 ± 31, ...>
     """
     fitted = check_forest(forest, X, y, sample_weight)
     columns = parse_groups(groups, names_of(forest))
     n_features = fitted.X.shape[1]
     per_tree = np.full((len(fitted.trees), n_features), np.nan)
-    for t, splits in evaluate_trees(fitted, method, n_jobs):
+    for t, splits in evaluate_trees(fitted, method, n_jobs, verbose, callback):
         per_tree[t] = np.bincount(splits.feature, splits.debiased, n_features)
     impurity = "Gini impurity" if is_classification(forest) else "squared error"
     return importances_over_trees(
@@ -148,15 +150,23 @@ def unbiased_mdi(
 
 
 @of_fitted_forest
+@with_shared_parameters
 def optimism(
     forest: Any, X: Any, y: Any, *, method: str = "ufi", sample_weight: Any = None,
-    groups: Any = None, n_jobs: int | None = None,
+    groups: Any = None, n_jobs: int | None = None, verbose: int = 0,
+    callback: Callable | None = None,
 ) -> Optimism:  # fmt: skip
     """How much of the MDI of each feature, at each depth, out-of-bag rows do not confirm.
 
     Parameters
     ----------
-    forest, X, y, method, sample_weight, groups, n_jobs : see `unbiased_mdi`
+    %(bootstrapped)s
+    method : {"ufi", "mdi_oob"}, default="ufi"
+        Which of the two corrections of `unbiased_mdi`.
+    sample_weight : array-like of shape (n_samples,), default=None
+        What an out-of-bag row counts, 1 by default. In bag, rows count as in the tree.
+    %(groups)s
+    %(watched)s
 
     Returns
     -------
@@ -182,7 +192,7 @@ def optimism(
     n_features = fitted.X.shape[1]
     per_tree = np.full((len(fitted.trees), n_features), np.nan)
     by_depth = np.zeros((3, 0, n_features))  # optimism, MDI, optimism that no row judges
-    for t, splits in evaluate_trees(fitted, method, n_jobs):
+    for t, splits in evaluate_trees(fitted, method, n_jobs, verbose, callback):
         excess = splits.plain - splits.debiased
         per_tree[t] = np.bincount(splits.feature, excess, n_features)
         n_deeper = max(0, 1 + splits.depth.max(initial=-1) - by_depth.shape[1])
@@ -209,7 +219,11 @@ class Splits(NamedTuple):
 
 
 def evaluate_trees(
-    fitted: FittedForest, method: str, n_jobs: int | None
+    fitted: FittedForest,
+    method: str,
+    n_jobs: int | None,
+    verbose: int = 0,
+    callback: Callable | None = None,
 ) -> Iterator[tuple[int, Splits]]:
     """Numbers and Splits, one after the other, of the trees that have out-of-bag rows.
 
@@ -229,7 +243,8 @@ def evaluate_trees(
         X = PackedRows.of(packed, fitted.X)
     tasks = ((_evaluate_splits, fitted, packed, X, t, method) for t in trees)
     with results_of(tasks, n_jobs) as splits:
-        yield from zip(trees, splits, strict=True)
+        steps = watched(splits, len(trees), "tree", verbose, callback)
+        yield from zip(trees, steps, strict=True)
 
 
 def _evaluate_splits(fitted, packed, X, t, method):

@@ -9,19 +9,32 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from cart.estimators.doc_link import DocLink
 from importance.inference.refit import Measure
 from importance.inference.selection import METHODS, select_features
 
 
-class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
+class FeatureSelector(DocLink, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     """Keep the features that `select_features` confirms, in a pipeline.
 
     Parameters
     ----------
     estimator : random forest, ours or scikit-learn's
         With bootstrap=True, where `measure` is the default; fitted anew.
-    method, alpha, n_rounds, measure, random_state, n_jobs, verbose
-        As in `select_features`.
+    method : {"maximum", "boruta"}, default="maximum"
+        How features are decided, see `select_features`.
+    alpha : float, default=0.05
+        Chance that noise is kept: "maximum" bounds it for any feature, "boruta" for each.
+    n_rounds : int, default=99
+        How often the forest is refitted beside shadows; more decide more, and take longer.
+    measure : callable, default=None
+        `measure(forest, X, y)` returns Importances; exact `oob_permutation` by default.
+    random_state : int, RandomState instance or None, default=None
+        Of the shadows and the refits.
+    n_jobs : int, default=None
+        Threads; the result does not depend on it.
+    verbose : int, default=0
+        1 shows a bar with the time left; a step is a refit.
     keep_tentative : bool, default=False
         Keep the features that are not decided too.
 
@@ -30,6 +43,7 @@ class FeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     estimator_ : estimator
         The forest fitted on all features.
     selection_ : Selection
+        What was decided of each feature, and from what.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), str
         Column names of X, where all are strings.

@@ -173,6 +173,7 @@ def _permute_forest(fitted, evaluate, groups, options, is_shared):
     else:
         donors = donors_within_trees(shuffles)
     base, permuted, _ = evaluate_forest(
-        fitted, evaluate, groups, donors, n_repeats, not is_shared, options.n_jobs
-    )
+        fitted, evaluate, groups, donors, n_repeats, not is_shared, options.n_jobs,
+        options.verbose, options.callback,
+    )  # fmt: skip
     return base, permuted

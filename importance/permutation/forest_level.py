@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
-from forest.growing.workers import go_on, results_of
+from forest.growing.progress import ProgressReporter
+from forest.growing.workers import go_on, results_of, shares_memory
 from forest.voting.rules import RULES, ballots
 from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
@@ -39,6 +40,7 @@ def forest_permutation(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, metric: Callable | None = None,
     greater_is_better: bool = True, response: str = "predictions", sample_weight: Any = None,
     groups: Any = None, n_repeats: int = 5, random_state: Any = None, n_jobs: int | None = None,
+    verbose: int = 0, callback: Callable | None = None,
 ) -> Importances:  # fmt: skip
     """How much worse the forest's out-of-bag prediction is when a feature is permuted.
 
@@ -69,7 +71,7 @@ def forest_permutation(
     %(permuted_groups)s
     n_repeats : int, default=5
     random_state : int, RandomState instance or None, default=None
-    %(n_jobs)s
+    %(watched)s
 
     Returns
     -------
@@ -89,8 +91,8 @@ def forest_permutation(
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> forest_permutation(forest, X, y, n_repeats=3, random_state=0)
-    <Importances forest_permutation, squared_error, ± over permutations: bmi 1240 ± 20, s5 1042
-     ± 81, bp 346.1 ± 30, s4 82.47 ± 21, s6 67.26 ± 64, ...>
+    <Importances forest_permutation, squared_error, ± over permutations: bmi 1,240 ± 20, s5 1,042 ±
+     81, bp 346 ± 30, s4 82 ± 21, s6 67 ± 64, ...>
     """
     fitted = check_forest(forest, X, y, sample_weight)
     require_repeats(n_repeats)
@@ -114,8 +116,9 @@ def forest_permutation(
         unit = f"{'de' if greater_is_better else 'in'}crease in out-of-bag {name} of the forest"
     donors = shared_donors(seeded(random_state, len(columns)), len(fitted.codes), n_repeats)
     base, permuted, n_times = evaluate_forest(
-        fitted, evaluate, columns, donors, n_repeats, RULES[voting].is_hard, n_jobs
-    )
+        fitted, evaluate, columns, donors, n_repeats, RULES[voting].is_hard, n_jobs, verbose,
+        callback,
+    )  # fmt: skip
     warn_of_rare_classes(fitted, n_times)
     return over_permutations(
         sign * (permuted - base),
@@ -212,7 +215,7 @@ def score_by(
 
 def evaluate_forest(
     fitted: FittedForest, evaluate: Evaluate, groups: Groups, donors: Callable, n_repeats: int,
-    is_hard: bool, n_jobs: int | None = None,
+    is_hard: bool, n_jobs: int | None = None, verbose: int = 0, callback: Callable | None = None,
 ) -> tuple[float, np.ndarray, np.ndarray]:  # fmt: skip
     """Evaluate the aggregated out-of-bag predictions, as they are and with each group permuted.
 
@@ -237,13 +240,17 @@ def evaluate_forest(
     n_groups = len(groups)
     n_blocks = max(effective_n_jobs(n_jobs), n_groups * n_repeats * total.size // _BLOCK_VALUES)
     blocks = np.array_split(np.arange(n_groups), min(n_groups, n_blocks))
-    given = donors, n_repeats, is_hard, total.shape
-    tasks = ((_evaluate_block, fitted, judge, groups.group_of, block, *given) for block in blocks)
-    with results_of(tasks, n_jobs) as parts:
-        return judge(total), np.concatenate(list(parts), axis=1), n_times
+    n_steps = len(blocks) * len(fitted.trees)
+    with ProgressReporter(n_steps, "tree", verbose, callback) as watch:
+        given = donors, n_repeats, is_hard, total.shape, watch if shares_memory() else None
+        tasks = (
+            (_evaluate_block, fitted, judge, groups.group_of, block, *given) for block in blocks
+        )
+        with results_of(tasks, n_jobs) as parts:
+            return judge(total), np.concatenate(list(parts), axis=1), n_times
 
 
-def _evaluate_block(fitted, judge, group_of, block, donors, n_repeats, is_hard, shape):
+def _evaluate_block(fitted, judge, group_of, block, donors, n_repeats, is_hard, shape, watch):
     """Judge the forest with each group of a block permuted, (n_repeats, n_block).
 
     Votes are added in the order of the trees, so that what ties without a permutation ties with it.
@@ -263,6 +270,8 @@ def _evaluate_block(fitted, judge, group_of, block, donors, n_repeats, is_hard, 
             for repeat in range(n_repeats):
                 values = values_of(fitted.X, find[i](t, repeat, rows), features)
                 totals[i, repeat, rows] += votes[permuted.leaves_with(block[i], values)]
+        if watch is not None:
+            watch.step()
     return np.array([[judge(one) for one in of_group] for of_group in totals]).T
 
 

@@ -1,5 +1,6 @@
 """Permutation importance on rows that no tree has seen."""
 
+from collections.abc import Callable
 from typing import Any
 
 from importance.core.adoption import of_fitted_forest
@@ -17,7 +18,7 @@ from importance.permutation.tree_level import Options, evaluate_trees
 @of_fitted_forest
 def held_out_permutation(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, training: tuple | None = None,
-    n_jobs: int | None = None,
+    n_jobs: int | None = None, verbose: int = 0, callback: Callable | None = None,
 ) -> Importances:  # fmt: skip
     """How much worse each tree judges held-out rows when a feature is permuted among them.
 
@@ -36,7 +37,7 @@ def held_out_permutation(
     training : (X_train, y_train), default=None
         The training table, to find rows that are in it. Our forests know theirs without; of
         others (and of Bagging) only the whole of it is recognised, in any order, by the leaves.
-    %(n_jobs)s
+    %(watched)s
 
     Returns
     -------
@@ -62,22 +63,24 @@ def held_out_permutation(
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> forest = forest.fit(X[:300], y[:300])
     >>> held_out_permutation(forest, X[300:], y[300:])
-    <Importances held_out_permutation, squared_error, ± over trees: bmi 1671 ± 1.2e+02, s5 1515
-     ± 1.4e+02, bp 574.4 ± 86, s4 283.1 ± 87, s1 194.7 ± 69, ...>
+    <Importances held_out_permutation, squared_error, ± over trees: bmi 1,670 ± 120, s5 1,520 ±
+     140, bp 574 ± 86, s4 283 ± 87, s1 195 ± 69, ...>
     """
     require_held_out(forest, *check_evaluation_rows(forest, X, y), training)
-    return judge_held_out(forest, X, y, loss, n_jobs)
+    return judge_held_out(forest, X, y, loss, n_jobs, verbose, callback)
 
 
 def judge_held_out(
-    forest: Any, X: Any, y: Any, loss: str | None = None, n_jobs: int | None = None
-) -> Importances:
+    forest: Any, X: Any, y: Any, loss: str | None = None, n_jobs: int | None = None,
+    verbose: int = 0, callback: Callable | None = None,
+) -> Importances:  # fmt: skip
     """`held_out_permutation` of rows that are known to be held out."""
     rows, codes, weight = check_evaluation_rows(forest, X, y)
     name, make_loss = choose_loss(loss, is_classification(forest))
     columns = group_columns(None, forest)
     held_out = EvaluatedForest(forest, rows, codes, weight)
-    result = evaluate_trees(held_out, make_loss, columns, Options(n_jobs=n_jobs))
+    options = Options(n_jobs=n_jobs, verbose=verbose, callback=callback)
+    result = evaluate_trees(held_out, make_loss, columns, options)
     return importances_over_trees(
         "held_out_permutation", result.per_tree, columns.names, bias=BIAS,
         unit=f"increase in held-out {name.replace('_', '-')} loss of a tree", loss=name,

@@ -2,6 +2,9 @@
 
 trees where row i is out of bag    t1     t4     t5          d: its increase of loss, less the
 influence of row i               ( d_1i + d_4i + d_5i ) / T     tree's, by its share of the rows
+
+Where only some of a tree's rows are drawn to judge it, the square of an influence has the chance of
+the draws in it as well. That part is known, and is taken out again: it is in the error over trees.
 """
 
 from typing import NamedTuple, Self
@@ -23,6 +26,7 @@ class Influence(NamedTuple):
 
     number: np.ndarray  # (n_samples,) int64: of the row among those followed; -1: it is not
     total: np.ndarray  # (n_groups, n_followed) float64
+    of_draws: np.ndarray  # (n_groups,) float64: what the draws of rows add to its squares
 
     @classmethod
     def empty(cls, n_samples: int, n_groups: int) -> Self:
@@ -30,25 +34,33 @@ class Influence(NamedTuple):
         rows = followed(n_samples)
         number = np.full(n_samples, -1)
         number[rows] = np.arange(len(rows))
-        return cls(number, np.zeros((n_groups, len(rows))))
+        return cls(number, np.zeros((n_groups, len(rows))), np.zeros(n_groups))
 
     def again(self) -> Self:
         """Of no tree yet, for the same rows."""
-        return self._replace(total=np.zeros_like(self.total))
+        return self._replace(total=np.zeros_like(self.total), of_draws=np.zeros_like(self.of_draws))
 
     def add(
         self, groups: np.ndarray, increase: np.ndarray, rows: np.ndarray, of_rows: np.ndarray,
-        weight: np.ndarray,
+        weight: np.ndarray, drawn: float = 1.0,
     ) -> None:  # fmt: skip
-        """Add a tree: increases of its loss, (n_used,), and of its rows', (n_used, n_rows)."""
-        _add(self, groups, increase, self.number[rows], of_rows, weight / weight.sum())
+        """Add a tree: increases of its loss, (n_used,), and of its rows', (n_used, n_rows); `drawn`
+        is the share of its rows that these are."""
+        share = weight / weight.sum()
+        _add(self, groups, increase, self.number[rows], of_rows, share, 1.0 - drawn)
+
+    def merge(self, other: Self) -> None:
+        """Add other trees."""
+        self.total[:] += other.total
+        self.of_draws[:] += other.of_draws
 
     def error_over_data(self, n_trees: int, times: float, over_trees: np.ndarray) -> np.ndarray:
         """Standard error of the mean over trees over other tables, (n_groups,).
 
         The variance of receivers counts `times` times; `over_trees` is the error over trees.
         """
-        return error_over_data(self.total, len(self.number), n_trees, times, over_trees)
+        n_samples = len(self.number)
+        return error_over_data(self.total, n_samples, n_trees, times, over_trees, self.of_draws)
 
 
 def followed(n_samples: int) -> np.ndarray:
@@ -58,16 +70,21 @@ def followed(n_samples: int) -> np.ndarray:
 
 
 def error_over_data(
-    total: np.ndarray, n_samples: int, n_trees: int, times: float, over_trees: np.ndarray
-) -> np.ndarray:
-    """See `Influence.error_over_data`, whose `total` is given, of a table of so many rows."""
-    of_rows = np.square(total / n_trees).sum(axis=1) * (n_samples / total.shape[1])
-    return np.sqrt(times * of_rows + over_trees**2)
+    total: np.ndarray, n_samples: int, n_trees: int, times: float, over_trees: np.ndarray,
+    of_draws: np.ndarray | float = 0.0,
+) -> np.ndarray:  # fmt: skip
+    """See `Influence.error_over_data`, whose sums are given, of a table of so many rows."""
+    squares = np.maximum(np.square(total).sum(axis=1) - of_draws, 0.0) / n_trees**2
+    return np.sqrt(times * squares * (n_samples / total.shape[1]) + over_trees**2)
 
 
 @entry_kernel
-def _add(influence, groups, increase, number, of_rows, share):
+def _add(influence, groups, increase, number, of_rows, share, left_out):
     for k in range(groups.shape[0]):
+        squares = 0.0
         for i in range(number.shape[0]):
             if number[i] >= 0:
-                influence.total[groups[k], number[i]] += (of_rows[k, i] - increase[k]) * share[i]
+                added = (of_rows[k, i] - increase[k]) * share[i]
+                influence.total[groups[k], number[i]] += added
+                squares += added * added
+        influence.of_draws[groups[k]] += left_out * squares

@@ -11,6 +11,7 @@ from importance.core.losses import choose_loss
 from importance.core.result import OVER_TREES, Importances, mean_and_error
 from importance.permutation.class_share import warn_of_rare_classes
 from importance.permutation.definitions import DEFINITIONS
+from importance.permutation.drawn_rows import DrawnRows
 from importance.permutation.forest_level import forest_permutation, require_repeats
 from importance.permutation.influence import IN_CLASSIFICATION, IN_REGRESSION
 from importance.permutation.tree_level import Options, evaluate_trees
@@ -28,7 +29,8 @@ def oob_permutation(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, sample_weight: Any = None,
     groups: Any = None, per_row: bool = False, per_class: bool = False, level: str | None = None,
     metric: Callable | None = None, definition: str | None = None, scale: bool = False,
-    n_repeats: int | None = None, random_state: Any = None, n_jobs: int | None = None,
+    n_repeats: int | None = None, max_rows: int | None = None, random_state: Any = None,
+    n_jobs: int | None = None, verbose: int = 0, callback: Callable | None = None,
 ) -> Importances:  # fmt: skip
     """How much worse each tree judges its out-of-bag rows when a feature is permuted among them.
 
@@ -74,9 +76,14 @@ def oob_permutation(
     n_repeats : int, default=None
         Shuffle so often instead, and take the mean: per tree and feature, or, with
         level="forest" (5 by default), per feature.
+    max_rows : int, default=None
+        Judge each tree on so many of its out-of-bag rows at most, drawn at random without
+        replacement: large tables take as long as small ones. Values are those of all rows on
+        average over draws; what the draws change is in every standard error, and
+        `Importances.max_rows` says how many there were. All rows by default.
     random_state : int, RandomState instance or None, default=None
-        Of the shuffles.
-    %(n_jobs)s
+        Of the shuffles, and of the draws of rows, which by default follow from the forest's seeds.
+    %(watched)s
 
     Returns
     -------
@@ -103,31 +110,35 @@ def oob_permutation(
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> result = oob_permutation(forest, X, y)
     >>> result
-    <Importances oob_permutation, squared_error, ± over data, from the rows: s5 1574 ± 3.1e+02,
-     bmi 1469 ± 3.3e+02, bp 623.1 ± 2.3e+02, s4 433.3 ± 1.6e+02, s3 238.7 ± 1.5e+02, ...>
+    <Importances oob_permutation, squared_error, ± over data, from the rows: s5 1,570 ± 310, bmi
+     1,470 ± 330, bp 620 ± 230, s4 430 ± 160, s3 240 ± 150, ...>
     >>> result.interval(0.95)[2].round()  # of bmi
     array([ 827., 2110.])
     """
     level = _choose_level(level, definition)
     _refuse_foreign_options(
         level, definition, loss=loss, per_row=per_row, per_class=per_class, metric=metric,
-        scale=scale, sample_weight=sample_weight,
+        scale=scale, sample_weight=sample_weight, max_rows=max_rows,
     )  # fmt: skip
     require_repeats(n_repeats)
     if level == "forest" and definition is None:
         return forest_permutation(
             forest, X, y, loss=loss, metric=metric, sample_weight=sample_weight, groups=groups,
             n_repeats=5 if n_repeats is None else n_repeats, random_state=random_state,
-            n_jobs=n_jobs,
+            n_jobs=n_jobs, verbose=verbose, callback=callback,
         )  # fmt: skip
     fitted = check_forest(forest, X, y, sample_weight)
     if per_class and not is_classification(forest):
         raise ValueError("per_class=True judges every class, and numbers have none.")
     columns = group_columns(groups, forest)
-    options = Options(per_row, per_class, scale, loss, n_repeats, random_state, n_jobs)
+    options = Options(
+        per_row, per_class, scale, loss, n_repeats, random_state, n_jobs, verbose=verbose,
+        callback=callback,
+    )  # fmt: skip
     if definition is not None:
         return DEFINITIONS[definition].evaluate(fitted, columns, options)
-    return _importances(forest, fitted, columns, options._replace(has_influence=True))
+    drawn = None if max_rows is None else DrawnRows.of(max_rows, fitted.seeds, random_state)
+    return _importances(forest, fitted, columns, options._replace(has_influence=True, drawn=drawn))
 
 
 def values_out_of_bag(forest: Any, X: Any, y: Any) -> Importances:
@@ -154,6 +165,7 @@ def _importances(forest, fitted, columns, options):
         uncertainty=uncertainty, bias=BIAS,
         unit=f"increase in out-of-bag {name.replace('_', '-')} loss of a tree", loss=name,
         other_errors=errors,
+        max_rows=options.drawn.most if options.drawn and result.share.min() < 1.0 else None,
         per_row=result.row_mean() if options.per_row else None,
         per_class=result.class_mean() if options.per_class else None,
     )  # fmt: skip
@@ -180,7 +192,7 @@ def _refuse_foreign_options(level, definition, **options):
     elif level == "forest":
         known, place = ("loss", "metric", "sample_weight"), 'level="forest"'
     else:
-        known, place = ("loss", "per_row", "per_class", "sample_weight"), 'level="tree"'
+        known, place = ("loss", "per_row", "per_class", "sample_weight", "max_rows"), 'level="tree"'
     for name, value in options.items():
         if value is not None and value is not False and name not in known:
             raise ValueError(f"{name} has no meaning with {place}; leave it out.")

@@ -105,15 +105,22 @@ def oob_permutation(
     >>> X, y = load_diabetes(return_X_y=True)
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> oob_permutation(forest, np.array_split(X, 4), np.array_split(y, 4))
-    <Importances oob_permutation, squared_error, ± over data, from the rows: x8 1574 ± 3.1e+02,
-     x2 1469 ± 3.3e+02, x3 623.1 ± 2.3e+02, x7 433.3 ± 1.6e+02, x6 238.7 ± 1.5e+02, ...>
+    <Importances oob_permutation, squared_error, ± over data, from the rows: x8 1,570 ± 310, x2
+     1,470 ± 330, x3 620 ± 230, x7 430 ± 160, x6 240 ± 150, ...>
     """
     _refuse_impossible(forest)
     has_classes = is_classification(forest)
     name, make_loss = choose_loss(loss, has_classes)
     engine, X_parts, y_parts = open_parts(X, y, client, n_jobs, rows_at_once)
-    X_parts, y_parts = engine.spread(X_parts), engine.spread(y_parts)
     kind = Kind(precision_of(forest), has_classes)
+    with engine:
+        tables = engine.spread(X_parts), engine.spread(y_parts)
+        donors, losses = _ask(engine, *tables, forest, kind, make_loss)
+    return _report(forest, name, donors, losses)
+
+
+def _ask(engine, X_parts, y_parts, forest, kind, make_loss):
+    """The donors of all partitions, and what their rows lose."""
     shared = engine.share(forest)
     spans = _spans(engine, X_parts, kind, forest)
     counted = engine.map(_count, X_parts, each=spans, common=(shared, kind))
@@ -122,8 +129,7 @@ def oob_permutation(
         raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
     common = shared, kind, make_loss, engine.share(donors)
     judged = engine.map(_judge, X_parts, y_parts, each=spans, common=common)
-    losses = engine.reduce(_itself, Losses.add, judged)
-    return _report(forest, name, donors, losses)
+    return donors, engine.reduce(_itself, Losses.add, judged)
 
 
 def _refuse_impossible(forest):

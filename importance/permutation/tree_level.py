@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
-from forest.growing.workers import go_on, results_of
+from forest.growing.progress import ProgressReporter
+from forest.growing.workers import go_on, results_of, shares_memory
 from importance.core.fitted_forest import FittedForest
 from importance.core.groups import Groups
 from importance.core.losses import MakeLoss
+from importance.permutation.drawn_rows import DrawnRows, Judges, judges_of
 from importance.permutation.expectation import expected_increase
 from importance.permutation.influence import Influence
 from importance.permutation.prepared_tree import prepare_tree
@@ -24,7 +26,7 @@ class Options(NamedTuple):
 
     `n_repeats` is None for the expectation over all permutations. `shuffles` are given
     permutations: `shuffles(tree)` gives `draw(group, n)`, see
-    `importance.permutation.shuffling.seeded`.
+    `importance.permutation.shuffling.seeded`. Without `drawn` all rows of a tree judge it.
     """
 
     per_row: bool = False
@@ -36,6 +38,9 @@ class Options(NamedTuple):
     n_jobs: int | None = None
     shuffles: Callable | None = None
     has_influence: bool = False
+    drawn: DrawnRows | None = None
+    verbose: int = 0
+    callback: Callable | None = None
 
 
 class TreeResult(NamedTuple):
@@ -43,6 +48,7 @@ class TreeResult(NamedTuple):
 
     groups: np.ndarray  # (n_used,)
     has_weight: bool  # has any of the rows?
+    share: float  # of its rows that judged it
     increase: np.ndarray  # (n_used,)
     variance: np.ndarray  # (n_used,) of `increase`, over shuffles; nan where there is but one
     rows: np.ndarray | None = None  # (n_rows,): out of bag
@@ -56,8 +62,10 @@ class PermutationResult(NamedTuple):
 
     per_tree: np.ndarray  # (n_trees, n_groups) mean over its rows; nan where it has none
     variance: np.ndarray  # (n_groups,) sum over trees, of their means over shuffles; nan: one each
+    share: np.ndarray  # (n_trees,) of its rows that judged a tree
     n_times: np.ndarray  # (n_samples,) int64: for how many trees a row is out of bag
-    row_sum: np.ndarray  # (n_samples, n_groups) over the trees where the row is out of bag
+    row_times: np.ndarray  # (n_samples,) int64: how many trees it judges; no rows: not asked
+    row_sum: np.ndarray  # (n_samples, n_groups) over the trees that the row judges
     class_sum: np.ndarray  # (n_classes, n_groups) over trees, of the mean over its rows
     class_squares: np.ndarray  # (n_classes, n_groups) over trees, of that mean squared
     class_times: np.ndarray  # (n_classes,) int64: trees with a row of the class
@@ -70,7 +78,8 @@ class PermutationResult(NamedTuple):
         n_classes = fitted.n_classes if options.per_class else 0
         return cls(
             np.full((len(fitted.trees), n_groups), np.nan), np.zeros(n_groups),
-            np.zeros(len(fitted.codes), np.int64), np.zeros((n_rows, n_groups)),
+            np.ones(len(fitted.trees)), np.zeros(len(fitted.codes), np.int64),
+            np.zeros(n_rows, np.int64), np.zeros((n_rows, n_groups)),
             np.zeros((n_classes, n_groups)), np.zeros((n_classes, n_groups)),
             np.zeros(n_classes, np.int64),
             Influence.empty(len(fitted.codes), n_groups) if options.has_influence else None,
@@ -79,7 +88,9 @@ class PermutationResult(NamedTuple):
     def add(self, t: int, result: TreeResult) -> None:
         """Add what tree t says."""
         groups = result.groups
+        self.share[t] = result.share
         if result.rows is not None and result.of_rows is not None:
+            self.row_times[result.rows] += 1
             self.row_sum[result.rows[:, np.newaxis], groups] += result.of_rows.T
         if not result.has_weight:
             return
@@ -104,8 +115,8 @@ class PermutationResult(NamedTuple):
         return self.influence.error_over_data(n_trees, times, over_trees)
 
     def row_mean(self) -> np.ndarray:
-        """Means over the trees where a row is out of bag; nan where there are none."""
-        return _ratio(self.row_sum, self.n_times)
+        """Means over the trees that a row judges; nan where there are none."""
+        return _ratio(self.row_sum, self.row_times)
 
     def class_mean(self) -> np.ndarray:
         """Means over the trees that have rows of the class; nan where there are none."""
@@ -123,7 +134,12 @@ def evaluate_trees(
     if options.shuffles is None and options.n_repeats is not None:
         options = options._replace(shuffles=seeded(options.random_state, len(fitted.trees)))
     total = PermutationResult.empty(fitted, len(groups), options)
-    with closing(_evaluate_batches(fitted, make_loss, groups.group_of, options, total)) as results:
+    given = fitted, make_loss, groups.group_of
+    n_trees = len(fitted.trees)
+    with (
+        ProgressReporter(n_trees, "tree", options.verbose, options.callback) as watch,
+        closing(_evaluate_batches(*given, options, total, watch)) as results,
+    ):
         for t, result in enumerate(results):
             total.add(t, result)
     if np.isnan(total.per_tree).all():
@@ -133,7 +149,7 @@ def evaluate_trees(
 
 def _evaluate_batches(
     fitted: FittedForest, make_loss: MakeLoss, group_of: np.ndarray, options: Options,
-    total: PermutationResult,
+    total: PermutationResult, watch: ProgressReporter,
 ) -> Generator[TreeResult, None, None]:  # fmt: skip
     """The result of every tree, in their order; adds up how often rows are out of bag, and what
     they add."""
@@ -144,19 +160,24 @@ def _evaluate_batches(
     n_batches = n_trees if options.per_row else n_batches
     batches = np.array_split(np.arange(n_trees), n_batches)
     step = 8 * n_threads
-    given = fitted, make_loss, group_of, options
+    # Threads tell of every tree; who has no share in our memory, of what has come back.
+    known_here = watch if shares_memory() else None
+    given = fitted, make_loss, group_of, options._replace(callback=None)
     for first in range(0, n_batches, step):
         some = batches[first : first + step]
-        tasks = ((_evaluate_batch, *given, batch, total.influence) for batch in some)
+        tasks = ((_evaluate_batch, *given, batch, total.influence, known_here) for batch in some)
         with results_of(tasks, options.n_jobs) as answers:
             for results, times, influence in answers:
                 total.n_times[:] += times
                 if total.influence is not None:
-                    total.influence.total[:] += influence.total
-                yield from results
+                    total.influence.merge(influence)
+                for result in results:
+                    if known_here is None:
+                        watch.step()
+                    yield result
 
 
-def _evaluate_batch(fitted, make_loss, group_of, options, trees, influence):
+def _evaluate_batch(fitted, make_loss, group_of, options, trees, influence, watch):
     """The results of some trees, for how many of them each row is out of bag, and what it adds."""
     results, n_times = [], np.zeros(len(fitted.codes), np.int64)
     influence = None if influence is None else influence.again()
@@ -164,11 +185,15 @@ def _evaluate_batch(fitted, make_loss, group_of, options, trees, influence):
         go_on()
         rows = fitted.out_of_bag(t)
         n_times[rows] += 1
-        results.append(_evaluate_tree(fitted, make_loss, group_of, options, t, rows, influence))
+        judges = judges_of(t, rows, options.drawn)
+        results.append(_evaluate_tree(fitted, make_loss, group_of, options, t, judges, influence))
+        if watch is not None:
+            watch.step()
     return results, n_times, influence
 
 
-def _evaluate_tree(fitted, make_loss, group_of, options, t, rows, influence):
+def _evaluate_tree(fitted, make_loss, group_of, options, t, judges: Judges, influence):
+    rows, share, factor = judges
     tree, codes, weight = fitted.trees[t], fitted.codes[rows], fitted.weight[rows]
     has_weight = bool(weight.any())
     if options.shuffles is None:
@@ -177,18 +202,20 @@ def _evaluate_tree(fitted, make_loss, group_of, options, t, rows, influence):
         variance = np.zeros(len(groups))
         is_by_row = options.per_row or options.per_class or influence is not None
         sums, of_rows = expected_increase(prepared, loss, is_by_row or fitted.is_weighted)
+        of_rows, sums = factor * of_rows, factor * sums
         increase = _mean(of_rows, weight) if fitted.is_weighted else sums / max(1, len(rows))
         if not is_by_row:
-            return TreeResult(groups, has_weight, increase, variance)
+            return TreeResult(groups, has_weight, share, increase, variance)
     else:
         groups, of_rows, variance = shuffled_increase(
             tree, fitted.X, rows, group_of, make_loss, codes, weight, options.shuffles(t),
             options.n_repeats or 1,
         )  # fmt: skip
+        of_rows, variance = factor * of_rows, factor**2 * variance
         increase = _mean(of_rows, weight)
-    result = TreeResult(groups, has_weight, increase, variance)
+    result = TreeResult(groups, has_weight, share, increase, variance)
     if influence is not None and has_weight:
-        influence.add(groups, result.increase, rows, of_rows, weight)
+        influence.add(groups, result.increase, rows, of_rows, weight, share)
     if options.per_class:
         members = [codes == c for c in range(fitted.n_classes)]
         of_classes = [_mean(of_rows[:, mine], weight[mine]) for mine in members]

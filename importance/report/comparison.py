@@ -1,10 +1,10 @@
 """All measures of one forest side by side, and what their differences mean, in words."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from textwrap import fill
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -12,8 +12,16 @@ from scipy.sparse import issparse
 from importance.core.adoption import BaggedTrees, of_fitted_forest
 from importance.core.fitted_forest import check_forest
 from importance.core.groups import Group, parse_groups
+from importance.core.numbers import estimate
 from importance.core.ordering import descending, leading, ranks_of
-from importance.core.plots import HEADROOM, ROW_HEIGHT, draw_bars, plot_clusters, plot_ranks
+from importance.core.plots import (
+    HEADROOM,
+    ROW_HEIGHT,
+    draw_bars,
+    plain_numbers,
+    plot_clusters,
+    plot_ranks,
+)
 from importance.core.result import Importances
 from importance.drop_column.drop_column import drop_column
 from importance.impurity.debiased import unbiased_mdi
@@ -23,21 +31,33 @@ from importance.report.advice import advise
 from importance.report.find_groups import correlation_groups, rank_correlation
 from importance.shap import mean_absolute_shap, trees_to_explain
 
-MEASURES: dict[str, Callable[[Any, tuple, dict], Importances]] = {
-    "mdi": lambda forest, table, options: mdi(forest),
-    "unbiased_mdi": lambda forest, table, options: unbiased_mdi(
-        forest, *table, n_jobs=options["n_jobs"]
+
+class Asked(NamedTuple):
+    """What measures are given beside the forest: `how` all of them, losses some."""
+
+    X: Any
+    y: Any
+    loss: str | None
+    max_rows: int | None
+    how: dict[str, Any]  # n_jobs, verbose, callback
+
+
+MEASURES: dict[str, Callable[[Any, Asked], Importances]] = {
+    "mdi": lambda forest, asked: mdi(forest),
+    "unbiased_mdi": lambda forest, asked: unbiased_mdi(forest, asked.X, asked.y, **asked.how),
+    "oob_permutation": lambda forest, asked: oob_permutation(
+        forest, asked.X, asked.y, loss=asked.loss, max_rows=asked.max_rows, **asked.how
     ),
-    "oob_permutation": lambda forest, table, options: oob_permutation(forest, *table, **options),
-    "drop_column": lambda forest, table, options: drop_column(forest, *table, **options),
-    "mean_absolute_shap": lambda forest, table, options: mean_absolute_shap(
-        forest, table[0], n_jobs=options["n_jobs"]
+    "drop_column": lambda forest, asked: drop_column(
+        forest, asked.X, asked.y, loss=asked.loss, **asked.how
     ),
-    "mean_absolute_shap_oob": lambda forest, table, options: mean_absolute_shap(
-        forest, table[0], out_of_bag=True, n_jobs=options["n_jobs"]
+    "mean_absolute_shap": lambda forest, asked: mean_absolute_shap(forest, asked.X, **asked.how),
+    "mean_absolute_shap_oob": lambda forest, asked: mean_absolute_shap(
+        forest, asked.X, out_of_bag=True, **asked.how
     ),
 }
 SHAP = ("mean_absolute_shap", "mean_absolute_shap_oob")
+JOINTLY = "jointly"  # the permutation of correlated features together
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +81,8 @@ class Comparison:
         Distinct values of every feature.
     warnings : list of str
         What to mind.
+    left_out : dict of str to str
+        Why a measure, or "jointly", was left out, by its name.
 
     Examples
     --------
@@ -88,10 +110,11 @@ class Comparison:
     correlation: np.ndarray | None
     n_distinct: np.ndarray
     warnings: list[str]
+    left_out: dict[str, str] = field(default_factory=dict)
 
     @property
     def feature_names(self) -> np.ndarray:
-        """(n_features,) str"""
+        """Names of the features, of shape (n_features,)."""
         return next(iter(self.results.values())).feature_names
 
     def to_frame(self) -> Any:
@@ -134,17 +157,47 @@ class Comparison:
         for ax, (name, result) in zip(axes[0], self.results.items(), strict=True):
             draw_bars(ax, result, shown, result.standard_error[shown])
             ax.set_title(name, fontsize=10)
-            ax.locator_params(axis="x", nbins=4)  # long numbers stay apart
+            plain_numbers(ax.xaxis, 3)  # long numbers stay apart
+            ax.tick_params(axis="x", labelsize=8)
             ax.set_xlabel(fill(f"{result.unit} (± 1 standard error {result.uncertainty})", 30))
             ax.xaxis.label.set_fontsize(8)
         return figure
 
     def plot_ranks(self, ax: Any = None, max_features: int = 25) -> Any:
-        """The ranks by every measure, joined by lines; see `importance.core.plots.plot_ranks`."""
+        """The ranks by every measure, joined by lines; see `importance.core.plots.plot_ranks`.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            None draws in a new figure.
+        max_features : int, default=25
+            Those that are among so many by the first measure.
+
+        Returns
+        -------
+        matplotlib axes
+        """
         return plot_ranks(self.results, ax, max_features)
 
     def plot_clusters(self, ax: Any = None, max_features: int = 60) -> Any:
-        """Rank correlations of the features; see `importance.core.plots.plot_clusters`."""
+        """Rank correlations of the features; see `importance.core.plots.plot_clusters`.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            None draws in a new figure.
+        max_features : int, default=60
+            Those whose strongest correlation is largest, at most so many.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        ValueError
+            If the table was sparse: nothing is computed then.
+        """
         if self.correlation is None:
             raise ValueError("Rank correlations of sparse tables are not computed.")
         return plot_clusters(self.correlation, self.feature_names, ax, max_features)
@@ -161,19 +214,24 @@ class Comparison:
         ]
         for j in order:
             cells = (
-                f"  {result.values[j]:>11.4g} ± {result.standard_error[j]:<6.2g}"
+                f"  {estimate(result.values[j], result.standard_error[j]):>20}"
                 for result in self.results.values()
             )
             lines.append(f"{self.feature_names[j]:<{width}}" + "".join(cells))
         if len(self.feature_names) > len(order):
             lines.append(f"... {len(self.feature_names) - len(order)} more")
-        return "\n".join([*lines, *(f"! {text}" for text in self.warnings)])
+        lines += [f"! {text}" for text in self.warnings]
+        return "\n".join(
+            lines + [f"{name} is left out: {why}" for name, why in self.left_out.items()]
+        )
 
 
 @of_fitted_forest
 def compare(
-    forest: Any, X: Any, y: Any, *, measures: Sequence[str] | None = None, loss: str | None = None,
-    correlated: float = 0.7, n_jobs: int | None = None,
+    forest: Any, X: Any, y: Any, *, measures: Sequence[str] | None = None,
+    without: Sequence[str] = (), loss: str | None = None, correlated: float = 0.7,
+    max_rows: int | None = None, n_jobs: int | None = None, verbose: int = 0,
+    callback: Callable | None = None,
 ) -> Comparison:  # fmt: skip
     """All measures of a forest in one table, with warnings in words.
 
@@ -188,13 +246,25 @@ def compare(
         Of "mdi", "unbiased_mdi", "oob_permutation", "drop_column" (a refit per feature),
         "mean_absolute_shap" and "mean_absolute_shap_oob" (of 1,000 rows at most); all by default,
         but for the last two where the votes have no SHAP values or the table is sparse, and
-        "drop_column" of a single feature or Bagging.
+        "drop_column" of a single feature or Bagging. `Comparison.left_out` says what and why.
+    without : sequence of str, default=()
+        Measures to leave out, by name; "jointly": correlated features are not permuted together.
+        The costly ones are "drop_column", a forest a feature, then "oob_permutation" and "jointly".
     loss : str, default=None
         Of "oob_permutation" and "drop_column".
     correlated : float, default=0.7
         Features whose rank correlation is that strong are also permuted together.
+    max_rows : int, default=None
+        Permutation judges each tree on so many of its out-of-bag rows at most, see
+        `oob_permutation`; all by default.
     n_jobs : int, default=None
         Threads; the result does not depend on it.
+    verbose : int, default=0
+        Above 0 every measure has a bar, with the time left, and after the first refit a line says
+        how long all of them will take.
+    callback : callable, default=None
+        Called with a `forest.growing.progress.Progress` after every step of a measure, `what` being
+        its name.
 
     Returns
     -------
@@ -215,10 +285,10 @@ def compare(
     >>> compare(forest, X, y, measures=measures)
                                         mdi       oob_permutation  mean_absolute_shap_oob
                                ± over trees           ± over data           ± over rows
-    petal width (cm)        0.4478 ± 0.044        0.6351 ± 0.068        0.6348 ± 0.0096
-    petal length (cm)       0.4418 ± 0.043        0.5856 ± 0.066        0.5892 ± 0.012
-    sepal length (cm)      0.08309 ± 0.018       0.06565 ± 0.023       0.09977 ± 0.0055
-    sepal width (cm)       0.02733 ± 0.0056      0.01005 ± 0.0083      0.02498 ± 0.0019
+    petal width (cm)          0.448 ± 0.044         0.635 ± 0.068       0.6348 ± 0.0096
+    petal length (cm)         0.442 ± 0.043         0.586 ± 0.066         0.589 ± 0.012
+    sepal length (cm)         0.083 ± 0.018         0.066 ± 0.023       0.0998 ± 0.0055
+    sepal width (cm)        0.0273 ± 0.0056       0.0101 ± 0.0083       0.0250 ± 0.0019
     ! petal length (cm) and petal width (cm) share their importance (Spearman 0.94): permuted
     together 1.2, alone 0.59, 0.64.
     ! The order of petal width (cm) and petal length (cm) is left to the chance of the trees: they
@@ -226,17 +296,23 @@ def compare(
     ! 1 of 4 features cannot be told from noise by permutation at this sample size (within 2
     standard errors over data of 0): sepal width (cm).
     """
-    chosen = _default_measures(forest) if measures is None else list(measures)
-    unknown = sorted(set(chosen) - set(MEASURES))
-    if unknown or not chosen:
-        raise ValueError(f"measures={unknown} are not known; choose of {list(MEASURES)}.")
+    chosen = list(MEASURES) if measures is None else list(measures)
+    unknown = sorted({*chosen, *without} - {*MEASURES, JOINTLY})
+    if unknown or not {*chosen} - {*without, JOINTLY}:
+        raise ValueError(
+            f"measures={unknown} are not known; choose of {list(MEASURES)}."
+            if unknown
+            else f"without={list(without)!r} leaves no measure; choose of {list(MEASURES)}."
+        )
     fitted = check_forest(forest, X, y)
-    if measures is None and not _has_shap(fitted):
-        chosen = [name for name in chosen if name not in SHAP]
-    options: dict[str, Any] = {"loss": loss, "n_jobs": n_jobs}
+    left_out = dict.fromkeys(without, "as asked")
+    if measures is None:
+        left_out |= _impossible(fitted)
+    chosen = [name for name in chosen if name not in left_out]
     results, seconds = {}, {}
     for name in chosen:
-        results[name], seconds[name] = _timed(MEASURES[name], forest, (X, y), options)
+        asked = Asked(X, y, loss, max_rows, _how(fitted, name, n_jobs, verbose, callback))
+        results[name], seconds[name] = _timed(MEASURES[name], forest, asked)
     names = next(iter(results.values())).feature_names
     correlation, groups, jointly = None, parse_groups(None, names), None
     if not issparse(fitted.X):
@@ -249,33 +325,59 @@ def compare(
             for members in correlation_groups(fitted.X[:, numbers], correlated).values()
         ]
         groups = parse_groups(found, names)
-        if len(groups) < len(names) and "oob_permutation" in results:
-            jointly = oob_permutation(forest, X, y, groups=found, **options)
+        if len(groups) < len(names) and "oob_permutation" in results and JOINTLY not in left_out:
+            how = _how(fitted, JOINTLY, n_jobs, verbose, callback)
+            jointly = oob_permutation(
+                forest, X, y, groups=found, loss=loss, max_rows=max_rows, **how
+            )
+    elif "oob_permutation" in results:
+        left_out.setdefault(JOINTLY, "rank correlations of sparse tables are not computed")
     n_distinct = _count_distinct(fitted.X)
-    comparison = Comparison(results, seconds, groups, jointly, correlation, n_distinct, [])
+    comparison = Comparison(
+        results, seconds, groups, jointly, correlation, n_distinct, [], left_out
+    )  # fmt: skip
     comparison.warnings.extend(advise(comparison))
     return comparison
 
 
-def _default_measures(forest):
-    """All of them; without drop_column where a forest cannot be grown without a column."""
-    can_drop = forest.n_features_in_ > 1 and not isinstance(forest, BaggedTrees)
-    return [name for name in MEASURES if can_drop or name != "drop_column"]
+def _how(fitted, name, n_jobs, verbose, callback):
+    """How a measure is computed: its threads, and whom it tells how far it is."""
+    if verbose:
+        print(f"{name}:")
+
+    def tell(progress):
+        if verbose and name == "drop_column" and progress.n_done == len(fitted.trees):
+            n_refits = progress.n_total // progress.n_done
+            print(
+                f"about {progress.seconds * n_refits:.0f} s for {n_refits} refits, by the first "
+                f'({progress.seconds:.1f} s); without=["drop_column"] leaves them out'
+            )
+        return None if callback is None else callback(progress._replace(what=name))
+
+    return {"n_jobs": n_jobs, "verbose": verbose, "callback": tell}
+
+
+def _impossible(fitted):
+    """Why measures cannot be had of a forest or a table, by their names."""
+    left_out = {}
+    if fitted.X.shape[1] < 2:
+        left_out["drop_column"] = "without the single feature there is nothing to fit"
+    elif isinstance(fitted.forest, BaggedTrees):
+        left_out["drop_column"] = "Bagging is not refitted"
+    if issparse(fitted.X):
+        left_out |= dict.fromkeys(SHAP, "they take as much room as the table made dense")
+    else:
+        try:
+            trees_to_explain(fitted.forest)
+        except (TypeError, ValueError) as error:
+            left_out |= dict.fromkeys(SHAP, str(error))
+    return left_out
 
 
 def _timed(measure, *args, **kwargs):
     """What a measure finds, and the seconds it took."""
     start = perf_counter()
     return measure(*args, **kwargs), perf_counter() - start
-
-
-def _has_shap(fitted):
-    """Are there SHAP values that take no more room than the table does?"""
-    try:
-        trees_to_explain(fitted.forest)
-    except (TypeError, ValueError):
-        return False
-    return not issparse(fitted.X)
 
 
 def _count_distinct(X):

@@ -1,5 +1,6 @@
 """Mean of |SHAP| as an importance, of all rows or a sample of them, in and out of bag."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,7 @@ REACH = 2.0  # standard errors within which a fall may be chance
 
 def mean_absolute_shap(
     forest: Any, X: Any, *, out_of_bag: bool = False, max_rows: int = MAX_ROWS,
-    n_jobs: int | None = None,
+    n_jobs: int | None = None, verbose: int = 0, callback: Callable | None = None,
 ) -> Importances:  # fmt: skip
     """Mean of |SHAP| over rows (path-dependent), of classes the sum.
 
@@ -31,6 +32,8 @@ def mean_absolute_shap(
         Explain so many, evenly spaced; `unit` says of how many.
     n_jobs : int, default=None
         Threads; the result does not depend on it.
+    verbose, callback
+        See `forest.growing.progress.ProgressReporter`; a step is a part of the rows and trees.
 
     Returns
     -------
@@ -46,7 +49,9 @@ def mean_absolute_shap(
     n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
     rows = np.arange(n_samples)[:: -(-n_samples // max_rows)]
     takes = trees_out_of_bag(forest, X)[:, rows] if out_of_bag else EVERYONE
-    found = explain(forest, _rows_of(X, rows), takes, n_jobs=n_jobs).mean_abs(per_row=True)
+    found = explain(
+        forest, _rows_of(X, rows), takes, n_jobs=n_jobs, verbose=verbose, callback=callback
+    ).mean_abs(per_row=True)
     name = "mean_absolute_shap_oob" if out_of_bag else "mean_absolute_shap"
     some = f", {len(rows):,} of {n_samples:,} rows" if len(rows) < n_samples else ""
     return replace(found, measure=name, unit=found.unit + some)

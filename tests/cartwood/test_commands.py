@@ -72,6 +72,49 @@ def test_importance_with_shap(houses, capsys):
     assert "<svg" in picture.partition("</figure>")[0]
 
 
+def test_rows_are_drawn_from_large_tables_and_that_is_said(houses, capsys, monkeypatch):
+    """On standard error, below the finding, and where the measures are explained."""
+    monkeypatch.setattr("cartwood.commands.judging.MAX_ROWS", 20)
+    page = houses.with_name("page.html")
+    words = "20 rows out of bag, drawn at random"
+    options = ("--trees", 20, "--n-jobs", 1, "--without", "pictures", "--output", page)
+    assert run("importance", houses, "--target", "price", *options) == 0
+    said = capsys.readouterr().err
+    assert f"each tree is judged on {words}; --exact takes all" in said
+    assert page.read_text().count(words) == 2
+    assert run("importance", houses, "--target", "price", "--exact", *options) == 0
+    assert "drawn at random" not in capsys.readouterr().err
+    assert "drawn at random" not in page.read_text()
+
+
+def test_parts_are_left_out_by_name(houses, capsys):
+    page = houses.with_name("page.html")
+    without = [word for part in ("unbiased_mdi", "mdi", "jointly", "pictures")
+               for word in ("--without", part)]  # fmt: skip
+    options = ("--trees", 20, "--n-jobs", 1, *without, "--output", page)
+    assert run("importance", houses, "--target", "price", *options) == 0
+    said = capsys.readouterr()
+    assert said.out.splitlines()[0].split() == ["column", "permutation"]
+    for part in ("unbiased_mdi", "mdi", "jointly", "pictures"):
+        assert f"{part} is left out (--without {part})" in said.err
+    assert "<svg" not in page.read_text()
+    with pytest.raises(SystemExit, match="2"):
+        run("importance", houses, "--target", "price", "--without", "permutation")
+
+
+def test_every_phase_has_its_progress(houses, capsys):
+    options = ("--trees", 20, "--n-jobs", 1, "--output", houses.with_name("page.html"))
+    assert run("importance", houses, "--target", "price", "--refits", "--shap", *options) == 0
+    said = capsys.readouterr().err
+    phases = (
+        *("growing 20 trees", "permuting columns out of bag", "judging splits out of bag"),
+        *("growing the forest again without each column", "explaining rows (SHAP)"),
+    )
+    for phase in phases:
+        assert f"{phase} ..." in said
+        assert f"{phase}: " in said
+
+
 def test_importance_says_when_nothing_predicts(tmp_path, capsys):
     rng = np.random.default_rng(1)
     path = tmp_path / "noise.csv"
@@ -137,6 +180,25 @@ def test_show_prints_and_draws_a_tree(saved, capsys):
     assert "the model has 10 trees" in capsys.readouterr().err
 
 
+def test_show_prints_the_splits_beside_a_split(houses, capsys):
+    path = houses.with_name("kept.model")
+    kept = ("--trees", 2, "--n-jobs", 1, "--surrogates", 2, "--competitors", 1, "--save", path)
+    assert run("fit", houses, "--target", "price", *kept) == 0
+    capsys.readouterr()
+    assert run("show", path, "--depth", 1, "--surrogates", 1, "--competitors", 1) == 0
+    text = capsys.readouterr().out
+    assert "|   surrogate: " in text
+    assert "|   competitor: " in text
+    assert run("show", path, "--surrogates", 1, "--output", houses.with_name("tree.svg")) == 2
+    assert "leave --output out" in capsys.readouterr().err
+
+
+def test_show_says_what_a_model_did_not_keep(saved, capsys):
+    capsys.readouterr()
+    assert run("show", saved, "--competitors", 2) == 2
+    assert "fit it with --competitors 2" in capsys.readouterr().err
+
+
 def test_what_is_no_model_is_refused(houses, saved, capsys):
     assert run("predict", houses, houses) == 2
     assert "is no model file" in capsys.readouterr().err
@@ -180,12 +242,30 @@ def test_pages_do_without_matplotlib(houses, monkeypatch, capsys):
     assert "cartwood[plot]" in text
 
 
+def test_a_place_that_cannot_be_written_is_refused_before_the_fit(houses, capsys):
+    for path, words in ((houses.parent, "is a folder"), (houses / "x.model", "there is no folder")):
+        assert run("fit", houses, "--target", "price", "--save", path) == 2
+        said = capsys.readouterr().err
+        assert words in said
+        assert len(said.splitlines()) == 1
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_has_examples(command, capsys):
     with pytest.raises(SystemExit) as ended:
         run(command, "--help")
     assert ended.value.code == 0
     assert f"examples:\n  cartwood {command}" in capsys.readouterr().out
+
+
+def test_a_reader_that_has_enough_is_no_error(houses, saved):
+    words = [sys.executable, "-m", "cartwood", "predict", str(saved), str(houses)]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
+        done.stdout.close()  # as `head` does
+        said = done.stderr.read().decode()
+    assert "Traceback" not in said
+    assert "BrokenPipe" not in said
+    assert done.returncode == 141
 
 
 def test_it_runs_as_a_module():

@@ -13,8 +13,8 @@ EACH_NAME = pytest.mark.parametrize("name", NAMES)
 ESTIMATORS = [name for name in NAMES if hasattr(getattr(cartwood, name), "fit")]
 SCIKIT_LEARNS = ("export_graphviz", "export_text", "plot_tree")  # documented there
 RESULTS = (
-    *("Comparison", "Importances", "Optimism", "Selection", "ShapValues", "Shadows"),
-    "Significance",
+    *("Comparison", "CpTable", "Importances", "Masking", "Optimism", "Selection", "ShapValues"),
+    *("Shadows", "Significance", "TreePath"),
 )
 
 
@@ -43,6 +43,76 @@ def test_every_parameter_is_documented(name):
         pytest.skip("made by functions; its attributes are documented")
     parameters = inspect.signature(getattr(cartwood, name)).parameters
     assert {*parameters} - documented(docstring_of(name)) == set()
+
+
+def section(docstring, title):
+    """The lines of a section of numpydoc."""
+    found = re.search(
+        rf"^{title}\n-+\n(.*?)(?=^[A-Z][\w ]+\n-+$|\Z)", docstring, re.DOTALL | re.MULTILINE
+    )
+    return found[1] if found else ""
+
+
+def types_said(docstring):
+    """Of each parameter that a docstring describes, what stands behind the colon."""
+    heads = re.findall(
+        r"^([\w*][\w, *]*?)(?: : (.*))?$", section(docstring, "Parameters"), re.MULTILINE
+    )
+    return {name.strip(" *"): said for names, said in heads for name in names.split(",")}
+
+
+@EACH_NAME
+def test_every_parameter_has_its_type_and_default(name):
+    """The default that is said is the signature's."""
+    if name in SCIKIT_LEARNS or name in RESULTS:
+        pytest.skip("documented elsewhere")
+    said = types_said(docstring_of(name))
+    for parameter, value in inspect.signature(getattr(cartwood, name)).parameters.items():
+        if value.kind in (value.VAR_POSITIONAL, value.VAR_KEYWORD):
+            continue
+        assert said[parameter], f"{parameter} has no type"
+        if value.default is None:
+            assert re.search(r"default=None$|optional$", said[parameter]), parameter
+        elif value.default is not value.empty:
+            assert f"default={value.default!r}".replace("'", '"') in said[parameter], parameter
+
+
+PUBLIC = ("cart", "forest", "importance")
+
+
+def methods_of(name):
+    """Public methods and properties of a class that are ours."""
+    kind = getattr(cartwood, name)
+    if not isinstance(kind, type):
+        return
+    for each, member in inspect.getmembers(kind):
+        owner = next((base for base in kind.__mro__ if each in vars(base)), kind)
+        is_ours = owner.__module__.partition(".")[0] in PUBLIC and not each.startswith("_")
+        if is_ours and (inspect.isfunction(member) or isinstance(member, property)):
+            yield each, member
+
+
+@EACH_NAME
+def test_every_method_is_documented(name):
+    """With a line that says what it does, and all that it takes."""
+    for method, member in methods_of(name):
+        docstring = inspect.getdoc(member) or ""
+        first = docstring.partition("\n\n")[0]
+        assert first.endswith((".", "`")), method
+        if inspect.isfunction(member):
+            _, *parameters = inspect.signature(member).parameters
+            assert {*parameters} - {*types_said(docstring)} == set(), method
+
+
+@EACH_NAME
+def test_results_and_errors_are_documented(name):
+    """Functions say what they return, and those that judge a forest what they raise."""
+    function = getattr(cartwood, name)
+    if not inspect.isfunction(function) or name in SCIKIT_LEARNS:
+        pytest.skip("not a function of ours")
+    docstring = docstring_of(name)
+    assert section(docstring, "Returns"), "Returns"
+    assert section(docstring, "Raises"), "Raises"
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

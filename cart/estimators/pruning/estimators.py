@@ -125,7 +125,17 @@ class _PrunedTree(BaseDecisionTree):
     def cost_complexity_pruning_path(
         self, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None
     ) -> Bunch:
-        """That of the tree before it is pruned; see `DecisionTreeClassifier`."""
+        """That of the tree before it is pruned.
+
+        Parameters
+        ----------
+        X, y, sample_weight : see `fit`
+
+        Returns
+        -------
+        sklearn.utils.Bunch
+            `ccp_alphas` and `impurities`, see `DecisionTreeClassifier`.
+        """
         names = self._whole_tree._get_param_names()
         known = {name: value for name, value in self.get_params().items() if name in names}
         return self._whole_tree(**known).cost_complexity_pruning_path(X, y, sample_weight)
@@ -140,6 +150,7 @@ class PrunedTreeClassifier(_PrunedTree, DecisionTreeClassifier):
     __doc__ = with_docs_of(
         _PrunedTree, "A classification tree, pruned by cross-validation.",
         of_trees=BaseDecisionTree, without=("ccp_alpha",),
+        defaults={"criterion": "gini", "splitter": "best", "max_features": None},
         name="PrunedTreeClassifier", data="load_breast_cancer", arguments="random_state=0",
         shown="model.get_n_leaves(), model.cp_table_.xerror.min().round(2)",
         output="(4, np.float64(0.2))",
@@ -173,6 +184,7 @@ class PrunedTreeRegressor(_PrunedTree, DecisionTreeRegressor):
     __doc__ = with_docs_of(
         _PrunedTree, "A regression tree, pruned by cross-validation.",
         of_trees=BaseDecisionTree, without=("ccp_alpha",),
+        defaults={"criterion": "squared_error", "splitter": "best", "max_features": None},
         name="PrunedTreeRegressor", data="load_diabetes", arguments="random_state=0",
         shown="model.get_n_leaves(), model.cp_table_.xerror.min().round(2)",
         output="(5, np.float64(0.64))",

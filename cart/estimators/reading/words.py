@@ -43,9 +43,10 @@ def condition(estimator: Any, node: int, is_left: bool) -> str:
     return f"{name} {'<=' if is_left else '>'} {number(threshold)}"
 
 
-def alternative(estimator: Any, split: Any, is_left: bool = True) -> str:
-    """A surrogate or competitor: what rows fulfil that it sends to a side."""
-    name = name_of(estimator, split.feature)
+def alternative(estimator: Any, split: Any, is_left: bool = True, names: Any = None) -> str:
+    """A surrogate or competitor: what rows fulfil that it sends to a side; `names` are those of the
+    features, by default the estimator's."""
+    name = name_of(estimator, split.feature) if names is None else names[split.feature]
     if np.isnan(split.threshold):
         codes = split.left if is_left else split.right
         return f"{name} in {names_of_categories(estimator, split.feature, codes)}"

@@ -14,6 +14,47 @@ _TREES_KEPT, _BYTES_KEPT = 16, 1 << 26
 _UNLIKELY = 256  # times that a row is drawn, of as many draws as there are rows
 
 
+class InBag:
+    """Who is in bag for the trees of a forest, as any place can tell of its rows.
+
+    Parameters
+    ----------
+    bootstrap : Bootstrap
+        With the seeds of the trees; without strata and groups.
+    weight : ndarray of shape (n_samples,), or None
+        Of the rows, whole numbers, where none are drawn.
+    """
+
+    def __init__(self, bootstrap: Bootstrap, weight: np.ndarray | None = None) -> None:
+        self._bootstrap = bootstrap
+        self._weight = None if weight is None else weight.astype(np.uint32)
+        self._kept: dict = {}  # counts of the whole table, by tree, where draws follow weights
+
+    def counts(self, tree: int, first: int, end: int) -> np.ndarray:
+        """How often each of the rows first, ..., end - 1 is in bag for a tree.
+
+        Returns
+        -------
+        ndarray of shape (end - first,), int
+        """
+        if self._bootstrap.probabilities is not None:
+            return self._counts_of_table(tree)[first:end]
+        if self._weight is not None:
+            return self._weight[first:end]
+        return counts_of_part(self._bootstrap, tree, first, end)
+
+    def _counts_of_table(self, tree):
+        counts = self._kept.get(tree)
+        if counts is None:
+            counts = self._bootstrap.counts(tree)
+            counts = counts.astype(np.min_scalar_type(int(counts.max())))
+            if len(self._kept) >= _TREES_KEPT:
+                self._kept.clear()
+            if counts.nbytes <= _BYTES_KEPT:
+                self._kept[tree] = counts
+        return counts
+
+
 def counts_of_part(bootstrap: Bootstrap, tree: int, first: int, end: int) -> np.ndarray:
     """How often each of some rows is in bag for a tree.
 

@@ -38,7 +38,7 @@ def empty_on_disk(shape: tuple, dtype: np.dtype, folder: str) -> np.ndarray:
         return np.memmap(file, dtype, "w+", shape=shape).view(np.ndarray)
 
 
-def read_path(path: Path, y: Any, n_rows: int) -> tuple[list, list]:
+def read_path(path: Path, of_rows: dict, n_rows: int) -> list[list]:
     """Pieces of files, read when they are needed.
 
     Parameters
@@ -46,15 +46,16 @@ def read_path(path: Path, y: Any, n_rows: int) -> tuple[list, list]:
     path : Path
         A file, or a folder of files of one kind, which follow one another in the order of their
         names: those of `numpy.save`, or Parquet.
-    y : str or path, or array-like
-        As X; of Parquet the name of a column.
+    of_rows : dict of str to str, path or array-like
+        The target, and what else rows have, by its name: as X; of Parquet the name of a column.
     n_rows : int
         Of a piece, at most. A row group of Parquet is not divided: more pieces are made by whoever
         writes the file.
 
     Returns
     -------
-    X_parts, y_parts : list of functions, or of arrays
+    list of lists of functions, or of arrays
+        The parts of X, and of each of `of_rows`.
 
     Raises
     ------
@@ -63,13 +64,18 @@ def read_path(path: Path, y: Any, n_rows: int) -> tuple[list, list]:
     """
     files = _files_of(path)
     if files[0].suffix == ".npy":
-        y_files = _files_of(Path(y)) if isinstance(y, (str, Path)) else None
-        if len(files) == 1 and y_files is None:
-            return _pieces_of(files, n_rows), cut_array(y, n_rows)
-        if y_files is None:
-            raise ValueError(f"{path} is a folder of {len(files)} files: y must be one, too.")
-        return _pieces_of(files, n_rows), _pieces_of(y_files, n_rows)
-    return _row_groups_of(files, y)
+        parts = [_pieces_of(files, n_rows)]
+        for name, column in of_rows.items():
+            if isinstance(column, (str, Path)):
+                parts.append(_pieces_of(_files_of(Path(column)), n_rows))
+            elif len(files) == 1:
+                parts.append(cut_array(column, n_rows))
+            else:
+                raise ValueError(
+                    f"{path} is a folder of {len(files)} files: {name} must be one, too."
+                )
+        return parts
+    return _row_groups_of(files, of_rows)
 
 
 def _files_of(path):
@@ -111,25 +117,26 @@ class FileRows:
         return np.array(np.load(self._path, mmap_mode="r")[self._rows])
 
 
-def _row_groups_of(files, target):
+def _row_groups_of(files, of_rows):
     try:
         import pyarrow.parquet as pq
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "Parquet is read by pyarrow: pip install pyarrow brings it."
+            'Parquet is read by pyarrow: pip install "cartwood[parquet]" brings it.'
         ) from error
-    X, y = [], []
+    parts: list[list] = [[] for _ in range(1 + len(of_rows))]
     for path in files:
         with pq.ParquetFile(path) as file:
             names, n_groups = list(file.schema_arrow.names), file.num_row_groups
-        if not isinstance(target, str) or target not in names:
-            raise ValueError(
-                f"y must name a column of {path.name}, one of {names}; got {target!r}."
-            )
-        others = [name for name in names if name != target]
-        X += [RowGroup(str(path), group, others) for group in range(n_groups)]
-        y += [RowGroup(str(path), group, target) for group in range(n_groups)]
-    return X, y
+        for what, column in of_rows.items():
+            if not isinstance(column, str) or column not in names:
+                raise ValueError(
+                    f"{what} must name a column of {path.name}, one of {names}; got {column!r}."
+                )
+        features = [name for name in names if name not in of_rows.values()]
+        for part, columns in zip(parts, [features, *of_rows.values()], strict=True):
+            part += [RowGroup(str(path), group, columns) for group in range(n_groups)]
+    return parts
 
 
 class RowGroup:

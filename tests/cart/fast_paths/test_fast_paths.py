@@ -22,6 +22,7 @@ from cart.fast_paths.classification.cumulative_counts import (
 )
 from cart.fast_paths.classification.impurities import EntropyCuts, GiniCuts
 from cart.fast_paths.classification.packed_rows import (
+    ColumnCodes,
     Layout,
     gather_keys,
     pack_rows,
@@ -100,7 +101,7 @@ def take_words(weight, classes, layout, words, counts):
 @entry_kernel
 def divide_any(codes, left_code, missing, words, start, n, layout, spare, counts):
     cut = Cut(0, left_code, 0, 0.0, missing, 0.0)
-    return partition_packed_rows(codes, cut, words, start, n, layout, spare, counts)
+    return partition_packed_rows(ColumnCodes(codes), cut, words, start, n, layout, spare, counts)
 
 
 @pytest.mark.parametrize("missing", [MISSING_RIGHT, MISSING_LEFT])

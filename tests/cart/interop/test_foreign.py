@@ -27,6 +27,8 @@ LOSS = [[0, 1, 4], [2, 0, 1], [3, 3, 0]]
         ({"criterion": "ordered_twoing"}, "criterion='ordered_twoing'"),
         ({"priors": PRIORS}, "priors="),
         ({"loss": LOSS}, "loss="),
+        ({"missing": "surrogate", "surrogates": 2}, "missing='surrogate'"),
+        ({"missing": "refuse"}, "missing='refuse'"),
     ],
 )
 def test_the_bridge_names_what_it_refuses(params, named):
@@ -35,6 +37,33 @@ def test_the_bridge_names_what_it_refuses(params, named):
         to_sklearn(DecisionTreeClassifier(max_depth=2, **params).fit(X, y))
     with pytest.raises(ValueError, match=named):
         forest_to_sklearn(RandomForestClassifier(2, max_depth=2, **params).fit(X, y))
+
+
+def test_what_was_fitted_counts():
+    """Not what parameters were set to since."""
+    X, y = load("iris")
+    by_surrogates = DecisionTreeClassifier(max_depth=2, missing="surrogate", surrogates=2)
+    by_surrogates.fit(X, y).set_params(missing="learned")
+    with pytest.raises(ValueError, match="missing='surrogate'"):
+        to_sklearn(by_surrogates)
+    with_loss = DecisionTreeClassifier(max_depth=2, loss=LOSS).fit(X, y).set_params(loss=None)
+    with pytest.raises(ValueError, match="loss="):
+        to_sklearn(with_loss)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_rows_with_missing_values_go_with_the_majority_there_too(share):
+    """Surrogates and competitors that are there to be read are left behind."""
+    X, y = load("iris")
+    rng = np.random.default_rng(0)
+    holes = np.where(rng.random(X.shape) < 0.3, np.nan, X)
+    X = np.where(rng.random(X.shape) < share, np.nan, X)
+    for missing in ("majority", "learned"):
+        kept = {"missing": missing, "surrogates": 2, "competitors": 1, "random_state": 0}
+        tree = DecisionTreeClassifier(max_depth=4, **kept).fit(X, y)
+        forest = RandomForestClassifier(5, max_depth=4, **kept).fit(X, y)
+        for ours, theirs in ((tree, to_sklearn(tree)), (forest, forest_to_sklearn(forest))):
+            np.testing.assert_array_equal(theirs.predict_proba(holes), ours.predict_proba(holes))
 
 
 def test_a_pruned_tree_is_a_tree():

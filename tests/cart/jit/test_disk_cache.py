@@ -124,7 +124,7 @@ def test_kernels_are_compiled_for_few_types(warm):
     """Growth for the widths of codes, the rest once."""
     counts = Counter(line.split()[1] for line in warm)
     assert (
-        counts.pop("cart.fast_paths.classification.path._grow_trees") == 2 * 3
+        counts.pop("cart.fast_paths.classification.path.grow_trees") == 2 * 3
     )  # criteria; 8, 16 and 32 bits
     assert counts.pop("cart.fast_paths.regression.histogram_path._grow_trees") == 2  # 8 and 16 bits
     assert (

@@ -1,5 +1,8 @@
 """Where kernels are compiled for long, one line says so, once."""
 
+import os
+import subprocess
+import sys
 import time
 
 import pytest
@@ -51,3 +54,34 @@ def test_kernels_are_announced(monkeypatch, capsys):
 
     numba.njit(**_ENTRY)(double)(3)
     assert "test_notice.double" in capsys.readouterr().err
+
+
+FIRST_FIT = """
+import sys
+import numpy as np
+from cart import ExtraTreeRegressor
+X = np.arange(40.0)[:, None]
+print("begin", file=sys.stderr, flush=True)
+ExtraTreeRegressor(random_state=0).fit(X, X[:, 0])
+print("end", file=sys.stderr, flush=True)
+"""
+
+
+def test_the_first_fit_of_a_checkout_says_so_after_two_seconds(tmp_path):
+    """In a process of its own, with an empty cache: one line, while the fit goes on."""
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    said = {}
+    with subprocess.Popen(
+        [sys.executable, "-c", FIRST_FIT], env=env, stderr=subprocess.PIPE, text=True
+    ) as process:
+        for line in process.stderr:
+            said[line] = time.perf_counter()
+    assert process.returncode == 0
+    begin, *others, end = said
+    if said[end] - said[begin] < notice.PATIENCE:
+        pytest.skip("nothing was compiled for so long")
+    (line,) = others
+    assert line.startswith("Cartwood compiles cart.")
+    assert "that happens once" in line
+    assert "`cartwood warm-up` compiles everything ahead" in line
+    assert said[line] - said[begin] >= 0.9 * notice.PATIENCE

@@ -327,12 +327,17 @@ def test_a_fit_without_categories_forgets_those_of_the_fit_before():
     model = forest.RandomForestClassifier(2, categorical_features=[0], random_state=0).fit(X, y)
     more = X * 1000.0  # beyond the categories known
     model.set_params(warm_start=True, n_estimators=4, categorical_features=None)
-    with pytest.raises(ValueError, match="warm_start=True keeps split on categories"):
+    with pytest.raises(ValueError, match=r"categories in columns \[0\], but now .* columns \[\]"):
         model.fit(more, y)
+    with pytest.raises(ValueError, match=r"but now they are in columns \[0, 1\]"):
+        model.set_params(categorical_features=[0, 1]).fit(X, y)
+    model.set_params(categorical_features=None)
     model.set_params(warm_start=False).fit(more, y)
     assert not hasattr(model, "categories_")
     fresh = clone(model).fit(more, y)
     np.testing.assert_array_equal(model.predict_proba(more), fresh.predict_proba(more))
+    with pytest.raises(ValueError, match=r"categories in columns \[\], but now .* columns \[1\]"):
+        fresh.set_params(warm_start=True, categorical_features=[1], n_estimators=6).fit(more, y)
     tree = cart.DecisionTreeRegressor(categorical_features=[0]).fit(X, y)
     assert tree.set_params(categorical_features=None).fit(more, y).tree_.categories is None
 

@@ -88,6 +88,23 @@ def test_dataframes(growing):
     np.testing.assert_array_equal(predict(model, X).compute(), model.predict(frame))
 
 
+def test_weights(growing):
+    """They come to the workers, which draw rows by them."""
+    _, client = growing
+    X, y = make_table(3)
+    weight = np.random.RandomState(0).rand(len(X))
+    sizes = (1500, 0, 2500)
+    params = {**KEYED, "n_estimators": 20}
+    forest = RandomForestClassifier(**params, class_weight="balanced", oob_score=True)
+    given = da.from_array(weight, chunks=(sizes,))
+    model = fit(forest, *chunked(X, y, sizes), sample_weight=given, client=client, size=SIZE)
+    assert_same_forest(model, forest.fit(X, y, weight))
+    assert model.oob_score_ == pytest.approx(forest.oob_score_, rel=1e-14)
+    given = da.from_array(weight, chunks=((2000, 1, 1999),))
+    with pytest.raises(ValueError, match="but that of sample_weight 2000"):
+        fit(forest, *chunked(X, y, sizes), sample_weight=given, client=client)
+
+
 def test_what_a_forest_of_partitions_does(growing, tmp_path):
     """It is saved and loaded, predicts chunks where they are, and importances come from there."""
     _, client = growing

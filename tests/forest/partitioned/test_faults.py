@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +17,7 @@ from forest.partitioned.growth import Size
 from tests.forest.partitioned.same import assert_same_forest
 
 dask = pytest.importorskip("dask", reason="the extra dask is not installed")
-pytest.importorskip("distributed", reason="the extra dask is not installed")
+distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
 
 from forest.partitioned.dask_engine import DaskEngine  # noqa: E402
 from tests.forest.partitioned.test_cluster import (  # noqa: E402
@@ -25,6 +26,7 @@ from tests.forest.partitioned.test_cluster import (  # noqa: E402
     make_table,
     start_cluster,
 )
+from tests.forest.partitioned.test_progress import interrupted  # noqa: E402
 
 SIZE = Size(small_rows=500)
 
@@ -124,9 +126,9 @@ def test_strange_partitions(cluster_and_client):
     forest = RandomForestClassifier(**KEYED, categorical_features="from_dtype")
 
     def fit_parts(parts):
-        engine = DaskEngine(client)
-        handles = (engine.spread([dask.delayed(part) for part in of]) for of in (parts, y_parts))
-        return fit_together(forest, engine, *handles, 4, Size(small_rows=50))
+        with DaskEngine(client) as engine:
+            spread = (engine.spread([dask.delayed(part) for part in of]) for of in (parts, y_parts))
+            return fit_together(forest, engine, *spread, 4, Size(small_rows=50))
 
     y_parts = [y[a:b] for a, b in pairwise(cuts)]
     assert_same_forest(fit_parts(parts), forest.fit(frame, y))
@@ -135,19 +137,57 @@ def test_strange_partitions(cluster_and_client):
         fit_parts(parts)
 
 
-def test_an_interrupt_on_a_cluster(cluster_and_client, monkeypatch):
-    """Ctrl-C ends the fit, the forest is left as it was, and the next fit is as ever."""
+def tasks_left(client, n_expected):
+    """How many tasks the scheduler knows, once it has heard of what was let go."""
+    for _ in range(100):
+        n = client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+        if n == n_expected:
+            break
+        time.sleep(0.05)
+    return n
+
+
+@pytest.mark.parametrize("has_trees", [False, True], ids=["before trees", "after two trees"])
+def test_an_interrupt_on_a_cluster(cluster_and_client, monkeypatch, has_trees):
+    """Ctrl-C keeps the trees that were finished, and no task but those of the user's tables; the
+    next fit is as ever."""
     _, client = cluster_and_client
+    client.wait_for_workers(2, timeout=60)
     X, y = make_table(2)
-    forest = RandomForestClassifier(**KEYED)
-    tables = chunked(X, y, (2000, 2000))
-    waiting = at_first(monkeypatch, divide=lambda: signal.raise_signal(signal.SIGINT))
-    with pytest.raises(KeyboardInterrupt):
-        fit(forest, *tables, client=client, size=SIZE)
-    assert not waiting
-    assert not hasattr(forest, "estimators_")  # what was passed is left as it was
-    model = fit(forest, *tables, client=client, size=SIZE)
-    assert_same_forest(model, forest.fit(X, y))
+    told = []
+    forest = RandomForestClassifier(**KEYED, callback=told.append)
+    tables = dask.persist(*chunked(X, y, (2000, 2000)))
+    distributed.wait(tables)
+    n_tasks = tasks_left(client, 4)
+    size = SIZE._replace(trees_at_once=2)
+    submit = DaskEngine._submit
+
+    def submit_or_interrupt(self, function, *arguments, **where):
+        if function.__name__ == "divide" and (told or not has_trees):
+            monkeypatch.setattr(DaskEngine, "_submit", submit)
+            signal.raise_signal(signal.SIGINT)
+        return submit(self, function, *arguments, **where)
+
+    monkeypatch.setattr(DaskEngine, "_submit", submit_or_interrupt)
+    words, error = interrupted(fit, forest, *tables, client=client, size=size)
+    assert error.traceback  # whose frames keep what they had, as those of the last error do
+    assert DaskEngine._submit is submit
+    assert tasks_left(client, n_tasks) == n_tasks == 4
+    local = RandomForestClassifier(**KEYED).fit(X, y)
+    if has_trees:
+        assert [progress.n_done for progress in told] == [1, 2]
+        assert "2 of 4 trees" in words
+        np.testing.assert_array_equal(
+            forest.predict_proba(X), np.mean([t.predict_proba(X) for t in local.estimators_[:2]], 0)
+        )
+    else:
+        assert words == ""
+        assert not hasattr(forest, "estimators_")  # what was passed is left as it was
+    told.clear()
+    model = fit(forest, *tables, client=client, size=size)
+    assert_same_forest(model, local)
+    assert [progress.n_done for progress in told] == [1, 2, 3, 4]
+    assert tasks_left(client, 4) == 4
 
 
 def test_an_interrupt_of_threads():

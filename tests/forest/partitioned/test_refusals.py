@@ -26,7 +26,7 @@ X_PARTS, Y_PARTS = np.split(X, 3), np.split(y, 3)
         ({"feature_draw": "sequence"}, "feature_draw"),
         ({"max_leaf_nodes": 5}, "max_leaf_nodes"),
         ({"monotonic_cst": [0, 1, 0]}, "monotonic_cst"),
-        ({"class_weight": "balanced"}, "class_weight"),
+        ({"class_weight": "balanced_subsample"}, "class_weight"),
         ({"oob_score": max}, "oob_score"),
         ({"warm_start": True}, "warm_start"),
         ({"replace": False}, "replace"),

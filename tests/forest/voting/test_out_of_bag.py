@@ -95,6 +95,22 @@ def test_two_forests_are_compared_row_by_row():
         flat.compare(RandomForestRegressor(3).fit(X, -y).out_of_bag(X, -y))
 
 
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
+def test_forests_are_compared_on_rows_that_were_out_of_bag_in_both():
+    X, y = make_friedman1(40, random_state=0)
+    one, other = (
+        RandomForestRegressor(2, random_state=seed).fit(X, y).out_of_bag(X, y) for seed in (0, 1)
+    )
+    both = (one.counts > 0) & (other.counts > 0)
+    assert 1 < both.sum() < 40
+    losses_of_one, losses_of_other = (
+        (oob.values[both, 0, 0] - y[both]) ** 2 for oob in (one, other)
+    )
+    found = one.compare(other)
+    assert found.n_rows == both.sum()
+    assert found.difference == pytest.approx(losses_of_one.mean() - losses_of_other.mean())
+
+
 def test_several_outputs():
     X, y = load_iris(return_X_y=True)
     both = np.c_[y, y == 1]

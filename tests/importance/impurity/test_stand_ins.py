@@ -7,6 +7,7 @@ import pytest
 from benchmarks.oracles.rpart import Case
 from cart import DecisionTreeClassifier, DecisionTreeRegressor, prune_at
 from cartwood import (
+    BaggingClassifier,
     BaggingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
@@ -18,8 +19,6 @@ from importance.impurity.stand_ins import adj_on_rows
 
 # Fits whose splits, surrogates and improvements are all ours, or by the seed with which exact ties
 # fall alike; the others are listed, with reasons, in test_rpart_alternatives and test_golden_rpart.
-# With priors or losses rpart weighs agreement by the rows as they are, we (and the book) by the
-# altered priors.
 SEEDS = {
     "cu_summary": 0, "cu_summary_mileage": 0, "cu_summary_numbers": 0, "cu_summary_price": 0,
     "kyphosis": 0, "kyphosis_deep": 95, "kyphosis_entropy": 2, "kyphosis_limits": 0,
@@ -273,6 +272,50 @@ def test_refusals():
         surrogate_importance(model.estimators_[0], X, y, on="oob")
     with pytest.raises(ValueError, match="bootstrap=False"):
         surrogate_importance(forest(bootstrap=False).fit(X, y), X, y, on="oob")
+
+
+@pytest.mark.parametrize("kind", [BaggingClassifier, BaggingRegressor])
+@pytest.mark.parametrize("repeats", [False, True])
+def test_bagging_of_trees_with_surrogates(kind, repeats):
+    """Each estimator's surrogates, by the columns that it drew; a column drawn twice does not stand
+    in for itself."""
+    X, y = table(labels=kind is BaggingClassifier)
+    tree = (DecisionTreeClassifier if kind is BaggingClassifier else DecisionTreeRegressor)(
+        max_depth=4, surrogates=3, competitors=2
+    )
+    model = kind(tree, 6, max_features=4, bootstrap_features=repeats, random_state=0, n_jobs=1).fit(
+        X, y
+    )
+    expected, lent, improved = np.zeros((6, 5)), np.zeros((5, 5)), np.zeros(5)
+    for t, (estimator, columns) in enumerate(
+        zip(model.estimators_, model.estimators_features_, strict=True)
+    ):
+        grown = estimator.tree_
+        for node in np.flatnonzero(grown.feature >= 0):
+            own, gain = columns[grown.feature[node]], grown.surrogates.primary[node]
+            expected[t, own] += gain
+            improved[own] += gain
+            met = {own}
+            for split in grown.surrogates.of(node):
+                if columns[split.feature] not in met:
+                    met.add(columns[split.feature])
+                    expected[t, columns[split.feature]] += gain * split.adj
+                    lent[own, columns[split.feature]] += gain * split.adj
+    np.testing.assert_allclose(surrogate_importance(model).per_tree, expected)
+    off = ~np.eye(5, dtype=bool)
+    shares = lent / improved[:, np.newaxis]
+    np.testing.assert_allclose(masking(model).values[off], shares[off])
+    judged = surrogate_importance(model, X, y, on="oob")
+    assert judged.values[:3].min() > judged.values[3]
+
+
+def test_bagging_of_trees_that_send_rows_by_surrogates_is_refused_missing_values():
+    """Its trees are walked by their splits alone, as those of forests."""
+    X, y = table(missing=0.2)
+    tree = DecisionTreeRegressor(max_depth=3, surrogates=2, missing="surrogate")
+    model = BaggingRegressor(tree, 3, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="sends by surrogates"):
+        unbiased_mdi(model, X, y)
 
 
 def test_groups_are_summed():

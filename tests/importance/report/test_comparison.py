@@ -23,6 +23,7 @@ from importance.report.advice import (
 )
 
 matplotlib.use("Agg")
+SHAP = ("mean_absolute_shap", "mean_absolute_shap_oob")
 BARE = ("mdi", "unbiased_mdi", "oob_permutation", "drop_column")
 
 
@@ -150,6 +151,51 @@ def test_a_single_feature_is_compared_without_refits():
     assert list(compare(forest, X[:, :1], y).results)[:3] == list(BARE)[:3]
     with pytest.raises(ValueError, match="drop_column: without 'x0' no column is left"):
         compare(forest, X[:, :1], y, measures=["drop_column"])
+
+
+def test_what_is_left_out_is_said_and_why():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    found = compare(forest, X, y, without=["drop_column", "jointly", *SHAP])
+    assert found.left_out == dict.fromkeys(["drop_column", "jointly", *SHAP], "as asked")
+    assert list(found.results) == ["mdi", "unbiased_mdi", "oob_permutation"]
+    assert found.jointly is None
+    assert "drop_column is left out: as asked" in repr(found)
+    with pytest.raises(ValueError, match=r"without=\['mdi'\] leaves no measure"):
+        compare(forest, X, y, measures=["mdi"], without=["mdi"])
+    with pytest.raises(ValueError, match=r"measures=\['drop'\] are not known"):
+        compare(forest, X, y, without=["drop"])
+    single = compare(forest.fit(X[:, :1], y), X[:, :1], y)
+    assert "without the single feature" in single.left_out["drop_column"]
+    majority = RandomForestClassifier(10, voting="majority", random_state=0).fit(X, y)
+    found = compare(majority, X, y, without=["drop_column"])
+    assert set(found.left_out) == {"drop_column", *SHAP}
+    assert "voting='majority'" in found.left_out["mean_absolute_shap"]
+
+
+def test_every_measure_tells_how_far_it_is(capsys):
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    seen = []
+    compare(forest, X, y, max_rows=20, callback=seen.append)
+    ends = {each.what: each for each in seen}
+    expected = ("unbiased_mdi", "oob_permutation", "drop_column", *SHAP, "jointly")
+    assert tuple(ends) == expected
+    assert all(each.n_done == each.n_total for each in ends.values())
+    assert ends["drop_column"].n_total == 40
+    assert capsys.readouterr().out == ""
+    compare(forest, X, y, measures=["drop_column"], verbose=1)
+    said = capsys.readouterr().out
+    assert said.startswith("drop_column:\n")
+    assert "for 4 refits, by the first" in said
+
+
+def test_rows_are_drawn_for_single_features_and_groups():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    found = compare(forest, X, y, measures=["oob_permutation"], max_rows=20)
+    assert found.results["oob_permutation"].max_rows == 20
+    assert found.jointly.max_rows == 20
 
 
 def test_one_tree_has_no_standard_error():

@@ -1,0 +1,235 @@
+"""Trees of two classes that keep surrogates: grown on the sorted rows that surrogates need anyway.
+
+A node's rows stand in the order of every feature (`cart.growth.sorted_rows`). A feature is searched
+in one pass over them: what lies left of a cut, of weight w, and of second class s, of W and S in
+the node, decreases the impurity by a constant times
+
+    (s W - S w)**2 / (w (W - w))
+
+Rows are summed up a few at a time. At any cut inside, s W - S w lies between its value before them,
+less all their first class, and the same, plus all their second class; only where one of these could
+beat the best are cuts looked at one by one, and only what beats it but for rounding is scored as
+scikit-learn does:
+
+    rows       [ a b a a | b b a b | a a b a ]     second class b
+    s W - S w  [         -4 .. 4 ..        0 ]     here the best is in the second part
+
+When a node is split, the same rows vote for surrogates, and are divided along every feature.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.fast_paths.base import NONE_MISSING, Cut, is_cut, write_split
+from cart.fast_paths.classification.cuts import (
+    divide_by_column,
+    no_search_to_begin,
+    nothing_put_off,
+)
+from cart.fast_paths.classification.impurities import score_cut
+from cart.fast_paths.classification.path import ClassCountsPath, ClassCountsWay, grow_trees
+from cart.growth.depth_first import left_child, right_child
+from cart.growth.frontier import may_split
+from cart.growth.sorted_rows import SortedRows, begin_tree, divide_rows, keep_side
+from cart.growth.surrogates import Found, Search, keep_found
+from cart.jit.decorators import inline_kernel, kernel
+from cart.primitives.sort_keys import code_of, record_of
+from cart.splitting.agreement import Ranking, Sent, draw_candidates, rank
+from cart.splitting.criteria import Gini
+from cart.table.table import same_value
+
+_STRIDE = 16  # rows that are summed up at once
+_WEIGHT_MAX = 15  # of a row: with that of its second class in a byte
+_ROUNDING = 1e-14  # of a score, and of what it follows from, as a share of the node's weight
+
+
+class SortedCuts(NamedTuple):
+    """The best of all cuts of a feature, searched in sorted rows; and the surrogates of a split."""
+
+    rows: SortedRows
+    cells: np.ndarray  # (n_rows,) uint8: weight times 16, plus that of the second class
+    vote: np.ndarray  # (n_rows,) int8: see `cart.splitting.agreement`
+    is_unit: bool  # do all rows of the tree weigh 1?
+    ranking: Ranking
+    found: Found
+    search: Search
+    n_found: np.ndarray  # (1,) int64
+
+    begin_search, end_search = no_search_to_begin, nothing_put_off
+    divide_words = divide_by_column
+
+    def begin_tree(self, way, n):
+        self.n_found[0] = 0
+        begin_tree(self.rows)
+
+    def search_feature(self, way, node, searched, feature, best):
+        keys, table = self.rows.keys[feature], way.table
+        column = table.columns[feature]
+        lowest, highest = code_of(keys[node.start]), code_of(keys[node.end - 1])
+        if same_value(table, column, lowest, highest):
+            return True, best
+        if not best.score < 0.0:  # no cut is better: both sides are pure
+            return False, best
+        score, at = _best_cut(self, way, node, searched, feature, best.score)
+        if at >= 0:
+            left, right = np.int64(code_of(keys[at])), np.int64(code_of(keys[at + 1]))
+            best = Cut(feature, left, right, score, NONE_MISSING, 0.0)
+        return False, best
+
+    def write_cut(self, way, tree, this, node, cut, children):
+        write_split(tree.nodes, this, cut, tree.cuts)
+        _find_surrogates(self, this, node, children.middle, cut.feature)
+        left = may_split(left_child(node, children, 0), way.limits)
+        right = may_split(right_child(node, children, 0), way.limits)
+        if left and right:
+            divide_rows(self.rows, node.start, node.end)
+        elif left or right:
+            keep_side(self.rows, node.start, node.end, left)
+
+
+@kernel
+def _best_cut(cuts, way, node, searched, feature, score):
+    """Score and place of the best cut of a feature that scores more; place -1 if there is none."""
+    keys, cells, is_unit = cuts.rows.keys[feature], cuts.cells, cuts.is_unit
+    leaf = np.int64(way.limits.min_samples_leaf)
+    first, last = node.start + leaf - 1, node.end - leaf
+    whole, second = np.float64(searched.weight), np.float64(searched.counts[1])
+    up, down = whole - second, -second  # by what a row of either class and weight 1 moves d
+    least = _gain_to_beat(score, searched)
+    best, w, s, i = np.int64(-1), np.int64(0), np.int64(0), np.int64(node.start)
+    while i < first:
+        cell = np.int64(cells[record_of(keys[i])])
+        w, s = w + (cell >> 4), s + (cell & 15)
+        i += 1
+    while i < last:
+        end = min(i + _STRIDE, last)
+        more, more_second = np.int64(0), np.int64(0)
+        if is_unit:
+            for j in range(i, end):
+                more_second += np.int64(cells[record_of(keys[j])])
+            more_second -= 16 * (end - i)
+            more = end - i
+        else:
+            for j in range(i, end):
+                cell = np.int64(cells[record_of(keys[j])])
+                more += cell >> 4
+                more_second += cell & 15
+        before, after = np.float64(w), np.float64(w + more)
+        d = np.float64(s) * whole - second * before
+        highest = d + np.float64(more_second) * up
+        lowest = d + np.float64(more - more_second) * down
+        reach = max(highest, -lowest)
+        share = min(before * (whole - before), after * (whole - after))
+        if reach * reach < least * share:
+            w, s, i = w + more, s + more_second, end
+            continue
+        while i < end:
+            cell = np.int64(cells[record_of(keys[i])])
+            w, s = w + (cell >> 4), s + (cell & 15)
+            left = np.float64(w)
+            d = np.float64(s) * whole - second * left
+            if d * d >= least * (left * (whole - left)):
+                low, high = code_of(keys[i]), code_of(keys[i + 1])
+                if low != high:
+                    found = _score(searched, w, s)
+                    if found > score and is_cut(way.table, way.table.columns[feature], low, high):
+                        score, best = found, i
+                        least = _gain_to_beat(score, searched)
+            i += 1
+    return score, best
+
+
+@inline_kernel
+def _gain_to_beat(score, searched):
+    """What (s W - S w)**2 / (w (W - w)) must be at least for a cut to score more."""
+    whole, second = np.float64(searched.weight), np.float64(searched.counts[1])
+    first = whole - second
+    if score == -np.inf:
+        return -1.0
+    gain = (score + whole - (second * second + first * first) / whole) * whole / 2.0
+    return gain - _ROUNDING * whole * whole
+
+
+@inline_kernel
+def _score(searched, w, s):
+    """Score of a cut with such weights on its left, as scikit-learn calculates it."""
+    criterion, running, layout, counts, weight = searched
+    running.weight[0], running.second[0] = w, s
+    return score_cut(criterion, running, running.levels, np.int64(0), counts, weight, layout)
+
+
+@kernel
+def _find_surrogates(cuts, this, node, middle, feature):
+    """Have the rows of a node vote by its split, and keep the surrogates that agree most."""
+    rows, found, ranking = cuts.rows, cuts.found, cuts.ranking
+    keys, start, end = rows.keys[feature], node.start, node.end
+    left, right = np.int64(0), np.int64(0)
+    for i in range(start, middle):
+        row = record_of(keys[i])
+        rows.goes_left[row], cuts.vote[row] = 1, rows.units[row]
+        left += rows.units[row]
+    for i in range(middle, end):
+        row = record_of(keys[i])
+        rows.goes_left[row], cuts.vote[row] = 0, -rows.units[row]
+        right += rows.units[row]
+    sent = Sent(left, right, np.int64(end - start))
+    found.runs[this, 0], found.runs[this, 1] = start, end
+    found.default_left[this] = left >= right
+    candidates = draw_candidates(cuts.search.draw, feature, sent, start, end)
+    rank(ranking, rows.keys, start, end, cuts.vote, candidates)
+    for s in range(ranking.n[0]):
+        ranking.n_sent[s] = 0
+    cuts.n_found[0] = keep_found(ranking, found, cuts.n_found[0], this)
+
+
+class SortedCountsPath(ClassCountsPath):
+    """Grows trees of two classes, with their surrogates, for a finder of these.
+
+    Parameters
+    ----------
+    table, codes, plan : see `cart.fast_paths.base.FastPath`
+    finder : cart.growth.surrogates.SurrogateFinder
+        On this table; told the surrogates of each tree (`take`).
+    weigh : callable
+        Gives the weights that agreement is counted by, from those that a tree is grown with.
+    """
+
+    criteria = (Gini,)
+    takes_missing = takes_bounds = takes_leaves = False
+    copy_bytes = ()
+    most_outputs = 1
+
+    def __init__(self, table, codes, plan, finder, weigh):
+        super().__init__(table, codes, plan)
+        self._finder, self._weigh = finder, weigh
+        self._found = None
+
+    @classmethod
+    def knows(cls, plan):
+        return super().knows(plan) and plan.n_values == 2 and plan.ccp_alpha == 0.0
+
+    def accepts(self, weights, is_whole):
+        """Is it one tree, with light whole weights?"""
+        if len(weights) > 1 or weights.max() > _WEIGHT_MAX:
+            return False
+        self._finder.weigh(self._weigh(weights[0]))
+        is_light = self._finder.rows.units.max() <= _WEIGHT_MAX
+        return is_light and super().accepts(weights, is_whole)
+
+    def _grow(self, weights, seeds, first_node, trees, candidates=None):
+        draw, stack, tiers, scratch, prefix = self._scratch
+        finder, (weight,) = self._finder, weights
+        if self._found is None:
+            self._found = finder.room_for(len(self._y))
+        cells, is_unit = (weight * (16 + self._y)).astype(np.uint8), bool(weight.max() == 1.0)
+        cuts = SortedCuts(
+            finder.rows, cells, np.empty(len(cells), np.int8), is_unit, finder.ranking,
+            self._found, finder.search_of(int(seeds[0])), np.zeros(1, np.int64),
+        )  # fmt: skip
+        way = ClassCountsWay(
+            cuts, self._criterion, self._table, self._layout, tiers, scratch, prefix, draw, stack,
+            self._limits(weights),
+        )  # fmt: skip
+        grow_trees(way, trees, weights, self._y, seeds, first_node)
+        finder.take(self._found, int(cuts.n_found[0]), int(first_node[1]))

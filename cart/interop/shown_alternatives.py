@@ -1,0 +1,121 @@
+"""Surrogates and competitors in exported trees: lines that are written below their splits.
+
+|--- worst radius <= 16.80
+|   surrogate: worst area <= 868.2 (agree 0.99121, adj 0.97368)
+|   competitor: worst area <= 884.55 (improvement 183.82)
+|   |--- worst concave points <= 0.14
+"""
+
+import html
+import re
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, NamedTuple
+
+from cart.estimators.reading.words import alternative, number
+from cart.tree.nodes import LEAF
+
+# What export takes besides, in words of its documentation.
+PARAMETERS = """    surrogates : int, default=0
+        How many surrogates of each split to show, the best first: what rows fulfil that they send
+        left. For trees of `cart` that keep some (`surrogates` of the fit).
+
+    competitors : int, default=0
+        How many competitors of each split to show (`competitors` of the fit).
+
+"""
+_MOST_LEVELS = 10  # of scikit-learn's text
+_NODE = re.compile(r'(\d+) \[label=(["<].*?[">])((?:, fillcolor="#\w*")?\] ;)$')
+
+
+class Shown(NamedTuple):
+    """How many of each kind are shown."""
+
+    surrogates: int
+    competitors: int
+
+    @classmethod
+    def of(cls, parameters: dict) -> "Shown":
+        """Taken out of the parameters of an export.
+
+        Raises
+        ------
+        ValueError
+            If they are no numbers from 0 on.
+        """
+        counts = {name: parameters.pop(name, 0) for name in cls._fields}
+        for name, count in counts.items():
+            if not isinstance(count, Integral) or isinstance(count, bool) or count < 0:
+                raise ValueError(f"{name} must be a whole number from 0 on, not {count!r}.")
+        return cls(**counts)
+
+
+def lines_of(estimator: Any, names: Sequence[str], shown: Shown) -> dict[int, list[str]]:
+    """What is written below the split of each node that has such lines.
+
+    Raises
+    ------
+    ValueError
+        If the tree did not keep what is to be shown.
+    """
+    lines: dict[int, list[str]] = {}
+    for kind, most in shown._asdict().items():
+        if most == 0:
+            continue
+        kept = getattr(estimator.tree_, kind, None)
+        if kept is None:
+            raise ValueError(
+                f"{kind}={most} are to be shown, but the {type(estimator).__name__} was fitted "
+                f"without any; fit it with {kind}={most}."
+            )
+        for node in range(estimator.tree_.node_count):
+            for split in kept.of(node)[:most]:
+                words = alternative(estimator, split, names=names)
+                line = f"{kind[:-1]}: {words} ({_figures(split)})"
+                lines.setdefault(node, []).append(line)
+    return lines
+
+
+def _figures(split):
+    if hasattr(split, "improvement"):
+        return f"improvement {number(split.improvement)}"
+    return f"agree {number(split.agree)}, adj {number(split.adj)}"
+
+
+def add_to_text(text: str, tree: Any, lines: dict[int, list[str]], parameters: dict) -> str:
+    """`export_text` with such lines; `parameters` are those that it was called with.
+
+    A line of its text is met as deep as it is indented: first a node's left side, then its right.
+    """
+    unit = "|" + " " * parameters.get("spacing", 3)
+    most_levels = parameters.get("max_depth", _MOST_LEVELS)
+    way, is_left, written = [0], [True], []
+    for line in text.splitlines():
+        written.append(line)
+        depth = 0
+        while line.startswith(unit, depth * len(unit)):
+            depth += 1
+        node = way[depth]
+        if depth > most_levels or tree.children_left[node] == LEAF:
+            continue
+        if is_left[depth]:
+            written += [unit * (depth + 1) + below for below in lines.get(node, ())]
+        child = tree.children_left[node] if is_left[depth] else tree.children_right[node]
+        way[depth + 1 :], is_left[depth:] = [child], [False, True]
+    return "\n".join([*written, ""])
+
+
+def add_to_graphviz(dot: str, tree: Any, lines: dict[int, list[str]], parameters: dict) -> str:
+    """`export_graphviz` with such lines; `parameters` are those that it was called with."""
+    is_html = parameters.get("special_characters", False)
+
+    def extended(found):
+        node, label, rest = found.groups()
+        if label == '"(...)"':  # cut off here
+            return found[0]
+        added = [html.escape(line, quote=False) if is_html else line.replace('"', r"\"")
+                 for line in lines.get(int(node), ())]  # fmt: skip
+        label = ("<br/>" if is_html else r"\n").join([label[:-1], *added]) + label[-1]
+        return f"{node} [label={label}{rest}"
+
+    return "\n".join(_NODE.sub(extended, line) for line in dot.split("\n"))

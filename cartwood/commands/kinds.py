@@ -1,0 +1,339 @@
+"""Small work of every kind: calls that between them compile what users call.
+
+    a kind of tree      by itself, with the usual criteria, for a tree and a forest
+    a prediction        of fitted forests, in and out of bag
+    an importance       of forests of numbers and of categories
+
+Each is alone: of two kinds together (bins and three outputs, say) only a few are here.
+"""
+
+import functools
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+_N_ROWS = 60
+_CATEGORIES = {"categorical_features": [4]}
+_BINS = {"max_bins": 255}
+_KEYED = {"feature_draw": "keyed"}
+_BY_SURROGATES = {"missing": "surrogate", "surrogates": 2, "competitors": 1}
+
+
+# What a wheel has the kernels of beside the plain cases: tables with categories and dates, extra
+# trees, and the importances of `cartwood importance` and of the README.
+USUAL = (
+    "classes: categories, gini", "classes: categories, gini, a forest",
+    "classes: numbers, gini, extra trees", "classes: oob_permutation, numbers",
+    "classes: oob_permutation, categories", "classes: unbiased_mdi, categories",
+    "numbers: categories, squared_error", "numbers: categories, squared_error, a forest",
+    "numbers: numbers, squared_error, extra trees", "numbers: oob_permutation, numbers",
+    "numbers: oob_permutation, categories", "numbers: unbiased_mdi, categories",
+    "numbers: double precision, squared_error, a forest", "numbers: double precision, leaves",
+    "numbers: oob_permutation of scikit-learn's forest",
+)  # fmt: skip
+
+
+class Work(NamedTuple):
+    """What is done, in words, and the call that does it."""
+
+    name: str
+    call: Callable[[], Any]
+
+
+class Side(NamedTuple):
+    """Classification or regression: estimators, the usual criteria and others, and targets."""
+
+    Tree: Any
+    Extra: Any
+    Pruned: Any
+    Forest: Any
+    Extras: Any
+    criteria: tuple[str, ...]
+    others: tuple[str, ...]
+    y: np.ndarray
+    outputs: np.ndarray  # of shape (n_rows, 3)
+
+
+class Tables(NamedTuple):
+    """The same rows in all forms that have kernels of their own."""
+
+    numbers: np.ndarray  # the last column has three values
+    missing: np.ndarray
+    sparse: scipy.sparse.csc_matrix
+
+    def by_name(self) -> Iterator[tuple[str, Any, dict]]:
+        """Name, table and the parameter that asks for it."""
+        yield "numbers", self.numbers, {}
+        yield "missing values", self.missing, {}
+        yield "categories", self.numbers, _CATEGORIES
+        yield "missing values and categories", self.missing, _CATEGORIES
+        yield "bins", self.numbers, _BINS
+        yield "double precision", self.numbers, {"precision": "float64"}
+        yield "sparse", self.sparse, {}
+
+    def numbers_and_categories(self, criterion: str = "") -> Iterator[tuple[str, Any, dict]]:
+        """Those whose kernels differ for all criteria; absolute_error has no categories."""
+        yield "missing values", self.missing, {}
+        if criterion != "absolute_error":
+            yield "categories", self.numbers, _CATEGORIES
+
+
+def all_work() -> list[Work]:
+    """Everything, the plain cases first."""
+    import cart.__main__ as plain
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(_N_ROWS, 5))
+    X[:, 4] = rng.integers(0, 3, _N_ROWS)
+    missing = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    tables = Tables(X, missing, scipy.sparse.csc_matrix(np.where(X > 0, X, 0.0)))
+    work = [Work("random draws", lambda: plain.first_draws([0], 2))]
+    work += [Work(case.name, partial(plain.use, case)) for case in plain.CASES]
+    for name, side in _sides(rng).items():
+        parts = (_tables, _parameters, _outputs, _books, _predictions, _partitions, _importances)
+        for part in parts:
+            work += (Work(f"{name}: {what}", call) for what, call in part(side, tables))
+    return work
+
+
+def usual_work() -> list[Work]:
+    """What wheels have beside the plain cases."""
+    work = {each.name: each for each in all_work()}
+    return [work[name] for name in USUAL]
+
+
+def _sides(rng):
+    import cart
+    import forest
+
+    classes, numbers = rng.integers(0, 2, _N_ROWS), rng.normal(size=_N_ROWS) ** 2
+    return {
+        "classes": Side(
+            cart.DecisionTreeClassifier, cart.ExtraTreeClassifier, cart.PrunedTreeClassifier,
+            forest.RandomForestClassifier, forest.ExtraTreesClassifier,
+            ("gini", "entropy"), ("twoing", "ordered_twoing"), classes,
+            rng.integers(0, 3, (_N_ROWS, 3)),
+        ),
+        "numbers": Side(
+            cart.DecisionTreeRegressor, cart.ExtraTreeRegressor, cart.PrunedTreeRegressor,
+            forest.RandomForestRegressor, forest.ExtraTreesRegressor,
+            ("squared_error",), ("absolute_error", "poisson"), numbers,
+            rng.normal(size=(_N_ROWS, 3)) ** 2,
+        ),
+    }  # fmt: skip
+
+
+def _fit(model, X, y, **weights):
+    return lambda: model.fit(X, y, **weights).predict(X)
+
+
+def _tables(side, tables):
+    """A tree, a forest and extra trees on every form of table."""
+    for criterion in side.criteria:
+        for what, X, asked in tables.by_name():
+            parameters = {"criterion": criterion, **asked}
+            yield f"{what}, {criterion}", _fit(side.Tree(**parameters), X, side.y)
+            forest = side.Forest(3, oob_score=what != "sparse", **parameters)
+            yield f"{what}, {criterion}, a forest", _fit(forest, X, side.y)
+            if "max_bins" not in asked:
+                yield (
+                    f"{what}, {criterion}, extra trees",
+                    _fit(side.Extras(3, **parameters), X, side.y),
+                )
+    yield "an extra tree", _fit(side.Extra(), tables.numbers, side.y)
+    for criterion in side.others:
+        for what, X, asked in tables.numbers_and_categories(criterion):
+            model = side.Forest(3, criterion=criterion, **asked)
+            yield f"{what}, {criterion}", _fit(model, X, side.y)
+
+
+def _parameters(side, tables):
+    """What else chooses kernels: limits, weights, draws, constraints."""
+    X, y, Tree, Forest = tables.numbers, side.y, side.Tree, side.Forest
+    for what, table, asked in tables.numbers_and_categories():
+        for criterion in side.criteria:
+            best_first = {"criterion": criterion, "max_leaf_nodes": 5, **asked}
+            yield f"best first, {what}, {criterion}", _fit(Forest(3, **best_first), table, y)
+        yield (
+            f"best first, {what}, extra trees",
+            _fit(side.Extras(3, max_leaf_nodes=5, **asked), table, y),
+        )
+        yield f"keyed draws, {what}", _fit(Forest(3, **_KEYED, **asked), table, y)
+    fractions = np.linspace(0.5, 1.5, _N_ROWS)
+    for criterion in side.criteria:
+        fit = partial(Forest, 3, criterion=criterion)
+        yield f"fractional weights, {criterion}", _fit(fit(), X, y, sample_weight=fractions)
+        yield f"monotonic, {criterion}", _fit(fit(monotonic_cst=[1, -1, 0, 0, 0]), X, y)
+        yield f"least weight of leaves, {criterion}", _fit(fit(min_weight_fraction_leaf=0.05), X, y)
+    yield "few features a split", _fit(Forest(3, max_features=1), X, y)
+    yield "cost-complexity pruning", _fit(Tree(ccp_alpha=0.01), X, y)
+    yield "fractional weights, extra trees", _fit(side.Extras(3), X, y, sample_weight=fractions)
+    if len(np.unique(y)) == 2:
+        yield "class weights", _fit(Forest(3, class_weight="balanced_subsample"), X, y)
+    keyed_rows = Forest(3, bootstrap_draw="keyed", oob_score=True)
+    yield "keyed draws of rows", _fit(keyed_rows, X, y)
+
+
+def _outputs(side, tables):
+    """Three outputs."""
+    for criterion in side.criteria:
+        for what, X, asked in tables.numbers_and_categories(criterion):
+            model = side.Forest(3, criterion=criterion, **asked)
+            yield f"three outputs, {what}, {criterion}", _fit(model, X, side.outputs)
+    if len(np.unique(side.y)) > 2:
+        for criterion in side.others:
+            model = side.Forest(3, criterion=criterion)
+            yield f"three outputs, {criterion}", _fit(model, tables.numbers, side.outputs)
+    for what, X, asked in tables.numbers_and_categories():
+        yield f"three outputs, {what}, extra trees", _fit(side.Extras(3, **asked), X, side.outputs)
+
+
+def _books(side, tables):
+    """Surrogates, the other rules for missing values, priors and losses, pruning by risk."""
+    import importance
+    from cart import cp_table, cv_prune
+
+    X, y = tables.missing, side.y
+    for criterion in side.criteria:
+        for more, asked in (("", {}), (", categories", _CATEGORIES)):
+            model = side.Forest(3, criterion=criterion, **_BY_SURROGATES, **asked)
+            yield f"surrogates, {criterion}{more}", _fit(model, X, y)
+            model = side.Forest(3, criterion=criterion, missing="majority", **asked)
+            yield f"majority, {criterion}{more}", _fit(model, X, y)
+
+    @functools.cache
+    def fitted():
+        return side.Forest(5, random_state=0, **_BY_SURROGATES).fit(X, y)
+
+    yield "surrogates, a tree", _fit(side.Tree(**_BY_SURROGATES), X, y)
+    yield "importance of surrogates", lambda: importance.surrogate_importance(fitted())
+    whole = side.Forest(5, random_state=0, **_BY_SURROGATES)
+    yield (
+        "importance of surrogates out of bag",
+        lambda: importance.surrogate_importance(
+            whole.fit(tables.numbers, y), tables.numbers, y, on="oob"
+        ),
+    )
+    yield "masking", lambda: importance.masking(fitted())
+    yield "pruning by risk", lambda: cp_table(cv_prune(side.Tree(random_state=0), X, y, cv=3))
+    yield "a pruned tree", _fit(side.Pruned(cv=3), tables.numbers, y)
+    if len(np.unique(y)) == 2:
+        costs = {"priors": [0.3, 0.7], "loss": [[0.0, 2.0], [1.0, 0.0]]}
+        yield "priors and losses", _fit(side.Forest(3, **costs), tables.numbers, y)
+
+
+def _predictions(side, tables):
+    """What fitted forests answer."""
+    from forest import nearest_rows, outlier_scores, proximity
+
+    X, y = tables.numbers, side.y
+
+    @functools.cache
+    def fitted():
+        return side.Forest(20, random_state=0).fit(X, y)
+
+    yield "leaves", lambda: (fitted().apply(X), fitted().decision_path(X))
+    yield "double precision, leaves", lambda: side.Tree(precision="float64").fit(X, y).apply(X)
+    yield "sparse rows", lambda: fitted().predict(scipy.sparse.csr_matrix(X))
+    yield "out of bag", lambda: fitted().out_of_bag(X, y)
+    is_classes = len(np.unique(y)) == 2
+    for voting in ("oob_weighted", "stacked", *(["majority"] if is_classes else [])):
+        yield f"{voting} votes", _fit(side.Forest(5, voting=voting, random_state=0), X, y)
+    if is_classes:
+        yield "standard errors", lambda: fitted().predict_proba_std(X)
+    else:
+        yield "quantiles", lambda: fitted().predict_quantiles(X, [0.1, 0.9])
+        yield "intervals", lambda: fitted().predict_interval(X)
+        yield "standard errors", lambda: fitted().predict(X, return_std=True)
+    for pairs in ("all", "out_of_bag", "gap"):
+        yield f"proximity, {pairs}", lambda pairs=pairs: proximity(fitted(), X, pairs=pairs)
+    yield "rows alike", lambda: (nearest_rows(fitted(), X, 3), outlier_scores(fitted(), X, y))
+
+
+def _partitions(side, tables):
+    """One forest of a table in partitions, by threads of this process."""
+    if find_spec("dask") is None:
+        return
+    from importlib import import_module
+
+    together = import_module("forest.dask")
+    for criterion in side.criteria:
+        model = side.Forest(2, criterion=criterion, **_BINS, **_KEYED)
+        parts = np.array_split(tables.missing, 2), np.array_split(side.y, 2)
+        yield f"partitions, {criterion}", partial(together.fit, model, *parts)
+
+
+def _importances(side, tables):
+    """Every measure of a forest of numbers, and those that meet categories of one with them."""
+    import importance
+    from forest.interop.bridge import to_sklearn
+
+    X, y = tables.numbers, side.y
+
+    @functools.cache
+    def peer():
+        return to_sklearn(side.Forest(20, random_state=0).fit(X, y))
+
+    for name in ("oob_permutation", "unbiased_mdi"):
+        yield (
+            f"{name} of scikit-learn's forest",
+            lambda name=name: getattr(importance, name)(peer(), X, y),
+        )
+    yield "SHAP values of scikit-learn's forest", lambda: importance.shap_values(peer(), X)
+    for what, table, asked in [*tables.by_name()][:3]:
+
+        @functools.cache
+        def fitted(table=table, asked=asked):
+            return side.Forest(20, random_state=0, **asked).fit(table, y)
+
+        few = {"conditional_permutation", "drop_column", "oob_permutation", "shap_values",
+               "unbiased_mdi"}  # fmt: skip
+        for name, call in _MEASURES:
+            if what == "numbers" or name.partition(",")[0] in few:
+                yield f"{name}, {what}", partial(_judge, call, importance, fitted, table, y)
+    yield (
+        "SHAP values beside a background",
+        lambda: importance.shap_values(
+            side.Forest(3, random_state=0).fit(X, y), X, background=X[:5]
+        ),
+    )
+
+
+def _judge(call, importance, fitted, X, y):
+    return call(importance, fitted(), X, y)
+
+
+_FEW = {"random_state": 0, "n_jobs": 1}
+_GROUPS = {"groups": {"some": [0, 1], "others": [2, 3, 4]}}
+_MEASURES: tuple[tuple[str, Callable], ...] = (
+    ("mdi", lambda all_, *given: all_.mdi(given[0])),
+    ("unbiased_mdi", lambda all_, *given: all_.unbiased_mdi(*given)),
+    ("unbiased_mdi, out of bag", lambda all_, *given: all_.unbiased_mdi(*given, method="mdi_oob")),
+    ("optimism", lambda all_, *given: all_.optimism(*given)),
+    ("oob_permutation", lambda all_, *given: all_.oob_permutation(*given)),
+    ("oob_permutation, groups", lambda all_, *given: all_.oob_permutation(*given, **_GROUPS)),
+    ("oob_permutation, ranger's", lambda all_, *given: all_.oob_permutation(
+        *given, definition="ranger", random_state=0)),
+    ("held_out_permutation", lambda all_, forest, X, y: all_.held_out_permutation(
+        forest, X + 0.5, y)),
+    ("forest_permutation", lambda all_, *given: all_.forest_permutation(*given, n_repeats=1)),
+    ("conditional_permutation", lambda all_, *given: all_.conditional_permutation(*given)),
+    ("conditional_permutation, neighbours", lambda all_, *given: all_.conditional_permutation(
+        *given, method="neighbours")),
+    ("conditional_test", lambda all_, *given: all_.conditional_test(
+        *given, cv=2, n_draws=2, **_FEW)),
+    ("drop_column", lambda all_, *given: all_.drop_column(*given)),
+    ("over_data", lambda all_, *given: all_.over_data(*given, n_subsamples=2, **_FEW)),
+    ("permutation_test", lambda all_, *given: all_.permutation_test(*given, n_repeats=2, **_FEW)),
+    ("shadow", lambda all_, *given: all_.shadow(*given, n_rounds=2, **_FEW)),
+    ("select_features", lambda all_, *given: all_.select_features(*given, n_rounds=19, **_FEW)),
+    ("shap_values", lambda all_, *given: all_.shap_values(*given[:2])),
+    ("shap_values, out of bag", lambda all_, *given: all_.shap_values(*given[:2], out_of_bag=True)),
+    ("shap_values, interactions", lambda all_, *given: all_.shap_values(
+        *given[:2], interactions=True)),
+    ("compare", lambda all_, *given: all_.compare(*given)),
+)  # fmt: skip

@@ -1,0 +1,116 @@
+"""Weights of rows: how likely they are drawn, or, where none are drawn, how often they count.
+
+Draws by weight are a stream of the whole table, so all weights come to one place, and from there to
+every process that replays the stream: eight bytes a row.
+"""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from cart.estimators.target import Target
+from forest.partitioned.engines import Engine
+from forest.partitioned.histograms import WEIGHT
+from forest.partitioned.table.partitions import Kind, target_of
+
+BYTES_PER_ROW = 8
+
+
+def weights_of_table(
+    model: BaseEstimator, engine: Engine, y_parts: Any, weight_parts: Any, spans: list,
+    kind: Kind, target: Target,
+) -> np.ndarray | None:  # fmt: skip
+    """Weight of every row by sample weights and class weights, as a local fit has it.
+
+    Parameters
+    ----------
+    model : forest
+    engine : Engine
+    y_parts, weight_parts : handles
+        The latter may be None.
+    spans : list of (number, first row, end)
+        Of the partitions.
+    kind : Kind
+    target : Target
+        That knows the labels of the whole table.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), float64, or None
+        None where all weigh the same.
+
+    Raises
+    ------
+    ValueError
+        If weights are negative or not finite, of other rows, or all of them 0.
+    """
+    has_class_weight = getattr(model, "class_weight", None) is not None
+    if weight_parts is None and not has_class_weight:
+        return None
+    labels = target.labels[0] if has_class_weight and target.labels is not None else None
+    if weight_parts is None:
+        found = engine.map(_classes_alone, y_parts, each=spans, common=(kind, labels))
+    else:
+        found = engine.map(
+            _classes_and_weights, y_parts, weight_parts, each=spans, common=(kind, labels)
+        )
+    parts = sorted(engine.reduce(_itself, _join, found), key=lambda part: part[0])
+    _, classes, weights = zip(*parts, strict=True)
+    weight = None if weight_parts is None else np.concatenate(weights)
+    y = None if labels is None else labels[np.concatenate(classes)]
+    return model._combine_weights(weight, y, target)
+
+
+def total_of_whole(weight: np.ndarray) -> int:
+    """The sum of weights that trees are grown on, which have to be whole.
+
+    Raises
+    ------
+    ValueError
+        If they are not, or are too many for a cell of a histogram.
+    """
+    if not (weight == np.floor(weight)).all():
+        raise ValueError(
+            "Without a bootstrap trees of partitions add up the weights of rows, and only sums of "
+            "whole numbers are the same in every order: pass whole weights, or set bootstrap=True, "
+            "by which weights say how likely rows are drawn."
+        )
+    total = float(weight.sum())
+    if total > WEIGHT:
+        raise ValueError(
+            f"The weights of the rows add up to {total:.3g}; cells of partitions have room for "
+            f"{WEIGHT:,}: divide them."
+        )
+    return int(total)
+
+
+def _classes_alone(y, span, kind, labels):
+    number, first, end = span
+    y = target_of(y, end - first, number, kind)
+    return [(number, np.searchsorted(labels, y).astype(np.uint16), None)]
+
+
+def _classes_and_weights(y, weight, span, kind, labels):
+    number, first, end = span
+    weight = weight() if callable(weight) else weight
+    weight = np.asarray(weight, np.float64)
+    if weight.shape != (end - first,):
+        raise ValueError(
+            f"Partition {number} of X has {end - first} rows, but sample_weight has the shape "
+            f"{weight.shape} there: cut both alike."
+        )
+    if not (np.isfinite(weight) & (weight >= 0.0)).all():
+        raise ValueError(
+            f"sample_weight, in partition {number}, has weights that are negative or not finite."
+        )
+    classes = None if labels is None else _classes_alone(y, span, kind, labels)[0][1]
+    return [(number, classes, weight)]
+
+
+def _join(one, other):
+    return one + other
+
+
+def _itself(answer):
+    return answer

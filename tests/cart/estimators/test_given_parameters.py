@@ -1,0 +1,45 @@
+"""Parameters that a user gives are validated; those that are left out are not, since they hold."""
+
+import numpy as np
+import pytest
+from sklearn.utils._param_validation import validate_parameter_constraints
+
+import cart
+import forest
+
+ESTIMATORS = [
+    cart.DecisionTreeClassifier,
+    cart.DecisionTreeRegressor,
+    cart.ExtraTreeClassifier,
+    cart.ExtraTreeRegressor,
+    forest.RandomForestClassifier,
+    forest.RandomForestRegressor,
+    forest.ExtraTreesClassifier,
+    forest.ExtraTreesRegressor,
+]
+
+
+@pytest.mark.parametrize("estimators", ESTIMATORS)
+def test_defaults_hold(estimators):
+    parameters = estimators().get_params(deep=False)
+    validate_parameter_constraints(estimators._parameter_constraints, parameters, "it")
+
+
+@pytest.mark.parametrize("estimators", ESTIMATORS)
+@pytest.mark.parametrize("name", ["max_depth", "missing", "ccp_alpha", "min_samples_leaf"])
+def test_what_is_given_is_validated(estimators, name):
+    X, y = np.arange(8.0)[:, None], np.arange(8) % 2
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of {estimators.__name__} must"):
+        estimators(**{name: "nonsense"}).fit(X, y)
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of {estimators.__name__} must"):
+        estimators().set_params(**{name: "nonsense"}).fit(X, y)
+
+
+def test_a_subclass_with_defaults_of_its_own_is_validated_by_them():
+    class Shallow(cart.DecisionTreeClassifier):
+        def __init__(self, max_depth=2):
+            super().__init__(max_depth=max_depth)
+
+    assert Shallow().fit([[0.0], [1.0]], [0, 1]).get_depth() == 1
+    with pytest.raises(ValueError, match="The 'max_depth' parameter of Shallow must"):
+        Shallow(max_depth=-1).fit([[0.0], [1.0]], [0, 1])

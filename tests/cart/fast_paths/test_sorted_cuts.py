@@ -1,0 +1,121 @@
+"""Trees grown on the sorted rows of their surrogates are those grown without, to the bit."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cart.estimators.grower as grower
+from cart import DecisionTreeClassifier
+from cart.estimators.preparation import prepare
+from forest import RandomForestClassifier
+from tests.examples import examples
+
+
+def table(seed, n, n_levels):
+    """Two classes, six columns of which one is constant; few levels make ties."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 6))
+    if n_levels:
+        X = np.floor(X * n_levels / 4.0)
+    X[:, 4] = 1.0
+    X[:, 1] = X[:, 0] + np.floor(X[:, 1])
+    y = (X[:, 0] + X[:, 2] + rng.normal(size=n) > 0).astype(int)
+    y[:2] = 0, 1
+    return X, y, rng
+
+
+def require_same(one, other):
+    for ours, theirs in zip(
+        getattr(one, "estimators_", [one]), getattr(other, "estimators_", [other]), strict=True
+    ):
+        for name in ours.tree_.nodes._fields:
+            first, second = getattr(ours.tree_, name), getattr(theirs.tree_, name)
+            np.testing.assert_array_equal(first, second, err_msg=name)
+        for kind in ("surrogates", "competitors"):
+            kept = getattr(ours.tree_, kind), getattr(theirs.tree_, kind)
+            assert (kept[0] is None) == (kept[1] is None)
+            for first, second in zip(*(each or () for each in kept), strict=True):
+                np.testing.assert_array_equal(first, second)
+
+
+def both(model, X, y, weight=None):
+    """The model fitted on the path of sorted rows, which is asserted, and without it."""
+    grown, path = [], grower.SortedCountsPath
+    with pytest.MonkeyPatch.context() as patch:
+        grow = path._grow
+        patch.setattr(path, "_grow", lambda self, *a: (grown.append(1), grow(self, *a))[1])
+        one = type(model)(**model.get_params()).fit(X, y, sample_weight=weight)
+        n_grown = len(grown)
+        patch.setattr(path, "fits", lambda *args: False)
+        other = type(model)(**model.get_params()).fit(X, y, sample_weight=weight)
+        assert len(grown) == n_grown
+    return one, other, n_grown
+
+
+@examples(60)
+@given(
+    st.integers(0, 10**6), st.sampled_from([2, 9, 40, 300]), st.sampled_from([0, 3, 20]),
+    st.fixed_dictionaries({
+        "missing": st.sampled_from(["learned", "majority", "surrogate"]),
+        "surrogates": st.sampled_from([1, 4]),
+        "competitors": st.sampled_from([0, 2]),
+        "surrogate_features": st.sampled_from(["all", "drawn"]),
+        "surrogate_style": st.sampled_from(["all", "known"]),
+        "max_features": st.sampled_from([None, 1, 3]),
+        "min_samples_leaf": st.sampled_from([1, 2, 7]),
+        "max_depth": st.sampled_from([None, 1, 4]),
+        "min_impurity_decrease": st.sampled_from([0.0, 0.01]),
+    }),
+    st.booleans(),
+)  # fmt: skip
+def test_trees_and_surrogates_are_the_same(seed, n, n_levels, params, is_weighted):
+    X, y, rng = table(seed, n, n_levels)
+    weight = rng.integers(0, 4, n).astype(float) if is_weighted else None
+    if is_weighted:
+        weight[:2] = 1.0, 2.0
+    model = DecisionTreeClassifier(random_state=seed % 1000, **params)
+    one, other, n_grown = both(model, X, y, weight)
+    assert n_grown == 1
+    require_same(one, other)
+
+
+@pytest.mark.parametrize("max_features", ["sqrt", None])
+def test_forests_are_the_same(max_features):
+    X, y, _ = table(0, 200, 0)
+    model = RandomForestClassifier(
+        5, max_features=max_features, surrogates=3, missing="surrogate", random_state=0, n_jobs=2
+    )
+    one, other, n_grown = both(model, X, y)
+    assert n_grown == 5
+    require_same(one, other)
+    X[::7, 0] = np.nan
+    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"criterion": "entropy"}, {"ccp_alpha": 0.01}, {"max_leaf_nodes": 5},
+        {"min_weight_fraction_leaf": 0.1}, {"feature_draw": "keyed"},
+        {"monotonic_cst": [1, 0, 0, 0, 0, 0]},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_the_path_does_not_know_goes_elsewhere(changed):
+    X, y, _ = table(0, 100, 0)
+    model = DecisionTreeClassifier(surrogates=2, random_state=0)
+    assert grower.SortedCountsPath.knows(prepare(model, X, y, None, "best").plan)
+    model.set_params(**changed)
+    assert not grower.SortedCountsPath.knows(prepare(model, X, y, None, "best").plan)
+
+
+def test_so_do_heavy_rows_and_missing_values():
+    X, y, _ = table(0, 100, 0)
+    model = DecisionTreeClassifier(surrogates=2, random_state=0)
+    for weight in (np.full(100, 16.0), np.full(100, 0.5)):
+        assert both(model, X, y, weight)[2] == 0
+    assert both(model, X, y, np.full(100, 15.0))[2] == 1
+    X[3, 2] = np.nan
+    assert both(model, X, y)[2] == 0
+    assert both(model, X, np.where(y == 1, 2, np.arange(100) % 2))[2] == 0
