@@ -42,7 +42,7 @@ COMMANDS = {
     "writers": ("faults.writers", "kill processes that compile kernels, and start two at once"),
     "memory": ("faults.little_memory", "fit, predict, explain, save and load in little memory"),
     "repeats": ("faults.many_fits", "fit hundreds of times in one process, and watch its memory"),
-    "cells": ("faults.many_cells", "fit a table of more than 2**31 cells; takes 5 GB"),
+    "cells": ("faults.many_cells", "fit tables of more than 2**31 cells"),
     "limits": ("faults.limits", "compare fast paths with the general one around their limits"),
     "targets": ("faults.targets", "compare trees of kernels for plain CPUs with this CPU's"),
     "mutants": ("mutants.run", "change the code in small ways, and ask the nearest tests"),
