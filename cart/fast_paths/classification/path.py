@@ -193,12 +193,6 @@ def search_feature(cuts, way, node, searched, feature, best):
 
 
 @dispatch
-def begin_rows(cuts):
-    """Take the rows of a tree."""
-    cuts.begin_tree()
-
-
-@dispatch
 def write_cut(cuts, way, tree, this, node, cut, children):
     """Write feature and threshold of the split of a node that has such children."""
     cuts.write_cut(way, tree, this, node, cut, children)
@@ -208,9 +202,6 @@ class BestCuts(NamedTuple):
     """The best of all cuts of a feature."""
 
     name: int = 0  # numba wants a field
-
-    def begin_rows(self):
-        pass
 
     def search_feature(self, way, node, searched, feature, best):
         return _search_feature(way, node, searched, feature, best)
@@ -418,7 +409,6 @@ def _begin_tree(way, weight, classes, seed):
     """Let the root of a tree wait."""
     root = way.scratch.pending[0]
     restart(way.draw, seed)
-    begin_rows(way.cuts)
     n_rows = pack_rows(weight, classes, way.layout, way.tiers[0].words, root)
     total = _sum(root)
     way.scratch.total[0] = total
@@ -435,7 +425,7 @@ def _grow_best_first(way, tree, candidates, weight, classes, seed):
 class ClassCountsPath(FastPath):
     """Grows classification trees whose weights are whole numbers."""
 
-    criteria = (Gini, Entropy)
+    criteria: tuple[type, ...] = (Gini, Entropy)
     takes_missing = takes_bounds = takes_leaves = True
     cuts_searched: tuple = BestCuts()
     copy_bytes: tuple[int, ...] = CACHE_COPY_BYTES

@@ -40,9 +40,6 @@ class DrawnCuts(NamedTuple):
 
     name: int = 1  # numba wants a field
 
-    def begin_rows(self):
-        pass
-
     def search_feature(self, way, node, searched, feature, best):
         return _search_feature(way, node, searched, feature, best)
 

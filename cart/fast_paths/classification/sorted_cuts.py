@@ -28,7 +28,7 @@ from cart.growth.depth_first import left_child, right_child
 from cart.growth.frontier import may_split
 from cart.growth.sorted_rows import SortedRows, begin_tree, divide_rows, keep_side
 from cart.growth.surrogates import Found, Search, keep_found
-from cart.jit.decorators import inline_kernel, kernel
+from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.primitives.sort_keys import code_of, record_of
 from cart.splitting.agreement import Ranking, Sent, draw_candidates, rank
 from cart.splitting.criteria import Gini
@@ -50,10 +50,6 @@ class SortedCuts(NamedTuple):
     found: Found
     search: Search
     n_found: np.ndarray  # (1,) int64
-
-    def begin_rows(self):
-        self.n_found[0] = 0
-        begin_tree(self.rows)
 
     def search_feature(self, way, node, searched, feature, best):
         keys, table = self.rows.keys[feature], way.table
@@ -179,6 +175,12 @@ def _find_surrogates(cuts, this, node, middle, feature):
     cuts.n_found[0] = keep_found(ranking, found, cuts.n_found[0], this)
 
 
+@entry_kernel
+def _begin_tree(rows):
+    """Take the rows of a tree."""
+    begin_tree(rows)
+
+
 class SortedCountsPath(ClassCountsPath):
     """Grows trees of two classes, with their surrogates, for a finder of these.
 
@@ -191,7 +193,7 @@ class SortedCountsPath(ClassCountsPath):
         Gives the weights that agreement is counted by, from those that a tree is grown with.
     """
 
-    criteria = (Gini,)
+    criteria: tuple[type, ...] = (Gini,)
     takes_missing = takes_bounds = takes_leaves = False
     copy_bytes = ()
     most_outputs = 1
@@ -227,5 +229,6 @@ class SortedCountsPath(ClassCountsPath):
             cuts, self._criterion, self._table, self._layout, tiers, scratch, prefix, draw, stack,
             self._limits(weights),
         )  # fmt: skip
+        _begin_tree(finder.rows)
         grow_trees(way, trees, weights, self._y, seeds, first_node)
         finder.take(self._found, int(cuts.n_found[0]), int(first_node[1]))
