@@ -1,5 +1,6 @@
 """The command line: `cartwood COMMAND`, or `python -m cartwood COMMAND`."""
 
+import os
 import sys
 from argparse import Action, ArgumentParser, RawDescriptionHelpFormatter
 from importlib import import_module
@@ -8,7 +9,8 @@ from cartwood.terminal import UserError, named_version, say
 
 # Each a module of `cartwood.commands` with HELP, EXAMPLES, `add_arguments` and `run`.
 COMMANDS = ("importance", "fit", "predict", "compare", "show", "warm-up")
-INTERRUPTED = 130  # the exit code of a program that was ended by Ctrl-C
+# Exit codes of programs that Ctrl-C ended, or whose reader (such as `head`) had enough.
+INTERRUPTED, NOT_READ = 130, 141
 
 
 def main(words: list[str] | None = None) -> int:
@@ -27,12 +29,16 @@ def main(words: list[str] | None = None) -> int:
     args = _parser().parse_args(words)
     try:
         args.run(args)
+        sys.stdout.flush()
     except UserError as error:
         say(f"cartwood {args.command}: {error}")
         return 2
     except KeyboardInterrupt:
         say("interrupted")
         return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still held
+        return NOT_READ
     return 0
 
 

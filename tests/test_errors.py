@@ -4,18 +4,23 @@ Each case: what to do to a model, and a pattern of what we say.
 """
 
 import re
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 import sklearn.ensemble
 import sklearn.tree
+from scipy.sparse import csc_array, csr_array
 from sklearn.datasets import load_iris
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 import cart
 import forest
 
+ROOT = Path(__file__).resolve().parents[1]
 PAIRS = [
     (cart.DecisionTreeClassifier, sklearn.tree.DecisionTreeClassifier),
     (cart.DecisionTreeRegressor, sklearn.tree.DecisionTreeRegressor),
@@ -393,5 +398,33 @@ def test_integers_beyond_64_bits_are_refused(kind, name):
 def test_more_rows_or_columns_than_can_be_numbered_are_refused(kind, shape):
     """Before any work; no more memory than a number is taken."""
     number = np.zeros((), np.float32)
-    with pytest.raises(ValueError, match=rf"X has {max(shape):,} (rows|columns); at most"):
-        kind().fit(np.broadcast_to(number, shape), np.broadcast_to(number, shape[:1]))
+    empty = csr_array(shape) if shape[0] == 1 else csc_array(shape)
+    for table in (np.broadcast_to(number, shape), empty):
+        with pytest.raises(ValueError, match=rf"X has {max(shape):,} (rows|columns); at most"):
+            kind().fit(table, np.broadcast_to(number, shape[:1]))
+
+
+MANY_CLASSES = """
+import resource
+import numpy as np
+import cart
+
+X = np.arange(2.0**16)[:, np.newaxis]
+resource.setrlimit(resource.RLIMIT_AS, (8 * 2**30,) * 2)
+model = cart.DecisionTreeClassifier()
+try:
+    model.fit(X, np.arange(2**16))
+except MemoryError as error:
+    print(error)
+print(model.fit(X[:50], np.arange(50) % 3).predict(X[:3]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="address space is limited")
+def test_more_classes_than_memory_has_room_for():
+    """A node holds a number for each; the error says how much, and the estimator can be used."""
+    command = [sys.executable, "-W", "ignore", "-c", MANY_CLASSES]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    error, predicted = ran.stdout.splitlines()
+    assert "Unable to allocate 64.0 GiB" in error
+    assert predicted == "[0 1 2]"

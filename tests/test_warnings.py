@@ -92,7 +92,7 @@ with tempfile.TemporaryDirectory() as folder:
         assert (joblib.load(folder / "pickle").predict(frame) == model.predict(frame)).all()
     tree = cart.DecisionTreeRegressor(**options).fit(frame, numbers)
     pruned = cart.cv_prune(cart.DecisionTreeRegressor(random_state=0), X, numbers)
-    cart.plot_cp(pruned), cart.plot_tree(tree), cart.export_graphviz(tree, folder / "tree.dot")
+    cart.plot_cp(pruned), cart.plot_tree(tree), cart.export_graphviz(tree, str(folder / "tree.dot"))
     cart.explain_path(tree, frame[:1]), cart.summary(tree)
     y = numbers > 0.5
     model.predict_proba(frame), forest.proximity(model, frame[:5])

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from time import monotonic
 
 import numpy as np
+import psutil
 import sklearn.ensemble
 import sklearn.tree
 
@@ -31,7 +32,10 @@ from benchmarks.oracles.ties import (
 )
 from benchmarks.oracles.weights import row_weights
 
-TIMEOUT = 120.0  # seconds of a fit, compilation included
+# Seconds of a fit, compilation included: of the processor, since the machine may be busy with
+# something else, and so many on the clock in which it hardly uses any.
+TIMEOUT = 120.0
+WAITS = 0.01  # of a processor is hardly any
 JUDGED_MAX = 200  # rows; of more the first difference alone: exact arithmetic is slow
 GAP = 1e-9  # of impurity or value in identical nodes, relative to the tree's largest
 NEAR = 10.0  # our largest error may be so many of theirs
@@ -105,17 +109,28 @@ def _worker(first):
 
 def _answers(worker, stop):
     """Lines of a worker until it dies, or the time is up."""
+    process = psutil.Process(worker.pid)
     with selectors.DefaultSelector() as selector:
         selector.register(worker.stdout, selectors.EVENT_READ)
+        start = used = _seconds_of(process)
         while (left := stop - monotonic()) > 0.0:
             if not selector.select(min(left, TIMEOUT)):
-                if left > TIMEOUT:
+                before, used = used, _seconds_of(process)
+                if left > TIMEOUT and not WAITS * TIMEOUT < used - before <= used - start < TIMEOUT:
                     yield "hang"
-                return
+                    return
+                continue
             line = worker.stdout.readline()
             yield line.strip() or "crash"
             if not line:
                 return
+            start = used = _seconds_of(process)
+
+
+def _seconds_of(process):
+    """Of the processor that a process has used."""
+    times = process.cpu_times()
+    return times.user + times.system
 
 
 def try_fit(seed):

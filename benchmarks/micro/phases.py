@@ -15,14 +15,15 @@ from sklearn.datasets import make_classification
 from benchmarks.harness import display, results
 from cart.fast_paths.base import NONE_MISSING, Cut
 from cart.fast_paths.classification.best_cut import Monotony, choose_cut
+from cart.fast_paths.classification.class_rows import ClassScratch
 from cart.fast_paths.classification.cumulative_counts import ClassNode, PrefixCounts, add_up
 from cart.fast_paths.classification.impurities import GiniCuts
 from cart.fast_paths.classification.packed_rows import (
+    ColumnCodes,
     Layout,
     gather_keys,
     partition_packed_rows,
 )
-from cart.fast_paths.classification.path import ClassScratch
 from cart.fast_paths.classification.screening import add_up_kept, is_worth_screening, screen
 from cart.jit.decorators import entry_kernel
 from cart.primitives.radix_sort import sort_short_keys
@@ -130,7 +131,7 @@ def _repeat(criterion, table, bench, running, layout, n, class_counts, repeats, 
             middle = codes.shape[0] // 2
             cut = Cut(column, middle, middle + 1, 0.0, NONE_MISSING, 0.0)
             found += partition_packed_rows(
-                codes, cut, words, start, n, layout, bench.spare, bench.pending[0]
+                ColumnCodes(codes), cut, words, start, n, layout, bench.spare, bench.pending[0]
             )
             continue
         lowest, highest = gather_keys(codes, words, start, n, layout, NONE, bench.keys)

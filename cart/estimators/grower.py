@@ -9,6 +9,7 @@ import numpy as np
 from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.classification.random_cut import RandomClassCountsPath
 from cart.fast_paths.classification.sorted_cuts import SortedCountsPath
+from cart.fast_paths.classification.sparse_cut import SparseClassCountsPath
 from cart.fast_paths.regression.histogram_path import HistogramPath
 from cart.fast_paths.regression.random_cut import RandomMeanPath
 from cart.fast_paths.regression.sorted_path import SortedPath
@@ -21,7 +22,8 @@ from cart.tree.pruning import prune
 from cart.tree.tree import Tree
 
 FAST_PATHS = (
-    ClassCountsPath, RandomClassCountsPath, HistogramPath, SortedPath, RandomMeanPath,
+    ClassCountsPath, RandomClassCountsPath, SparseClassCountsPath, HistogramPath, SortedPath,
+    RandomMeanPath,
 )  # fmt: skip
 
 

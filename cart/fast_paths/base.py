@@ -123,8 +123,8 @@ def write_split(nodes, this, cut, cuts):
 
 
 def has_missing(table):
-    """Is any value of a dense table missing?"""
-    return table.codes.dtype == np.uint32 and table.codes.max() == MISSING
+    """Is any value of a table missing?"""
+    return table.codes.dtype == np.uint32 and table.codes.max(initial=0) == MISSING
 
 
 class FastPath(ABC):

@@ -50,6 +50,12 @@ class PlainLanes:
         """The items at these places of an array, which counts as flat."""
         return array.ravel()[places]
 
+    def gather_rows(self, array, places, width):
+        """For every j below `width`, a power of two, the items at places + j of an array, which
+        counts as flat. What stands side by side is loaded at once: that takes a third of the
+        time of as many gathers."""
+        return [array.ravel()[places + j] for j in range(width)]
+
     def real(self, values):
         """Whole numbers as single-precision ones."""
         return values.astype(np.float32)
@@ -141,6 +147,28 @@ class _CompiledLanes(PlainLanes):
         everywhere, nothing = ir.Constant(mask, [True] * self.n), ir.Constant(kind, ir.Undefined)
         found = builder.call(function, [addresses, ir.IntType(32)(8), everywhere, nothing])
         return _Vector(self, found)
+
+    def gather_rows(self, array, places, width):
+        builder, number = self.builder, ir.IntType(32)
+        kind = ir.VectorType(array.type.pointee, width)
+        parts = []
+        for k in range(self.n):
+            place = builder.extract_element(places.value, number(k))
+            at = builder.bitcast(builder.gep(array, [place]), kind.as_pointer())
+            parts.append(builder.load(at, align=self._context.get_abi_sizeof(kind.element)))
+        # Of two neighbours a vector that has their items j side by side, and so on.
+        n = 1
+        while len(parts) > 1:
+            order = [side * width * n + j * n + k
+                     for j in range(width) for side in (0, 1) for k in range(n)]  # fmt: skip
+            mask = ir.Constant(ir.VectorType(number, len(order)), order)
+            pairs = zip(parts[::2], parts[1::2], strict=True)
+            parts, n = [builder.shuffle_vector(*pair, mask) for pair in pairs], 2 * n
+        (whole,) = parts
+        nothing = ir.Constant(whole.type, ir.Undefined)
+        mine = ir.VectorType(number, n)
+        rows = [ir.Constant(mine, list(range(j * n, (j + 1) * n))) for j in range(width)]
+        return [_Vector(self, builder.shuffle_vector(whole, nothing, row)) for row in rows]
 
     def where(self, condition, values, others):
         if not isinstance(values, _Vector):

@@ -58,7 +58,7 @@ from cart.table.table import (
     next_cut,
     order_codes,
     same_value,
-    top_of,
+    threshold_between,
     update_positions,
     value_of,
 )
@@ -412,11 +412,8 @@ def split_at(context, codes, p, missing_left, score):
     left_code = np.int64(lowest + code_of(keys[p - 1]))
     threshold = np.inf
     if missing_left or p < codes.n - codes.n_missing:
-        low = top_of(table, column, left_code)
-        high = value_of(table, column, np.int64(lowest + code_of(keys[p])))
-        threshold = low / 2.0 + high / 2.0
-        if not threshold < high:  # rounded up to it
-            threshold = low
+        right_code = np.int64(lowest + code_of(keys[p]))
+        threshold = threshold_between(table, column, left_code, right_code)
     has_missing = codes.n_missing > 0
     return Split(codes.feature, column, left_code, threshold, has_missing, missing_left, score)
 

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.sparse import csc_matrix, issparse
 
 from cart.jit.decorators import entry_kernel
+from cart.primitives.memory import give_back
 from cart.primitives.threads import in_parts
 from cart.table.columns import rows_at_once
 from cart.table.distinct_values import Levels, Ties
@@ -81,12 +82,14 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
 
     in_parts(rank_runs, n_columns, n_jobs, n_columns if is_small else LEAST_PER_THREAD)
     n_levels, ties, levels = zip(*chain.from_iterable(found), strict=True)
+    found.clear()  # ties are joined: a copy
     level_start = np.cumsum(np.concatenate([[0], *n_levels]))
     is_kept = all(some is not None for some in levels)
     if not is_kept:
         levels = [np.empty(0, columns.precision)]
     levels = Levels.of(levels[0] if len(levels) == 1 else np.concatenate(levels))
     ties = Ties.join(ties)
+    give_back(codes.nbytes)
     return Table(codes, levels, levels, level_start, ties, ties.tie_span, np.arange(n_columns))
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit.decorators import kernel
+from cart.jit.decorators import inline_kernel, kernel
 from cart.primitives.sort_keys import row_of
 from cart.table.distinct_values import Levels, Ties
 from cart.table.node_samples import Listed, divide_keys, divide_listed, order_listed, order_node
@@ -63,8 +63,11 @@ class NodeLists(NamedTuple):
 
 
 @kernel
-def _list_node(lists, by_row, samples, start, n):
-    """List the node's entries, unless they are listed or too many; return whether they are."""
+def list_node(lists, by_row, samples, start, n, shift):
+    """List the node's entries, unless they are listed or too many; return whether they are.
+
+    Of a sample's low 32 bits those from bit `shift` on are its row.
+    """
     node, capacity = lists.node, lists.at.shape[0]
     if node[0] == start and node[1] == n:
         return node[3] == 1
@@ -73,7 +76,7 @@ def _list_node(lists, by_row, samples, start, n):
         return False
     entry = 0
     for i in range(n - 1, -1, -1):
-        row = row_of(samples[start + i])
+        row = np.uint32(samples[start + i]) >> shift
         first, end = by_row.start[row], by_row.start[row + 1]
         if entry + end - first > capacity:
             return False
@@ -85,6 +88,12 @@ def _list_node(lists, by_row, samples, start, n):
             entry += 1
     node[3] = 1
     return True
+
+
+@inline_kernel
+def first_entry(lists, column):
+    """The first entry of a column in the node that is listed, or -1."""
+    return lists.head[column] if lists.of[column] == lists.node[2] else np.int64(-1)
 
 
 class SparseTable(NamedTuple):
@@ -103,6 +112,8 @@ class SparseTable(NamedTuple):
     by_row: RowLists
     listed: Listed | None = None  # a thread's own
     lists: NodeLists | None = None  # a thread's own
+
+    is_complete = True  # it has the values of its codes
 
     def without(self, features):
         """The same table without one feature, or without several."""
@@ -125,8 +136,8 @@ class SparseTable(NamedTuple):
         zero = self.zero[column]
         lists, listed = self.lists, self.listed
         n_listed = 0
-        if _list_node(lists, self.by_row, samples, start, n):
-            entry = lists.head[column] if lists.of[column] == lists.node[2] else np.int64(-1)
+        if list_node(lists, self.by_row, samples, start, n, np.uint32(0)):
+            entry = first_entry(lists, column)
             while entry >= 0:
                 listed.at[n_listed], node.codes[n_listed] = lists.at[entry], lists.codes[entry]
                 n_listed += 1

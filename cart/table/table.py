@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit.decorators import dispatch
+from cart.jit.decorators import dispatch, inline_kernel
 from cart.primitives.sort_keys import row_of
 from cart.table.distinct_values import Levels, Ties, last_tied, level_at
 from cart.table.node_samples import divide_keys, order_node
@@ -55,6 +55,14 @@ def value_of(table, column, code):
 def top_of(table, column, code):
     """The largest value, float64, that a code of a column stands for."""
     return table.top_of(column, code)
+
+
+@inline_kernel
+def threshold_between(table, column, left_code, right_code):
+    """Halfway between the two values beside a cut."""
+    low, high = top_of(table, column, left_code), value_of(table, column, right_code)
+    threshold = low / 2.0 + high / 2.0
+    return threshold if threshold < high else low  # rounded up to it
 
 
 @dispatch

@@ -51,6 +51,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Those of a fit, what is left out, and where the page goes."""
     fitting.add_arguments(parser)
     parser.add_argument(
+        "--exact", action="store_true",
+        help=f"judge our trees on all rows out of bag, not on {judging.MAX_ROWS:,} drawn of them",
+    )  # fmt: skip
+    parser.add_argument(
         "--no-permutation", action="store_true", help="leave permutation importances out"
     )
     parser.add_argument("--output", type=Path, metavar="FILE", help="the page (compare-TABLE.html)")
@@ -92,13 +96,17 @@ def _measure_ours(training, split, args):
     if args.no_permutation:
         say("permutation importances are left out (--no-permutation)")
         return side
-    with Steps("permuting columns out of bag, Cartwood", 1):
-        result = oob_permutation(model, X, y, n_jobs=args.n_jobs)
+    n = None if args.exact else judging.MAX_ROWS
+    with Steps("permuting columns out of bag, Cartwood", len(model.estimators_)) as step:
+        result = oob_permutation(model, X, y, max_rows=n, n_jobs=args.n_jobs, callback=step)
+    if result.max_rows is not None:
+        say(f"{judging.drawn(result)}; --exact takes all")
     return side._replace(permutation=result.values, error=result.standard_error)
 
 
 def _measure_peer(training, split, ours, args):
     from sklearn.inspection import permutation_importance
+    from sklearn.metrics import get_scorer
 
     X, X_test, y, y_test = split
     categorical = training.recipe.categorical
@@ -106,26 +114,50 @@ def _measure_peer(training, split, ours, args):
         say(f"scikit-learn needs numbers: codes for {', '.join(categorical)}, on its side only")
     numbers = interop.encode(X, categorical, X)
     X_test = interop.encode(X_test, categorical, X)
-    model, side = _fit("scikit-learn", interop.peer_of(ours), numbers, X_test, y, y_test)
+    peer = interop.peer_of(ours)
+    about = f" (about {_estimate(peer, numbers, y, args.n_jobs):.0f} s, by its first trees)"
+    model, side = _fit("scikit-learn", peer, numbers, X_test, y, y_test, about)
     side = side._replace(mdi=model.feature_importances_)
     if args.no_permutation:
         return side
-    n = X_test.shape[1] * N_REPEATS
-    what = (
-        f"permuting columns of held-out rows, scikit-learn (about {n * side.seconds_predict:.0f} s)"
-    )
     scoring = "neg_mean_squared_error" if judging.is_regression(training) else "accuracy"
-    with Steps(what, 1):
+    score = get_scorer(scoring)
+    n_scores = 1 + X_test.shape[1] * N_REPEATS
+    with Steps("permuting columns of held-out rows, scikit-learn", n_scores) as step:
+
+        def score_and_tell(*given):
+            found = score(*given)
+            step()
+            return found
+
         found = permutation_importance(
-            model, X_test, y_test, scoring=scoring, n_repeats=N_REPEATS, random_state=args.seed
-        )
+            model, X_test, y_test, scoring=score_and_tell, n_repeats=N_REPEATS,
+            random_state=args.seed,
+        )  # fmt: skip
     return side._replace(permutation=found.importances_mean, error=found.importances_std)
 
 
-def _fit(name, model, X, X_test, y, y_test):
-    progress = Steps(f"growing {model.n_estimators} trees, {name}", 1)
+def _estimate(model, X, y, n_jobs):
+    """Seconds that a fit of scikit-learn will take, which cannot tell how far it is: as a fit of a
+    tree a thread, so many times as there are more trees."""
+    from sklearn.base import clone
+
+    n_first = min(n_jobs, model.n_estimators)
+    first = clone(model).set_params(n_estimators=n_first, oob_score=False)
+    return _seconds(lambda: first.fit(X, y)) * model.n_estimators / n_first
+
+
+def _fit(name, model, X, X_test, y, y_test, about=""):
+    """The model, fitted, and its score and times; ours tells of every tree."""
+    is_ours = "callback" in model.get_params(deep=False)
+    n_steps = model.n_estimators if is_ours else 1
+    progress = Steps(f"growing {model.n_estimators} trees, {name}{about}", n_steps)
+    if is_ours:
+        model.set_params(callback=progress)
     with progress, fitting.quiet_about_rows_in_every_bag():
         seconds_fit = _seconds(lambda: model.fit(X, y))
+    if is_ours:
+        model.set_params(callback=None)
     seconds_predict = _seconds(lambda: model.predict(X_test))
     score = model.score(X_test, y_test)
     return model, Side(name, model, score, seconds_fit, seconds_predict, np.empty(0))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cartwood.table import Recipe, Task, read
-from cartwood.table.columns import DATE
+from cartwood.table.columns import DATE, DAY_FIRST
 from cartwood.table.task import KINDS
 from cartwood.terminal import Steps, UserError, nearest, say
 
@@ -89,7 +89,7 @@ def new_forest(training: Training, args: Namespace, **parameters: Any) -> Any:
     import forest
 
     kind = "Classifier" if training.task.kind == "classification" else "Regressor"
-    if DATE in training.recipe.kinds.values():
+    if {DATE, DAY_FIRST} & {*training.recipe.kinds.values()}:
         parameters["precision"] = "float64"
     if kind == "Regressor":  # as R's forests: trees that differ more, in a third of the time
         parameters["max_features"] = 1 / 3

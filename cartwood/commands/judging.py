@@ -65,14 +65,15 @@ def judge(model: Any, training: Training, args: Namespace) -> Any:
             without=["jointly"] if "jointly" in args.without else [],
             n_jobs=args.n_jobs, callback=step,
         )  # fmt: skip
-    if comparison.results["oob_permutation"].max_rows is not None:
-        say(f"{drawn(comparison)}; --exact takes all")
+    how = drawn(comparison.results["oob_permutation"])
+    if how:
+        say(f"{how}; --exact takes all")
     return comparison
 
 
-def drawn(comparison: Any) -> str:
+def drawn(result: Any) -> str:
     """On how many rows the trees were judged, if these were drawn."""
-    n = comparison.results["oob_permutation"].max_rows
+    n = result.max_rows
     return "" if n is None else f"each tree is judged on {n:,} rows out of bag, drawn at random"
 
 
@@ -103,10 +104,9 @@ def legend(comparison: Any) -> str:
         f"{TITLES.get(name, name)}: {result.unit}, ± standard error {result.uncertainty}."
         for name, result in comparison.results.items()
     ]
-    if drawn(comparison):
-        lines.append(
-            f"permutation: {drawn(comparison)}; what the draw changes is in its standard error."
-        )
+    how = drawn(comparison.results["oob_permutation"])
+    if how:
+        lines.append(f"permutation: {how}; what the draw changes is in its standard error.")
     return "\n".join(lines)
 
 
@@ -128,8 +128,8 @@ def finding(model: Any, training: Training, comparison: Any) -> str:
         f"{significant(result.values[first])} ± {significant(result.standard_error[first], 2)}"
     )
     sentence += f"; then {'come' if len(clear) > 1 else 'comes'} {then}." if then else "."
-    sentences = [quality, *([drawn(comparison)] if drawn(comparison) else [])]
-    return " ".join((sentence, *(f"{each[0].upper()}{each[1:]}." for each in sentences)))
+    others = [text for text in (quality, drawn(result)) if text]
+    return " ".join((sentence, *(f"{text[0].upper()}{text[1:]}." for text in others)))
 
 
 def how(model: Any, training: Training) -> str:

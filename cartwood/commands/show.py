@@ -1,7 +1,9 @@
 """A tree of a saved model, as text or as a picture."""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from cartwood.commands import saved
@@ -9,6 +11,7 @@ from cartwood.commands.fitting import positive
 from cartwood.terminal import UserError, require, say
 
 KINDS = ("surrogates", "competitors")
+_LETTERS, _LINES = 20, 9  # of a node in a picture
 HELP = "a tree of a saved model, as text or as a picture"
 EXAMPLES = (
     "cartwood show houses.safetensors",
@@ -43,8 +46,8 @@ def run(args: Namespace) -> None:
         parameters = {"class_names": labels, "max_depth": args.depth, **shown}
         print(export_text(tree, feature_names=names, **parameters), end="")
         return
-    require("matplotlib", "plot")
-    _draw(tree, names, labels, args)
+    require("matplotlib", "plot").use("Agg")
+    _save(draw(tree, names, labels, args.depth), args.output)
     say(f"the picture is {args.output}")
 
 
@@ -65,23 +68,33 @@ def _refuse_to_show(tree, args):
             raise UserError(f"--{kind}: the model kept none; fit it with --{kind} {most}.")
 
 
-def _draw(tree, names, labels, args):
-    import matplotlib
-
-    matplotlib.use("Agg")
+def draw(tree: Any, names: Sequence[str], labels: Sequence[str] | None, depth: int) -> Any:
+    """A figure of the upper levels of a tree, as wide as its nodes need to be read."""
     import matplotlib.pyplot as plt
 
     from cart import plot_tree
+    from importance.core.plots import short_names
 
-    depth = min(args.depth, tree.get_depth())
-    figure, ax = plt.subplots(
-        figsize=(1.9 * 2**depth + 1.0, 1.4 * (depth + 2)), layout="constrained"
-    )
-    plot_tree(
-        tree, feature_names=names, class_names=labels, max_depth=args.depth, filled=True,
-        rounded=True, fontsize=8, ax=ax,
+    depth = min(depth, tree.get_depth())
+    size = 2.7 * 2**depth + 1.0, 1.7 * (depth + 2)
+    figure, ax = plt.subplots(figsize=size, layout="constrained")
+    nodes = plot_tree(
+        tree, feature_names=list(short_names(names)), class_names=labels, max_depth=depth,
+        filled=True, rounded=True, fontsize=8, ax=ax,
     )  # fmt: skip
+    for node in nodes:
+        node.set_text(_folded(node.get_text()))
+    return figure
+
+
+def _folded(text):
+    """The lines of a node, none of them wider than it has room beside its neighbours."""
+    lines = [part for line in text.split("\n") for part in wrap(line, _LETTERS)]
+    return "\n".join(lines if len(lines) <= _LINES else [*lines[: _LINES - 4], "…", *lines[-3:]])
+
+
+def _save(figure, path):
     try:
-        figure.savefig(args.output, dpi=150)
+        figure.savefig(path, dpi=150)
     except ValueError as error:
-        raise UserError(f"--output {args.output}: {error}") from error
+        raise UserError(f"--output {path}: {error}") from error

@@ -1,17 +1,11 @@
 """Numbers as reports show them."""
 
-from math import floor, log10
+from itertools import starmap
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-
-def significant(value: float, digits: int = 3) -> str:
-    """A number rounded to so many digits, never in powers of ten: "12,300", "0.00123"."""
-    if value == 0.0 or not np.isfinite(value):
-        return f"{value:g}"
-    decimals = max(0, digits - 1 - floor(log10(abs(value))))
-    return f"{value:,.{min(decimals, 12)}f}"
+from importance.core.numbers import estimate, significant
 
 
 def seconds(value: float) -> str:
@@ -30,7 +24,7 @@ def share(part: float, whole: float) -> str:
 
 
 def estimates(values: ArrayLike, errors: ArrayLike | None = None) -> list[str]:
-    """Values with three digits of the largest, and two of the largest uncertainty.
+    """Values with three digits each, or with two digits of their uncertainty.
 
     Parameters
     ----------
@@ -40,16 +34,6 @@ def estimates(values: ArrayLike, errors: ArrayLike | None = None) -> list[str]:
     -------
     list of str
     """
-    values = np.asarray(values, dtype=np.float64)
-    decimals = _decimals(values, 3)
     if errors is None:
-        return [f"{value:z,.{decimals}f}" for value in values]
-    errors = np.asarray(errors, dtype=np.float64)
-    decimals = max(decimals, _decimals(errors, 2))
-    pairs = zip(values, errors, strict=True)
-    return [f"{value:z,.{decimals}f} ± {error:.{decimals}f}" for value, error in pairs]
-
-
-def _decimals(values, digits):
-    largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
-    return max(0, digits - 1 - floor(log10(largest))) if largest > 0.0 else 0
+        return [significant(value) for value in np.asarray(values, dtype=np.float64)]
+    return list(starmap(estimate, zip(np.asarray(values), np.asarray(errors), strict=True)))

@@ -1,11 +1,14 @@
 """What is done to every column of a table before trees see it, kept to be done again to new rows.
 
-Numbers stay; booleans are 0 and 1; dates and durations count as seconds; all else is categories,
-which trees split into subsets. Missing values stay missing: trees send them to the better side.
+Numbers stay, also those that are written as text ("3,5", "12 %"); booleans are 0 and 1; dates,
+durations and times of day count as seconds; all else is categories, which trees split into subsets.
+Missing values stay missing: trees send them to the better side.
 """
 
+import re
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +16,14 @@ import numpy as np
 from cartwood.terminal import UserError, nearest
 
 NUMBER, BOOLEAN, DATE, DURATION, CATEGORY = "number", "boolean", "date", "duration", "category"
+WRITTEN, DAY_FIRST, CLOCK = "written number", "date, day first", "time of day"
+_FIRST = {"dayfirst": True}
 LEFT_OUT = {"empty": "no values", "constant": "one value", "name": "nearly every row its own"}
 _NEARLY_ALL = 0.9  # of the rows: a column of text with so many distinct values names rows
 _SOME = 50  # values below which nothing is said of that
-_NAMED = 6  # columns that a line names
+_NAMED = 20  # columns that a line names
+_WRITTEN = r"[+-]?(\d+([.,]\d+)?|[.,]\d+)\s*%?"  # without separators of thousands: "3,5", "12 %"
+_CLOCK = r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?"
 
 
 class Recipe(NamedTuple):
@@ -25,7 +32,7 @@ class Recipe(NamedTuple):
     Attributes
     ----------
     kinds : dict of str to str
-        "number", "boolean", "date", "duration" or "category", by the name of the column.
+        "number", "boolean", "date", "category" and so on, by the name of the column.
     left_out : dict of str to str
         Why a column is not used, a key of LEFT_OUT.
     """
@@ -86,14 +93,17 @@ class Recipe(NamedTuple):
             names = [name for name, each in self.left_out.items() if each == why]
             if names:
                 parts.append(f"left out, {reason}: {_list(names)}")
-        return ", ".join(parts)
+        return "; ".join(parts)
 
 
 _WORDS = {
     NUMBER: ("number", "numbers"),
     BOOLEAN: ("boolean as 0 and 1", "booleans as 0 and 1"),
+    WRITTEN: ("number written as text", "numbers written as text"),
     DATE: ("date as seconds", "dates as seconds"),
+    DAY_FIRST: ("date, its day first, as seconds", "dates, their days first, as seconds"),
     DURATION: ("duration as seconds", "durations as seconds"),
+    CLOCK: ("time of day as seconds", "times of day as seconds"),
     CATEGORY: ("column of categories", "columns of categories"),
 }
 
@@ -136,8 +146,10 @@ def _kind_of(column):
         return DURATION
     if is_number(column) or (known.dtype == object and _are(known, (int, float))):
         return NUMBER
-    if not isinstance(column.dtype, _categorical_dtype()) and _parse_dates(known) is not None:
-        return DATE
+    if not isinstance(column.dtype, _categorical_dtype()):
+        kind = _kind_of_text(known)
+        if kind is not None:
+            return kind
     is_name = len(known) >= _SOME and n_distinct > _NEARLY_ALL * len(known)
     return "name" if is_name else CATEGORY
 
@@ -152,20 +164,34 @@ def _are(values, kinds):
     return all(isinstance(value, kinds) for value in values)
 
 
-def _parse_dates(text):
-    """Texts as dates, or None where one of them is none."""
-    import pandas as pd
-
-    first = str(text.iloc[0])
+def _kind_of_text(known):
+    """What all of some texts are, beside categories, or None."""
+    first = str(known.iloc[0]).strip()
+    for kind, pattern in ((WRITTEN, _WRITTEN), (CLOCK, _CLOCK)):
+        if re.fullmatch(pattern, first):  # most texts are seen to be others by the first of them
+            text = known.astype(str).str.strip()
+            # Digits alone, which a file kept as text, are codes.
+            is_code = kind == WRITTEN and not text.str.contains("[,%]").any()
+            if not is_code and text.str.fullmatch(pattern).all():
+                return kind
     if not (6 <= len(first) <= 40 and sum(letter.isdigit() for letter in first) >= 4):
         return None
-    for options in ({"format": "ISO8601"}, {}):
-        try:
-            with warnings.catch_warnings(action="error"):  # of formats that differ by row
-                return pd.to_datetime(text, utc=True, **options)
-        except (ValueError, TypeError, OverflowError, UserWarning):
-            continue
+    # Day first is read only where no other order fits: a 13th month tells.
+    for kind, options in ((DATE, {"format": "ISO8601"}), (DATE, {}), (DAY_FIRST, _FIRST)):
+        if _are_dates(known, options):
+            return kind
     return None
+
+
+def _are_dates(text, options):
+    import pandas as pd
+
+    try:
+        with warnings.catch_warnings(record=True, action="always") as doubts:
+            pd.to_datetime(text, utc=True, **options)
+    except (ValueError, TypeError, OverflowError):
+        return False
+    return not doubts  # formats that differ by row, or have their days first
 
 
 def _convert(column, kind):
@@ -184,16 +210,43 @@ def _numbers(column):
     return np.where(np.isinf(values), np.nan, values)
 
 
+def as_numbers(column: Any) -> Any:
+    """A column whose numbers are written as text as numbers; any other as it is."""
+    import pandas as pd
+
+    known = column.dropna()
+    is_text = len(known) > 0 and not is_number(column) and _kind_of_text(known) == WRITTEN
+    return pd.Series(_written(column), column.index, name=column.name) if is_text else column
+
+
+def _written(column):
+    import pandas as pd
+
+    if is_number(column):  # of a file where none of them has a sign
+        return _numbers(column)
+    text = column.astype(object).where(column.notna(), np.nan).map(str, na_action="ignore")
+    plain = text.str.strip().str.rstrip("%").str.strip().str.replace(",", ".")
+    return pd.to_numeric(plain).to_numpy(np.float64, na_value=np.nan)
+
+
 def _booleans(column):
     values = column.astype(object).where(column.notna(), np.nan)
     return values.map({True: 1.0, False: 0.0, "True": 1.0, "False": 0.0}).to_numpy(np.float64)
 
 
-def _dates(column):
+def _dates(column, **options):
     import pandas as pd
 
-    dates = pd.to_datetime(column, utc=True)
+    dates = pd.to_datetime(column, utc=True, **options)
     return ((dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)).to_numpy(np.float64)
+
+
+def _times_of_day(column):
+    import pandas as pd
+
+    text = column.astype(object).where(column.notna(), None).map(str, na_action="ignore")
+    whole = text.where(text.str.count(":") != 1, text + ":00")
+    return pd.to_timedelta(whole).dt.total_seconds().to_numpy(np.float64)
 
 
 def _durations(column):
@@ -207,6 +260,9 @@ def _categories(column):
 
 _CONVERT: dict[str, Callable[[Any], np.ndarray]] = {
     NUMBER: _numbers,
+    WRITTEN: _written,
+    DAY_FIRST: partial(_dates, **_FIRST),
+    CLOCK: _times_of_day,
     BOOLEAN: _booleans,
     DATE: _dates,
     DURATION: _durations,

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cartwood.table.columns import is_number
+from cartwood.table.columns import as_numbers, is_number
 from cartwood.terminal import UserError
 
 KINDS = ("classification", "regression")
@@ -36,6 +36,7 @@ class Task(NamedTuple):
         UserError
             If it has one value only, or is not of that kind.
         """
+        column = as_numbers(column)
         has_target = column.notna().to_numpy()
         known = column[has_target]
         kind = kind or _kind_of(known)

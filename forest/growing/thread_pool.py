@@ -10,11 +10,13 @@ from joblib import effective_n_jobs
 
 from cart.estimators.grower import Grower, prepare_for_growth
 from cart.growth.plan import Plan
+from cart.primitives.memory import give_back
 from cart.primitives.mersenne_twister import first_draws
 from cart.primitives.threads import in_threads
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.columns import Columns
 from cart.table.encoding import complete
+from cart.table.table import Table
 from cart.table.thresholds import fill_thresholds
 from cart.tree.tree import Tree
 from forest.growing.interruption import Interruption
@@ -172,6 +174,7 @@ def grow_trees(
 
     if not interruption.run(grow):
         queue.close()
+    give_back(table.codes.nbytes if isinstance(table, Table) else 0)
     fill_thresholds(queue.trees, table, columns, n_jobs)
     return queue.trees
 

@@ -2,14 +2,15 @@
 
 # In-bag rows of the first group, in each process, about.
 _FIRST_ROWS = 1 << 21
-# Seconds that a later group may take, about. Fewer trees would have as many levels, each with a way
-# to all workers and back.
-_SECONDS = 10.0
+_SECONDS = 10.0  # that a later group may take, about
 _MOST_MORE = 4  # times as many trees as in the group before
+# Every group has all levels, each with a way to all workers and back. Where that is most of the
+# time, twice the trees take hardly longer: by so much more trees a second they are worth it.
+_PAYS = 1.25
 
 
 class Pace:
-    """Sizes of groups, which follow from the time that the group before took.
+    """Sizes of groups, which follow from the time that groups before took.
 
     Parameters
     ----------
@@ -22,9 +23,9 @@ class Pace:
     """
 
     def __init__(self, n_rows: int, most: int, given: int | None = None) -> None:
-        self._is_given = given is not None
-        self._most = max(1, most)
-        self._n = max(1, min(_FIRST_ROWS // max(1, n_rows), most)) if given is None else given
+        self._most = max(1, most) if given is None else given
+        self._n = given or max(1, min(_FIRST_ROWS // max(1, n_rows), most))
+        self._rate = 0.0  # trees a second
 
     def next(self, n_left: int) -> int:
         """Trees of the next group, where so many are left: groups to come are alike."""
@@ -33,6 +34,9 @@ class Pace:
 
     def note(self, n_trees: int, seconds: float) -> None:
         """A group of so many trees took so long."""
-        if not self._is_given:
-            wanted = int(n_trees * _SECONDS / max(seconds, 1e-6))
-            self._n = max(1, min(wanted, _MOST_MORE * n_trees, self._most))
+        seconds = max(seconds, 1e-6)
+        rate = n_trees / seconds
+        if rate > _PAYS * self._rate or seconds < _SECONDS / 2:
+            wanted = min(n_trees * _SECONDS / seconds, _MOST_MORE * n_trees)
+            self._n = min(max(int(wanted), 2 * n_trees), self._most)
+        self._rate = rate

@@ -50,13 +50,14 @@ def _balance(classes, y, sample_weight):
     return compute_class_weight("balanced", classes=classes, y=y, sample_weight=sample_weight)
 
 
-def balance_subsample(counts: np.ndarray, draws: np.ndarray, codes: np.ndarray) -> np.ndarray:
+def balance_subsample(counts: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """In-bag counts of one tree, times the weights that balance the classes among its draws.
+
+    They are those of scikit-learn's `compute_sample_weight`, to the bit.
 
     Parameters
     ----------
     counts : ndarray of shape (n_samples,), int64
-    draws : ndarray of shape (n_draws,), int32
     codes : ndarray of shape (n_samples, n_outputs) or (n_samples,), float64
         Class of every row.
 
@@ -64,7 +65,12 @@ def balance_subsample(counts: np.ndarray, draws: np.ndarray, codes: np.ndarray) 
     -------
     ndarray of shape (n_samples,), float64
     """
-    return counts * compute_sample_weight("balanced", codes.astype(np.int64), indices=draws)
+    weight = np.ones(len(codes))
+    for column in codes.reshape(len(codes), -1).T.astype(np.int64):
+        drawn = np.bincount(column, counts)
+        share = drawn.sum() / (np.count_nonzero(drawn) * np.where(drawn > 0, drawn, np.inf))
+        weight = weight * share[column]
+    return counts * weight
 
 
 def in_bag_weight(
@@ -89,7 +95,7 @@ def in_bag_weight(
     """
     counts = draws.counts(tree)
     if isinstance(class_weight, str) and class_weight == "balanced_subsample":
-        return balance_subsample(counts, draws.draws(tree), codes)
+        return balance_subsample(counts, codes)
     if class_factor is None:
         return counts.astype(np.float64)
     return counts * class_factor[codes.reshape(-1).astype(np.int64)]

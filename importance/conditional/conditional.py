@@ -115,8 +115,8 @@ def conditional_permutation(
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> forest = forest.set_params(min_samples_leaf=20).fit(X, y)
     >>> conditional_permutation(forest, X, y, threshold=0.6)
-    <Importances conditional_permutation, squared_error, ± over trees: bmi 1418 ± 1.2e+02, s5
-     850.1 ± 1.2e+02, bp 290.1 ± 44, s4 148.5 ± 39, s6 146.7 ± 26, ...>
+    <Importances conditional_permutation, squared_error, ± over trees: bmi 1,420 ± 120, s5 850 ±
+     120, bp 290 ± 44, s4 148 ± 39, s6 147 ± 26, ...>
     """
     _check_options(method, threshold, n_neighbors, condition)
     fitted = check_forest(forest, X, y, sample_weight)

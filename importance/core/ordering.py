@@ -1,5 +1,7 @@
 """Order of features by a measure, the most important first; equal values stay in their order."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 
@@ -20,7 +22,7 @@ def ranks_of(values: np.ndarray) -> np.ndarray:
     return ranks
 
 
-def list_leaders(names: np.ndarray, values: np.ndarray, note: str, noted: np.ndarray) -> str:
-    """The five largest values in words, each with a note of the format given."""
-    words = (f"{names[j]} {values[j]:.4g} {note.format(noted[j])}" for j in descending(values)[:5])
+def list_leaders(names: np.ndarray, values: np.ndarray, texts: Sequence[str]) -> str:
+    """The five largest values in words, each as its text says."""
+    words = (f"{names[j]} {texts[j]}" for j in descending(values)[:5])
     return ", ".join(words) + (", ..." if len(values) > 5 else "")

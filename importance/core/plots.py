@@ -1,7 +1,8 @@
 """Pictures of importances: bars, boxes over trees, rows, ranks, clusters of correlated features.
 
 Every function draws on an axes of matplotlib, which it imports when called; a new figure is as tall
-as its features need to be read. Names of features are cut where they are long.
+as its features need to be read. Names of features are cut where they are long. What is drawn over a
+dark axes is pale.
 """
 
 from collections.abc import Iterable
@@ -12,7 +13,7 @@ from scipy.special import ndtri
 
 from importance.core.ordering import leading, ranks_of
 
-COLOR, DARK = "#4878a8", "#333333"
+COLOR, DARK, PALE = "#4878a8", "#333333", "#dddddd"
 ROW_HEIGHT = 0.24  # inches of a feature
 HEADROOM = 1.3  # inches of title and axis
 MOST_LETTERS = 32  # of a feature's name
@@ -55,8 +56,9 @@ def plot_bars(
 def draw_bars(ax: Any, result: Any, shown: np.ndarray, reach: np.ndarray) -> None:
     """Bars of some features, upwards, each with an error to either side."""
     places = np.arange(len(shown))
-    ax.barh(places, result.values[shown], xerr=reach, color=COLOR, ecolor=DARK, capsize=2)
+    ax.barh(places, result.values[shown], xerr=reach, color=COLOR, ecolor=ink_of(ax), capsize=2)
     name_features(ax, result.feature_names, shown)
+    plain_numbers(ax.xaxis)
 
 
 def plot_trees(result: Any, ax: Any = None, max_features: int = 30) -> Any:
@@ -80,15 +82,16 @@ def plot_trees(result: Any, ax: Any = None, max_features: int = 30) -> Any:
     shown = leading(result.values, max_features)
     ax = axes_for(ax, len(shown))
     per_tree = result.per_tree[~np.isnan(result.per_tree).any(axis=1)]
+    line = {"color": ink_of(ax), "linewidth": 0.8}
     ax.boxplot(
         [per_tree[:, j] for j in shown], positions=np.arange(len(shown)), orientation="horizontal",
         whis=(5, 95), showfliers=False, widths=0.6, patch_artist=True,
-        boxprops={"facecolor": COLOR, "edgecolor": DARK, "linewidth": 0.8},
-        medianprops={"color": "white"}, whiskerprops={"color": DARK, "linewidth": 0.8},
-        capprops={"color": DARK, "linewidth": 0.8},
+        boxprops={"facecolor": COLOR, "edgecolor": ink_of(ax), "linewidth": 0.8},
+        medianprops={"color": "white"}, whiskerprops=line, capprops=line,
     )  # fmt: skip
-    ax.plot(result.values[shown], np.arange(len(shown)), "D", color=DARK, markersize=3)
+    ax.plot(result.values[shown], np.arange(len(shown)), "D", color=ink_of(ax), markersize=3)
     name_features(ax, result.feature_names, shown)
+    plain_numbers(ax.xaxis)
     box = f"box: quartiles of {len(per_tree)} trees, whiskers: 5 to 95 %, ◆ mean"
     return _entitle(ax, result, shown, box)
 
@@ -126,18 +129,23 @@ def plot_rows(
     rows = known[:: -(-len(known) // max_rows)]
     for place, j in enumerate(shown):
         values = result.per_row[rows, j]
-        color = COLOR if X is None else share_below(np.asarray(X)[rows, j])
+        shades: dict[str, Any] = {"color": COLOR}
+        if X is not None:
+            shade = share_below(np.asarray(X)[rows, j])
+            shades = {"c": shade, "cmap": "coolwarm", "vmin": 0, "vmax": 1}
         ax.scatter(
-            values, place + swarm(values), c=color, cmap="coolwarm", s=5, linewidths=0, alpha=0.8,
-            vmin=0, vmax=1, rasterized=True,
-        )  # fmt: skip
+            values, place + swarm(values), s=5, linewidths=0, alpha=0.8, rasterized=True, **shades
+        )
     note = "" if X is None else ", blue to red: low to high values of the feature"
     name_features(ax, result.feature_names, shown)
+    plain_numbers(ax.xaxis)
     return _entitle(ax, result, shown, f"a dot: a row{note}")
 
 
 def plot_ranks(results: dict[str, Any], ax: Any = None, max_features: int = 25) -> Any:
     """The ranks that several measures give, joined by lines; crossings are disagreements.
+
+    Ranks beyond the last that is drawn stand below a line, in their order, with the rank behind.
 
     Parameters
     ----------
@@ -156,20 +164,27 @@ def plot_ranks(results: dict[str, Any], ax: Any = None, max_features: int = 25) 
     names = short_names(next(iter(results.values())).feature_names)
     ranks = np.array([ranks_of(result.values) for result in results.values()])
     shown = np.flatnonzero(ranks[0] <= max_features)
+    places = _places(ranks[:, shown], max_features)
+    last = places.max(initial=1)
     if ax is None:
-        width = 0.6 + 2 * _room(names) + 1.5 * len(results)
-        ax = new_axes((width, HEADROOM + ROW_HEIGHT * ranks[:, shown].max()))
-    colors = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, len(shown)))
-    for color, j in zip(colors, shown[np.argsort(ranks[0, shown])], strict=True):
-        ax.plot(ranks[:, j], "o-", color=color, markersize=4, linewidth=1.2)
+        width = 1.0 + 2 * room_of(names) + 1.5 * len(results)
+        ax = new_axes((width, HEADROOM + ROW_HEIGHT * last))
+    begin = 0.25 if ink_of(ax) == PALE else 0.0  # viridis begins dark, and ends pale
+    colors = matplotlib.colormaps["viridis"](np.linspace(begin, begin + 0.75, len(shown)))
+    for color, k in zip(colors, np.argsort(ranks[0, shown]), strict=True):
+        ax.plot(places[:, k], "o-", color=color, markersize=4, linewidth=1.2)
         for end, offset, side in ((0, -8, "right"), (len(ranks) - 1, 8, "left")):
+            rank, name = ranks[end, shown[k]], names[shown[k]]
             ax.annotate(
-                names[j], (end, ranks[end, j]), xytext=(offset, 0), textcoords="offset points",
-                ha=side, va="center", fontsize=8,
+                name if rank <= max_features else f"{name} ({rank})", (end, places[end, k]),
+                xytext=(offset, 0), textcoords="offset points", ha=side, va="center", fontsize=8,
             )  # fmt: skip
+    if last > max_features:
+        ends = -0.2, len(ranks) - 0.8
+        ax.hlines(max_features + 0.5, *ends, color=ink_of(ax), linewidth=0.6, linestyle=":")
     ax.set_xticks(range(len(ranks)), [name.replace("_", "\n", 1) for name in results])
     ax.set_xlim(-0.2, len(ranks) - 0.8)
-    ax.set_ylim(ranks[:, shown].max() + 0.6, 0.4)
+    ax.set_ylim(last + 0.6, 0.4)
     ax.set_yticks([])
     ax.xaxis.tick_top()
     ax.spines[:].set_visible(False)
@@ -210,9 +225,9 @@ def plot_clusters(
     order = [0]
     if len(kept) > 1:
         order = leaves_list(average(squareform(1.0 - strength, checks=False)))
-    side = 0.8 + _room(names) + 0.2 * len(kept)
+    side = 0.8 + room_of(names) + 0.2 * len(kept)
     if ax is None:
-        ax = new_axes((side + 1.0, side))
+        ax = new_axes((side + 1.0, side), "compressed")
     drawn = np.asarray(correlation)[np.ix_(kept, kept)][np.ix_(order, order)]
     image = ax.imshow(drawn, cmap="RdBu_r", vmin=-1, vmax=1)
     ax.set_xticks(range(len(kept)), names[kept][order], rotation=90, fontsize=8)
@@ -224,6 +239,33 @@ def plot_clusters(
     return ax
 
 
+def _places(ranks, most):
+    """Where ranks are drawn, (n_measures, n_shown): those beyond the last one close up."""
+    places = ranks.copy()
+    for mine in places:
+        beyond = np.flatnonzero(mine > most)
+        mine[beyond[np.argsort(mine[beyond])]] = most + 1 + np.arange(len(beyond))
+    return places
+
+
+def ink_of(ax: Any) -> str:
+    """The colour of lines that are seen on an axes: dark, or pale where that is dark."""
+    from matplotlib.colors import to_rgba
+
+    color = to_rgba(ax.get_facecolor())
+    if color[3] == 0.0:
+        color = to_rgba(ax.figure.get_facecolor())
+    return DARK if np.mean(color[:3]) > 0.5 else PALE
+
+
+def plain_numbers(axis: Any, most: int = 6) -> None:
+    """Ticks in full, with commas between thousands: no power of ten stands beside the axis."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(most))
+    axis.set_major_formatter(lambda value, place: f"{value:,.10g}")
+
+
 def short_names(names: Iterable) -> np.ndarray:
     """Names as pictures show them, cut in the middle: many differ by their end."""
     whole = map(str, names)
@@ -231,16 +273,16 @@ def short_names(names: Iterable) -> np.ndarray:
     return np.array(cut, dtype=object)
 
 
-def _room(names):
+def room_of(names):
     """Inches of the longest name."""
     return LETTER * max(map(len, names))
 
 
-def new_axes(size: tuple[float, float]) -> Any:
-    """An axes of a new figure, whose labels stay inside."""
+def new_axes(size: tuple[float, float], layout: str = "constrained") -> Any:
+    """An axes of a new figure, whose labels stay inside; "compressed" where cells are square."""
     import matplotlib.pyplot as plt
 
-    return plt.subplots(figsize=size, layout="constrained")[1]
+    return plt.subplots(figsize=size, layout=layout)[1]
 
 
 def axes_for(ax: Any, n_features: int, height: float = ROW_HEIGHT) -> Any:
@@ -252,7 +294,7 @@ def name_features(ax: Any, names: np.ndarray, shown: np.ndarray) -> None:
     """Names of the features shown, upwards, and a line at 0."""
     ax.set_yticks(np.arange(len(shown)), short_names(names[shown]), fontsize=9)
     ax.set_ylim(-0.6, len(shown) - 0.4)
-    ax.axvline(0.0, color=DARK, linewidth=0.8, zorder=0)
+    ax.axvline(0.0, color=ink_of(ax), linewidth=0.8, zorder=0)
     ax.spines[["top", "right"]].set_visible(False)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from importance.core import plots
+from importance.core.numbers import estimate
 from importance.core.ordering import list_leaders
 
 OVER_TREES = "over trees"
@@ -190,7 +191,8 @@ class Importances:
         return kinds[kind](self, ax=ax, **options)
 
     def __repr__(self) -> str:
-        leaders = list_leaders(self.feature_names, self.values, "± {:.2g}", self.standard_error)
+        texts = list(map(estimate, self.values, self.standard_error))
+        leaders = list_leaders(self.feature_names, self.values, texts)
         loss = "" if self.loss is None else f", {self.loss}"
         some = "" if self.max_rows is None else f", {self.max_rows:,} rows a tree"
         return f"<Importances {self.measure}{loss}{some}, ± {self.uncertainty}: {leaders}>"

@@ -99,9 +99,8 @@ def drop_column(
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> drop_column(forest, X, y)
-    <Importances drop_column, squared_error, ± over rows, for this pair of forests: bmi 375.6 ±
-     1.7e+02, s5 233.2 ± 1.5e+02, s6 53.88 ± 1.3e+02, s4 30.44 ± 1.1e+02, s3 27.99 ± 1.2e+02,
-     ...>
+    <Importances drop_column, squared_error, ± over rows, for this pair of forests: bmi 380 ± 170,
+     s5 230 ± 150, s6 50 ± 130, s4 30 ± 110, s3 30 ± 120, ...>
     """
     refuse_refits(forest, "drop_column")
     design = choose_design(forest, X, y, on, sample_weight)

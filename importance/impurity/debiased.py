@@ -132,8 +132,8 @@ def unbiased_mdi(
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> unbiased_mdi(forest, X, y)
-    <Importances unbiased_mdi (ufi), ± over trees: bmi 958.4 ± 80, s5 779.2 ± 86, s4 278.5 ± 61,
-     bp 260.6 ± 37, s6 239.4 ± 31, ...>
+    <Importances unbiased_mdi (ufi), ± over trees: bmi 958 ± 80, s5 779 ± 86, s4 279 ± 61, bp 261 ±
+     37, s6 239 ± 31, ...>
     """
     fitted = check_forest(forest, X, y, sample_weight)
     columns = parse_groups(groups, names_of(forest))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from importance.core.fitted_forest import names_of, trees_of
-from importance.core.plots import new_axes, short_names
+from importance.core.plots import new_axes, room_of, short_names
 from importance.impurity.stand_ins import with_surrogates
 
 
@@ -72,8 +72,8 @@ class Masking:
         shown = np.argsort(-self.improvement, kind="stable")[:max_features]
         names = short_names(self.feature_names[shown])
         if ax is None:
-            side = 2.2 + 0.28 * len(shown)
-            ax = new_axes((side + 1.0, side))
+            side = 1.2 + room_of(names) + 0.28 * len(shown)
+            ax = new_axes((side + 1.0, side), "compressed")
         drawn = self.values[np.ix_(shown, shown)]
         image = ax.imshow(np.ma.masked_invalid(drawn), cmap="Blues", vmin=0, vmax=1)
         ax.set_facecolor("#eeeeee")  # where there is nothing to say
@@ -82,7 +82,7 @@ class Masking:
         ax.tick_params(length=0)
         ax.set_xlabel("stands in")
         ax.set_ylabel("for the splits on")
-        ax.figure.colorbar(image, ax=ax, label="adj, weighted by improvement", shrink=0.6)
+        ax.figure.colorbar(image, ax=ax, label="adj", shrink=0.6)
         if len(shown) < len(self.values):
             n_all = len(self.values)
             ax.set_title(f"the {len(shown)} of {n_all} features that improve most", fontsize=9)

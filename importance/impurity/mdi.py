@@ -56,8 +56,8 @@ def mdi(forest: Any, normalize: bool = True, *, groups: Any = None) -> Importanc
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> result = mdi(forest)
     >>> result
-    <Importances mdi, ± over trees: bmi 0.2313 ± 0.014, s5 0.1999 ± 0.016, bp 0.1207 ± 0.0077,
-     s6 0.1061 ± 0.007, s4 0.07475 ± 0.01, ...>
+    <Importances mdi, ± over trees: bmi 0.231 ± 0.014, s5 0.200 ± 0.016, bp 0.1207 ± 0.0077, s6
+     0.1061 ± 0.0070, s4 0.075 ± 0.010, ...>
     >>> bool((result.values == forest.feature_importances_).all())
     True
     """

@@ -98,9 +98,8 @@ def surrogate_importance(
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, surrogates="auto", random_state=0)
     >>> result = surrogate_importance(forest.fit(X, y))
     >>> result
-    <Importances surrogate_importance, ± over trees: bmi 9.626e+05 ± 2.8e+04,
-     s5 8.878e+05 ± 2.8e+04, bp 5.969e+05 ± 1.8e+04, s1 5.512e+05 ± 1.6e+04,
-     s3 5.43e+05 ± 1.7e+04, ...>
+    <Importances surrogate_importance, ± over trees: bmi 963,000 ± 28,000, s5 888,000 ± 28,000, bp
+     597,000 ± 18,000, s1 551,000 ± 16,000, s3 543,000 ± 17,000, ...>
     """
     if on not in ROWS:
         raise ValueError(f"on={on!r} is not known; use one of {ROWS}.")

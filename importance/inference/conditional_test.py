@@ -89,8 +89,8 @@ def conditional_test(
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> conditional_test(forest, X, y, random_state=0)
-    <Significance of conditional_test, resample, 5 folds: bmi 789.6 (p = 1.6e-05), bp 133.5 (p =
-     0.1), sex 60.56 (p = 0.022), s4 47.28 (p = 0.081), s6 40.5 (p = 0.28), ...>
+    <Significance of conditional_test, resample, 5 folds: bmi 790 (p = 1.6e-05), bp 133 (p = 0.1),
+     sex 60.6 (p = 0.022), s4 47.3 (p = 0.081), s6 40.5 (p = 0.28), ...>
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} is not known; use one of {METHODS}.")

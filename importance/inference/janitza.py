@@ -65,9 +65,9 @@ def janitza(
     >>> y = X[:, 0] + X[:, 1]
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> janitza(forest, X, y, random_state=0)
-    <Significance of held_out_permutation, mirrored null of 294 values: x1 0.6963 (p = 0.0034),
-     x0 0.4775 (p = 0.0034), x53 0.006738 (p = 0.0068), x142 0.006721 (p = 0.0068), x191
-     0.005512 (p = 0.01), ...>
+    <Significance of held_out_permutation, mirrored null of 294 values: x1 0.696 (p = 0.0034), x0
+     0.478 (p = 0.0034), x53 0.00674 (p = 0.0068), x142 0.00672 (p = 0.0068), x191 0.00551 (p =
+     0.01), ...>
     """
     refits = Refits.of(forest, X, y)
     has_classes = is_classification(forest)

@@ -8,6 +8,7 @@ import numpy as np
 
 from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
+from importance.core.numbers import significant
 from importance.core.ordering import descending, list_leaders
 from importance.core.result import Importances
 from importance.inference.refit import Measure, Refits
@@ -69,7 +70,11 @@ class Significance:
 
     def __repr__(self) -> str:
         values, name = self.importances.values, self.importances.measure
-        leaders = list_leaders(self.feature_names, values, "(p = {:.2g})", self.p_values)
+        texts = [
+            f"{significant(value)} (p = {p:.2g})"
+            for value, p in zip(values, self.p_values, strict=True)
+        ]
+        leaders = list_leaders(self.feature_names, values, texts)
         return f"<Significance of {name}, {self.method}: {leaders}>"
 
 
@@ -114,8 +119,8 @@ def permutation_test(
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> permutation_test(forest, X, y, n_repeats=9, random_state=0)
-    <Significance of oob_permutation, permuting y, 9 refits: s5 1574 (p = 0.1), bmi 1469 (p =
-     0.1), bp 623.1 (p = 0.1), s4 433.3 (p = 0.1), s3 238.7 (p = 0.2), ...>
+    <Significance of oob_permutation, permuting y, 9 refits: s5 1,570 (p = 0.1), bmi 1,470 (p =
+     0.1), bp 623 (p = 0.1), s4 433 (p = 0.1), s3 239 (p = 0.2), ...>
     """
     if n_repeats < 1:
         raise ValueError(f"n_repeats={n_repeats} must be at least 1.")

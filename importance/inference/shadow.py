@@ -10,6 +10,7 @@ from scipy.sparse import hstack, issparse
 from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import names_of, take_rows
+from importance.core.numbers import significant
 from importance.core.ordering import descending, leading, list_leaders
 from importance.core.plots import plot_bars
 from importance.core.result import Importances
@@ -90,8 +91,11 @@ class Shadows:
 
     def __repr__(self) -> str:
         found = self.importances
-        shadows = self.shadows.values
-        leaders = list_leaders(found.feature_names, found.values, "(shadow {:.2g})", shadows)
+        texts = [
+            f"{significant(value)} (shadow {significant(shadow, 2)})"
+            for value, shadow in zip(found.values, self.shadows.values, strict=True)
+        ]
+        leaders = list_leaders(found.feature_names, found.values, texts)
         return f"<Shadows of {found.measure}: {leaders}>"
 
 
@@ -133,8 +137,8 @@ def shadow(
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> shadow(forest, X, y, n_rounds=2, random_state=0)
-    <Shadows of oob_permutation: s5 1474 (shadow 25), bmi 1317 (shadow -0.28), bp 392.1 (shadow
-     -8.3), s4 197 (shadow 3.4), s6 168.6 (shadow -15), ...>
+    <Shadows of oob_permutation: s5 1,470 (shadow 25), bmi 1,320 (shadow -0.28), bp 392 (shadow
+     -8.3), s4 197 (shadow 3.4), s6 169 (shadow -15), ...>
     """
     if n_rounds < 2:
         raise ValueError(f"n_rounds={n_rounds} must be at least 2, to have a standard error.")

@@ -91,8 +91,8 @@ def forest_permutation(
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> forest_permutation(forest, X, y, n_repeats=3, random_state=0)
-    <Importances forest_permutation, squared_error, ± over permutations: bmi 1240 ± 20, s5 1042
-     ± 81, bp 346.1 ± 30, s4 82.47 ± 21, s6 67.26 ± 64, ...>
+    <Importances forest_permutation, squared_error, ± over permutations: bmi 1,240 ± 20, s5 1,042 ±
+     81, bp 346 ± 30, s4 82 ± 21, s6 67 ± 64, ...>
     """
     fitted = check_forest(forest, X, y, sample_weight)
     require_repeats(n_repeats)

@@ -63,8 +63,8 @@ def held_out_permutation(
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> forest = forest.fit(X[:300], y[:300])
     >>> held_out_permutation(forest, X[300:], y[300:])
-    <Importances held_out_permutation, squared_error, ± over trees: bmi 1671 ± 1.2e+02, s5 1515
-     ± 1.4e+02, bp 574.4 ± 86, s4 283.1 ± 87, s1 194.7 ± 69, ...>
+    <Importances held_out_permutation, squared_error, ± over trees: bmi 1,670 ± 120, s5 1,520 ±
+     140, bp 574 ± 86, s4 283 ± 87, s1 195 ± 69, ...>
     """
     require_held_out(forest, *check_evaluation_rows(forest, X, y), training)
     return judge_held_out(forest, X, y, loss, n_jobs, verbose, callback)

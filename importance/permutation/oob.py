@@ -110,8 +110,8 @@ def oob_permutation(
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> result = oob_permutation(forest, X, y)
     >>> result
-    <Importances oob_permutation, squared_error, ± over data, from the rows: s5 1574 ± 3.1e+02,
-     bmi 1469 ± 3.3e+02, bp 623.1 ± 2.3e+02, s4 433.3 ± 1.6e+02, s3 238.7 ± 1.5e+02, ...>
+    <Importances oob_permutation, squared_error, ± over data, from the rows: s5 1,570 ± 310, bmi
+     1,470 ± 330, bp 620 ± 230, s4 430 ± 160, s3 240 ± 150, ...>
     >>> result.interval(0.95)[2].round()  # of bmi
     array([ 827., 2110.])
     """

@@ -105,8 +105,8 @@ def oob_permutation(
     >>> X, y = load_diabetes(return_X_y=True)
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> oob_permutation(forest, np.array_split(X, 4), np.array_split(y, 4))
-    <Importances oob_permutation, squared_error, ± over data, from the rows: x8 1574 ± 3.1e+02,
-     x2 1469 ± 3.3e+02, x3 623.1 ± 2.3e+02, x7 433.3 ± 1.6e+02, x6 238.7 ± 1.5e+02, ...>
+    <Importances oob_permutation, squared_error, ± over data, from the rows: x8 1,570 ± 310, x2
+     1,470 ± 330, x3 620 ± 230, x7 430 ± 160, x6 240 ± 150, ...>
     """
     _refuse_impossible(forest)
     has_classes = is_classification(forest)

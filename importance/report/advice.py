@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from importance.core.numbers import estimate, significant
 from importance.core.ordering import descending, ranks_of
 from importance.core.result import OVER_TREES, known_trees
 from importance.shap import falls_out_of_bag
@@ -150,8 +151,8 @@ def on_order(comparison: Any) -> Iterator[Sentence]:
         if _is_above_zero(result)[b] and difference.mean() < CLOSE * error:
             yield Sentence(
                 f"The order of {result.feature_names[a]} and {result.feature_names[b]} is left to "
-                f"the chance of the trees: they differ by {_short(result, a, difference.mean())} ± "
-                f"{_short(result, a, error)} {OVER_TREES}.",
+                f"the chance of the trees: they differ by "
+                f"{_pair(result, difference.mean(), error)} {OVER_TREES}.",
                 np.array([a, b]),
             )
 
@@ -209,9 +210,15 @@ def _is_above_zero(result):
 
 
 def ordinal(n: int) -> str:
-    """1 is "first"."""
-    words = ("first", "second", "third", "fourth", "fifth")
-    return words[n - 1] if n <= len(words) else f"{n}th"
+    """1 is "first"; of leaders all have words."""
+    words = (
+        *("first", "second", "third", "fourth", "fifth"),
+        *("sixth", "seventh", "eighth", "ninth", "tenth"),
+    )
+    if n <= len(words):
+        return words[n - 1]
+    end = {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{'th' if n % 100 in (11, 12, 13) else end}"
 
 
 def _list(names):
@@ -241,7 +248,13 @@ def _over(result):
 
 def _value(result, j, over=None):
     error = result.standard_error[j] if over is None else result.errors[over][j]
-    return f"{_short(result, j)} ± {_short(result, j, error)} {over or _over(result)}"
+    return f"{_pair(result, result.values[j], error)} {over or _over(result)}"
+
+
+def _pair(result, value, error):
+    """A value with its uncertainty; what is rounding alone is 0."""
+    least = 1e-9 * np.abs(result.values).max()
+    return estimate(*(0.0 if abs(number) <= least else number for number in (value, error)))
 
 
 def _short(result, j, value=None):
@@ -249,4 +262,4 @@ def _short(result, j, value=None):
     value = result.values[j] if value is None else value
     if abs(value) <= 1e-9 * np.abs(result.values).max():
         return "0"
-    return f"{value:.2g}" if abs(value) < 1000 else f"{value:.3g}"
+    return significant(value, 2)

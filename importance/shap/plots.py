@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from importance.core import plots as base
+from importance.core.numbers import significant
 from importance.core.ordering import leading
 
 UP, DOWN = "#c44e52", base.COLOR
@@ -53,6 +54,7 @@ def plot_beeswarm(
             linewidths=0, alpha=0.8, vmin=0, vmax=1, rasterized=True,
         )  # fmt: skip
     base.name_features(ax, found.feature_names, shown)
+    base.plain_numbers(ax.xaxis)
     ax.set_xlabel(f"{_unit(found, label)}\n(a dot: a row, blue to red: low to high values)")
     return _entitle(ax, len(shown), len(size))
 
@@ -81,18 +83,18 @@ def plot_dependence(
     table = found.table()
     if ax is None:
         ax = base.new_axes((6, 4))
-    color: Any = base.COLOR
+    shades: dict[str, Any] = {"color": base.COLOR}
     if color_by is not None:
         other = _position(found, color_by)
-        color = _shades(table[:, other])
+        shades = {"c": _shades(table[:, other]), "cmap": "coolwarm"}
         name = base.short_names(found.feature_names)[other]
         ax.set_title(f"blue to red: low to high {name}", fontsize=9)
     across = _numbers(table[:, j])
     ax.scatter(
-        across, found.of_class(label)[:, j], c=color, cmap="coolwarm" if color_by is not None
-        else None, s=8, linewidths=0, alpha=0.7, rasterized=True,
-    )  # fmt: skip
-    ax.axhline(0.0, color=base.DARK, linewidth=0.8, zorder=0)
+        across, found.of_class(label)[:, j], s=8, linewidths=0, alpha=0.7, rasterized=True, **shades
+    )
+    ax.axhline(0.0, color=base.ink_of(ax), linewidth=0.8, zorder=0)
+    base.plain_numbers(ax.yaxis)
     ax.set_xlabel(base.short_names(found.feature_names)[j])
     ax.set_ylabel(_unit(found, label))
     ax.spines[["top", "right"]].set_visible(False)
@@ -148,18 +150,19 @@ def plot_waterfall(
     places = np.arange(len(steps))
     ax.barh(places, steps, left=ends - steps, color=np.where(steps > 0.0, UP, DOWN))
     for place, step, end in zip(places, steps, ends, strict=True):
-        side, offset = ("left", 3) if step > 0 else ("right", -3)
+        side, offset, sign = ("left", 3, "+") if step > 0 else ("right", -3, "")
         ax.annotate(
-            f"{step:+.3g}", (end, place), xytext=(offset, 0), textcoords="offset points", ha=side,
-            va="center", fontsize=8,
+            f"{sign}{significant(step)}", (end, place), xytext=(offset, 0),
+            textcoords="offset points", ha=side, va="center", fontsize=8,
         )  # fmt: skip
     ax.use_sticky_edges = False  # bars begin anywhere: the margin is room for their labels
     ax.margins(x=0.2)
     ax.set_yticks(places, names, fontsize=9)
     ax.set_ylim(-0.6, len(steps) - 0.4)
-    ax.axvline(start, color=base.DARK, linewidth=0.8, zorder=0)
+    ax.axvline(start, color=base.ink_of(ax), linewidth=0.8, zorder=0)
+    base.plain_numbers(ax.xaxis)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.set_xlabel(f"base value {start:.4g}, prediction {ends[-1]:.4g}")
+    ax.set_xlabel(f"base value {significant(start, 4)}, prediction {significant(ends[-1], 4)}")
     ax.set_title(f"row {row}: {_unit(found, label)}", fontsize=10)
     return ax
 
@@ -201,5 +204,5 @@ def _shades(column):
 
 def _short(value):
     if isinstance(value, float | np.floating):
-        return f"{value:.4g}"
+        return significant(float(value), 4)
     return base.short_names([value])[0]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from importance.core.numbers import estimate
 from importance.core.ordering import list_leaders
 from importance.core.result import Importances
 from importance.shap import plots
@@ -52,9 +53,8 @@ class ShapValues:
     >>> found.of_class(0)[0].round(3)
     array([0.068, 0.002, 0.272, 0.324])
     >>> found.mean_abs()
-    <Importances mean_absolute_shap, ± over rows: petal width (cm) 0.6259 ± 0.0058,
-    petal length (cm) 0.5947 ± 0.0083, sepal length (cm) 0.09247 ± 0.0033,
-    sepal width (cm) 0.02539 ± 0.0022>
+    <Importances mean_absolute_shap, ± over rows: petal width (cm) 0.6259 ± 0.0058, petal length
+     (cm) 0.5947 ± 0.0083, sepal length (cm) 0.0925 ± 0.0033, sepal width (cm) 0.0254 ± 0.0022>
     """
 
     values: np.ndarray
@@ -209,7 +209,7 @@ class ShapValues:
 
     def __repr__(self) -> str:
         whole = self.mean_abs()
-        note = "± {:.2g}"
-        leaders = list_leaders(self.feature_names, whole.values, note, whole.standard_error)
+        texts = list(map(estimate, whole.values, whole.standard_error))
+        leaders = list_leaders(self.feature_names, whole.values, texts)
         where = ", out of bag" if self.is_out_of_bag else ""
         return f"<ShapValues of {len(self.values)} rows{where}: mean |value| {leaders}>"

@@ -242,12 +242,30 @@ def test_pages_do_without_matplotlib(houses, monkeypatch, capsys):
     assert "cartwood[plot]" in text
 
 
+def test_a_place_that_cannot_be_written_is_refused_before_the_fit(houses, capsys):
+    for path, words in ((houses.parent, "is a folder"), (houses / "x.model", "there is no folder")):
+        assert run("fit", houses, "--target", "price", "--save", path) == 2
+        said = capsys.readouterr().err
+        assert words in said
+        assert len(said.splitlines()) == 1
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_has_examples(command, capsys):
     with pytest.raises(SystemExit) as ended:
         run(command, "--help")
     assert ended.value.code == 0
     assert f"examples:\n  cartwood {command}" in capsys.readouterr().out
+
+
+def test_a_reader_that_has_enough_is_no_error(houses, saved):
+    words = [sys.executable, "-m", "cartwood", "predict", str(saved), str(houses)]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
+        done.stdout.close()  # as `head` does
+        said = done.stderr.read().decode()
+    assert "Traceback" not in said
+    assert "BrokenPipe" not in said
+    assert done.returncode == 141
 
 
 def test_it_runs_as_a_module():

@@ -60,6 +60,50 @@ def test_one_line_says_what_was_done(frame):
         assert part in words
 
 
+@pytest.mark.parametrize(
+    ("values", "kind", "first"),
+    [
+        (["3,5", "12", "-0,25", None], "written number", 3.5),
+        (["12 %", "7%", "100%"], "written number", 12.0),
+        (["13/02/2021", "03/12/2021"], "date, day first", pd.Timestamp("2021-02-13").timestamp()),
+        (["02/13/2021", "03/12/2021"], "date", pd.Timestamp("2021-02-13").timestamp()),
+        (["03/12/2021", "13/02/2021"], "date, day first", pd.Timestamp("2021-12-03").timestamp()),
+        (["09:30", "17:05", None], "time of day", 9.5 * 3600),
+        (["9:30:15", "17:05:00"], "time of day", 9.5 * 3600 + 15),
+        (["1,234.5", "7,5"], "category", "1,234.5"),
+        (["007", "042"], "category", "007"),
+        (["25:00", "17:05"], "category", "25:00"),
+        (["5 cm", "7 cm"], "category", "5 cm"),
+    ],
+)  # fmt: skip
+def test_what_texts_hold(values, kind, first):
+    frame = pd.DataFrame({"text": values * 3})
+    recipe = Recipe.of(frame)
+    assert recipe.kinds == {"text": kind}
+    X = recipe.apply(frame)
+    assert X["text"][0] == first
+    assert X["text"].isna().sum() == frame["text"].isna().sum()
+
+
+def test_days_stay_first_where_new_rows_could_be_read_otherwise():
+    recipe = Recipe.of(pd.DataFrame({"day": ["13/02/2021", "03/12/2021"]}))
+    X = recipe.apply(pd.DataFrame({"day": ["01/02/2021"]}))
+    assert X["day"][0] == pd.Timestamp("2021-02-01").timestamp()
+
+
+def test_commas_as_decimals(tmp_path):
+    """As spreadsheets write them where a comma is the decimal sign; targets, too."""
+    path = tmp_path / "t.csv"
+    table = pd.DataFrame({"a": np.arange(60) / 7, "y": np.arange(60) / 3 + 0.1})
+    table.to_csv(path, sep=";", decimal=",", index=False)
+    found = read(path)
+    assert Recipe.of(found).kinds["a"] == "written number"
+    np.testing.assert_allclose(Recipe.of(found).apply(found)["a"], table["a"])
+    task = Task.of(found["y"])
+    assert task.kind == "regression"
+    np.testing.assert_allclose(task.y, table["y"])
+
+
 def test_new_rows_get_what_training_rows_got(frame):
     recipe = Recipe.of(frame)
     new = frame.iloc[:1].assign(city="Bergen", size="3.5", same=9)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.base import also_left
-from cart.jit.decorators import inline_kernel, kernel
+from cart.jit.decorators import dispatch, inline_kernel, kernel
 
 
 class Layout(NamedTuple):
@@ -104,6 +104,21 @@ def gather_keys(codes, words, start, n, layout, missing, keys):
     return lowest, highest
 
 
+@dispatch
+def code_of(codes, row):
+    """The code of a row, uint32."""
+    return codes.code_of(row)
+
+
+class ColumnCodes(NamedTuple):
+    """Codes of a column side by side."""
+
+    codes: np.ndarray  # (n_rows,), of the table's type
+
+    def code_of(self, row):
+        return self.codes[row]
+
+
 @inline_kernel
 def partition_packed_rows(codes, cut, words, start, n, layout, spare, counts):
     """Words that go left of a cut first, each side in its order; count their classes.
@@ -115,7 +130,7 @@ def partition_packed_rows(codes, cut, words, start, n, layout, spare, counts):
     other = also_left(cut)
     for i in range(n):
         word = words[start + i]
-        code = np.int64(codes[row_number(word, layout)])
+        code = np.int64(code_of(codes, row_number(word, layout)))
         left = np.int64((code <= cut.left_code) | (code == other))
         words[start + n_left] = word
         spare[n_right] = word
@@ -123,7 +138,7 @@ def partition_packed_rows(codes, cut, words, start, n, layout, spare, counts):
         n_right += 1 - left
     for i in range(n_right):
         words[start + n_left + i] = spare[i]
-    _count_classes(words, start, n_left, layout, counts)
+    count_classes(words, start, n_left, layout, counts)
     return n_left
 
 
@@ -148,7 +163,8 @@ def write_quarters(total, counts):
 
 
 @inline_kernel
-def _count_classes(words, start, n, layout, counts):
+def count_classes(words, start, n, layout, counts):
+    """Write the weighted class counts of words[start:start + n]."""
     if counts.shape[0] == 2:
         both = np.int64(0)  # the weight above that of the second class
         for i in range(start, start + n):

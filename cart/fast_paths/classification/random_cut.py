@@ -1,28 +1,49 @@
 """Extra trees on whole class counts: one cut a feature, at a threshold drawn at random.
 
-Nothing is ordered. A pass over the node's rows finds the lowest and the highest code, another one
-counts the classes up to the threshold:
+Nothing is ordered. A pass over the node's rows finds the lowest and the highest code, of all
+features at once where rows stand across; another one counts the classes up to the threshold:
 
     codes    [ 4 1 7 2 5 ]        bits of the values, in the order of floats
     class    [ a b a a b ]        threshold between 2 and 4:  left  a 1  b 1
 """
 
+from itertools import starmap
 from typing import NamedTuple
 
 import numpy as np
 
 from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NONE_MISSING, Cut
+from cart.fast_paths.cache_copies import create_cache_copies
 from cart.fast_paths.classification.best_cut import keeps_direction
+from cart.fast_paths.classification.class_rows import copy_columns
+from cart.fast_paths.classification.cuts import (
+    divide_in_order,
+    monotony_of,
+    no_tree_to_begin,
+    write_threshold,
+)
 from cart.fast_paths.classification.impurities import child_impurities
 from cart.fast_paths.classification.packed_rows import (
     class_of,
+    code_of,
     fit_quarters,
     quarter_of,
     row_number,
     weight_of,
     write_quarters,
 )
-from cart.fast_paths.classification.path import ClassCountsPath, monotony_of
+from cart.fast_paths.classification.path import ClassCountsPath
+from cart.fast_paths.near_rows import (
+    SIGN,
+    WIDTH,
+    across_of,
+    copy_across,
+    create_across,
+    create_ranges,
+    find_ranges,
+    place_across,
+    range_of,
+)
 from cart.jit.decorators import inline_kernel
 from cart.splitting.feature_draw import random_between, random_side
 from cart.splitting.splitter import RandomSplitter
@@ -33,45 +54,214 @@ from cart.table.table import code_up_to, same_value, value_of
 
 _CLASSES_MAX = 6
 _VECTORS_PAY = 32  # rows
+_AT_ONCE = 4  # cuts whose classes are counted in one pass
+_SHARE = 1 / 16  # of the columns that a node must look at for rows across to pay
+_TABLE_MAX = 1 << 20  # values of a table that is held across as a whole
+_ROWS_MAX = 2048  # of nodes: columns of more are read faster than rows
+_NEAR_ROWS = (
+    _ROWS_MAX,
+    512,
+)  # of the near tiers of rows across; of a table held across the last only
 
 
-class DrawnCuts(NamedTuple):
-    """One cut of a feature, at a random threshold."""
+class AcrossRows(NamedTuple):
+    """Some rows, as `ClassRows`; where their codes stand across, nodes look at all features of a
+    row at once (see `cart.fast_paths.near_rows`)."""
 
-    name: int = 1  # numba wants a field
+    words: np.ndarray  # (n,) uint32
+    codes: np.ndarray  # (n_columns, at least n) uint32; in near tiers that are across of no rows
+    across: np.ndarray  # (n_blocks, n * 16) int32, or of no blocks
+    bits: np.ndarray  # the same memory as uint32
 
-    def search_feature(self, way, node, searched, feature, best):
-        return _search_feature(way, node, searched, feature, best)
+    @classmethod
+    def create(cls, n, codes, across=None):
+        across = create_across(0, 0) if across is None else across
+        return cls(np.empty(n, np.uint32), codes, across, across.view(np.uint32))
 
-    def write_cut(self, way, tree, this, node, cut, children):
-        tree.nodes.feature[this] = cut.feature
-        tree.nodes.threshold[this] = cut.threshold
+    def copy_codes(self, words, layout, nearer):
+        if nearer.across.shape[0] == 0:
+            copy_columns(self.codes, words, layout, nearer.codes)
+        else:
+            copy_across(self.across, self.codes, words, layout.low_bits, nearer.across)
+
+
+class StridedCodes(NamedTuple):
+    """Codes of a column, in a column or across."""
+
+    codes: np.ndarray  # uint32
+    stride: int
+    first: int
+    flip: np.uint32  # of their bits
+
+    def code_of(self, row):
+        return self.codes[np.int64(row) * self.stride + self.first] ^ self.flip
 
 
 @inline_kernel
-def _search_feature(way, node, searched, feature, best):
-    table, rows, keys, limits = way.table, way.tiers[node.tier], way.scratch.keys, way.limits
-    column, n = table.columns[feature], node.end - node.start
-    words = rows.words[node.start : node.end]
-    lowest, highest, n_missing = _gather(rows.codes[column], words, searched.layout, keys)
-    if n_missing == n or (n_missing == 0 and same_value(table, column, lowest, highest)):
+def _codes_in(rows, column):
+    """The codes of a column, as rows have them."""
+    if rows.codes.shape[1] > 0:
+        return StridedCodes(rows.codes[column], np.int64(1), np.int64(0), np.uint32(0))
+    block, place = place_across(np.int64(column))
+    return StridedCodes(rows.bits[block], np.int64(WIDTH), place, SIGN)
+
+
+class DrawnCuts(NamedTuple):
+    """One cut of a feature, at a random threshold.
+
+    Cuts of rows across are drawn first; then classes are counted, four cuts in a pass.
+    """
+
+    ranges: np.ndarray  # see `cart.fast_paths.near_rows`
+    n_drawn: np.ndarray  # (1,) int64: cuts that are put off
+    feature: np.ndarray  # (n_features,) int64: of each; and so on
+    left_code: np.ndarray  # (n_features,) uint32
+    missing: np.ndarray  # (n_features,) int64
+    threshold: np.ndarray  # (n_features,) float64
+    left: np.ndarray  # (4,) uint64: class counts left of the cuts counted, in quarters
+    n_left: np.ndarray  # (4,) int64: rows
+
+    @classmethod
+    def create(cls, n_columns, n_features):
+        return cls(
+            create_ranges(n_columns), np.zeros(1, np.int64), np.empty(n_features, np.int64),
+            np.empty(n_features, np.uint32), np.empty(n_features, np.int64), np.empty(n_features),
+            np.empty(_AT_ONCE, np.uint64), np.empty(_AT_ONCE, np.int64),
+        )  # fmt: skip
+
+    begin_tree = no_tree_to_begin
+
+    def begin_search(self, way, node, searched):
+        rows, n = way.tiers[node.tier], node.end - node.start
+        self.n_drawn[0] = 0
+        if _is_put_off(way, node, searched):
+            words = rows.words[node.start : node.end]
+            find_ranges(rows.across, words, way.layout.low_bits, n, self.ranges)
+
+    def search_feature(self, way, node, searched, feature, best):
+        return _search_feature(self, way, node, searched, feature, best)
+
+    def end_search(self, way, node, searched, best):
+        return _try_drawn(self, way, node, searched, best)
+
+    def divide_words(self, way, node, cut, left_counts):
+        codes = _codes_in(way.tiers[node.tier], way.table.columns[cut.feature])
+        return divide_in_order(way, node, cut, codes, left_counts)
+
+    def write_cut(self, way, tree, this, node, cut, children):
+        write_threshold(tree, this, cut)
+
+
+@inline_kernel
+def _is_put_off(way, node, searched):
+    """Are the cuts of the node to be tried together?"""
+    n, n_classes = node.end - node.start, searched.counts.shape[0]
+    is_across = way.tiers[node.tier].across.shape[0] > 0 and n <= _ROWS_MAX
+    return is_across and fit_quarters(n, n_classes, way.layout)
+
+
+@inline_kernel
+def _search_feature(cuts, way, node, searched, feature, best):
+    table, rows, keys = way.table, way.tiers[node.tier], way.scratch.keys
+    column, words = table.columns[feature], rows.words[node.start : node.end]
+    is_put_off = _is_put_off(way, node, searched)
+    if is_put_off:
+        lowest, highest, has_missing = range_of(cuts.ranges, column)
+    else:
+        codes = _codes_in(rows, column)
+        lowest, highest, n_missing = _gather(codes, words, searched.layout, keys)
+        has_missing = n_missing > 0
+    if lowest == MISSING or (not has_missing and same_value(table, column, lowest, highest)):
         return True, best
     low, high = value_of(table, column, lowest), value_of(table, column, highest)
     threshold = random_between(way.draw, feature, low, high)
     goes = NONE_MISSING
-    if n_missing > 0:
+    if has_missing:
         goes = MISSING_LEFT if random_side(way.draw, feature, 0) else MISSING_RIGHT
     if not threshold < high:  # rounded up to it, or high - low is infinite
         threshold = low
     if not best.score < 0.0:  # no cut is better: both sides are pure
         return False, best
     left_code = np.uint32(code_up_to(table, column, lowest, highest, threshold))
+    if is_put_off:
+        k = cuts.n_drawn[0]
+        cuts.feature[k], cuts.threshold[k], cuts.missing[k] = feature, threshold, goes
+        cuts.left_code[k] = left_code
+        cuts.n_drawn[0] = k + 1
+        return False, best
     n_left = _count_left(searched, keys, words, left_code, goes == MISSING_LEFT)
-    if min(n_left, n - n_left) >= limits.min_samples_leaf:
-        score = _score_if_legal(searched, monotony_of(way, node, feature), limits.min_weight_leaf)
-        if score > best.score:
-            best = Cut(feature, np.int64(left_code), 0, score, goes, threshold)
-    return False, best
+    cut = Cut(feature, np.int64(left_code), 0, 0.0, goes, threshold)
+    return False, _better(way, node, searched, cut, n_left, best)
+
+
+@inline_kernel
+def _better(way, node, searched, cut, n_left, best):
+    """The better of a cut, whose classes are counted in `left`, and the best."""
+    limits = way.limits
+    if min(n_left, node.end - node.start - n_left) < limits.min_samples_leaf:
+        return best
+    monotony = monotony_of(way, node, cut.feature)
+    score = _score_if_legal(searched, monotony, limits.min_weight_leaf)
+    if not score > best.score:
+        return best
+    return Cut(cut.feature, cut.left_code, 0, score, cut.missing, cut.threshold)
+
+
+@inline_kernel
+def _try_drawn(cuts, way, node, searched, best):
+    """Try the cuts that were put off, in the order of the draw."""
+    n_drawn = cuts.n_drawn[0]
+    for k in range(n_drawn):
+        if not best.score < 0.0:
+            break
+        if k % _AT_ONCE == 0:
+            _count_four(cuts, way, node, k)
+        write_quarters(cuts.left[k % _AT_ONCE], searched.prefix.left)
+        cut = Cut(
+            cuts.feature[k], np.int64(cuts.left_code[k]), 0, 0.0, cuts.missing[k], cuts.threshold[k]
+        )
+        best = _better(way, node, searched, cut, cuts.n_left[k % _AT_ONCE], best)
+    return best
+
+
+@inline_kernel
+def _count_four(cuts, way, node, k):
+    """Count the rows, and in quarters the classes, that go left at the k-th cut and those behind
+    it."""
+    rows, layout = way.tiers[node.tier], way.layout
+    codes_0, at_0, step_0, last_0 = _sides_of(cuts, way, rows, k)
+    codes_1, at_1, step_1, last_1 = _sides_of(cuts, way, rows, k + 1)
+    codes_2, at_2, step_2, last_2 = _sides_of(cuts, way, rows, k + 2)
+    codes_3, at_3, step_3, last_3 = _sides_of(cuts, way, rows, k + 3)
+    zero = np.uint64(0)
+    left_0 = left_1 = left_2 = left_3 = zero
+    n_0 = n_1 = n_2 = n_3 = np.int64(0)
+    for i in range(node.start, node.end):
+        word = rows.words[i]
+        first, its = np.int64(row_number(word, layout)) * WIDTH, quarter_of(word, layout)
+        is_0 = np.int32(codes_0[first + at_0] + step_0) <= last_0
+        is_1 = np.int32(codes_1[first + at_1] + step_1) <= last_1
+        is_2 = np.int32(codes_2[first + at_2] + step_2) <= last_2
+        is_3 = np.int32(codes_3[first + at_3] + step_3) <= last_3
+        left_0 += its if is_0 else zero
+        left_1 += its if is_1 else zero
+        left_2 += its if is_2 else zero
+        left_3 += its if is_3 else zero
+        n_0, n_1, n_2, n_3 = n_0 + is_0, n_1 + is_1, n_2 + is_2, n_3 + is_3
+    cuts.left[0], cuts.left[1], cuts.left[2], cuts.left[3] = left_0, left_1, left_2, left_3
+    cuts.n_left[0], cuts.n_left[1], cuts.n_left[2], cuts.n_left[3] = n_0, n_1, n_2, n_3
+
+
+@inline_kernel
+def _sides_of(cuts, way, rows, k):
+    """Codes across, the place of the k-th cut's among them, what is added to each, which brings
+    missing ones below all where they go left, and up to what they go left; of the last cut where
+    there are no more."""
+    k = min(k, cuts.n_drawn[0] - 1)
+    block, place = place_across(np.int64(way.table.columns[cuts.feature[k]]))
+    step = np.int64(cuts.missing[k] == MISSING_LEFT)
+    last = np.int32(np.uint32(cuts.left_code[k] + np.uint32(step)) ^ SIGN)
+    return rows.across[block], place, step, last
 
 
 @inline_kernel
@@ -79,7 +269,7 @@ def _gather(codes, words, layout, gathered):
     """Gather the codes of a node; the lowest and the highest known, and how many are missing."""
     lowest, highest = MISSING, np.uint32(0)
     for i in range(words.shape[0]):
-        code = codes[row_number(words[i], layout)]
+        code = code_of(codes, row_number(words[i], layout))
         lowest = min(lowest, code)
         highest = max(highest, code)
         gathered[i] = code
@@ -151,6 +341,23 @@ class RandomClassCountsPath(ClassCountsPath):
     """Grows extra trees of classification whose weights are whole numbers."""
 
     splitter, table_kind = RandomSplitter, FloatTable
-    cuts_searched = DrawnCuts()
     copy_bytes = 2**15, 2**12
     most_outputs = 1
+
+    def _create_tiers(self):
+        codes, limits = self._table.codes, self._plan.limits
+        n_columns, n_rows = codes.shape
+        self.cuts_searched = DrawnCuts.create(n_columns, len(self._table.columns))
+        pays = limits.max_features >= _SHARE * n_columns
+        is_whole = pays and codes.size <= _TABLE_MAX
+        tiers = [AcrossRows.create(n_rows, codes, across_of(codes) if is_whole else None)]
+        if limits.max_leaf_nodes >= 0:  # best first: copies would not be used up at once
+            return tuple(tiers)
+        if not pays:
+            near = create_cache_copies(codes, limits.max_features, self.copy_bytes)
+            return (*tiers, *starmap(AcrossRows.create, near))
+        near = [n for n in _NEAR_ROWS[is_whole:] if 2 * n <= n_rows]
+        return (
+            *tiers,
+            *(AcrossRows.create(n, codes[:, :0], create_across(n, n_columns)) for n in near),
+        )

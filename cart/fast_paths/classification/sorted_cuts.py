@@ -22,13 +22,18 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.base import NONE_MISSING, Cut, is_cut, write_split
+from cart.fast_paths.classification.cuts import (
+    divide_by_column,
+    no_search_to_begin,
+    nothing_put_off,
+)
 from cart.fast_paths.classification.impurities import score_cut
 from cart.fast_paths.classification.path import ClassCountsPath, ClassCountsWay, grow_trees
 from cart.growth.depth_first import left_child, right_child
 from cart.growth.frontier import may_split
 from cart.growth.sorted_rows import SortedRows, begin_tree, divide_rows, keep_side
 from cart.growth.surrogates import Found, Search, keep_found
-from cart.jit.decorators import entry_kernel, inline_kernel, kernel
+from cart.jit.decorators import inline_kernel, kernel
 from cart.primitives.sort_keys import code_of, record_of
 from cart.splitting.agreement import Ranking, Sent, draw_candidates, rank
 from cart.splitting.criteria import Gini
@@ -50,6 +55,13 @@ class SortedCuts(NamedTuple):
     found: Found
     search: Search
     n_found: np.ndarray  # (1,) int64
+
+    begin_search, end_search = no_search_to_begin, nothing_put_off
+    divide_words = divide_by_column
+
+    def begin_tree(self, way, n):
+        self.n_found[0] = 0
+        begin_tree(self.rows)
 
     def search_feature(self, way, node, searched, feature, best):
         keys, table = self.rows.keys[feature], way.table
@@ -88,8 +100,7 @@ def _best_cut(cuts, way, node, searched, feature, score):
     best, w, s, i = np.int64(-1), np.int64(0), np.int64(0), np.int64(node.start)
     while i < first:
         cell = np.int64(cells[record_of(keys[i])])
-        w += cell >> 4
-        s += cell & 15
+        w, s = w + (cell >> 4), s + (cell & 15)
         i += 1
     while i < last:
         end = min(i + _STRIDE, last)
@@ -111,14 +122,11 @@ def _best_cut(cuts, way, node, searched, feature, score):
         reach = max(highest, -lowest)
         share = min(before * (whole - before), after * (whole - after))
         if reach * reach < least * share:
-            w += more
-            s += more_second
-            i = end
+            w, s, i = w + more, s + more_second, end
             continue
         while i < end:
             cell = np.int64(cells[record_of(keys[i])])
-            w += cell >> 4
-            s += cell & 15
+            w, s = w + (cell >> 4), s + (cell & 15)
             left = np.float64(w)
             d = np.float64(s) * whole - second * left
             if d * d >= least * (left * (whole - left)):
@@ -175,12 +183,6 @@ def _find_surrogates(cuts, this, node, middle, feature):
     cuts.n_found[0] = keep_found(ranking, found, cuts.n_found[0], this)
 
 
-@entry_kernel
-def _begin_tree(rows):
-    """Take the rows of a tree."""
-    begin_tree(rows)
-
-
 class SortedCountsPath(ClassCountsPath):
     """Grows trees of two classes, with their surrogates, for a finder of these.
 
@@ -193,7 +195,7 @@ class SortedCountsPath(ClassCountsPath):
         Gives the weights that agreement is counted by, from those that a tree is grown with.
     """
 
-    criteria: tuple[type, ...] = (Gini,)
+    criteria = (Gini,)
     takes_missing = takes_bounds = takes_leaves = False
     copy_bytes = ()
     most_outputs = 1
@@ -229,6 +231,5 @@ class SortedCountsPath(ClassCountsPath):
             cuts, self._criterion, self._table, self._layout, tiers, scratch, prefix, draw, stack,
             self._limits(weights),
         )  # fmt: skip
-        _begin_tree(finder.rows)
         grow_trees(way, trees, weights, self._y, seeds, first_node)
         finder.take(self._found, int(cuts.n_found[0]), int(first_node[1]))

@@ -16,8 +16,6 @@ import numpy as np
 
 from cart.fast_paths.base import is_cut
 from cart.fast_paths.regression.cut_score import (
-    WEIGHT,
-    Y,
     search_lanes,
     settled_score,
     sum_lane_from_right,
@@ -254,17 +252,16 @@ def _advancing(n_outputs):
         """Take the entry at hand to the left; may a cut here have more entries on its left, behind
         the cut before, than on its right?"""
         mine = lanes.load(entry)
-        following = lanes.gather(entries, lanes.load(first) + n_left)
+        (following,) = lanes.gather_rows(entries, lanes.load(first) + n_left, 1)
         lanes.store(entry, following)
         to_next = (following >> int(CODE_SHIFT)) - (mine >> int(CODE_SHIFT))
         lanes.store(gap, to_next)
         at = (mine & int(RECORD)) * per_row
-        weight = lanes.gather(targets, at + WEIGHT)
+        weight, *values = lanes.gather_rows(targets, at, per_row)
         lanes.store(left_weight, lanes.load(left_weight) + weight)
-        lanes.store(left_sum, lanes.load(left_sum) + weight * lanes.gather(targets, at + Y))
+        lanes.store(left_sum, lanes.load(left_sum) + weight * values[0])
         for k in range(n_outputs - 1):
-            more = weight * lanes.gather(targets, at + Y + 1 + k)
-            lanes.store(left_more, lanes.load(left_more, k) + more, k)
+            lanes.store(left_more, lanes.load(left_more, k) + weight * values[k + 1], k)
         return lanes.any((n_left - lanes.load(previous) > n_right) & (to_next > 0))
 
     return advance
@@ -273,8 +270,8 @@ def _advancing(n_outputs):
 def _take_rest(lanes, targets, entry, left_rest):
     """Of two classes: the weight of the second (the target is 1 of the first, else 0)."""
     at = (lanes.load(entry) & int(RECORD)) * 2
-    weight = lanes.gather(targets, at + WEIGHT)
-    rest = weight - weight * lanes.gather(targets, at + Y)
+    weight, value = lanes.gather_rows(targets, at, 2)
+    rest = weight - weight * value
     lanes.store(left_rest, lanes.load(left_rest) + rest)
 
 

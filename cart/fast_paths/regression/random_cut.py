@@ -164,7 +164,7 @@ class DrawnMeanWay(NamedTuple):
         rows, draw, limits = self.tiers[node.tier], self.growth.draw, self.limits
         few, samples = _has_few(rows, node), rows.samples[node.start : node.end]
         if few:
-            find_ranges(rows.across, samples, node.end - node.start, self.ranges)
+            find_ranges(rows.across, samples, np.uint32(0), node.end - node.start, self.ranges)
         best, last, n_drawn = NO_CUT, np.int64(-1), 0
         drawing = begin_draw(draw, np.uint64(0), node.n_constant)
         j, drawing = next_feature(draw, drawing, limits.max_features)

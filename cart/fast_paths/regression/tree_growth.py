@@ -171,12 +171,13 @@ def split_node(growth, this, node, cut, n_left, halves, height, limits):
     """Make node `this` a split; its children's rows of sums get their bounds."""
     write_split(growth.nodes, this, cut, growth.cuts)
     write_way_of_missing(growth.nodes, this, cut, n_left, node.n)
+    direction = np.int64(0)
     if limits.is_monotonic:
-        direction = limits.monotonic[cut.feature]
-        for is_left in (True, False):
-            bounds = child_bounds(node.bounds, direction, halves.value, is_left)
-            growth.sums[height + is_left, LOWER] = bounds.lower
-            growth.sums[height + is_left, UPPER] = bounds.upper
+        direction = np.int64(limits.monotonic[cut.feature])
+    for is_left in (True, False):
+        bounds = child_bounds(node.bounds, direction, halves.value, is_left)
+        growth.sums[height + is_left, LOWER] = bounds.lower
+        growth.sums[height + is_left, UPPER] = bounds.upper
 
 
 @inline_kernel
@@ -237,10 +238,7 @@ class MeanPath(FastPath):
         n_max = small_node_max(limits.max_features, n_features, self._partial_max)
         n_max = 0 if self._needs_lists() else n_max
         return (
-            np.tile(
-                [0.0, 0.0, 0.0, -np.inf, np.inf] + [0.0] * self._more_sums,
-                (self._n_rows_of_stack, 1),
-            ),
+            np.empty((self._n_rows_of_stack, UPPER + 1 + self._more_sums)),
             DrawnFeatures.create(n_features),
             SwapScratch.create(n_rows),
             SmallNode.create(n_rows, len(self._table.codes), n_features, n_max),

@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cart import DecisionTreeRegressor
+from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.fast_paths import cache_copies as near
 from cart.fast_paths import near_rows
+from cart.fast_paths.classification import random_cut as class_cut
+from cart.fast_paths.classification.random_cut import RandomClassCountsPath
 from cart.fast_paths.near_rows import create_across, create_ranges, range_of, write_across
 from cart.fast_paths.regression import random_cut
 from cart.fast_paths.regression.random_cut import RandomMeanPath
@@ -27,7 +29,7 @@ seeds = st.integers(0, 2**32 - 1)
 @entry_kernel
 def ranges_of(codes, n, samples, across, ranges, found):
     write_across(across, codes, n)
-    near_rows.find_ranges(across, samples, samples.shape[0], ranges)
+    near_rows.find_ranges(across, samples, np.uint32(0), samples.shape[0], ranges)
     for column in range(codes.shape[0]):
         lowest, highest, has_missing = range_of(ranges, column)
         found[column, 0], found[column, 1], found[column, 2] = lowest, highest, has_missing
@@ -55,7 +57,7 @@ def test_lanes_are_plain_numpy():
     rng = np.random.default_rng(0)
     across = rng.integers(-(2**31), 2**31 - 1, 64 * 16).astype(np.int32)
     samples, ranges = rng.permutation(64)[:9].astype(np.uint32), np.zeros(48, np.int32)
-    near_rows._widen_over(PlainLanes(16), across, samples, np.int64(9), ranges)
+    near_rows._widen_over(PlainLanes(16), across, samples << 3, np.uint32(3), np.int64(9), ranges)
     mine = across.reshape(64, 16)[samples]
     expected = mine.min(axis=0), (mine + 1).max(axis=0), mine.max(axis=0)
     np.testing.assert_array_equal(ranges.reshape(3, 16), expected)
@@ -115,6 +117,35 @@ def test_regression_trees_are_the_same_on_any_tiers(max_features, missing, monke
     for sizes in ((1200, 300), (5000, 70), (4, 2)):
         monkeypatch.setattr(random_cut, "COPY_BYTES", [4 * n for n in sizes])
         fast, general = paths(table, y[:, None], plan, RandomMeanPath)
+        for ours, theirs in zip(
+            fast.grow(weights, [1, 2]), general.grow(weights, [1, 2]), strict=True
+        ):
+            assert ours.node_count > 1000
+            assert_same_nodes(ours, theirs)
+
+
+@pytest.mark.parametrize("n_classes", [3, 6])  # six do not fit into quarters of a number
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+@pytest.mark.parametrize(("n_features", "max_features"), [(12, 1), (12, 12), (40, 2)])
+def test_classes_are_the_same_on_any_tiers(
+    n_features, max_features, missing, n_classes, monkeypatch
+):
+    """Rows across, of the whole table or of near tiers alone, and columns where nodes look at few
+    of many features; weights that fill the quarters of a number."""
+    monkeypatch.setattr(near, "_HELD_ANYWAY", 0)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, n_features))
+    y = np.clip(np.round(X[:, 0] + rng.normal(size=5000)), 0, n_classes - 1)
+    X[rng.random(X.shape) < missing] = np.nan
+    table = FloatTable.encode(Columns(X.astype(np.float32)))
+    model = DecisionTreeClassifier(max_features=max_features)
+    plan = make_plan(model, criteria.Gini, "random", *X.shape, 1, n_classes)
+    weights = rng.integers(0, 3, (2, 5000)).astype(float)
+    weights[1] *= 100
+    for table_max, sizes in ((1 << 20, (0, 300)), (0, (2000, 70)), (0, (4, 2))):
+        monkeypatch.setattr(class_cut, "_TABLE_MAX", table_max)
+        monkeypatch.setattr(class_cut, "_NEAR_ROWS", sizes)
+        fast, general = paths(table, y[:, None], plan, RandomClassCountsPath)
         for ours, theirs in zip(
             fast.grow(weights, [1, 2]), general.grow(weights, [1, 2]), strict=True
         ):

@@ -22,6 +22,7 @@ from cart.fast_paths.classification.cumulative_counts import (
 )
 from cart.fast_paths.classification.impurities import EntropyCuts, GiniCuts
 from cart.fast_paths.classification.packed_rows import (
+    ColumnCodes,
     Layout,
     gather_keys,
     pack_rows,
@@ -100,7 +101,7 @@ def take_words(weight, classes, layout, words, counts):
 @entry_kernel
 def divide_any(codes, left_code, missing, words, start, n, layout, spare, counts):
     cut = Cut(0, left_code, 0, 0.0, missing, 0.0)
-    return partition_packed_rows(codes, cut, words, start, n, layout, spare, counts)
+    return partition_packed_rows(ColumnCodes(codes), cut, words, start, n, layout, spare, counts)
 
 
 @pytest.mark.parametrize("missing", [MISSING_RIGHT, MISSING_LEFT])
@@ -385,7 +386,10 @@ def test_screening_leaves_most_keys_out(n_classes):
 @pytest.mark.parametrize("width", [1, 2, 8])
 def test_lanes_do_as_numpy_does(width):
     def work(lanes, reals, numbers, words, matrix, half, two):
-        found = lanes.gather(matrix, (lanes.load(numbers) & 3) * 2 + 1)
+        rows = (lanes.load(numbers) & 3) * 2
+        beside, found = lanes.gather_rows(matrix, rows, 2)
+        others = lanes.gather_rows(matrix, rows & 4, 4)
+        found = found + (lanes.gather(matrix, rows + 1) - found) + (others[3] - others[1]) * beside
         mine = lanes.load(reals)
         is_more = (found > mine) & (lanes.load(numbers) - two > 0) & (lanes.load(words) >> 60 <= 14)
         lanes.store(reals, lanes.where(is_more, mine * found - half, (mine + 1.0) / found))

@@ -17,6 +17,7 @@ from forest.sampling.block_draws import BLOCK, counts_in_blocks, draws_in_blocks
 from tests.examples import examples
 from tests.forest.partitioned.same import assert_same_forest
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*never out of bag", "ignore:In single precision")
 KEYED = {"n_estimators": 3, "max_bins": 255, "feature_draw": "keyed", "random_state": 0}
 
 
@@ -203,6 +204,37 @@ def test_out_of_bag_score(voting, bootstrap_draw):
     params["n_estimators"] = 2
     with pytest.warns(UserWarning, match="never out of bag"):
         grow(RandomForestRegressor(**params), X, y)
+
+
+class AnyOrder(LocalEngine):
+    """Answers arrive, and are joined, as they come."""
+
+    def __init__(self, random):
+        super().__init__(1)
+        self._random = random
+
+    def reduce(self, function, join, handles, *common):
+        handles = handles if isinstance(handles, tuple) else (handles,)
+        items = list(zip(*handles, strict=True))
+        answers = [function(*items[i], *common) for i in self._random.permutation(len(items))]
+        while len(answers) > 1:
+            two = [answers.pop(self._random.randint(len(answers))) for _ in range(2)]
+            answers.append(join(*two))
+        return answers[0]
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
+@pytest.mark.parametrize("seed", range(3))
+def test_any_order_of_arrival(kind, seed):
+    X, random = make_table(seed, 900, 5, 0.05)
+    X[:, 4] = random.randint(40, size=900)
+    y = random.randint(3, size=900) + 2 * (X[:, 4] % 3 == 0)
+    forest = kind(**KEYED, categorical_features=[4], oob_score=True)
+    cuts = np.sort(random.randint(901, size=6))
+    engine, parts = AnyOrder(random), (np.split(X, cuts), np.split(y, cuts))
+    model = fit_together(forest, engine, *parts, 7, Size(small_rows=100))
+    assert_same_forest(model, forest.fit(X, y))
+    assert model.oob_score_ == pytest.approx(forest.oob_score_, rel=1e-12)
 
 
 class Apart(LocalEngine):

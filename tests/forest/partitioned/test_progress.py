@@ -162,11 +162,26 @@ def test_groups_take_ten_seconds():
     pace.note(4, 2.0)
     assert pace.next(46) == 16  # not 20: at most four times as many
     assert pace.next(20) == 10  # two groups are alike
-    pace.note(16, 80.0)
-    assert pace.next(30) == 2
-    pace.note(2, 30.0)
-    assert pace.next(28) == 1
+    pace.note(16, 8.0)
+    assert pace.next(160) == 16  # it is as fast by the tree, and long enough
     assert Pace(1 << 30, 100).next(5) == Pace(1, 0).next(5) == 1
     given = Pace(1 << 19, 100, 7)
-    given.note(7, 1000.0)
+    given.note(7, 0.1)
     assert given.next(14) == 7
+
+
+def test_groups_are_longer_where_trees_together_are_faster():
+    """Where most of the time is spent on the way to the workers and back."""
+    pace, sizes = Pace(1 << 21, 100), []
+    for _ in range(6):
+        sizes.append(pace.next(1000))
+        pace.note(sizes[-1], 36.0 + 0.5 * sizes[-1])
+    assert sizes == [1, 2, 4, 8, 16, 32]
+    for _ in range(6):
+        sizes.append(pace.next(1000))
+        pace.note(sizes[-1], 36.0 + 0.5 * sizes[-1])
+    assert max(sizes) == 100  # as many as memory allows
+    slow = Pace(1 << 21, 100)
+    slow.note(1, 30.0)
+    slow.note(2, 60.0)
+    assert slow.next(1000) == 2

@@ -1,0 +1,273 @@
+"""Whole class counts on sparse tables: a node meets the entries of a column, never its zeros.
+
+The zeros of a node are one entry among those that are listed, and weigh what these leave:
+
+    keys      [ 1 | 2 | 0 . . . . . . 0 | 4 | 7 ]      codes in order; that of 0 is 3
+    entries   [ 1 | 2 |       3         | 4 | 7 ]      summed up as if it were one sample
+
+A cut sends few samples another way than the zeros. They change places with others at one end of the
+node, which all else of it never notices: whole counts know no order.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.fast_paths.base import NONE_MISSING, Cut
+from cart.fast_paths.classification.best_cut import choose_cut, with_enough_weight
+from cart.fast_paths.classification.class_rows import ClassRows
+from cart.fast_paths.classification.cumulative_counts import begin_left, move_left
+from cart.fast_paths.classification.cuts import (
+    monotony_of,
+    no_search_to_begin,
+    nothing_put_off,
+    write_threshold,
+)
+from cart.fast_paths.classification.packed_rows import (
+    class_of,
+    code_of_key,
+    count_classes,
+    row_number,
+    weight_of,
+)
+from cart.fast_paths.classification.path import ClassCountsPath
+from cart.jit.decorators import entry_kernel, inline_kernel
+from cart.primitives.radix_sort import sort_short_keys
+from cart.splitting.criteria import Entropy
+from cart.table.sparse_table import SparseTable, first_entry, list_node
+from cart.table.table import same_value, threshold_between
+
+
+class SparseCuts(NamedTuple):
+    """The best of all cuts of a feature that is 0 for the most part.
+
+    A node of many rows meets all entries of a column, in the order of their codes, one of few rows
+    those of its rows (see `cart.table.sparse_table`).
+    """
+
+    rows: np.ndarray  # (n_entries,) int32: as in the table, but in the order of the codes
+    codes: np.ndarray  # (n_entries,) uint32
+    places: np.ndarray  # (n_rows,) int64: of a row's word, above its weight and class; or negative
+    moving: np.ndarray  # (n_rows,) int64: places of the words that move
+    is_moving: np.ndarray  # (n_rows,) uint8: of every place; 0 between divisions
+    zeros: np.ndarray  # (n_classes,) int64: class counts of a node's zeros
+
+    @classmethod
+    def create(cls, table, n_rows, n_classes):
+        rows, codes = np.empty_like(table.rows), np.empty_like(table.codes)
+        first = np.empty(np.diff(table.level_start).max(initial=0) + 1, np.int64)
+        _order_by_code(table.entry_start, table.rows, table.codes, rows, codes, first)
+        return cls(
+            rows, codes, *np.empty((2, n_rows), np.int64), np.zeros(n_rows, np.uint8),
+            np.empty(n_classes, np.int64),
+        )  # fmt: skip
+
+    begin_search, end_search = no_search_to_begin, nothing_put_off
+
+    def begin_tree(self, way, n):
+        words = way.tiers[0].words
+        way.table.lists.node[:2] = -1
+        self.places[:] = -1
+        for i in range(n):
+            _note_place(words, self.places, i, way.layout)
+
+    def search_feature(self, way, node, searched, feature, best):
+        return _search_feature(self, way, node, searched, feature, best)
+
+    def divide_words(self, way, node, cut, left_counts):
+        return _divide(self, way, node, cut, left_counts)
+
+    def write_cut(self, way, tree, this, node, cut, children):
+        write_threshold(tree, this, cut)
+
+
+@entry_kernel
+def _order_by_code(entry_start, rows, codes, ordered_rows, ordered_codes, first):
+    """Write the entries of every column in the order of their codes, then of their rows."""
+    for column in range(entry_start.shape[0] - 1):
+        begin, end = entry_start[column], entry_start[column + 1]
+        first[:] = 0
+        for entry in range(begin, end):
+            first[codes[entry] + 1] += 1
+        for code in range(first.shape[0] - 1):
+            first[code + 1] += first[code]
+        for entry in range(begin, end):
+            place = begin + first[codes[entry]]
+            first[codes[entry]] += 1
+            ordered_rows[place], ordered_codes[place] = rows[entry], codes[entry]
+
+
+@inline_kernel
+def _search_feature(cuts, way, node, searched, feature, best):
+    table, scratch, keys = way.table, way.scratch, way.scratch.keys
+    running, layout, weight = searched.prefix, searched.layout, searched.weight
+    n, column = node.end - node.start, table.columns[feature]
+    n_listed, in_order = _meet(cuts, way, node, column)
+    zero = table.zero[column]
+    lowest = highest = zero if n_listed < n else code_of_key(keys[0], layout)
+    for j in range(n_listed):
+        code = code_of_key(keys[j], layout)
+        lowest, highest = min(lowest, code), max(highest, code)
+    if same_value(table, column, lowest, highest):
+        return True, best
+    if not best.score < 0.0:  # no cut is better: both sides are pure
+        return False, best
+    shift, spare = layout.low_bits, scratch.spare
+    if not in_order and sort_short_keys(
+        keys, n_listed, shift, lowest, highest, spare, scratch.digits
+    ):
+        keys = spare
+    n_entries = _add_up(cuts, searched, keys, n_listed, n, zero)
+    first, last = np.int64(0), n_entries - 1
+    if way.limits.min_weight_leaf > 0.0:
+        first, last = with_enough_weight(running, first, last, weight, way.limits.min_weight_leaf)
+    score, i = choose_cut(
+        searched, running.levels, first, last, best.score, table, column,
+        monotony_of(way, node, feature),
+    )  # fmt: skip
+    if i < 0:
+        return False, best
+    left = np.int64(code_of_key(running.levels[i], layout))
+    right = np.int64(code_of_key(running.levels[i + 1], layout))
+    threshold = threshold_between(table, column, left, right)
+    return False, Cut(feature, left, right, score, NONE_MISSING, threshold)
+
+
+@inline_kernel
+def _meet(cuts, way, node, column):
+    """Write the keys of a column's entries in the node; return how many, and whether in order."""
+    table, layout, keys, words = way.table, way.layout, way.scratch.keys, way.tiers[0].words
+    start, n, lists = node.start, node.end - node.start, way.table.lists
+    n_listed = 0
+    if list_node(lists, table.by_row, words, start, n, layout.low_bits):
+        entry = first_entry(lists, column)
+        while entry >= 0:
+            low = words[start + lists.at[entry]] & layout.low_mask
+            keys[n_listed] = lists.codes[entry] << layout.low_bits | low
+            n_listed += 1
+            entry = lists.following[entry]
+        return n_listed, False
+    for entry in range(table.entry_start[column], table.entry_start[column + 1]):
+        place = cuts.places[cuts.rows[entry]]
+        keys[n_listed] = cuts.codes[entry] << layout.low_bits | np.uint32(place)
+        n_listed += np.uint64((place >> 32) - start) < np.uint64(n)
+    return n_listed, True
+
+
+@inline_kernel
+def _add_up(cuts, node, keys, n_listed, n, zero):
+    """Sum up the ordered keys and, in their place, those of the zeros; write what they are to
+    `levels`, and return how many."""
+    criterion, running, layout, counts, _ = node
+    zeros, n_classes = cuts.zeros, counts.shape[0]
+    for c in range(n_classes):
+        zeros[c] = counts[c]
+    for j in range(n_listed):
+        zeros[class_of(keys[j], layout)] -= weight_of(keys[j], layout)
+    running.origin[0] = -1
+    power_left, power_right = begin_left(criterion, running.left, counts)
+    left_weight, second, entry, j = np.int64(0), np.int64(0), 0, 0
+    is_due = n_listed < n
+    while j < n_listed or is_due:
+        if is_due and (j == n_listed or code_of_key(keys[j], layout) > zero):
+            is_due = False
+            key = zero << layout.low_bits
+            for c in range(n_classes):
+                more, less = move_left(criterion, running.left, counts, c, zeros[c])
+                power_left, power_right = power_left + more, power_right + less
+                left_weight += zeros[c]
+            second += zeros[1]
+        else:
+            key, c, w = keys[j], class_of(keys[j], layout), weight_of(keys[j], layout)
+            j += 1
+            if n_classes > 2:
+                more, less = move_left(criterion, running.left, counts, c, w)
+                power_left, power_right = power_left + more, power_right + less
+            left_weight += w
+            second += w * c
+        running.levels[entry], running.weight[entry] = key, left_weight
+        running.second[entry] = second
+        if n_classes > 2:
+            running.power_left[entry], running.power_right[entry] = power_left, power_right
+        entry += 1
+    return entry
+
+
+@inline_kernel
+def _divide(cuts, way, node, cut, left_counts):
+    """Bring the words that go another way than zeros to that end of the node."""
+    words, layout, moving, is_moving = way.tiers[0].words, way.layout, cuts.moving, cuts.is_moving
+    column, n = way.table.columns[cut.feature], node.end - node.start
+    zero_left = np.int64(way.table.zero[column]) <= cut.left_code
+    n_moving = _find_moving(cuts, way, node, column, cut.left_code, zero_left)
+    first = node.end - n_moving if zero_left else node.start
+    for j in range(n_moving):
+        is_moving[moving[j]] = 1
+    place = first
+    for j in range(n_moving):
+        if first <= moving[j] < first + n_moving:
+            continue
+        while is_moving[place]:
+            place += 1
+        _exchange(words, cuts.places, moving[j], place, layout)
+        place += 1
+    for j in range(n_moving):
+        is_moving[moving[j]] = 0
+    count_classes(words, first, n_moving, layout, left_counts)
+    if zero_left:
+        counts = way.scratch.pending[node.row]
+        for c in range(counts.shape[0]):
+            left_counts[c] = counts[c] - left_counts[c]
+    return n - n_moving if zero_left else n_moving
+
+
+@inline_kernel
+def _find_moving(cuts, way, node, column, left_code, zero_left):
+    """Write the places of the words that go another way than zeros; return how many."""
+    lists, moving, n_moving = way.table.lists, cuts.moving, 0
+    if lists.node[3] == 1:  # as in the search
+        entry = first_entry(lists, column)
+        while entry >= 0:
+            moving[n_moving] = node.start + lists.at[entry]
+            n_moving += (np.int64(lists.codes[entry]) <= left_code) != zero_left
+            entry = lists.following[entry]
+        return n_moving
+    for entry in range(way.table.entry_start[column], way.table.entry_start[column + 1]):
+        place = cuts.places[cuts.rows[entry]] >> 32
+        moving[n_moving] = place
+        goes_left = np.int64(cuts.codes[entry]) <= left_code
+        n_moving += (node.start <= place) & (place < node.end) & (goes_left != zero_left)
+    return n_moving
+
+
+@inline_kernel
+def _exchange(words, places, i, j, layout):
+    words[i], words[j] = words[j], words[i]
+    _note_place(words, places, i, layout)
+    _note_place(words, places, j, layout)
+
+
+@inline_kernel
+def _note_place(words, places, i, layout):
+    low = np.int64(words[i] & layout.low_mask)
+    places[row_number(words[i], layout)] = np.int64(i) << 32 | low
+
+
+class SparseClassCountsPath(ClassCountsPath):
+    """Grows classification trees on sparse tables, of weights that are whole numbers."""
+
+    table_kind = SparseTable
+    takes_missing = False
+    most_outputs = 1
+
+    @classmethod
+    def knows(cls, plan):
+        is_counted_again = plan.criterion is Entropy and plan.n_values > 2  # sample by sample
+        is_free = plan.limits.min_samples_leaf == 1  # zeros are no samples
+        return super().knows(plan) and is_free and not is_counted_again
+
+    def _create_tiers(self):
+        n_rows = len(self._y)
+        self._table = self._table.with_room(n_rows, n_rows, 0, 1, 0)
+        self.cuts_searched = SparseCuts.create(self._table, n_rows, self._n_classes)
+        return (ClassRows(np.empty(n_rows, np.uint32), np.empty((0, 0), np.uint32)),)

@@ -1,0 +1,31 @@
+"""Numbers as sentences, reprs, tables and pages show them: one style, never in powers of ten."""
+
+from math import floor, log10
+
+import numpy as np
+
+_MOST_DECIMALS = 12
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number rounded to so many digits: "12,300", "0.00123"."""
+    if value == 0.0 or not np.isfinite(value):
+        return f"{value:g}"
+    return _rounded(value, _place_of(value, digits))
+
+
+def estimate(value: float, error: float) -> str:
+    """A value and its uncertainty, to two digits of the latter: "1,570 ± 310", "0.640 ± 0.068"."""
+    if error == 0.0 or not np.isfinite(error):
+        return f"{significant(value)} ± {error:g}"
+    place = _place_of(error, 2)
+    return f"{_rounded(value, place)} ± {_rounded(error, place)}"
+
+
+def _place_of(value, digits):
+    """The decimal that is the last of so many digits; below 0 left of the point."""
+    return min(digits - 1 - floor(log10(abs(value))), _MOST_DECIMALS)
+
+
+def _rounded(value, place):
+    return f"{round(float(value), place):z,.{max(0, place)}f}"

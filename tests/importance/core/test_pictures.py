@@ -1,0 +1,99 @@
+"""Every picture with many features and long names: no text is cut off or lies on another."""
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from benchmarks.structure.pictures import PICTURES, cut_off, draw, judge, overlapping, table
+from importance.core.numbers import estimate, significant
+from importance.core.plots import DARK, PALE, ink_of, plot_ranks
+from importance.core.result import Importances
+from importance.report.advice import ordinal
+
+matplotlib.use("Agg")
+
+
+@pytest.fixture(scope="module", params=[8, 300])
+def found(request):
+    return judge(*table(request.param))
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_every_text_can_be_read(found, name):
+    figure = draw(name, found)
+    wrong = [*cut_off(figure), *overlapping(figure)]
+    plt.close(figure)
+    assert wrong == []
+
+
+def test_what_cannot_be_read_is_found():
+    figure, ax = plt.subplots()
+    ax.text(0.5, 0.5, "here")
+    ax.text(0.5, 0.5, "there")
+    ax.text(5.0, 0.5, "outside")
+    ax.set_xticks([])
+    ax.set_yticks([])
+    figure.draw_without_rendering()
+    assert list(cut_off(figure)) == ["'outside' is cut off"]
+    assert list(overlapping(figure)) == ["'here' lies on 'there'"]
+    plt.close(figure)
+
+
+def test_lines_are_pale_on_a_dark_background():
+    with plt.style.context("dark_background"):
+        figure, ax = plt.subplots()
+        assert ink_of(ax) == PALE
+        ax.set_facecolor("none")
+        assert ink_of(ax) == PALE
+        plt.close(figure)
+    figure, ax = plt.subplots()
+    assert ink_of(ax) == DARK
+    plt.close(figure)
+
+
+def test_ranks_far_below_the_last_one_close_up():
+    names = np.array([f"x{j}" for j in range(100)])
+    one = np.arange(100.0)[::-1]
+    other = np.roll(one, 50)  # the first of one is the 51st of the other
+
+    def result(values):
+        return Importances("mdi", values, np.zeros(100), None, names, "", "", "")
+
+    ax = plot_ranks({"one": result(one), "other": result(other)}, max_features=5)
+    assert ax.get_ylim()[0] < 12
+    assert "x0 (51)" in [text.get_text() for text in ax.texts]
+    plt.close(ax.figure)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (1574.3, 311.2, "1,570 ± 310"),
+        (0.64012, 0.0678, "0.640 ± 0.068"),
+        (-0.2, 12.3, "0 ± 12"),
+        (12_345_678.0, 98_765.0, "12,346,000 ± 99,000"),
+        (0.5, 0.0, "0.500 ± 0"),
+        (12.0, np.nan, "12.0 ± nan"),
+        (0.0, 1e-9, "0.0000000000 ± 0.0000000010"),
+    ],
+)
+def test_numbers_have_two_digits_of_their_error(value, error, text):
+    assert estimate(value, error) == text
+
+
+@pytest.mark.parametrize(
+    ("n", "word"),
+    [(1, "first"), (10, "tenth"), (11, "11th"), (12, "12th"), (21, "21st"), (103, "103rd"),
+     (112, "112th")],
+)  # fmt: skip
+def test_ordinals(n, word):
+    assert ordinal(n) == word
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(12_345.0, "12,300"), (0.00123456, "0.00123"), (0.0, "0"), (-1.5, "-1.50"), (np.inf, "inf")],
+)
+def test_numbers_have_three_digits(value, text):
+    assert significant(value) == text
