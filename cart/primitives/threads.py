@@ -12,9 +12,20 @@ from cart.jit.interrupts import HeldInterrupts
 
 # Seconds until Ctrl-C is heard where the system tells another thread of it.
 _WAKE_UP = 0.1
-# Bytes of address space that have to be there for another thread, its stack included: Python waits
-# for ever for one that finds no memory as it begins.
+# Bytes of address space of a thread, its stack included, and of what it begins with.
 _ROOM = 1 << 26
+
+
+def has_room_for(n_threads):
+    """Is there address space for so many threads more?
+
+    To be asked before they are begun: Python waits for ever for one that finds no memory then.
+    """
+    try:
+        np.empty(n_threads * _ROOM, np.uint8)
+    except MemoryError:
+        return False
+    return True
 
 
 def in_threads(work, n_threads, stop):
@@ -45,9 +56,8 @@ def in_threads(work, n_threads, stop):
     pool = ThreadPoolExecutor(n_threads)
     try:
         # Held, or one may be started that the pool has not noted.
-        with HeldInterrupts(), suppress(RuntimeError, MemoryError):  # "can't start new thread"
-            for _ in range(n_threads):
-                np.empty(_ROOM, np.uint8)
+        with HeldInterrupts(), suppress(RuntimeError):  # "can't start new thread"
+            while len(tasks) < n_threads and has_room_for(1):
                 tasks.append(pool.submit(try_to))
         if not tasks:
             try_to()

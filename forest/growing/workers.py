@@ -7,14 +7,16 @@ from types import FunctionType
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
-from joblib import wrap_non_picklable_objects
+from joblib import effective_n_jobs, wrap_non_picklable_objects
 from joblib.parallel import SequentialBackend, get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
 from cart.jit.interrupts import HeldInterrupts
+from cart.primitives.threads import has_room_for
 from forest.growing.dask_tasks import results_of_dask
 
 _THREADS = {"prefer": "threads"}
+_OF_POOL = 3  # threads that a pool has beside its workers
 _here = local()  # `work`: the work that this thread has a task of
 
 
@@ -120,6 +122,9 @@ def results_of(
     if isinstance(backend, SequentialBackend) or backend.supports_return_generator:
         how = "generator" if ordered else "generator_unordered"
     work = _Work() if shares_memory(**wish) else None
+    n_threads = effective_n_jobs(n_jobs) if work is not None else 1
+    if n_threads > 1 and not has_room_for(n_threads + _OF_POOL):
+        n_jobs = 1
     parallel = Parallel(n_jobs=n_jobs, verbose=verbose, return_as=how, **wish)
     call = delayed(_call if work is None else work.call)
     calls = (call(*(_as_sent(part, work) for part in task)) for task in tasks)
