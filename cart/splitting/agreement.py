@@ -26,7 +26,7 @@ from cart.primitives.sort_keys import code_of, record_of
 from cart.table.ranking import MISSING
 
 LEAST_ROWS = 2  # that a cut sends either way
-_STRIDE = 8  # rows that are summed up at once
+_STRIDE = 16  # rows that are summed up at once
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # steps of SplitMix64
 _TOTAL = 51  # bits of the sum of all units: sums of them are exact as floats, too
 
