@@ -5,6 +5,7 @@ from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import _num_samples
 
+from cart.estimators.category_advice import warn_of_other_texts
 from cart.files import storable, with_state
 
 # The code of a category that was not met in training.
@@ -126,6 +127,11 @@ def encode_categories(estimator, X, reset):
     ------
     ValueError
         If the categorical features do not fit the table or the other parameters.
+
+    Warns
+    -----
+    UserWarning
+        If "from_dtype" takes names of rows, or dates, for categories.
     """
     X = as_columns(X)
     if not reset:
@@ -141,7 +147,9 @@ def encode_categories(estimator, X, reset):
     if mask.any() and np.any(np.resize(estimator.monotonic_cst or 0, len(mask))[mask]):
         raise ValueError("monotonic_cst must be 0 for categorical features: they have no order.")
     encoder = CategoryEncoder(mask)
-    X = encoder.fit(X)
+    names, X = getattr(X, "columns", ()), encoder.fit(X)
+    if isinstance(estimator.categorical_features, str):
+        warn_of_other_texts(names, encoder.categories, len(X))
     estimator._category_encoder = encoder
     estimator.is_categorical_ = mask
     estimator.categories_ = encoder.categories
