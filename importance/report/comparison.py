@@ -302,14 +302,7 @@ def compare(
     ! 1 of 4 features cannot be told from noise by permutation at this sample size (within 2
     standard errors over data of 0): sepal width (cm).
     """
-    chosen = list(MEASURES) if measures is None else list(measures)
-    unknown = sorted({*chosen, *without} - {*MEASURES, JOINTLY})
-    if unknown or not {*chosen} - {*without, JOINTLY}:
-        raise ValueError(
-            f"measures={unknown} are not known; choose of {list(MEASURES)}."
-            if unknown
-            else f"without={list(without)!r} leaves no measure; choose of {list(MEASURES)}."
-        )
+    chosen = _choose(measures, without)
     fitted = check_forest(forest, X, y)
     left_out = dict.fromkeys(without, "as asked")
     if measures is None:
@@ -348,6 +341,19 @@ def compare(
         comparison, warnings=[sentence.text for sentence in said],
         named=np.array(sorted(named), dtype=np.int64),
     )  # fmt: skip
+
+
+def _choose(measures, without):
+    """The names of the measures that are asked for, also of those that are left out."""
+    chosen = list(MEASURES) if measures is None else list(measures)
+    unknown = sorted({*chosen, *without} - {*MEASURES, JOINTLY})
+    if unknown or not {*chosen} - {*without, JOINTLY}:
+        raise ValueError(
+            f"measures={unknown} are not known; choose of {list(MEASURES)}."
+            if unknown
+            else f"without={list(without)!r} leaves no measure; choose of {list(MEASURES)}."
+        )
+    return chosen
 
 
 def _how(fitted, name, n_jobs, verbose, callback):
