@@ -64,6 +64,7 @@ class Tables(NamedTuple):
     numbers: np.ndarray  # the last column has three values
     missing: np.ndarray
     sparse: scipy.sparse.csc_matrix
+    many: np.ndarray  # of more distinct values than 16 bits number
 
     def by_name(self) -> Iterator[tuple[str, Any, dict]]:
         """Name, table and the parameter that asks for it."""
@@ -90,7 +91,8 @@ def all_work() -> list[Work]:
     X = rng.normal(size=(_N_ROWS, 5))
     X[:, 4] = rng.integers(0, 3, _N_ROWS)
     missing = np.where(rng.random(X.shape) < 0.1, np.nan, X)
-    tables = Tables(X, missing, scipy.sparse.csc_matrix(np.where(X > 0, X, 0.0)))
+    many = rng.random((plain.MANY, 2))
+    tables = Tables(X, missing, scipy.sparse.csc_matrix(np.where(X > 0, X, 0.0)), many)
     work = [Work("random draws", lambda: plain.first_draws([0], 2))]
     work += [Work(case.name, partial(plain.use, case)) for case in plain.CASES]
     for name, side in _sides(rng).items():
@@ -149,6 +151,13 @@ def _tables(side, tables):
         for what, X, asked in tables.numbers_and_categories(criterion):
             model = side.Forest(3, criterion=criterion, **asked)
             yield f"{what}, {criterion}", _fit(model, X, side.y)
+        model = side.Forest(1, criterion=criterion, max_depth=2)
+        yield f"many values, {criterion}", _fit(model, tables.many, _repeated(side.y, tables))
+
+
+def _repeated(y, tables):
+    """Targets for the rows of many values."""
+    return np.resize(y, (len(tables.many), *y.shape[1:]))
 
 
 def _parameters(side, tables):
@@ -163,6 +172,12 @@ def _parameters(side, tables):
             _fit(side.Extras(3, max_leaf_nodes=5, **asked), table, y),
         )
         yield f"keyed draws, {what}", _fit(Forest(3, **_KEYED, **asked), table, y)
+    for criterion in side.criteria:
+        model = Forest(1, criterion=criterion, max_leaf_nodes=3)
+        yield (
+            f"best first, many values, {criterion}",
+            _fit(model, tables.many, _repeated(y, tables)),
+        )
     fractions = np.linspace(0.5, 1.5, _N_ROWS)
     for criterion in side.criteria:
         fit = partial(Forest, 3, criterion=criterion)
@@ -184,6 +199,8 @@ def _outputs(side, tables):
         for what, X, asked in tables.numbers_and_categories(criterion):
             model = side.Forest(3, criterion=criterion, **asked)
             yield f"three outputs, {what}, {criterion}", _fit(model, X, side.outputs)
+        model, y = side.Forest(1, criterion=criterion, max_depth=2), _repeated(side.outputs, tables)
+        yield f"three outputs, many values, {criterion}", _fit(model, tables.many, y)
     if len(np.unique(side.y)) > 2:
         for criterion in side.others:
             model = side.Forest(3, criterion=criterion)
