@@ -38,9 +38,11 @@ def test_rows_go_where_a_plain_walk_sends_them(kind, missing):
     model, Z = make(kind, missing)
     nodes = model.tree_.nodes
     leaves = walk(model.tree_, Z)
+    gaps = np.where(np.random.default_rng(1).random(Z.shape) < 0.1, np.nan, Z).astype(np.float32)
     for tree in (model.tree_, Tree(nodes, 3), Tree(Compact.of(nodes), 3)):
         np.testing.assert_array_equal(tree.apply(Z.astype(np.float32)), leaves)
         np.testing.assert_array_equal(tree.predict_all(Z, np.float32), nodes.value[leaves])
+        np.testing.assert_array_equal(tree.apply(gaps), walk(model.tree_, gaps))
     expected = model.predict(Z)
     for same in (Z.astype(np.float32), np.asfortranarray(Z), Z[:, ::-1].copy()[:, ::-1]):
         np.testing.assert_array_equal(model.predict(same), expected)
