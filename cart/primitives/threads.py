@@ -12,14 +12,17 @@ from cart.jit.interrupts import HeldInterrupts
 
 # Seconds until Ctrl-C is heard where the system tells another thread of it.
 _WAKE_UP = 0.1
+# Bytes of address space that have to be there for another thread, its stack included: Python waits
+# for ever for one that finds no memory as it begins.
+_ROOM = 1 << 26
 
 
 def in_threads(work, n_threads, stop):
     """Have threads call `work()`, and wait for them.
 
     Not joblib, which looks a hundred times a second whether work is done: a small forest is grown
-    in less. Where the system starts fewer threads those do the work; where it starts none, this one
-    does.
+    in less. Where there is no room for all threads, or the system starts fewer, those do the work;
+    where there are none, this one does.
 
     Parameters
     ----------
@@ -42,8 +45,9 @@ def in_threads(work, n_threads, stop):
     pool = ThreadPoolExecutor(n_threads)
     try:
         # Held, or one may be started that the pool has not noted.
-        with HeldInterrupts(), suppress(RuntimeError):  # "can't start new thread"
+        with HeldInterrupts(), suppress(RuntimeError, MemoryError):  # "can't start new thread"
             for _ in range(n_threads):
+                np.empty(_ROOM, np.uint8)
                 tasks.append(pool.submit(try_to))
         if not tasks:
             try_to()

@@ -327,7 +327,7 @@ def _fill(packed, tree, steps, waiting):
     n_placed, height, n_rows = np.int64(1), 0, np.int64(0)
     while True:
         left, right = np.int64(steps.children_left[node]), np.int64(steps.children_right[node])
-        way, item = steps.ways[node], steps.item[node]
+        way, item = np.int64(steps.ways[node]), steps.item[node]
         if right != LEAF:
             packed.number[first + place] = node | (way & MISSING_GO_LEFT) << 30
             feature, threshold = np.uint64(steps.feature[item]), steps.threshold[item]

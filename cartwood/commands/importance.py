@@ -50,7 +50,10 @@ def _blocks(
 ) -> Iterator[str]:
     """The page below its first sentences."""
     result = comparison.results["oob_permutation"]
-    order, shown = judging.ordered(result), judging.ordered(result)[:TOP]
+    from importance.core.ordering import leading  # slow to import
+
+    order = judging.ordered(result)
+    shown = leading(result.values, TOP, comparison.named)[::-1]
     yield page.facts(
         (
             (f"{len(training.X):,}", "rows"),

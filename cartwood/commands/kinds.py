@@ -204,6 +204,8 @@ def _books(side, tables):
             yield f"surrogates, {criterion}{more}", _fit(model, X, y)
             model = side.Forest(3, criterion=criterion, missing="majority", **asked)
             yield f"majority, {criterion}{more}", _fit(model, X, y)
+        model = side.Forest(3, criterion=criterion, **_BY_SURROGATES)
+        yield f"surrogates, complete rows, {criterion}", _fit(model, tables.numbers, y)
 
     @functools.cache
     def fitted():

@@ -1,11 +1,17 @@
-"""Numbers as reports show them."""
+"""Numbers as reports show them, in the style of `importance.core.numbers`.
 
-from itertools import starmap
+That is imported when a number is shown: `--help` and a misspelt column should not wait for it.
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from importance.core.numbers import estimate, significant
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number rounded to so many digits: "12,300", "0.00123"."""
+    from importance.core import numbers
+
+    return numbers.significant(value, digits)
 
 
 def seconds(value: float) -> str:
@@ -34,6 +40,9 @@ def estimates(values: ArrayLike, errors: ArrayLike | None = None) -> list[str]:
     -------
     list of str
     """
+    from importance.core.numbers import estimate
+
     if errors is None:
         return [significant(value) for value in np.asarray(values, dtype=np.float64)]
-    return list(starmap(estimate, zip(np.asarray(values), np.asarray(errors), strict=True)))
+    pairs = zip(np.asarray(values), np.asarray(errors), strict=True)
+    return [estimate(value, error) for value, error in pairs]

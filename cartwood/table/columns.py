@@ -5,6 +5,7 @@ durations and times of day count as seconds; all else is categories, which trees
 Missing values stay missing: trees send them to the better side.
 """
 
+import re
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -165,13 +166,14 @@ def _are(values, kinds):
 
 def _kind_of_text(known):
     """What all of some texts are, beside categories, or None."""
-    text = known.astype(str).str.strip()
-    # Digits alone, which a file kept as text, are codes.
-    if text.str.fullmatch(_WRITTEN).all() and text.str.contains("[,%]").any():
-        return WRITTEN
-    if text.str.fullmatch(_CLOCK).all():
-        return CLOCK
-    first = text.iloc[0]
+    first = str(known.iloc[0]).strip()
+    for kind, pattern in ((WRITTEN, _WRITTEN), (CLOCK, _CLOCK)):
+        if re.fullmatch(pattern, first):  # most texts are seen to be others by the first of them
+            text = known.astype(str).str.strip()
+            # Digits alone, which a file kept as text, are codes.
+            is_code = kind == WRITTEN and not text.str.contains("[,%]").any()
+            if not is_code and text.str.fullmatch(pattern).all():
+                return kind
     if not (6 <= len(first) <= 40 and sum(letter.isdigit() for letter in first) >= 4):
         return None
     # Day first is read only where no other order fits: a 13th month tells.

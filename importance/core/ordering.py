@@ -1,6 +1,6 @@
 """Order of features by a measure, the most important first; equal values stay in their order."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -10,9 +10,13 @@ def descending(values: np.ndarray) -> np.ndarray:
     return np.argsort(-values, kind="stable")
 
 
-def leading(values: np.ndarray, n: int) -> np.ndarray:
-    """Positions of the n largest values, the largest last: where pictures have it on top."""
-    return descending(values)[:n][::-1]
+def leading(values: np.ndarray, n: int, also: Iterable[int] = ()) -> np.ndarray:
+    """Positions of the n largest values, and of others, the largest last: where pictures have it
+    on top."""
+    order = descending(values)
+    is_shown = np.isin(order, list(also))
+    is_shown[:n] = True
+    return order[is_shown][::-1]
 
 
 def ranks_of(values: np.ndarray) -> np.ndarray:

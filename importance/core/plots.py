@@ -142,7 +142,9 @@ def plot_rows(
     return _entitle(ax, result, shown, f"a dot: a row{note}")
 
 
-def plot_ranks(results: dict[str, Any], ax: Any = None, max_features: int = 25) -> Any:
+def plot_ranks(
+    results: dict[str, Any], ax: Any = None, max_features: int = 25, also: Iterable[int] = ()
+) -> Any:
     """The ranks that several measures give, joined by lines; crossings are disagreements.
 
     Ranks beyond the last that is drawn stand below a line, in their order, with the rank behind.
@@ -154,6 +156,8 @@ def plot_ranks(results: dict[str, Any], ax: Any = None, max_features: int = 25) 
     ax : matplotlib.axes.Axes, optional
     max_features : int, default=25
         Draw the features that are among so many by the first measure.
+    also : iterable of int, default=()
+        Positions of others that are drawn.
 
     Returns
     -------
@@ -163,7 +167,7 @@ def plot_ranks(results: dict[str, Any], ax: Any = None, max_features: int = 25) 
 
     names = short_names(next(iter(results.values())).feature_names)
     ranks = np.array([ranks_of(result.values) for result in results.values()])
-    shown = np.flatnonzero(ranks[0] <= max_features)
+    shown = np.flatnonzero((ranks[0] <= max_features) | np.isin(np.arange(len(names)), list(also)))
     places = _places(ranks[:, shown], max_features)
     last = places.max(initial=1)
     if ax is None:
@@ -191,7 +195,9 @@ def plot_ranks(results: dict[str, Any], ax: Any = None, max_features: int = 25) 
     ax.tick_params(length=0)
     n_all = len(names)
     if len(shown) < n_all:
-        ax.set_xlabel(f"the {len(shown)} first of {n_all} features by {next(iter(results))}")
+        some = f"the {min(max_features, n_all)} first of {n_all} features by {next(iter(results))}"
+        n_more = len(shown) - min(max_features, n_all)
+        ax.set_xlabel(some + (f", and {n_more} that are named" if n_more else ""))
     return ax
 
 

@@ -5,7 +5,7 @@ measured by `python -m benchmarks words` and stands in docs/importance.md.
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ SHARING = 0.25  # of what a group is worth: a member with less has no part in it
 MOST_SHARED = 1.5  # times that: members worth more in sum are each needed, as two coordinates are
 CLOSE = 0.5  # standard errors between two features whose order other trees may turn round
 _MOST = 3  # sentences of one kind
+MOST_NAMED = 5  # features that a sentence names
 MANY_VALUES = 30  # from so many distinct values on, MDI is known to favour a feature
 
 
@@ -35,11 +36,11 @@ class Sentence(NamedTuple):
     features: np.ndarray
 
 
-def advise(comparison: Any) -> list[str]:
+def advise(comparison: Any) -> list[Sentence]:
     """All that is to be said of a comparison."""
-    found: list[str] = []
+    found: list[Sentence] = []
     for say in SENTENCES.values():
-        found += [sentence.text for sentence in say(comparison)][:_MOST]
+        found += islice(say(comparison), _MOST)
     return found
 
 
@@ -210,9 +211,15 @@ def _is_above_zero(result):
 
 
 def ordinal(n: int) -> str:
-    """1 is "first"."""
-    words = ("first", "second", "third", "fourth", "fifth")
-    return words[n - 1] if n <= len(words) else f"{n}th"
+    """1 is "first"; of leaders all have words."""
+    words = (
+        *("first", "second", "third", "fourth", "fifth"),
+        *("sixth", "seventh", "eighth", "ninth", "tenth"),
+    )
+    if n <= len(words):
+        return words[n - 1]
+    end = {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{'th' if n % 100 in (11, 12, 13) else end}"
 
 
 def _list(names):

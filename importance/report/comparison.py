@@ -1,7 +1,7 @@
 """All measures of one forest side by side, and what their differences mean, in words."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from textwrap import fill
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ from importance.drop_column.drop_column import drop_column
 from importance.impurity.debiased import unbiased_mdi
 from importance.impurity.mdi import mdi
 from importance.permutation.oob import oob_permutation
-from importance.report.advice import advise
+from importance.report.advice import MOST_NAMED, advise
 from importance.report.find_groups import correlation_groups, rank_correlation
 from importance.shap import mean_absolute_shap, trees_to_explain
 
@@ -83,6 +83,8 @@ class Comparison:
         What to mind.
     left_out : dict of str to str
         Why a measure, or "jointly", was left out, by its name.
+    named : ndarray of shape (n_named,), int64
+        Positions of the features that the warnings name: pictures always show them.
 
     Examples
     --------
@@ -111,6 +113,7 @@ class Comparison:
     n_distinct: np.ndarray
     warnings: list[str]
     left_out: dict[str, str] = field(default_factory=dict)
+    named: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def feature_names(self) -> np.ndarray:
@@ -142,6 +145,7 @@ class Comparison:
         Parameters
         ----------
         max_features : int, default=20
+            Leave out all but so many of the most important, and those that the warnings name.
 
         Returns
         -------
@@ -149,7 +153,7 @@ class Comparison:
         """
         import matplotlib.pyplot as plt
 
-        shown = leading(self._leading.values, max_features)
+        shown = leading(self._leading.values, max_features, self.named)
         figure, axes = plt.subplots(
             1, len(self.results), sharey=True, squeeze=False, layout="constrained",
             figsize=(2.2 + 2.3 * len(self.results), HEADROOM + ROW_HEIGHT * len(shown)),
@@ -161,6 +165,8 @@ class Comparison:
             ax.tick_params(axis="x", labelsize=8)
             ax.set_xlabel(fill(f"{result.unit} (± 1 standard error {result.uncertainty})", 30))
             ax.xaxis.label.set_fontsize(8)
+        if len(shown) < len(self.feature_names):
+            figure.suptitle(f"{len(shown)} of {len(self.feature_names)} features", fontsize=9)
         return figure
 
     def plot_ranks(self, ax: Any = None, max_features: int = 25) -> Any:
@@ -177,7 +183,7 @@ class Comparison:
         -------
         matplotlib axes
         """
-        return plot_ranks(self.results, ax, max_features)
+        return plot_ranks(self.results, ax, max_features, self.named)
 
     def plot_clusters(self, ax: Any = None, max_features: int = 60) -> Any:
         """Rank correlations of the features; see `importance.core.plots.plot_clusters`.
@@ -296,14 +302,7 @@ def compare(
     ! 1 of 4 features cannot be told from noise by permutation at this sample size (within 2
     standard errors over data of 0): sepal width (cm).
     """
-    chosen = list(MEASURES) if measures is None else list(measures)
-    unknown = sorted({*chosen, *without} - {*MEASURES, JOINTLY})
-    if unknown or not {*chosen} - {*without, JOINTLY}:
-        raise ValueError(
-            f"measures={unknown} are not known; choose of {list(MEASURES)}."
-            if unknown
-            else f"without={list(without)!r} leaves no measure; choose of {list(MEASURES)}."
-        )
+    chosen = _choose(measures, without)
     fitted = check_forest(forest, X, y)
     left_out = dict.fromkeys(without, "as asked")
     if measures is None:
@@ -336,8 +335,25 @@ def compare(
     comparison = Comparison(
         results, seconds, groups, jointly, correlation, n_distinct, [], left_out
     )  # fmt: skip
-    comparison.warnings.extend(advise(comparison))
-    return comparison
+    said = advise(comparison)
+    named = {j for sentence in said for j in sentence.features[:MOST_NAMED]}
+    return replace(
+        comparison, warnings=[sentence.text for sentence in said],
+        named=np.array(sorted(named), dtype=np.int64),
+    )  # fmt: skip
+
+
+def _choose(measures, without):
+    """The names of the measures that are asked for, also of those that are left out."""
+    chosen = list(MEASURES) if measures is None else list(measures)
+    unknown = sorted({*chosen, *without} - {*MEASURES, JOINTLY})
+    if unknown or not {*chosen} - {*without, JOINTLY}:
+        raise ValueError(
+            f"measures={unknown} are not known; choose of {list(MEASURES)}."
+            if unknown
+            else f"without={list(without)!r} leaves no measure; choose of {list(MEASURES)}."
+        )
+    return chosen
 
 
 def _how(fitted, name, n_jobs, verbose, callback):

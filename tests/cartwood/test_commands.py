@@ -268,6 +268,18 @@ def test_a_reader_that_has_enough_is_no_error(houses, saved):
     assert done.returncode == 141
 
 
+def test_help_and_slips_wait_for_nothing():
+    """What is slow to import, numba and all that needs it, comes with the work."""
+    code = (
+        "import sys, cartwood.__main__ as door; door._parser(); "
+        "print([name for name in ('numba', 'sklearn', 'pandas') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
 def test_it_runs_as_a_module():
     done = subprocess.run(
         [sys.executable, "-m", "cartwood", "importance", "none.csv", "--target", "y"],

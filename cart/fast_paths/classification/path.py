@@ -10,26 +10,24 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.base import (
-    MISSING_LEFT,
-    MISSING_RIGHT,
     NO_CUT,
-    NONE_MISSING,
-    Cut,
     FastPath,
     tree_at,
     write_leaf,
-    write_split,
     write_way_of_missing,
 )
 from cart.fast_paths.cache_copies import create_cache_copies
-from cart.fast_paths.classification.best_cut import Monotony, choose_cut, with_enough_weight
-from cart.fast_paths.classification.cumulative_counts import (
-    ClassNode,
-    PrefixCounts,
-    add_up,
-    add_up_counts,
-    count_codes,
-    count_keys,
+from cart.fast_paths.classification.class_rows import ClassRows, ClassScratch, copy_near
+from cart.fast_paths.classification.cumulative_counts import ClassNode, PrefixCounts
+from cart.fast_paths.classification.cuts import (
+    BestCuts,
+    begin_search,
+    begin_tree,
+    bounds_at,
+    divide_words,
+    end_search,
+    search_feature,
+    write_cut,
 )
 from cart.fast_paths.classification.impurities import (
     EntropyCuts,
@@ -38,24 +36,14 @@ from cart.fast_paths.classification.impurities import (
     impurity_of,
     write_shares,
 )
-from cart.fast_paths.classification.packed_rows import (
-    ColumnCodes,
-    Layout,
-    code_of_key,
-    gather_keys,
-    pack_rows,
-    partition_packed_rows,
-    row_number,
-)
-from cart.fast_paths.classification.screening import add_up_kept, is_worth_screening, screen
+from cart.fast_paths.classification.packed_rows import Layout, pack_rows
 from cart.fast_paths.classification.several_outputs import GiniOfSeveralCuts, joint_codes
 from cart.growth.best_first import grow_best_first
 from cart.growth.depth_first import Children, grow_depth_first
-from cart.growth.frontier import NodeStack, moved, push_root, with_weight
+from cart.growth.frontier import NodeStack, push_root, with_weight
 from cart.growth.node_step import child_bounds
 from cart.growth.plan import Limits
-from cart.jit.decorators import dispatch, entry_kernel, inline_kernel, kernel
-from cart.primitives.radix_sort import N_DIGITS, ROOM, sort_short_keys
+from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.splitting.criteria import Entropy, Gini
 from cart.splitting.feature_draw import (
     Draw,
@@ -66,208 +54,17 @@ from cart.splitting.feature_draw import (
     next_feature,
     restart,
 )
-from cart.splitting.splitter import Bounds
-from cart.table.table import same_value
 from cart.tree.recompute import DEPTH_FIRST, GINI, WEIGHTS, WHOLE_COUNTS
 
 CACHE_COPY_BYTES = (
     2**19,
     2**16,
 )  # of a column of the near tiers (see `cart.fast_paths.cache_copies`)
-_HISTOGRAM_MIN = 64  # rows
 _CLASSES_MAX = 256
 _OUTPUTS_MAX, _JOINT_MAX = 6, 64  # of several outputs, and classes that they have together
 _WEIGHT_MAX = 2**26  # whose square is exact in double precision
 # Weight of which every thread keeps a table for entropy: so much, or so much per row.
 _TABLE_MAX, _PER_ROW = 2**20, 8
-
-
-class ClassRows(NamedTuple):
-    """Some rows: their words, those of a node side by side, and the codes that they point to."""
-
-    words: np.ndarray  # (n,) uint32
-    codes: np.ndarray  # (n_columns, at least n), of the table's type
-
-    @classmethod
-    def create(cls, n, codes):
-        return cls(np.empty(n, np.uint32), codes)
-
-    def copy_codes(self, words, layout, nearer):
-        copy_columns(self.codes, words, layout, nearer.codes)
-
-
-class ClassScratch(NamedTuple):
-    """What a thread writes to while it searches a node."""
-
-    keys: np.ndarray  # (n + ROOM,) uint32
-    spare: np.ndarray  # (n + ROOM,) uint32
-    digits: np.ndarray  # (N_DIGITS,) int32
-    pending: np.ndarray  # (capacity, n_classes) int64: class counts, a row per pending node
-    total: np.ndarray  # (1,) float64: weight of the tree
-    lower: np.ndarray  # (capacity,) float64: of the first class's share (monotonic constraints)
-    upper: np.ndarray  # (capacity,) float64
-
-    @classmethod
-    def create(cls, n, n_classes, capacity):
-        return cls(
-            np.empty(n + ROOM, np.uint32),
-            np.empty(n + ROOM, np.uint32),
-            np.empty(N_DIGITS, np.int32),
-            np.empty((capacity, n_classes), np.int64),
-            np.empty(1),
-            np.empty(capacity),  # not filled: only rows that wait take memory
-            np.empty(capacity),
-        )
-
-
-@inline_kernel
-def is_worth_counting(n, n_codes, n_classes):
-    """Are the rows to be counted per code? The histogram has a cell for each of n rows."""
-    return n >= _HISTOGRAM_MIN and n_codes * n_classes < n
-
-
-class Asked(NamedTuple):
-    """What a feature's cuts are searched under."""
-
-    first: int  # entries that a cut leaves on either side, and one more
-    missing: np.uint32  # the code of missing values
-    has_missing: bool  # in the node
-    min_weight: float
-    monotony: Monotony
-
-
-@inline_kernel
-def _put_in_order(node, scratch, n, span, score, asked, table, column):
-    """Order what the best cut may lie among, and sum it up; return the entries and how many.
-
-    `span` are the lowest and the highest code of the keys.
-    """
-    criterion, running, layout, counts, _ = node
-    lowest, highest = span
-    keys, spare = scratch.keys, scratch.spare
-    needs_all = asked.first > 0 or asked.has_missing
-    if not needs_all and is_worth_counting(n, np.int64(highest - lowest) + 1, counts.shape[0]):
-        count_keys(running, keys, n, lowest, highest, counts.shape[0], layout)
-        n_levels = add_up_counts(criterion, running, lowest, highest, counts, layout)
-        return running.levels, n_levels
-    needs_all |= asked.min_weight > 0.0 or asked.monotony.direction != 0
-    if not needs_all and is_worth_screening(criterion, n, counts.shape[0]):
-        n_kept, shift = screen(node, keys, n, span, score, table, column, spare)
-        kept = spare
-        if sort_short_keys(kept, n_kept, layout.low_bits, lowest, highest, keys, scratch.digits):
-            kept = keys
-        add_up_kept(criterion, running, kept, n_kept, lowest, shift, counts, layout)
-        return kept, n_kept
-    if sort_short_keys(keys, n, layout.low_bits, lowest, highest, spare, scratch.digits):
-        keys = spare
-    add_up(criterion, running, keys, n, counts, layout)
-    return keys, n
-
-
-@inline_kernel
-def copy_columns(codes, words, layout, copied):
-    """Copy the codes of words, column by column."""
-    for column in range(codes.shape[0]):
-        mine, theirs = codes[column], copied[column]
-        for i in range(words.shape[0]):
-            theirs[i] = mine[row_number(words[i], layout)]
-
-
-@inline_kernel
-def _copy_near(tiers, layout, node):
-    """Copy the node's rows to the nearest tier that has room; return the node with its place there,
-    or as it is."""
-    start, end, tier = node.start, node.end, node.tier
-    for nearer in range(node.tier + 1, len(tiers)):
-        if end - start <= tiers[nearer].words.shape[0]:
-            words, n = tiers[tier].words[start:end], end - start
-            copy_codes(tiers[tier], words, layout, tiers[nearer])
-            for i in range(n):
-                low = words[i] & layout.low_mask
-                tiers[nearer].words[i] = np.uint32(i) << layout.low_bits | low
-            tier, start, end = nearer, 0, n
-    return moved(node, start, end, tier)
-
-
-@dispatch
-def copy_codes(rows, words, layout, nearer):
-    """Copy the codes that words point to, to a tier of the same class."""
-    rows.copy_codes(words, layout, nearer)
-
-
-@dispatch
-def begin_tree(cuts, way, n):
-    """Take up the words of a tree, so many."""
-    cuts.begin_tree(way, n)
-
-
-@dispatch
-def begin_search(cuts, way, node, searched):
-    """Take up a node that is to be searched."""
-    cuts.begin_search(way, node, searched)
-
-
-@dispatch
-def end_search(cuts, way, node, searched, best):
-    """Search what was put off; return the best Cut of all."""
-    return cuts.end_search(way, node, searched, best)
-
-
-@dispatch
-def divide_words(cuts, way, node, cut, left_counts):
-    """Bring the node's words into the order left | right, with the class counts of the left; return
-    how many go left."""
-    return cuts.divide_words(way, node, cut, left_counts)
-
-
-@dispatch
-def search_feature(cuts, way, node, searched, feature, best):
-    """Search a feature; return whether it is constant in the node, and the better Cut."""
-    return cuts.search_feature(way, node, searched, feature, best)
-
-
-@dispatch
-def write_cut(cuts, way, tree, this, node, cut, children):
-    """Write feature and threshold of the split of a node that has such children."""
-    cuts.write_cut(way, tree, this, node, cut, children)
-
-
-@inline_kernel
-def write_threshold(tree, this, cut):
-    """See `write_cut`, where the threshold is known."""
-    tree.nodes.feature[this], tree.nodes.threshold[this] = cut.feature, cut.threshold
-
-
-def no_tree_to_begin(self, way, n):
-    pass
-
-
-def no_search_to_begin(self, way, node, searched):
-    pass
-
-
-def nothing_put_off(self, way, node, searched, best):
-    return best
-
-
-def divide_by_column(self, way, node, cut, left_counts):
-    codes = ColumnCodes(way.tiers[node.tier].codes[way.table.columns[cut.feature]])
-    return divide_in_order(way, node, cut, codes, left_counts)
-
-
-class BestCuts(NamedTuple):
-    """The best of all cuts of a feature."""
-
-    name: int = 0  # numba wants a field
-
-    begin_tree, begin_search = no_tree_to_begin, no_search_to_begin
-    end_search, divide_words = nothing_put_off, divide_by_column
-
-    def search_feature(self, way, node, searched, feature, best):
-        return _search_feature(way, node, searched, feature, best)
-
-    def write_cut(self, way, tree, this, node, cut, children):
-        write_split(tree.nodes, this, cut, tree.cuts)
 
 
 class ClassCountsWay(NamedTuple):
@@ -300,7 +97,7 @@ class ClassCountsWay(NamedTuple):
                 value[1] = 1.0 - value[0]
 
     def search(self, node):
-        node = _copy_near(self.tiers, self.layout, node)
+        node = copy_near(self.tiers, self.layout, node)
         counts, weight = self.scratch.pending[node.row], np.int64(node.weight)
         searched = ClassNode(self.criterion, self.prefix, self.layout, counts, weight)
         draw, limits = self.draw, self.limits
@@ -347,20 +144,6 @@ class ClassCountsWay(NamedTuple):
         write_way_of_missing(tree.nodes, this, cut, children.middle - start, end - start)
 
 
-@inline_kernel
-def divide_in_order(way, node, cut, codes, left_counts):
-    """See `divide_words`; `codes` are those of the cut's column. Either side keeps its order."""
-    words, n = way.tiers[node.tier].words, node.end - node.start
-    return partition_packed_rows(
-        codes, cut, words, node.start, n, way.layout, way.scratch.spare, left_counts
-    )
-
-
-@inline_kernel
-def bounds_at(way, row):
-    return Bounds(way.scratch.lower[row], way.scratch.upper[row])
-
-
 @kernel
 def _pass_on_bounds(way, row, direction):
     """Bounds of the children, whose counts are there: the right one in `row`, the left above."""
@@ -371,86 +154,6 @@ def _pass_on_bounds(way, row, direction):
     for is_left in (True, False):
         own = child_bounds(bounds, direction, value, is_left)
         scratch.lower[row + is_left], scratch.upper[row + is_left] = own.lower, own.upper
-
-
-@inline_kernel
-def _search_feature(way, node, searched, feature, best):
-    table, rows, scratch = way.table, way.tiers[node.tier], way.scratch
-    criterion, prefix, layout, counts, weight = searched
-    column = table.columns[feature]
-    codes = rows.codes[column]
-    start, n = node.start, node.end - node.start
-    n_classes = counts.shape[0]
-    n_codes = table.level_start[column + 1] - table.level_start[column]
-    missing = np.uint32(n_codes)
-    is_free = way.limits.min_samples_leaf == 1
-    counts_codes = is_free and is_worth_counting(n, n_codes + 1, n_classes)
-    if counts_codes:
-        span = count_codes(prefix, codes, rows.words, start, n, n_codes, n_classes, layout)
-        if span[1] == missing:
-            counts_codes = False
-    if not counts_codes:
-        span = gather_keys(codes, rows.words, start, n, layout, missing, scratch.keys)
-    if same_value(table, column, span[0], span[1]):
-        return True, best
-    if not best.score < 0.0:  # no cut is better: both sides are pure
-        return False, best
-    asked = _what_is_asked(way, node, feature, missing, span[1] == missing)
-    if counts_codes:
-        entries = prefix.levels
-        n_entries = add_up_counts(criterion, prefix, span[0], span[1], counts, layout)
-    else:
-        entries, n_entries = _put_in_order(
-            searched, scratch, n, span, best.score, asked, table, column
-        )
-    begin, goes = asked.first, MISSING_RIGHT if asked.has_missing else NONE_MISSING
-    while True:
-        first, last = begin, n_entries - 1 - asked.first
-        if asked.min_weight > 0.0:
-            first, last = with_enough_weight(prefix, first, last, weight, asked.min_weight)
-        score, i = choose_cut(
-            searched, entries, first, last, best.score, table, column, asked.monotony
-        )
-        if i >= 0:
-            left_code = np.int64(entries[i] >> layout.low_bits)
-            right_code = np.int64(entries[i + 1] >> layout.low_bits)
-            best = Cut(feature, left_code, right_code, score, goes, 0.0)
-        if goes != MISSING_RIGHT:
-            return False, best
-        goes = MISSING_LEFT
-        _put_missing_first(searched, entries, n, missing)
-        entries = prefix.levels
-        while begin < n and code_of_key(entries[begin], layout) == missing:
-            begin += 1
-
-
-@inline_kernel
-def _what_is_asked(way, node, feature, missing, has_missing):
-    first, monotony = way.limits.min_samples_leaf - 1, monotony_of(way, node, feature)
-    return Asked(first, missing, has_missing, way.limits.min_weight_leaf, monotony)
-
-
-@inline_kernel
-def monotony_of(way, node, feature):
-    limits = way.limits
-    bounds = bounds_at(way, node.row) if limits.is_monotonic else Bounds(-np.inf, np.inf)
-    return Monotony(np.int64(limits.monotonic[feature]), bounds)
-
-
-@kernel
-def _put_missing_first(node, keys, n, missing):
-    """Write the ordered keys to `levels`, the missing values before the others, and sum them up."""
-    criterion, running, layout, counts, _ = node
-    n_known = n
-    while code_of_key(keys[n_known - 1], layout) == missing:
-        n_known -= 1
-    turned = running.levels
-    n_missing = n - n_known
-    for i in range(n_missing):
-        turned[i] = keys[n_known + i]
-    for i in range(n_known):
-        turned[n_missing + i] = keys[i]
-    add_up(criterion, running, turned, n, counts, layout)
 
 
 @inline_kernel

@@ -15,6 +15,13 @@ import numpy as np
 from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NONE_MISSING, Cut
 from cart.fast_paths.cache_copies import create_cache_copies
 from cart.fast_paths.classification.best_cut import keeps_direction
+from cart.fast_paths.classification.class_rows import copy_columns
+from cart.fast_paths.classification.cuts import (
+    divide_in_order,
+    monotony_of,
+    no_tree_to_begin,
+    write_threshold,
+)
 from cart.fast_paths.classification.impurities import child_impurities
 from cart.fast_paths.classification.packed_rows import (
     class_of,
@@ -25,14 +32,7 @@ from cart.fast_paths.classification.packed_rows import (
     weight_of,
     write_quarters,
 )
-from cart.fast_paths.classification.path import (
-    ClassCountsPath,
-    copy_columns,
-    divide_in_order,
-    monotony_of,
-    no_tree_to_begin,
-    write_threshold,
-)
+from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.near_rows import (
     SIGN,
     WIDTH,

@@ -22,15 +22,13 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.base import NONE_MISSING, Cut, is_cut, write_split
-from cart.fast_paths.classification.impurities import score_cut
-from cart.fast_paths.classification.path import (
-    ClassCountsPath,
-    ClassCountsWay,
+from cart.fast_paths.classification.cuts import (
     divide_by_column,
-    grow_trees,
     no_search_to_begin,
     nothing_put_off,
 )
+from cart.fast_paths.classification.impurities import score_cut
+from cart.fast_paths.classification.path import ClassCountsPath, ClassCountsWay, grow_trees
 from cart.growth.depth_first import left_child, right_child
 from cart.growth.frontier import may_split
 from cart.growth.sorted_rows import SortedRows, begin_tree, divide_rows, keep_side
@@ -102,8 +100,7 @@ def _best_cut(cuts, way, node, searched, feature, score):
     best, w, s, i = np.int64(-1), np.int64(0), np.int64(0), np.int64(node.start)
     while i < first:
         cell = np.int64(cells[record_of(keys[i])])
-        w += cell >> 4
-        s += cell & 15
+        w, s = w + (cell >> 4), s + (cell & 15)
         i += 1
     while i < last:
         end = min(i + _STRIDE, last)
@@ -125,14 +122,11 @@ def _best_cut(cuts, way, node, searched, feature, score):
         reach = max(highest, -lowest)
         share = min(before * (whole - before), after * (whole - after))
         if reach * reach < least * share:
-            w += more
-            s += more_second
-            i = end
+            w, s, i = w + more, s + more_second, end
             continue
         while i < end:
             cell = np.int64(cells[record_of(keys[i])])
-            w += cell >> 4
-            s += cell & 15
+            w, s = w + (cell >> 4), s + (cell & 15)
             left = np.float64(w)
             d = np.float64(s) * whole - second * left
             if d * d >= least * (left * (whole - left)):

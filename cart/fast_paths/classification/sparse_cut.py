@@ -15,7 +15,14 @@ import numpy as np
 
 from cart.fast_paths.base import NONE_MISSING, Cut
 from cart.fast_paths.classification.best_cut import choose_cut, with_enough_weight
+from cart.fast_paths.classification.class_rows import ClassRows
 from cart.fast_paths.classification.cumulative_counts import begin_left, move_left
+from cart.fast_paths.classification.cuts import (
+    monotony_of,
+    no_search_to_begin,
+    nothing_put_off,
+    write_threshold,
+)
 from cart.fast_paths.classification.packed_rows import (
     class_of,
     code_of_key,
@@ -23,14 +30,7 @@ from cart.fast_paths.classification.packed_rows import (
     row_number,
     weight_of,
 )
-from cart.fast_paths.classification.path import (
-    ClassCountsPath,
-    ClassRows,
-    monotony_of,
-    no_search_to_begin,
-    nothing_put_off,
-    write_threshold,
-)
+from cart.fast_paths.classification.path import ClassCountsPath
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.primitives.radix_sort import sort_short_keys
 from cart.splitting.criteria import Entropy

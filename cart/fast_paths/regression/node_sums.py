@@ -113,14 +113,14 @@ def exchange_few(sides, samples):
         left_ones |= np.uint64(goes_left(sides, i, samples[i])) << np.uint64(i)
     first, last, at, row = np.int64(0), np.int64(n - 1), np.int64(0), samples[0]
     for _ in range(n - 1):
-        left = np.int64((left_ones >> np.uint64(at)) & np.uint64(1))
-        place = last ^ ((last ^ first) & -left)
+        left = (left_ones >> np.uint64(at)) & np.uint64(1) != 0
+        place = first if left else last
         first += left
-        at = last ^ ((last ^ first) & -left)
+        at = first if left else last - 1 + 1  # so written, both are chosen in two instructions
         following = samples[at]
         samples[place] = row
         row = following
-        last -= 1 - left
+        last -= not left
     samples[first] = row
     return first + np.int64((left_ones >> np.uint64(at)) & np.uint64(1))
 

@@ -9,6 +9,7 @@ from benchmarks.structure.pictures import PICTURES, cut_off, draw, judge, overla
 from importance.core.numbers import estimate, significant
 from importance.core.plots import DARK, PALE, ink_of, plot_ranks
 from importance.core.result import Importances
+from importance.report.advice import ordinal
 
 matplotlib.use("Agg")
 
@@ -79,6 +80,15 @@ def test_ranks_far_below_the_last_one_close_up():
 )
 def test_numbers_have_two_digits_of_their_error(value, error, text):
     assert estimate(value, error) == text
+
+
+@pytest.mark.parametrize(
+    ("n", "word"),
+    [(1, "first"), (10, "tenth"), (11, "11th"), (12, "12th"), (21, "21st"), (103, "103rd"),
+     (112, "112th")],
+)  # fmt: skip
+def test_ordinals(n, word):
+    assert ordinal(n) == word
 
 
 @pytest.mark.parametrize(

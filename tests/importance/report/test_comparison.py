@@ -103,7 +103,7 @@ def comparison_of(used, missed=None, jointly=None, groups=(), correlation=None):
 def test_words_do_not_depend_on_the_unit_of_y(unit):
     used = np.array([[1.0, 0.98, 0.3], [0.1, 0.1, 0.05]]) * unit
     missed = np.array([[0.01, 0.01, 0.08], [0.02, 0.2, 0.05]]) * unit
-    said = advise(comparison_of(used, missed))
+    said = [sentence.text for sentence in advise(comparison_of(used, missed))]
     kinds = [next(k for k in ("can replace it", "nor can", "order") if k in s) for s in said]
     assert kinds == ["can replace it", "nor can", "order"]
     assert not any(" 0 ± 0 " in s for s in said)
@@ -329,6 +329,24 @@ def test_ranks_and_clusters(wide):
     assert abs(places[0] - places[1]) == 1  # correlated features stand side by side
     assert_readable(ax.figure, ax.yaxis)
     matplotlib.pyplot.close(ax.figure)
+
+
+def test_pictures_show_what_the_warnings_name(lessons):
+    comparison = lessons[-1]
+    names = comparison.feature_names
+    assert {"x", "copy", "user_id"} <= {*names[comparison.named]}
+    for name in names[comparison.named]:
+        assert any(name in text for text in comparison.warnings)
+    n_shown = len({*comparison.named, comparison.results["oob_permutation"].values.argmax()})
+    figure = comparison.plot(max_features=1)
+    shown = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert {*names[comparison.named]} <= {*shown}
+    if n_shown < len(names):
+        assert figure.get_suptitle() == f"{n_shown} of {len(names)} features"
+    ax = comparison.plot_ranks(max_features=1)
+    drawn = " ".join(text.get_text() for text in ax.texts)
+    assert all(name in drawn for name in names[comparison.named])
+    matplotlib.pyplot.close("all")
 
 
 def test_long_names_stay_in_the_picture():

@@ -1,0 +1,79 @@
+"""Rows of class counts: packed words of a node, the codes that they point to, and near copies."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.fast_paths.classification.packed_rows import row_number
+from cart.growth.frontier import moved
+from cart.jit.decorators import dispatch, inline_kernel
+from cart.primitives.radix_sort import N_DIGITS, ROOM
+
+
+class ClassRows(NamedTuple):
+    """Some rows: their words, those of a node side by side, and the codes that they point to."""
+
+    words: np.ndarray  # (n,) uint32
+    codes: np.ndarray  # (n_columns, at least n), of the table's type
+
+    @classmethod
+    def create(cls, n, codes):
+        return cls(np.empty(n, np.uint32), codes)
+
+    def copy_codes(self, words, layout, nearer):
+        copy_columns(self.codes, words, layout, nearer.codes)
+
+
+class ClassScratch(NamedTuple):
+    """What a thread writes to while it searches a node."""
+
+    keys: np.ndarray  # (n + ROOM,) uint32
+    spare: np.ndarray  # (n + ROOM,) uint32
+    digits: np.ndarray  # (N_DIGITS,) int32
+    pending: np.ndarray  # (capacity, n_classes) int64: class counts, a row per pending node
+    total: np.ndarray  # (1,) float64: weight of the tree
+    lower: np.ndarray  # (capacity,) float64: of the first class's share (monotonic constraints)
+    upper: np.ndarray  # (capacity,) float64
+
+    @classmethod
+    def create(cls, n, n_classes, capacity):
+        return cls(
+            np.empty(n + ROOM, np.uint32),
+            np.empty(n + ROOM, np.uint32),
+            np.empty(N_DIGITS, np.int32),
+            np.empty((capacity, n_classes), np.int64),
+            np.empty(1),
+            np.empty(capacity),  # not filled: only rows that wait take memory
+            np.empty(capacity),
+        )
+
+
+@inline_kernel
+def copy_columns(codes, words, layout, copied):
+    """Copy the codes of words, column by column."""
+    for column in range(codes.shape[0]):
+        mine, theirs = codes[column], copied[column]
+        for i in range(words.shape[0]):
+            theirs[i] = mine[row_number(words[i], layout)]
+
+
+@inline_kernel
+def copy_near(tiers, layout, node):
+    """Copy the node's rows to the nearest tier that has room; return the node with its place there,
+    or as it is."""
+    start, end, tier = node.start, node.end, node.tier
+    for nearer in range(node.tier + 1, len(tiers)):
+        if end - start <= tiers[nearer].words.shape[0]:
+            words, n = tiers[tier].words[start:end], end - start
+            copy_codes(tiers[tier], words, layout, tiers[nearer])
+            for i in range(n):
+                low = words[i] & layout.low_mask
+                tiers[nearer].words[i] = np.uint32(i) << layout.low_bits | low
+            tier, start, end = nearer, 0, n
+    return moved(node, start, end, tier)
+
+
+@dispatch
+def copy_codes(rows, words, layout, nearer):
+    """Copy the codes that words point to, to a tier of the same class."""
+    rows.copy_codes(words, layout, nearer)

@@ -1,0 +1,244 @@
+"""Which cuts of a feature a node is searched for, on whole class counts: all of them, here.
+
+Other classes with the same methods search others, or by other means: one at a random threshold
+(`random_cut`), those of sparse columns (`sparse_cut`), of sorted rows (`sorted_cuts`).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NONE_MISSING, Cut, write_split
+from cart.fast_paths.classification.best_cut import Monotony, choose_cut, with_enough_weight
+from cart.fast_paths.classification.cumulative_counts import (
+    add_up,
+    add_up_counts,
+    count_codes,
+    count_keys,
+)
+from cart.fast_paths.classification.packed_rows import (
+    ColumnCodes,
+    code_of_key,
+    gather_keys,
+    partition_packed_rows,
+)
+from cart.fast_paths.classification.screening import add_up_kept, is_worth_screening, screen
+from cart.jit.decorators import dispatch, inline_kernel, kernel
+from cart.primitives.radix_sort import sort_short_keys
+from cart.splitting.splitter import Bounds
+from cart.table.table import same_value
+
+_HISTOGRAM_MIN = 64  # rows
+
+
+@dispatch
+def begin_tree(cuts, way, n):
+    """Take up the words of a tree, so many."""
+    cuts.begin_tree(way, n)
+
+
+@dispatch
+def begin_search(cuts, way, node, searched):
+    """Take up a node that is to be searched."""
+    cuts.begin_search(way, node, searched)
+
+
+@dispatch
+def end_search(cuts, way, node, searched, best):
+    """Search what was put off; return the best Cut of all."""
+    return cuts.end_search(way, node, searched, best)
+
+
+@dispatch
+def divide_words(cuts, way, node, cut, left_counts):
+    """Bring the node's words into the order left | right, with the class counts of the left; return
+    how many go left."""
+    return cuts.divide_words(way, node, cut, left_counts)
+
+
+@dispatch
+def search_feature(cuts, way, node, searched, feature, best):
+    """Search a feature; return whether it is constant in the node, and the better Cut."""
+    return cuts.search_feature(way, node, searched, feature, best)
+
+
+@dispatch
+def write_cut(cuts, way, tree, this, node, cut, children):
+    """Write feature and threshold of the split of a node that has such children."""
+    cuts.write_cut(way, tree, this, node, cut, children)
+
+
+@inline_kernel
+def write_threshold(tree, this, cut):
+    """See `write_cut`, where the threshold is known."""
+    tree.nodes.feature[this], tree.nodes.threshold[this] = cut.feature, cut.threshold
+
+
+def no_tree_to_begin(self, way, n):
+    pass
+
+
+def no_search_to_begin(self, way, node, searched):
+    pass
+
+
+def nothing_put_off(self, way, node, searched, best):
+    return best
+
+
+def divide_by_column(self, way, node, cut, left_counts):
+    codes = ColumnCodes(way.tiers[node.tier].codes[way.table.columns[cut.feature]])
+    return divide_in_order(way, node, cut, codes, left_counts)
+
+
+@inline_kernel
+def divide_in_order(way, node, cut, codes, left_counts):
+    """See `divide_words`; `codes` are those of the cut's column. Either side keeps its order."""
+    words, n = way.tiers[node.tier].words, node.end - node.start
+    return partition_packed_rows(
+        codes, cut, words, node.start, n, way.layout, way.scratch.spare, left_counts
+    )
+
+
+@inline_kernel
+def bounds_at(way, row):
+    return Bounds(way.scratch.lower[row], way.scratch.upper[row])
+
+
+class BestCuts(NamedTuple):
+    """The best of all cuts of a feature."""
+
+    name: int = 0  # numba wants a field
+
+    begin_tree, begin_search = no_tree_to_begin, no_search_to_begin
+    end_search, divide_words = nothing_put_off, divide_by_column
+
+    def search_feature(self, way, node, searched, feature, best):
+        return _search_feature(way, node, searched, feature, best)
+
+    def write_cut(self, way, tree, this, node, cut, children):
+        write_split(tree.nodes, this, cut, tree.cuts)
+
+
+@inline_kernel
+def is_worth_counting(n, n_codes, n_classes):
+    """Are the rows to be counted per code? The histogram has a cell for each of n rows."""
+    return n >= _HISTOGRAM_MIN and n_codes * n_classes < n
+
+
+class Asked(NamedTuple):
+    """What a feature's cuts are searched under."""
+
+    first: int  # entries that a cut leaves on either side, and one more
+    missing: np.uint32  # the code of missing values
+    has_missing: bool  # in the node
+    min_weight: float
+    monotony: Monotony
+
+
+@inline_kernel
+def _put_in_order(node, scratch, n, span, score, asked, table, column):
+    """Order what the best cut may lie among, and sum it up; return the entries and how many.
+
+    `span` are the lowest and the highest code of the keys.
+    """
+    criterion, running, layout, counts, _ = node
+    lowest, highest = span
+    keys, spare = scratch.keys, scratch.spare
+    needs_all = asked.first > 0 or asked.has_missing
+    if not needs_all and is_worth_counting(n, np.int64(highest - lowest) + 1, counts.shape[0]):
+        count_keys(running, keys, n, lowest, highest, counts.shape[0], layout)
+        n_levels = add_up_counts(criterion, running, lowest, highest, counts, layout)
+        return running.levels, n_levels
+    needs_all |= asked.min_weight > 0.0 or asked.monotony.direction != 0
+    if not needs_all and is_worth_screening(criterion, n, counts.shape[0]):
+        n_kept, shift = screen(node, keys, n, span, score, table, column, spare)
+        kept = spare
+        if sort_short_keys(kept, n_kept, layout.low_bits, lowest, highest, keys, scratch.digits):
+            kept = keys
+        add_up_kept(criterion, running, kept, n_kept, lowest, shift, counts, layout)
+        return kept, n_kept
+    if sort_short_keys(keys, n, layout.low_bits, lowest, highest, spare, scratch.digits):
+        keys = spare
+    add_up(criterion, running, keys, n, counts, layout)
+    return keys, n
+
+
+@inline_kernel
+def _search_feature(way, node, searched, feature, best):
+    table, rows, scratch = way.table, way.tiers[node.tier], way.scratch
+    criterion, prefix, layout, counts, weight = searched
+    column = table.columns[feature]
+    codes = rows.codes[column]
+    start, n = node.start, node.end - node.start
+    n_classes = counts.shape[0]
+    n_codes = table.level_start[column + 1] - table.level_start[column]
+    missing = np.uint32(n_codes)
+    is_free = way.limits.min_samples_leaf == 1
+    counts_codes = is_free and is_worth_counting(n, n_codes + 1, n_classes)
+    if counts_codes:
+        span = count_codes(prefix, codes, rows.words, start, n, n_codes, n_classes, layout)
+        if span[1] == missing:
+            counts_codes = False
+    if not counts_codes:
+        span = gather_keys(codes, rows.words, start, n, layout, missing, scratch.keys)
+    if same_value(table, column, span[0], span[1]):
+        return True, best
+    if not best.score < 0.0:  # no cut is better: both sides are pure
+        return False, best
+    asked = _what_is_asked(way, node, feature, missing, span[1] == missing)
+    if counts_codes:
+        entries = prefix.levels
+        n_entries = add_up_counts(criterion, prefix, span[0], span[1], counts, layout)
+    else:
+        entries, n_entries = _put_in_order(
+            searched, scratch, n, span, best.score, asked, table, column
+        )
+    begin, goes = asked.first, MISSING_RIGHT if asked.has_missing else NONE_MISSING
+    while True:
+        first, last = begin, n_entries - 1 - asked.first
+        if asked.min_weight > 0.0:
+            first, last = with_enough_weight(prefix, first, last, weight, asked.min_weight)
+        score, i = choose_cut(
+            searched, entries, first, last, best.score, table, column, asked.monotony
+        )
+        if i >= 0:
+            left_code = np.int64(entries[i] >> layout.low_bits)
+            right_code = np.int64(entries[i + 1] >> layout.low_bits)
+            best = Cut(feature, left_code, right_code, score, goes, 0.0)
+        if goes != MISSING_RIGHT:
+            return False, best
+        goes = MISSING_LEFT
+        _put_missing_first(searched, entries, n, missing)
+        entries = prefix.levels
+        while begin < n and code_of_key(entries[begin], layout) == missing:
+            begin += 1
+
+
+@inline_kernel
+def _what_is_asked(way, node, feature, missing, has_missing):
+    first, monotony = way.limits.min_samples_leaf - 1, monotony_of(way, node, feature)
+    return Asked(first, missing, has_missing, way.limits.min_weight_leaf, monotony)
+
+
+@inline_kernel
+def monotony_of(way, node, feature):
+    limits = way.limits
+    bounds = bounds_at(way, node.row) if limits.is_monotonic else Bounds(-np.inf, np.inf)
+    return Monotony(np.int64(limits.monotonic[feature]), bounds)
+
+
+@kernel
+def _put_missing_first(node, keys, n, missing):
+    """Write the ordered keys to `levels`, the missing values before the others, and sum them up."""
+    criterion, running, layout, counts, _ = node
+    n_known = n
+    while code_of_key(keys[n_known - 1], layout) == missing:
+        n_known -= 1
+    turned = running.levels
+    n_missing = n - n_known
+    for i in range(n_missing):
+        turned[i] = keys[n_known + i]
+    for i in range(n_known):
+        turned[n_missing + i] = keys[i]
+    add_up(criterion, running, turned, n, counts, layout)
