@@ -63,7 +63,9 @@ def use(case: Case) -> None:
     y = rng.integers(0, 2, case.n_rows)
     tree = case.model.set_params(max_depth=2).fit(X, y if case.is_whole else y + 0.5).tree_
     tree.apply(X)
-    sum_of_values(pack([tree], X.dtype), X)
+    packed = pack([tree], X.dtype)
+    for rows in (X, X.astype(np.float64)):  # as users have them
+        sum_of_values(packed, rows)
     Compact.of(tree.nodes).expand()
     digest_of(np.zeros(1 << 13))  # of models that are saved
 
