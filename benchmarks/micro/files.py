@@ -45,7 +45,8 @@ def run(args):
 def _report(name, model, X, repeats):
     with tempfile.TemporaryDirectory() as folder:
         path, pickled, small = (Path(folder, name) for name in ("model", "pickle", "small"))
-        clone(model).set_params(n_estimators=2).fit(X, X[:, 0] > 0.0).save(small)
+        noise = np.random.default_rng(1).normal(size=(20_000, X.shape[1]))
+        clone(model).set_params(n_estimators=2).fit(noise, noise[:, 0] > 0.0).save(small)
         save = _seconds(lambda: model.save(path), repeats)
         load = _seconds(lambda: forest.load(path), repeats)
         work = _seconds(lambda: forest.load(path), repeats, process_time)
