@@ -3,9 +3,9 @@
     pip wheel .            kernels of every plain case, for x86-64-v3 and v4
     pip install -e .       none: a checkout compiles what it needs
 
-`CARTWOOD_KERNELS` in the environment chooses: "plain" (the default: what `python -m cart`
-compiles), "first" (the first plain case alone, for tests) or "none", a wheel for any platform. All
-else is compiled at its first use, or by `cartwood warm-up`.
+`CARTWOOD_KERNELS` in the environment chooses: "plain" (the default: what `python -m cart` compiles,
+and `cartwood.commands.kinds.USUAL`), "first" (the first plain case alone, for tests) or "none", a
+wheel for any platform. All else is compiled at its first use, or by `cartwood warm-up`.
 """
 
 import os

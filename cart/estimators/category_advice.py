@@ -1,9 +1,9 @@
 """Warnings of columns that "from_dtype" takes for categories, and that are hardly any."""
 
 import re
-import sys
-import warnings
 from collections.abc import Iterable
+
+from cart.primitives.user_warning import warn_user
 
 MOST = 0.9  # of the rows: a column with so many distinct values names them
 LEAST = 50  # values from which on that is said
@@ -37,12 +37,12 @@ def warn_of_other_texts(names: Iterable, categories: list, n_rows: int) -> None:
         elif len(found) >= LEAST and len(found) > MOST * n_rows:
             unique.append(f"{name} ({len(found):,} in {n_rows:,} rows)")
     if unique:
-        _warn(
+        warn_user(
             f'categorical_features="from_dtype": nearly every row has its own category in '
             f"{_list(unique)}, which names rows and tells nothing of others. Leave it out."
         )
     if dates:
-        _warn(
+        warn_user(
             f'categorical_features="from_dtype": {_list(dates)} holds dates as text, whose order '
             "categories do not have. pandas.to_datetime makes them dates, which count as seconds."
         )
@@ -56,12 +56,3 @@ def _are_dates(found):
 def _list(words):
     more = len(words) - _NAMED
     return ", ".join(words[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def _warn(text):
-    """In the name of the line that called the fit."""
-    frame, level = sys._getframe(1), 2
-    inside = ("cart.", "forest.", "importance.", "sklearn.", "joblib.")
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(inside):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(text, UserWarning, stacklevel=level)

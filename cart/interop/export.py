@@ -26,7 +26,7 @@ from cart.interop.shown_alternatives import (
 from cart.tree.nodes import Nodes
 from cart.tree.tree import Tree
 
-NOTHING = Shown(0, 0)
+_NOTHING = Shown(0, 0)
 _NAMED = 8  # categories that a condition names
 T = TypeVar("T")
 
@@ -45,14 +45,14 @@ def _of_our_tree(
                 f"{len(decision_tree.estimators_)}: {draw.__name__}(forest.estimators_[0]) draws "
                 "the first."
             )
-        shown = Shown.of(kwargs) if add is not None else NOTHING
+        shown = Shown.of(kwargs) if add is not None else _NOTHING
         if not isinstance(decision_tree, BaseDecisionTree):
             _refuse_to_show(decision_tree, shown)
             return draw(decision_tree, *args, feature_names=feature_names, **kwargs)
         check_is_fitted(decision_tree)
         tree = decision_tree.tree_
         _refuse_costs(decision_tree)
-        if not tree.is_subset.any() and shown == NOTHING:
+        if not tree.is_subset.any() and shown == _NOTHING:
             peer = holding(decision_tree, tree)  # thresholds are shown in double precision
             return draw(peer, *args, feature_names=feature_names, **kwargs)
         if feature_names is None:
@@ -75,7 +75,7 @@ def _of_our_tree(
 
 
 def _refuse_to_show(estimator, shown):
-    if shown != NOTHING:
+    if shown != _NOTHING:
         raise ValueError(
             f"{type(estimator).__name__} keeps neither surrogates nor competitors; trees of cart "
             "do, with surrogates= and competitors=."

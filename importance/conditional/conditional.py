@@ -8,6 +8,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
+from cart.primitives.user_warning import warn_user
 from forest.growing.progress import ProgressReporter
 from forest.growing.workers import go_on, results_of, shares_memory
 from importance.conditional.association import Association
@@ -25,7 +26,6 @@ from importance.core.fitted_forest import check_forest, is_classification, names
 from importance.core.groups import Groups, parse_groups, positions_of
 from importance.core.losses import choose_loss
 from importance.core.result import Importances, importances_over_trees
-from importance.core.warning import warn_user
 from importance.permutation.prepared_tree import prepare_tree
 
 METHODS = ("cells", "neighbours")

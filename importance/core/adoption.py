@@ -16,10 +16,10 @@ from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from cart.primitives.user_warning import warn_user
 from cart.tree.nodes import LEAF, Nodes
 from forest.estimators.fitted_on import changed_parameters
 from forest.sampling.bootstrap import Bootstrap
-from importance.core.warning import warn_user
 
 F = TypeVar("F", bound=Callable)
 

@@ -11,6 +11,18 @@ _TABLE = """\
 X : array-like or sparse matrix of shape (n_samples, n_features)
     The table the forest was fitted on.
 y : array-like of shape (n_samples,)"""
+
+
+def _progress(step, end=""):
+    return f"""\
+n_jobs : int, default=None
+    Threads; the result does not depend on it.
+verbose : int, default=0
+    1 shows a bar with the time left on standard error; a step is a {step}.
+callback : callable, default=None
+    Called with `n_done`, `n_total`, `seconds` and `seconds_left` after every {step}{end}."""
+
+
 _PARAMETERS = {
     "bootstrapped": f"""\
 forest : fitted random forest, ours or scikit-learn's
@@ -36,21 +48,8 @@ groups : dict of str to list of columns, or list of lists of columns, default=No
     "n_jobs": """\
 n_jobs : int, default=None
     Threads; the result does not depend on it.""",
-    "progress": """\
-n_jobs : int, default=None
-    Threads; the result does not depend on it.
-verbose : int, default=0
-    1 shows a bar with the time left on standard error; a step is a refit.
-callback : callable, default=None
-    Called with `n_done`, `n_total`, `seconds` and `seconds_left` after every refit; by returning
-    False it ends the work.""",
-    "watched": """\
-n_jobs : int, default=None
-    Threads; the result does not depend on it.
-verbose : int, default=0
-    1 shows a bar with the time left on standard error; a step is a tree.
-callback : callable, default=None
-    Called with `n_done`, `n_total`, `seconds` and `seconds_left` after every tree.""",
+    "progress": _progress("refit", "; by returning\n    False it ends the work"),
+    "watched": _progress("tree"),
     "refit_errors": """\
 Raises
 ------

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from cart.primitives.user_warning import warn_user
 from forest.inference.row_fingerprints import row_fingerprints
 from importance.core.fitted_forest import FittedForest, check_forest
 from importance.core.training_table import grew_on, has_rows_of
-from importance.core.warning import warn_user
 
 _REMEDY = (
     "Use rows that it was not fitted on, or judge it out of bag (oob_permutation; drop_column with "

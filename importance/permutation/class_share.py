@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from cart.primitives.user_warning import warn_user
 from importance.core.fitted_forest import FittedForest
-from importance.core.warning import warn_user
 
 # A class that is out of bag less than half as often as the others is warned of.
 LEAST_SHARE = 0.5

@@ -197,7 +197,6 @@ class ClassCountsPath(FastPath):
 
     criteria: tuple[type, ...] = (Gini, Entropy)
     takes_missing = takes_bounds = takes_leaves = True
-    cuts_searched: tuple = BestCuts()
     copy_bytes: tuple[int, ...] = CACHE_COPY_BYTES
     most_outputs = _OUTPUTS_MAX
 
@@ -238,10 +237,14 @@ class ClassCountsPath(FastPath):
     def _create_scratch(self):
         n_rows = len(self._y)
         return (
+            self._create_cuts(),
             self._create_tiers(),
             ClassScratch.create(n_rows, self._n_classes, self._n_rows_of_stack),
             PrefixCounts.create(n_rows, self._n_classes),
         )
+
+    def _create_cuts(self):
+        return BestCuts()
 
     def _create_tiers(self):
         codes, limits = self._table.codes, self._plan.limits
@@ -251,9 +254,9 @@ class ClassCountsPath(FastPath):
         return tuple(starmap(ClassRows.create, [(len(self._y), codes), *near]))
 
     def _grow(self, weights, seeds, first_node, trees, candidates=None):
-        draw, stack, tiers, scratch, prefix = self._scratch
+        draw, stack, cuts, tiers, scratch, prefix = self._scratch
         way = ClassCountsWay(
-            self.cuts_searched,
+            cuts,
             self._criterion,
             self._table,
             self._layout,

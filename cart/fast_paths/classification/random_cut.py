@@ -344,10 +344,12 @@ class RandomClassCountsPath(ClassCountsPath):
     copy_bytes = 2**15, 2**12
     most_outputs = 1
 
+    def _create_cuts(self):
+        return DrawnCuts.create(len(self._table.codes), len(self._table.columns))
+
     def _create_tiers(self):
         codes, limits = self._table.codes, self._plan.limits
         n_columns, n_rows = codes.shape
-        self.cuts_searched = DrawnCuts.create(n_columns, len(self._table.columns))
         pays = limits.max_features >= _SHARE * n_columns
         is_whole = pays and codes.size <= _TABLE_MAX
         tiers = [AcrossRows.create(n_rows, codes, across_of(codes) if is_whole else None)]

@@ -218,7 +218,7 @@ class SortedCountsPath(ClassCountsPath):
         return is_light and super().accepts(weights, is_whole)
 
     def _grow(self, weights, seeds, first_node, trees, candidates=None):
-        draw, stack, tiers, scratch, prefix = self._scratch
+        draw, stack, _, tiers, scratch, prefix = self._scratch
         finder, (weight,) = self._finder, weights
         if self._found is None:
             self._found = finder.room_for(len(self._y))

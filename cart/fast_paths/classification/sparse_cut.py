@@ -266,8 +266,13 @@ class SparseClassCountsPath(ClassCountsPath):
         is_free = plan.limits.min_samples_leaf == 1  # zeros are no samples
         return super().knows(plan) and is_free and not is_counted_again
 
-    def _create_tiers(self):
+    def _create_scratch(self):
         n_rows = len(self._y)
         self._table = self._table.with_room(n_rows, n_rows, 0, 1, 0)
-        self.cuts_searched = SparseCuts.create(self._table, n_rows, self._n_classes)
-        return (ClassRows(np.empty(n_rows, np.uint32), np.empty((0, 0), np.uint32)),)
+        return super()._create_scratch()
+
+    def _create_cuts(self):
+        return SparseCuts.create(self._table, len(self._y), self._n_classes)
+
+    def _create_tiers(self):
+        return (ClassRows.create(len(self._y), np.empty((0, 0), np.uint32)),)

@@ -116,7 +116,7 @@ def exchange_few(sides, samples):
         left = (left_ones >> np.uint64(at)) & np.uint64(1) != 0
         place = first if left else last
         first += left
-        at = first if left else last - 1 + 1  # so written, both are chosen in two instructions
+        at = first if left else last - 1 + 1  # only so LLVM finds a bit test and a choice
         following = samples[at]
         samples[place] = row
         row = following

@@ -5,18 +5,25 @@ import pytest
 from sklearn.utils._param_validation import validate_parameter_constraints
 
 import cart
-import forest
+import cartwood
+from cart.estimators.parameters import GivenParameters
 
 ESTIMATORS = [
-    cart.DecisionTreeClassifier,
-    cart.DecisionTreeRegressor,
-    cart.ExtraTreeClassifier,
-    cart.ExtraTreeRegressor,
-    forest.RandomForestClassifier,
-    forest.RandomForestRegressor,
-    forest.ExtraTreesClassifier,
-    forest.ExtraTreesRegressor,
+    kind
+    for kind in (getattr(cartwood, name) for name in cartwood.__all__)
+    if isinstance(kind, type) and issubclass(kind, GivenParameters)
 ]
+GIVEN = [
+    (kind, name)
+    for kind in ESTIMATORS
+    for name in ("max_depth", "missing", "ccp_alpha", "min_samples_leaf")
+    if name in kind._get_param_names()
+]
+
+
+def test_these_are_all_trees_and_forests():
+    assert {"DecisionTreeClassifier", "RandomForestRegressor"} <= {k.__name__ for k in ESTIMATORS}
+    assert len(ESTIMATORS) == 10  # four trees, two pruned ones, four forests
 
 
 @pytest.mark.parametrize("estimators", ESTIMATORS)
@@ -25,8 +32,7 @@ def test_defaults_hold(estimators):
     validate_parameter_constraints(estimators._parameter_constraints, parameters, "it")
 
 
-@pytest.mark.parametrize("estimators", ESTIMATORS)
-@pytest.mark.parametrize("name", ["max_depth", "missing", "ccp_alpha", "min_samples_leaf"])
+@pytest.mark.parametrize(("estimators", "name"), GIVEN)
 def test_what_is_given_is_validated(estimators, name):
     X, y = np.arange(8.0)[:, None], np.arange(8) % 2
     with pytest.raises(ValueError, match=f"The '{name}' parameter of {estimators.__name__} must"):

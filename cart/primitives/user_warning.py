@@ -1,0 +1,14 @@
+"""Warnings that point at the line of the user, however deep in the library they arise."""
+
+import sys
+from warnings import warn
+
+_INSIDE = ("cart.", "forest.", "importance.", "sklearn.", "joblib.")
+
+
+def warn_user(text: str) -> None:
+    """Warn, in the name of the line that called the library."""
+    frame, distance = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_INSIDE):
+        frame, distance = frame.f_back, distance + 1
+    warn(text, stacklevel=distance)
