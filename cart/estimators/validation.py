@@ -1,6 +1,7 @@
 """What every fit begins with: a checked table, and the old fit kept until the new one stands."""
 
 from contextlib import contextmanager
+from math import isfinite
 
 import numpy as np
 from scipy.sparse import issparse
@@ -118,10 +119,10 @@ def _needs_no_check(X, y, precision):
     )
 
 
-def _is_finite(X, precision=np.float64):
+def _is_finite(X, number=np.float64):
     """Is every number finite in a precision? The ends tell, and are found faster than a sum."""
     with np.errstate(invalid="ignore", over="ignore"):
-        return bool(np.isfinite(np.array([X.max(), X.min()]).astype(precision)).all())
+        return isfinite(number(X.max())) and isfinite(number(X.min()))
 
 
 def refuse_too_large(X):
@@ -188,7 +189,7 @@ def _take_plain(estimator, X, converts):
     if converts or not (X.dtype == np.float64 and precision == np.float32):
         with np.errstate(over="ignore"):
             X = X.astype(precision, order="C", copy=False)
-    return X if _is_finite(X, precision) else None
+    return X if _is_finite(X, precision.type) else None
 
 
 def missing_values_rule(estimator):

@@ -14,6 +14,9 @@ from cart.jit.interrupts import HeldInterrupts
 _WAKE_UP = 0.1
 # Bytes of address space of a thread, its stack included, and of what it begins with.
 _ROOM = 1 << 26
+# Threads for which there is room besides, where all are begun without asking again: what those that
+# have begun take meanwhile. To ask while threads run costs them time.
+_SPARE = 16
 
 
 def has_room_for(n_threads):
@@ -57,7 +60,8 @@ def in_threads(work, n_threads, stop):
     try:
         # Held, or one may be started that the pool has not noted.
         with HeldInterrupts(), suppress(RuntimeError):  # "can't start new thread"
-            while len(tasks) < n_threads and has_room_for(1):
+            is_roomy = has_room_for(n_threads + _SPARE)
+            while len(tasks) < n_threads and (is_roomy or has_room_for(1)):
                 tasks.append(pool.submit(try_to))
         if not tasks:
             try_to()
