@@ -435,7 +435,7 @@ def study_cost(task, n_sets, parallel, quick=False):
         X, y = make_table(task, stream_of(0), n)
         model = fit(task, X, y, 0, COST_TREES)
         fitted, columns = check_forest(model, X, y), group_columns(None, model)
-        make_loss = choose_loss(None, task == "classification")[1]
+        make_loss = choose_loss(None, model)[1]
         runs = [
             partial(evaluate_trees, fitted, make_loss, columns, Options(has_influence=has))
             for has in (True, False)

@@ -22,7 +22,7 @@ from importance.conditional.donors import (
 from importance.conditional.exchange import increase_by, row_losses
 from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
-from importance.core.fitted_forest import check_forest, is_classification, names_of
+from importance.core.fitted_forest import check_forest, names_of
 from importance.core.groups import Groups, parse_groups, positions_of
 from importance.core.losses import choose_loss
 from importance.core.result import Importances, importances_over_trees
@@ -120,7 +120,7 @@ def conditional_permutation(
     """
     _check_options(method, threshold, n_neighbors, condition)
     fitted = check_forest(forest, X, y, sample_weight)
-    name, make_loss = choose_loss(loss, is_classification(forest))
+    name, make_loss = choose_loss(loss, forest)
     names = names_of(forest)
     columns = parse_groups(groups, names)
     is_categorical = getattr(forest, "is_categorical_", None)

@@ -5,12 +5,15 @@ and the codes of the rows at hand. Kernels call it of one row, `of_rows` of all 
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import xlogy
 
+from cart.estimators.class_costs import cheapest, true_shares
 from cart.jit.decorators import dispatch
+from importance.core.fitted_forest import is_classification
 
 
 class Loss(Protocol):
@@ -140,14 +143,39 @@ REGRESSION: dict[str, MakeLoss] = {
 }
 
 
-def choose_loss(name: str | None, classification: bool) -> tuple[str, MakeLoss]:
+def choose_loss(name: str | None, forest: Any) -> tuple[str, MakeLoss]:
     """The loss of that name, by default the Brier score or squared error, and its name.
 
-    Raises ValueError if it does not fit the task.
+    It judges what the forest predicts: with a loss matrix that is the shares under its priors, and
+    the class of least expected loss. Raises ValueError if it does not fit the task.
     """
-    losses = CLASSIFICATION if classification else REGRESSION
-    task = "classification" if classification else "regression"
+    has_classes = is_classification(forest)
+    losses = CLASSIFICATION if has_classes else REGRESSION
+    task = "classification" if has_classes else "regression"
     name = next(iter(losses)) if name is None else name
     if name not in losses:
         raise ValueError(f"loss={name!r} is not a loss of {task}; use one of {sorted(losses)}.")
-    return name, losses[name]
+    return name, as_predicted(losses[name], forest)
+
+
+def as_predicted(make_loss: MakeLoss, forest: Any) -> MakeLoss:
+    """The loss of what a forest predicts, made from the values of its nodes.
+
+    With a loss matrix these are shares under altered priors (see `cart.estimators.class_costs`).
+    """
+    costs = getattr(forest, "loss_", None)
+    return make_loss if costs is None else partial(_under_costs, make_loss, costs)
+
+
+def _under_costs(make_loss, costs, values, codes):
+    shares, classes = predictions_of(values, costs)
+    return make_loss(np.eye(len(costs))[classes] if make_loss is zero_one else shares, codes)
+
+
+def predictions_of(values: np.ndarray, costs: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Class shares and classes that are predicted, from mean votes (n_rows, n_classes), with the
+    loss matrix that the forest was fitted with."""
+    if costs is None:
+        return values, values.argmax(axis=1)
+    shares = true_shares(values, costs)
+    return shares, cheapest(shares, costs)

@@ -104,7 +104,7 @@ def drop_column(
     """
     refuse_refits(forest, "drop_column")
     design = choose_design(forest, X, y, on, sample_weight)
-    name, make_loss = choose_loss(loss, is_classification(forest))
+    name, make_loss = choose_loss(loss, forest)
     columns = parse_groups(groups, names_of(forest))
     _refuse_what_cannot_be_refitted(design.fitted, columns, n_refits)
     seeds = _seeds_of_pairs(design.fitted, n_refits)

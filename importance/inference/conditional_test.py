@@ -98,7 +98,7 @@ def conditional_test(
         raise ValueError(f"n_draws={n_draws} must be at least 1.")
     refuse_refits(forest, "conditional_test")
     fitted = check_forest(forest, X, y, out_of_bag=False)
-    name = choose_loss(loss, fitted.is_classification)[0]
+    name = choose_loss(loss, forest)[0]
     folds = _draw_folds(fitted, cv, random_state)
     if method == "drop":
         without = drop_column(
@@ -164,7 +164,7 @@ class _Fold(NamedTuple):
 
 def _resample(fitted, design, n_draws, loss, random_state, progress):
     """By how much the loss of each row grows with a column drawn anew, (n_samples, n_features)."""
-    make_loss = choose_loss(loss, fitted.is_classification)[1]
+    make_loss = choose_loss(loss, fitted.forest)[1]
     is_categorical = getattr(fitted.forest, "is_categorical_", None)
     n_features = fitted.X.shape[1]
     if is_categorical is None:

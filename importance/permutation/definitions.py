@@ -49,7 +49,7 @@ def random_forest(fitted: FittedForest, groups: Groups, options: Options) -> Imp
     classification = is_classification(fitted.forest)
     loss = "zero_one" if classification else "squared_error"
     make_loss = losses.zero_one if classification else losses.squared_error
-    result = evaluate_trees(fitted, make_loss, groups, options)
+    result = evaluate_trees(fitted, losses.as_predicted(make_loss, fitted.forest), groups, options)
     per_class = None
     if options.per_class:
         per_class, error = _over_all_trees(
@@ -77,7 +77,8 @@ def ranger(fitted: FittedForest, groups: Groups, options: Options) -> Importance
     name = next(iter(known)) if options.loss is None else options.loss
     if name not in known:
         raise ValueError(f"loss={name!r} is not one of ranger's here; use one of {list(known)}.")
-    result = evaluate_trees(fitted, known[name], groups, options)
+    make_loss = losses.as_predicted(known[name], fitted.forest)
+    result = evaluate_trees(fitted, make_loss, groups, options)
     per_row = result.row_sum / len(result.per_tree) if options.per_row else None
     unit = f"increase in out-of-bag {name.replace('_', '-')} loss of a tree"
     return _over_trees("ranger", name, groups, result, options, unit, per_row)
@@ -115,6 +116,11 @@ def breiman2001(fitted: FittedForest, groups: Groups, options: Options) -> Impor
         raise ValueError(
             'definition="breiman2001" counts votes for classes, and numbers have none; use '
             '"randomForest" for squared error.'
+        )
+    if hasattr(fitted.forest, "loss_"):
+        raise ValueError(
+            'definition="breiman2001" counts votes, and a forest fitted with loss= has none: its '
+            "class shares are weighed by what mistakes cost. Leave out the definition."
         )
     evaluate = mean_loss(fitted, losses.zero_one)
     base, permuted = _permute_forest(fitted, evaluate, groups, options, is_shared=False)

@@ -18,7 +18,7 @@ from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import FittedForest, check_forest, is_classification
 from importance.core.groups import Groups, group_columns
-from importance.core.losses import MakeLoss, choose_loss, of_predictions
+from importance.core.losses import MakeLoss, choose_loss, of_predictions, predictions_of
 from importance.core.result import Importances
 from importance.core.used_features import values_of
 from importance.permutation.class_share import warn_of_rare_classes
@@ -104,7 +104,7 @@ def forest_permutation(
             'forest with one of them, or use level="tree".'
         )
     if metric is None:
-        name, make_loss = choose_loss(loss, is_classification(forest))
+        name, make_loss = choose_loss(loss, forest)
         evaluate, sign = mean_loss(fitted, make_loss), 1.0
         unit = f"increase in out-of-bag {name.replace('_', '-')} loss of the forest"
     else:
@@ -200,13 +200,17 @@ def score_by(
         raise ValueError('Numbers have no probabilities; set response="predictions".')
     truth = fitted.codes if classes is None else classes[fitted.codes.astype(np.int64)]
 
+    costs = getattr(fitted.forest, "loss_", None)
+
     def evaluate(values, known):
         if classes is None:
             said = values[:, 0]
-        elif response == "predictions":
-            said = classes[values.argmax(axis=1)]
         else:
-            said = values[:, 1] if len(classes) == 2 else values
+            shares, best = predictions_of(values, costs)
+            if response == "predictions":
+                said = classes[best]
+            else:
+                said = shares[:, 1] if len(classes) == 2 else shares
         options = {"sample_weight": fitted.weight[known]} if weighs else {}
         return metric(truth[known], said, **options)
 

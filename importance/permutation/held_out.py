@@ -5,7 +5,7 @@ from typing import Any
 
 from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
-from importance.core.fitted_forest import check_evaluation_rows, is_classification
+from importance.core.fitted_forest import check_evaluation_rows
 from importance.core.groups import group_columns
 from importance.core.held_out_rows import EvaluatedForest, require_held_out
 from importance.core.losses import choose_loss
@@ -76,7 +76,7 @@ def judge_held_out(
 ) -> Importances:  # fmt: skip
     """`held_out_permutation` of rows that are known to be held out."""
     rows, codes, weight = check_evaluation_rows(forest, X, y)
-    name, make_loss = choose_loss(loss, is_classification(forest))
+    name, make_loss = choose_loss(loss, forest)
     columns = group_columns(None, forest)
     held_out = EvaluatedForest(forest, rows, codes, weight)
     options = Options(n_jobs=n_jobs, verbose=verbose, callback=callback)

@@ -151,7 +151,7 @@ def values_out_of_bag(forest: Any, X: Any, y: Any) -> Importances:
 
 def _importances(forest, fitted, columns, options):
     """The increase of the out-of-bag loss of trees, with the error over data if it is asked for."""
-    name, make_loss = choose_loss(options.loss, is_classification(forest))
+    name, make_loss = choose_loss(options.loss, forest)
     result = evaluate_trees(fitted, make_loss, columns, options)
     warn_of_rare_classes(fitted, result.n_times)
     values, over_trees = mean_and_error(result.per_tree)

@@ -110,7 +110,7 @@ def oob_permutation(
     """
     _refuse_impossible(forest)
     has_classes = is_classification(forest)
-    name, make_loss = choose_loss(loss, has_classes)
+    name, make_loss = choose_loss(loss, forest)
     engine, X_parts, y_parts = open_parts(X, y, client, n_jobs, rows_at_once)
     kind = Kind(precision_of(forest), has_classes)
     with engine:

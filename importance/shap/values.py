@@ -65,8 +65,8 @@ def shap_values(
     Raises
     ------
     TypeError, ValueError
-        If the model is not one of ours or scikit-learn's, has several outputs or another vote than
-        the mean, X does not fit it or, out of bag, is not its training table.
+        If the model is not one of ours or scikit-learn's, has several outputs, a loss matrix or
+        another vote than the mean, X does not fit it or, out of bag, is not its training table.
 
     Examples
     --------
@@ -131,6 +131,11 @@ def forest_or_tree(model: Any) -> Any:
 
 def trees_to_explain(model: Any) -> list:
     """The trees of an adopted forest, or a tree, whose mean is its prediction; refuses others."""
+    if hasattr(model, "loss_"):
+        raise ValueError(
+            "SHAP values share out the mean of what the trees say, and with loss= the class shares "
+            "follow from that mean divided by what mistakes cost; fit without loss."
+        )
     if hasattr(model, "tree_"):
         if model.tree_.n_outputs > 1:
             raise TypeError("SHAP values of several outputs are not supported; fit one for each.")
