@@ -6,6 +6,7 @@ the trees at hand. Nobody else asks.
 
 import numpy as np
 
+from cart.fast_paths.classification.category_cuts import CategoryCountsPath
 from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.classification.random_cut import RandomClassCountsPath
 from cart.fast_paths.classification.sorted_cuts import SortedCountsPath
@@ -23,7 +24,7 @@ from cart.tree.tree import Tree
 
 FAST_PATHS = (
     ClassCountsPath, RandomClassCountsPath, SparseClassCountsPath, HistogramPath, SortedPath,
-    RandomMeanPath,
+    RandomMeanPath, CategoryCountsPath,
 )  # fmt: skip
 
 
@@ -142,7 +143,8 @@ class Grower:
         grown = self._grow_fast(weights, seeds) if self._fast else None
         if grown is None:
             return [self._grow_in_general(*pair) for pair in zip(weights, seeds, strict=True)]
-        trees = [Tree.grown(nodes, len(self._table.columns)) for nodes in grown]
+        n_features = len(self._table.columns)
+        trees = [Tree.grown(nodes, n_features, categories) for nodes, categories in grown]
         if self._plan.ccp_alpha > 0.0:
             trees = [prune(tree, self._plan.ccp_alpha) for tree in trees]
         for tree in trees:
@@ -153,14 +155,15 @@ class Grower:
         return trees
 
     def _grow_fast(self, weights, seeds):
-        """Nodes of the trees, from the first path that accepts the weights, or None."""
+        """Nodes and Categories of the trees, from the first path that accepts the weights, or
+        None."""
         if not isinstance(weights, np.ndarray):
             n_rows = len(self._codes)
             weights = np.stack([np.broadcast_to(weight, n_rows) for weight in weights])
         weights = np.ascontiguousarray(weights, np.float64)
         is_whole = are_whole(weights)
         path = next((path for path in self._fast if path.accepts(weights, is_whole)), None)
-        return path and path.grow(weights, seeds, is_whole)
+        return path and [(nodes, path.categories) for nodes in path.grow(weights, seeds, is_whole)]
 
     def _grow_in_general(self, weight, seed):
         if self._workspace is None:

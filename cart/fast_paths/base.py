@@ -232,6 +232,7 @@ class FastPath(ABC):
         trees = GrownTree(self._nodes, self._cuts)
         self._grow(weights, np.asarray(seeds, np.int64), first_node, trees)
         grown = Grown._make(array[: first_node[-1]] for array in self._nodes)
+        self.categories = self._table.end_tree(grown)
         flags = self._flags(weights, is_whole)
         kept = Compact.of_grown(grown, flags & ~MISSING_WAYS if self._notes_ways else flags)
         if self.table_kind is Table and self._table.is_complete:
@@ -247,6 +248,7 @@ class FastPath(ABC):
         first_node, candidates = np.zeros(2, np.int64), Candidates.create(n_nodes)
         self._grow(weight[np.newaxis], np.array([seed]), first_node, trees, candidates)
         nodes = Nodes(*(array[: first_node[1]] for array in nodes))
+        self.categories = self._table.end_tree(nodes)
         if self.table_kind is Table and self._table.is_complete:
             write_thresholds(*nodes.splits, self._table)
         return compress_if_large(nodes)

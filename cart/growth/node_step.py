@@ -217,7 +217,6 @@ def write_node(way, tree, this, node):
         value[0, 0] = min(max(value[0, 0], bounds.lower), bounds.upper)
         if value.shape[1] == 2:
             value[0, 1] = 1.0 - value[0, 0]
-    write_list(way.table, way.node, this, -1)
 
 
 @inline_kernel

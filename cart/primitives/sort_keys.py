@@ -23,6 +23,7 @@ CODE_SHIFT = np.uint64(32)
 
 _INSERTION_MAX = 20
 _BUCKETS_MAX = 1024
+_RUN = 16  # sorted by insertion before runs are merged
 _BUCKET_SIZE_MAX = 32
 N_COUNTS = N_DIGITS  # more than the ends of 2 * _BUCKETS_MAX buckets
 
@@ -122,11 +123,16 @@ def sort_keys(keys, n, n_bits, counts, spare):
 
 @kernel
 def sort_positions_by_value(values, column, n, spare):
-    """Stable merge sort of the positions 0, ..., n - 1 by values[:, column], into spare[0]."""
+    """Stable sort of the positions 0, ..., n - 1 by values[:, column], into spare[0]: runs by
+    insertion, which are merged."""
     for i in range(n):
-        spare[0, i] = i
+        value, j = values[i, column], i
+        while j % _RUN > 0 and value < values[spare[0, j - 1], column]:
+            spare[0, j] = spare[0, j - 1]
+            j -= 1
+        spare[0, j] = i
     source = 0
-    width = 1
+    width = _RUN
     while width < n:
         target = 1 - source
         for start in range(0, n, 2 * width):

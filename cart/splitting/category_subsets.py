@@ -22,11 +22,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit.decorators import dispatch, inline_kernel, kernel
-from cart.primitives.sort_keys import record_of, sort_keys, sort_positions_by_value
-from cart.splitting import criteria
+from cart.primitives.sort_keys import sort_positions_by_value
 from cart.table.distinct_values import Levels, Ties
 from cart.table.encoding import encode
-from cart.table.node_samples import order_node, with_range, without_missing
+from cart.table.node_samples import with_range
 from cart.table.ranking import MISSING
 from cart.table.table import Table
 from cart.tree.nodes import Categories
@@ -82,7 +81,7 @@ def replace_by_sides(table, node, n, column):
 
 @dispatch
 def write_list(table, node, i, column):
-    """Keep which categories go left at node i; `column` is -1 where it is a leaf."""
+    """Keep which categories go left at node i, if the column has any."""
     table.write_list(node, i, column)
 
 
@@ -108,6 +107,8 @@ class CategoricalTable(NamedTuple):
     n_categories: np.ndarray  # (n_columns,) int64; 0: the column holds numbers
     subsets: "Subsets | None" = None  # a thread's own
 
+    is_complete = True  # it has the values of its codes
+
     @classmethod
     def encode(cls, columns, n_categories, n_jobs=None):
         """Rank the columns of numbers; see `cart.table.encoding.encode`."""
@@ -125,7 +126,7 @@ class CategoricalTable(NamedTuple):
     update_positions = Table.update_positions
 
     def with_room(self, n_samples, n_rows, n_nodes, n_outputs, n_values):
-        most = self.n_categories.max()
+        most = self.n_categories.max() + 1  # one for the missing
         subsets = Subsets.create(most, n_samples, n_nodes, n_outputs, n_values)
         return self._replace(subsets=subsets)
 
@@ -148,10 +149,7 @@ class CategoricalTable(NamedTuple):
         return with_range(codes, 0, n_places - 1), n_present
 
     def keep_subset(self, node, n_present, left_place):
-        subsets = self.subsets
-        for p in range(n_present):
-            c = subsets.present[p]
-            subsets.goes_left[c] = subsets.place[c] <= left_place
+        keep_left(self.subsets, n_present, left_place)
 
     def list_subset(self, n_present, listed):
         for p in range(n_present):
@@ -169,11 +167,8 @@ class CategoricalTable(NamedTuple):
             _list_smaller_side(self.subsets, node, n)
 
     def write_list(self, node, i, column):
-        subsets = self.subsets
-        if column >= 0 and self.n_categories[column] > 0:
-            subsets.listed_left[i] = subsets.n_listed[1] & 1
-            subsets.n_listed[0] += subsets.n_listed[1] >> 1
-        subsets.start[i + 1] = subsets.n_listed[0]
+        if self.n_categories[column] > 0:
+            write_subset(self.subsets, i)
 
 
 # ------------------------------------------------------------------------------- the search
@@ -193,7 +188,7 @@ class Subsets(NamedTuple):
     covariance: np.ndarray  # (n_responses + 2, n_responses) float64, and two vectors
     goes_left: np.ndarray  # (n_categories,) uint8: in the best split so far
     # What becomes of it, see cart.tree.nodes.Categories.
-    start: np.ndarray  # (n_nodes + 1,) int64
+    start: np.ndarray  # (n_nodes + 1,) int64: of nodes that list any, whose numbers ascend
     listed: np.ndarray  # (capacity,) uint32
     listed_left: np.ndarray  # (n_nodes,) uint8
     n_listed: np.ndarray  # (2,) int64: categories listed by all nodes, and by the node at hand
@@ -264,6 +259,8 @@ def sum_by_category(subsets, node, n):
 @kernel
 def exceeds_f_ratio(subsets, n_present, n_known, min_ratio):
     """Is the F ratio of the categories' mean responses, summed over responses, large enough?"""
+    if n_known == n_present:  # one row each: nothing tells signal from noise
+        return min_ratio == 0.0
     between = 0.0
     within = subsets.squares[0]
     for r in range(subsets.response.shape[1]):
@@ -278,8 +275,6 @@ def exceeds_f_ratio(subsets, n_present, n_known, min_ratio):
             weight += subsets.weight[c]
         between += of_categories - total * total / weight
         within -= of_categories
-    if n_known == n_present:  # one row each: nothing tells signal from noise
-        return min_ratio == 0.0
     return between * (n_known - n_present) >= min_ratio * within * (n_present - 1)
 
 
@@ -369,105 +364,20 @@ def replace_by_places(subsets, node, n):
             node.codes[i] = subsets.place[node.codes[i]]
 
 
-@kernel
-def try_all_subsets(context, codes, n_present):
-    """Move the best subset of up to EXACT categories to place 0, the rest to place 1."""
-    order_node(context.node, with_range(codes, 0, n_present - 1), np.uint32(1), False)
-    best = 1
-    best_score = -np.inf
-    for missing_left in range(2 if codes.n_missing > 0 else 1):
-        score, subset = _best_subset(context, codes, n_present, missing_left == 1)
-        if score > best_score:
-            best_score = score
-            best = subset
-    _place_subset(context, codes.n, n_present, best)
-
-
-@kernel
-def try_known_subsets(context, codes, n_present):
-    """The same, judged by the samples whose category is known."""
-    node, known = context.node, without_missing(codes)
-    order_node(node, with_range(codes, 0, n_present - 1), np.uint32(1), False)
-    criteria.load(context.criterion, node.records, node.keys, known.n, False)
-    _, best = _best_subset(context, known, n_present, False)
-    _place_subset(context, codes.n, n_present, best)
-
-
-@kernel
-def _place_subset(context, n, n_present, best):
-    """Give the categories of a subset place 0, the others place 1."""
-    subsets, node = context.table.subsets, context.node
-    for p in range(n_present):
-        c = subsets.present[p]
-        subsets.place[c] = np.uint32(1 - ((best >> subsets.place[c]) & 1))
-    for i in range(n):
-        if node.codes[i] != MISSING:
-            node.codes[i] = np.uint32(1 - ((best >> node.codes[i]) & 1))
-
-
-@kernel
-def _best_subset(context, codes, n_present, missing_left):
-    """The best subset to send left, a bit per category, missing values on one side; its score.
-
-    Subsets follow each other by one category (a Gray code), so that a step moves the samples of
-    one across the cut. The last category stays right: a subset and its complement are one split.
-
-        step      1   2   3   4   5   6   7
-        subset  001 011 010 110 111 101 100
-    """
-    criterion, node, limits, n = context.criterion, context.node, context.limits, codes.n
-    n_known = n - codes.n_missing
-    side = criteria.arrange(criterion, node.records, node.keys, n)
-    n_left = 0
-    if missing_left:
-        for j in range(n_known, n):
-            side = criteria.move(criterion, side, node.records, record_of(node.keys[j]), 1.0)
-        n_left = codes.n_missing
-    best = 1
-    best_score = -np.inf
-    subset = 0
-    for step in range(1, 1 << (n_present - 1)):
-        moved = 0
-        while (step >> moved) & 1 == 0:
-            moved += 1
-        subset ^= 1 << moved
-        sign = 1.0 if (subset >> moved) & 1 else -1.0
-        j = _first_of(node.keys, n_known, moved)
-        while j < n_known and (node.keys[j] >> np.uint64(32)) == moved:
-            side = criteria.move(criterion, side, node.records, record_of(node.keys[j]), sign)
-            n_left += 1 if sign > 0.0 else -1
-            j += 1
-        if min(n_left, n - n_left) < limits.min_samples_leaf:
-            continue
-        if min(side.weight, criterion.weight[0] - side.weight) < limits.min_weight_leaf:
-            continue
-        score = criteria.score(criterion, side)
-        if score > best_score:
-            best_score = score
-            best = subset
-    return best_score, best
+# ------------------------------------------------------------------------------ the subset
 
 
 @inline_kernel
-def _first_of(keys, n, moved):
-    """The first of the ordered keys with that code."""
-    low = 0
-    high = n
-    while low < high:
-        middle = (low + high) // 2
-        if (keys[middle] >> np.uint64(32)) < moved:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+def keep_left(subsets, n_present, left_place):
+    """Remember that the categories up to that place go left."""
+    for p in range(n_present):
+        c = subsets.present[p]
+        subsets.goes_left[c] = subsets.place[c] <= left_place
 
 
 @kernel
 def _list_smaller_side(subsets, node, n):
-    """List the categories of the smaller side; replace the node's codes by 0 (left) and 1.
-
-    The list is ascending.
-    """
+    """List the categories of the smaller side; replace the node's codes by 0 (left) and 1."""
     n_left = np.int64(0)
     n_known = 0
     for i in range(n):
@@ -477,24 +387,43 @@ def _list_smaller_side(subsets, node, n):
             n_left += subsets.goes_left[c]
     listed_left = 2 * n_left < n_known
     n_listed = 0
-    top = np.uint32(0)
     for i in range(n):
         c = node.codes[i]
         if c == MISSING:
             continue
-        if (subsets.goes_left[c] == 1) == listed_left and subsets.n_rows[c] == 0:
-            subsets.n_rows[c] = 1
-            node.keys[n_listed] = np.uint64(c) << np.uint64(32)
-            n_listed += 1
-            top = max(top, c)
+        if (subsets.goes_left[c] == 1) == listed_left:
+            n_listed = mark_category(subsets, n_listed, c)
         node.codes[i] = 1 - subsets.goes_left[c]
-    n_bits = 1
-    while (top >> np.uint32(n_bits)) > 0:
-        n_bits += 1
-    sort_keys(node.keys, n_listed, n_bits, node.counts, node.spare_keys)
+    list_marked(subsets, n_listed, listed_left)
+
+
+@inline_kernel
+def mark_category(subsets, n_listed, category):
+    """Have a category among those that are to be listed; return how many they are."""
+    if subsets.n_rows[category] == 0:
+        subsets.n_rows[category] = 1
+        subsets.present[n_listed] = category
+        n_listed += 1
+    return n_listed
+
+
+@kernel
+def list_marked(subsets, n_listed, listed_left):
+    """List the categories marked, ascending."""
+    for p in range(n_listed):
+        subsets.n_rows[subsets.present[p]] = 0
+        subsets.score[p, 0] = subsets.present[p]
+    sort_positions_by_value(subsets.score, 0, n_listed, subsets.spare)
     first = subsets.n_listed[0]
-    for j in range(n_listed):
-        c = np.uint32(node.keys[j] >> np.uint64(32))
-        subsets.n_rows[c] = 0
-        subsets.listed[first + j] = c
+    for p in range(n_listed):
+        subsets.listed[first + p] = subsets.present[subsets.spare[0, p]]
     subsets.n_listed[1] = 2 * n_listed + listed_left
+
+
+@inline_kernel
+def write_subset(subsets, i):
+    """Keep the list at node i."""
+    subsets.start[i] = subsets.n_listed[0]
+    subsets.n_listed[0] += subsets.n_listed[1] >> 1
+    subsets.start[i + 1] = subsets.n_listed[0]
+    subsets.listed_left[i] = subsets.n_listed[1] & 1

@@ -18,6 +18,7 @@ import numpy as np
 from cart.jit.decorators import dispatch, inline_kernel, kernel
 from cart.primitives.sort_keys import code_of
 from cart.splitting import criteria
+from cart.splitting.all_subsets import try_all_subsets, try_known_subsets
 from cart.splitting.category_subsets import (
     EXACT,
     exceeds_f_ratio,
@@ -29,8 +30,6 @@ from cart.splitting.category_subsets import (
     replace_by_places,
     replace_by_sides,
     sum_by_category,
-    try_all_subsets,
-    try_known_subsets,
 )
 from cart.splitting.feature_draw import (
     begin_draw,

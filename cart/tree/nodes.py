@@ -159,7 +159,7 @@ class Categories(NamedTuple):
         """What the growing of `nodes` has left in `subsets`."""
         n_nodes = len(nodes.feature)
         grown = cls(subsets.start[: n_nodes + 1], subsets.listed, subsets.listed_left[:n_nodes])
-        return grown.select(np.arange(n_nodes), np.isnan(nodes.threshold))
+        return grown.select(np.arange(n_nodes), (nodes.feature >= 0) & np.isnan(nodes.threshold))
 
     def select(self, kept, is_subset):
         """Those of the nodes `kept`, empty where `is_subset` is False."""

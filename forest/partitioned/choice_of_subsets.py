@@ -13,13 +13,13 @@ import numpy as np
 
 from cart.jit.decorators import dispatch, kernel
 from cart.primitives.sort_keys import sort_positions_by_value
+from cart.splitting.all_subsets import try_all_subsets
 from cart.splitting.category_subsets import (
     EXACT,
     Subsets,
     exceeds_f_ratio,
     merge_categories,
     order_categories,
-    try_all_subsets,
 )
 from forest.partitioned.histograms import FIRST, ROW, WEIGHT
 
@@ -150,7 +150,7 @@ class _Holder(NamedTuple):
 
 
 class _WithSubsets(NamedTuple):
-    """What subsets are tried with, see `cart.splitting.category_subsets.try_all_subsets`."""
+    """What subsets are tried with, see `cart.splitting.all_subsets.try_all_subsets`."""
 
     criterion: tuple
     node: tuple

@@ -114,7 +114,7 @@ class BestCuts(NamedTuple):
     end_search, divide_words = nothing_put_off, divide_by_column
 
     def search_feature(self, way, node, searched, feature, best):
-        return _search_feature(way, node, searched, feature, best)
+        return search_codes(way, node, searched, feature, best)
 
     def write_cut(self, way, tree, this, node, cut, children):
         write_split(tree.nodes, this, cut, tree.cuts)
@@ -165,9 +165,10 @@ def _put_in_order(node, scratch, n, span, score, asked, table, column):
 
 
 @inline_kernel
-def _search_feature(way, node, searched, feature, best):
+def search_codes(way, node, searched, feature, best):
+    """See `search_feature`: all cuts between codes."""
     table, rows, scratch = way.table, way.tiers[node.tier], way.scratch
-    criterion, prefix, layout, counts, weight = searched
+    prefix, layout, counts = searched.prefix, searched.layout, searched.counts
     column = table.columns[feature]
     codes = rows.codes[column]
     start, n = node.start, node.end - node.start
@@ -186,6 +187,15 @@ def _search_feature(way, node, searched, feature, best):
         return True, best
     if not best.score < 0.0:  # no cut is better: both sides are pure
         return False, best
+    return False, search_ordered(way, node, searched, feature, span, missing, counts_codes, best)
+
+
+@inline_kernel
+def search_ordered(way, node, searched, feature, span, missing, counts_codes, best):
+    """The better Cut, after those along the keys at hand, or along counted codes, in that span."""
+    table, scratch, n = way.table, way.scratch, node.end - node.start
+    criterion, prefix, layout, counts, weight = searched
+    column = table.columns[feature]
     asked = _what_is_asked(way, node, feature, missing, span[1] == missing)
     if counts_codes:
         entries = prefix.levels
@@ -207,7 +217,7 @@ def _search_feature(way, node, searched, feature, best):
             right_code = np.int64(entries[i + 1] >> layout.low_bits)
             best = Cut(feature, left_code, right_code, score, goes, 0.0)
         if goes != MISSING_RIGHT:
-            return False, best
+            return best
         goes = MISSING_LEFT
         _put_missing_first(searched, entries, n, missing)
         entries = prefix.levels

@@ -1,0 +1,323 @@
+"""Whole class counts on tables with categories: subsets are cuts along an order of the categories.
+
+A pass over a node's words counts the classes of every category that is met; the guard and the order
+are those of `cart.splitting.category_subsets`, of sums that are exact:
+
+    words     a  b  a  c  b           categories of a node's rows
+    tallies   a 2|0  b 2|1  c 1|1     weight | of the second class
+    places    a 0    b 1    c 2       in the order of the shares; cuts between them are searched
+                                      as those between codes are
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.fast_paths.base import MISSING_LEFT, NONE_MISSING, Cut
+from cart.fast_paths.classification.cuts import (
+    divide_in_order,
+    no_search_to_begin,
+    nothing_put_off,
+    search_codes,
+    search_ordered,
+)
+from cart.fast_paths.classification.impurities import child_impurities
+from cart.fast_paths.classification.packed_rows import ColumnCodes, class_of, row_number, weight_of
+from cart.fast_paths.classification.path import ClassCountsPath
+from cart.jit.decorators import inline_kernel, kernel
+from cart.splitting.category_subsets import (
+    EXACT,
+    CategoricalTable,
+    exceeds_f_ratio,
+    keep_left,
+    list_marked,
+    mark_category,
+    merge_categories,
+    order_categories,
+    write_subset,
+)
+from cart.table.ranking import MISSING
+from cart.table.table import threshold_between
+
+
+class CategoryCuts(NamedTuple):
+    """The best of all cuts of a number, and of the subsets of categories."""
+
+    tallies: np.ndarray  # (n_categories, n_classes) int64: 0 between searches; see `_tally`
+
+    @classmethod
+    def create(cls, n_categories, n_classes):
+        return cls(np.zeros((n_categories, 1 if n_classes <= 2 else n_classes), np.int64))
+
+    begin_search, end_search = no_search_to_begin, nothing_put_off
+
+    def begin_tree(self, way, n):
+        way.table.subsets.n_listed[:] = 0
+
+    def search_feature(self, way, node, searched, feature, best):
+        if way.table.n_categories[way.table.columns[feature]] == 0:
+            return search_codes(way, node, searched, feature, best)
+        return _search_subsets(self, way, node, searched, feature, best)
+
+    def divide_words(self, way, node, cut, left_counts):
+        return _divide(way, node, cut, left_counts)
+
+    def write_cut(self, way, tree, this, node, cut, children):
+        table = way.table
+        column = table.columns[cut.feature]
+        threshold = np.nan
+        if table.n_categories[column] > 0:
+            write_subset(table.subsets, this)
+        elif cut.right_code == table.level_start[column + 1] - table.level_start[column]:
+            threshold = np.inf  # all but the missing go left
+        else:
+            threshold = threshold_between(table, column, cut.left_code, cut.right_code)
+        tree.nodes.feature[this], tree.nodes.threshold[this] = cut.feature, threshold
+
+
+# ------------------------------------------------------------------------------- the search
+
+
+@kernel
+def _search_subsets(cuts, way, node, searched, feature, best):
+    """See `cart.fast_paths.classification.cuts.search_feature`."""
+    subsets, table = way.table.subsets, way.table
+    n, column = node.end - node.start, table.columns[feature]
+    n_known, n_present = _tally(cuts, subsets, way, node, searched, column)
+    is_constant = n_present == 0 or (n_present == 1 and n_known == n)
+    if is_constant or not best.score < 0.0:  # then no cut is better: both sides are pure
+        _clear(cuts, subsets, n_present)
+        return is_constant, best
+    n_places = _find_places(cuts, way, node, searched, column, n_known, n_present)
+    if n_places == 1 and n_known == n:
+        _clear(cuts, subsets, n_present)
+        return False, best
+    missing = np.uint32(n_places)
+    is_counted = n_known == n and way.limits.min_samples_leaf == 1
+    n_cells = n_places * cuts.tallies.shape[1]
+    span = np.uint32(0), np.uint32(n_places - 1)
+    if is_counted and n_cells <= n:
+        _count_places(cuts, subsets, searched.prefix, n_present, n_cells)
+    else:
+        is_counted = False
+        span = np.uint32(0), np.uint32(n_places - (n_known == n))
+        _gather_places(subsets, way, node, searched.layout, column, missing)
+    _clear(cuts, subsets, n_present)
+    found = search_ordered(way, node, searched, feature, span, missing, is_counted, best)
+    if found.score > best.score:
+        keep_left(subsets, n_present, found.left_code)
+        found = Cut(feature, np.int64(0), np.int64(1), found.score, found.missing, np.nan)
+    return False, found
+
+
+@inline_kernel
+def _tally(cuts, subsets, way, node, searched, column):
+    """Count the classes of the node's categories, in the order in which these are met; return how
+    many rows have one, and how many there are.
+
+    Two classes are one number: the weight above that of the second class.
+    """
+    rows, tallies, layout = way.tiers[node.tier], cuts.tallies, searched.layout
+    codes, n_present, n_known = rows.codes[column], 0, 0
+    for i in range(node.start, node.end):
+        word = rows.words[i]
+        category = codes[row_number(word, layout)]
+        if category == MISSING:
+            continue
+        n_known += 1
+        subsets.present[n_present] = category
+        n_present += subsets.n_rows[category] == 0
+        subsets.n_rows[category] += 1
+        w, c = weight_of(word, layout), class_of(word, layout)
+        if tallies.shape[1] == 1:
+            tallies[category, 0] += w << 32 | w * c
+        else:
+            tallies[category, c] += w
+    for p in range(n_present):
+        category = subsets.present[p]
+        if tallies.shape[1] == 1:
+            subsets.weight[category] = tallies[category, 0] >> 32
+            subsets.response[category, 0] = tallies[category, 0] & 0xFFFFFFFF
+            continue
+        weight = np.int64(0)
+        for c in range(tallies.shape[1]):
+            weight += tallies[category, c]
+            subsets.response[category, c] = tallies[category, c]
+        subsets.weight[category] = weight
+    return n_known, n_present
+
+
+@inline_kernel
+def _clear(cuts, subsets, n_present):
+    for p in range(n_present):
+        category = subsets.present[p]
+        subsets.n_rows[category] = 0
+        for c in range(cuts.tallies.shape[1]):
+            cuts.tallies[category, c] = 0
+
+
+@inline_kernel
+def _find_places(cuts, way, node, searched, column, n_known, n_present):
+    """Give the node's categories their places (see `cart.splitting.splitter.find_best_subsets`);
+    return how many there are."""
+    subsets, n_classes = way.table.subsets, cuts.tallies.shape[1]
+    if way.table.n_categories[column] > EXACT:
+        squares = 0.0  # of responses, which are 0 and 1
+        for p in range(n_present):
+            for r in range(n_classes):
+                squares += subsets.response[subsets.present[p], r]
+        subsets.squares[0] = squares
+        if not exceeds_f_ratio(subsets, n_present, n_known, way.limits.min_category_ratio):
+            merge_categories(subsets, n_present)
+            return 1  # no split, though not constant
+    order_categories(subsets, n_present)
+    if n_classes > 1 and 2 < n_present <= EXACT:
+        _try_all_subsets(cuts, way, node, searched, n_known, n_present)
+        return 2
+    return n_present
+
+
+@inline_kernel
+def _count_places(cuts, subsets, prefix, n_present, n_cells):
+    """Have the counts of places in the histogram that counts those of codes."""
+    n_classes, histogram = cuts.tallies.shape[1], prefix.histogram
+    prefix.origin[0] = 0
+    for cell in range(n_cells):
+        histogram[cell] = 0
+    for p in range(n_present):
+        category = subsets.present[p]
+        cell = np.int64(subsets.place[category]) * n_classes
+        for c in range(n_classes):
+            histogram[cell + c] += cuts.tallies[category, c]
+
+
+@inline_kernel
+def _gather_places(subsets, way, node, layout, column, missing):
+    """Write the keys of the node's words, with places for codes."""
+    rows, keys = way.tiers[node.tier], way.scratch.keys
+    codes, above = rows.codes[column], way.table.n_categories[column]
+    subsets.place[above] = missing
+    for i in range(node.end - node.start):
+        word = rows.words[node.start + i]
+        category = min(np.int64(codes[row_number(word, layout)]), above)
+        keys[i] = subsets.place[category] << layout.low_bits | word & layout.low_mask
+
+
+@kernel
+def _try_all_subsets(cuts, way, node, searched, n_known, n_present):
+    """Give the best of all subsets place 0, the other categories place 1."""
+    subsets = way.table.subsets
+    best, best_score = 1, -np.inf
+    for missing_left in range(2 if n_known < node.end - node.start else 1):
+        score, subset = _best_subset(cuts, way, node, searched, n_known, n_present, missing_left)
+        if score > best_score:
+            best, best_score = subset, score
+    for p in range(n_present):
+        category = subsets.present[p]
+        subsets.place[category] = np.uint32(1 - ((best >> subsets.place[category]) & 1))
+
+
+@kernel
+def _best_subset(cuts, way, node, searched, n_known, n_present, missing_left):
+    """The best subset, among those and in the order of `cart.splitting.all_subsets`; its score."""
+    subsets, limits, tallies, n = way.table.subsets, way.limits, cuts.tallies, node.end - node.start
+    criterion, prefix, _, counts, weight = searched
+    left, left_weight, n_left = prefix.left, np.int64(0), 0
+    for c in range(counts.shape[0]):
+        left[c] = 0
+    if missing_left:
+        n_left = n - n_known
+        for c in range(counts.shape[0]):
+            left[c] = counts[c]
+            for p in range(n_present):
+                left[c] -= tallies[subsets.present[p], c]
+            left_weight += left[c]
+    best, best_score, subset = 1, -np.inf, 0
+    for step in range(1, 1 << (n_present - 1)):
+        moved = 0
+        while (step >> moved) & 1 == 0:
+            moved += 1
+        subset ^= 1 << moved
+        sign = 1 if (subset >> moved) & 1 else -1
+        category = subsets.present[subsets.spare[0, moved]]
+        n_left += sign * subsets.n_rows[category]
+        for c in range(counts.shape[0]):
+            left[c] += sign * tallies[category, c]
+            left_weight += sign * tallies[category, c]
+        right_weight = weight - left_weight
+        if min(n_left, n - n_left) < limits.min_samples_leaf:
+            continue
+        if np.float64(min(left_weight, right_weight)) < limits.min_weight_leaf:
+            continue
+        of_left, of_right = child_impurities(criterion, left, counts, left_weight, weight)
+        score = -np.float64(right_weight) * of_right - np.float64(left_weight) * of_left
+        if score > best_score:
+            best, best_score = subset, score
+    return best_score, best
+
+
+# -------------------------------------------------------------------------------- dividing
+
+
+class SubsetCodes(NamedTuple):
+    """Where the categories of a column go: 0 is left, 1 right."""
+
+    codes: np.ndarray  # (n_rows,), of the table's type
+    goes_left: np.ndarray  # of every category, and of missing values
+    above: int
+
+    def code_of(self, row):
+        return np.uint32(1 - self.goes_left[min(np.int64(self.codes[row]), self.above)])
+
+
+@inline_kernel
+def _divide(way, node, cut, left_counts):
+    """See `cart.fast_paths.classification.cuts.divide_words`; a subset is listed."""
+    subsets, rows = way.table.subsets, way.tiers[node.tier]
+    column = way.table.columns[cut.feature]
+    codes, above = rows.codes[column], way.table.n_categories[column]
+    if above == 0:
+        return divide_in_order(way, node, cut, ColumnCodes(codes), left_counts)
+    subsets.goes_left[above] = cut.missing == MISSING_LEFT
+    sides = SubsetCodes(codes, subsets.goes_left, above)
+    n_left = divide_in_order(way, node, cut, sides, left_counts)
+    _list_smaller_side(subsets, rows.words, node, cut, n_left, codes, way.layout)
+    return n_left
+
+
+@kernel
+def _list_smaller_side(subsets, words, node, cut, n_left, codes, layout):
+    """List the categories of the smaller side of a node that is divided."""
+    middle, n_missing = node.start + n_left, 0
+    if cut.missing != NONE_MISSING:
+        for i in range(node.start, node.end):
+            n_missing += codes[row_number(words[i], layout)] == MISSING
+    if cut.missing == MISSING_LEFT:
+        n_left -= n_missing
+    listed_left = 2 * n_left < node.end - node.start - n_missing
+    start, end = (node.start, middle) if listed_left else (middle, node.end)
+    n_listed = 0
+    for i in range(start, end):
+        category = codes[row_number(words[i], layout)]
+        if category != MISSING:
+            n_listed = mark_category(subsets, n_listed, category)
+    list_marked(subsets, n_listed, listed_left)
+
+
+class CategoryCountsPath(ClassCountsPath):
+    """Grows classification trees on tables with categories, one at a time."""
+
+    table_kind = CategoricalTable
+    most_outputs = 1
+    n_at_once = 1
+
+    def accepts(self, weights, is_whole):
+        return len(weights) == 1 and super().accepts(weights, is_whole)
+
+    def _create_scratch(self):
+        n_rows = len(self._y)
+        self._table = self._table.with_room(n_rows, n_rows, 2 * n_rows, 1, self._n_classes)
+        return super()._create_scratch()
+
+    def _create_cuts(self):
+        return CategoryCuts.create(self._table.n_categories.max(), self._n_classes)

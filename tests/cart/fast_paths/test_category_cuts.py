@@ -1,0 +1,71 @@
+"""Class counts on tables with categories: against the general path's trees, to the bit."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cart import DecisionTreeClassifier
+from cart.fast_paths.classification.category_cuts import CategoryCountsPath
+from cart.growth.plan import make_plan
+from cart.splitting import criteria
+from cart.splitting.category_subsets import CategoricalTable
+from cart.table.columns import Columns
+from tests.agreement.same import assert_same_nodes, paths
+from tests.examples import examples
+
+LIMITS = {
+    "max_depth": st.integers(1, 6),
+    "min_samples_leaf": st.integers(2, 9),
+    "max_features": st.sampled_from([1, 0.5]),
+    "min_impurity_decrease": st.just(0.01),
+    "min_weight_fraction_leaf": st.just(0.03),
+    "min_category_ratio": st.sampled_from([0.0, 1.0]),
+}
+
+
+def make_table(rng, n, sizes, missing):
+    """Columns of numbers (size 0) and of so many categories, rare ones too; a share is missing."""
+    columns = [
+        np.minimum(*rng.integers(0, size, (2, n))) if size else rng.normal(size=n).round(1)
+        for size in sizes
+    ]
+    X = np.column_stack(columns).astype(float)
+    is_missing = (rng.random(X.shape) < 0.1) & (rng.random(len(sizes)) < missing)
+    X[is_missing] = np.where(sizes, -1.0, np.nan)[np.nonzero(is_missing)[1]]
+    return CategoricalTable.encode(Columns(X), np.array(sizes)), np.nan_to_num(X).sum(axis=1)
+
+
+def assert_same_growth(fast, general, weights):
+    for weight, number in zip(weights, range(1, len(weights) + 1), strict=True):
+        ours, theirs = (grower.grow([weight], [number])[0] for grower in (fast, general))
+        assert_same_nodes(ours, theirs)
+        for found, expected in zip(ours.categories, theirs.categories, strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("criterion", [criteria.Gini, criteria.Entropy])
+@pytest.mark.parametrize("n_leaves", [None, 12])
+@examples(80)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    params=st.fixed_dictionaries({}, optional=LIMITS),
+    n_classes=st.sampled_from([2, 2, 3, 5]),
+    sizes=st.lists(st.sampled_from([0, 3, 7, 16, 100, 2000]), max_size=5),
+    missing=st.sampled_from([0.0, 0.5]),
+    n_max=st.sampled_from([8, 60, 900]),
+)
+def test_trees_of_classes_are_the_general_ones(
+    criterion, n_leaves, seed, params, n_classes, sizes, missing, n_max
+):
+    """Few and many categories, categories of one row, limits that cuts and subsets must keep."""
+    rng = np.random.default_rng(seed)
+    n, sizes = rng.integers(2, n_max), [5, *sizes]
+    table, signal = make_table(rng, n, sizes, missing)
+    y = np.where(rng.random(n) < 0.5, rng.integers(0, n_classes, n), signal * 7 % n_classes // 1)
+    model = DecisionTreeClassifier(max_leaf_nodes=n_leaves, **params)
+    plan = make_plan(model, criterion, "best", n, len(sizes), 1, n_classes)
+    fast, general = paths(table, y[:, None], plan, CategoryCountsPath)
+    weights = rng.integers(0, 4, (2, n)).astype(float)
+    weights[:, 0] = 1.0
+    assert_same_growth(fast, general, weights)
