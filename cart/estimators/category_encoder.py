@@ -44,9 +44,10 @@ class CategoryEncoder:
     def fit(self, X):
         """Learn the categories of X; returns what `transform` does."""
         self._encoder = _unfitted()
+        values, places = self._categorical_part(X)
         if self.mask.any():
-            self._encoder.fit(self._categorical_part(X))
-        return self.transform(X)
+            self._encoder.fit(values)
+        return self._as_numbers(X, values, places)
 
     def transform(self, X, keeps_missing=False):
         """X as numbers: codes of categories, UNSEEN for those not met in training.
@@ -62,12 +63,15 @@ class CategoryEncoder:
         ndarray of shape (n_samples, n_features), float64
             nan where a value is missing.
         """
+        return self._as_numbers(X, *self._categorical_part(X), keeps_missing)
+
+    def _as_numbers(self, X, values, places, keeps_missing=False):
         out = np.empty((_num_samples(X), len(self.mask)))
         if self.mask.any():
-            part = self._categorical_part(X)
-            out[:, self.mask] = self._encoder.transform(part)
+            codes = self._encoder.transform(values)
             if keeps_missing:
-                out[:, self.mask] = np.where(part != part, np.nan, out[:, self.mask])
+                codes = np.where(values != values, np.nan, codes)
+            out[:, self.mask] = codes if places is None else np.take_along_axis(codes, places, 0)
         if not self.mask.all():
             numbers = _safe_indexing(X, np.flatnonzero(~self.mask), axis=1)
             out[:, ~self.mask] = check_array(
@@ -76,13 +80,29 @@ class CategoryEncoder:
         return out
 
     def _categorical_part(self, X):
+        """The values of the categorical columns, and None; or, where pandas numbers them, the
+        distinct ones side by side, and the place of each row's among them."""
         part = _safe_indexing(X, np.flatnonzero(self.mask), axis=1)
-        if hasattr(part, "notna"):  # pandas has a missing value of its own
-            part = part.astype(object).where(part.notna(), np.nan)
+        if hasattr(part, "iloc") and part.size > 0:
+            return _distinct_values(part)
         part = np.asarray(part)
         if part.dtype == object:
             part = np.where(np.equal(part, None), np.nan, part)
-        return part
+        return part, None
+
+
+def _distinct_values(part):
+    """See `CategoryEncoder._categorical_part`; shorter columns are filled up."""
+    places, columns = np.empty(part.shape, np.int64), []
+    for j in range(part.shape[1]):
+        places[:, j], distinct = part.iloc[:, j].factorize()  # -1, the last, where one is missing
+        columns.append([*distinct.astype(object), *[np.nan] * int(places[:, j].min() < 0)])
+    values = np.empty((max(map(len, columns)), len(columns)), object)
+    for j, column in enumerate(columns):
+        values[:, j] = column[0]
+        values[-len(column) :, j] = column
+        places[:, j] += (places[:, j] >= 0) * (len(values) - len(column))
+    return values, places
 
 
 def _unfitted():
