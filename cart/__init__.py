@@ -10,6 +10,7 @@ from cart.estimators import (
     ExtraTreeRegressor,
     load,
 )
+from cart.estimators.category_encoder import count_unseen
 from cart.estimators.pruning import (
     CpTable,
     PrunedTreeClassifier,
@@ -33,6 +34,7 @@ __all__ = [
     "PrunedTreeClassifier",
     "PrunedTreeRegressor",
     "TreePath",
+    "count_unseen",
     "cp_table",
     "cv_prune",
     "explain_path",

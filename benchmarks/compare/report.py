@@ -8,6 +8,7 @@ import numpy as np
 from benchmarks.compare import all_measures
 from benchmarks.harness import display, plot, results
 from benchmarks.harness.display import Table
+from benchmarks.identity.agreement import NOTE, share_of_trees
 from cartwood import page
 
 SIDES = ("Cartwood", "scikit-learn")
@@ -65,25 +66,23 @@ def models(result):
         rows.append(
             [
                 name,
-                display.share(model["identical_trees"], model["trees"]),
+                share_of_trees(model, model["ties"]),
                 display.share(model["identical_nodes"], model["nodes"]),
                 *(f"{score:.4f}" for score in scores),
                 *["-"] * (4 - len(scores)),
             ]
         )
     score = result["score"]
-    columns = ["", "identical\ntrees", "identical\nnodes"]
+    columns = ["", "trees\nthe same", "nodes\nthe same"]
     columns += [f"{kind} {score}\n{side}" for kind in ("test", "OOB") for side in SIDES]
-    note = "A node counts as identical down to the first difference on its path from the root."
+    note = "A node counts as the same down to the first difference on its path from the root."
     if first := result["forest"]["first_difference_rows"]:
         n_trees = result["forest"]["trees"] - result["forest"]["identical_trees"]
         note += (
             f" The first differing nodes of {n_trees} trees have {first[0]} to {first[-1]} rows."
         )
-        if result["data"]["task"] == "regression":
-            note += (
-                " In regression rounding decides between equally good splits, in scikit-learn too."
-            )
+        if result["forest"]["ties"]:
+            note += f" The first of these was looked at. {NOTE}"
     if never := result["forest"]["never_out_of_bag"]:
         note += (
             f" {never} rows were never out of bag: ours leaves them out of the OOB score, "
@@ -175,11 +174,8 @@ def _write_page(result, path):
 def _facts(result):
     """The headline numbers: value and what it is."""
     forest, seconds = result["forest"], result["seconds"]
-    yield (
-        display.share(forest["identical_trees"], forest["trees"]),
-        "of the forest's trees identical",
-    )
-    yield display.share(forest["identical_nodes"], forest["nodes"]), "of its nodes identical"
+    yield share_of_trees(forest, forest["ties"]), "the forest's trees are scikit-learn's"
+    yield display.share(forest["identical_nodes"], forest["nodes"]), "of its nodes are the same"
     for row, what in zip(seconds, ("fit", "predict"), strict=False):
         yield display.ratio(row["peer"] / row["ours"]), f"scikit-learn's speed in {what} (forest)"
 

@@ -2,6 +2,7 @@
 
 import warnings
 from functools import partial
+from itertools import islice
 
 import numpy as np
 from sklearn.metrics import accuracy_score, r2_score
@@ -11,6 +12,7 @@ from benchmarks.harness import datasets, display, results
 from benchmarks.harness.sides import FORESTS, TREES
 from benchmarks.harness.timing import n_runs, race
 from benchmarks.identity.agreement import agree, agree_all, summarize
+from benchmarks.identity.run import judge_first
 
 DEMO = ("breast_cancer", "diabetes", "california")
 SCORES = {"classification": ("accuracy", accuracy_score), "regression": ("R2", r2_score)}
@@ -51,7 +53,7 @@ def compare(data, n_estimators, seed, n_jobs, repeats, step):
     dict
         Of plain values, but for "all_measures".
     """
-    split = X, X_test, _, y_test = data.split(seed)
+    split = X, X_test, y, y_test = data.split(seed)
     score, score_of = SCORES[data.task]
     forests = [
         Forest(n_estimators, oob_score=True, random_state=seed, n_jobs=n_jobs)
@@ -73,13 +75,15 @@ def compare(data, n_estimators, seed, n_jobs, repeats, step):
         "score": score,
         "loss": measures.LOSS[data.task],
         "forest": {
-            **summarize(agree_all(*(model.estimators_ for model in forests))),
+            **summarize(
+                agree_all(*(model.estimators_ for model in forests)), _first_verdict(forests, X, y)
+            ),
             "test": [score_of(y_test, model.predict(X_test)) for model in forests],
             "never_out_of_bag": _never_out_of_bag(forests[0]),
             "oob": [model.oob_score_ for model in forests],
         },
         "tree": {
-            **summarize([agree(*(model.tree_ for model in trees))]),
+            **summarize([agree(*(model.tree_ for model in trees))], _first_verdict(trees, X, y)),
             "test": [score_of(y_test, model.predict(X_test)) for model in trees],
         },
         "seconds": seconds + _once(taken),
@@ -105,6 +109,11 @@ def _race_all(forests, trees, split, repeats, step):
         times = race(*([partial(call, model)] for model in models), repeats, step)
         seconds.append({"work": work, **times._asdict(), "repeats": repeats})
     return seconds
+
+
+def _first_verdict(models, X, y):
+    """What exact arithmetic says of the first tree that differs: of all would take too long."""
+    return [*islice(judge_first(*models, X, y), 1)]
 
 
 def _never_out_of_bag(forest):

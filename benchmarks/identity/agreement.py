@@ -4,10 +4,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.harness import display
+
 LEAF = -1
 SAME = ("feature", "threshold", "n_node_samples")  # bit for bit in identical nodes, and where
 # missing values go
 CLOSE = ("impurity", "value")  # up to rounding
+TIES = ("tie", "pure", "limit")  # verdicts on a difference that rounding decides
+NOTE = (  # of a table with `share_of_trees`
+    "Ties: splits that are equally good in exact arithmetic, or nodes of impurity zero, where "
+    "rounding decides, in scikit-learn too; below the first one trees are others."
+)
 
 
 class Agreement(NamedTuple):
@@ -61,12 +68,14 @@ def agree_all(ours, theirs):
     return [agree(a.tree_, b.tree_) for a, b in zip(ours, theirs, strict=True)]
 
 
-def summarize(agreements):
+def summarize(agreements, verdicts=()):
     """Counts over many trees.
 
     Parameters
     ----------
     agreements : list of Agreement
+    verdicts : sequence of str
+        On trees that differ, see `benchmarks.identity.run.judge_first`.
 
     Returns
     -------
@@ -77,11 +86,27 @@ def summarize(agreements):
     return {
         "trees": len(agreements),
         "identical_trees": len(agreements) - len(first),
+        "ties": sum(verdict in TIES for verdict in verdicts),
         "nodes": sum(each.total for each in agreements),
         "identical_nodes": sum(each.identical for each in agreements),
         "first_difference_rows": middle,  # lowest, median, highest
         "largest_gap": max(each.gap for each in agreements),
     }
+
+
+def share_of_trees(row, has_ties):
+    """In words: which of the trees of a summary are the same, node for node.
+
+    Parameters
+    ----------
+    row : dict
+        See `summarize`.
+    has_ties : bool
+        Are those that differ known to differ by ties?
+    """
+    if has_ties and row["identical_trees"] < row["trees"]:
+        return "down to ties"
+    return display.share(row["identical_trees"], row["trees"])
 
 
 def _gap(x, a, y, b):

@@ -17,7 +17,7 @@ import forest
 from benchmarks.harness import datasets, display, results
 from benchmarks.harness.sides import FORESTS
 from benchmarks.identity import cases
-from benchmarks.identity.agreement import agree, agree_all, summarize
+from benchmarks.identity.agreement import NOTE, agree, agree_all, share_of_trees, summarize
 from benchmarks.identity.cases import Case
 from benchmarks.oracles.pruning import prune
 from benchmarks.oracles.ties import Training, first_difference, has_medians, why_different
@@ -68,7 +68,9 @@ def run(args):
     display.show(table(content))
     display.show(matrix_table(content))
     display.say(*left_out, *(f"cases on {name} are left out" for name in sorted(lost)))
-    bad = content["wrong"]
+    bad = content["wrong"] + [
+        row for row in content["rows"] if row["identical_trees"] + row["ties"] < row["trees"]
+    ]
     for row in bad:
         display.say(f"NOT THE SAME: {row}")
     if not args.quick:
@@ -80,23 +82,23 @@ def table(content):
     """The forests on whole tables."""
     return display.Table(
         f"Identity with scikit-learn's forests ({content['seeds']} seeds)",
-        ["data", "criterion", "trees", "identical\ntrees", "identical\nnodes",
-         "rows of the node at\nthe first difference", "largest gap of\nimpurity or value"],
+        ["data", "criterion", "trees", "the same", "nodes above\nany tie",
+         "rows of the node of\nthe first tie", "largest gap of\nimpurity or value"],
         [
             [
                 row["data"],
                 row["criterion"],
                 str(row["trees"]),
-                display.share(row["identical_trees"], row["trees"]),
+                share_of_trees(row, row.get("ties") == row["trees"] - row["identical_trees"]),
                 display.share(row["identical_nodes"], row["nodes"]),
                 _range(row["first_difference_rows"]),
                 _small(row["largest_gap"]),
             ]
             for row in content["rows"]
         ],
-        "A node is identical if its feature, threshold (bit for bit) and number of rows are, and "
+        "A node is the same if its feature, threshold (bit for bit) and number of rows are, and "
         "those of all nodes above it. The gap is the largest difference of impurity or value in "
-        "identical nodes, relative to the tree's largest.",
+        f"such nodes, relative to the tree's largest. {NOTE}",
     )  # fmt: skip
 
 
@@ -104,7 +106,7 @@ def matrix_table(content):
     """The matrix, one line per group and criterion."""
     return display.Table(
         f"The identity matrix: {content['cases']} cases, {content['seeds']} seeds each",
-        ["group", "criterion", "cases", "trees", "identical\ntrees", "identical\nnodes",
+        ["group", "criterion", "cases", "trees", "the same", "nodes above\nany tie",
          "medians", "ties", "pure", "limit", "wrong", "largest gap of\nimpurity or value"],
         [
             [
@@ -112,7 +114,7 @@ def matrix_table(content):
                 row["criterion"],
                 str(row["cases"]),
                 str(row["trees"]),
-                display.share(row["identical"], row["trees"]),
+                str(row["identical"]),
                 display.share(row["identical_nodes"], row["nodes"]),
                 *(str(row[verdict]) for verdict in VERDICTS[1:]),
                 _small(row["largest_gap"]),
@@ -245,11 +247,32 @@ def _trees(model):
 def _grow_forests(name, criterion, seed):
     data = _load(name)
     n_estimators = 20 if len(data.X) > LARGE else 100
-    ours, theirs = (
-        Forest(n_estimators, criterion=criterion, random_state=seed).fit(data.X, data.y).estimators_
+    pair = [
+        Forest(n_estimators, criterion=criterion, random_state=seed).fit(data.X, data.y)
         for Forest in FORESTS[data.task]
-    )
-    return agree_all(ours, theirs)
+    ]
+    return agree_all(*map(_trees, pair)), [*judge_first(*pair, data.X, data.y)]
+
+
+def judge_first(ours, theirs, X, y):
+    """What exact arithmetic says about the first difference of every pair of trees that differ.
+
+    Parameters
+    ----------
+    ours, theirs : fitted trees, or forests of them, without weights
+    X, y : ndarray
+        What they were fitted on.
+
+    Yields
+    ------
+    str
+        One of VERDICTS.
+    """
+    drawn = getattr(theirs, "estimators_samples_", [None])
+    for one, other, rows in zip(_trees(ours), _trees(theirs), drawn, strict=True):
+        if agree(one.tree_, other.tree_).first_rows is not None:
+            exact = Training(X, y, row_weights(y, None, None, rows), other)
+            yield _why_first(one.tree_, other.tree_, exact)
 
 
 @cache
@@ -258,14 +281,17 @@ def _load(name):
 
 
 def _sum_up_forests(jobs, done):
-    agreements = {}
+    found = {}
     for (name, criterion, _), result in zip(jobs, done, strict=False):
-        agreements.setdefault((name, criterion), []).extend(result)
+        for kept, of_seed in zip(
+            found.setdefault((name, criterion), ([], [])), result, strict=True
+        ):
+            kept.extend(of_seed)
     order = [*CLASSIFICATION, *REGRESSION, DISTINCT]
     return [
-        {"data": name, "criterion": criterion, **summarize(found)}
-        for (name, criterion), found in sorted(
-            agreements.items(), key=lambda item: order.index(item[0][0])
+        {"data": name, "criterion": criterion, **summarize(*of_table)}
+        for (name, criterion), of_table in sorted(
+            found.items(), key=lambda item: order.index(item[0][0])
         )
     ]
 

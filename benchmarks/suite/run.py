@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.harness import display, results
 from benchmarks.harness.errors import DataError
-from benchmarks.identity.agreement import agree, summarize
+from benchmarks.identity.agreement import NOTE, agree, share_of_trees, summarize
 from benchmarks.suite import plots as suite_plots
 from benchmarks.suite.cases import CASES, QUICK, SCALING, Case
 from benchmarks.suite.peers import environment
@@ -81,18 +81,18 @@ def table(content):
             reached = "-" if bar is None else "yes" if ratio >= bar else "no"
             cells += [display.ratio(ratio), "-" if bar is None else display.ratio(bar), reached]
         same = row.get("identity")
-        cells.append("-" if same is None else display.share(same["identical_trees"], same["trees"]))
+        cells.append("-" if same is None else share_of_trees(same, case.has_ties))
         rows.append(cells)
     return display.Table(
         "Against scikit-learn",
         ["case", "Cartwood\nfit", "scikit-learn\nfit", "ratio", "bar", "reached", "predict\nratio",
-         "bar", "reached", "identical\ntrees"],
+         "bar", "reached", "the same\ntrees"],
         rows,
         "Medians over processes of their own, sides in turn; fits at the better of one thread and "
         "two (large tables: two), predictions at the better of both; kernels compiled, tables "
         "encoded anew in every fit. A quarter of the rows is held out and predicted. Bar: the "
         "ratio we want. scikit-learn has no bins: its exact forest stands beside ours of 255 bins. "
-        f"Identical: of the first {N_COMPARED} trees, node for node.",
+        f"The same: of the first {N_COMPARED} trees, node for node. {NOTE}",
     )  # fmt: skip
 
 

@@ -2,10 +2,12 @@
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_array
-from sklearn.utils.validation import _num_samples
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from cart.estimators.category_advice import warn_of_other_texts
+from cart.estimators.parameters import MatrixLike
 from cart.files import storable, with_state
 
 # The code of a category that was not met in training.
@@ -174,6 +176,48 @@ def encode_categories(estimator, X, reset):
     estimator.is_categorical_ = mask
     estimator.categories_ = encoder.categories
     return X
+
+
+def count_unseen(model: BaseEstimator, X: MatrixLike) -> np.ndarray:
+    """How many rows have a category that training did not have, of every column.
+
+    In prediction these go where most rows of a node went in training, without a warning: a table in
+    which they are many is another than the model knows.
+
+    Parameters
+    ----------
+    model : fitted tree or forest of Cartwood
+    X : array-like of shape (n_samples, n_features)
+        As `model.predict` takes it.
+
+    Returns
+    -------
+    ndarray of shape (n_features,), int64
+        0 for columns of numbers. A missing value is no category.
+
+    Raises
+    ------
+    ValueError
+        If X has other columns than the model was fitted on.
+    sklearn.exceptions.NotFittedError
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cartwood import RandomForestRegressor, count_unseen
+    >>> X = np.array([["Oslo", 1.0], ["Rome", 2.0], ["Oslo", 3.0]], dtype=object)
+    >>> forest = RandomForestRegressor(5, categorical_features=[0], random_state=0)
+    >>> forest = forest.fit(X, [7.0, 4.0, 7.0])
+    >>> count_unseen(forest, [["Porto", 1.0], ["Rome", 9.0], ["Quito", 2.0]])
+    array([2, 0])
+    """
+    check_is_fitted(model)
+    validate_data(model, X, reset=False, skip_check_array=True)
+    encoder = getattr(model, "_category_encoder", None)
+    if encoder is None:
+        return np.zeros(model.n_features_in_, np.int64)
+    codes = encoder.transform(as_columns(X), keeps_missing=True)
+    return np.count_nonzero((codes == UNSEEN) & encoder.mask, axis=0)
 
 
 def as_columns(X):

@@ -124,8 +124,9 @@ class BaseDecisionTree(
         Which columns hold categories, of any type that sorts: a mask, column numbers or names;
         "from_dtype" means the categorical and string columns of a DataFrame. A node splits them
         into two subsets, see `cart.splitting.category_subsets`. What was not met in the node (or
-        not in training at all) goes where most of its rows go; missing values go to the side that
-        is better in training. Not with criterion="absolute_error", nor for sparse tables.
+        not in training at all, see `cart.count_unseen`) goes where most of its rows go; missing
+        values go to the side that is better in training. Not with criterion="absolute_error", nor
+        for sparse tables.
     min_category_ratio : float, default=5.0
         A node splits a feature of more than 8 categories only if the mean responses of its
         categories vary at least so many times as much as chance would make them (the F ratio of

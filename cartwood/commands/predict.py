@@ -28,7 +28,7 @@ def run(args: Namespace) -> None:
     """Write a row of predictions for every row of the table."""
     model, training = saved.load(args.model)
     X = training.recipe.apply(read(args.data))
-    _say_what_is_new(model, training.recipe, X)
+    _say_what_is_new(model, X)
     predictions = _predictions(model, training.target, X)
     predictions.to_csv(args.output or sys.stdout, index=False)
     if args.output:
@@ -48,11 +48,11 @@ def _predictions(model: Any, target: str, X: Any) -> Any:
     return frame
 
 
-def _say_what_is_new(model, recipe, X):
+def _say_what_is_new(model, X):
     """Count values of categories that training did not have."""
-    for name in recipe.categorical:
-        known = model.categories_[list(recipe.kinds).index(name)]
-        n_new = int((X[name].notna() & ~X[name].isin(known)).sum())
+    from cart import count_unseen
+
+    for name, n_new in zip(X.columns, count_unseen(model, X), strict=True):
         if n_new:
             say(f"{name}: {n_new:,} rows have a value that training did not have; "
                 "they go with most rows")  # fmt: skip

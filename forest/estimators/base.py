@@ -84,7 +84,7 @@ class BaseForest(
         Above 0 a bar shows the trees that are grown, trees per second and the time left (by tqdm
         where it is installed).
     callback : callable, default=None
-        Called with a `forest.growing.progress.Progress` after every tree. Where it returns False
+        Called with a `cart.primitives.progress.Progress` after every tree. Where it returns False
         growth ends: the forest has the trees so far (with several threads, some more may be needed
         to fill the gaps before the last one).
     warm_start : bool, default=False

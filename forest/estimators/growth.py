@@ -13,12 +13,12 @@ from sklearn.utils import check_random_state
 
 from cart.estimators.target import Target
 from cart.growth.plan import Plan
+from cart.primitives.progress import ProgressReporter
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.columns import Columns
 from cart.tree.packed import pack
 from forest.estimators.parameters import TREE_PARAMETERS
 from forest.growing.interruption import Interruption
-from forest.growing.progress import ProgressReporter
 from forest.growing.stopping import Budget, StabilityEstimator, grow_until_stable
 from forest.growing.thread_pool import grow_trees
 from forest.sampling.weights import in_bag_weight

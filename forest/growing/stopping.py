@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.files import storable
+from cart.primitives.progress import ProgressReporter
 from cart.tree.tree import Tree, impurity_decrease
 from forest.growing.interruption import Interruption
-from forest.growing.progress import ProgressReporter
 
 FIRST_TREES, MIN_TREES, MAX_TREES = 8, 48, 10_000
 _GROUPS = 12
@@ -164,7 +164,7 @@ class Budget:
         Bytes of all node arrays.
     trees : list of cart.tree.tree.Tree
         What there is.
-    reporter : forest.growing.progress.ProgressReporter
+    reporter : cart.primitives.progress.ProgressReporter
         Its callback may ask for an end.
     """
 

@@ -12,6 +12,7 @@ from cart.estimators.grower import Grower, prepare_for_growth
 from cart.growth.plan import Plan
 from cart.primitives.memory import give_back
 from cart.primitives.mersenne_twister import first_draws
+from cart.primitives.progress import ProgressReporter
 from cart.primitives.threads import in_threads
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.columns import Columns
@@ -20,7 +21,6 @@ from cart.table.table import Table
 from cart.table.thresholds import fill_thresholds
 from cart.tree.tree import Tree
 from forest.growing.interruption import Interruption
-from forest.growing.progress import ProgressReporter
 from forest.growing.workers import results_of, shares_memory
 
 # Batches per worker of another backend, where there are several: enough that none idles for long
@@ -145,7 +145,7 @@ def grow_trees(
         Of the fit. By Ctrl-C threads finish the trees that they are at, and stop.
     n_jobs : int or None
         joblib's.
-    reporter : forest.growing.progress.ProgressReporter, optional
+    reporter : cart.primitives.progress.ProgressReporter, optional
         Told of every tree; growth ends where its callback says so.
     columns : cart.table.columns.Columns, optional
         Of the table, where it is not complete.

@@ -9,23 +9,28 @@
 It is the product of two sparse indicators of leaves, (n_rows, n_leaves), block of rows by block.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, vstack
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from cart.primitives.progress import watched
+
 PAIRS = ("all", "out_of_bag", "gap")
-# Rows whose proximities are held at a time, where not all are returned.
+# Rows whose proximities are made at a time.
 _BLOCK_ROWS = 1024
 # Pairs of rows whose common trees are counted at a time.
 _BLOCK_PAIRS = 1 << 20
 
 
 def proximity(
-    forest: BaseEstimator, X: ArrayLike, Y: ArrayLike | None = None, pairs: str = "all"
-) -> csr_matrix:
+    forest: BaseEstimator, X: ArrayLike, Y: ArrayLike | None = None, pairs: str = "all",
+    *, verbose: int = 0, callback: Callable | None = None,
+) -> csr_matrix:  # fmt: skip
     """Proximities of rows in a forest.
 
     Parameters
@@ -46,6 +51,10 @@ def proximity(
         in the leaf of i. Not symmetric, 0 for a row and itself; a row's sum is 1, and the mean of
         y under it is the out-of-bag prediction of a forest of means. A row that was never out of
         bag has none.
+    verbose : int, default=0
+        1 shows a bar with the time left on standard error; a step is a block of rows.
+    callback : callable, default=None
+        Called with a `cart.primitives.progress.Progress` after every step.
 
     Returns
     -------
@@ -79,12 +88,13 @@ def proximity(
            [1., 1., 1.]])
     """
     of_rows = _Proximities(forest, X, Y, pairs)
-    return of_rows.block(slice(of_rows.n_rows))
+    return vstack([found for _, found in of_rows.blocks(verbose, callback)], "csr")
 
 
 def nearest_rows(
-    forest: BaseEstimator, X: ArrayLike, k: int, Y: ArrayLike | None = None, pairs: str = "all"
-) -> tuple[np.ndarray, np.ndarray]:
+    forest: BaseEstimator, X: ArrayLike, k: int, Y: ArrayLike | None = None, pairs: str = "all",
+    *, verbose: int = 0, callback: Callable | None = None,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """The k rows of highest proximity to every row.
 
     Parameters
@@ -98,6 +108,10 @@ def nearest_rows(
         The rows to choose from, with `pairs="all"`; X by default.
     pairs : {"all", "out_of_bag", "gap"}, default="all"
         Of which trees and rows proximity is made, see `proximity`.
+    verbose : int, default=0
+        1 shows a bar with the time left on standard error; a step is a block of rows.
+    callback : callable, default=None
+        Called with a `cart.primitives.progress.Progress` after every step.
 
     Returns
     -------
@@ -127,8 +141,7 @@ def nearest_rows(
         raise ValueError(f"k must lie between 1 and {n_choices}, the rows to choose from; got {k}.")
     near = np.empty((of_rows.n_rows, k))
     rows = np.empty((of_rows.n_rows, k), np.int64)
-    for some in gen_batches(of_rows.n_rows, _BLOCK_ROWS):
-        found = of_rows.block(some)
+    for some, found in of_rows.blocks(verbose, callback):
         for i in range(found.shape[0]):
             row = some.start + i
             near[row], rows[row] = _nearest(found, i, k, row if Y is None else None)
@@ -136,8 +149,9 @@ def nearest_rows(
 
 
 def outlier_scores(
-    forest: BaseEstimator, X: ArrayLike, y: ArrayLike | None = None, pairs: str = "all"
-) -> np.ndarray:
+    forest: BaseEstimator, X: ArrayLike, y: ArrayLike | None = None, pairs: str = "all",
+    *, verbose: int = 0, callback: Callable | None = None,
+) -> np.ndarray:  # fmt: skip
     """How far every row lies from the others of its class (Breiman and Cutler).
 
     The raw score of row i is n / sum of p(i, j)^2 over the rows j of its class, itself among
@@ -154,6 +168,10 @@ def outlier_scores(
         Classes; by default all rows are of one.
     pairs : {"all", "out_of_bag", "gap"}, default="all"
         Of which trees and rows proximity is made, see `proximity`.
+    verbose : int, default=0
+        1 shows a bar with the time left on standard error; a step is a block of rows.
+    callback : callable, default=None
+        Called with a `cart.primitives.progress.Progress` after every step.
 
     Returns
     -------
@@ -183,8 +201,8 @@ def outlier_scores(
     classes, codes = np.unique(labels, return_inverse=True)
     indicator = np.eye(len(classes))[codes]
     squares = np.empty(n_rows)
-    for some in gen_batches(n_rows, _BLOCK_ROWS):
-        of_class = of_rows.block(some).power(2) @ indicator
+    for some, found in of_rows.blocks(verbose, callback):
+        of_class = found.power(2) @ indicator
         squares[some] = of_class[np.arange(len(of_class)), codes[some]]
     raw = n_rows / np.where(squares == 0.0, 1.0, squares)
     scores = np.empty(n_rows)
@@ -239,14 +257,20 @@ class _Proximities:
         matrix.eliminate_zeros()
         return matrix
 
-    def block(self, some):
+    def blocks(self, verbose, callback):
+        """Slices of the rows, and their proximities."""
+        slices = [*gen_batches(self.n_rows, _BLOCK_ROWS)]
+        for some in watched(slices, len(slices), "block", verbose, callback):
+            yield some, self._block(some)
+
+    def _block(self, some):
         """Proximities of a slice of the rows: csr_matrix of shape (n_some, n_others)."""
         out_of_bag = None if self.pairs == "all" else self.out_of_bag[some]
         found = self._indicate(self.leaves[some], out_of_bag) @ self.others
         if self.pairs == "all":
             found.data /= self.n_trees
         elif self.pairs == "out_of_bag":
-            found.data /= self._count_common_trees(found, some.start or 0)
+            found.data /= self._count_common_trees(found, some.start)
         else:
             found.data /= np.repeat(out_of_bag.sum(axis=1), np.diff(found.indptr))
         found.sort_indices()

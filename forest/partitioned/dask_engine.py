@@ -9,6 +9,7 @@ from typing import Any
 from weakref import WeakSet
 
 import dask
+from distributed import as_completed
 
 from forest.partitioned.engines import Engine
 
@@ -50,13 +51,17 @@ class DaskEngine(Engine):
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
             return self._submit(_itself, thing)
 
-    def map(self, function, *handles, each=None, common=()):
+    def map(self, function, *handles, each=None, common=(), done=None):
         rows = zip(*handles, strict=True) if each is None else zip(*handles, each, strict=True)
         places = self._places or repeat(None)
-        return [
+        futures = [
             self._submit(function, *row, *common, at=place)
             for row, place in zip(rows, places, strict=False)
         ]
+        if done is not None:
+            for _ in as_completed(futures):
+                done()
+        return futures
 
     def reduce(self, function, join, handles, *common):
         handles = handles if isinstance(handles, tuple) else (handles,)

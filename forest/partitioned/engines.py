@@ -45,8 +45,11 @@ class Engine(ABC):
 
     @abstractmethod
     def map(self, function: Callable, *handles: Any, each: Sequence | None = None,
-            common: tuple = ()) -> Any:  # fmt: skip
-        """A handle of `function(*parts, each[p], *common)` of every partition p."""
+            common: tuple = (), done: Callable | None = None) -> Any:  # fmt: skip
+        """A handle of `function(*parts, each[p], *common)` of every partition p.
+
+        With `done`, a callable, it waits for all of them, and calls `done()` after each.
+        """
 
     @abstractmethod
     def reduce(self, function: Callable, join: Callable, *handles_and_common: Any) -> Any:
@@ -91,9 +94,14 @@ class LocalEngine(Engine):
     def share(self, thing):
         return thing
 
-    def map(self, function, *handles, each=None, common=()):
+    def map(self, function, *handles, each=None, common=(), done=None):
         items = zip(*handles, strict=True) if each is None else zip(*handles, each, strict=True)
-        return list(self._run(lambda item: function(*item, *common), list(items)))
+        parts = []
+        for part in self._run(lambda item: function(*item, *common), list(items)):
+            parts.append(part)
+            if done is not None:
+                done()
+        return parts
 
     def reduce(self, function, join, handles, *common):
         handles = handles if isinstance(handles, tuple) else (handles,)

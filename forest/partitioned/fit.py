@@ -13,12 +13,12 @@ from cart.estimators.category_encoder import encode_categories
 from cart.estimators.validation import as_of_now, check_class_weight
 from cart.growth.plan import make_plan
 from cart.primitives.mersenne_twister import first_draws
+from cart.primitives.progress import ProgressReporter
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.precision import precision_of
 from forest.estimators.growth import empty_tree
 from forest.estimators.parameters import refuse_contradictions
 from forest.growing.interruption import Interruption
-from forest.growing.progress import ProgressReporter
 from forest.partitioned.engines import Engine
 from forest.partitioned.growth import DEFAULT_SIZE, PartitionedTable, Size, grow_together
 from forest.partitioned.histograms import ClassTargets, NumberTargets

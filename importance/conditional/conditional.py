@@ -8,8 +8,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
+from cart.primitives.progress import ProgressReporter
 from cart.primitives.user_warning import warn_user
-from forest.growing.progress import ProgressReporter
 from forest.growing.workers import go_on, results_of, shares_memory
 from importance.conditional.association import Association
 from importance.conditional.donors import (

@@ -13,10 +13,13 @@ X : array-like or sparse matrix of shape (n_samples, n_features)
 y : array-like of shape (n_samples,)"""
 
 
+_N_JOBS = """\
+n_jobs : int, default=None
+    Threads; the result does not depend on it."""
+
+
 def _progress(step, end=""):
     return f"""\
-n_jobs : int, default=None
-    Threads; the result does not depend on it.
 verbose : int, default=0
     1 shows a bar with the time left on standard error; a step is a {step}.
 callback : callable, default=None
@@ -45,11 +48,11 @@ groups : dict of str to list of columns, or list of lists of columns, default=No
     "permuted_groups": """\
 groups : dict of str to list of columns, or list of lists of columns, default=None
     Columns that are permuted together, one entry each; columns in none have their own.""",
-    "n_jobs": """\
-n_jobs : int, default=None
-    Threads; the result does not depend on it.""",
-    "progress": _progress("refit", "; by returning\n    False it ends the work"),
-    "watched": _progress("tree"),
+    "n_jobs": _N_JOBS,
+    "progress": _N_JOBS + "\n" + _progress("refit", "; by returning\n    False it ends the work"),
+    "watched": _N_JOBS + "\n" + _progress("tree"),
+    "reported": _progress("tree"),
+    "reported_parts": _progress("partition, each twice"),
     "refit_errors": """\
 Raises
 ------

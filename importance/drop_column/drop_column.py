@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from cart.primitives.progress import ProgressReporter
 from cart.splitting.feature_draw import DRAW_SEED_MAX
-from forest.growing.progress import ProgressReporter
 from importance.core.adoption import of_fitted_forest, refuse_refits
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import is_classification, names_of
@@ -68,7 +68,7 @@ def drop_column(
     verbose : int, default=0
         Above 0 a bar shows the trees that are grown.
     callback : callable, default=None
-        Called with a `forest.growing.progress.Progress` after every tree.
+        Called with a `cart.primitives.progress.Progress` after every tree.
 
     Returns
     -------

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
+from cart.primitives.progress import watched
 from cart.tree.nodes import LEAF
 from cart.tree.packed import PackedRows, pack
 from cart.tree.traversal import leaf_ids
-from forest.growing.progress import watched
 from forest.growing.workers import results_of
 from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters

@@ -1,10 +1,13 @@
 """Which features stand in for which: a matrix of surrogates, and its picture."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from cart.primitives.progress import watched
+from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import names_of, trees_of
 from importance.core.plots import new_axes, room_of, short_names
 from importance.impurity.stand_ins import with_surrogates
@@ -96,7 +99,8 @@ class Masking:
         return f"<Masking {said or 'none'}>"
 
 
-def masking(model: Any) -> Masking:
+@with_shared_parameters
+def masking(model: Any, *, verbose: int = 0, callback: Callable | None = None) -> Masking:
     """Which features stand in for which, by the surrogates of a tree or forest.
 
     A feature that is hardly ever split on may be as good as the one that is: it is masked. Where
@@ -108,6 +112,7 @@ def masking(model: Any) -> Masking:
     ----------
     model : fitted tree or forest
         With surrogates=k.
+    %(reported)s
 
     Returns
     -------
@@ -136,7 +141,8 @@ def masking(model: Any) -> Masking:
     n_features, n_trees = given.n_features_in_, len(trees)
     lent, lent_squared, lent_own = np.zeros((3, n_features, n_features))
     own, own_squared = np.zeros((2, n_features))
-    for tree, found in zip(trees, surrogates, strict=True):
+    both = zip(trees, surrogates, strict=True)
+    for tree, found in watched(both, n_trees, "tree", verbose, callback):
         is_split = tree.feature >= 0
         of_tree = np.bincount(tree.feature[is_split], found.primary[is_split], n_features)
         counts = np.diff(found.start)

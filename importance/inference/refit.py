@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
 
 import forest as ours
-from forest.growing.progress import ProgressReporter
+from cart.primitives.progress import ProgressReporter
 from forest.growing.workers import results_of
 from forest.sampling.plan import count_draws
 from forest.sampling.weights import combine_weights

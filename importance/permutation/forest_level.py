@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
-from forest.growing.progress import ProgressReporter
+from cart.primitives.progress import ProgressReporter
 from forest.growing.workers import go_on, results_of, shares_memory
 from forest.voting.rules import RULES, ballots
 from importance.core.adoption import of_fitted_forest

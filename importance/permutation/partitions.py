@@ -9,10 +9,12 @@ each threshold of a tree (`importance.permutation.expectation`). These are count
     together            the sums, divided by the rows and the donors
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from cart.primitives.progress import ProgressReporter
 from cart.table.precision import precision_of
 from forest.partitioned.dask import open_parts
 from forest.partitioned.engines import Engine
@@ -21,6 +23,7 @@ from forest.partitioned.table.in_bag import counts_of_part
 from forest.partitioned.table.partitions import Kind, target_of, values_of
 from forest.sampling.bootstrap import Bootstrap, bootstrap_of
 from importance.core.adoption import of_fitted_forest
+from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import is_classification, names_of
 from importance.core.losses import MakeLoss, choose_loss
 from importance.core.result import OVER_TREES, Importances, mean_and_error
@@ -59,10 +62,12 @@ class Losses(NamedTuple):
         return type(self)(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
+@with_shared_parameters
 @of_fitted_forest
 def oob_permutation(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, client: Any = None,
     n_jobs: int | None = None, rows_at_once: int = DEFAULT_SIZE.rows_at_once,
+    verbose: int = 0, callback: Callable | None = None,
 ) -> Importances:  # fmt: skip
     """`importance.oob_permutation` of a table in partitions, of which no row is moved.
 
@@ -84,6 +89,7 @@ def oob_permutation(
         Threads, for other tables.
     rows_at_once : int
         Of arrays and files that are read in pieces.
+    %(reported_parts)s
 
     Returns
     -------
@@ -113,22 +119,23 @@ def oob_permutation(
     name, make_loss = choose_loss(loss, forest)
     engine, X_parts, y_parts = open_parts(X, y, client, n_jobs, rows_at_once)
     kind = Kind(precision_of(forest), has_classes)
-    with engine:
+    watch = ProgressReporter(2 * len(X_parts), "partition", verbose, callback)
+    with watch, engine:
         tables = engine.spread(X_parts), engine.spread(y_parts)
-        donors, losses = _ask(engine, *tables, forest, kind, make_loss)
+        donors, losses = _ask(engine, *tables, forest, kind, make_loss, watch.step)
     return _report(forest, name, donors, losses)
 
 
-def _ask(engine, X_parts, y_parts, forest, kind, make_loss):
+def _ask(engine, X_parts, y_parts, forest, kind, make_loss, step):
     """The donors of all partitions, and what their rows lose."""
     shared = engine.share(forest)
     spans = _spans(engine, X_parts, kind, forest)
-    counted = engine.map(_count, X_parts, each=spans, common=(shared, kind))
+    counted = engine.map(_count, X_parts, each=spans, common=(shared, kind), done=step)
     donors = engine.reduce(_itself, Donors.add, counted)
     if not donors.n_rows.any():
         raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
     common = shared, kind, make_loss, engine.share(donors)
-    judged = engine.map(_judge, X_parts, y_parts, each=spans, common=common)
+    judged = engine.map(_judge, X_parts, y_parts, each=spans, common=common, done=step)
     return donors, engine.reduce(_itself, Losses.add, judged)
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
-from forest.growing.progress import ProgressReporter
+from cart.primitives.progress import ProgressReporter
 from forest.growing.workers import go_on, results_of, shares_memory
 from importance.core.fitted_forest import FittedForest
 from importance.core.groups import Groups

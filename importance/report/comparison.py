@@ -269,8 +269,8 @@ def compare(
         Above 0 every measure has a bar, with the time left, and after the first refit a line says
         how long all of them will take.
     callback : callable, default=None
-        Called with a `forest.growing.progress.Progress` after every step of a measure, `what` being
-        its name.
+        Called with a `cart.primitives.progress.Progress` after every step of a measure, `what`
+        being its name.
 
     Returns
     -------

@@ -33,7 +33,7 @@ def mean_absolute_shap(
     n_jobs : int, default=None
         Threads; the result does not depend on it.
     verbose, callback
-        See `forest.growing.progress.ProgressReporter`; a step is a part of the rows and trees.
+        See `cart.primitives.progress.ProgressReporter`; a step is a part of the rows and trees.
 
     Returns
     -------

@@ -10,8 +10,8 @@ from joblib import effective_n_jobs
 
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.jit.simd import on_lanes
+from cart.primitives.progress import ProgressReporter
 from cart.primitives.threads import in_threads, take_all
-from forest.growing.progress import ProgressReporter
 from importance.shap.covered_trees import CoveredTrees, tree_at
 from importance.shap.interventional import Partings, explain_tree_against
 from importance.shap.path_dependent import N_LANES, Fixed, Levels, explain_tree

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from forest.growing.progress import ProgressReporter
+from cart.primitives.progress import ProgressReporter
 from importance.core.adoption import adopt
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import (

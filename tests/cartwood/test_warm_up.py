@@ -16,7 +16,15 @@ from cartwood.commands.kinds import Work, all_work
 # Without kernels of their own: those of what they are given, or none at all.
 OTHERS = {
     *("BaggingClassifier", "BaggingRegressor", "ExtraTreeRegressor", "FeatureSelector"),
-    *("correlation_groups", "explain_path", "export_graphviz", "export_text", "janitza", "load"),
+    *(
+        "correlation_groups",
+        "count_unseen",
+        "explain_path",
+        "export_graphviz",
+        "export_text",
+        "janitza",
+        "load",
+    ),
     *("one_hot_groups", "plot_cp", "plot_tree", "prune_at", "summary"),
 }
 

@@ -10,7 +10,8 @@ which are judged by its tree, pruned halfway (geometrically) between neighbourin
 hold out, side by side in threads.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,6 +34,7 @@ from cart.estimators.validation import (
     require_weight,
 )
 from cart.growth.plan import make_plan
+from cart.primitives.progress import ProgressReporter
 from cart.primitives.threads import in_parts
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.precision import precision_of
@@ -43,7 +45,7 @@ from cart.tree.held_out import Rows, add_risks
 def cv_prune(
     tree: BaseDecisionTree, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None,
     *, cv: Any = 10, rule: str = "1se", cp: float = 0.0, random_state: RandomState = None,
-    n_jobs: int | None = None,
+    n_jobs: int | None = None, verbose: int = 0, callback: Callable | None = None,
 ) -> BaseDecisionTree:  # fmt: skip
     """Grow a tree, and prune it as far as cross-validation says.
 
@@ -67,6 +69,11 @@ def cv_prune(
         Of the draw of folds. (That of the tree is a parameter of its own.)
     n_jobs : int, default=None
         Threads that grow folds.
+    verbose : int, default=0
+        1 shows a bar with the time left on standard error; a step is a tree: the
+        whole one, and one of each fold.
+    callback : callable, default=None
+        Called with a `cart.primitives.progress.Progress` after every step.
 
     Returns
     -------
@@ -101,14 +108,27 @@ def cv_prune(
     (22, 4)
     """
     with fitted_at_once(clone(tree)) as draft:
-        fit_pruned(draft, X, y, sample_weight, cv, rule, cp, random_state, n_jobs)
+        how = Pruning(cv, rule, cp, random_state, n_jobs, verbose, callback)
+        fit_pruned(draft, X, y, sample_weight, how)
     return draft
 
 
-def fit_pruned(draft, X, y, sample_weight, cv, rule, cp, random_state, n_jobs):
+class Pruning(NamedTuple):
+    """How far to prune; see `cv_prune`."""
+
+    cv: Any
+    rule: str
+    cp: float
+    random_state: RandomState
+    n_jobs: int | None
+    verbose: int
+    callback: Callable | None
+
+
+def fit_pruned(draft, X, y, sample_weight, how):
     """Fit the draft of a tree estimator; see `cv_prune`."""
-    if rule not in RULES:
-        raise ValueError(f"rule must be one of {RULES}, not {rule!r}.")
+    if how.rule not in RULES:
+        raise ValueError(f"rule must be one of {RULES}, not {how.rule!r}.")
     if draft.ccp_alpha != 0.0:
         raise ValueError(
             f"ccp_alpha={draft.ccp_alpha} prunes by impurity before cross-validation prunes by "
@@ -123,17 +143,21 @@ def fit_pruned(draft, X, y, sample_weight, cv, rule, cp, random_state, n_jobs):
     refuse_several_outputs(draft)
     seed = check_random_state(draft.random_state).randint(DRAW_SEED_MAX)
     is_classification = prepared.target.labels is not None
-    folds = folds_of(cv, numbers, prepared.target.codes[:, 0], is_classification, random_state)
+    labels = prepared.target.codes[:, 0]
+    folds = folds_of(how.cv, numbers, labels, is_classification, how.random_state)
     own_weight = draft._combine_weights(
         check_sample_weight(sample_weight, numbers), y, prepared.target
     )
     folded = _Folded(draft, prepared, X, own_weight, seed)
-    whole = Sequence.of(draft, folded.grow(np.arange(len(y))))
-    alphas = whole.alphas(cp)
-    risks = _risks_of_folds(folded, folds, alphas, n_jobs) / (whole.root_risk or 1.0)
+    with ProgressReporter(1 + len(folds), "tree", how.verbose, how.callback) as reporter:
+        whole = Sequence.of(draft, folded.grow(np.arange(len(y))))
+        reporter.step()
+        alphas = whole.alphas(how.cp)
+        risks = _risks_of_folds(folded, folds, alphas, how.n_jobs, reporter.step)
+    risks = risks / (whole.root_risk or 1.0)
     draft.max_features_ = prepared.plan.limits.max_features
     draft.cp_table_ = make_table(whole, alphas)._replace(xerror=risks[0], xstd=risks[1])
-    draft.tree_ = whole.pruned(alphas[draft.cp_table_.best(rule)])
+    draft.tree_ = whole.pruned(alphas[draft.cp_table_.best(how.rule)])
 
 
 class _Folded:
@@ -182,7 +206,7 @@ class _Folded:
         return changes
 
 
-def _risks_of_folds(folded, folds, alphas, n_jobs):
+def _risks_of_folds(folded, folds, alphas, n_jobs, step):
     """Risk per weight at each alpha, and its standard error, (2, n_alphas)."""
     halfway = np.append(np.inf, np.sqrt(alphas[:-1] * alphas[1:]))
     changes = [None] * len(folds)
@@ -190,6 +214,7 @@ def _risks_of_folds(folded, folds, alphas, n_jobs):
     def judge(first, end):
         for i in range(first, end):
             changes[i] = folded.risks(folds[i], halfway)
+            step()
 
     in_parts(judge, len(folds), n_jobs)
     lost, squares = np.cumsum(np.sum(changes, axis=0), axis=1)[:, :-1]

@@ -1,5 +1,6 @@
 """Trees whose `fit` prunes them, as estimators."""
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -17,7 +18,7 @@ from cart.estimators.parameters import (
     with_docs_of,
 )
 from cart.estimators.pruning.cp_table import RULES
-from cart.estimators.pruning.cross_validation import fit_pruned
+from cart.estimators.pruning.cross_validation import Pruning, fit_pruned
 from cart.estimators.saved_state import storable_estimators
 from cart.estimators.trees import BaseDecisionTree, DecisionTreeClassifier, DecisionTreeRegressor
 from cart.estimators.validation import fitted_at_once
@@ -32,6 +33,8 @@ _PRUNING = {
     "rule": [StrOptions({*RULES})],
     "cp": [Interval(Real, 0.0, None, closed="left")],
     "n_jobs": [Integral, None],
+    "verbose": ["verbose"],
+    "callback": [callable, None],
 }
 
 
@@ -55,6 +58,11 @@ class _PrunedTree(BaseDecisionTree):
         Subtrees below this complexity, a share of the root's risk, are not looked at.
     n_jobs : int, default=None
         Threads that grow folds.
+    verbose : int, default=0
+        1 shows a bar with the time left on standard error; a step is a tree: the
+        whole one, and one of each fold.
+    callback : callable, default=None
+        Called with a `cart.primitives.progress.Progress` after every step.
     %(of_trees)s
 
     Attributes
@@ -88,6 +96,7 @@ class _PrunedTree(BaseDecisionTree):
     """
 
     ccp_alpha = 0.0
+    verbose, callback = 0, None  # of models that are older than these parameters
     _whole_tree: type[BaseDecisionTree]
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -116,10 +125,8 @@ class _PrunedTree(BaseDecisionTree):
         self
         """
         with fitted_at_once(self) as draft:
-            fit_pruned(
-                draft, X, y, sample_weight, self.cv, self.rule, self.cp, self.random_state,
-                self.n_jobs,
-            )  # fmt: skip
+            how = Pruning(*(getattr(self, name) for name in Pruning._fields))
+            fit_pruned(draft, X, y, sample_weight, how)
         return self
 
     def cost_complexity_pruning_path(
@@ -160,8 +167,9 @@ class PrunedTreeClassifier(_PrunedTree, DecisionTreeClassifier):
 
     def __init__(
         self, *, cv: Any = 10, rule: str = "1se", cp: float = 0.0, n_jobs: int | None = None,
-        criterion: str = "gini", splitter: str = "best", max_depth: int | None = None,
-        min_samples_split: float = 2, min_samples_leaf: float = 1,
+        verbose: int = 0, callback: Callable | None = None, criterion: str = "gini",
+        splitter: str = "best", max_depth: int | None = None, min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
         min_weight_fraction_leaf: float = 0.0, max_features: float | str | None = None,
         random_state: RandomState = None, max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0, class_weight: ClassWeight = None,
@@ -194,8 +202,9 @@ class PrunedTreeRegressor(_PrunedTree, DecisionTreeRegressor):
 
     def __init__(
         self, *, cv: Any = 10, rule: str = "1se", cp: float = 0.0, n_jobs: int | None = None,
-        criterion: str = "squared_error", splitter: str = "best", max_depth: int | None = None,
-        min_samples_split: float = 2, min_samples_leaf: float = 1,
+        verbose: int = 0, callback: Callable | None = None, criterion: str = "squared_error",
+        splitter: str = "best", max_depth: int | None = None, min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
         min_weight_fraction_leaf: float = 0.0, max_features: float | str | None = None,
         random_state: RandomState = None, max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0, monotonic_cst: ArrayLike | None = None,

@@ -181,6 +181,25 @@ def test_unseen_categories_go_where_most_rows_go():
     assert tree.n_node_samples[tree.children_left[0] if listed_left else 2] == 5
 
 
+@pytest.mark.parametrize("Model", [cart.DecisionTreeClassifier, forest.ExtraTreesRegressor])
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_unseen_categories_are_counted(Model, missing):
+    """By column; neither missing values, which training had or had not, nor numbers are."""
+    frame = pd.DataFrame(
+        {"size": [1.0, 2.0, 3.0], "city": ["a", "b", missing], "kind": list("xyx")}
+    )
+    model = Model(categorical_features="from_dtype", random_state=0).fit(frame, [0, 1, 0])
+    new = pd.DataFrame(
+        {"size": [-1.0, 9.0, 9.0], "city": ["c", missing, "c"], "kind": ["z", "x", None]}
+    )
+    assert cart.count_unseen(model, new).tolist() == [0, 2, 1]
+    assert cart.count_unseen(model, frame).tolist() == [0, 0, 0]
+    with pytest.raises(ValueError, match="feature names"):
+        cart.count_unseen(model, new[["city", "size", "kind"]])
+    numbers = Model().fit(frame[["size"]], [0, 1, 0])
+    assert cart.count_unseen(numbers, new[["size"]]).tolist() == [0]
+
+
 @pytest.mark.parametrize("far", [-5.0, 5.0])
 def test_missing_values_go_to_the_side_that_is_better(far):
     level = np.repeat([0.0, 1.0, np.nan], 20)

@@ -14,10 +14,10 @@ from joblib import parallel_config
 from sklearn.datasets import load_diabetes, load_iris, make_classification
 from sklearn.model_selection import GridSearchCV
 
+from cart.primitives.progress import Progress, ProgressReporter
 from forest import RandomForestClassifier, RandomForestRegressor
 from forest.estimators import growth
 from forest.growing import thread_pool
-from forest.growing.progress import Progress, ProgressReporter
 from importance import drop_column
 
 

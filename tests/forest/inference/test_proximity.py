@@ -139,6 +139,18 @@ def test_blocks_change_nothing(pairs, monkeypatch):
         np.testing.assert_array_equal(once, again)
 
 
+@pytest.mark.parametrize("work", [
+    proximity, outlier_scores, lambda forest, X, **how: nearest_rows(forest, X, 5, **how)
+])  # fmt: skip
+def test_every_block_is_reported(work, monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(3, random_state=0).fit(X, y)
+    monkeypatch.setattr(sys.modules["forest.inference.proximity"], "_BLOCK_ROWS", 60)
+    told = []
+    work(forest, X, callback=told.append)
+    assert [(each.n_done, each.n_total) for each in told] == [(1, 3), (2, 3), (3, 3)]
+
+
 @EACH_KIND
 def test_scikit_learns_forests_have_the_same(pairs):
     X, y = load_iris(return_X_y=True)

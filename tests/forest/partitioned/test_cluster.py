@@ -121,6 +121,9 @@ def test_what_a_forest_of_partitions_does(growing, tmp_path):
     assert shares.shape == (4000, 3)
     np.testing.assert_array_equal(shares.compute(), local.predict_proba(X))
     np.testing.assert_array_equal(mdi(model).values, mdi(local).values)
-    found, whole = partitions.oob_permutation(model, *tables), oob_permutation(local, X, y)
+    told = []
+    found = partitions.oob_permutation(model, *tables, callback=told.append)
+    whole = oob_permutation(local, X, y)
+    assert [(each.n_done, each.n_total) for each in told] == [(n, 6) for n in range(1, 7)]
     np.testing.assert_allclose(found.values, whole.values, rtol=1e-9)
     np.testing.assert_allclose(found.standard_error, whole.standard_error, rtol=1e-9)

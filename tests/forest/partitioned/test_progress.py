@@ -62,7 +62,7 @@ def table(request, tmp_path):
 
 
 def test_the_callback_hears_of_every_tree(table, capsys, monkeypatch):
-    monkeypatch.setattr("forest.growing.progress._open_bar", lambda *args: None)  # tqdm's
+    monkeypatch.setattr("cart.primitives.progress._open_bar", lambda *args: None)  # tqdm's
     tables, n_jobs = table
     teller = Teller()
     forest = RandomForestClassifier(**PARAMS, n_jobs=n_jobs, verbose=1, callback=teller.hear)

@@ -235,6 +235,16 @@ def test_masking_of_a_tree_and_of_features_that_no_tree_splits_on():
     assert found.feature_names.tolist() == ["a", "b", "c", "constant"]
 
 
+def test_masking_reports_every_tree():
+    X, y = table()
+    model, told = forest().fit(X, y), []
+    masking(model, callback=told.append)
+    n_trees = len(model.estimators_)
+    assert [(each.n_done, each.n_total) for each in told] == [
+        (n, n_trees) for n in range(1, n_trees + 1)
+    ]
+
+
 def test_the_picture_shows_the_features_that_improve_most():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")

@@ -68,6 +68,15 @@ def test_files(tmp_path):
     np.testing.assert_allclose(found.values, oob_permutation(forest, X, y).values, rtol=1e-9)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_every_partition_is_reported_twice(n_jobs):
+    X, y, _ = make_table(1, 90, 0.0)
+    forest, told = RandomForestRegressor(3, random_state=0).fit(X, y), []
+    parts = np.split(X, 3), np.split(y, 3)
+    partitions.oob_permutation(forest, *parts, n_jobs=n_jobs, callback=told.append)
+    assert [(each.n_done, each.n_total) for each in told] == [(n, 6) for n in range(1, 7)]
+
+
 def test_refusals():
     X, y, random = make_table(2, 90, 0.0)
     parts = np.split(X, 3), np.split(y, 3)

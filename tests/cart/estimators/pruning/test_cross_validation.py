@@ -261,3 +261,22 @@ def test_what_has_no_risk_says_so():
         cp_table(DecisionTreeClassifier().fit(X, y)).best()
     with pytest.raises(ValueError, match="negative"):
         prune_at(DecisionTreeClassifier().fit(X, y), -0.1)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_every_tree_is_reported(n_jobs, capsys, monkeypatch):
+    """The whole one, and those of the folds; a callback's error ends the work."""
+    monkeypatch.setattr("cart.primitives.progress._open_bar", lambda *args: None)  # tqdm's
+    X, y, _ = small(0)
+    told = []
+    how = {"cv": 4, "n_jobs": n_jobs, "verbose": 1, "callback": told.append}
+    cv_prune(DecisionTreeClassifier(), X, y, **how)
+    PrunedTreeClassifier(**how).fit(X, y)
+    assert [(each.n_done, each.n_total) for each in told] == 2 * [(n, 5) for n in range(1, 6)]
+    assert capsys.readouterr().out.count("5 of 5 trees") == 2
+
+    def refuse(progress):
+        raise RuntimeError(f"at {progress.n_done}")
+
+    with pytest.raises(RuntimeError, match="at 1"):
+        PrunedTreeRegressor(callback=refuse).fit(X, y)
