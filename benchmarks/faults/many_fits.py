@@ -56,7 +56,7 @@ def run(args):
 
 def _count_objects():
     """Objects that Python looks after, but the bar's, which keeps the steps of 30 seconds."""
-    return sum(not type(it).__module__.startswith("rich.") for it in gc.get_objects())
+    return sum(not str(type(it).__module__).startswith("rich.") for it in gc.get_objects())
 
 
 MODELS = (
