@@ -60,6 +60,13 @@ class PlainLanes:
         """Whole numbers as single-precision ones."""
         return values.astype(np.float32)
 
+    def with_bits(self, values):
+        """The single-precision numbers that have these bits."""
+        return values.view(np.float32)
+
+    def double(self, values):
+        return values.astype(np.float64)
+
     def where(self, condition, values, others):
         return np.where(condition, values, others)
 
@@ -122,8 +129,17 @@ class _CompiledLanes(PlainLanes):
         return then[1:]
 
     def real(self, values):
-        kind = ir.VectorType(ir.FloatType(), self.n)
-        return _Vector(self, self.builder.sitofp(values.value, kind))
+        return self._turned(values, "sitofp", ir.FloatType())
+
+    def with_bits(self, values):
+        return self._turned(values, "bitcast", ir.FloatType())
+
+    def double(self, values):
+        return self._turned(values, "fpext", ir.DoubleType())
+
+    def _turned(self, values, how, item):
+        kind = ir.VectorType(item, self.n)
+        return _Vector(self, getattr(self.builder, how)(values.value, kind))
 
     def _vector_at(self, array, row):
         kind = ir.VectorType(array.type.pointee, self.n)

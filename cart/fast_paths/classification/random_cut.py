@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NONE_MISSING, Cut
+from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NO_CUT, NONE_MISSING, Cut
 from cart.fast_paths.cache_copies import create_cache_copies
 from cart.fast_paths.classification.best_cut import keeps_direction
 from cart.fast_paths.classification.class_rows import copy_columns
@@ -33,16 +33,14 @@ from cart.fast_paths.classification.packed_rows import (
     write_quarters,
 )
 from cart.fast_paths.classification.path import ClassCountsPath
+from cart.fast_paths.drawn_cuts import DrawnCuts, begin_cuts, draw_cut, drawn_cut
 from cart.fast_paths.near_rows import (
     SIGN,
     WIDTH,
     across_of,
     copy_across,
     create_across,
-    create_ranges,
-    find_ranges,
     place_across,
-    range_of,
 )
 from cart.jit.decorators import inline_kernel
 from cart.splitting.feature_draw import random_between, random_side
@@ -106,43 +104,37 @@ def _codes_in(rows, column):
     return StridedCodes(rows.bits[block], np.int64(WIDTH), place, SIGN)
 
 
-class DrawnCuts(NamedTuple):
+class RandomCuts(NamedTuple):
     """One cut of a feature, at a random threshold.
 
     Cuts of rows across are drawn first; then classes are counted, four cuts in a pass.
     """
 
-    ranges: np.ndarray  # see `cart.fast_paths.near_rows`
-    n_drawn: np.ndarray  # (1,) int64: cuts that are put off
-    feature: np.ndarray  # (n_features,) int64: of each; and so on
-    left_code: np.ndarray  # (n_features,) uint32
-    missing: np.ndarray  # (n_features,) int64
-    threshold: np.ndarray  # (n_features,) float64
+    drawn: DrawnCuts
     left: np.ndarray  # (4,) uint64: class counts left of the cuts counted, in quarters
     n_left: np.ndarray  # (4,) int64: rows
 
     @classmethod
     def create(cls, n_columns, n_features):
-        return cls(
-            create_ranges(n_columns), np.zeros(1, np.int64), np.empty(n_features, np.int64),
-            np.empty(n_features, np.uint32), np.empty(n_features, np.int64), np.empty(n_features),
-            np.empty(_AT_ONCE, np.uint64), np.empty(_AT_ONCE, np.int64),
-        )  # fmt: skip
+        drawn = DrawnCuts.create(n_columns, n_features)
+        return cls(drawn, np.empty(_AT_ONCE, np.uint64), np.empty(_AT_ONCE, np.int64))
 
     begin_tree = no_tree_to_begin
 
     def begin_search(self, way, node, searched):
         rows, n = way.tiers[node.tier], node.end - node.start
-        self.n_drawn[0] = 0
+        self.drawn.n_drawn[0] = -1
         if _is_put_off(way, node, searched):
             words = rows.words[node.start : node.end]
-            find_ranges(rows.across, words, way.layout.low_bits, n, self.ranges)
+            begin_cuts(self.drawn, rows.across, words, way.layout.low_bits, n)
 
     def search_feature(self, way, node, searched, feature, best):
-        return _search_feature(self, way, node, searched, feature, best)
+        if self.drawn.n_drawn[0] >= 0:
+            return not draw_cut(self.drawn, way.table, way.draw, feature), best
+        return _search_feature(way, node, searched, feature, best)
 
     def end_search(self, way, node, searched, best):
-        return _try_drawn(self, way, node, searched, best)
+        return _try_drawn(self, way, node, searched) if self.drawn.n_drawn[0] >= 0 else best
 
     def divide_words(self, way, node, cut, left_counts):
         codes = _codes_in(way.tiers[node.tier], way.table.columns[cut.feature])
@@ -161,16 +153,11 @@ def _is_put_off(way, node, searched):
 
 
 @inline_kernel
-def _search_feature(cuts, way, node, searched, feature, best):
+def _search_feature(way, node, searched, feature, best):
     table, rows, keys = way.table, way.tiers[node.tier], way.scratch.keys
     column, words = table.columns[feature], rows.words[node.start : node.end]
-    is_put_off = _is_put_off(way, node, searched)
-    if is_put_off:
-        lowest, highest, has_missing = range_of(cuts.ranges, column)
-    else:
-        codes = _codes_in(rows, column)
-        lowest, highest, n_missing = _gather(codes, words, searched.layout, keys)
-        has_missing = n_missing > 0
+    lowest, highest, n_missing = _gather(_codes_in(rows, column), words, searched.layout, keys)
+    has_missing = n_missing > 0
     if lowest == MISSING or (not has_missing and same_value(table, column, lowest, highest)):
         return True, best
     low, high = value_of(table, column, lowest), value_of(table, column, highest)
@@ -183,44 +170,27 @@ def _search_feature(cuts, way, node, searched, feature, best):
     if not best.score < 0.0:  # no cut is better: both sides are pure
         return False, best
     left_code = np.uint32(code_up_to(table, column, lowest, highest, threshold))
-    if is_put_off:
-        k = cuts.n_drawn[0]
-        cuts.feature[k], cuts.threshold[k], cuts.missing[k] = feature, threshold, goes
-        cuts.left_code[k] = left_code
-        cuts.n_drawn[0] = k + 1
-        return False, best
     n_left = _count_left(searched, keys, words, left_code, goes == MISSING_LEFT)
-    cut = Cut(feature, np.int64(left_code), 0, 0.0, goes, threshold)
-    return False, _better(way, node, searched, cut, n_left, best)
+    score = _score_if_legal(way, node, searched, feature, n_left)
+    if score > best.score:
+        best = Cut(feature, np.int64(left_code), 0, score, goes, threshold)
+    return False, best
 
 
 @inline_kernel
-def _better(way, node, searched, cut, n_left, best):
-    """The better of a cut, whose classes are counted in `left`, and the best."""
-    limits = way.limits
-    if min(n_left, node.end - node.start - n_left) < limits.min_samples_leaf:
-        return best
-    monotony = monotony_of(way, node, cut.feature)
-    score = _score_if_legal(searched, monotony, limits.min_weight_leaf)
-    if not score > best.score:
-        return best
-    return Cut(cut.feature, cut.left_code, 0, score, cut.missing, cut.threshold)
-
-
-@inline_kernel
-def _try_drawn(cuts, way, node, searched, best):
+def _try_drawn(cuts, way, node, searched):
     """Try the cuts that were put off, in the order of the draw."""
-    n_drawn = cuts.n_drawn[0]
-    for k in range(n_drawn):
+    drawn, best = cuts.drawn, NO_CUT
+    for k in range(drawn.n_drawn[0]):
         if not best.score < 0.0:
             break
         if k % _AT_ONCE == 0:
             _count_four(cuts, way, node, k)
         write_quarters(cuts.left[k % _AT_ONCE], searched.prefix.left)
-        cut = Cut(
-            cuts.feature[k], np.int64(cuts.left_code[k]), 0, 0.0, cuts.missing[k], cuts.threshold[k]
-        )
-        best = _better(way, node, searched, cut, cuts.n_left[k % _AT_ONCE], best)
+        feature, n_left = drawn.feature[k], cuts.n_left[k % _AT_ONCE]
+        score = _score_if_legal(way, node, searched, feature, n_left)
+        if score > best.score:
+            best = drawn_cut(drawn, feature, way.table.columns[feature], 0, score)
     return best
 
 
@@ -229,10 +199,10 @@ def _count_four(cuts, way, node, k):
     """Count the rows, and in quarters the classes, that go left at the k-th cut and those behind
     it."""
     rows, layout = way.tiers[node.tier], way.layout
-    codes_0, at_0, step_0, last_0 = _sides_of(cuts, way, rows, k)
-    codes_1, at_1, step_1, last_1 = _sides_of(cuts, way, rows, k + 1)
-    codes_2, at_2, step_2, last_2 = _sides_of(cuts, way, rows, k + 2)
-    codes_3, at_3, step_3, last_3 = _sides_of(cuts, way, rows, k + 3)
+    codes_0, at_0, step_0, last_0 = _sides_of(cuts.drawn, way, rows, k)
+    codes_1, at_1, step_1, last_1 = _sides_of(cuts.drawn, way, rows, k + 1)
+    codes_2, at_2, step_2, last_2 = _sides_of(cuts.drawn, way, rows, k + 2)
+    codes_3, at_3, step_3, last_3 = _sides_of(cuts.drawn, way, rows, k + 3)
     zero = np.uint64(0)
     left_0 = left_1 = left_2 = left_3 = zero
     n_0 = n_1 = n_2 = n_3 = np.int64(0)
@@ -258,10 +228,9 @@ def _sides_of(cuts, way, rows, k):
     missing ones below all where they go left, and up to what they go left; of the last cut where
     there are no more."""
     k = min(k, cuts.n_drawn[0] - 1)
-    block, place = place_across(np.int64(way.table.columns[cuts.feature[k]]))
-    step = np.int64(cuts.missing[k] == MISSING_LEFT)
-    last = np.int32(np.uint32(cuts.left_code[k] + np.uint32(step)) ^ SIGN)
-    return rows.across[block], place, step, last
+    column = np.int64(way.table.columns[cuts.feature[k]])
+    block, place = place_across(column)
+    return rows.across[block], place, np.int64(cuts.step[column]), cuts.last[column]
 
 
 @inline_kernel
@@ -320,15 +289,18 @@ def _count_left(node, codes, words, left_code, missing_left):
 
 
 @inline_kernel
-def _score_if_legal(node, monotony, min_weight):
-    """Score of the cut whose classes are counted in `left`; -inf where limits forbid it."""
+def _score_if_legal(way, pending, node, feature, n_left):
+    """Score of a cut whose classes are counted in `left`; -inf where limits forbid it."""
     criterion, running, _, counts, weight = node
+    if min(n_left, pending.end - pending.start - n_left) < way.limits.min_samples_leaf:
+        return -np.inf
     left_weight = np.int64(0)
     for c in range(counts.shape[0]):
         left_weight += running.left[c]
     right_weight = weight - left_weight
-    if min(left_weight, right_weight) < min_weight:
+    if min(left_weight, right_weight) < way.limits.min_weight_leaf:
         return -np.inf
+    monotony = monotony_of(way, pending, feature)
     if monotony.direction != 0:
         running.weight[0], running.second[0] = left_weight, running.left[1]
         if not keeps_direction(monotony, running, 0, counts, weight):
@@ -345,7 +317,7 @@ class RandomClassCountsPath(ClassCountsPath):
     most_outputs = 1
 
     def _create_cuts(self):
-        return DrawnCuts.create(len(self._table.codes), len(self._table.columns))
+        return RandomCuts.create(len(self._table.codes), len(self._table.columns))
 
     def _create_tiers(self):
         codes, limits = self._table.codes, self._plan.limits

@@ -15,13 +15,14 @@ import numpy as np
 
 from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NO_CUT, NONE_MISSING, Cut
 from cart.fast_paths.cache_copies import create_cache_copies
-from cart.fast_paths.near_rows import (
-    create_across,
-    create_ranges,
-    find_ranges,
-    range_of,
-    write_across,
+from cart.fast_paths.drawn_cuts import (
+    DrawnCuts,
+    begin_cuts,
+    draw_cut,
+    drawn_cut,
+    find_sides,
 )
+from cart.fast_paths.near_rows import create_across, write_across
 from cart.fast_paths.regression.cut_criteria import SquaredErrorCuts
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
@@ -91,46 +92,26 @@ class DrawnRows(NamedTuple):
         return cls(np.empty(n, np.uint32), codes, np.empty(2 * n), across)
 
 
-class Sides(NamedTuple):
-    """Where codes send samples (see `cart.primitives.partition`): those up to `last` go left, where
-    `step` is added to all, which makes the highest one, of missing values, 0."""
+class GatheredSides(NamedTuple):
+    """Where codes, which stand as the samples do, send them (see `cart.primitives.partition`):
+    those up to `last` go left, where `step` is added to all, which makes the highest one, of
+    missing values, 0."""
 
     codes: np.ndarray
     last: np.uint32
     step: np.uint32
 
-
-class GatheredSides(Sides):
-    """By codes that stand as the samples do."""
-
-    __slots__ = ()
-
     def goes_left(self, i, item):
         return np.int64(np.uint32(self.codes[i] + self.step) <= self.last)
 
 
-class LookedUpSides(Sides):
-    """By codes of all rows."""
+class MarkedSides(NamedTuple):
+    """Where marks send samples."""
 
-    __slots__ = ()
+    marks: np.uint64  # a bit of each number
 
     def goes_left(self, i, item):
-        return np.int64(np.uint32(self.codes[item] + self.step) <= self.last)
-
-
-class DrawnCuts(NamedTuple):
-    """The cuts drawn in a node of few rows, one behind the other."""
-
-    feature: np.ndarray  # (n_features,) int64
-    left_code: np.ndarray  # (n_features,) uint32
-    missing: np.ndarray  # (n_features,) int64: where missing values go
-    threshold: np.ndarray  # (n_features,) float64
-
-    @classmethod
-    def create(cls, n):
-        return cls(
-            np.empty(n, np.int64), np.empty(n, np.uint32), np.empty(n, np.int64), np.empty(n)
-        )
+        return np.int64((self.marks >> np.uint64(item)) & np.uint64(1))
 
 
 class DrawnCut(NamedTuple):
@@ -148,8 +129,8 @@ class DrawnMeanWay(NamedTuple):
     growth: TreeGrowth
     tiers: tuple  # of DrawnRows
     gathered: np.ndarray  # (n_rows,) uint32: codes of the feature at hand
-    ranges: np.ndarray  # see `cart.fast_paths.near_rows`
-    cuts: DrawnCuts
+    cuts: DrawnCuts  # of a node of few rows
+    scores: np.ndarray  # (8,) float64: by which of three rows go left
     stack: NodeStack
     limits: Limits
 
@@ -164,33 +145,37 @@ class DrawnMeanWay(NamedTuple):
         rows, draw, limits = self.tiers[node.tier], self.growth.draw, self.limits
         few, samples = _has_few(rows, node), rows.samples[node.start : node.end]
         if few:
-            find_ranges(rows.across, samples, np.uint32(0), node.end - node.start, self.ranges)
-        best, last, n_drawn = NO_CUT, np.int64(-1), 0
+            begin_cuts(self.cuts, rows.across, samples, np.uint32(0), node.end - node.start)
+        best, last = NO_CUT, np.int64(-1)
         drawing = begin_draw(draw, np.uint64(0), node.n_constant)
         j, drawing = next_feature(draw, drawing, limits.max_features)
         while j >= 0:
             last = draw.features[j]
-            if _draw_cut(self, rows, samples, few, last, n_drawn):
-                drawing = mark_searched(draw, drawing, j)
-                if few:  # cuts are tried behind each other: two short loops take less time
-                    n_drawn += 1
-                else:
-                    best = _try_cut(self, node, samples, few, 0, best)
+            if few:
+                is_constant = not draw_cut(self.cuts, self.table, draw, last)
             else:
+                is_constant, best = _search_feature(self, node, samples, last, best)
+            if is_constant:
                 drawing = mark_constant(draw, drawing, j)
+            else:
+                drawing = mark_searched(draw, drawing, j)
             j, drawing = next_feature(draw, drawing, limits.max_features)
-        for k in range(n_drawn):
-            best = _try_cut(self, node, samples, True, k, best)
+        if few and samples.shape[0] <= 3 and not limits.is_monotonic:
+            best, last = _try_three(self, node, samples), np.int64(-1)
+        elif few:
+            best = _try_drawn(self, node, samples, best)
         return node, DrawnCut(best.feature, best, last), end_draw(draw, drawing)
 
     def divide(self, node, found):
         rows, growth, cut = self.tiers[node.tier], self.growth, found.cut
         samples, n_left = rows.samples[node.start : node.end], np.int64(cut.right_code)
         if cut.feature != found.last:  # else they are divided
-            codes, few = rows.codes[self.table.columns[cut.feature]], _has_few(rows, node)
-            if not few:
-                _gather(codes, samples, self.gathered)
-            _divide(self, samples, codes, few, np.uint32(cut.left_code), cut.missing)
+            column = self.table.columns[cut.feature]
+            if _has_few(rows, node):
+                exchange_few(MarkedSides(np.uint64(self.cuts.sides[column])), samples)
+            else:
+                _gather(rows.codes[column], samples, self.gathered)
+                _divide(self, samples, np.uint32(cut.left_code), cut.missing)
         mine, middle = node_of(growth, node), node.start + n_left
         halves = add_up_children(
             growth.criterion, rows.samples, rows.targets, mine, middle, growth.sums
@@ -247,16 +232,13 @@ def _fill_cache_copy(rows, start, n, nearer):
 
 
 @inline_kernel
-def _draw_cut(way, rows, samples, few, feature, k):
-    """Draw the k-th cut of a node, of that feature; False where it is constant."""
-    table, draw, cuts = way.table, way.growth.draw, way.cuts
+def _search_feature(way, node, samples, feature, best):
+    """Draw a cut of a feature and try it; is it constant, and the better Cut."""
+    table, draw, rows = way.table, way.growth.draw, way.tiers[node.tier]
     column = table.columns[feature]
-    if few:
-        lowest, highest, has_missing = range_of(way.ranges, column)
-    else:
-        lowest, highest, has_missing = _gather(rows.codes[column], samples, way.gathered)
+    lowest, highest, has_missing = _gather(rows.codes[column], samples, way.gathered)
     if lowest == MISSING or (not has_missing and same_value(table, column, lowest, highest)):
-        return False
+        return True, best
     low, high = value_of(table, column, lowest), value_of(table, column, highest)
     threshold = random_between(draw, feature, low, high)
     goes = NONE_MISSING
@@ -264,28 +246,80 @@ def _draw_cut(way, rows, samples, few, feature, k):
         goes = MISSING_LEFT if random_side(draw, feature, 0) else MISSING_RIGHT
     if not threshold < high:  # rounded up to it, or high - low is infinite
         threshold = low
-    cuts.feature[k], cuts.threshold[k], cuts.missing[k] = feature, threshold, goes
-    cuts.left_code[k] = code_up_to(table, column, lowest, highest, threshold)
-    return True
+    left_code = np.uint32(code_up_to(table, column, lowest, highest, threshold))
+    n_left = _divide(way, samples, left_code, goes)
+    score = _score(way, node, samples, feature, n_left)
+    if score > best.score:
+        best = Cut(feature, np.int64(left_code), n_left, score, goes, threshold)
+    return False, best
 
 
 @inline_kernel
-def _try_cut(way, node, samples, few, k, best):
-    """Divide the node at the k-th cut; return the better Cut."""
+def _try_drawn(way, node, samples, best):
+    """Try the cuts that are drawn; return the best one."""
+    rows, cuts, columns = way.tiers[node.tier], way.cuts, way.table.columns
+    find_sides(cuts, rows.across, samples, node.end - node.start)
+    for k in range(cuts.n_drawn[0]):
+        feature = cuts.feature[k]
+        column = columns[feature]
+        n_left = exchange_few(MarkedSides(np.uint64(cuts.sides[column])), samples)
+        score = _score(way, node, samples, feature, n_left)
+        if score > best.score:
+            best = drawn_cut(cuts, feature, column, n_left, score)
+    return best
+
+
+@inline_kernel
+def _try_three(way, node, samples):
+    """The same of two or three rows, without constraints. Their order does not matter: one of them
+    is alone on its side, and a sum of two is the same in either order. So what goes left says what
+    the score is."""
+    rows, cuts, columns, scores = way.tiers[node.tier], way.cuts, way.table.columns, way.scores
+    n, sums, limits = samples.shape[0], way.growth.sums[node.row], way.limits
+    everyone = (1 << n) - 1
+    scores[0] = scores[everyone] = -np.inf
+    for i in range(n):
+        row, alone = samples[i], 1 << i
+        weight = weight_at(rows.targets, row)
+        total = weight * y_at(rows.targets, row)
+        scores[alone] = _score_of_left(weight, total, sums, limits)
+        if n == 3:
+            weight, total = sums[WEIGHT] - weight, sums[TOTAL] - total
+            scores[everyone - alone] = _score_of_left(weight, total, sums, limits)
+    find_sides(cuts, rows.across, samples, n)
+    best, best_column, score, n_left = np.int64(-1), np.int64(0), -np.inf, np.int64(0)
+    for k in range(cuts.n_drawn[0]):
+        feature = cuts.feature[k]
+        column = columns[feature]
+        marks, sides = np.uint64(cuts.sides[column]), np.int64(0)
+        for i in range(n):
+            sides |= np.int64((marks >> np.uint64(samples[i])) & np.uint64(1)) << i
+        if scores[sides] > score:
+            best, best_column, score = feature, column, scores[sides]
+            n_left = 1 + np.int64(sides & (sides - 1) > 0)
+    if best < 0:
+        return NO_CUT
+    return drawn_cut(cuts, best, best_column, n_left, score)
+
+
+@inline_kernel
+def _score_of_left(weight, total, sums, limits):
+    if min(weight, sums[WEIGHT] - weight) < limits.min_weight_leaf:
+        return -np.inf
+    return mean_score(weight, total, sums[WEIGHT], sums[TOTAL])
+
+
+@inline_kernel
+def _score(way, node, samples, feature, n_left):
+    """Score of a cut at which the node is divided; -inf where limits forbid it."""
     rows, sums, limits = way.tiers[node.tier], way.growth.sums[node.row], way.limits
-    feature, left_code, goes = way.cuts.feature[k], way.cuts.left_code[k], way.cuts.missing[k]
-    n, codes = node.end - node.start, rows.codes[way.table.columns[feature]]
-    n_left = _divide(way, samples, codes, few, left_code, goes)
+    n, weight, total = node.end - node.start, sums[WEIGHT], sums[TOTAL]
     if min(n_left, n - n_left) < limits.min_samples_leaf:
-        return best
-    weight, total = sums[WEIGHT], sums[TOTAL]
+        return -np.inf
     left_weight, left_sum = _sums_of_left(samples, rows.targets, n_left, n, weight, total)
     if not _is_legal(way, node, feature, left_weight, left_sum):
-        return best
-    score = mean_score(left_weight, left_sum, weight, total)
-    if score > best.score:
-        return Cut(feature, np.int64(left_code), n_left, score, goes, way.cuts.threshold[k])
-    return best
+        return -np.inf
+    return mean_score(left_weight, left_sum, weight, total)
 
 
 @inline_kernel
@@ -304,13 +338,10 @@ def _gather(codes, samples, gathered):
 
 
 @inline_kernel
-def _divide(way, samples, codes, few, left_code, missing):
-    """Divide a node's samples by a feature's codes, which are gathered unless they are `few`;
-    return how many go left."""
+def _divide(way, samples, left_code, missing):
+    """Divide a node's samples by the codes that are gathered; return how many go left."""
     step = np.uint32(missing == MISSING_LEFT)
     last = np.uint32(left_code + step)
-    if few:
-        return exchange_few(LookedUpSides(codes, last, step), samples)
     sides, n_left = GatheredSides(way.gathered, last, step), np.int64(0)
     for i in range(samples.shape[0]):
         n_left += goes_left(sides, i, samples[i])
@@ -371,7 +402,7 @@ def _grow_trees(table, growth, rows, weights, y, seeds, limits, first_node):
 @inline_kernel
 def _begin_tree(table, growth, rows, weights, y, seed, limits, first_node):
     """What a tree whose nodes begin with `first_node` grows on; its root waits."""
-    tiers, gathered, ranges, cuts = rows
+    tiers, gathered, cuts, scores = rows
     samples, targets = tiers[0].samples, tiers[0].targets
     restart(growth.draw, seed)
     n = 0
@@ -380,7 +411,7 @@ def _begin_tree(table, growth, rows, weights, y, seed, limits, first_node):
         samples[n] = row
         n += weights[row] > 0.0
     tree = begin_growth(growth, first_node, samples, targets, n)
-    return DrawnMeanWay(table, tree, tiers, gathered, ranges, cuts, tree.stack, limits)
+    return DrawnMeanWay(table, tree, tiers, gathered, cuts, scores, tree.stack, limits)
 
 
 @entry_kernel
@@ -414,5 +445,5 @@ class RandomMeanPath(MeanPath):
         n_few = FEW if is_depth_first and limits.max_features >= _SHARE * n_columns else 0
         nearest = n_few, np.empty((n_columns, n_few), codes.dtype), True
         tiers = tuple(starmap(DrawnRows.create, [(n_rows, codes), *near, nearest]))
-        cuts = DrawnCuts.create(len(self._table.columns))
-        return tiers, np.empty(n_rows, np.uint32), create_ranges(n_columns), cuts
+        cuts = DrawnCuts.create(n_columns, len(self._table.columns))
+        return tiers, np.empty(n_rows, np.uint32), cuts, np.empty(8)

@@ -7,19 +7,22 @@ from hypothesis import strategies as st
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.fast_paths import cache_copies as near
-from cart.fast_paths import near_rows
+from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NONE_MISSING
 from cart.fast_paths.classification import random_cut as class_cut
 from cart.fast_paths.classification.random_cut import RandomClassCountsPath
-from cart.fast_paths.near_rows import create_across, create_ranges, range_of, write_across
+from cart.fast_paths.drawn_cuts import DrawnCuts, begin_cuts, draw_cut, drawn_cut, find_sides
+from cart.fast_paths.near_rows import create_across, write_across
 from cart.fast_paths.regression import random_cut
 from cart.fast_paths.regression.random_cut import RandomMeanPath
 from cart.growth.plan import make_plan
 from cart.jit.decorators import entry_kernel
-from cart.jit.simd import PlainLanes
 from cart.splitting import criteria
+from cart.splitting.feature_draw import Draw, random_between, random_side
 from cart.table.columns import Columns
 from cart.table.float_table import FloatTable
+from cart.table.node_samples import known_range
 from cart.table.ranking import MISSING
+from cart.table.table import code_up_to, same_value, value_of
 from tests.agreement.same import assert_same_nodes, paths
 from tests.examples import examples
 
@@ -27,40 +30,56 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 @entry_kernel
-def ranges_of(codes, n, samples, across, ranges, found):
-    write_across(across, codes, n)
-    near_rows.find_ranges(across, samples, np.uint32(0), samples.shape[0], ranges)
-    for column in range(codes.shape[0]):
-        lowest, highest, has_missing = range_of(ranges, column)
-        found[column, 0], found[column, 1], found[column, 2] = lowest, highest, has_missing
+def cut_columns(table, samples, mine, across, cuts, draw, state, found, expected):
+    """Cut every column of these rows, at once and one by one: does it vary, threshold, left code,
+    way of missing values, and what goes left; and the same by the table, from that state on."""
+    n = samples.shape[0]
+    write_across(across, table.codes, table.codes.shape[1])
+    begin_cuts(cuts, across, samples, np.uint32(0), n)
+    for column in range(found.shape[0]):
+        found[column, 0] = draw_cut(cuts, table, draw, column)
+    find_sides(cuts, across, samples, n)
+    draw.state[0] = state
+    for column in range(found.shape[0]):
+        cut, codes = drawn_cut(cuts, column, column, 0, 0.0), table.codes[column]
+        found[column, 1], found[column, 2], found[column, 3] = cut[5], cut[1], cut[4]
+        found[column, 4] = cuts.sides[column]
+        lowest, highest, n_missing = known_range(mine[column], n)
+        if lowest == MISSING or (n_missing == 0 and same_value(table, column, lowest, highest)):
+            continue
+        low, high = value_of(table, column, lowest), value_of(table, column, highest)
+        threshold = random_between(draw, column, low, high)
+        way = NONE_MISSING
+        if n_missing > 0:
+            way = MISSING_LEFT if random_side(draw, column, 0) else MISSING_RIGHT
+        threshold = threshold if threshold < high else low
+        left_code, sides = code_up_to(table, column, lowest, highest, threshold), np.int64(0)
+        for row in samples:
+            is_left = codes[row] <= left_code or (codes[row] == MISSING and way == MISSING_LEFT)
+            sides |= np.int64(is_left) << np.int64(row)
+        expected[column, 0], expected[column, 1], expected[column, 2] = 1.0, threshold, left_code
+        expected[column, 3], expected[column, 4] = way, sides
 
 
 @pytest.mark.parametrize("n_columns", [1, 15, 16, 17, 40])
 @pytest.mark.parametrize("missing", [0.0, 0.3, 1.0])
-def test_ranges_of_all_features(n_columns, missing):
+def test_cuts_of_all_columns_are_those_of_the_table(n_columns, missing):
+    """Values of any size, equal ones and such that count as equal."""
     rng = np.random.default_rng(n_columns)
-    codes = rng.integers(0, 2**32 - 1, (n_columns, 64)).astype(np.uint32)
-    codes[rng.random(codes.shape) < missing] = MISSING
-    for n in (1, 2, 7, 64):
-        samples = rng.permutation(64)[:n].astype(np.uint32)
-        found = np.zeros((n_columns, 3), np.int64)
-        ranges_of(codes, 64, samples, create_across(64, n_columns), create_ranges(n_columns), found)
-        for mine, (lowest, highest, has_missing) in zip(codes[:, samples], found, strict=True):
-            known = mine[mine != MISSING]
-            assert has_missing == (len(known) < n)
-            assert lowest == known.min(initial=MISSING)
-            if len(known):
-                assert highest == known.max()
-
-
-def test_lanes_are_plain_numpy():
-    rng = np.random.default_rng(0)
-    across = rng.integers(-(2**31), 2**31 - 1, 64 * 16).astype(np.int32)
-    samples, ranges = rng.permutation(64)[:9].astype(np.uint32), np.zeros(48, np.int32)
-    near_rows._widen_over(PlainLanes(16), across, samples << 3, np.uint32(3), np.int64(9), ranges)
-    mine = across.reshape(64, 16)[samples]
-    expected = mine.min(axis=0), (mine + 1).max(axis=0), mine.max(axis=0)
-    np.testing.assert_array_equal(ranges.reshape(3, 16), expected)
+    X = rng.normal(size=(52, n_columns)) * 10.0 ** rng.integers(-9, 30, n_columns)
+    X[:, ::3] = rng.integers(-1, 2, X[:, ::3].shape) * rng.choice([1.0, 3e-8, 3e38])
+    X[rng.random(X.shape) < missing] = np.nan
+    table = FloatTable.encode(Columns(X.astype(np.float32)))
+    for n in (1, 2, 7, 52):
+        samples, draw = rng.permutation(52)[:n].astype(np.uint32), Draw.create(n_columns)
+        draw.state[0] = n
+        found, expected = np.zeros((2, n_columns, 5))
+        cuts, across = DrawnCuts.create(n_columns, n_columns), create_across(52, n_columns)
+        mine = table.codes[:, samples].copy()
+        cut_columns(table, samples, mine, across, cuts, draw, np.uint32(n), found, expected)
+        varies = expected[:, 0] == 1.0
+        np.testing.assert_array_equal(found[:, 0], varies)
+        np.testing.assert_array_equal(found[varies], expected[varies])
 
 
 @examples(150)

@@ -1,0 +1,144 @@
+"""Random cuts of a node of few rows: what is no draw is done for all columns at once, on lanes.
+
+    rows across  0 [ 4 1 7 . ]     codes of a row side by side (see `cart.fast_paths.near_rows`)
+                 1 [ 2 5 7 . ]
+    low            [ 2 1 7 . ]     values of the lowest and the highest: the last column is constant
+    high           [ 4 5 7 . ]
+    threshold      [ 3 4 . . ]     drawn feature after feature
+    sides          [ 1 0 . . ]     of every row a bit: does it go left?
+
+Tables are of floats (`cart.table.float_table`): codes across are ordinals of the values.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NONE_MISSING, Cut
+from cart.fast_paths.near_rows import SIGN, WIDTH, n_blocks
+from cart.jit.decorators import inline_kernel
+from cart.jit.simd import on_lanes
+from cart.primitives.float_order import TOP
+from cart.splitting.feature_draw import random_between, random_side
+from cart.table.distinct_values import FEATURE_THRESHOLD
+from cart.table.ranking import MISSING
+from cart.table.table import code_up_to
+
+_CONSTANT, _VARIES, _HAS_MISSING = 0, 1, 2
+_MISSING = int(TOP)
+
+
+class DrawnCuts(NamedTuple):
+    """The ranges of all columns, and the cuts drawn of some features; see above."""
+
+    low: np.ndarray  # (n_columns, filled up to whole vectors) float64: the lowest known value
+    high: np.ndarray  # the same of the highest
+    kind: np.ndarray  # the same, int32: _CONSTANT, _VARIES or _HAS_MISSING
+    threshold: np.ndarray  # the same, float64: of those drawn
+    last: np.ndarray  # the same, int32: codes go left that, `step` added, are no more than that
+    step: np.ndarray  # the same, int32: 1 where missing values go left: it makes them the lowest
+    sides: np.ndarray  # the same, int64: the rows that go left, a bit each, see `find_sides`
+    marks: np.ndarray  # (64,) int64: the bits
+    feature: np.ndarray  # (n_features,) int64: those drawn, in the order of the draw
+    n_drawn: np.ndarray  # (1,) int64: how many
+
+    @classmethod
+    def create(cls, n_columns, n_features):
+        n = n_blocks(n_columns) * WIDTH
+        return cls(
+            np.zeros(n), np.zeros(n), np.zeros(n, np.int32), np.zeros(n), np.zeros(n, np.int32),
+            np.zeros(n, np.int32), np.zeros(n, np.int64), np.int64(1) << np.arange(64),
+            np.empty(n_features, np.int64), np.zeros(1, np.int64),
+        )  # fmt: skip
+
+
+def _values_of(lanes, ordinals):
+    """Single-precision numbers; see `cart.primitives.float_order.bits_of`."""
+    return lanes.with_bits(lanes.where(ordinals > -1, ordinals, ordinals * -1 | ~_MISSING))
+
+
+def _find_ranges_on(lanes, across, samples, shift, n, low, high, kind, block):
+    def code_of(k):
+        row = lanes.number(lanes.same(samples, k)) >> lanes.number(shift)
+        return lanes.load(across, row)
+
+    def widen(k, lowest, above, highest):
+        code = code_of(k)
+        following = code + 1  # of a missing value the lowest of all
+        return (
+            lanes.where(lowest > code, code, lowest),
+            lanes.where(following > above, following, above),
+            lanes.where(code > highest, code, highest),
+        )
+
+    first = code_of(0)
+    lowest, above, highest = lanes.repeat(lanes.number(n), widen, first, first + 1, first)
+    low_value, high_value = _values_of(lanes, lowest), _values_of(lanes, above - 1)
+    differ = high_value > low_value + FEATURE_THRESHOLD
+    found = lanes.where(differ, _VARIES, lowest & _CONSTANT)
+    found = lanes.where(highest > _MISSING - 1, _HAS_MISSING, found)
+    found = lanes.where(lowest > _MISSING - 1, _CONSTANT, found)  # all are missing
+    block = lanes.number(block)
+    lanes.store(low, lanes.double(low_value), block)
+    lanes.store(high, lanes.double(high_value), block)
+    lanes.store(kind, found, block)
+
+
+def _find_sides_on(lanes, across, samples, n, last, step, marks, sides, block):
+    block = lanes.number(block)
+    most, added = lanes.load(last, block), lanes.load(step, block)
+
+    def look(k, found):
+        row = lanes.number(lanes.same(samples, k))
+        goes_left = lanes.load(across, row) + added <= most
+        return (lanes.where(goes_left, found | lanes.same(marks, row), found),)
+
+    nobody = lanes.load(sides, block) & 0
+    lanes.store(sides, lanes.repeat(lanes.number(n), look, nobody)[0], block)
+
+
+_find_ranges, _find_sides = on_lanes(WIDTH)(_find_ranges_on), on_lanes(WIDTH)(_find_sides_on)
+
+
+@inline_kernel
+def begin_cuts(cuts, across, samples, shift, n):
+    """Find the ranges of n rows across; of a sample, uint32, they are the bits from `shift` on."""
+    cuts.n_drawn[0] = 0
+    for block in range(across.shape[0]):
+        _find_ranges(across[block], samples, shift, n, cuts.low, cuts.high, cuts.kind, block)
+
+
+@inline_kernel
+def draw_cut(cuts, table, draw, feature):
+    """Draw a cut of that feature; False where it is constant."""
+    column = table.columns[feature]
+    kind, low, high = cuts.kind[column], cuts.low[column], cuts.high[column]
+    if kind == _CONSTANT:
+        return False
+    threshold = random_between(draw, feature, low, high)
+    step = np.int32(kind == _HAS_MISSING and random_side(draw, feature, 0))
+    if not threshold < high:  # rounded up to it, or high - low is infinite
+        threshold = low
+    left_code = np.uint32(code_up_to(table, column, MISSING, MISSING, threshold))
+    cuts.threshold[column], cuts.step[column] = threshold, step
+    cuts.last[column] = np.int32(left_code ^ SIGN) + step
+    cuts.feature[cuts.n_drawn[0]] = feature
+    cuts.n_drawn[0] += 1
+    return True
+
+
+@inline_kernel
+def find_sides(cuts, across, samples, n):
+    """Find which of n rows, numbers below 64, go left at each cut: bits of `sides`."""
+    for block in range(across.shape[0]):
+        _find_sides(across[block], samples, n, cuts.last, cuts.step, cuts.marks, cuts.sides, block)
+
+
+@inline_kernel
+def drawn_cut(cuts, feature, column, right_code, score):
+    """A cut, once it is drawn."""
+    step, missing = cuts.step[column], NONE_MISSING
+    if cuts.kind[column] == _HAS_MISSING:
+        missing = MISSING_LEFT if step else MISSING_RIGHT
+    left_code = np.int64(np.uint32(cuts.last[column] - step) ^ SIGN)
+    return Cut(feature, left_code, right_code, score, missing, cuts.threshold[column])
