@@ -330,7 +330,10 @@ class RandomClassCountsPath(ClassCountsPath):
         if not pays:
             near = create_cache_copies(codes, limits.max_features, self.copy_bytes)
             return (*tiers, *starmap(AcrossRows.create, near))
-        near = [n for n in _NEAR_ROWS[is_whole:] if 2 * n <= n_rows]
+        # As many for every table, which is a type; of no rows where one does not pay.
+        near = [n if 2 * n <= n_rows else 0 for n in _NEAR_ROWS]
+        if is_whole:
+            near[0] = 0
         return (
             *tiers,
             *(AcrossRows.create(n, codes[:, :0], create_across(n, n_columns)) for n in near),
