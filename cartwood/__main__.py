@@ -4,6 +4,7 @@ import os
 import sys
 from argparse import Action, ArgumentParser, RawDescriptionHelpFormatter
 from importlib import import_module
+from pathlib import Path
 
 from cartwood.terminal import UserError, named_version, say
 
@@ -28,6 +29,8 @@ def main(words: list[str] | None = None) -> int:
     """
     args = _parser().parse_args(words)
     try:
+        for path in filter(None, (getattr(args, name, None) for name in ("save", "output"))):
+            _require_place(path)
         args.run(args)
         sys.stdout.flush()
     except UserError as error:
@@ -39,7 +42,18 @@ def main(words: list[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still held
         return NOT_READ
+    except OSError as error:  # a file that may not be read or written, a full disk
+        say(f"cartwood {args.command}: {error}")
+        return 2
     return 0
+
+
+def _require_place(path: Path) -> None:
+    """Refuse a file that could not be written, before there is anything to lose."""
+    if path.is_dir():
+        raise UserError(f"cannot write {path}: it is a folder.")
+    if not path.parent.is_dir():
+        raise UserError(f"cannot write {path}: there is no folder {path.parent}.")
 
 
 def _parser() -> ArgumentParser:

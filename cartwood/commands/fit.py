@@ -26,7 +26,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     """Fit, say how good it is, save."""
-    saved.require_place(args.save)
     training = fitting.load(args)
     kept = {"surrogates": args.surrogates, "competitors": args.competitors}
     model = fitting.grow(fitting.new_forest(training, args, **kept), training)

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cartwood.table import Recipe, Task, read
-from cartwood.table.columns import DATE, DAY_FIRST
 from cartwood.table.task import KINDS
 from cartwood.terminal import Steps, UserError, nearest, say
 
 MIN_ROWS = 8
+_SINGLE_MAX = 2**24  # of whole numbers that single precision keeps apart
 MOST_ROWS = 100_000  # of a tree: more take longer and change little
 
 
@@ -81,15 +81,20 @@ def load(args: Namespace) -> Training:
     n_dropped = np.count_nonzero(~task.has_target)
     dropped = f" ({n_dropped:,} more have no {args.target} and are left out)" if n_dropped else ""
     say(f"{args.data.name}: {len(X):,} rows{dropped}; {recipe.in_words(X)}")
+    for name in recipe.doubtful(frame):
+        say(
+            f"{name}: every row has its own whole number, as ids do, which tell nothing of other "
+            f'rows; --drop "{name}" leaves it out'
+        )
     return Training(args.data.stem, args.target, recipe, task, X)
 
 
 def new_forest(training: Training, args: Namespace, **parameters: Any) -> Any:
-    """A forest for the table, not fitted: dates are kept to the second."""
+    """A forest for the table, not fitted: dates and ids are kept to the last digit."""
     import forest
 
     kind = "Classifier" if training.task.kind == "classification" else "Regressor"
-    if {DATE, DAY_FIRST} & {*training.recipe.kinds.values()}:
+    if (training.X.select_dtypes("number").abs() > _SINGLE_MAX).any(axis=None):
         parameters["precision"] = "float64"
     if kind == "Regressor":  # as R's forests: trees that differ more, in a third of the time
         parameters["max_features"] = 1 / 3

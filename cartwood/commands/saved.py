@@ -15,14 +15,6 @@ class Asked(NamedTuple):
     recipe: Recipe
 
 
-def require_place(path: Path) -> None:
-    """Refuse a file that could not be written, before there is anything to lose."""
-    if path.is_dir():
-        raise UserError(f"cannot write {path}: it is a folder.")
-    if not path.parent.is_dir():
-        raise UserError(f"cannot write {path}: there is no folder {path.parent}.")
-
-
 def save(model: Any, training: Training, path: Path) -> None:
     """Save a model; its attribute `table_` says what it predicts from which columns."""
     kinds, left_out = training.recipe

@@ -20,7 +20,7 @@ def run(args: Namespace) -> None:
     begin = perf_counter()
     work = all_work()
     with (
-        Steps(f"compiling {len(work)} kinds of work", len(work)) as step,
+        Steps(f"compiling {len(work)} kinds of work", len(work), are_alike=False) as step,
         warnings.catch_warnings(action="ignore"),
     ):
         for each in work:

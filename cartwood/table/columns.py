@@ -74,6 +74,14 @@ class Recipe(NamedTuple):
             {name: _convert(frame[name], kind) for name, kind in self.kinds.items()}
         )
 
+    def doubtful(self, frame: Any) -> list[str]:
+        """Columns of another whole number in every row, as ids are."""
+        numbers = [name for name, kind in self.kinds.items() if kind == NUMBER]
+        return [
+            name for name in numbers
+            if len(frame) >= _SOME and frame[name].dtype.kind in "iu" and frame[name].is_unique
+        ]  # fmt: skip
+
     def in_words(self, X: Any = None) -> str:
         """One line: what was done to which column; with the table also where values are missing."""
         parts = []

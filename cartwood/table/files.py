@@ -1,10 +1,12 @@
 """CSV and Parquet files as DataFrames."""
 
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from pathlib import Path
 from typing import Any
 
 from cartwood.terminal import UserError, nearest, require
 
+_MISSING = ["?"]  # beside what pandas takes for it: nothing, NA, null and the like
 _PARQUET = (".parquet", ".pq")
 
 
@@ -19,7 +21,7 @@ def read(path: Path) -> Any:
     Returns
     -------
     pandas.DataFrame
-        Its columns named by strings.
+        Its columns named by strings, without blanks around them.
 
     Raises
     ------
@@ -34,7 +36,7 @@ def read(path: Path) -> Any:
     except (OSError, ValueError, pandas.errors.ParserError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise UserError(f"cannot read {path}: {reason}") from error
-    frame.columns = [str(name) for name in frame.columns]
+    frame.columns = [str(name).strip() for name in frame.columns]
     twice = frame.columns[frame.columns.duplicated()]
     if len(twice):
         raise UserError(f"{path} has two columns named {twice[0]!r}; rename one.")
@@ -46,13 +48,15 @@ def read(path: Path) -> Any:
 def _read_text(path):
     import pandas as pd
 
-    with path.open(encoding="utf-8", errors="replace") as file:
+    with path.open("rb") as file:
+        encoding = "utf-16" if file.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE) else "utf-8"
+    with path.open(encoding=encoding, errors="replace") as file:
         names = file.readline()
-    separator = max(",;\t", key=names.count)
+    how = {"sep": max(",;\t", key=names.count), "low_memory": False, "na_values": _MISSING}
     try:
-        return pd.read_csv(path, sep=separator, low_memory=False)
+        return pd.read_csv(path, encoding=encoding, **how)
     except UnicodeDecodeError:  # an older Windows: its letters, such as é, have one byte
-        return pd.read_csv(path, sep=separator, low_memory=False, encoding="cp1252")
+        return pd.read_csv(path, encoding="cp1252", **how)
 
 
 def _read_parquet(path):

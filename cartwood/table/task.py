@@ -55,9 +55,10 @@ class Task(NamedTuple):
             what = "one value only" if n_distinct else "no values"
             raise UserError(f"the target {column.name!r} has {what}: there is nothing to predict.")
         if kind == "classification" and n_distinct > _MOST_CLASSES:
+            instead = "try --task regression" if is_number(known) else "take one with fewer"
             raise UserError(
                 f"the target {column.name!r} has {n_distinct:,} classes, and {_MOST_CLASSES} are "
-                "the most; with numbers, try --task regression."
+                f"the most; {instead}."
             )
         return cls(kind, y, has_target)
 

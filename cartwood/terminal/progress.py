@@ -19,14 +19,16 @@ class Steps:
         What is being done.
     total : int
         How many steps there are.
+    are_alike : bool, default=True
+        Do steps take about as long as each other? Else no time left is told.
     """
 
-    def __init__(self, what: str, total: int) -> None:
-        self.what, self.total, self.n_done = what, total, 0
+    def __init__(self, what: str, total: int, are_alike: bool = True) -> None:
+        self.what, self.total, self.n_done, self._are_alike = what, total, 0, are_alike
 
     def __enter__(self) -> "Steps":
         self._start = self._said = perf_counter()
-        self._bar = _open_bar(self.what, self.total)
+        self._bar = _open_bar(self.what, self.total, self._are_alike)
         if self._bar is None:
             say(f"{self.what} ...")
         return self
@@ -48,7 +50,8 @@ class Steps:
         elif now - self._said > _PATIENCE and 1 < self.n_done < self.total:
             self._said = now
             left = (now - self._first) / (self.n_done - 1) * (self.total - self.n_done)
-            say(f"{self.what}: {self.n_done} of {self.total}, about {left:.0f} s left")
+            about = f", about {left:.0f} s left" if self._are_alike else ""
+            say(f"{self.what}: {self.n_done} of {self.total}{about}")
 
 
 class Phases:
@@ -83,11 +86,12 @@ class Phases:
         self._step()
 
 
-def _open_bar(what, total):
+def _open_bar(what, total, are_alike):
     if not sys.stderr.isatty():
         return None
     try:
         from tqdm import tqdm
     except ModuleNotFoundError:
         return None
-    return tqdm(total=total, desc=what, leave=False, file=sys.stderr)
+    form = None if are_alike else "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}]"
+    return tqdm(total=total, desc=what, leave=False, file=sys.stderr, bar_format=form)

@@ -244,10 +244,33 @@ def test_pages_do_without_matplotlib(houses, monkeypatch, capsys):
 
 def test_a_place_that_cannot_be_written_is_refused_before_the_fit(houses, capsys):
     for path, words in ((houses.parent, "is a folder"), (houses / "x.model", "there is no folder")):
-        assert run("fit", houses, "--target", "price", "--save", path) == 2
-        said = capsys.readouterr().err
-        assert words in said
-        assert len(said.splitlines()) == 1
+        for command, option in (("fit", "--save"), ("importance", "--output")):
+            assert run(command, houses, "--target", "price", option, path) == 2
+            said = capsys.readouterr().err
+            assert words in said
+            assert len(said.splitlines()) == 1
+
+
+def test_what_the_system_refuses_is_one_line(houses, capsys, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise PermissionError(13, "Permission denied", "page.html")
+
+    monkeypatch.setattr("cartwood.commands.fitting.load", refuse)
+    assert run("importance", houses, "--target", "price") == 2
+    assert capsys.readouterr().err == (
+        "cartwood importance: [Errno 13] Permission denied: 'page.html'\n"
+    )
+
+
+@pytest.mark.filterwarnings("error")
+def test_ids_are_named(tmp_path, capsys):
+    path, rng = tmp_path / "t.csv", np.random.default_rng(0)
+    ids, price = rng.permutation(60) + 10**15, rng.random(60)
+    pd.DataFrame({"id": ids, "rooms": ids % 5, "price": price}).to_csv(path, index=False)
+    assert run("fit", path, "--target", "price", "--trees", 2, "--save", tmp_path / "m") == 0
+    said = capsys.readouterr().err
+    assert '--drop "id"' in said
+    assert "rooms:" not in said
 
 
 @pytest.mark.parametrize("command", COMMANDS)

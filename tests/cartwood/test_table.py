@@ -139,7 +139,8 @@ def test_the_target_says_the_task(values, kind):
         ([None, None], None, "no values"),
         (["a", "b"], "regression", "holds no numbers"),
         ([0.5, np.inf], None, "infinite"),
-        ([f"n{j}" for j in range(300)], None, "300 classes"),
+        ([f"n{j}" for j in range(300)], None, "300 classes, .* take one with fewer"),
+        (range(300), "classification", "300 classes, .* try --task regression"),
     ],
 )
 def test_targets_that_are_refused(values, kind, words):
@@ -161,6 +162,16 @@ def test_parquet_is_the_same_table(frame, tmp_path):
     found = read(tmp_path / "t.parquet")
     assert Recipe.of(found).kinds == Recipe.of(plain).kinds
     pd.testing.assert_frame_equal(Recipe.of(found).apply(found), Recipe.of(plain).apply(plain))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_text_in_any_encoding(encoding, tmp_path):
+    """With blanks around names, and ? for what is missing."""
+    text = "Größe; offen ;Preis\n1,5;?;3\n?;ja;7\n"
+    (tmp_path / "t.csv").write_text(text, encoding=encoding)
+    found = read(tmp_path / "t.csv")
+    assert list(found.columns) == ["Größe", "offen", "Preis"]
+    assert found.isna().to_numpy().tolist() == [[False, True, False], [True, False, False]]
 
 
 def test_files_that_are_refused(tmp_path):
