@@ -1,4 +1,4 @@
-"""Instructions that loops do not become by themselves: prefetch, lowest bit, sorting network."""
+"""Instructions that loops do not become by themselves: prefetch, bits of words, sorting network."""
 
 import functools
 
@@ -49,6 +49,34 @@ def _lowest_bit(typing_context, word):
 def lowest_bit(word):
     """Place of the lowest bit that a uint64, not 0, has set."""
     return _lowest_bit(word)
+
+
+@_instruction(lambda word: int(word).bit_length() - 1)
+def _highest_bit(typing_context, word):
+    def generate(context, builder, signature, arguments):
+        return builder.xor(builder.ctlz(arguments[0], ir.IntType(1)(1)), ir.IntType(64)(63))
+
+    return types.int64(word), generate
+
+
+@inline_kernel
+def highest_bit(word):
+    """Place of the highest bit that a uint64, not 0, has set."""
+    return _highest_bit(word)
+
+
+@_instruction(lambda word: int(word).bit_count())
+def _count_bits(typing_context, word):
+    def generate(context, builder, signature, arguments):
+        return builder.ctpop(arguments[0])
+
+    return types.int64(word), generate
+
+
+@inline_kernel
+def count_bits(word):
+    """How many bits a uint64 has set."""
+    return _count_bits(word)
 
 
 def sorting_network(n, widths):

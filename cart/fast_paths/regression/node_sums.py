@@ -27,23 +27,24 @@ from cart.fast_paths.regression.cut_score import (
     y_at,
 )
 from cart.jit.decorators import inline_kernel
+from cart.jit.instructions import count_bits, highest_bit, lowest_bit
 from cart.primitives.partition import goes_left
 
 TOTAL, REST = 1, 2  # of a node that waits, beside its WEIGHT
 LOWER, UPPER = 3, 4  # between which its value must lie (monotonic constraints)
 FEW = 64  # samples, whose sides are the bits of a number
-_ONE_BY_ONE = 12  # of fewer samples it is faster to exchange one after another
 
 
 class SwapScratch(NamedTuple):
-    """Which samples change sides."""
+    """Which samples go left, and which change sides."""
 
+    marks: np.ndarray  # (n / 64 or more,) uint64: of every sample a bit, 1 where it goes left
     leaving: np.ndarray  # (n,) uint32: places in the left part of those that go right; then these
     coming: np.ndarray  # (n,) uint32: places in the right part of those that go left, from the end
 
     @classmethod
     def create(cls, n):
-        return cls(*np.empty((2, n), np.uint32))
+        return cls(np.empty(n // 64 + 1, np.uint64), *np.empty((2, n), np.uint32))
 
 
 class _Marked(NamedTuple):
@@ -56,34 +57,27 @@ class _Marked(NamedTuple):
 
 
 @inline_kernel
-def swap_across(samples, start, end, n_left, is_left, swap):
-    """Divide samples[start:end], of which the n_left that are marked go left, as scikit-learn does;
-    see `exchange`."""
-    if end - start < _ONE_BY_ONE:
-        _swap_one_by_one(samples, start, end, is_left)
+def swap_across(samples, start, end, is_left, swap):
+    """Divide samples[start:end], of which those that are marked go left, as scikit-learn does; see
+    `exchange`."""
+    if end - start <= FEW:
+        exchange_few(_Marked(is_left), samples[start:end])
     else:
-        exchange(_Marked(is_left), samples[start:end], n_left, swap)
+        exchange(_Marked(is_left), samples[start:end], swap)
 
 
 @inline_kernel
-def exchange(sides, samples, middle, swap):
-    """Divide samples, of which so many go left, as scikit-learn does: a sample from the left end
-    that goes right changes places with one from the right end, until that goes left.
+def exchange(sides, samples, swap):
+    """Divide samples as scikit-learn does: a sample from the left end that goes right changes
+    places with one from the right end, until that goes left. Return how many go left.
 
     So one sample decides where the next is looked for, and processors cannot guess. What comes of
     it: those that come replace those that leave, in turn; the others on the right move one place to
     the left, and those that leave get the places that this leaves free, from the end.
     """
-    n = samples.shape[0]
-    leaving, coming = swap.leaving, swap.coming
-    n_leaving = 0
-    for i in range(middle):
-        leaving[n_leaving] = i
-        n_leaving += 1 - goes_left(sides, i, samples[i])
-    n_coming = 0
-    for i in range(n - 1, middle - 1, -1):
-        coming[n_coming] = i
-        n_coming += goes_left(sides, i, samples[i])
+    n, leaving, coming = samples.shape[0], swap.leaving, swap.coming
+    middle = _mark(sides, samples, swap.marks)
+    n_leaving = _find_exchanged(n, middle, swap)
     for k in range(n_leaving):
         i = leaving[k]
         leaving[k] = samples[i]
@@ -97,6 +91,43 @@ def exchange(sides, samples, middle, swap):
         free = np.int64(coming[k]) - 1
     if free >= middle:  # the first goes right: it leaves, as it were, after all others
         samples[free] = first
+    return middle
+
+
+@inline_kernel
+def _mark(sides, samples, marks):
+    """Mark the samples that go left; return how many do."""
+    n, n_left = samples.shape[0], np.int64(0)
+    for k in range((n + 63) // 64):
+        word = np.uint64(0)
+        for i in range(64 * k, min(64 * k + 64, n)):
+            word |= np.uint64(goes_left(sides, i, samples[i])) << np.uint64(i - 64 * k)
+        marks[k] = word
+        n_left += count_bits(word)
+    return n_left
+
+
+@inline_kernel
+def _find_exchanged(n, middle, swap):
+    """Write the places of the samples that change sides; return how many leave the left."""
+    marks, leaving, coming = swap.marks, swap.leaving, swap.coming
+    one, last = np.uint64(1), middle // 64
+    below = (one << np.uint64(middle % 64)) - one  # of the word in which the middle lies
+    n_leaving = n_coming = 0
+    for k in range(min(last + 1, (n + 63) // 64)):
+        word = ~marks[k] & below if k == last else ~marks[k]
+        while word != 0:
+            leaving[n_leaving] = 64 * k + lowest_bit(word)
+            n_leaving += 1
+            word &= word - one
+    for k in range((n - 1) // 64, last - 1, -1):
+        word = marks[k] & ~below if k == last else marks[k]
+        while word != 0:
+            place = highest_bit(word)
+            coming[n_coming] = 64 * k + place
+            n_coming += 1
+            word ^= one << np.uint64(place)
+    return n_leaving
 
 
 @inline_kernel
@@ -123,18 +154,6 @@ def exchange_few(sides, samples):
         last -= not left
     samples[first] = row
     return first + np.int64((left_ones >> np.uint64(at)) & np.uint64(1))
-
-
-@inline_kernel
-def _swap_one_by_one(samples, start, end, is_left):
-    while start < end:
-        row = samples[start]
-        if is_left[row]:
-            start += 1
-        else:
-            end -= 1
-            samples[start] = samples[end]
-            samples[end] = row
 
 
 @inline_kernel

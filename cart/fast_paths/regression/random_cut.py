@@ -54,7 +54,6 @@ from cart.growth.depth_first import grow_depth_first
 from cart.growth.frontier import NodeStack, moved, with_weight
 from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.primitives.partition import goes_left
 from cart.splitting.feature_draw import (
     begin_draw,
     end_draw,
@@ -325,15 +324,15 @@ def _score(way, node, samples, feature, n_left):
 @inline_kernel
 def _gather(codes, samples, gathered):
     """Gather the codes of samples; the lowest and the highest known, and whether any is missing."""
-    lowest, highest = MISSING, np.uint32(0)
-    for i in range(samples.shape[0]):
-        code = codes[samples[i]]
-        lowest = min(lowest, code)
-        highest = max(highest, code)
-        gathered[i] = code
+    n, lowest, highest = samples.shape[0], MISSING, np.uint32(0)
+    for i in range(n):
+        gathered[i] = codes[samples[i]]
+    for i in range(n):  # a loop of its own, which vector instructions do
+        lowest = min(lowest, gathered[i])
+        highest = max(highest, gathered[i])
     if highest != MISSING:
         return lowest, highest, False
-    lowest, highest, _ = known_range(gathered, samples.shape[0])
+    lowest, highest, _ = known_range(gathered, n)
     return lowest, highest, True
 
 
@@ -342,11 +341,7 @@ def _divide(way, samples, left_code, missing):
     """Divide a node's samples by the codes that are gathered; return how many go left."""
     step = np.uint32(missing == MISSING_LEFT)
     last = np.uint32(left_code + step)
-    sides, n_left = GatheredSides(way.gathered, last, step), np.int64(0)
-    for i in range(samples.shape[0]):
-        n_left += goes_left(sides, i, samples[i])
-    exchange(sides, samples, n_left, way.growth.swap)
-    return n_left
+    return exchange(GatheredSides(way.gathered, last, step), samples, way.growth.swap)
 
 
 @inline_kernel

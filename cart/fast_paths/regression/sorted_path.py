@@ -333,7 +333,7 @@ def _divide_samples(scratch, swap, table, node, cut, last):
     samples, is_left = scratch.samples, scratch.is_left
     _take_order(scratch, node, last)
     n_left = mark_left(scratch.rows, table, cut, node, is_left)
-    swap_across(samples, node.start, node.end, n_left, is_left, swap)
+    swap_across(samples, node.start, node.end, is_left, swap)
     return n_left
 
 

@@ -83,7 +83,7 @@ def grow_small_subtree(growth, table, samples, height, n_nodes, limits):
         for i in range(node.n):
             samples[node.start + i] = number_at(small, i, last)
         n_left = mark_small_node(small, table.columns[cut.feature], cut.left_code, node.n)
-        swap_across(samples, node.start, node.end, n_left, small.is_left, growth.swap)
+        swap_across(samples, node.start, node.end, small.is_left, growth.swap)
         middle = node.start + n_left
         criterion = growth.criterion
         halves = add_up_children(criterion, samples, small.targets, node, middle, sums)
