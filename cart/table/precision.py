@@ -98,7 +98,9 @@ def count_merged_values(X, table, n_jobs=None):
     if is_ranked:
         n_left = np.diff(table.level_start)
         may_merge &= n_left < n_samples
-    columns = list(_dense_columns(dates_as_seconds(X), may_merge))
+    X = dates_as_seconds(X)
+    columns = list(_dense_columns(X, may_merge))
+    are_known = isinstance(X, np.ndarray) and X.dtype.kind == "f"  # not to survive
 
     def count(first, end):
         repeated = None if is_ranked else RepeatedCodes.create(n_samples)
@@ -106,7 +108,7 @@ def count_merged_values(X, table, n_jobs=None):
             values, codes = _as_numbers(column), table.codes[j]
             if is_ranked:
                 n_merged[j] = _count_ranked(values, codes, n_left[j])
-            elif not _survive(values):
+            elif are_known or not _survive(values):
                 n_merged[j], n_left[j] = _count_unranked(values, codes, repeated)
 
     in_parts(count, len(columns), n_jobs if n_samples >= _MIN_ROWS else 1)

@@ -236,15 +236,15 @@ def _sides_of(cuts, way, rows, k):
 @inline_kernel
 def _gather(codes, words, layout, gathered):
     """Gather the codes of a node; the lowest and the highest known, and how many are missing."""
-    lowest, highest = MISSING, np.uint32(0)
-    for i in range(words.shape[0]):
-        code = code_of(codes, row_number(words[i], layout))
-        lowest = min(lowest, code)
-        highest = max(highest, code)
-        gathered[i] = code
+    n, lowest, highest = words.shape[0], MISSING, np.uint32(0)
+    for i in range(n):
+        gathered[i] = code_of(codes, row_number(words[i], layout))
+    for i in range(n):  # a loop of its own, which vector instructions do
+        lowest = min(lowest, gathered[i])
+        highest = max(highest, gathered[i])
     if highest != MISSING:
         return lowest, highest, np.int64(0)
-    return known_range(gathered, words.shape[0])
+    return known_range(gathered, n)
 
 
 @inline_kernel
