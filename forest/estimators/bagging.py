@@ -25,6 +25,7 @@ from cart.estimators.parameters import MatrixLike, with_docs_of
 from cart.estimators.saved_state import storable_estimators
 from cart.estimators.target import Target, encode_known_labels, encode_numbers
 from cart.estimators.validation import as_of_now
+from cart.primitives.user_warning import warn_user
 from forest.estimators.bagging_base import BaseBagging
 from forest.estimators.bagging_workers import class_shares, log_class_shares, output_of
 
@@ -145,6 +146,13 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
             raise ValueError(
                 f"BaggingClassifier needs a classifier, but {self._base()!r} is a regressor; "
                 "use BaggingRegressor."
+            )
+        base = self._base()
+        if isinstance(base, DecisionTreeClassifier) and base.loss is not None:
+            warn_user(
+                "BaggingClassifier predicts the class of the largest mean share: loss= of its "
+                "trees chooses their splits, and does not count in the prediction. "
+                "RandomForestClassifier with loss= and max_features=None is bagging that counts it."
             )
 
     def _encode_target(self, y, keep):

@@ -2,14 +2,21 @@
 drawn; the same for every n_jobs, by warm starts, and after a trip through files."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import SGDClassifier
 
 from cart import DecisionTreeClassifier, load
 from cart.estimators.class_costs import class_factors
-from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
+from forest import (
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from importance.core.fitted_forest import check_forest
 
 PRIORS, LOSS = [0.2, 0.5, 0.3], [[0, 1, 4], [2, 0, 1], [3, 3, 0]]
@@ -163,3 +170,19 @@ def test_regression_forests_go_on_with_surrogates_too():
     whole = RandomForestRegressor(4, **BOOK, n_jobs=2).fit(X, y)
     warm = RandomForestRegressor(2, **BOOK, warm_start=True, n_jobs=1).fit(X, y)
     require_same_trees(whole, warm.set_params(n_estimators=4).fit(X, y))
+
+
+def test_bagging_says_that_costs_of_its_trees_do_not_count_in_the_prediction():
+    X, y = table(share=0.0)
+    tree = DecisionTreeClassifier(loss=LOSS, min_samples_leaf=10)
+    with pytest.warns(UserWarning, match="does not count in the prediction"):
+        model = BaggingClassifier(tree, n_estimators=5, random_state=0).fit(X, y)
+    shares = model.predict_proba(X)
+    np.testing.assert_array_equal(model.predict(X), shares.argmax(axis=1))
+
+
+def test_bagging_says_nothing_of_the_loss_of_others():
+    X, y = table(share=0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        BaggingClassifier(SGDClassifier(loss="log_loss"), n_estimators=2).fit(X, y)
