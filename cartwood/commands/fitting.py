@@ -81,11 +81,7 @@ def load(args: Namespace) -> Training:
     n_dropped = np.count_nonzero(~task.has_target)
     dropped = f" ({n_dropped:,} more have no {args.target} and are left out)" if n_dropped else ""
     say(f"{args.data.name}: {len(X):,} rows{dropped}; {recipe.in_words(X)}")
-    for name in recipe.doubtful(frame):
-        say(
-            f"{name}: every row has its own whole number, as ids do, which tell nothing of other "
-            f'rows; --drop "{name}" leaves it out'
-        )
+    say(*recipe.doubts(frame))
     return Training(args.data.stem, args.target, recipe, task, X)
 
 

@@ -1,13 +1,14 @@
 """What is done to every column of a table before trees see it, kept to be done again to new rows.
 
-Numbers stay, also those that are written as text ("3,5", "12 %"); booleans are 0 and 1; dates,
+Numbers stay, also those that are written as text ("3,5", "12 %"), be there a word or two among them
+for what is missing ("n.a."); booleans are 0 and 1; dates,
 durations and times of day count as seconds; all else is categories, which trees split into subsets.
 Missing values stay missing: trees send them to the better side.
 """
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,11 +18,15 @@ from cartwood.terminal import UserError, nearest
 
 NUMBER, BOOLEAN, DATE, DURATION, CATEGORY = "number", "boolean", "date", "duration", "category"
 WRITTEN, DAY_FIRST, CLOCK = "written number", "date, day first", "time of day"
+AMONG_WORDS = "number among words"
 _FIRST = {"dayfirst": True}
 LEFT_OUT = {"empty": "no values", "constant": "one value", "name": "nearly every row its own"}
 _NEARLY_ALL = 0.9  # of the rows: a column of text with so many distinct values names rows
 _SOME = 50  # values below which nothing is said of that
 _NAMED = 20  # columns that a line names
+_MOST_WORDS, _WORDS_SHARE = 3, 0.2  # among numbers: distinct words, and their share of the values
+_MANY_NUMBERS = 20  # distinct ones, or they may be names of classes
+_FIRST_LOOK = 20  # values that tell whether a column of text may hold numbers
 _WRITTEN = r"[+-]?(\d+([.,]\d+)?|[.,]\d+)\s*%?"  # without separators of thousands: "3,5", "12 %"
 _CLOCK = r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?"
 
@@ -74,13 +79,20 @@ class Recipe(NamedTuple):
             {name: _convert(frame[name], kind) for name, kind in self.kinds.items()}
         )
 
-    def doubtful(self, frame: Any) -> list[str]:
-        """Columns of another whole number in every row, as ids are."""
-        numbers = [name for name, kind in self.kinds.items() if kind == NUMBER]
-        return [
-            name for name in numbers
-            if len(frame) >= _SOME and frame[name].dtype.kind in "iu" and frame[name].is_unique
-        ]  # fmt: skip
+    def doubts(self, frame: Any) -> Iterator[str]:
+        """Sentences on columns that may be other than what they were taken for."""
+        for name, kind in self.kinds.items():
+            column = frame[name].dropna()
+            if kind == AMONG_WORDS:
+                words = column[np.isnan(_convert(column, kind))]
+                listed = ", ".join(f'"{word}"' for word in words.unique())
+                what = f"{len(words):,} values that are no numbers ({listed})"
+                yield f"{name}: {what} count as missing"
+            elif len(frame) >= _SOME and column.dtype.kind in "iu" and frame[name].is_unique:
+                yield (
+                    f"{name}: every row has its own whole number, as ids do, which tell nothing of "
+                    f'other rows; --drop "{name}" leaves it out'
+                )
 
     def in_words(self, X: Any = None) -> str:
         """One line: what was done to which column; with the table also where values are missing."""
@@ -108,6 +120,7 @@ _WORDS = {
     NUMBER: ("number", "numbers"),
     BOOLEAN: ("boolean as 0 and 1", "booleans as 0 and 1"),
     WRITTEN: ("number written as text", "numbers written as text"),
+    AMONG_WORDS: ("number among words", "numbers among words"),
     DATE: ("date as seconds", "dates as seconds"),
     DAY_FIRST: ("date, its day first, as seconds", "dates, their days first, as seconds"),
     DURATION: ("duration as seconds", "durations as seconds"),
@@ -182,6 +195,8 @@ def _kind_of_text(known):
             is_code = kind == WRITTEN and not text.str.contains("[,%]").any()
             if not is_code and text.str.fullmatch(pattern).all():
                 return kind
+    if _are_numbers_among_words(known):
+        return AMONG_WORDS
     if not (6 <= len(first) <= 40 and sum(letter.isdigit() for letter in first) >= 4):
         return None
     # Day first is read only where no other order fits: a 13th month tells.
@@ -189,6 +204,22 @@ def _kind_of_text(known):
         if _are_dates(known, options):
             return kind
     return None
+
+
+def _are_numbers_among_words(known):
+    """Is nearly all of some texts numbers, and the rest few words that mean they are missing?"""
+    first = known.iloc[:_FIRST_LOOK].astype(str).str.strip()
+    if first.str.fullmatch(_WRITTEN).mean() < 0.5:
+        return False
+    numbers = _written(known, errors="coerce")
+    words = known[np.isnan(numbers)]
+    is_code = known.astype(str).str.fullmatch(r"0\d+").any()  # 007
+    return (
+        not is_code
+        and len(words) <= _WORDS_SHARE * len(known)
+        and words.nunique() <= _MOST_WORDS
+        and len(np.unique(numbers)) > _MANY_NUMBERS
+    )
 
 
 def _are_dates(text, options):
@@ -223,18 +254,20 @@ def as_numbers(column: Any) -> Any:
     import pandas as pd
 
     known = column.dropna()
-    is_text = len(known) > 0 and not is_number(column) and _kind_of_text(known) == WRITTEN
-    return pd.Series(_written(column), column.index, name=column.name) if is_text else column
+    kind = None if len(known) == 0 or is_number(column) else _kind_of_text(known)
+    if kind not in (WRITTEN, AMONG_WORDS):
+        return column
+    return pd.Series(_convert(column, kind), column.index, name=column.name)
 
 
-def _written(column):
+def _written(column, errors="raise"):
     import pandas as pd
 
     if is_number(column):  # of a file where none of them has a sign
         return _numbers(column)
     text = column.astype(object).where(column.notna(), np.nan).map(str, na_action="ignore")
     plain = text.str.strip().str.rstrip("%").str.strip().str.replace(",", ".")
-    return pd.to_numeric(plain).to_numpy(np.float64, na_value=np.nan)
+    return pd.to_numeric(plain, errors=errors).to_numpy(np.float64, na_value=np.nan)
 
 
 def _booleans(column):
@@ -269,6 +302,7 @@ def _categories(column):
 _CONVERT: dict[str, Callable[[Any], np.ndarray]] = {
     NUMBER: _numbers,
     WRITTEN: _written,
+    AMONG_WORDS: partial(_written, errors="coerce"),
     DAY_FIRST: partial(_dates, **_FIRST),
     CLOCK: _times_of_day,
     BOOLEAN: _booleans,

@@ -85,6 +85,32 @@ def test_what_texts_hold(values, kind, first):
     assert X["text"].isna().sum() == frame["text"].isna().sum()
 
 
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([*map(str, range(100)), "n.a.", "-", "n.a."], "number among words"),
+        ([*(f"{j},5 %" for j in range(100)), "n.a."], "number among words"),
+        ([*map(str, range(100)), "a", "b", "c", "d"], "name"),  # four words
+        ([*map(str, range(100)), *["n.a."] * 30], "category"),  # too many
+        ([*map(str, range(9)), "n.a."] * 9, "category"),  # nine classes
+        ([f"{j:03}" for j in range(100)] + ["n.a."], "name"),  # codes
+    ],
+)
+def test_words_among_numbers(values, kind):
+    frame = pd.DataFrame({"text": values, "x": range(len(values))})
+    recipe = Recipe.of(frame)
+    assert {**recipe.kinds, **recipe.left_out}["text"] == kind
+    said = [text for text in recipe.doubts(frame) if text.startswith("text:")]
+    if kind == "number among words":
+        n_words = sum(value in ("n.a.", "-") for value in values)
+        assert np.isnan(recipe.apply(frame)["text"]).sum() == n_words
+        assert f'{n_words} values that are no numbers ("n.a."' in said[0]
+        task = Task.of(frame["text"])
+        assert (task.kind, task.has_target.sum()) == ("regression", len(values) - n_words)
+    else:
+        assert not said
+
+
 def test_days_stay_first_where_new_rows_could_be_read_otherwise():
     recipe = Recipe.of(pd.DataFrame({"day": ["13/02/2021", "03/12/2021"]}))
     X = recipe.apply(pd.DataFrame({"day": ["01/02/2021"]}))
