@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.base import also_left
+from cart.fast_paths.base import MISSING_LEFT
 from cart.jit.decorators import dispatch, inline_kernel, kernel
 
 
@@ -125,18 +125,16 @@ def partition_packed_rows(codes, cut, words, start, n, layout, spare, counts):
 
     Returns how many go left; `counts` gets the weighted class counts of the left.
     """
-    n_left = 0
-    n_right = 0
-    other = also_left(cut)
+    n_left = np.int64(0)
+    step = np.uint32(cut.missing == MISSING_LEFT)  # makes the code of missing values the lowest
+    last = np.uint32(np.uint32(cut.left_code) + step)
     for i in range(n):
         word = words[start + i]
-        code = np.int64(code_of(codes, row_number(word, layout)))
-        left = np.int64((code <= cut.left_code) | (code == other))
+        code = np.uint32(code_of(codes, row_number(word, layout)))
         words[start + n_left] = word
-        spare[n_right] = word
-        n_left += left
-        n_right += 1 - left
-    for i in range(n_right):
+        spare[i - n_left] = word
+        n_left += np.int64(np.uint32(code + step) <= last)
+    for i in range(n - n_left):
         words[start + n_left + i] = spare[i]
     count_classes(words, start, n_left, layout, counts)
     return n_left
