@@ -19,17 +19,21 @@ MANY = 70_000
 _OTHER = np.array([0.5, 0.5, 0.5, 0.5, 0.0])  # makes rows that were not fitted; categories stay
 
 
-def n_compiled() -> dict[str, int]:
-    """Of each kernel that is imported, for how many types it was compiled in this process."""
+def kernels() -> set[Dispatcher]:
+    """All that are imported, and kept on disk."""
     modules = [m for name, m in [*sys.modules.items()] if name.partition(".")[0] in PACKAGES]
-    kernels = {
+    return {
         k for m in modules for k in vars(m).values()
         if isinstance(k, Dispatcher) and isinstance(k._cache, KernelCache)
     }  # fmt: skip
+
+
+def n_compiled() -> dict[str, int]:
+    """Of each kernel, for how many types it was compiled in this process."""
     return {
         f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}":
             sum(kernel.stats.cache_misses.values())
-        for kernel in kernels
+        for kernel in kernels()
     }  # fmt: skip
 
 

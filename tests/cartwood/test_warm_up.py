@@ -6,26 +6,22 @@ That nothing is compiled after it takes minutes to show: `make wheel-test` does.
 import inspect
 from collections import Counter
 
+import numpy as np
+import pytest
+
 import cart
 import forest
 import importance
 from cartwood.__main__ import main
 from cartwood.commands import kinds, warm_up
 from cartwood.commands.kinds import Work, all_work
+from tests.after_warm_up import kernels
 
 # Without kernels of their own: those of what they are given, or none at all.
 OTHERS = {
     *("BaggingClassifier", "BaggingRegressor", "ExtraTreeRegressor", "FeatureSelector"),
-    *(
-        "correlation_groups",
-        "count_unseen",
-        "explain_path",
-        "export_graphviz",
-        "export_text",
-        "janitza",
-        "load",
-    ),
-    *("one_hot_groups", "plot_cp", "plot_tree", "prune_at", "summary"),
+    *("correlation_groups", "count_unseen", "explain_path", "export_graphviz", "export_text"),
+    *("janitza", "load", "one_hot_groups", "plot_cp", "plot_tree", "prune_at", "summary"),
 }
 
 
@@ -55,6 +51,29 @@ def test_every_criterion_and_rule_is_used():
 
 def test_everything_is_named_once():
     assert not [name for name, n in Counter(work.name for work in all_work()).items() if n > 1]
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+@pytest.mark.parametrize("name", ["RandomForest", "ExtraTrees"])
+@pytest.mark.parametrize("kind", ["Classifier", "Regressor"])
+def test_what_few_rows_compile_serves_many(name, kind, missing):
+    """Kernels are compiled for types: those that grow trees and predict have the same of any table.
+
+    Of long tables codes are of a type of their own on the way, which the warm-up knows.
+    """
+    rng = np.random.default_rng(0)
+
+    def types_after(n_rows):
+        X, y = rng.random((n_rows, 18)), rng.integers(0, 3, n_rows)
+        X[rng.random(X.shape) < missing] = np.nan
+        model = getattr(forest, name + kind)(2, max_depth=3, random_state=0)
+        model.fit(X, y if kind == "Classifier" else y + 0.5).predict(X)
+        grow = [k for k in kernels() if not k.py_func.__module__.startswith("cart.table")]
+        return {(kernel, str(types)) for kernel in grow for types in kernel.signatures}
+
+    few = types_after(60)
+    for n_rows in (2000, 5000, 60_000):
+        assert not types_after(n_rows) - few
 
 
 def test_it_says_how_far_it_is(monkeypatch, capsys):

@@ -9,7 +9,6 @@ from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.fast_paths import cache_copies as near
 from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NONE_MISSING
 from cart.fast_paths.classification import random_cut as class_cut
-from cart.fast_paths.classification.path import grow_trees
 from cart.fast_paths.classification.random_cut import RandomClassCountsPath
 from cart.fast_paths.drawn_cuts import DrawnCuts, begin_cuts, draw_cut, drawn_cut, find_sides
 from cart.fast_paths.near_rows import create_across, write_across
@@ -24,7 +23,6 @@ from cart.table.float_table import FloatTable
 from cart.table.node_samples import known_range
 from cart.table.ranking import MISSING
 from cart.table.table import code_up_to, same_value, value_of
-from forest import ExtraTreesClassifier
 from tests.agreement.same import assert_same_nodes, paths
 from tests.examples import examples
 
@@ -172,16 +170,3 @@ def test_classes_are_the_same_on_any_tiers(
         ):
             assert ours.node_count > 1000
             assert_same_nodes(ours, theirs)
-
-
-def test_tables_of_any_length_have_the_same_kernels():
-    """Types, of which the number of tiers is one: what was compiled for a few rows serves many."""
-    rng = np.random.default_rng(0)
-
-    def kernels_after(n_rows):
-        X, y = rng.random((n_rows, 18)), rng.integers(0, 3, n_rows)
-        ExtraTreesClassifier(1, max_depth=1).fit(X, y)
-        return len(getattr(grow_trees, "signatures", ()))  # none with the JIT off
-
-    n_kernels = kernels_after(60)
-    assert [kernels_after(n_rows) for n_rows in (2000, 5000, 60_000)] == 3 * [n_kernels]
