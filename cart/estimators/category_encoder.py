@@ -48,7 +48,7 @@ class CategoryEncoder:
         self._encoder = _unfitted()
         values, places = self._categorical_part(X)
         if self.mask.any():
-            self._encoder.fit(values)
+            self._encoder.fit(values if places is None else _side_by_side(values))
         return self._as_numbers(X, values, places)
 
     def transform(self, X, keeps_missing=False):
@@ -69,11 +69,14 @@ class CategoryEncoder:
 
     def _as_numbers(self, X, values, places, keeps_missing=False):
         out = np.empty((_num_samples(X), len(self.mask)))
-        if self.mask.any():
-            codes = self._encoder.transform(values)
+        if places is not None:
+            for j, column in enumerate(np.flatnonzero(self.mask)):
+                codes = _codes_of(values[j], self._encoder.categories_[j], keeps_missing)
+                out[:, column] = codes[places[j]]
+        elif self.mask.any():
+            out[:, self.mask] = self._encoder.transform(values)
             if keeps_missing:
-                codes = np.where(values != values, np.nan, codes)
-            out[:, self.mask] = codes if places is None else np.take_along_axis(codes, places, 0)
+                out[:, self.mask] = np.where(values != values, np.nan, out[:, self.mask])
         if not self.mask.all():
             numbers = _safe_indexing(X, np.flatnonzero(~self.mask), axis=1)
             out[:, ~self.mask] = check_array(
@@ -83,28 +86,35 @@ class CategoryEncoder:
 
     def _categorical_part(self, X):
         """The values of the categorical columns, and None; or, where pandas numbers them, the
-        distinct ones side by side, and the place of each row's among them."""
+        distinct ones of each, and the places of the rows' among them."""
         part = _safe_indexing(X, np.flatnonzero(self.mask), axis=1)
         if hasattr(part, "iloc") and part.size > 0:
-            return _distinct_values(part)
+            found = [part.iloc[:, j].factorize() for j in range(part.shape[1])]
+            # Place -1, where a value is missing, is the last.
+            values = [[*distinct.astype(object), np.nan][: None if places.min() < 0 else -1]
+                      for places, distinct in found]  # fmt: skip
+            return values, [places for places, _ in found]
         part = np.asarray(part)
         if part.dtype == object:
             part = np.where(np.equal(part, None), np.nan, part)
         return part, None
 
 
-def _distinct_values(part):
-    """See `CategoryEncoder._categorical_part`; shorter columns are filled up."""
-    places, columns = np.empty(part.shape, np.int64), []
-    for j in range(part.shape[1]):
-        places[:, j], distinct = part.iloc[:, j].factorize()  # -1, the last, where one is missing
-        columns.append([*distinct.astype(object), *[np.nan] * int(places[:, j].min() < 0)])
+def _side_by_side(columns):
+    """Columns of values as an array, the shorter ones filled up with their first."""
     values = np.empty((max(map(len, columns)), len(columns)), object)
     for j, column in enumerate(columns):
         values[:, j] = column[0]
-        values[-len(column) :, j] = column
-        places[:, j] += (places[:, j] >= 0) * (len(values) - len(column))
-    return values, places
+        values[: len(column), j] = np.fromiter(column, object, len(column))  # tuples too
+    return values
+
+
+def _codes_of(values, categories, keeps_missing):
+    """The code of each value, nan or UNSEEN where it is missing; categories have nan last, if at
+    all."""
+    code = {category: i for i, category in enumerate(categories)}
+    missing = np.nan if keeps_missing or categories[-1] != categories[-1] else UNSEEN
+    return np.array([code.get(value, UNSEEN) if value == value else missing for value in values])
 
 
 def _unfitted():

@@ -6,6 +6,7 @@ the trees at hand. Nobody else asks.
 
 import numpy as np
 
+from cart.fast_paths.category_rows import CategoryMeanPath
 from cart.fast_paths.classification.category_cuts import CategoryCountsPath
 from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.classification.random_cut import RandomClassCountsPath
@@ -24,7 +25,7 @@ from cart.tree.tree import Tree
 
 FAST_PATHS = (
     ClassCountsPath, RandomClassCountsPath, SparseClassCountsPath, HistogramPath, SortedPath,
-    RandomMeanPath, CategoryCountsPath,
+    RandomMeanPath, CategoryCountsPath, CategoryMeanPath,
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from cart.growth.best_first import Candidates, room_for_leaves
 from cart.growth.frontier import NodeStack
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import WHOLE_MAX
+from cart.splitting.category_subsets import CategoricalTable
 from cart.splitting.criteria import EPSILON
 from cart.splitting.feature_draw import Draw
 from cart.splitting.splitter import BestSplitter
@@ -181,14 +182,20 @@ class FastPath(ABC):
 
     @property
     def n_at_once(self):
-        """How many trees are worth to be grown at once; a limit of weight is that of one tree."""
-        if self._plan.min_weight_fraction_leaf:
+        """How many trees are worth to be grown at once."""
+        if self._is_single:
             return 1
         return min(_TREES_AT_ONCE, max(1, _ROWS_AT_ONCE // len(self._y)))
 
     def accepts(self, weights, is_whole):
         """Can it deal with these weights? Asked before `grow`, which may rely on it."""
-        return len(weights) == 1 or not self._plan.min_weight_fraction_leaf  # see `n_at_once`
+        return len(weights) == 1 or not self._is_single
+
+    @property
+    def _is_single(self):
+        """Must trees be grown one by one? A limit of weight is that of one, and so are subsets."""
+        has_subsets = self.table_kind is CategoricalTable
+        return has_subsets or self._plan.min_weight_fraction_leaf > 0.0
 
     def _limits(self, weights):
         """The limits of trees with these weights."""
@@ -232,7 +239,7 @@ class FastPath(ABC):
         trees = GrownTree(self._nodes, self._cuts)
         self._grow(weights, np.asarray(seeds, np.int64), first_node, trees)
         grown = Grown._make(array[: first_node[-1]] for array in self._nodes)
-        self.categories = self._table.end_tree(grown)
+        self.categories = self._end_trees(grown)
         flags = self._flags(weights, is_whole)
         kept = Compact.of_grown(grown, flags & ~MISSING_WAYS if self._notes_ways else flags)
         if self.table_kind is Table and self._table.is_complete:
@@ -248,10 +255,20 @@ class FastPath(ABC):
         first_node, candidates = np.zeros(2, np.int64), Candidates.create(n_nodes)
         self._grow(weight[np.newaxis], np.array([seed]), first_node, trees, candidates)
         nodes = Nodes(*(array[: first_node[1]] for array in nodes))
-        self.categories = self._table.end_tree(nodes)
+        self.categories = self._end_trees(nodes)
         if self.table_kind is Table and self._table.is_complete:
             write_thresholds(*nodes.splits, self._table)
         return compress_if_large(nodes)
+
+    def _end_trees(self, nodes):
+        """The Categories of nodes that were grown, or None; with them thresholds are written."""
+        table = self._table
+        if self.table_kind is not CategoricalTable:
+            return None
+        write_thresholds(nodes.feature, nodes.threshold, table)
+        is_subset = table.n_categories[table.columns[np.maximum(nodes.feature, 0)]] > 0
+        nodes.threshold[is_subset & (nodes.feature >= 0)] = np.nan
+        return table.end_tree(nodes)
 
     def _flags(self, weights, is_whole):
         """What is known to follow in the nodes of trees with these weights, see

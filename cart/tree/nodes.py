@@ -163,11 +163,14 @@ class Categories(NamedTuple):
 
     def select(self, kept, is_subset):
         """Those of the nodes `kept`, empty where `is_subset` is False."""
-        sizes = np.where(is_subset, np.diff(self.start)[kept], 0)
-        start = np.concatenate(([0], np.cumsum(sizes)))
-        offset = np.repeat(self.start[kept] - start[:-1], sizes)
-        listed = self.listed[np.arange(start[-1]) + offset]
-        return Categories(start, listed, np.where(is_subset, self.listed_left[kept], 0))
+        nodes = np.flatnonzero(is_subset)
+        first = self.start[kept[nodes]]
+        sizes = self.start[kept[nodes] + 1] - first
+        start, listed_left = np.zeros(len(kept) + 1, np.int64), np.zeros(len(kept), np.uint8)
+        start[nodes + 1], listed_left[nodes] = sizes, self.listed_left[kept[nodes]]
+        start = np.cumsum(start)
+        offset = np.repeat(first - start[nodes], sizes)
+        return Categories(start, self.listed[np.arange(start[-1]) + offset], listed_left)
 
     def in_one(self, is_subset):
         """All lists in one array, each behind a number: twice its length, plus 1 if it goes left.

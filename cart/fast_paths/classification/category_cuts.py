@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.base import MISSING_LEFT, NONE_MISSING, Cut
+from cart.fast_paths.base import MISSING_LEFT, NONE_MISSING, Cut, write_split
 from cart.fast_paths.classification.cuts import (
     divide_in_order,
     no_search_to_begin,
@@ -37,7 +37,6 @@ from cart.splitting.category_subsets import (
     write_subset,
 )
 from cart.table.ranking import MISSING
-from cart.table.table import threshold_between
 
 
 class CategoryCuts(NamedTuple):
@@ -63,16 +62,9 @@ class CategoryCuts(NamedTuple):
         return _divide(way, node, cut, left_counts)
 
     def write_cut(self, way, tree, this, node, cut, children):
-        table = way.table
-        column = table.columns[cut.feature]
-        threshold = np.nan
-        if table.n_categories[column] > 0:
-            write_subset(table.subsets, this)
-        elif cut.right_code == table.level_start[column + 1] - table.level_start[column]:
-            threshold = np.inf  # all but the missing go left
-        else:
-            threshold = threshold_between(table, column, cut.left_code, cut.right_code)
-        tree.nodes.feature[this], tree.nodes.threshold[this] = cut.feature, threshold
+        write_split(tree.nodes, this, cut, tree.cuts)
+        if way.table.n_categories[way.table.columns[cut.feature]] > 0:
+            write_subset(way.table.subsets, this)
 
 
 # ------------------------------------------------------------------------------- the search
@@ -106,7 +98,7 @@ def _search_subsets(cuts, way, node, searched, feature, best):
     found = search_ordered(way, node, searched, feature, span, missing, is_counted, best)
     if found.score > best.score:
         keep_left(subsets, n_present, found.left_code)
-        found = Cut(feature, np.int64(0), np.int64(1), found.score, found.missing, np.nan)
+        found = Cut(feature, np.int64(0), np.int64(1), found.score, found.missing, 0.0)
     return False, found
 
 
@@ -309,10 +301,6 @@ class CategoryCountsPath(ClassCountsPath):
 
     table_kind = CategoricalTable
     most_outputs = 1
-    n_at_once = 1
-
-    def accepts(self, weights, is_whole):
-        return len(weights) == 1 and super().accepts(weights, is_whole)
 
     def _create_scratch(self):
         n_rows = len(self._y)

@@ -28,7 +28,7 @@ from cart.fast_paths.regression.cut_score import (
 )
 from cart.jit.decorators import inline_kernel
 from cart.jit.instructions import count_bits, highest_bit, lowest_bit
-from cart.primitives.partition import goes_left
+from cart.primitives.partition import goes_left, partition
 
 TOTAL, REST = 1, 2  # of a node that waits, beside its WEIGHT
 LOWER, UPPER = 3, 4  # between which its value must lie (monotonic constraints)
@@ -154,6 +154,22 @@ def exchange_few(sides, samples):
         last -= not left
     samples[first] = row
     return first + np.int64((left_ones >> np.uint64(at)) & np.uint64(1))
+
+
+class _RowSides(NamedTuple):
+    """Where rows go (see `cart.primitives.partition`)."""
+
+    is_left: np.ndarray
+
+    def goes_left(self, i, item):
+        return self.is_left[item]
+
+
+@inline_kernel
+def divide_in_order(samples, start, end, is_left, spare):
+    """Divide samples[start:end], either side in its order."""
+    mine = samples[start:end]
+    partition(_RowSides(is_left), mine, end - start, mine, spare)
 
 
 @inline_kernel

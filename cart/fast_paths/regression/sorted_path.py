@@ -37,7 +37,7 @@ from cart.fast_paths.regression.cut_score import (
     take_row,
 )
 from cart.fast_paths.regression.median_cuts import AbsoluteErrorCuts
-from cart.fast_paths.regression.node_sums import MeanChildren, swap_across
+from cart.fast_paths.regression.node_sums import MeanChildren, divide_in_order, swap_across
 from cart.fast_paths.regression.screening import (
     Screen,
     begin_screening,
@@ -56,6 +56,7 @@ from cart.fast_paths.regression.sorted_rows import (
     is_presorted,
     load_feature,
     mark_left,
+    note_split,
     room_for,
     row_at,
 )
@@ -84,7 +85,7 @@ from cart.splitting.feature_draw import (
     restart,
 )
 from cart.table.ranking import MISSING
-from cart.table.table import same_value
+from cart.table.table import keeps_order, same_value
 
 _PRESORT_SHARE = 1 / 8  # of the features that a node must look at for presorting to pay
 # Values of a table, for which presorted rows of a thread take 0.7 GB; and of other criteria than
@@ -127,13 +128,14 @@ def _search(scratch, growth, table, node, limits):
     while j >= 0:
         feature, column = draw.features[j], table.columns[draw.features[j]]
         at, lowest, highest = load_feature(rows, table, column, n_drawn, node)
-        ways = 1
+        ways = np.int64(lowest <= highest)
         if lowest < highest:
             if highest == MISSING:
                 turned = room_for(rows, column, n_drawn, node)
-                n_known = _order_missing(scratch, growth.swap, node, at, turned, last)
+                n_known = _order_missing(scratch, table, growth.swap, node, at, turned, last)
                 ways = 2 if n_known > 1 else 1
-            last = turned if highest == MISSING else at
+            if keeps_order(table):
+                last = turned if highest == MISSING else at
         if same_value(table, column, lowest, highest):
             drawing = mark_constant(draw, drawing, j)
             if scratch.has_missing:  # the next one may take its place
@@ -201,18 +203,34 @@ def _take_order(scratch, node, last):
 
 
 @kernel
-def _order_missing(scratch, swap, node, at, turned, last):
+def _order_missing(scratch, table, swap, node, at, turned, last):
     """Order the entries of missing values, the last of those that begin at `at`, and write all, the
-    missing ones first, from `turned` on; return how many are known.
-
-    scikit-learn exchanges missing values with known ones from the end of the samples, as the
-    feature before has left them (from `last` on), sorts the known and, for its second search,
-    brings the missing to the front.
-    """
-    entries, order, is_missing = scratch.rows.entries, scratch.order, scratch.is_missing
-    n, n_known = node.n, node.n - 1
+    missing ones first, from `turned` on; return how many are known."""
+    entries, n, n_known = scratch.rows.entries, node.n, node.n - 1
     while code_at(entries, at + n_known - 1) == MISSING:
         n_known -= 1
+    if keeps_order(table):
+        _exchange_missing(scratch, swap, node, at, turned, last, n_known)
+    else:
+        for i in range(n - n_known):
+            entries[turned + i] = entries[at + n_known + i]
+    for i in range(n - n_known):
+        entries[at + n_known + i] = entries[turned + i]
+        scratch.is_missing[row_at(entries, turned + i)] = 0
+    for i in range(n_known):
+        entries[turned + n - n_known + i] = entries[at + i]
+    return n_known
+
+
+@inline_kernel
+def _exchange_missing(scratch, swap, node, at, turned, last, n_known):
+    """Write the entries of missing values to `turned`, in scikit-learn's order.
+
+    It exchanges missing values with known ones from the end of the samples, as the feature before
+    has left them (from `last` on), sorts the known and, for its second search, brings the missing
+    to the front.
+    """
+    entries, order, is_missing, n = scratch.rows.entries, scratch.order, scratch.is_missing, node.n
     if last >= 0:
         order = entries[last : last + n]
     else:
@@ -231,12 +249,6 @@ def _order_missing(scratch, swap, node, at, turned, last):
         row = row if stays else coming[n_coming]
         n_coming += 1 - stays
         entries[turned + i - n_known] = np.uint64(MISSING) << CODE_SHIFT | np.uint64(row)
-    for i in range(n - n_known):
-        entries[at + n_known + i] = entries[turned + i]
-        is_missing[row_at(entries, turned + i)] = 0
-    for i in range(n_known):
-        entries[turned + n - n_known + i] = entries[at + i]
-    return n_known
 
 
 @inline_kernel
@@ -315,6 +327,7 @@ def _grow(growth, table, scratch, limits):
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue
         split_node(growth, this, node, cut, n_left, halves, height, limits)
+        note_split(rows, table, this, node, cut, n_left)
         depth, heavy = node.depth + 1, np.inf
         if may_be_split(n_left, heavy, depth, halves.left, limits) or may_be_split(
             node.n - n_left, heavy, depth, halves.right, limits
@@ -333,7 +346,10 @@ def _divide_samples(scratch, swap, table, node, cut, last):
     samples, is_left = scratch.samples, scratch.is_left
     _take_order(scratch, node, last)
     n_left = mark_left(scratch.rows, table, cut, node, is_left)
-    swap_across(samples, node.start, node.end, is_left, swap)
+    if keeps_order(table):
+        swap_across(samples, node.start, node.end, is_left, swap)
+    else:
+        divide_in_order(samples, node.start, node.end, is_left, scratch.order)
     return n_left
 
 
@@ -388,6 +404,7 @@ class SortedWay(NamedTuple):
     def write_split(self, tree, this, node, found, children):
         n_left, mine = children.middle - node.start, node_at(tree, node.row)
         split_node(tree, this, mine, found.cut, n_left, children.halves, node.row, self.limits)
+        note_split(self.scratch.rows, self.table, this, mine, found.cut, n_left)
 
 
 @entry_kernel
@@ -413,7 +430,7 @@ class SortedPath(MeanPath):
     """Grows trees by squared error, Poisson deviance, and Gini impurity of two classes, where
     weights are no whole numbers, on any columns and targets."""
 
-    criteria = (SquaredError, Poisson, Gini, AbsoluteError)
+    criteria: tuple[type, ...] = (SquaredError, Poisson, Gini, AbsoluteError)
     most_outputs = several_means.MOST
     takes_missing = takes_bounds = takes_leaves = True
     _partial_max = SMALL_NODE_MAX // 2
@@ -461,22 +478,23 @@ class SortedPath(MeanPath):
         self._table = self._table.wide()  # compiled for one kind
         return super()._create_scratch()
 
-    def _create_rows(self):
-        n_rows, n_features = len(self._y), len(self._table.columns)
-        looks_at_many = self._plan.limits.max_features >= _PRESORT_SHARE * n_features
-        is_one = self._plan.n_outputs == 1
-        is_usual = self._plan.criterion is SquaredError and is_one
+    @staticmethod
+    def _presorting_pays(table, plan):
+        looks_at_many = plan.limits.max_features >= _PRESORT_SHARE * len(table.columns)
+        is_usual = plan.criterion is SquaredError and plan.n_outputs == 1
         most = _PRESORT_MAX if is_usual else _PRESORT_MAX_OTHERS
-        pays = looks_at_many and self._table.codes.size <= most
-        kind = PresortedRows if pays else RowsSortedOnDemand
+        return looks_at_many and table.codes.size <= most
+
+    def _create_rows(self):
+        n_rows, is_one = len(self._y), self._plan.n_outputs == 1
+        samples = np.empty(n_rows, np.uint32)
+        targets = np.empty((2 if is_one else several_means.PER_ROW) * n_rows)
         return SortedScratch(
-            kind.create(self._table),
-            np.empty(n_rows, np.uint32),
-            np.empty((2 if is_one else several_means.PER_ROW) * n_rows),
-            np.empty(n_rows, np.uint8),
-            Screen.create(n_rows),
-            Lanes.create(),
-            has_missing(self._table),
-            np.zeros(n_rows, np.uint8),
-            np.empty(n_rows, np.uint64),
-        )
+            self._create_sorted(samples, targets), samples, targets, np.empty(n_rows, np.uint8),
+            Screen.create(n_rows), Lanes.create(), has_missing(self._table),
+            np.zeros(n_rows, np.uint8), np.empty(n_rows, np.uint64),
+        )  # fmt: skip
+
+    def _create_sorted(self, samples, targets):
+        pays = self._presorting_pays(self._table, self._plan)
+        return (PresortedRows if pays else RowsSortedOnDemand).create(self._table)

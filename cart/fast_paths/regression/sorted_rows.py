@@ -81,6 +81,16 @@ def divide_rows(rows, table, features, node, cut, n_left, is_left):
 
 
 @dispatch
+def note_split(rows, table, this, node, cut, n_left):
+    """Keep what the cut alone does not say of the split of node number `this`."""
+    rows.note_split(table, this, node, cut, n_left)
+
+
+def note_nothing(self, table, this, node, cut, n_left):
+    pass
+
+
+@dispatch
 def is_presorted(rows):
     """Are the entries of all features there at the same time?"""
     return rows.is_presorted()
@@ -133,14 +143,14 @@ class PresortedRows(NamedTuple):
                 at += np.int64(is_in_bag[row])
 
     def load_feature(self, table, column, place, node):
-        first = _first_of(self, column, node.start, node.depth)
+        first = first_of(self, column, node.start, node.depth)
         return first, code_at(self.entries, first), code_at(self.entries, first + node.n - 1)
 
     def room_for(self, column, place, node):
-        return _first_of(self, column, node.start, node.depth + 1)
+        return first_of(self, column, node.start, node.depth + 1)
 
     def mark_left(self, table, cut, node, is_left):
-        first = _first_of(self, table.columns[cut.feature], node.start, node.depth)
+        first = first_of(self, table.columns[cut.feature], node.start, node.depth)
         entries, other = self.entries[first : first + node.n], also_left(cut)
         n_left = 0
         for i in range(node.n):
@@ -154,9 +164,9 @@ class PresortedRows(NamedTuple):
         start, n, depth = node.start, node.n, node.depth
         for j in range(features.shape[0]):
             column = table.columns[features[j]]
-            first = _first_of(self, column, start, depth)
+            first = first_of(self, column, start, depth)
             entries = self.entries[first : first + n]
-            first = _first_of(self, column, start, depth + 1)
+            first = first_of(self, column, start, depth + 1)
             divided = self.entries[first : first + n]
             left = np.int64(0)
             right = n_left
@@ -165,6 +175,8 @@ class PresortedRows(NamedTuple):
                 divided[left if goes_left else right] = entries[i]
                 left += goes_left
                 right += 1 - goes_left
+
+    note_split = note_nothing
 
     def is_presorted(self):
         return True
@@ -175,7 +187,7 @@ class PresortedRows(NamedTuple):
             return False
         for j in range(features.shape[0]):
             column = table.columns[features[j]]
-            first = _first_of(self, column, start, node.depth)
+            first = first_of(self, column, start, node.depth)
             entries = self.entries[first : first + n]
             before = code_at(entries, 0)
             rank = np.int64(0)
@@ -192,7 +204,7 @@ class PresortedRows(NamedTuple):
 
 
 @inline_kernel
-def _first_of(presorted, column, start, depth):
+def first_of(presorted, column, start, depth):
     """Where the entries of a node begin."""
     return ((depth & 1) * presorted.sorted_rows.shape[0] + column) * presorted.stride + start
 
@@ -275,6 +287,8 @@ class RowsSortedOnDemand(NamedTuple):
     def divide_rows(self, table, features, node, cut, n_left, is_left):
         codes = table.codes[table.columns[cut.feature]]
         partition_rows(self.rows, self.spare_rows, codes, cut, node.start, node.n)
+
+    note_split = note_nothing
 
     def is_presorted(self):
         return False

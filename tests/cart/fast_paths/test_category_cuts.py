@@ -1,11 +1,12 @@
-"""Class counts on tables with categories: against the general path's trees, to the bit."""
+"""The fast paths of tables with categories: against the general path's trees, to the bit."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cart import DecisionTreeClassifier
+from cart import DecisionTreeClassifier, DecisionTreeRegressor
+from cart.fast_paths.category_rows import CategoryMeanPath
 from cart.fast_paths.classification.category_cuts import CategoryCountsPath
 from cart.growth.plan import make_plan
 from cart.splitting import criteria
@@ -67,5 +68,34 @@ def test_trees_of_classes_are_the_general_ones(
     plan = make_plan(model, criterion, "best", n, len(sizes), 1, n_classes)
     fast, general = paths(table, y[:, None], plan, CategoryCountsPath)
     weights = rng.integers(0, 4, (2, n)).astype(float)
+    weights[:, 0] = 1.0
+    assert_same_growth(fast, general, weights)
+
+
+@pytest.mark.parametrize("criterion", [criteria.SquaredError, criteria.Poisson])
+@pytest.mark.parametrize("n_leaves", [None, 12])
+@examples(80)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    params=st.fixed_dictionaries({}, optional=LIMITS),
+    sizes=st.lists(st.sampled_from([0, 3, 7, 16, 100, 2000]), max_size=5),
+    missing=st.sampled_from([0.0, 0.5]),
+    n_max=st.sampled_from([8, 60, 900]),
+    is_whole=st.booleans(),
+)
+def test_trees_of_numbers_are_the_general_ones(
+    criterion, n_leaves, seed, params, sizes, missing, n_max, is_whole
+):
+    """Sums that rounding enters, and whole ones with their ties."""
+    rng = np.random.default_rng(seed)
+    n, sizes = rng.integers(2, n_max), [5, *sizes]
+    table, signal = make_table(rng, n, sizes, missing)
+    y = np.abs(np.sin(signal * 7) + rng.normal(size=n))
+    y = y.round() if is_whole else y
+    y[0] = 1.0  # no Poisson mean is 0
+    model = DecisionTreeRegressor(max_leaf_nodes=n_leaves, **params)
+    plan = make_plan(model, criterion, "best", n, len(sizes), 1, 1)
+    fast, general = paths(table, y[:, None], plan, CategoryMeanPath)
+    weights = rng.integers(0, 4, (2, n)) * np.array([[1.0], [0.7]])
     weights[:, 0] = 1.0
     assert_same_growth(fast, general, weights)

@@ -1,0 +1,213 @@
+"""Sorted rows of tables with categories: along a column of these in the order of their places.
+
+Numbers are presorted (see `cart.fast_paths.regression.sorted_rows`). Where a node looks at
+categories, their places are found as `cart.splitting.category_subsets` says, and its rows are
+counted into order; a subset is then a cut like others:
+
+    samples   4  7  8  9             of a node, in the order of the table
+    category  c  a  c  b             mean responses: a < c < b
+    entries   [ 0 7 | 1 4 | 1 8 | 2 9 ]       place, row
+
+No order is kept from feature to feature: a node's samples stand in that of the table.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.fast_paths.base import MISSING_LEFT
+from cart.fast_paths.regression.cut_score import weight_at, y_at
+from cart.fast_paths.regression.sorted_path import SortedPath
+from cart.fast_paths.regression.sorted_rows import (
+    PresortedRows,
+    begin_tree,
+    code_at,
+    divide_rows,
+    first_of,
+    load_feature,
+    mark_left,
+    room_for,
+    row_at,
+)
+from cart.fast_paths.regression.tree_growth import MeanPath
+from cart.jit.decorators import kernel
+from cart.primitives.sort_keys import CODE_SHIFT
+from cart.splitting.category_subsets import (
+    EXACT,
+    CategoricalTable,
+    Subsets,
+    exceeds_f_ratio,
+    list_marked,
+    mark_category,
+    merge_categories,
+    order_categories,
+    write_subset,
+)
+from cart.splitting.criteria import Poisson, SquaredError
+from cart.table.ranking import MISSING
+from cart.table.table import Table
+
+
+class CategoryRows(NamedTuple):
+    """The rows of the tree along every column; see `cart.fast_paths.regression.sorted_rows`."""
+
+    sorted: PresortedRows  # of numbers; those of categories have room there
+    entries: np.ndarray  # its
+    numbers: Table  # the columns of numbers as features
+    chosen: np.ndarray  # (n_features,) int64: room for features
+    subsets: Subsets
+    samples: np.ndarray  # see `cart.fast_paths.regression.sorted_path.SortedScratch`
+    targets: np.ndarray
+    min_ratio: float  # the guard's
+
+    def begin_tree(self, table, in_bag, n, is_in_bag):
+        self.subsets.n_listed[:] = 0
+        begin_tree(self.sorted, self.numbers, in_bag, n, is_in_bag)
+
+    def load_feature(self, table, column, place, node):
+        if table.n_categories[column] == 0:
+            return load_feature(self.sorted, table, column, place, node)
+        return _load_categories(self, table, column, node)
+
+    def room_for(self, column, place, node):
+        return room_for(self.sorted, column, place, node)
+
+    def mark_left(self, table, cut, node, is_left):
+        return mark_left(self.sorted, table, cut, node, is_left)
+
+    def divide_rows(self, table, features, node, cut, n_left, is_left):
+        n_chosen = 0
+        for j in range(features.shape[0]):
+            self.chosen[n_chosen] = features[j]
+            n_chosen += table.n_categories[table.columns[features[j]]] == 0
+        divide_rows(self.sorted, table, self.chosen[:n_chosen], node, cut, n_left, is_left)
+
+    def note_split(self, table, this, node, cut, n_left):
+        column = table.columns[cut.feature]
+        if table.n_categories[column] > 0:
+            _list_smaller_side(self, table.codes[column], column, node, cut, n_left)
+            write_subset(self.subsets, this)
+
+    def is_presorted(self):
+        return True
+
+    def hand_to_small_node(self, small, table, features, samples, targets, node):
+        return False
+
+
+@kernel
+def _load_categories(rows, table, column, node):
+    """See `cart.fast_paths.regression.sorted_rows.load_feature`; of categories that no cut parts
+    the lowest code is above the highest, unless there is one alone."""
+    subsets, codes = rows.subsets, table.codes[column]
+    at = first_of(rows.sorted, column, node.start, node.depth)
+    n_known, n_present = _sum_by_category(subsets, codes, rows.samples, rows.targets, node)
+    n_places, is_guarded = n_present, table.n_categories[column] > EXACT
+    if n_present < 2 or (
+        is_guarded and not exceeds_f_ratio(subsets, n_present, n_known, rows.min_ratio)
+    ):
+        merge_categories(subsets, n_present)
+        n_places = min(n_present, 1)
+    else:
+        order_categories(subsets, n_present)
+    lowest, highest = np.uint32(n_places == 1 and n_present > 1), np.uint32(max(n_places, 1) - 1)
+    if n_known < node.n:
+        lowest, highest = np.uint32(0) if n_known > 0 else MISSING, MISSING
+    if lowest < highest:
+        _count_into_order(rows, codes, rows.entries[at:], node, n_known, n_places)
+    for p in range(n_present):
+        subsets.n_rows[subsets.present[p]] = 0
+    return at, lowest, highest
+
+
+@kernel
+def _sum_by_category(subsets, codes, samples, targets, node):
+    """Sum up the responses of the node's categories, in the order in which these are met; return
+    how many rows have one, and how many there are."""
+    n_known, n_present, squares = 0, 0, 0.0
+    for i in range(node.start, node.end):
+        row = samples[i]
+        category = codes[row]
+        if category == MISSING:
+            continue
+        n_known += 1
+        if subsets.n_rows[category] == 0:
+            subsets.present[n_present] = category
+            n_present += 1
+            subsets.weight[category] = 0.0
+            subsets.response[category, 0] = 0.0
+        subsets.n_rows[category] += 1
+        weight, y = weight_at(targets, row), y_at(targets, row)
+        subsets.weight[category] += weight
+        subsets.response[category, 0] += weight * y
+        squares += weight * y * y
+    subsets.squares[0] = squares
+    return n_known, n_present
+
+
+@kernel
+def _count_into_order(rows, codes, entries, node, n_known, n_places):
+    """Write the node's entries in the order of the places, missing ones last."""
+    subsets, behind = rows.subsets, n_known
+    first = subsets.spare[1]
+    first[0] = 0
+    for place in range(1, n_places):
+        before = subsets.present[subsets.spare[0, place - 1]]
+        first[place] = first[place - 1] + subsets.n_rows[before]
+    for i in range(node.start, node.end):
+        row = np.uint64(rows.samples[i])
+        category = codes[row]
+        if category == MISSING:
+            entries[behind] = np.uint64(MISSING) << CODE_SHIFT | row
+            behind += 1
+        else:
+            place = subsets.place[category]
+            entries[first[place]] = np.uint64(place) << CODE_SHIFT | row
+            first[place] += 1
+
+
+@kernel
+def _list_smaller_side(rows, codes, column, node, cut, n_left):
+    """List the categories of the smaller side of a node, whose rows are in order."""
+    at = first_of(rows.sorted, column, node.start, node.depth)
+    entries, n_known = rows.entries[at : at + node.n], node.n
+    while code_at(entries, n_known - 1) == MISSING:
+        n_known -= 1
+    if cut.missing == MISSING_LEFT:
+        n_left -= node.n - n_known
+    listed_left = 2 * n_left < n_known
+    first, end = (0, n_left) if listed_left else (n_left, n_known)
+    n_listed = 0
+    for i in range(first, end):
+        n_listed = mark_category(rows.subsets, n_listed, codes[row_at(entries, i)])
+    list_marked(rows.subsets, n_listed, listed_left)
+
+
+class CategoryMeanPath(SortedPath):
+    """Grows trees by squared error and Poisson deviance on tables with categories, one at a
+    time."""
+
+    criteria = (SquaredError, Poisson)
+    table_kind = CategoricalTable
+    most_outputs = 1
+
+    @classmethod
+    def fits(cls, table, plan):
+        return super().fits(table, plan) and cls._presorting_pays(table, plan)
+
+    def _needs_lists(self):
+        return True
+
+    def _create_scratch(self):
+        n_rows = len(self._y)
+        self._table = self._table.with_room(n_rows, n_rows, 2 * n_rows, 1, 1)
+        return MeanPath._create_scratch(self)
+
+    def _create_sorted(self, samples, targets):
+        table, ratio = self._table, self._plan.limits.min_category_ratio
+        columns = table.columns[table.n_categories[table.columns] == 0]
+        numbers = Table(*(getattr(table, name) for name in Table._fields))._replace(columns=columns)
+        rows, room = PresortedRows.create(table), np.empty(len(table.columns), np.int64)
+        return CategoryRows(
+            rows, rows.entries, numbers, room, table.subsets, samples, targets, float(ratio)
+        )
