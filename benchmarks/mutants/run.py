@@ -46,6 +46,7 @@ PARTS = {
     "splitting": (
         "cart/splitting/splitter.py",
         "cart/splitting/feature_draw.py",
+        "cart/splitting/all_subsets.py",
         "cart/splitting/category_subsets.py",
         "cart/splitting/known_rows.py",
         "cart/splitting/agreement.py",
