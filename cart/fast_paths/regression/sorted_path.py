@@ -136,7 +136,7 @@ def _search(scratch, growth, table, node, limits):
                 ways = 2 if n_known > 1 else 1
             if keeps_order(table):
                 last = turned if highest == MISSING else at
-        if same_value(table, column, lowest, highest):
+        if lowest <= highest and same_value(table, column, lowest, highest):
             drawing = mark_constant(draw, drawing, j)
             if scratch.has_missing:  # the next one may take its place
                 _take_order(scratch, node, last)
