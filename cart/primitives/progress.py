@@ -1,5 +1,6 @@
 """Progress of long work: a bar in terminal and notebook, or a callback."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 from time import perf_counter
@@ -38,7 +39,7 @@ class ProgressReporter:
         What a step is.
     verbose : int
         Above 0 there is a bar, by tqdm where it is installed; else a line for every tenth, with the
-        time left (for every hundred where the total is not known).
+        time left (for every hundred where the total is not known), on standard error both.
     callback : callable or None
         Called with a Progress after every step; by returning False it asks for an end.
 
@@ -91,10 +92,10 @@ class ProgressReporter:
         n, n_total = progress.n_done, progress.n_total
         if n_total is None:
             if n % 100 == 0:
-                print(f"{n} {self._unit}s")
+                print(f"{n} {self._unit}s", file=sys.stderr)
         elif n * 10 % n_total < 10:
             left = f", about {progress.seconds_left:.0f} s left" if n < n_total else ""
-            print(f"{n} of {n_total} {self._unit}s{left}")
+            print(f"{n} of {n_total} {self._unit}s{left}", file=sys.stderr)
 
 
 def watched(

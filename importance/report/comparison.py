@@ -1,5 +1,6 @@
 """All measures of one forest side by side, and what their differences mean, in words."""
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from textwrap import fill
@@ -359,14 +360,15 @@ def _choose(measures, without):
 def _how(fitted, name, n_jobs, verbose, callback):
     """How a measure is computed: its threads, and whom it tells how far it is."""
     if verbose:
-        print(f"{name}:")
+        print(f"{name}:", file=sys.stderr)
 
     def tell(progress):
         if verbose and name == "drop_column" and progress.n_done == len(fitted.trees):
             n_refits = progress.n_total // progress.n_done
             print(
                 f"about {progress.seconds * n_refits:.0f} s for {n_refits} refits, by the first "
-                f'({progress.seconds:.1f} s); without=["drop_column"] leaves them out'
+                f'({progress.seconds:.1f} s); without=["drop_column"] leaves them out',
+                file=sys.stderr,
             )
         return None if callback is None else callback(progress._replace(what=name))
 

@@ -66,7 +66,7 @@ def test_without_tqdm_there_are_lines(capsys, monkeypatch):
     with ProgressReporter(40, "tree", verbose=1) as reporter:
         for _ in range(40):
             reporter.step()
-    lines = capsys.readouterr().out.splitlines()
+    lines = capsys.readouterr().err.splitlines()
     left = [", about 0 s left"] * 9 + [""]
     assert lines == [f"{4 * i} of 40 trees{left[i - 1]}" for i in range(1, 11)]
 

@@ -68,7 +68,7 @@ def test_the_callback_hears_of_every_tree(table, capsys, monkeypatch):
     forest = RandomForestClassifier(**PARAMS, n_jobs=n_jobs, verbose=1, callback=teller.hear)
     model = fit(forest, *tables, size=SIZE)
     assert teller.heard == [(n, 5) for n in range(1, 6)]
-    assert "5 of 5 trees" in capsys.readouterr().out
+    assert "5 of 5 trees" in capsys.readouterr().err
     assert_same_forest(model, first_trees(forest, 5, X, y))
 
 

@@ -183,9 +183,9 @@ def test_every_measure_tells_how_far_it_is(capsys):
     assert tuple(ends) == expected
     assert all(each.n_done == each.n_total for each in ends.values())
     assert ends["drop_column"].n_total == 40
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().err == ""
     compare(forest, X, y, measures=["drop_column"], verbose=1)
-    said = capsys.readouterr().out
+    said = capsys.readouterr().err
     assert said.startswith("drop_column:\n")
     assert "for 4 refits, by the first" in said
 

@@ -273,7 +273,7 @@ def test_every_tree_is_reported(n_jobs, capsys, monkeypatch):
     cv_prune(DecisionTreeClassifier(), X, y, **how)
     PrunedTreeClassifier(**how).fit(X, y)
     assert [(each.n_done, each.n_total) for each in told] == 2 * [(n, 5) for n in range(1, 6)]
-    assert capsys.readouterr().out.count("5 of 5 trees") == 2
+    assert capsys.readouterr().err.count("5 of 5 trees") == 2
 
     def refuse(progress):
         raise RuntimeError(f"at {progress.n_done}")
