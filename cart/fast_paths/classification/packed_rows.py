@@ -126,14 +126,14 @@ def partition_packed_rows(codes, cut, words, start, n, layout, spare, counts):
     Returns how many go left; `counts` gets the weighted class counts of the left.
     """
     n_left = np.int64(0)
-    step = np.uint32(cut.missing == MISSING_LEFT)  # makes the code of missing values the lowest
-    last = np.uint32(np.uint32(cut.left_code) + step)
+    step = np.int64(cut.missing == MISSING_LEFT)  # makes the code of missing values the lowest
+    last = np.int64(cut.left_code) + step
     for i in range(n):
         word = words[start + i]
-        code = np.uint32(code_of(codes, row_number(word, layout)))
+        code = np.int64(code_of(codes, row_number(word, layout)))
         words[start + n_left] = word
         spare[i - n_left] = word
-        n_left += np.int64(np.uint32(code + step) <= last)
+        n_left += np.int64((code + step) & 0xFFFFFFFF <= last)
     for i in range(n - n_left):
         words[start + n_left + i] = spare[i]
     count_classes(words, start, n_left, layout, counts)
