@@ -140,6 +140,10 @@ class Grower:
             self._finder.add_to(trees[-1], weight, seed)
         return trees
 
+    def helper(self):
+        """See `cart.fast_paths.base.FastPath.helper`."""
+        return next(filter(None, (path.helper() for path in self._fast)), None)
+
     def _grow(self, weights, seeds):
         grown = self._grow_fast(weights, seeds) if self._fast else None
         if grown is None:

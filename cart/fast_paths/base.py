@@ -247,6 +247,12 @@ class FastPath(ABC):
         is_large = len(weights) == 1 and kept.n_nodes >= MANY
         return [kept] if is_large else Batch(kept, first_node).trees()
 
+    def helper(self):
+        """A function for another thread to call while this one grows a tree: it does a share of
+        what is done in the node at hand, and returns whether there was any. None where nothing is
+        shared, or not yet."""
+        return None
+
     def _grow_best_first(self, weight, seed):
         """Grow one tree that way."""
         n_nodes = room_for_leaves(len(self._y), self._plan.limits)

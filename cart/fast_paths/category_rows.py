@@ -22,6 +22,7 @@ from cart.fast_paths.regression.sorted_rows import (
     PresortedRows,
     begin_tree,
     code_at,
+    divide_none,
     divide_rows,
     first_of,
     load_feature,
@@ -81,6 +82,8 @@ class CategoryRows(NamedTuple):
             self.chosen[n_chosen] = features[j]
             n_chosen += table.n_categories[table.columns[features[j]]] == 0
         divide_rows(self.sorted, table, self.chosen[:n_chosen], node, cut, n_left, is_left)
+
+    divide_feature = divide_none
 
     def note_split(self, table, this, node, cut, n_left):
         column = table.columns[cut.feature]

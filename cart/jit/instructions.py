@@ -1,4 +1,5 @@
-"""Instructions that loops do not become by themselves: prefetch, bits of words, sorting network."""
+"""Instructions that loops do not become by themselves: prefetch, bits of words, numbers that
+threads share, sorting network."""
 
 import functools
 
@@ -77,6 +78,59 @@ def _count_bits(typing_context, word):
 def count_bits(word):
     """How many bits a uint64 has set."""
     return _count_bits(word)
+
+
+def _exchanged(counter, value):
+    before, counter[0] = counter[0], value
+    return before
+
+
+def _atomically(operation, in_python):
+    """An instruction on the first item of an int64 array, which gives what it was before."""
+
+    @_instruction(in_python)
+    def change(typing_context, counter, value):
+        def generate(context, builder, signature, arguments):
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            return builder.atomic_rmw(operation, data, arguments[1], "acq_rel")
+
+        return types.int64(counter, types.int64), generate
+
+    return change
+
+
+_exchange = _atomically("xchg", _exchanged)
+_add = _atomically("add", lambda counter, step: _exchanged(counter, counter[0] + step))
+
+
+@inline_kernel
+def set_at_once(counter, value):
+    """Make counter[0], int64, which other threads change too, a number.
+
+    What a thread has written before it, those see that meet the number later.
+    """
+    _exchange(counter, value)
+
+
+@inline_kernel
+def add_at_once(counter, step):
+    """Add to counter[0], see `set_at_once`; return what it was before."""
+    return _add(counter, step)
+
+
+@_instruction(lambda counter: counter[0])
+def _look_at(typing_context, counter):
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.load_atomic(data, "acquire", 8)
+
+    return types.int64(counter), generate
+
+
+@inline_kernel
+def look_at(counter):
+    """counter[0] as it is now, see `set_at_once`."""
+    return _look_at(counter)
 
 
 def sorting_network(n, widths):

@@ -33,7 +33,7 @@ USUAL = (
     "numbers: numbers, squared_error, extra trees", "numbers: oob_permutation, numbers",
     "numbers: oob_permutation, categories", "numbers: unbiased_mdi, categories",
     "numbers: double precision, squared_error, a forest", "numbers: double precision, leaves",
-    "numbers: oob_permutation of scikit-learn's forest",
+    "numbers: oob_permutation of scikit-learn's forest", "numbers: nodes that threads share",
 )  # fmt: skip
 
 
@@ -187,10 +187,27 @@ def _parameters(side, tables):
     yield "few features a split", _fit(Forest(3, max_features=1), X, y)
     yield "cost-complexity pruning", _fit(Tree(ccp_alpha=0.01), X, y)
     yield "fractional weights, extra trees", _fit(side.Extras(3), X, y, sample_weight=fractions)
+    if len(np.unique(y)) > 2:
+        yield "nodes that threads share", partial(_share_nodes, X, y)
     if len(np.unique(y)) == 2:
         yield "class weights", _fit(Forest(3, class_weight="balanced_subsample"), X, y)
     keyed_rows = Forest(3, bootstrap_draw="keyed", oob_score=True)
     yield "keyed draws of rows", _fit(keyed_rows, X, y)
+
+
+def _share_nodes(X, y):
+    """Do what threads without a tree do for others (see `FastPath.helper`)."""
+    from cart import DecisionTreeRegressor
+    from cart.fast_paths.regression.sorted_path import SortedPath
+    from cart.growth.plan import make_plan
+    from cart.splitting.criteria import SquaredError
+    from cart.table.columns import Columns
+    from cart.table.encoding import encode
+
+    plan = make_plan(DecisionTreeRegressor(), SquaredError, "best", *X.shape, 1, 1)
+    path = SortedPath(encode(Columns(X.astype(np.float32))), y[:, np.newaxis], plan)
+    path.grow(np.ones((1, len(y))), [0], True)
+    path.helper()()
 
 
 def _outputs(side, tables):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from threading import Lock
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,9 @@ _BATCHES_PER_WORKER = 4
 # Rows times features that the roots of all trees look at, for which another thread is worth its
 # start.
 _WORK_PER_THREAD = 400_000
+# Rows of a table whose trees take so long that those who have none left help with the others; and
+# the seconds that they sleep where there is nothing to do.
+_ROWS_WORTH_HELP, _NAP = 100_000, 1e-4
 # Trees on more rows may take so long that one thread, too, leaves the main one free to be
 # interrupted: Python hears of a signal between two kernels only.
 _MANY_ROWS = 10_000
@@ -75,6 +79,7 @@ class _WorkQueue:
 
     def __init__(self, n_trees, n_workers, reporter):
         self.trees = [None] * n_trees
+        self.growers: list[Grower] = []  # of workers that may be at some
         self._end = n_trees  # trees from here on are not wanted
         self._n_workers = n_workers
         self._reporter = reporter
@@ -197,11 +202,28 @@ def _grow_batch(job, batch):
 
 
 def _grow_from_queue(job, queue):
-    """Grow trees of the queue until none is left."""
+    """Grow trees of the queue until none is left; then help those who still grow some."""
     grower = Grower(job.table, job.codes, job.plan, job.columns)
+    queue.growers.append(grower)
     while numbers := queue.take(grower.n_at_once):
         for i, tree in zip(numbers, _grow_numbers(job, grower, numbers), strict=True):
             queue.leave(i, tree)
+    queue.growers.remove(grower)
+    if len(job.codes) >= _ROWS_WORTH_HELP:
+        _help_others(queue)
+
+
+def _help_others(queue):
+    """Help others with the nodes that they are at, until all trees are grown."""
+    helpers: dict = {}
+    while not queue.is_done():
+        has_helped = False
+        for grower in queue.growers.copy():
+            if (help_out := helpers.get(grower) or grower.helper()) is not None:
+                helpers[grower] = help_out
+                has_helped |= help_out()
+        if not has_helped:
+            sleep(_NAP)
 
 
 def grow_each(job: Job, numbers: Iterable[int]) -> Iterator[tuple[int, Tree]]:

@@ -11,6 +11,7 @@ Missing values stand behind all others, in the order that scikit-learn's exchang
 feature that has some in the node is searched a second time with these in front.
 """
 
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -36,15 +37,18 @@ from cart.fast_paths.regression.cut_score import (
     sum_children,
     take_row,
 )
-from cart.fast_paths.regression.median_cuts import AbsoluteErrorCuts
-from cart.fast_paths.regression.node_sums import MeanChildren, divide_in_order, swap_across
-from cart.fast_paths.regression.screening import (
+from cart.fast_paths.regression.large_nodes import (
     Screen,
+    SharedNode,
     begin_screening,
+    divide_features,
+    helper_of,
     is_certain,
     is_worth_screening,
-    screen_feature,
+    screen_features,
 )
+from cart.fast_paths.regression.median_cuts import AbsoluteErrorCuts
+from cart.fast_paths.regression.node_sums import MeanChildren, divide_in_order, swap_across
 from cart.fast_paths.regression.several_means import SeveralMeansCuts
 from cart.fast_paths.regression.small_nodes.node import SMALL_NODE_MAX
 from cart.fast_paths.regression.sorted_rows import (
@@ -52,11 +56,11 @@ from cart.fast_paths.regression.sorted_rows import (
     RowsSortedOnDemand,
     begin_tree,
     code_at,
-    divide_rows,
     is_presorted,
     load_feature,
     mark_left,
     note_split,
+    order_missing,
     room_for,
     row_at,
 )
@@ -73,8 +77,7 @@ from cart.fast_paths.regression.tree_growth import (
 from cart.growth.best_first import grow_best_first
 from cart.growth.frontier import NodeStack, with_weight
 from cart.growth.plan import Limits
-from cart.jit.decorators import entry_kernel, inline_kernel, kernel
-from cart.primitives.sort_keys import CODE_SHIFT
+from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.splitting.criteria import EPSILON, AbsoluteError, Gini, Poisson, SquaredError
 from cart.splitting.feature_draw import (
     begin_draw,
@@ -106,6 +109,7 @@ class SortedScratch(NamedTuple):
     has_missing: bool  # has the table missing values?
     is_missing: np.ndarray  # (n_rows,) uint8: 0 between searches
     order: np.ndarray  # (n_rows,) uint64
+    shared: SharedNode
 
 
 @inline_kernel
@@ -132,7 +136,7 @@ def _search(scratch, growth, table, node, limits):
         if lowest < highest:
             if highest == MISSING:
                 turned = room_for(rows, column, n_drawn, node)
-                n_known = _order_missing(scratch, table, growth.swap, node, at, turned, last)
+                n_known = order_missing(scratch, table, growth.swap, node, at, turned, last)
                 ways = 2 if n_known > 1 else 1
             if keeps_order(table):
                 last = turned if highest == MISSING else at
@@ -149,13 +153,13 @@ def _search(scratch, growth, table, node, limits):
                 _note_drawn(drawn, n_drawn, feature, column, at, missing, direction)
                 if way == 1:
                     drawn.first[n_drawn], drawn.missing[n_drawn] = turned, MISSING_LEFT
-                if screens:
-                    screen_feature(screen, searched, drawn, n_drawn, slack, table)
                 n_drawn += 1
             if not screens and n_drawn >= n_places:
                 best = _search_lanes(scratch.lanes, drawn, 0, n_drawn, searched, best, table)
                 n_drawn = 0
         j, drawing = next_feature(draw, drawing, limits.max_features)
+    if screens:
+        screen_features(scratch.shared, screen, searched, drawn, n_drawn, slack, table)
     if screens and is_certain(screen, slack):
         left, right = screen.best[1], screen.best[2]
         best = _cut_between(table, screen.best[0], left, right, 0.0, screen.best[3])
@@ -200,55 +204,6 @@ def _take_order(scratch, node, last):
     if last >= 0:
         for i in range(node.n):
             scratch.samples[node.start + i] = row_at(scratch.rows.entries, last + i)
-
-
-@kernel
-def _order_missing(scratch, table, swap, node, at, turned, last):
-    """Order the entries of missing values, the last of those that begin at `at`, and write all, the
-    missing ones first, from `turned` on; return how many are known."""
-    entries, n, n_known = scratch.rows.entries, node.n, node.n - 1
-    while code_at(entries, at + n_known - 1) == MISSING:
-        n_known -= 1
-    if keeps_order(table):
-        _exchange_missing(scratch, swap, node, at, turned, last, n_known)
-    else:
-        for i in range(n - n_known):
-            entries[turned + i] = entries[at + n_known + i]
-    for i in range(n - n_known):
-        entries[at + n_known + i] = entries[turned + i]
-        scratch.is_missing[row_at(entries, turned + i)] = 0
-    for i in range(n_known):
-        entries[turned + n - n_known + i] = entries[at + i]
-    return n_known
-
-
-@inline_kernel
-def _exchange_missing(scratch, swap, node, at, turned, last, n_known):
-    """Write the entries of missing values to `turned`, in scikit-learn's order.
-
-    It exchanges missing values with known ones from the end of the samples, as the feature before
-    has left them (from `last` on), sorts the known and, for its second search, brings the missing
-    to the front.
-    """
-    entries, order, is_missing, n = scratch.rows.entries, scratch.order, scratch.is_missing, node.n
-    if last >= 0:
-        order = entries[last : last + n]
-    else:
-        for i in range(n):
-            order[i] = scratch.samples[node.start + i]
-    for i in range(at + n_known, at + n):
-        is_missing[row_at(entries, i)] = 1
-    coming, n_coming = swap.coming, 0
-    for i in range(n_known):
-        coming[n_coming] = row_at(order, i)
-        n_coming += np.int64(is_missing[row_at(order, i)])
-    n_coming = 0
-    for i in range(n - 1, n_known - 1, -1):
-        row = row_at(order, i)
-        stays = np.int64(is_missing[row])
-        row = row if stays else coming[n_coming]
-        n_coming += 1 - stays
-        entries[turned + i - n_known] = np.uint64(MISSING) << CODE_SHIFT | np.uint64(row)
 
 
 @inline_kernel
@@ -332,7 +287,8 @@ def _grow(growth, table, scratch, limits):
         if may_be_split(n_left, heavy, depth, halves.left, limits) or may_be_split(
             node.n - n_left, heavy, depth, halves.right, limits
         ):
-            divide_rows(rows, table, draw.features[n_constant:], node, cut, n_left, is_left)
+            features = draw.features[n_constant:]
+            divide_features(scratch.shared, rows, table, features, node, cut, n_left, is_left)
         height, n_nodes = place_children(
             growth, node, middle, halves, n_constant, height, n_nodes, limits
         )
@@ -392,7 +348,10 @@ class SortedWay(NamedTuple):
         halves = sum_children(
             growth.criterion, scratch.samples, scratch.targets, mine, middle, growth.sums
         )
-        divide_rows(scratch.rows, self.table, features, mine, found.cut, n_left, scratch.is_left)
+        divide_features(
+            scratch.shared, scratch.rows, self.table, features, mine, found.cut, n_left,
+            scratch.is_left,
+        )  # fmt: skip
         decrease = decrease_of(mine, halves, growth.total_weight)
         return MeanChildren(middle, halves.left, halves.right, decrease, halves)
 
@@ -443,6 +402,7 @@ class SortedPath(MeanPath):
         if plan.criterion is Gini:
             self._y = 1.0 - self._y
         self._criterion = _cuts_of(plan, self._y)
+        self._helpers = count()
 
     @classmethod
     def knows(cls, plan):
@@ -478,6 +438,13 @@ class SortedPath(MeanPath):
         self._table = self._table.wide()  # compiled for one kind
         return super()._create_scratch()
 
+    def helper(self):
+        if self._scratch is None or not is_presorted(self._scratch[-1].rows):
+            return None
+        draw, _, _, drawn, *_, scratch = self._scratch
+        number, features = next(self._helpers), draw.features
+        return helper_of(number, self._table, self._criterion, scratch, drawn, features)
+
     @staticmethod
     def _presorting_pays(table, plan):
         looks_at_many = plan.limits.max_features >= _PRESORT_SHARE * len(table.columns)
@@ -492,7 +459,7 @@ class SortedPath(MeanPath):
         return SortedScratch(
             self._create_sorted(samples, targets), samples, targets, np.empty(n_rows, np.uint8),
             Screen.create(n_rows), Lanes.create(), has_missing(self._table),
-            np.zeros(n_rows, np.uint8), np.empty(n_rows, np.uint64),
+            np.zeros(n_rows, np.uint8), np.empty(n_rows, np.uint64), SharedNode.create(),
         )  # fmt: skip
 
     def _create_sorted(self, samples, targets):

@@ -22,10 +22,11 @@ import numpy as np
 from cart.fast_paths.base import also_left
 from cart.fast_paths.regression.node_sums import partition_rows
 from cart.fast_paths.regression.small_nodes.node import enter_small_node, restore_rows, write_word
-from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
+from cart.jit.decorators import dispatch, entry_kernel, inline_kernel, kernel
 from cart.primitives.radix_sort import N_DIGITS, ROOM, n_bits_of, sort_short_keys
 from cart.primitives.sort_keys import CODE_SHIFT, N_COUNTS, sort_by_radix
-from cart.table.table import same_value
+from cart.table.ranking import MISSING
+from cart.table.table import keeps_order, same_value
 
 N_PLACES = 8  # for features whose entries are in order at the same time
 _PADDING = 16  # of a feature's entries, so that they do not all begin at one place of the cache
@@ -81,9 +82,19 @@ def divide_rows(rows, table, features, node, cut, n_left, is_left):
 
 
 @dispatch
+def divide_feature(rows, column, start, n, depth, n_left, is_left):
+    """`divide_rows` along one feature, where the entries of all are there at the same time."""
+    rows.divide_feature(column, start, n, depth, n_left, is_left)
+
+
+@dispatch
 def note_split(rows, table, this, node, cut, n_left):
     """Keep what the cut alone does not say of the split of node number `this`."""
     rows.note_split(table, this, node, cut, n_left)
+
+
+def divide_none(self, column, start, n, depth, n_left, is_left):
+    pass
 
 
 def note_nothing(self, table, this, node, cut, n_left):
@@ -161,20 +172,22 @@ class PresortedRows(NamedTuple):
         return n_left
 
     def divide_rows(self, table, features, node, cut, n_left, is_left):
-        start, n, depth = node.start, node.n, node.depth
         for j in range(features.shape[0]):
             column = table.columns[features[j]]
-            first = first_of(self, column, start, depth)
-            entries = self.entries[first : first + n]
-            first = first_of(self, column, start, depth + 1)
-            divided = self.entries[first : first + n]
-            left = np.int64(0)
-            right = n_left
-            for i in range(n):
-                goes_left = is_left[row_at(entries, i)]
-                divided[left if goes_left else right] = entries[i]
-                left += goes_left
-                right += 1 - goes_left
+            divide_feature(self, column, node.start, node.n, node.depth, n_left, is_left)
+
+    def divide_feature(self, column, start, n, depth, n_left, is_left):
+        first = first_of(self, column, start, depth)
+        entries = self.entries[first : first + n]
+        first = first_of(self, column, start, depth + 1)
+        divided = self.entries[first : first + n]
+        left = np.int64(0)
+        right = n_left
+        for i in range(n):
+            goes_left = is_left[row_at(entries, i)]
+            divided[left if goes_left else right] = entries[i]
+            left += goes_left
+            right += 1 - goes_left
 
     note_split = note_nothing
 
@@ -288,6 +301,8 @@ class RowsSortedOnDemand(NamedTuple):
         codes = table.codes[table.columns[cut.feature]]
         partition_rows(self.rows, self.spare_rows, codes, cut, node.start, node.n)
 
+    divide_feature = divide_none
+
     note_split = note_nothing
 
     def is_presorted(self):
@@ -318,3 +333,55 @@ def _sort_entries(self, entries, start, n, lowest, highest):
         row = np.uint64(self.rows[start + np.int64(keys[i] & mask)])
         code = np.uint64((keys[i] >> place_bits) + lowest)
         entries[i] = code << CODE_SHIFT | row
+
+
+# ------------------------------------------------------------------------- missing values
+
+
+@kernel
+def order_missing(scratch, table, swap, node, at, turned, last):
+    """Order the entries of missing values, the last of those that begin at `at`, and write all, the
+    missing ones first, from `turned` on; return how many are known."""
+    entries, n, n_known = scratch.rows.entries, node.n, node.n - 1
+    while code_at(entries, at + n_known - 1) == MISSING:
+        n_known -= 1
+    if keeps_order(table):
+        _exchange_missing(scratch, swap, node, at, turned, last, n_known)
+    else:
+        for i in range(n - n_known):
+            entries[turned + i] = entries[at + n_known + i]
+    for i in range(n - n_known):
+        entries[at + n_known + i] = entries[turned + i]
+        scratch.is_missing[row_at(entries, turned + i)] = 0
+    for i in range(n_known):
+        entries[turned + n - n_known + i] = entries[at + i]
+    return n_known
+
+
+@inline_kernel
+def _exchange_missing(scratch, swap, node, at, turned, last, n_known):
+    """Write the entries of missing values to `turned`, in scikit-learn's order.
+
+    It exchanges missing values with known ones from the end of the samples, as the feature before
+    has left them (from `last` on), sorts the known and, for its second search, brings the missing
+    to the front.
+    """
+    entries, order, is_missing, n = scratch.rows.entries, scratch.order, scratch.is_missing, node.n
+    if last >= 0:
+        order = entries[last : last + n]
+    else:
+        for i in range(n):
+            order[i] = scratch.samples[node.start + i]
+    for i in range(at + n_known, at + n):
+        is_missing[row_at(entries, i)] = 1
+    coming, n_coming = swap.coming, 0
+    for i in range(n_known):
+        coming[n_coming] = row_at(order, i)
+        n_coming += np.int64(is_missing[row_at(order, i)])
+    n_coming = 0
+    for i in range(n - 1, n_known - 1, -1):
+        row = row_at(order, i)
+        stays = np.int64(is_missing[row])
+        row = row if stays else coming[n_coming]
+        n_coming += 1 - stays
+        entries[turned + i - n_known] = np.uint64(MISSING) << CODE_SHIFT | np.uint64(row)
