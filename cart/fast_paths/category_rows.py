@@ -94,6 +94,9 @@ class CategoryRows(NamedTuple):
     def is_presorted(self):
         return True
 
+    def has_all_entries(self):
+        return False
+
     def hand_to_small_node(self, small, table, features, samples, targets, node):
         return False
 

@@ -36,7 +36,7 @@ from cart.fast_paths.regression.sorted_rows import (
     code_at,
     divide_feature,
     divide_rows,
-    is_presorted,
+    has_all_entries,
     row_at,
 )
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
@@ -269,7 +269,7 @@ def _join(screen, gain, best):
 @kernel
 def divide_features(shared, rows, table, features, node, cut, n_left, is_left):
     """Divide the rows of a node; see `sorted_rows.divide_rows`."""
-    if node.n < SHARED_MIN or not is_presorted(rows):
+    if node.n < SHARED_MIN or not has_all_entries(rows):
         divide_rows(rows, table, features, node, cut, n_left, is_left)
         return
     whole, n = shared.whole, features.shape[0]

@@ -56,6 +56,7 @@ from cart.fast_paths.regression.sorted_rows import (
     RowsSortedOnDemand,
     begin_tree,
     code_at,
+    has_all_entries,
     is_presorted,
     load_feature,
     mark_left,
@@ -439,7 +440,7 @@ class SortedPath(MeanPath):
         return super()._create_scratch()
 
     def helper(self):
-        if self._scratch is None or not is_presorted(self._scratch[-1].rows):
+        if self._scratch is None or not has_all_entries(self._scratch[-1].rows):
             return None
         draw, _, _, drawn, *_, scratch = self._scratch
         number, features = next(self._helpers), draw.features

@@ -83,7 +83,7 @@ def divide_rows(rows, table, features, node, cut, n_left, is_left):
 
 @dispatch
 def divide_feature(rows, column, start, n, depth, n_left, is_left):
-    """`divide_rows` along one feature, where the entries of all are there at the same time."""
+    """`divide_rows` along one feature."""
     rows.divide_feature(column, start, n, depth, n_left, is_left)
 
 
@@ -105,6 +105,12 @@ def note_nothing(self, table, this, node, cut, n_left):
 def is_presorted(rows):
     """Are the entries of all features there at the same time?"""
     return rows.is_presorted()
+
+
+@dispatch
+def has_all_entries(rows):
+    """Are they so for nodes below, too, and may `divide_feature` be asked?"""
+    return rows.has_all_entries()
 
 
 @dispatch
@@ -193,6 +199,8 @@ class PresortedRows(NamedTuple):
 
     def is_presorted(self):
         return True
+
+    has_all_entries = is_presorted
 
     def hand_to_small_node(self, small, table, features, samples, targets, node):
         start, n, mean = node.start, node.n, node.total / node.weight
@@ -307,6 +315,8 @@ class RowsSortedOnDemand(NamedTuple):
 
     def is_presorted(self):
         return False
+
+    has_all_entries = is_presorted
 
     def hand_to_small_node(self, small, table, features, samples, targets, node):
         return False  # to sort along all features costs more than along those that are looked at

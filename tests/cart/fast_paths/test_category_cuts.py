@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.fast_paths.category_rows import CategoryMeanPath
 from cart.fast_paths.classification.category_cuts import CategoryCountsPath
+from cart.fast_paths.regression.large_nodes import SHARED_MIN
 from cart.growth.plan import make_plan
 from cart.splitting import criteria
 from cart.splitting.category_subsets import CategoricalTable
@@ -99,3 +100,14 @@ def test_trees_of_numbers_are_the_general_ones(
     weights = rng.integers(0, 4, (2, n)) * np.array([[1.0], [0.7]])
     weights[:, 0] = 1.0
     assert_same_growth(fast, general, weights)
+
+
+def test_large_nodes_of_means_with_categories():
+    """Nodes of so many rows are divided in shares where all columns are numbers; not these."""
+    rng, n = np.random.default_rng(0), 2 * SHARED_MIN
+    X = np.column_stack([rng.integers(0, 5, n), rng.normal(size=n).round(2)])
+    table = CategoricalTable.encode(Columns(X), np.array([5, 0]))
+    y = np.array([0.0, 3.0, 1.0, 2.0, 5.0])[X[:, 0].astype(int)] * X[:, 1] + rng.normal(size=n)
+    plan = make_plan(DecisionTreeRegressor(max_depth=4), criteria.SquaredError, "best", n, 2, 1, 1)
+    fast, general = paths(table, y[:, None], plan, CategoryMeanPath)
+    assert_same_growth(fast, general, np.ones((1, n)))
