@@ -2,6 +2,7 @@
 threads share, sorting network."""
 
 import functools
+from threading import Lock
 
 import numba
 from llvmlite import ir
@@ -11,6 +12,9 @@ from numba.extending import intrinsic
 from cart.jit.decorators import inline_kernel
 
 _IS_PYTHON = getattr(numba.config, "DISABLE_JIT")  # noqa: B009 (numba sets it at run time)
+
+
+_LOCK = Lock()  # of numbers that threads share, in plain Python
 
 
 def _instruction(in_python):
@@ -80,8 +84,10 @@ def count_bits(word):
     return _count_bits(word)
 
 
-def _exchanged(counter, value):
-    before, counter[0] = counter[0], value
+def _change(counter, value_of):
+    with _LOCK:
+        before = counter[0]
+        counter[0] = value_of(before)
     return before
 
 
@@ -99,8 +105,8 @@ def _atomically(operation, in_python):
     return change
 
 
-_exchange = _atomically("xchg", _exchanged)
-_add = _atomically("add", lambda counter, step: _exchanged(counter, counter[0] + step))
+_exchange = _atomically("xchg", lambda counter, value: _change(counter, lambda before: value))
+_add = _atomically("add", lambda counter, step: _change(counter, lambda before: before + step))
 
 
 @inline_kernel
