@@ -42,6 +42,7 @@ FITS = (
     Fit("3 trees, regression, a third, 2,000,000 x 50", "regression", 2_000_000, 50, 3, 400, 1 / 3),
     Fit("1 tree, classes, 1,000,000 x 20", "classification", 1_000_000, 20, 1),
     Fit("1 tree, regression, a third, 1,000,000 x 20", "regression", 1_000_000, 20, 1, None, 1 / 3),
+    Fit("1 tree, regression, all, 1,000,000 x 20", "regression", 1_000_000, 20, 1, None, 1.0),
     Fit("2 trees, classes, 1,000 x 10", "classification", 1_000, 10, 2),
     Fit("10 trees, classes, 150 x 4", "classification", 150, 4, 10),
     Fit("10 trees, classes, 3,000 x 10", "classification", 3_000, 10, 10),

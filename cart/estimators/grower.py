@@ -140,6 +140,11 @@ class Grower:
             self._finder.add_to(trees[-1], weight, seed)
         return trees
 
+    @property
+    def shares_nodes(self):
+        """See `cart.fast_paths.base.FastPath.shares_nodes`."""
+        return any(path.shares_nodes for path in self._fast)
+
     def helper(self):
         """See `cart.fast_paths.base.FastPath.helper`."""
         return next(filter(None, (path.helper() for path in self._fast)), None)

@@ -247,6 +247,11 @@ class FastPath(ABC):
         is_large = len(weights) == 1 and kept.n_nodes >= MANY
         return [kept] if is_large else Batch(kept, first_node).trees()
 
+    @property
+    def shares_nodes(self):
+        """Will there be a `helper` while it grows large trees?"""
+        return False
+
     def helper(self):
         """A function for another thread to call while this one grows a tree: it does a share of
         what is done in the node at hand, and returns whether there was any. None where nothing is

@@ -27,7 +27,7 @@ def try_all_subsets(context, codes, n_present):
         if score > best_score:
             best_score = score
             best = subset
-    _place_subset(context, codes.n, n_present, best)
+    _place_in_codes(context, codes.n, n_present, best)
 
 
 @kernel
@@ -37,16 +37,14 @@ def try_known_subsets(context, codes, n_present):
     order_node(node, with_range(codes, 0, n_present - 1), np.uint32(1), False)
     criteria.load(context.criterion, node.records, node.keys, known.n, False)
     _, best = _best_subset(context, known, n_present, False)
-    _place_subset(context, codes.n, n_present, best)
+    _place_in_codes(context, codes.n, n_present, best)
 
 
 @kernel
-def _place_subset(context, n, n_present, best):
-    """Give the categories of a subset place 0, the others place 1."""
-    subsets, node = context.table.subsets, context.node
-    for p in range(n_present):
-        c = subsets.present[p]
-        subsets.place[c] = np.uint32(1 - ((best >> subsets.place[c]) & 1))
+def _place_in_codes(context, n, n_present, best):
+    """`place_subset`, also in the node's codes."""
+    node = context.node
+    place_subset(context.table.subsets, n_present, best)
     for i in range(n):
         if node.codes[i] != MISSING:
             node.codes[i] = np.uint32(1 - ((best >> node.codes[i]) & 1))
@@ -67,10 +65,7 @@ def _best_subset(context, codes, n_present, missing_left):
     best_score = -np.inf
     subset = 0
     for step in range(1, 1 << (n_present - 1)):
-        moved = 0
-        while (step >> moved) & 1 == 0:
-            moved += 1
-        subset ^= 1 << moved
+        moved, subset = next_subset(step, subset)
         sign = 1.0 if (subset >> moved) & 1 else -1.0
         j = _first_of(node.keys, n_known, moved)
         while j < n_known and (node.keys[j] >> np.uint64(32)) == moved:
@@ -86,6 +81,23 @@ def _best_subset(context, codes, n_present, missing_left):
             best_score = score
             best = subset
     return best_score, best
+
+
+@inline_kernel
+def next_subset(step, subset):
+    """The place that the step moves across the cut, and the subset then, a bit for each place."""
+    moved = 0
+    while (step >> moved) & 1 == 0:
+        moved += 1
+    return moved, subset ^ (1 << moved)
+
+
+@inline_kernel
+def place_subset(subsets, n_present, subset):
+    """Give the categories of a subset place 0, the others place 1."""
+    for p in range(n_present):
+        c = subsets.present[p]
+        subsets.place[c] = np.uint32(1 - ((subset >> subsets.place[c]) & 1))
 
 
 @inline_kernel

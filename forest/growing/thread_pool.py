@@ -209,7 +209,7 @@ def _grow_from_queue(job, queue):
         for i, tree in zip(numbers, _grow_numbers(job, grower, numbers), strict=True):
             queue.leave(i, tree)
     queue.growers.remove(grower)
-    if len(job.codes) >= _ROWS_WORTH_HELP:
+    if grower.shares_nodes and len(job.codes) >= _ROWS_WORTH_HELP:
         _help_others(queue)
 
 

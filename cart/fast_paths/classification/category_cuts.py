@@ -25,6 +25,7 @@ from cart.fast_paths.classification.impurities import child_impurities
 from cart.fast_paths.classification.packed_rows import ColumnCodes, class_of, row_number, weight_of
 from cart.fast_paths.classification.path import ClassCountsPath
 from cart.jit.decorators import inline_kernel, kernel
+from cart.splitting.all_subsets import next_subset, place_subset
 from cart.splitting.category_subsets import (
     EXACT,
     CategoricalTable,
@@ -204,9 +205,7 @@ def _try_all_subsets(cuts, way, node, searched, n_known, n_present):
         score, subset = _best_subset(cuts, way, node, searched, n_known, n_present, missing_left)
         if score > best_score:
             best, best_score = subset, score
-    for p in range(n_present):
-        category = subsets.present[p]
-        subsets.place[category] = np.uint32(1 - ((best >> subsets.place[category]) & 1))
+    place_subset(subsets, n_present, best)
 
 
 @kernel
@@ -226,10 +225,7 @@ def _best_subset(cuts, way, node, searched, n_known, n_present, missing_left):
             left_weight += left[c]
     best, best_score, subset = 1, -np.inf, 0
     for step in range(1, 1 << (n_present - 1)):
-        moved = 0
-        while (step >> moved) & 1 == 0:
-            moved += 1
-        subset ^= 1 << moved
+        moved, subset = next_subset(step, subset)
         sign = 1 if (subset >> moved) & 1 else -1
         category = subsets.present[subsets.spare[0, moved]]
         n_left += sign * subsets.n_rows[category]

@@ -89,7 +89,7 @@ from cart.splitting.feature_draw import (
     restart,
 )
 from cart.table.ranking import MISSING
-from cart.table.table import keeps_order, same_value
+from cart.table.table import Table, keeps_order, same_value
 
 _PRESORT_SHARE = 1 / 8  # of the features that a node must look at for presorting to pay
 # Values of a table, for which presorted rows of a thread take 0.7 GB; and of other criteria than
@@ -438,6 +438,11 @@ class SortedPath(MeanPath):
     def _create_scratch(self):
         self._table = self._table.wide()  # compiled for one kind
         return super()._create_scratch()
+
+    @property
+    def shares_nodes(self):
+        is_usual = self._plan.criterion is not Gini and self.table_kind is Table
+        return is_usual and self._presorting_pays(self._table, self._plan)
 
     def helper(self):
         if self._scratch is None or not has_all_entries(self._scratch[-1].rows):
