@@ -84,6 +84,14 @@ def is_cut(table, column, low, high):
 
 
 @inline_kernel
+def cut_between(table, feature, left_code, right_code, score, missing):
+    """A Cut; missing values have the code behind the highest."""
+    column = table.columns[feature]
+    n_codes = table.level_start[column + 1] - table.level_start[column]
+    return Cut(feature, left_code, min(np.int64(right_code), n_codes), score, missing, 0.0)
+
+
+@inline_kernel
 def may_be_split(n, weight, depth, impurity, limits):
     return (
         depth < limits.max_depth

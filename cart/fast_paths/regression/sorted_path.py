@@ -22,6 +22,7 @@ from cart.fast_paths.base import (
     NO_CUT,
     NONE_MISSING,
     Cut,
+    cut_between,
     has_missing,
     may_be_split,
 )
@@ -163,7 +164,7 @@ def _search(scratch, growth, table, node, limits):
         screen_features(scratch.shared, screen, searched, drawn, n_drawn, slack, table)
     if screens and is_certain(screen, slack):
         left, right = screen.best[1], screen.best[2]
-        best = _cut_between(table, screen.best[0], left, right, 0.0, screen.best[3])
+        best = cut_between(table, screen.best[0], left, right, 0.0, screen.best[3])
     else:
         for k in range(0, n_drawn, N_LANES):
             end = min(k + N_LANES, n_drawn)
@@ -191,14 +192,6 @@ def _note_drawn(drawn, k, feature, column, first, missing, direction):
 
 
 @inline_kernel
-def _cut_between(table, feature, left_code, right_code, score, missing):
-    """A Cut; missing values have the code behind the highest."""
-    column = table.columns[feature]
-    n_codes = table.level_start[column + 1] - table.level_start[column]
-    return Cut(feature, left_code, min(np.int64(right_code), n_codes), score, missing, 0.0)
-
-
-@inline_kernel
 def _take_order(scratch, node, last):
     """Bring the node's samples into the order of the entries that begin at `last`, where that is
     not -1."""
@@ -223,7 +216,7 @@ def _search_lanes(lanes, drawn, begin, end, searched, best, table):
         np.int64(code_at(searched.entries, at + 1)),
     )
     k = begin + lane
-    return _cut_between(table, drawn.feature[k], left, right, score, drawn.missing[k])
+    return cut_between(table, drawn.feature[k], left, right, score, drawn.missing[k])
 
 
 @entry_kernel
@@ -433,7 +426,7 @@ class SortedPath(MeanPath):
 
     def _needs_lists(self):
         limits, fraction = self._plan.limits, self._plan.min_weight_fraction_leaf
-        return limits.is_monotonic or fraction > 0.0 or has_missing(self._table)
+        return limits.is_monotonic or fraction > 0.0
 
     def _create_scratch(self):
         self._table = self._table.wide()  # compiled for one kind

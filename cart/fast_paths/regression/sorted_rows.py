@@ -21,7 +21,12 @@ import numpy as np
 
 from cart.fast_paths.base import also_left
 from cart.fast_paths.regression.node_sums import partition_rows
-from cart.fast_paths.regression.small_nodes.node import enter_small_node, restore_rows, write_word
+from cart.fast_paths.regression.small_nodes.node import (
+    MISSING_RANK,
+    enter_small_node,
+    restore_rows,
+    write_word,
+)
 from cart.jit.decorators import dispatch, entry_kernel, inline_kernel, kernel
 from cart.primitives.radix_sort import N_DIGITS, ROOM, n_bits_of, sort_short_keys
 from cart.primitives.sort_keys import CODE_SHIFT, N_COUNTS, sort_by_radix
@@ -219,7 +224,7 @@ class PresortedRows(NamedTuple):
                     restore_rows(small, samples, start, n)  # if there is a cut depends on the node
                     return False
                 before = code
-                rank += step > 0
+                rank = MISSING_RANK if code == MISSING else rank + (step > 0)
                 write_word(small, np.int64(small.number[row_at(entries, i)]), column, code, rank)
         return True
 

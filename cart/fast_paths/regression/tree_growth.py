@@ -8,6 +8,7 @@ A pending node has its rows and impurity in the stack, and its sums beside them:
                                                    (squares, say), and the bounds of its value
 """
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from cart.fast_paths.base import (
     FastPath,
     NodeStack,
+    has_missing,
     may_be_split,
     push,
     write_leaf,
@@ -219,6 +221,14 @@ class MeanPath(FastPath):
     _partial_max = 0  # rows of a small node, at most, where nodes look at some of the features
     _more_sums = 0  # of a node, beside those that every path has
 
+    @cached_property
+    def _y_max(self):
+        return np.abs(self._y).max()
+
+    @cached_property
+    def _is_whole(self):
+        return are_whole(self._y)
+
     def _needs_lists(self):
         """May no node be grown as a small one?"""
         return False
@@ -228,9 +238,8 @@ class MeanPath(FastPath):
         is_one = self._plan.n_outputs == 1
         if self._plan.criterion is not SquaredError or self._plan.limits.is_monotonic or not is_one:
             return flags  # neither impurities nor values follow from sums
-        heaviest, y_max = weights.sum(axis=1).max(), np.abs(self._y).max()
-        is_exact = flags & WEIGHTS and heaviest * y_max**2 < SUMS_MAX
-        return flags | SUMS if is_exact and are_whole(self._y) else flags
+        is_exact = flags & WEIGHTS and weights.sum(axis=1).max() * self._y_max**2 < SUMS_MAX
+        return flags | SUMS if is_exact and self._is_whole else flags
 
     def _create_scratch(self):
         n_features, n_rows = len(self._table.columns), len(self._y)
@@ -241,13 +250,15 @@ class MeanPath(FastPath):
             np.empty((self._n_rows_of_stack, UPPER + 1 + self._more_sums)),
             DrawnFeatures.create(n_features),
             SwapScratch.create(n_rows),
-            SmallNode.create(n_rows, len(self._table.codes), n_features, n_max),
+            SmallNode.create(
+                n_rows, len(self._table.codes), n_features, n_max, has_missing(self._table)
+            ),
             self._create_rows(),
         )
 
     def _grow(self, weights, seeds, first_node, trees, candidates=None):
         *scratch, rows = self._scratch
-        growth = TreeGrowth(self._criterion, *trees, *scratch, 0.0, np.abs(self._y).max())
+        growth = TreeGrowth(self._criterion, *trees, *scratch, 0.0, self._y_max)
         limits = self._limits(weights)
         if candidates is None:
             self._grow_trees(self._table, growth, rows, weights, self._y, seeds, limits, first_node)

@@ -1,5 +1,7 @@
 """The parts of the fast path of regression, each against a slow twin."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -21,7 +23,9 @@ from cart.fast_paths.regression.small_nodes.cut import (
     rank_at,
     sort_small_node,
 )
+from cart.fast_paths.regression.small_nodes.missing import turn_missing
 from cart.fast_paths.regression.small_nodes.node import (
+    MISSING_RANK,
     SMALL_NODE_MAX,
     SmallNode,
     enter_small_node,
@@ -253,6 +257,78 @@ def test_small_nodes_are_ordered_and_their_cuts_judged(seed, n_all, n_columns, d
         assert (small.top[column], small.second[column]) == tuple(highest[:2])
         if is_cut.any():
             assert small.place[column] == gain.argmax()
+
+
+@entry_kernel
+def turn_column(small, samples, node, column, last):
+    return turn_missing(small, samples, node, column, last)
+
+
+class SmallPart(NamedTuple):
+    """What is asked of a node."""
+
+    start: int
+    n: int
+    weight: float
+
+
+def exchange_missing(samples, is_missing):
+    """The missing ones of samples as scikit-learn's exchange leaves them, at the end."""
+    samples, i, end = list(samples), 0, len(samples) - 1
+    while i <= end:
+        if is_missing[samples[end]]:
+            end -= 1
+            continue
+        if is_missing[samples[i]]:
+            samples[i], samples[end] = samples[end], samples[i]
+            end -= 1
+        i += 1
+    return samples[end + 1 :]
+
+
+@examples(200)
+@given(seed=seeds, n=st.integers(2, MISSING_RANK), share=st.floats(0.0, 1.0))
+def test_missing_values_of_a_small_node_stand_first_too(seed, n, share):
+    """Once behind all others and once in front, in scikit-learn's order; no cut parts them."""
+    rng = np.random.default_rng(seed)
+    rows = rng.permutation(N)[:n].astype(np.uint32)
+    targets = np.column_stack((rng.integers(1, 32, N), rng.normal(3.0, 5.0, N)))
+    weight, y = targets[np.sort(rows)].T
+    ranks, is_missing = rng.integers(0, n, (2, n)), rng.random((2, n)) < share
+    ranks = np.array([np.unique(of_all, return_inverse=True)[1] for of_all in ranks])
+    is_missing[:, rng.integers(n)] = False
+    is_missing[1, (is_missing[1].argmin() + 1) % n] = True
+    ranks[is_missing] = MISSING_RANK
+    small, samples = SmallNode.create(N, 2, 2, has_missing=True), rows.copy()
+    mean = np.average(y, weights=weight)
+    assert order_rows(small, samples, 0, n, n, targets.ravel(), mean, ranks, True)
+    node, order = SmallPart(0, n, weight.sum()), samples.astype(int)
+    last = -1
+    for column in range(2):
+        known = np.argsort(ranks[column], kind="stable")[: n - is_missing[column].sum()]
+        if not is_missing[column].any():
+            last, order = column, known
+            continue
+        assert turn_column(small, samples, node, column, last) == len(known)
+        missing = exchange_missing(order, is_missing[column])
+        last, order = column + small.turned, np.append(missing, known).astype(int)
+        found = np.empty((2, 2 * small_node.N_LANES, n), np.int64)
+        read_order(small, n, *found)
+        np.testing.assert_array_equal(found[1, column], np.append(known, missing))
+        np.testing.assert_array_equal(found[1, last], order)
+        if len(known) == 1:
+            continue
+        is_cut = np.append(np.zeros(len(missing)), np.diff(ranks[column, known])) > 0
+        np.testing.assert_array_equal(np.diff(found[0, last]) > 0, is_cut)
+        left, W = weight[order].cumsum()[:-1], weight.sum()
+        root = np.abs((weight * (y - mean))[order].cumsum()[:-1]) / np.sqrt(left * (W - left))
+        gain = small.gain.reshape(-1, SMALL_NODE_MAX + 1, small_node.N_LANES)[1, : n - 1, column]
+        np.testing.assert_array_equal(gain >= 0.0, is_cut)
+        of_cuts = np.sqrt(gain[is_cut]) * small.unit[0]
+        np.testing.assert_allclose(of_cuts, root[is_cut], rtol=2e-6, atol=0.75 * small.unit[0])
+        highest = np.sort(np.append(gain, [-1.0, -1.0]))[::-1]
+        assert (small.top[last], small.second[last]) == tuple(highest[:2])
+        assert not is_cut.any() or small.place[last] == gain.argmax()
 
 
 @entry_kernel

@@ -18,6 +18,7 @@ import operator
 
 import numpy as np
 
+from cart.fast_paths.base import also_left
 from cart.fast_paths.regression.cut_score import mean_score, weight_at, y_at
 from cart.fast_paths.regression.small_nodes.node import (
     BELOW_RANK,
@@ -100,7 +101,7 @@ def sort_small_node(small, samples, start, n):
         size *= 2
     for i in range(n, size):
         small.places[i] = SMALL_NODE_MAX
-    for block in range(small.top.shape[0] // N_LANES):
+    for block in range(small.words.shape[0] // BLOCK):
         begin, end = block * BLOCK, (block + 1) * BLOCK
         words, ordered = small.words[begin:end], small.ordered[begin:end]
         gain = small.gain[begin:end]
@@ -136,12 +137,13 @@ def number_at(small, i, column):
 
 
 @inline_kernel
-def mark_small_node(small, column, left_code, n):
-    """Mark the node's rows in `is_left`: codes up to `left_code` go left. Returns how many do."""
-    n_left = 0
+def mark_small_node(small, column, cut, n):
+    """Mark the node's rows that go left of a cut in `is_left`. Returns how many do."""
+    n_left, other = 0, also_left(cut)
     for i in range(n):
         number = number_at(small, i, column)
-        goes_left = read_code(small, number, column) <= left_code
+        code = read_code(small, number, column)
+        goes_left = (code <= cut.left_code) | (code == other)
         small.is_left[number] = goes_left
         n_left += goes_left
     return n_left

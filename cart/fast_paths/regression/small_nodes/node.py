@@ -27,6 +27,7 @@ from cart.jit.simd import on_lanes
 from cart.primitives.sorting_networks import NETWORK_MAX, sort_by_network
 
 SMALL_NODE_MAX = 63  # rows
+MISSING_RANK = SMALL_NODE_MAX - 1  # of missing values; without these a rank like others
 N_LANES, _LANE_BITS = 8, 3
 BLOCK = (SMALL_NODE_MAX + 1) * N_LANES  # words of as many columns
 RANK_SHIFT, NUMBER_SHIFT, WEIGHT_SHIFT = 25, 19, 14
@@ -46,39 +47,42 @@ class SmallNode(NamedTuple):
     codes: np.ndarray  # (n_blocks * BLOCK,) int32: of every row, from the table; see `place_of`
     words: np.ndarray  # (n_blocks * BLOCK,) int32: of every row, and one behind all
     places: np.ndarray  # (FEW + 1,) int64: which rows of `words` the node has
-    ordered: np.ndarray  # (n_blocks * BLOCK,) int32: the node's words
-    gain: np.ndarray  # (n_blocks * BLOCK,) float32: of every cut; -1 where there is none
-    top: np.ndarray  # (n_blocks * N_LANES,) float32: the highest of a column
-    second: np.ndarray  # (n_blocks * N_LANES,) float32: the highest but one
-    place: np.ndarray  # (n_blocks * N_LANES,) int32: of the highest
+    ordered: np.ndarray  # (n_ordered * BLOCK,) int32: the node's words
+    gain: np.ndarray  # (n_ordered * BLOCK,) float32: of every cut; -1 where there is none
+    top: np.ndarray  # (n_ordered * N_LANES,) float32: the highest of a column
+    second: np.ndarray  # (n_ordered * N_LANES,) float32: the highest but one
+    place: np.ndarray  # (n_ordered * N_LANES,) int32: of the highest
     targets: np.ndarray  # (2 * FEW,) float64
     is_left: np.ndarray  # (FEW,) uint8
     sorted_numbers: np.ndarray  # (SMALL_NODE_MAX + 1,) uint32: along the column that is scored
     row: np.ndarray  # (1,) int64: the one that is ranked
     unit: np.ndarray  # (1,) float64: of deviations
-    candidates: np.ndarray  # (n_features,) int64: which of the drawn may have the best cut
+    candidates: np.ndarray  # (2 * n_features,) int64: which of the drawn may have the best cut
     n_max: int  # rows of a small node, at most; 0 where there is none
+    turned: int  # how far behind a column it stands with missing values first; 0 without these
 
     @classmethod
-    def create(cls, n_rows, n_columns, n_features, n_max=SMALL_NODE_MAX):
+    def create(cls, n_rows, n_columns, n_features, n_max=SMALL_NODE_MAX, has_missing=False):
         n_blocks = -(-n_columns // N_LANES)
+        n_ordered = (1 + has_missing) * n_blocks
         return cls(
             np.empty(NETWORK_MAX, np.uint32),
             np.empty(n_rows, np.uint8),
             np.empty(n_blocks * BLOCK, np.int32),
             np.full(n_blocks * BLOCK, PADDING, np.int32),
             np.empty(SMALL_NODE_MAX + 1, np.int64),
-            np.zeros(n_blocks * BLOCK, np.int32),
-            np.empty(n_blocks * BLOCK, np.float32),
-            *(np.empty(n_blocks * N_LANES, np.float32) for _ in range(2)),
-            np.empty(n_blocks * N_LANES, np.int32),
+            np.zeros(n_ordered * BLOCK, np.int32),
+            np.empty(n_ordered * BLOCK, np.float32),
+            *(np.empty(n_ordered * N_LANES, np.float32) for _ in range(2)),
+            np.empty(n_ordered * N_LANES, np.int32),
             np.empty(2 * SMALL_NODE_MAX),
             np.empty(SMALL_NODE_MAX, np.uint8),
             np.empty(SMALL_NODE_MAX + 1, np.uint32),
             np.empty(1, np.int64),
             np.empty(1),
-            np.empty(n_features, np.int64),
-            n_max,
+            np.empty(2 * n_features, np.int64),
+            min(n_max, MISSING_RANK) if has_missing else n_max,
+            n_blocks * N_LANES if has_missing else 0,
         )
 
 
@@ -155,7 +159,7 @@ def write_word(small, number, column, code, rank):
 
 @inline_kernel
 def read_code(small, number, column):
-    return np.int64(small.codes[place_of(number, column)])
+    return np.int64(np.uint32(small.codes[place_of(number, column)]))
 
 
 def _ranking(size):

@@ -8,7 +8,14 @@ Samples are kept in scikit-learn's order, as in large nodes, but are numbers of 
 
 import numpy as np
 
-from cart.fast_paths.base import NO_CUT, NONE_MISSING, Cut, may_be_split
+from cart.fast_paths.base import (
+    MISSING_LEFT,
+    MISSING_RIGHT,
+    NO_CUT,
+    NONE_MISSING,
+    cut_between,
+    may_be_split,
+)
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
     halves_of,
@@ -25,7 +32,8 @@ from cart.fast_paths.regression.small_nodes.cut import (
     rank_at,
     sort_small_node,
 )
-from cart.fast_paths.regression.small_nodes.node import read_code
+from cart.fast_paths.regression.small_nodes.missing import turn_missing
+from cart.fast_paths.regression.small_nodes.node import MISSING_RANK, read_code
 from cart.fast_paths.regression.tree_growth import (
     decrease_of,
     node_at,
@@ -42,6 +50,7 @@ from cart.splitting.feature_draw import (
     mark_searched,
     next_feature,
 )
+from cart.table.ranking import MISSING
 
 
 @inline_kernel
@@ -82,7 +91,7 @@ def grow_small_subtree(growth, table, samples, height, n_nodes, limits):
             continue
         for i in range(node.n):
             samples[node.start + i] = number_at(small, i, last)
-        n_left = mark_small_node(small, table.columns[cut.feature], cut.left_code, node.n)
+        n_left = mark_small_node(small, table.columns[cut.feature], cut, node.n)
         swap_across(samples, node.start, node.end, small.is_left, growth.swap)
         middle = node.start + n_left
         criterion = growth.criterion
@@ -120,7 +129,8 @@ def _split_two(growth, table, samples, node, this, height, limits):
         return this + 1
     column = np.int64(table.columns[feature])
     one_code, other_code = read_code(small, one, column), read_code(small, other, column)
-    cut = Cut(feature, one_code, other_code, 0.0, NONE_MISSING, 0.0)
+    missing = MISSING_RIGHT if other_code == MISSING else NONE_MISSING
+    cut = cut_between(table, feature, one_code, other_code, 0.0, missing)
     split_node(growth, this, node, cut, 1, halves, height, limits)
     write_mean(growth, this + 1, halves.left, 1, left_sums)
     write_mean(growth, this + 2, halves.right, 1, sums[height])
@@ -178,7 +188,8 @@ def _sum_of_one(small, row, sums):
 def _search(growth, table, samples, node, limits):
     """Draw features and search them.
 
-    Returns the best Cut, how many features are constant, and the column of the last that is not.
+    Returns the best Cut, how many features are constant, and the column of the last that is not, in
+    whose order the samples are left.
     """
     small, draw, drawn = growth.small, growth.draw, growth.drawn
     n = node.n
@@ -194,9 +205,17 @@ def _search(growth, table, samples, node, limits):
             drawing = mark_constant(draw, drawing, j)
         else:
             drawing = mark_searched(draw, drawing, j)
-            drawn.feature[n_drawn] = feature
-            drawn.column[n_drawn] = column
+            drawn.feature[n_drawn], drawn.column[n_drawn] = feature, column
+            drawn.missing[n_drawn] = NONE_MISSING
             n_drawn += 1
+            if small.turned > 0 and rank_at(small, n - 1, column) == MISSING_RANK:
+                drawn.missing[n_drawn - 1] = MISSING_RIGHT
+                n_known = turn_missing(small, samples, node, column, last)
+                column += small.turned
+                if n_known > 1:
+                    drawn.feature[n_drawn], drawn.column[n_drawn] = feature, column
+                    drawn.missing[n_drawn] = MISSING_LEFT
+                    n_drawn += 1
             last = column
         j, drawing = next_feature(draw, drawing, limits.max_features)
     best = NO_CUT
@@ -207,8 +226,9 @@ def _search(growth, table, samples, node, limits):
             slack,
         )  # fmt: skip
         if k >= 0:
-            column = drawn.column[k]
-            left = read_code(small, number_at(small, i, column), column)
-            right = read_code(small, number_at(small, i + 1, column), column)
-            best = Cut(drawn.feature[k], left, right, 0.0, NONE_MISSING, 0.0)
+            feature, along = drawn.feature[k], drawn.column[k]
+            column = np.int64(table.columns[feature])
+            left = read_code(small, number_at(small, i, along), column)
+            right = read_code(small, number_at(small, i + 1, along), column)
+            best = cut_between(table, feature, left, right, 0.0, drawn.missing[k])
     return best, end_draw(draw, drawing), last

@@ -1,0 +1,99 @@
+"""Missing values of a small node: along a column they stand behind all others, then in front.
+
+The words of a column that has missing values (m) come a second time, as if it were another column;
+there the missing take the lowest rank, so that no cut parts them from the known:
+
+    column   [ r0 r1 r2 m  m  ]
+    turned   [ m  m  r0 r1 r2 ]       m: in the order that scikit-learn's exchange leaves them in
+"""
+
+import numpy as np
+
+from cart.fast_paths.regression.small_nodes.cut import number_at, rank_at
+from cart.fast_paths.regression.small_nodes.node import (
+    BELOW_RANK,
+    DEVIATIONS,
+    MISSING_RANK,
+    NO_DEVIATION,
+    RANK_SHIFT,
+    WEIGHT_SHIFT,
+    WEIGHTS,
+    place_of,
+)
+from cart.jit.decorators import inline_kernel, kernel
+
+
+@kernel
+def turn_missing(small, samples, node, column, last):
+    """Write the words of a column turned, with the gains of the cuts; return how many are known.
+
+    Its missing values take scikit-learn's order, which follows from that of the column searched
+    before, `last`, or of the samples where that is -1.
+    """
+    n, ordered, turned = node.n, small.ordered, column + small.turned
+    n_known = n - 1
+    while rank_at(small, n_known - 1, column) == MISSING_RANK:
+        n_known -= 1
+    n_missing = n - n_known
+    if n_missing > 1:
+        _exchange_missing(small, samples, node, column, last, n_known)
+    lowest = rank_at(small, 0, column) << RANK_SHIFT
+    weight, excess = np.int64(0), np.int64(0)
+    for i in range(n_missing):
+        word = np.int64(ordered[place_of(n_known + i, column)])
+        weight += word >> WEIGHT_SHIFT & WEIGHTS
+        excess += (word & DEVIATIONS) - NO_DEVIATION
+        ordered[place_of(i, turned)] = word & BELOW_RANK | lowest
+        small.gain[place_of(i, turned)] = -1.0
+    of_all = excess
+    for i in range(n_known):
+        word = np.int64(ordered[place_of(i, column)])
+        of_all += (word & DEVIATIONS) - NO_DEVIATION
+        ordered[place_of(n_missing + i, turned)] = word
+    if n_known > 1:
+        _write_gains(small, turned, n_missing, node, weight, excess, of_all)
+    return n_known
+
+
+@inline_kernel
+def _write_gains(small, column, first, node, left, excess, of_all):
+    """Write the gains of the cuts behind `first` rows, whose weight and excess lie left of them, as
+    `cart.fast_paths.regression.small_nodes.cut.sort_small_node` does."""
+    weight, place = np.int64(node.weight), np.int64(0)
+    share = np.float64(of_all) / np.float64(weight)
+    top = second = np.float32(-1.0)
+    for i in range(first, node.n - 1):
+        word = np.int64(small.ordered[place_of(i, column)])
+        left += word >> WEIGHT_SHIFT & WEIGHTS
+        excess += (word & DEVIATIONS) - NO_DEVIATION
+        above = np.float64(excess) - np.float64(left) * share
+        gain = np.float32(above * above / np.float64(left * (weight - left)))
+        if word >> RANK_SHIFT == rank_at(small, i + 1, column):
+            gain = np.float32(-1.0)
+        small.gain[place_of(i, column)] = gain
+        is_best = gain > top
+        second = top if is_best else max(gain, second)
+        place = i if is_best else place
+        top = gain if is_best else top
+    small.top[column], small.second[column], small.place[column] = top, second, place
+
+
+@inline_kernel
+def _exchange_missing(small, samples, node, column, last, n_known):
+    """Order the missing values of a column as
+    `cart.fast_paths.regression.sorted_rows.order_missing` does."""
+    n, coming, is_missing = node.n, small.sorted_numbers, np.uint64(0)
+    for i in range(n_known, n):
+        is_missing |= np.uint64(1) << np.uint64(number_at(small, i, column))
+    n_coming = 0
+    for i in range(n_known):
+        number = np.int64(samples[node.start + i]) if last < 0 else number_at(small, i, last)
+        coming[n_coming] = number
+        n_coming += np.int64(is_missing >> np.uint64(number) & np.uint64(1))
+    n_coming = 0
+    for i in range(n - 1, n_known - 1, -1):
+        number = np.int64(samples[node.start + i]) if last < 0 else number_at(small, i, last)
+        stays = np.int64(is_missing >> np.uint64(number) & np.uint64(1))
+        number = number if stays else np.int64(coming[n_coming])
+        n_coming += 1 - stays
+        small.ordered[place_of(i, column)] = small.words[place_of(number, column)]
