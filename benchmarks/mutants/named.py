@@ -52,7 +52,7 @@ NAMED = {
         "if weight_of_tree >= 0.0:",
     ),
     "screening of means: the runner-up is lost": (
-        "cart/fast_paths/regression/large_nodes.py",
+        "cart/fast_paths/regression/large_nodes/screening.py",
         "            else:\n                screen.gain[1] = gain",
         "            else:\n                screen.gain[2] = gain",
     ),

@@ -6,12 +6,12 @@ the trees at hand. Nobody else asks.
 
 import numpy as np
 
-from cart.fast_paths.category_rows import CategoryMeanPath
 from cart.fast_paths.classification.category_cuts import CategoryCountsPath
 from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.classification.random_cut import RandomClassCountsPath
 from cart.fast_paths.classification.sorted_cuts import SortedCountsPath
 from cart.fast_paths.classification.sparse_cut import SparseClassCountsPath
+from cart.fast_paths.regression.category_rows import CategoryMeanPath
 from cart.fast_paths.regression.histogram_path import HistogramPath
 from cart.fast_paths.regression.random_cut import RandomMeanPath
 from cart.fast_paths.regression.sorted_path import SortedPath

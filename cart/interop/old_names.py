@@ -33,7 +33,7 @@ NEW_NAMES = {
     "cart.mean_cuts": "cart.fast_paths.regression.best_cut",
     "cart.mean_node": "cart.fast_paths.regression.node_sums",
     "cart.mean_score": "cart.fast_paths.regression.cut_score",
-    "cart.mean_screen": "cart.fast_paths.regression.large_nodes",
+    "cart.mean_screen": "cart.fast_paths.regression.large_nodes.screening",
     "cart.near": "cart.fast_paths.cache_copies",
     "cart.network": "cart.primitives.sorting_networks",
     "cart.node": "cart.table.node_samples",

@@ -38,14 +38,16 @@ from cart.fast_paths.regression.cut_score import (
     sum_children,
     take_row,
 )
-from cart.fast_paths.regression.large_nodes import (
+from cart.fast_paths.regression.large_nodes.screening import (
     Screen,
-    SharedNode,
     begin_screening,
-    divide_features,
-    helper_of,
     is_certain,
     is_worth_screening,
+)
+from cart.fast_paths.regression.large_nodes.sharing import (
+    SharedNode,
+    divide_features,
+    helper_of,
     screen_features,
 )
 from cart.fast_paths.regression.median_cuts import AbsoluteErrorCuts

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from cart.fast_paths.regression.best_cut import N_LANES, Lanes, SearchedRows, choose_mean_cut
 from cart.fast_paths.regression.cut_criteria import SquaredErrorCuts
 from cart.fast_paths.regression.cut_score import slack_of
-from cart.fast_paths.regression.large_nodes import (
+from cart.fast_paths.regression.large_nodes.screening import (
     Screen,
     begin_screening,
     is_certain,

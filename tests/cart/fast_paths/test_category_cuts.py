@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
-from cart.fast_paths.category_rows import CategoryMeanPath
 from cart.fast_paths.classification.category_cuts import CategoryCountsPath
-from cart.fast_paths.regression.large_nodes import SHARED_MIN
+from cart.fast_paths.regression.category_rows import CategoryMeanPath
+from cart.fast_paths.regression.large_nodes.sharing import SHARED_MIN
 from cart.growth.plan import make_plan
 from cart.splitting import criteria
 from cart.splitting.category_subsets import CategoricalTable

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cart import DecisionTreeRegressor
-from cart.fast_paths.regression import large_nodes as sharing
+from cart.fast_paths.regression.large_nodes import sharing
 from cart.fast_paths.regression.sorted_path import SortedPath
 from cart.growth.plan import make_plan
 from cart.jit.decorators import entry_kernel

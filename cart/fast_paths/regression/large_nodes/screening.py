@@ -1,4 +1,4 @@
-"""Large nodes of squared error: their cuts are screened, their features shared among threads.
+"""Large nodes of squared error: most of their cuts are ruled out by bounds.
 
 Most cuts need no sum in scikit-learn's order. A feature's rows, sorted, are summed up in blocks.
 Inside a block the weight left of a cut is at least what lies left of the block, at most that and
@@ -14,42 +14,19 @@ scikit-learn's, in whatever order it sums up.
 
 A cut that breaks a limit of weight or a monotonic constraint has no gain; where rounding may decide
 whether it does, nothing is certain.
-
-Threads that have no tree to grow share the features of nodes of many rows with those that have:
-
-    owner    draws | screens 5, 3, 1, 0 | cut, samples | divides 5, 4, 2, 1 | children ...
-    helper         | screens 4, 2       |              | divides 3, 0       |
-
-Each thread screens with room of its own and keeps the best two gains of the features that it has
-taken; the best two of these are the node's, whoever has found them. Rows along a feature are
-divided in their order, as the owner has marked them. So the tree does not depend on who helps.
 """
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.regression.best_cut import SearchedRows, is_cut_after
+from cart.fast_paths.regression.best_cut import is_cut_after
 from cart.fast_paths.regression.cut_score import slack_of, weight_at, y_at
-from cart.fast_paths.regression.sorted_rows import (
-    code_at,
-    divide_feature,
-    divide_rows,
-    has_all_entries,
-    row_at,
-)
-from cart.jit.decorators import entry_kernel, inline_kernel, kernel
-from cart.primitives.crew import Crew, finish_item, open_job, take_item, wait_for_all
-from cart.splitting.splitter import Bounds
+from cart.fast_paths.regression.sorted_rows import code_at, row_at
+from cart.jit.decorators import inline_kernel
 
 _ROWS_MIN = 128
 _BLOCK = 8  # rows
-SHARED_MIN = 1 << 13  # rows: then an item takes longer than to hand it over
-_MOST_HELPERS = 63
-_SCREEN, _DIVIDE = 0, 1
-_LOOKS = 1 << 14  # of a helper, for an item, before it sleeps
-_LINE = 8
 
 
 class Screen(NamedTuple):
@@ -202,137 +179,3 @@ def _margin(rows, direction, left_weight, left_total):
 def is_certain(screen, slack):
     """Is the best cut better than all others, whatever is rounded?"""
     return screen.gain[0] > screen.gain[1] + slack
-
-
-# -------------------------------------------------------------------------------- sharing
-
-
-class SharedNode(NamedTuple):
-    """The node at hand, as helpers see it, and what each of them has found."""
-
-    crew: Crew
-    whole: np.ndarray  # (8,) int64: what is done; and what it is done with, see below
-    numbers: np.ndarray  # (8,) float64
-    best: np.ndarray  # (n_helpers, 8) int64: see Screen
-    gain: np.ndarray  # (n_helpers, 8) float64
-
-    @classmethod
-    def create(cls):
-        return cls(
-            Crew.create(), np.zeros(_LINE, np.int64), np.zeros(_LINE),
-            np.zeros((_MOST_HELPERS, _LINE), np.int64), np.zeros((_MOST_HELPERS, _LINE)),
-        )  # fmt: skip
-
-    def screen_of(self, helper, n_rows):
-        """Room for a helper to screen features."""
-        return Screen.create(n_rows)._replace(best=self.best[helper], gain=self.gain[helper])
-
-
-@kernel
-def screen_features(shared, screen, rows, drawn, n_drawn, slack, table):
-    """Screen the first of the drawn features; see `screening.screen_feature`."""
-    if rows.n < SHARED_MIN:
-        for k in range(n_drawn):
-            screen_feature(screen, rows, drawn, k, slack, table)
-        return
-    whole, numbers = shared.whole, shared.numbers
-    whole[0], whole[1], whole[2], whole[3] = _SCREEN, rows.n, rows.n_beside, rows.is_bound
-    numbers[0], numbers[1], numbers[2], numbers[3] = rows.weight, rows.total, rows.rest, slack
-    numbers[4], numbers[5], numbers[6] = rows.min_weight, rows.bounds.lower, rows.bounds.upper
-    numbers[7] = rows.y_max
-    shared.gain[:] = 0.0
-    open_job(shared.crew, n_drawn)
-    k = take_item(shared.crew)
-    while k >= 0:
-        screen_feature(screen, rows, drawn, k, slack, table)
-        finish_item(shared.crew)
-        k = take_item(shared.crew)
-    wait_for_all(shared.crew, n_drawn)
-    for helper in range(shared.gain.shape[0]):
-        _join(screen, shared.gain[helper], shared.best[helper])
-
-
-@inline_kernel
-def _join(screen, gain, best):
-    """Keep the best two gains of the owner and a helper."""
-    first, second = screen.gain[0], max(screen.gain[1], gain[1])
-    if gain[0] > first:
-        screen.gain[0] = gain[0]
-        for k in range(screen.best.shape[0]):
-            screen.best[k] = best[k]
-        second = max(second, first)
-    else:
-        second = max(second, gain[0])
-    screen.gain[1] = second
-
-
-@kernel
-def divide_features(shared, rows, table, features, node, cut, n_left, is_left):
-    """Divide the rows of a node; see `sorted_rows.divide_rows`."""
-    if node.n < SHARED_MIN or not has_all_entries(rows):
-        divide_rows(rows, table, features, node, cut, n_left, is_left)
-        return
-    whole, n = shared.whole, features.shape[0]
-    whole[0], whole[1], whole[2] = _DIVIDE, node.n, node.start
-    whole[3], whole[4], whole[5] = node.depth, n_left, n
-    open_job(shared.crew, n)
-    j = take_item(shared.crew)
-    while j >= 0:
-        column = table.columns[features[j]]
-        divide_feature(rows, column, node.start, node.n, node.depth, n_left, is_left)
-        finish_item(shared.crew)
-        j = take_item(shared.crew)
-    wait_for_all(shared.crew, n)
-
-
-def helper_of(number, table, criterion, scratch, drawn, features):
-    """A function that does a share of the work of a tree's node, see `FastPath.helper`.
-
-    Parameters
-    ----------
-    number : int
-        Each helper has its own.
-    table, criterion, scratch, drawn
-        Those of the growth.
-    features : ndarray of shape (n_features,), int64
-        Of its draw, which change as it goes on.
-    """
-    if number >= _MOST_HELPERS:
-        return None
-    screen = scratch.shared.screen_of(number, len(scratch.is_left))
-    return partial(_help_out, table, criterion, scratch, drawn, features, screen)
-
-
-@entry_kernel
-def _help_out(table, criterion, scratch, drawn, features, screen):
-    """Take items of the node at hand until there are none for a while; were there any?"""
-    shared, has_helped = scratch.shared, False
-    for _ in range(_LOOKS):
-        item = take_item(shared.crew)
-        if item < 0:
-            continue
-        has_helped = True
-        whole = shared.whole
-        if whole[0] == _SCREEN:
-            slack = shared.numbers[3]
-            rows = _rows_of(shared, criterion, scratch)
-            screen_feature(screen, rows, drawn, item, slack, table)
-        else:
-            first = features.shape[0] - whole[5]  # those before are constant
-            column = table.columns[features[first + item]]
-            divide_feature(
-                scratch.rows, column, whole[2], whole[1], whole[3], whole[4], scratch.is_left
-            )
-        finish_item(shared.crew)
-    return has_helped
-
-
-@inline_kernel
-def _rows_of(shared, criterion, scratch):
-    """What the owner searches."""
-    whole, numbers = shared.whole, shared.numbers
-    return SearchedRows(
-        criterion, scratch.rows.entries, scratch.targets, whole[1], whole[2], numbers[0],
-        numbers[1], numbers[2], whole[3] != 0, numbers[4], Bounds(numbers[5], numbers[6]),
-        numbers[7],
-    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Nodes of many rows: cuts screened by bounds, features shared among threads."""
