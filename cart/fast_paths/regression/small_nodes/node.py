@@ -12,6 +12,8 @@ A vector has the words of one row along 8 columns, a column in each lane:
              row 1  [ c0 c1 c2 c3 c4 c5 c6 c7 ]
              ...                                     then columns 8 to 15
 
+Missing values have the rank MISSING_RANK, above all others (see `missing.py` of this folder).
+
 The words serve the whole subtree (`subtree.py` of this folder); each of its nodes is searched by
 `cut.py`.
 """
