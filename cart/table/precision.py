@@ -103,21 +103,21 @@ def count_merged_values(X, table, n_jobs=None):
     are_known = isinstance(X, np.ndarray) and X.dtype.kind == "f"  # not to survive
 
     def count(first, end):
-        repeated = RepeatedCodes.create(n_samples)
+        repeated = None if is_ranked else RepeatedCodes.create(n_samples)
         for j, column in columns[first:end]:
             values, codes = _as_numbers(column), table.codes[j]
-            if is_ranked and 2 * n_left[j] <= n_samples:
+            if is_ranked:
                 n_merged[j] = _count_ranked(values, codes, n_left[j])
             elif are_known or not _survive(values):
-                n_merged[j], n_left[j] = _count_repeated(values, codes, repeated)
+                n_merged[j], n_left[j] = _count_unranked(values, codes, repeated)
 
     in_parts(count, len(columns), n_jobs if n_samples >= _MIN_ROWS else 1)
     return n_merged, n_left
 
 
-def _count_repeated(values, codes, repeated):
-    """How many distinct values merge, and how many are left, where most codes occur once."""
-    few, n_others = repeated.candidates(codes.astype(np.uint32, copy=False))
+def _count_unranked(values, codes, repeated):
+    """How many distinct values merge, and how many are left, where the codes are no ranks."""
+    few, n_others = repeated.candidates(codes)
     if len(few) == 0:
         return 0, n_others
     values = np.sort(values[few])
@@ -131,6 +131,12 @@ def _count_ranked(values, codes, n_left):
     if codes.max() == MISSING:
         known = codes != MISSING
         values, codes = values[known], codes[known]
+    if n_left == len(codes):
+        return 0
+    # Values that have a rank for themselves are not looked at, nor all sorted.
+    if 2 * n_left > len(codes):
+        shared = np.flatnonzero((np.bincount(codes) > 1).take(codes))
+        values, codes = values[shared], codes[shared]
     if _survive(values):
         return 0
     one_of = np.empty(n_left, values.dtype)
