@@ -154,8 +154,8 @@ def write_code(small, number, column, code):
 @inline_kernel
 def write_word(small, number, column, code, rank):
     """Write a code with its rank among those of the column, or a number that orders as ranks do."""
-    place = place_of(number, column)
-    small.codes[place] = code
+    place, code = place_of(number, column), np.int64(code)
+    small.codes[place] = code - (code >> 31 << 32)  # MISSING is -1
     small.words[place] = np.int64(rank) << RANK_SHIFT | small.places[number]
 
 
