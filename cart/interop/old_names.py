@@ -22,6 +22,7 @@ NEW_NAMES = {
     "cart.criteria": "cart.splitting.criteria",
     "cart.draw": "cart.splitting.feature_draw",
     "cart.export": "cart.interop.export",
+    "cart.fast_paths.category_rows": "cart.fast_paths.regression.category_rows",
     "cart.few": "cart.fast_paths.regression.small_nodes.node",
     "cart.few_means": "cart.fast_paths.regression.small_nodes.subtree",
     "cart.floats": "cart.primitives.float_order",
