@@ -114,10 +114,18 @@ def _split_two(growth, table, samples, node, this, height, limits):
     """
     small, sums = growth.small, growth.sums
     one, other = np.int64(samples[node.start]), np.int64(samples[node.start + 1])
-    feature, one_is_left = _cut_two(growth, table, one, other, node, limits)
-    if feature < 0:
+    first, one_left, other_left = _draw_for_two(growth, table, one, other, node, limits)
+    if first < 0:
         return this + 1
-    if not one_is_left:
+    feature = first
+    if one_left >= 0 and other_left >= 0:
+        score = _score_of_one(small, one, node.weight, node.total)
+        other_score = _score_of_one(small, other, node.weight, node.total)
+        if first == one_left and other_score > score:
+            feature = other_left
+        elif first == other_left and score > other_score:
+            feature = one_left
+    if feature == other_left:
         one, other = other, one
     left_sums, middle = sums[height + 1], node.start + 1
     _sum_of_one(small, one, left_sums)
@@ -138,14 +146,13 @@ def _split_two(growth, table, samples, node, this, height, limits):
 
 
 @inline_kernel
-def _cut_two(growth, table, one, other, node, limits):
-    """Draw features for two rows; return the one to cut at, or -1, and whether `one` goes left."""
+def _draw_for_two(growth, table, one, other, node, limits):
+    """Draw features for two rows; return the first that can part them, the first with the one on
+    the left, and the first with the other there; -1 where there is none."""
     small, draw = growth.small, growth.draw
-    one_left = np.int64(-1)  # the first feature to have the one on the left
-    other_left = np.int64(-1)
+    first, one_left, other_left = np.int64(-1), np.int64(-1), np.int64(-1)
     drawing = begin_draw(draw, np.uint64(0), node.n_constant)
     j, drawing = next_feature(draw, drawing, limits.max_features)
-    one_is_first = True
     while j >= 0:
         feature = draw.features[j]
         column = np.int64(table.columns[feature])
@@ -156,18 +163,13 @@ def _cut_two(growth, table, one, other, node, limits):
             drawing = mark_searched(draw, drawing, j)
             if step < 0 and one_left < 0:
                 one_left = feature
-                one_is_first = other_left < 0
             if step > 0 and other_left < 0:
                 other_left = feature
-                one_is_first = one_left >= 0
+            if first < 0:
+                first = feature
         j, drawing = next_feature(draw, drawing, limits.max_features)
     end_draw(draw, drawing)
-    one_is_left = one_is_first
-    if one_left >= 0 and other_left >= 0:
-        score = _score_of_one(small, one, node.weight, node.total)
-        other_score = _score_of_one(small, other, node.weight, node.total)
-        one_is_left = score > other_score or (one_is_first and not other_score > score)
-    return (one_left if one_is_left else other_left), one_is_left
+    return first, one_left, other_left
 
 
 @inline_kernel
