@@ -9,6 +9,7 @@ there the missing take the lowest rank, so that no cut parts them from the known
 
 import numpy as np
 
+from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NONE_MISSING
 from cart.fast_paths.regression.small_nodes.cut import number_at, rank_at
 from cart.fast_paths.regression.small_nodes.node import (
     BELOW_RANK,
@@ -24,7 +25,37 @@ from cart.jit.decorators import inline_kernel, kernel
 
 
 @kernel
-def turn_missing(small, samples, node, column, last):
+def turn_drawn(small, samples, node, drawn, n_drawn):
+    """Have the columns drawn that have missing values searched turned, too, behind themselves.
+
+    Returns how many searches there are, and the column in whose order the samples are left.
+    """
+    last, n_searches = np.int64(-1), n_drawn
+    for k in range(n_drawn):
+        before, last, n_known = last, drawn.column[k], np.int64(0)
+        if rank_at(small, node.n - 1, last) == MISSING_RANK:
+            n_known = _turn(small, samples, node, last, before)
+            last += small.turned
+        drawn.first[k] = n_known  # 0 where none are missing
+        n_searches += n_known > 1
+    at = n_searches
+    for k in range(n_drawn - 1, -1, -1):
+        feature, column, n_known = drawn.feature[k], drawn.column[k], drawn.first[k]
+        if n_known > 1:
+            at -= 1
+            _note(drawn, at, feature, column + small.turned, MISSING_LEFT)
+        at -= 1
+        _note(drawn, at, feature, column, MISSING_RIGHT if n_known > 0 else NONE_MISSING)
+    return n_searches, last
+
+
+@inline_kernel
+def _note(drawn, k, feature, column, missing):
+    drawn.feature[k], drawn.column[k], drawn.missing[k] = feature, column, missing
+
+
+@inline_kernel
+def _turn(small, samples, node, column, last):
     """Write the words of a column turned, with the gains of the cuts; return how many are known.
 
     Its missing values take scikit-learn's order, which follows from that of the column searched

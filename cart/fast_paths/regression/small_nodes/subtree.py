@@ -9,7 +9,6 @@ Samples are kept in scikit-learn's order, as in large nodes, but are numbers of 
 import numpy as np
 
 from cart.fast_paths.base import (
-    MISSING_LEFT,
     MISSING_RIGHT,
     NO_CUT,
     NONE_MISSING,
@@ -32,8 +31,8 @@ from cart.fast_paths.regression.small_nodes.cut import (
     rank_at,
     sort_small_node,
 )
-from cart.fast_paths.regression.small_nodes.missing import turn_missing
-from cart.fast_paths.regression.small_nodes.node import MISSING_RANK, read_code
+from cart.fast_paths.regression.small_nodes.missing import turn_drawn
+from cart.fast_paths.regression.small_nodes.node import read_code
 from cart.fast_paths.regression.tree_growth import (
     decrease_of,
     node_at,
@@ -208,18 +207,11 @@ def _search(growth, table, samples, node, limits):
         else:
             drawing = mark_searched(draw, drawing, j)
             drawn.feature[n_drawn], drawn.column[n_drawn] = feature, column
-            drawn.missing[n_drawn] = NONE_MISSING
             n_drawn += 1
-            if small.turned > 0 and rank_at(small, n - 1, column) == MISSING_RANK:
-                drawn.missing[n_drawn - 1] = MISSING_RIGHT
-                n_known = turn_missing(small, samples, node, column, last)
-                column += small.turned
-                if n_known > 1:
-                    drawn.feature[n_drawn], drawn.column[n_drawn] = feature, column
-                    drawn.missing[n_drawn] = MISSING_LEFT
-                    n_drawn += 1
             last = column
         j, drawing = next_feature(draw, drawing, limits.max_features)
+    if small.turned > 0:
+        n_drawn, last = turn_drawn(small, samples, node, drawn, n_drawn)
     best = NO_CUT
     if n_drawn > 0:
         slack = slack_of(n, growth.y_max)
