@@ -27,7 +27,8 @@ _STEPS = 4
 _BLOCK_VALUES = 1 << 20
 # Nodes of a tree that a row may have fetched for it: they are not many more than it passes.
 _NODES_PER_ROW = 8
-# Rows that are prepared at a time: so many, or so many a tree that they walk down.
+# Rows that are prepared at a time: so many, or so many a tree that they walk down, or as many as a
+# tree has nodes, which are fetched again for the next rows.
 _LEAST_ROWS, _ROWS_PER_TREE = 8192, 1024
 # Values of a sparse table that are made dense at a time.
 _DENSE_VALUES = 4_000_000
@@ -247,7 +248,8 @@ def sum_of_values(packed, X, first_tree=0, end_tree=None, rows=None, out=None):
         _add_values(packed, first_tree, end_tree, X, rows, walkers, out)
         return out
     # Few trees are fetched again sooner than many rows that were prepared.
-    step = max(_LEAST_ROWS, _ROWS_PER_TREE * (end_tree - first_tree))
+    n_trees, n_nodes = end_tree - first_tree, packed.start[end_tree] - packed.start[first_tree]
+    step = max(_LEAST_ROWS, _ROWS_PER_TREE * n_trees, int(n_nodes) // max(n_trees, 1))
     rows = np.arange(min(step, len(X)))
     for first in range(0, len(X), step):
         part = PackedRows.of(packed, X[first : first + step])
