@@ -5,6 +5,7 @@ odd numbers, one a column   a_1  a_2 ..  a_p      have those of dense ones
 row                         b_1 a_1 + b_2 a_2 + .. + b_p a_p  mod 2**64   (multilinear hashing)
 """
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,7 @@ def _bits(values):
     return bits.astype(np.uint64)
 
 
+@lru_cache(8)
 def _numbers(seed, n):
-    """Odd numbers, one for each column."""
+    """Odd numbers, one for each column; to seed their stream takes longer than to draw them."""
     return np.frombuffer(np.random.RandomState(seed).bytes(8 * n), "<u8").astype(np.uint64) | 1
