@@ -215,14 +215,11 @@ def _least_gain(small, columns, n_drawn, n, first, slack):
 def _score_cut(small, column, last, n, first, weight, total):
     """scikit-learn's score of the cut behind row `last`: its sums go on from the cut
     before, or come from the right where that is shorter."""
-    numbers = small.sorted_numbers
-    for i in range(n):
-        numbers[i] = number_at(small, i, column)
     left_weight = 0.0
     left_sum = 0.0
     previous = 0  # rows left of the cut before
     for i in range(last + 1):
-        row = numbers[i]
+        row = number_at(small, i, column)
         left_weight += weight_at(small.targets, row)
         left_sum += weight_at(small.targets, row) * y_at(small.targets, row)
         if i < first or rank_at(small, i, column) == rank_at(small, i + 1, column):
@@ -230,7 +227,7 @@ def _score_cut(small, column, last, n, first, weight, total):
         if i + 1 - previous > n - i - 1:
             left_weight, left_sum = weight, total
             for k in range(n - 1, i, -1):
-                row = numbers[k]
+                row = number_at(small, k, column)
                 left_weight -= weight_at(small.targets, row)
                 left_sum -= weight_at(small.targets, row) * y_at(small.targets, row)
         previous = i + 1

@@ -34,7 +34,7 @@ def turn_drawn(small, samples, node, drawn, n_drawn):
     for k in range(n_drawn):
         before, last, n_known = last, drawn.column[k], np.int64(0)
         if rank_at(small, node.n - 1, last) == MISSING_RANK:
-            n_known = _turn(small, samples, node, last, before)
+            n_known = turn_missing(small, samples, node, last, before)
             last += small.turned
         drawn.first[k] = n_known  # 0 where none are missing
         n_searches += n_known > 1
@@ -55,7 +55,7 @@ def _note(drawn, k, feature, column, missing):
 
 
 @inline_kernel
-def _turn(small, samples, node, column, last):
+def turn_missing(small, samples, node, column, last):
     """Write the words of a column turned, with the gains of the cuts; return how many are known.
 
     Its missing values take scikit-learn's order, which follows from that of the column searched
@@ -113,7 +113,7 @@ def _write_gains(small, column, first, node, left, excess, of_all):
 def _exchange_missing(small, samples, node, column, last, n_known):
     """Order the missing values of a column as
     `cart.fast_paths.regression.sorted_rows.order_missing` does."""
-    n, coming, is_missing = node.n, small.sorted_numbers, np.uint64(0)
+    n, coming, is_missing = node.n, small.coming, np.uint64(0)
     for i in range(n_known, n):
         is_missing |= np.uint64(1) << np.uint64(number_at(small, i, column))
     n_coming = 0

@@ -56,7 +56,7 @@ class SmallNode(NamedTuple):
     place: np.ndarray  # (n_ordered * N_LANES,) int32: of the highest
     targets: np.ndarray  # (2 * FEW,) float64
     is_left: np.ndarray  # (FEW,) uint8
-    sorted_numbers: np.ndarray  # (SMALL_NODE_MAX + 1,) uint32: along the column that is scored
+    coming: np.ndarray  # (SMALL_NODE_MAX + 1,) uint32: missing rows, of which some change places
     row: np.ndarray  # (1,) int64: the one that is ranked
     unit: np.ndarray  # (1,) float64: of deviations
     candidates: np.ndarray  # (2 * n_features,) int64: which of the drawn may have the best cut
