@@ -182,7 +182,7 @@ class Subsets(NamedTuple):
     response: np.ndarray  # (n_categories, n_responses) float64: weighted sums
     squares: np.ndarray  # (1,) float64: weighted sum of squared responses of the node
     place: np.ndarray  # (n_categories,) uint32: in the order of the node
-    present: np.ndarray  # (n_categories,) int64: the node's categories
+    present: np.ndarray  # (n_categories + 1,) int64: the node's categories
     score: np.ndarray  # (n_categories, 1) float64: what they are ordered by
     spare: np.ndarray  # (2, n_categories) int64
     covariance: np.ndarray  # (n_responses + 2, n_responses) float64, and two vectors
@@ -208,7 +208,7 @@ class Subsets(NamedTuple):
             np.empty((n_categories, n_responses)),
             np.empty(1),
             np.empty(n_categories, np.uint32),
-            np.empty(n_categories, np.int64),
+            np.empty(n_categories + 1, np.int64),
             np.empty((n_categories, 1)),
             np.empty((2, n_categories), np.int64),
             np.empty((n_responses + 2, n_responses)),

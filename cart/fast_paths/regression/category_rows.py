@@ -63,6 +63,7 @@ class CategoryRows(NamedTuple):
 
     def begin_tree(self, table, in_bag, n, is_in_bag):
         self.subsets.n_listed[:] = 0
+        self.subsets.weight[:], self.subsets.response[:] = 0.0, 0.0  # and so between searches
         begin_tree(self.sorted, self.numbers, in_bag, n, is_in_bag)
 
     def load_feature(self, table, column, place, node):
@@ -122,7 +123,9 @@ def _load_categories(rows, table, column, node):
     if lowest < highest:
         _count_into_order(rows, codes, rows.entries[at:], node, n_known, n_places)
     for p in range(n_present):
-        subsets.n_rows[subsets.present[p]] = 0
+        category = subsets.present[p]
+        subsets.n_rows[category] = 0
+        subsets.weight[category], subsets.response[category, 0] = 0.0, 0.0
     return at, lowest, highest
 
 
@@ -137,11 +140,8 @@ def _sum_by_category(subsets, codes, samples, targets, node):
         if category == MISSING:
             continue
         n_known += 1
-        if subsets.n_rows[category] == 0:
-            subsets.present[n_present] = category
-            n_present += 1
-            subsets.weight[category] = 0.0
-            subsets.response[category, 0] = 0.0
+        subsets.present[n_present] = category  # is it new? No processor can guess
+        n_present += subsets.n_rows[category] == 0
         subsets.n_rows[category] += 1
         weight, y = weight_at(targets, row), y_at(targets, row)
         subsets.weight[category] += weight
