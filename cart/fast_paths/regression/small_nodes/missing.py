@@ -30,28 +30,29 @@ def turn_drawn(small, samples, node, drawn, n_drawn):
 
     Returns how many searches there are, and the column in whose order the samples are left.
     """
-    last, n_searches = np.int64(-1), n_drawn
+    n, last, n_searches = node.n, np.int64(-1), n_drawn
     for k in range(n_drawn):
-        before, last, n_known = last, drawn.column[k], np.int64(0)
-        if rank_at(small, node.n - 1, last) == MISSING_RANK:
-            n_known = turn_missing(small, samples, node, last, before)
+        before, last = last, drawn.column[k]
+        if _is_missing(small, n - 1, last):
+            n_searches += turn_missing(small, samples, node, last, before) > 1
             last += small.turned
-        drawn.first[k] = n_known  # 0 where none are missing
-        n_searches += n_known > 1
     at = n_searches
     for k in range(n_drawn - 1, -1, -1):
-        feature, column, n_known = drawn.feature[k], drawn.column[k], drawn.first[k]
-        if n_known > 1:
+        feature, column = drawn.feature[k], drawn.column[k]
+        missing = MISSING_RIGHT if _is_missing(small, n - 1, column) else NONE_MISSING
+        if missing == MISSING_RIGHT and not _is_missing(small, 1, column):  # else nothing to cut
             at -= 1
-            _note(drawn, at, feature, column + small.turned, MISSING_LEFT)
+            drawn.feature[at], drawn.column[at] = feature, column + small.turned
+            drawn.missing[at] = MISSING_LEFT
         at -= 1
-        _note(drawn, at, feature, column, MISSING_RIGHT if n_known > 0 else NONE_MISSING)
+        drawn.feature[at], drawn.column[at], drawn.missing[at] = feature, column, missing
     return n_searches, last
 
 
 @inline_kernel
-def _note(drawn, k, feature, column, missing):
-    drawn.feature[k], drawn.column[k], drawn.missing[k] = feature, column, missing
+def _is_missing(small, i, column):
+    """Is the value in place i of a column, of which the missing stand behind, missing?"""
+    return rank_at(small, i, column) == MISSING_RANK
 
 
 @inline_kernel
@@ -63,7 +64,7 @@ def turn_missing(small, samples, node, column, last):
     """
     n, ordered, turned = node.n, small.ordered, column + small.turned
     n_known = n - 1
-    while rank_at(small, n_known - 1, column) == MISSING_RANK:
+    while _is_missing(small, n_known - 1, column):
         n_known -= 1
     n_missing = n - n_known
     if n_missing > 1:

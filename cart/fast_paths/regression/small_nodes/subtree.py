@@ -210,7 +210,7 @@ def _search(growth, table, samples, node, limits):
             n_drawn += 1
             last = column
         j, drawing = next_feature(draw, drawing, limits.max_features)
-    if small.turned > 0:
+    if small.turned > 0:  # else `missing` of those drawn says so already
         n_drawn, last = turn_drawn(small, samples, node, drawn, n_drawn)
     best = NO_CUT
     if n_drawn > 0:
