@@ -1,5 +1,7 @@
 """Threads that have no tree left share the features of the large nodes of others."""
 
+from threading import Event
+
 import numpy as np
 import pytest
 
@@ -25,31 +27,37 @@ def make_table(n_rows, n_features, seed=0):
     return X, X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=n_rows)
 
 
-@pytest.fixture(autouse=True)
-def helped(monkeypatch):
-    """Tables of few rows are worth help, too; how often it was asked for."""
-    asked = []
-    find_helper = SortedPath.helper
+@pytest.fixture
+def await_help(monkeypatch):
+    """A forest's last tree, once this is called, is not begun before another thread offers help."""
+    offered, grow_numbers, find_helper = Event(), thread_pool._grow_numbers, SortedPath.helper
 
     def helper(path):
-        asked.append(find_helper(path))
-        return asked[-1]
+        offered.set()
+        return find_helper(path)
+
+    def grow_last_with_help(job, grower, numbers):
+        assert len(job.seeds) - 1 not in numbers or offered.wait(timeout=60)
+        return grow_numbers(job, grower, numbers)
+
+    def await_help():
+        assert not offered.is_set()
+        monkeypatch.setattr(thread_pool, "_grow_numbers", grow_last_with_help)
 
     monkeypatch.setattr(SortedPath, "helper", helper)
     monkeypatch.setattr(thread_pool, "_ROWS_WORTH_HELP", N_ROWS)
-    return asked
+    return await_help
 
 
 @pytest.mark.parametrize("n_trees", [1, 4])
 @pytest.mark.parametrize("share_missing", [0.0, 0.1])
-def test_the_trees_do_not_depend_on_who_helps(n_trees, share_missing, helped):
+def test_the_trees_do_not_depend_on_who_helps(n_trees, share_missing, await_help):
     X, y = make_table(40_000, 6)
     X[np.random.default_rng(1).random(X.shape) < share_missing] = np.nan
     params = {"max_features": None, "min_samples_leaf": 500, "random_state": 0}
     alone = RandomForestRegressor(n_trees, n_jobs=1, **params).fit(X, y)
-    assert not helped
+    await_help()
     together = RandomForestRegressor(n_trees, n_jobs=3, **params).fit(X, y)
-    assert helped
     for ours, theirs in zip(together.estimators_, alone.estimators_, strict=True):
         assert_same_nodes(ours.tree_, theirs.tree_)
 
