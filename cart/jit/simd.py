@@ -46,6 +46,29 @@ class PlainLanes:
             carried = step(k, *carried)
         return carried
 
+    def repeat_until(self, begin, end, step, *carried):
+        """Do `is_last, here, following = step(k, *carried)` for k from `begin` on, where the next
+        is given `following`, until `is_last`, of `any`, or until k is `end`.
+
+        Returns
+        -------
+        k, *carried
+            The k that was the last, and `here` of it; or `end`, and the last `following`.
+        """
+        for k in range(begin, end):
+            is_last, here, carried = step(k, *carried)
+            if is_last:
+                return k, *here
+        return end, *carried
+
+    def everywhere(self, number):
+        """A number in all lanes."""
+        return number
+
+    def choose(self, is_so, one, other):
+        """What `one()` gives if a number is not 0, else what `other()` does; only that is done."""
+        return one() if is_so else other()
+
     def gather(self, array, places):
         """The items at these places of an array, which counts as flat."""
         return array.ravel()[places]
@@ -68,6 +91,7 @@ class PlainLanes:
         return values.astype(np.float64)
 
     def where(self, condition, values, others):
+        """The values, one of which may be a number, chosen lane by lane."""
         return np.where(condition, values, others)
 
     def any(self, condition):
@@ -83,7 +107,10 @@ class _CompiledLanes(PlainLanes):
         self._context = context
 
     def argument(self, kind, value):
-        """An argument of the function: the data of an array, or a number."""
+        """An argument of the function: the data of an array, a number, or a tuple of them."""
+        if isinstance(kind, types.BaseNamedTuple):
+            values = cgutils.unpack_tuple(self.builder, value)
+            return kind.instance_class(*map(self.argument, kind.types, values))
         if isinstance(kind, types.Array):
             return self._context.make_array(kind)(self._context, self.builder, value).data
         return self.spread(value)
@@ -112,21 +139,51 @@ class _CompiledLanes(PlainLanes):
         return _Vector(self, self.builder.extract_element(value.value, ir.IntType(32)(0)))
 
     def repeat(self, n, step, *carried):
+        no, none = ir.IntType(1)(0), _Vector(self, ir.IntType(64)(0))
+
+        def go_on(k, *carried):
+            following = step(k, *carried)
+            return no, following, following
+
+        return self.repeat_until(none, n, go_on, *carried)[1:]
+
+    def repeat_until(self, begin, end, step, *carried):
         builder, before = self.builder, self.builder.block
         inside = builder.append_basic_block("repeat")
         builder.branch(inside)
         builder.position_at_end(inside)
-        first = _Vector(self, ir.IntType(64)(0)), *carried
+        first = begin, *carried
         now = [_Vector(self, builder.phi(each.value.type)) for each in first]
-        then = now[0] + 1, *step(*now)
-        for each, begin, after in zip(now, first, then, strict=True):
-            each.value.add_incoming(begin.value, before)
-            each.value.add_incoming(after.value, builder.block)
+        is_last, here, following = step(*now)
+        here, following = (now[0], *here), (now[0] + 1, *following)
+        for each, at_first, then in zip(now, first, following, strict=True):
+            each.value.add_incoming(at_first.value, before)
+            each.value.add_incoming(then.value, builder.block)
         behind = builder.append_basic_block("done")
-        is_over = builder.icmp_signed("==", then[0].value, n.value)
-        builder.cbranch(is_over, behind, inside)
+        is_over = builder.icmp_signed("==", following[0].value, end.value)
+        builder.cbranch(builder.or_(is_last, is_over), behind, inside)
         builder.position_at_end(behind)
-        return then[1:]
+        chosen = (
+            builder.select(is_last, one.value, other.value)
+            for one, other in zip(here, following, strict=True)
+        )
+        return tuple(_Vector(self, value) for value in chosen)
+
+    def everywhere(self, number):
+        return self.spread(number.value)
+
+    def choose(self, is_so, one, other):
+        builder = self.builder
+        is_so = builder.icmp_unsigned("!=", is_so.value, is_so.value.type(0))
+        with builder.if_else(is_so) as branches:
+            found = []
+            for branch, do in zip(branches, (one, other), strict=True):
+                with branch:
+                    found.append((do().value, builder.block))
+        chosen = builder.phi(found[0][0].type)
+        for value, block in found:
+            chosen.add_incoming(value, block)
+        return _Vector(self, chosen)
 
     def real(self, values):
         return self._turned(values, "sitofp", ir.FloatType())
@@ -189,6 +246,8 @@ class _CompiledLanes(PlainLanes):
     def where(self, condition, values, others):
         if not isinstance(values, _Vector):
             values = _Vector(self, _constant(others.value.type, values))
+        if not isinstance(others, _Vector):
+            others = _Vector(self, _constant(values.value.type, others))
         chosen = self.builder.select(condition.value, values.value, others.value)
         return _Vector(self, chosen)
 
@@ -254,7 +313,7 @@ class _Vector:
         return self._with(other, "fcmp_ordered", "icmp_signed", "<=")
 
 
-def on_lanes(n):
+def on_lanes(n, gives_number=False):
     """Compile a function of kernels as instructions on vectors, lane beside lane.
 
     The compiler makes vectors of loops only where it can prove that nothing overlaps, and where
@@ -264,14 +323,16 @@ def on_lanes(n):
     ----------
     n : int
         Width of the vectors.
+    gives_number : bool
+        Does the function return a whole number?
 
     Returns
     -------
     decorator
         Of a `function(lanes, *arguments)` without branches that does its work by `lanes`, a
-        `PlainLanes`. Arguments are contiguous arrays of items of 32 or 64 bits, and numbers, which
-        arrive as vectors. It returns `lanes.any(condition)`, or nothing. Kernels call it as
-        `function(*arguments)`.
+        `PlainLanes`. Arguments are contiguous arrays of items of 32 or 64 bits, numbers, which
+        arrive as vectors, and NamedTuples of them. Else it returns `lanes.any(condition)` or
+        nothing. Kernels call it as `function(*arguments)`.
     """
 
     def decorate(function):
@@ -283,10 +344,12 @@ def on_lanes(n):
             def generate(context, builder, signature, values):
                 lanes = _CompiledLanes(n, context, builder)
                 kinds, values = signature.args[0].types, cgutils.unpack_tuple(builder, values[0])
-                answer = function(lanes, *map(lanes.argument, kinds, values))
-                return context.get_constant(types.boolean, False) if answer is None else answer
+                found = function(lanes, *map(lanes.argument, kinds, values))
+                found = found.value if isinstance(found, _Vector) else found
+                return context.get_constant(types.boolean, False) if found is None else found
 
-            return types.boolean(types.StarArgTuple(arguments)), generate
+            answer = types.int64 if gives_number else types.boolean
+            return answer(types.StarArgTuple(arguments)), generate
 
         return compiled
 

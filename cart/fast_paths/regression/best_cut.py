@@ -57,26 +57,26 @@ class Lanes(NamedTuple):
     column: np.ndarray  # int64: of the table
     first: np.ndarray  # int64: where its entries begin
     tie_span: np.ndarray  # int64: codes further apart are never ties
-    entry: np.ndarray  # uint64: the one at hand, the last on the left
-    gap: np.ndarray  # int64: from its code to the next; 0 where these are ties
-    previous: np.ndarray  # int64: entries left of the last cut that is certain
+    entry: np.ndarray  # uint64: the next that goes left
+    previous: np.ndarray  # int64: entries left of the last cut that is known to be one
     left_weight: np.ndarray  # float64
     left_sum: np.ndarray  # float64
     left_rest: np.ndarray  # float64: where the criterion keeps it
-    left_more: np.ndarray  # (2 * N_LANES,) float64: sums of two more outputs, lanes side by side
+    left_second: np.ndarray  # float64: sums of two more outputs, where there are
+    left_third: np.ndarray  # float64
     totals: np.ndarray  # (N_LANES,) float64: the node's sums of all outputs, where there are more
     direction: np.ndarray  # float64: of the monotonic constraint, or 0
     lower: np.ndarray  # float64: of values left and right, where there is a constraint
     upper: np.ndarray  # float64
     score: np.ndarray  # float64: of the cut at hand
     best: np.ndarray  # float64: score
+    bar: np.ndarray  # float64: the best of all lanes, where scores are to be settled
     place: np.ndarray  # int64: of the best, the last entry on its left; -1 where there is none
 
     @classmethod
     def create(cls):
-        dtypes = [np.int64] * 3 + [np.uint64] + [np.int64] * 2 + [np.float64] * 10 + [np.int64]
-        lanes = cls(*(np.zeros(N_LANES, dtype) for dtype in dtypes))
-        return lanes._replace(left_more=np.zeros(2 * N_LANES))
+        dtypes = [np.int64] * 3 + [np.uint64, np.int64] + [np.float64] * 12 + [np.int64]
+        return cls(*(np.zeros(N_LANES, dtype) for dtype in dtypes))
 
 
 @inline_kernel
@@ -127,11 +127,14 @@ def _begin(lanes, n_lanes, width, rows, score, table):
         lanes.left_weight[k] = 0.0
         lanes.left_sum[k] = 0.0
         lanes.left_rest[k] = 0.0
+        lanes.left_second[k] = 0.0
+        lanes.left_third[k] = 0.0
         if rows.is_bound:
             is_free = lanes.direction[k] == 0.0
             lanes.lower[k] = -np.inf if is_free else rows.bounds.lower
             lanes.upper[k] = np.inf if is_free else rows.bounds.upper
         lanes.best[k] = score
+        lanes.bar[k] = score
         lanes.place[k] = -1
 
 
@@ -154,182 +157,147 @@ def searching(score_of, keeps_rest=False, is_settled=True, n_outputs=1):
     -------
     function of (lanes, width, rows, table)
     """
+    find = _finding(score_of, keeps_rest, is_settled, n_outputs)
     narrow, middle, wide = (
-        _searching(width, score_of, keeps_rest, is_settled, n_outputs)
-        for width in (_NARROW, _MIDDLE, N_LANES)
+        on_lanes(width, gives_number=True)(find) for width in (_NARROW, _MIDDLE, N_LANES)
     )
-
-    @inline_kernel
-    def search(lanes, width, rows, table):
-        if width == _NARROW:
-            narrow(lanes, rows, table)
-        elif width == _MIDDLE:
-            middle(lanes, rows, table)
-        else:
-            wide(lanes, rows, table)
-
-    return search
-
-
-def _scoring(width, score_of, is_settled, n_outputs):
-    """The scores of the cuts of so many lanes."""
-
-    def score_lanes(
-        lanes, weight, total, rest, totals, gap, tie_span, left_weight, left_sum, left_rest,
-        left_more, score, best,
-    ):  # fmt: skip
-        """Score the cuts; is one that may score best to be settled, or between ties?"""
-        if n_outputs > 1:
-            more = [lanes.load(left_more, k) for k in range(n_outputs - 1)]
-            of_all = [lanes.same(totals, k) for k in range(n_outputs)]
-            left = [lanes.load(left_sum), *more]
-            found = score_of(lanes.load(left_weight), left, weight, of_all)
-        else:
-            left = lanes.load(left_weight), lanes.load(left_sum), lanes.load(left_rest)
-            found = score_of(*left, weight, total, rest)
-        lanes.store(score, found)
-        to_next = lanes.load(gap)
-        is_asked = to_next > 0
-        if is_settled:
-            is_asked = is_asked & (to_next <= lanes.load(tie_span))
-        return lanes.any((found > lanes.load(best)) & is_asked)
-
-    return on_lanes(width)(score_lanes)
-
-
-def _searching(width, score_of, keeps_rest, is_settled, n_outputs):
-    """The kernel for so many lanes."""
-    take_rest, keep_bounds, update = (
-        on_lanes(width)(do) for do in (_take_rest, _keep_bounds, _update_best)
-    )
-    advance = on_lanes(width)(_advancing(n_outputs))
-    score_cuts = _scoring(width, score_of, is_settled, n_outputs)
 
     @kernel
-    def search(lanes, rows, table):
-        entries, targets, n, n_beside = rows.entries, rows.targets, rows.n, rows.n_beside
-        is_bound = rows.is_bound
-        weight, total, rest = rows.weight, rows.total, rows.rest
-        first, entry, gap, previous = lanes.first, lanes.entry, lanes.gap, lanes.previous
-        left_weight, left_sum, left_rest = lanes.left_weight, lanes.left_sum, lanes.left_rest
-        tie_span, score, best, place = lanes.tie_span, lanes.score, lanes.best, lanes.place
-        left_more, totals = lanes.left_more, lanes.totals
-        for i in range(n - 1 - n_beside):
-            n_left = i + 1
-            if keeps_rest:
-                take_rest(targets, entry, left_rest)
-            may_sum_from_right = advance(
-                entries, targets, n_left, n - n_left, first, entry, gap, previous, left_weight,
-                left_sum, left_more,
-            )  # fmt: skip
-            if i < n_beside:
-                continue
-            if may_sum_from_right:
-                _sum_from_right(lanes, width, rows, i, table)
-            if score_cuts(
-                weight, total, rest, totals, gap, tie_span, left_weight, left_sum, left_rest,
-                left_more, score, best,
-            ):  # fmt: skip
-                _settle(lanes, width, rows, i, table)
-            if is_bound:
-                keep_bounds(
-                    weight, total, rows.min_weight, left_weight, left_sum, lanes.direction,
-                    lanes.lower, lanes.upper, score,
-                )  # fmt: skip
-            update(i, n_left, gap, tie_span, previous, score, best, place)
+    def search(lanes, width, rows, table):
+        end = rows.n - 1 - rows.n_beside
+        i = np.int64(0)
+        while i < end:
+            if width == _NARROW:
+                i = narrow(lanes, rows, i, end)
+            elif width == _MIDDLE:
+                i = middle(lanes, rows, i, end)
+            else:
+                i = wide(lanes, rows, i, end)
+            if i < end:
+                _judge_row(lanes, width, rows, i, table)
+                i += 1
 
     return search
 
 
-def _advancing(n_outputs):
-    """The step of all lanes, of so many outputs."""
+def _finding(score_of, keeps_rest, is_settled, n_outputs):
+    """The search row by row, up to one that has to be judged lane by lane."""
+
+    def find(on, lanes, rows, i, end):
+        """Take rows to the left, from the i-th on, and keep the cuts that score best, until there
+        may be a tie, sums are due from the right, or scores are to be settled.
+
+        That row is taken and scored, too; its cuts are not kept. Returns its number, or `end`.
+        """
+        first, tie_span, bar = on.load(lanes.first), on.load(lanes.tie_span), on.load(lanes.bar)
+        totals = [on.same(lanes.totals, k) for k in range(n_outputs)]
+        n, n_beside = on.number(rows.n), on.number(rows.n_beside)
+        is_bound = on.number(rows.is_bound)
+        sums = lanes.left_weight, lanes.left_sum, lanes.left_second, lanes.left_third
+        sums = (*sums[: 1 + n_outputs], *([lanes.left_rest] if keeps_rest else []))
+
+        def score(left):
+            if n_outputs > 1:
+                return score_of(left[0], left[1:], rows.weight, totals)
+            rest = left[2] if keeps_rest else None
+            return score_of(left[0], left[1], rest, rows.weight, rows.total, rows.rest)
+
+        def take(i, entry, previous, best, place, _, *left):
+            left = _add_row(on, left, rows.targets, entry, n_outputs, keeps_rest)
+            found, n_left = score(left), on.everywhere(i + 1)
+            found = on.choose(
+                is_bound, lambda: _score_within(on, found, left, lanes, rows), lambda: found
+            )
+            (following,) = on.gather_rows(rows.entries, first + n_left, 1)
+            code, following_code = entry >> int(CODE_SHIFT), following >> int(CODE_SHIFT)
+            is_cut = (following_code > code) & (on.everywhere(i - n_beside) > -1)
+            to_next = on.where(is_cut, following_code - code, 0)
+            here = following, previous, best, place, found, *left
+            is_last = (found > best) & (to_next <= tie_span) if is_settled else bar <= found
+            is_last = is_last | (n_left - previous > on.everywhere(n - i - 1))
+            if is_settled:
+                is_best = is_cut & (found > best)
+                best, place = on.where(is_best, found, best), on.where(is_best, n_left - 1, place)
+            previous = on.where(to_next > tie_span, n_left, previous)
+            return on.any(is_cut & is_last), here, (following, previous, best, place, found, *left)
+
+        kept = lanes.entry, lanes.previous, lanes.best, lanes.place, lanes.score, *sums
+        i, *values = on.repeat_until(on.number(i), on.number(end), take, *map(on.load, kept))
+        for array, value in zip(kept, values, strict=True):
+            on.store(array, value)
+        return i
+
+    return find
+
+
+def _add_row(on, left, targets, entry, n_outputs, keeps_rest):
+    """The sums on the left with a row more."""
     per_row = 2 if n_outputs == 1 else n_outputs + 1
-
-    def advance(
-        lanes, entries, targets, n_left, n_right, first, entry, gap, previous, left_weight,
-        left_sum, left_more,
-    ):  # fmt: skip
-        """Take the entry at hand to the left; may a cut here have more entries on its left, behind
-        the cut before, than on its right?"""
-        mine = lanes.load(entry)
-        (following,) = lanes.gather_rows(entries, lanes.load(first) + n_left, 1)
-        lanes.store(entry, following)
-        to_next = (following >> int(CODE_SHIFT)) - (mine >> int(CODE_SHIFT))
-        lanes.store(gap, to_next)
-        at = (mine & int(RECORD)) * per_row
-        weight, *values = lanes.gather_rows(targets, at, per_row)
-        lanes.store(left_weight, lanes.load(left_weight) + weight)
-        lanes.store(left_sum, lanes.load(left_sum) + weight * values[0])
-        for k in range(n_outputs - 1):
-            lanes.store(left_more, lanes.load(left_more, k) + weight * values[k + 1], k)
-        return lanes.any((n_left - lanes.load(previous) > n_right) & (to_next > 0))
-
-    return advance
+    weight, *values = on.gather_rows(targets, (entry & int(RECORD)) * per_row, per_row)
+    added = [weight, *(weight * value for value in values)]
+    if keeps_rest:
+        added.append(weight - weight * values[0])
+    return [before + more for before, more in zip(left, added, strict=True)]
 
 
-def _take_rest(lanes, targets, entry, left_rest):
-    """Of two classes: the weight of the second (the target is 1 of the first, else 0)."""
-    at = (lanes.load(entry) & int(RECORD)) * 2
-    weight, value = lanes.gather_rows(targets, at, 2)
-    rest = weight - weight * value
-    lanes.store(left_rest, lanes.load(left_rest) + rest)
+def _score_within(on, score, left, lanes, rows):
+    """No score where a cut leaves too little weight, or breaks a monotonic constraint."""
+    bounds = on.load(lanes.direction), on.load(lanes.lower), on.load(lanes.upper)
+    return on.where(_breaks(left[0], left[1], rows, *bounds), -np.inf, score)
 
 
-def _keep_bounds(
-    lanes, weight, total, min_weight, left_weight, left_sum, direction, lower, upper, score
-):
-    """Rule out cuts that leave too little weight, or break a monotonic constraint."""
-    left, low, high = lanes.load(left_weight), lanes.load(lower), lanes.load(upper)
-    right = weight - left
-    value = lanes.load(left_sum) / left
-    other = (total - lanes.load(left_sum)) / right
-    breaks = (low > value) | (low > other) | (value > high) | (other > high)
-    breaks = breaks | ((value - other) * lanes.load(direction) > 0.0)
-    breaks = breaks | (min_weight > left) | (min_weight > right)
-    lanes.store(score, lanes.where(breaks, -np.inf, lanes.load(score)))
+def _breaks(left_weight, left_sum, rows, direction, lower, upper):
+    """Does a cut leave too little weight, or break a monotonic constraint? Of numbers, or lanes."""
+    right_weight = rows.weight - left_weight
+    left, right = left_sum / left_weight, (rows.total - left_sum) / right_weight
+    breaks = (lower > left) | (lower > right) | (left > upper) | (right > upper)
+    breaks = breaks | ((left - right) * direction > 0.0)
+    return breaks | (rows.min_weight > left_weight) | (rows.min_weight > right_weight)
 
 
-def _update_best(lanes, i, n_left, gap, tie_span, previous, score, best, place):
-    """Keep the cuts that score best."""
-    to_next, found, before = lanes.load(gap), lanes.load(score), lanes.load(best)
-    is_best = (to_next > 0) & (found > before)
-    lanes.store(best, lanes.where(is_best, found, before))
-    lanes.store(place, lanes.where(is_best, i, lanes.load(place)))
-    lanes.store(previous, lanes.where(to_next > lanes.load(tie_span), n_left, lanes.load(previous)))
-    return lanes.any(is_best)
+_breaks_bounds = inline_kernel(_breaks)
 
 
 @kernel
-def _sum_from_right(lanes, width, rows, i, table):
-    """Sum up from the right where that is shorter, as scikit-learn does: where a cut takes more
-    entries to its left, since the cut before, than it leaves on its right."""
-    entries, n, n_beside = rows.entries, rows.n, rows.n_beside
-    n_left, n_right = i + 1, n - i - 1
+def _judge_row(lanes, width, rows, i, table):
+    """Keep the best of the cuts behind the i-th row, lane by lane.
+
+    Sums come from the right where that is shorter, as in scikit-learn: where a cut takes more
+    entries to its left, since the cut before, than it leaves on its right.
+    """
+    n_left, n_right = i + 1, rows.n - i - 1
     for k in range(width):
-        column = lanes.column[k]
-        mine = entries[lanes.first[k] : lanes.first[k] + n]
-        if n_left - lanes.previous[k] <= n_right or not is_cut_after(mine, i, table, column):
+        first, column = lanes.first[k], lanes.column[k]
+        entries = rows.entries[first : first + rows.n]
+        may_be_best, is_due = lanes.score[k] >= lanes.bar[k], n_left - lanes.previous[k] > n_right
+        if not (may_be_best or is_due) or not is_cut_after(entries, i, table, column):
             continue
-        previous = i  # entries left of the cut before
-        while previous > n_beside and not is_cut_after(mine, previous - 1, table, column):
-            previous -= 1
-        if previous <= n_beside:  # there is none
-            previous = 0
-        if n_left - previous > n_right:
-            sum_lane_from_right(rows.criterion, lanes, width, k, i, rows)
+        if is_due:
+            previous = i  # entries left of the cut before
+            while previous > rows.n_beside and not is_cut_after(
+                entries, previous - 1, table, column
+            ):
+                previous -= 1
+            if previous <= rows.n_beside:  # there is none
+                previous = 0
+            if n_left - previous > n_right:
+                sum_lane_from_right(rows.criterion, lanes, k, i, rows)
+                may_be_best = True
         lanes.previous[k] = n_left
+        if may_be_best:
+            score = settled_score(rows.criterion, lanes, k, rows)
+            if score > lanes.best[k] and not (rows.is_bound and _lane_breaks(lanes, k, rows)):
+                lanes.best[k], lanes.place[k] = score, i
+                for j in range(width):
+                    lanes.bar[j] = max(lanes.bar[j], score)
 
 
-@kernel
-def _settle(lanes, width, rows, i, table):
-    """Settle the scores of cuts that may be the best; between ties there is none."""
-    for k in range(width):
-        if lanes.gap[k] > 0 and lanes.score[k] > lanes.best[k]:
-            mine = rows.entries[lanes.first[k] + i : lanes.first[k] + i + 2]
-            if is_cut_after(mine, 0, table, lanes.column[k]):
-                lanes.score[k] = settled_score(rows.criterion, lanes, k, rows)
-            else:
-                lanes.gap[k] = 0
+@inline_kernel
+def _lane_breaks(lanes, k, rows):
+    return _breaks_bounds(
+        lanes.left_weight[k], lanes.left_sum[k], rows, lanes.direction[k], lanes.lower[k],
+        lanes.upper[k],
+    )  # fmt: skip
 
 
 @inline_kernel

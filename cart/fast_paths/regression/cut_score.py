@@ -76,14 +76,14 @@ def search_lanes(criterion, lanes, width, rows, table):
 
 
 @dispatch
-def sum_lane_from_right(criterion, lanes, width, k, i, rows):
+def sum_lane_from_right(criterion, lanes, k, i, rows):
     """Have the sums of lane k, behind its i-th entry, from the right."""
-    criterion.sum_lane_from_right(lanes, width, k, i, rows)
+    criterion.sum_lane_from_right(lanes, k, i, rows)
 
 
 @dispatch
 def settled_score(criterion, lanes, k, rows):
-    """The score of the cut in lane k that may be the best."""
+    """The score of the cut in lane k."""
     return criterion.settled_score(lanes, k, rows)
 
 
@@ -167,7 +167,7 @@ def slack_of(n, y_max):
     return 64.0 * _UNIT * np.float64(n + 8) * y_max * y_max
 
 
-def sum_lane_of_one(self, lanes, width, k, i, rows):
+def sum_lane_of_one(self, lanes, k, i, rows):
     mine = rows.entries[lanes.first[k] : lanes.first[k] + rows.n]
     lanes.left_weight[k], lanes.left_sum[k], lanes.left_rest[k] = left_sums_from_right(
         self, mine, rows.targets, i + 1, rows.n, (rows.weight, rows.total, rows.rest)

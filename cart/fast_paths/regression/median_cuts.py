@@ -158,7 +158,7 @@ class AbsoluteErrorCuts(NamedTuple):
             if place >= 0:
                 lanes.best[k], lanes.place[k] = self.best[1], place
 
-    def sum_lane_from_right(self, lanes, width, k, i, rows):
+    def sum_lane_from_right(self, lanes, k, i, rows):
         pass
 
     def settled_score(self, lanes, k, rows):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.regression.best_cut import N_LANES, searching
+from cart.fast_paths.regression.best_cut import searching
 from cart.fast_paths.regression.cut_score import WEIGHT
 from cart.fast_paths.regression.node_sums import REST, TOTAL, UPPER, Halves
 from cart.jit.decorators import inline_kernel, kernel
@@ -25,15 +25,13 @@ N_SUMS = UPPER + MOST  # of a node
 
 def _score_of_means(left_weight, left, weight, total):
     """Score of a cut as scikit-learn calculates it."""
-    squares_left, squares_right = None, None
-    for of_left, of_all in zip(left, total, strict=True):
-        rest = of_all - of_left
-        mine, others = of_left * of_left, rest * rest
-        squares_left = mine if squares_left is None else squares_left + mine
-        squares_right = others if squares_right is None else squares_right + others
-    return squares_left / left_weight + squares_right / (weight - left_weight)
+    a, b, c = left
+    squares_left = a * a + b * b + c * c
+    a, b, c = total[0] - a, total[1] - b, total[2] - c
+    return squares_left / left_weight + (a * a + b * b + c * c) / (weight - left_weight)
 
 
+_mean_score = inline_kernel(_score_of_means)
 _search = searching(_score_of_means, n_outputs=MOST)
 
 
@@ -74,21 +72,21 @@ class SeveralMeansCuts(NamedTuple):
     def search_lanes(self, lanes, width, rows, table):
         for k in range(MOST):
             lanes.totals[k] = self.totals[k]
-        for k in range((MOST - 1) * N_LANES):
-            lanes.left_more[k] = 0.0
         _search(lanes, width, rows, table)
 
-    def sum_lane_from_right(self, lanes, width, k, i, rows):
+    def sum_lane_from_right(self, lanes, k, i, rows):
         first = lanes.first[k]
         mine = rows.entries[first : first + rows.n]
         weight, one, two, three = _left_from_right(
             mine, rows.targets, i + 1, rows.n, rows.weight, self.totals
         )
         lanes.left_weight[k], lanes.left_sum[k] = weight, one
-        lanes.left_more[k], lanes.left_more[width + k] = two, three
+        lanes.left_second[k], lanes.left_third[k] = two, three
 
     def settled_score(self, lanes, k, rows):
-        return lanes.score[k]
+        left = lanes.left_sum[k], lanes.left_second[k], lanes.left_third[k]
+        totals = self.totals[0], self.totals[1], self.totals[2]
+        return _mean_score(lanes.left_weight[k], left, rows.weight, totals)
 
     def is_by_gain(self):
         return False

@@ -1,10 +1,20 @@
 """Lanes of vectors, and those of plain Python, against NumPy."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
 from cart.jit.decorators import entry_kernel
 from cart.jit.simd import PlainLanes, on_lanes
+
+
+class State(NamedTuple):
+    """What a loop is given, and where it leaves what it has found."""
+
+    steps: np.ndarray
+    total: np.ndarray
+    turns: np.ndarray
 
 
 @pytest.mark.parametrize("width", [1, 2, 8])
@@ -77,3 +87,42 @@ def test_lanes_count_as_numpy_does(width):
         np.testing.assert_array_equal(lines, before + 1.0)
         np.testing.assert_array_equal(lines, copies[1])
         np.testing.assert_allclose(total, expected)
+
+
+@pytest.mark.parametrize("width", [1, 2, 8])
+def test_lanes_stop_where_plain_ones_do(width):
+    """Loops that end early leave the turn that was the last; a choice does one side only."""
+
+    def work(lanes, first, n, most, is_double, state):
+        n, is_double = lanes.number(n), lanes.number(is_double)
+
+        def add(k, total, turns):
+            added = total + lanes.load(state.steps, k)
+            added = lanes.choose(is_double, lambda: added + added, lambda: added)
+            is_last = lanes.any(added > most)
+            return is_last, (added, turns), (added, turns + lanes.everywhere(k))
+
+        begin = lanes.load(state.total), lanes.load(state.turns)
+        k, *values = lanes.repeat_until(lanes.number(first), n, add, *begin)
+        for array, value in zip((state.total, state.turns), values, strict=True):
+            lanes.store(array, value)
+        return k
+
+    compiled = on_lanes(width, gives_number=True)(work)
+
+    @entry_kernel
+    def kernel(*arguments):
+        return compiled(*arguments)
+
+    rng, stops = np.random.default_rng(0), set()
+    for _ in range(40):
+        state = State(rng.random((6, width)), rng.random(width), rng.integers(0, 9, width))
+        arguments = int(rng.integers(0, 3)), 6, rng.choice([2.0, 40.0]), int(rng.integers(2))
+        expected = State(*map(np.copy, state))
+        stop = work(PlainLanes(width), *arguments, expected)
+        assert kernel(*arguments, state) == stop
+        for found, array in zip(state, expected, strict=True):
+            np.testing.assert_array_equal(found, array)
+        stops.add(stop)
+    assert 6 in stops
+    assert len(stops) > 2
