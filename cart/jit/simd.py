@@ -27,6 +27,14 @@ class PlainLanes:
         """Make them these items."""
         array.reshape(-1)[row * self.n : (row + 1) * self.n] = values
 
+    def load_at(self, array, first):
+        """The n items of an array from a place on."""
+        return array[first : first + self.n].copy()
+
+    def store_at(self, array, values, first):
+        """Make them these; whole numbers may have fewer bits than the array's."""
+        array[first : first + self.n] = values
+
     def item(self, array, i):
         """One item, as a number of a row."""
         return array[i]
@@ -71,6 +79,10 @@ class PlainLanes:
 
     def gather(self, array, places):
         """The items at these places of an array, which counts as flat."""
+        return array.ravel()[places]
+
+    def gather_each(self, array, places):
+        """The same of items of any type, one by one; places are whole numbers without a sign."""
         return array.ravel()[places]
 
     def gather_rows(self, array, places, width):
@@ -127,6 +139,29 @@ class _CompiledLanes(PlainLanes):
 
     def store(self, array, values, row=0):
         self.builder.store(values.value, self._vector_at(array, row), align=4)
+
+    def load_at(self, array, first):
+        place = self._vector_from(array, first)
+        return _Vector(self, self.builder.load(place, align=array.type.pointee.width // 8))
+
+    def store_at(self, array, values, first):
+        item, values = array.type.pointee, values.value
+        if values.type.element.width < item.width:
+            values = self.builder.zext(values, ir.VectorType(item, self.n))
+        self.builder.store(values, self._vector_from(array, first), align=item.width // 8)
+
+    def _vector_from(self, array, first):
+        kind = ir.VectorType(array.type.pointee, self.n).as_pointer()
+        return self.builder.bitcast(self.builder.gep(array, [first.value]), kind)
+
+    def gather_each(self, array, places):
+        builder, number = self.builder, ir.IntType(32)
+        found = ir.Constant(ir.VectorType(array.type.pointee, self.n), ir.Undefined)
+        for k in range(self.n):
+            place = builder.extract_element(places.value, number(k))
+            item = builder.load(builder.gep(array, [builder.zext(place, ir.IntType(64))]))
+            found = builder.insert_element(found, item, number(k))
+        return _Vector(self, found)
 
     def item(self, array, i):
         return self.builder.load(self.builder.gep(array, [ir.IntType(64)(i)]))

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.classification.packed_rows import row_number
 from cart.growth.frontier import moved
 from cart.jit.decorators import dispatch, inline_kernel
+from cart.primitives.gather import gather
 from cart.primitives.radix_sort import N_DIGITS, ROOM
 
 
@@ -52,9 +52,7 @@ class ClassScratch(NamedTuple):
 def copy_columns(codes, words, layout, copied):
     """Copy the codes of words, column by column."""
     for column in range(codes.shape[0]):
-        mine, theirs = codes[column], copied[column]
-        for i in range(words.shape[0]):
-            theirs[i] = mine[row_number(words[i], layout)]
+        gather(codes[column], words, layout.low_bits, np.uint32(1), copied[column])
 
 
 @inline_kernel

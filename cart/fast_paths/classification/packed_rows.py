@@ -17,6 +17,7 @@ import numpy as np
 
 from cart.fast_paths.base import MISSING_LEFT
 from cart.jit.decorators import dispatch, inline_kernel, kernel
+from cart.primitives.gather import gather
 
 
 class Layout(NamedTuple):
@@ -93,14 +94,15 @@ def gather_keys(codes, words, start, n, layout, missing, keys):
 
     `missing` is the code of missing values in a key: the one behind the highest.
     """
+    mine = words[start : start + n]
+    gather(codes, mine, layout.low_bits, np.uint32(1), keys)
     lowest = np.uint32(0xFFFFFFFF)
     highest = np.uint32(0)
     for i in range(n):
-        word = words[start + i]
-        code = min(np.uint32(codes[row_number(word, layout)]), missing)
+        code = min(keys[i], missing)
         lowest = min(lowest, code)
         highest = max(highest, code)
-        keys[i] = code << layout.low_bits | word & layout.low_mask
+        keys[i] = code << layout.low_bits | mine[i] & layout.low_mask
     return lowest, highest
 
 

@@ -25,7 +25,6 @@ from cart.fast_paths.classification.cuts import (
 from cart.fast_paths.classification.impurities import child_impurities
 from cart.fast_paths.classification.packed_rows import (
     class_of,
-    code_of,
     fit_quarters,
     quarter_of,
     row_number,
@@ -43,6 +42,7 @@ from cart.fast_paths.near_rows import (
     place_across,
 )
 from cart.jit.decorators import inline_kernel
+from cart.primitives.gather import gather
 from cart.splitting.feature_draw import random_between, random_side
 from cart.splitting.splitter import RandomSplitter
 from cart.table.float_table import FloatTable
@@ -237,11 +237,13 @@ def _sides_of(cuts, way, rows, k):
 def _gather(codes, words, layout, gathered):
     """Gather the codes of a node; the lowest and the highest known, and how many are missing."""
     n, lowest, highest = words.shape[0], MISSING, np.uint32(0)
+    stride, flip = np.uint32(codes.stride), codes.flip
+    gather(codes.codes[codes.first :], words, layout.low_bits, stride, gathered)
     for i in range(n):
-        gathered[i] = code_of(codes, row_number(words[i], layout))
-    for i in range(n):  # a loop of its own, which vector instructions do
-        lowest = min(lowest, gathered[i])
-        highest = max(highest, gathered[i])
+        code = gathered[i] ^ flip
+        lowest = min(lowest, code)
+        highest = max(highest, code)
+        gathered[i] = code
     if highest != MISSING:
         return lowest, highest, np.int64(0)
     return known_range(gathered, n)

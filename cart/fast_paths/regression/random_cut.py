@@ -54,6 +54,7 @@ from cart.growth.depth_first import grow_depth_first
 from cart.growth.frontier import NodeStack, moved, with_weight
 from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel
+from cart.primitives.gather import take
 from cart.splitting.feature_draw import (
     begin_draw,
     end_draw,
@@ -219,9 +220,7 @@ def _fill_cache_copy(rows, start, n, nearer):
     """Copy what samples[start:start + n] point to."""
     samples = rows.samples[start : start + n]
     for column in range(nearer.codes.shape[0]):
-        codes, copied = rows.codes[column], nearer.codes[column]
-        for i in range(n):
-            copied[i] = codes[samples[i]]
+        take(rows.codes[column], samples, nearer.codes[column])
     if nearer.across.shape[0] > 0:
         write_across(nearer.across, nearer.codes, n)
     for i in range(n):
@@ -325,9 +324,8 @@ def _score(way, node, samples, feature, n_left):
 def _gather(codes, samples, gathered):
     """Gather the codes of samples; the lowest and the highest known, and whether any is missing."""
     n, lowest, highest = samples.shape[0], MISSING, np.uint32(0)
+    take(codes, samples, gathered)
     for i in range(n):
-        gathered[i] = codes[samples[i]]
-    for i in range(n):  # a loop of its own, which vector instructions do
         lowest = min(lowest, gathered[i])
         highest = max(highest, gathered[i])
     if highest != MISSING:

@@ -28,6 +28,7 @@ from cart.fast_paths.regression.small_nodes.node import (
     write_word,
 )
 from cart.jit.decorators import dispatch, entry_kernel, inline_kernel, kernel
+from cart.primitives.gather import take
 from cart.primitives.radix_sort import N_DIGITS, ROOM, n_bits_of, sort_short_keys
 from cart.primitives.sort_keys import CODE_SHIFT, N_COUNTS, sort_by_radix
 from cart.table.ranking import MISSING
@@ -284,14 +285,12 @@ class RowsSortedOnDemand(NamedTuple):
 
     def load_feature(self, table, column, place, node):
         start, n = node.start, node.n
-        codes = table.codes[column]
         lowest = np.uint32(0xFFFFFFFF)
         highest = np.uint32(0)
+        take(table.codes[column], self.rows[start : start + n], self.codes)
         for i in range(n):
-            code = codes[self.rows[start + i]]
-            lowest = min(lowest, code)
-            highest = max(highest, code)
-            self.codes[i] = code
+            lowest = min(lowest, self.codes[i])
+            highest = max(highest, self.codes[i])
         first = place * self.stride
         if lowest < highest:
             _sort_entries(self, self.entries[first : first + n], start, n, lowest, highest)
