@@ -130,8 +130,9 @@ def _repeat(criterion, table, bench, running, layout, n, class_counts, repeats, 
         if last == DIVIDE:
             middle = codes.shape[0] // 2
             cut = Cut(column, middle, middle + 1, 0.0, NONE_MISSING, 0.0)
+            mine, keys, counts = words[start : start + n], bench.keys, bench.pending[0]
             found += partition_packed_rows(
-                ColumnCodes(codes), cut, words, start, n, layout, bench.spare, bench.pending[0]
+                ColumnCodes(codes), cut, mine, layout, keys, bench.spare, counts
             )
             continue
         lowest, highest = gather_keys(codes, words, start, n, layout, NONE, bench.keys)

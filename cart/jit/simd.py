@@ -35,6 +35,20 @@ class PlainLanes:
         """Make them these; whole numbers may have fewer bits than the array's."""
         array[first : first + self.n] = values
 
+    def store_chosen(self, array, values, condition, first):
+        """Make the items from a place on those values for which the condition holds, one behind the
+        other; n items are written, what the others become is not said. See `can_store_chosen`."""
+        chosen = values[condition]
+        array[first : first + len(chosen)] = chosen
+
+    def count(self, condition):
+        """In how many lanes it holds."""
+        return int(np.count_nonzero(condition))
+
+    def is_at_most(self, values, others):
+        """Of whole numbers without a sign."""
+        return values <= others
+
     def item(self, array, i):
         """One item, as a number of a row."""
         return array[i]
@@ -153,6 +167,22 @@ class _CompiledLanes(PlainLanes):
     def _vector_from(self, array, first):
         kind = ir.VectorType(array.type.pointee, self.n).as_pointer()
         return self.builder.bitcast(self.builder.gep(array, [first.value]), kind)
+
+    def store_chosen(self, array, values, condition, first):
+        kind, mask = values.value.type, condition.value.type
+        name = f"llvm.x86.avx512.mask.compress.v{self.n}i{kind.element.width}"
+        how = ir.FunctionType(kind, [kind, kind, mask])
+        compress = cgutils.get_or_insert_function(self.builder.module, how, name)
+        nothing = ir.Constant(kind, [0] * self.n)
+        chosen = self.builder.call(compress, [values.value, nothing, condition.value])
+        self.store_at(array, _Vector(self, chosen), first)
+
+    def count(self, condition):
+        bits = self.builder.bitcast(condition.value, ir.IntType(self.n))
+        return _Vector(self, self.builder.zext(self.builder.ctpop(bits), ir.IntType(64)))
+
+    def is_at_most(self, values, others):
+        return _Vector(self, self.builder.icmp_unsigned("<=", values.value, others.value))
 
     def gather_each(self, array, places):
         builder, number = self.builder, ir.IntType(32)
@@ -289,6 +319,24 @@ class _CompiledLanes(PlainLanes):
     def any(self, condition):
         bits = self.builder.bitcast(condition.value, ir.IntType(self.n))
         return self.builder.icmp_unsigned("!=", bits, bits.type(0))
+
+
+def _has_avx512(context):
+    _, cpu, features = context.codegen().magic_tuple()
+    return cpu == "x86-64-v4" or "+avx512f" in features.split(",")
+
+
+def _type_of_can_store_chosen(typing_context):
+    def generate(context, builder, signature, arguments):
+        return context.get_constant(types.boolean, _has_avx512(context))
+
+    return types.boolean(), generate
+
+
+# For kernels: does the CPU that they are compiled for know `PlainLanes.store_chosen`, of vectors of
+# 64 bytes? Others must not come there.
+_IS_PYTHON = numba.config.DISABLE_JIT
+can_store_chosen = (lambda: True) if _IS_PYTHON else intrinsic(_type_of_can_store_chosen)
 
 
 def _constant(kind, number):

@@ -12,6 +12,9 @@ ends moves on.
 import numpy as np
 
 from cart.jit.decorators import dispatch, inline_kernel
+from cart.jit.simd import can_store_chosen, on_lanes
+
+_WIDTH = 16  # words of 32 bits that are divided at once
 
 
 @dispatch
@@ -43,4 +46,57 @@ def partition(sides, source, n, target, spare):
         n_right += 1 - left
     for i in range(n_right):
         target[n_left + i] = spare[i]
+    return n_left
+
+
+@inline_kernel
+def partition_words(words, codes, step, last, spare):
+    """Divide words in place: left are those with code + step <= last, in 32 bits without a sign.
+
+    Parameters
+    ----------
+    words, codes : ndarray of shape (n,), uint32
+    step, last : uint32
+    spare : ndarray of shape (at least n,), uint32
+
+    Returns
+    -------
+    int
+        How many go left.
+    """
+    n, n_left, first = words.shape[0], np.int64(0), np.int64(0)
+    if can_store_chosen():
+        while first <= n - _WIDTH:
+            n_left += divide_block(words, codes, step, last, spare, first, n_left)
+            first += _WIDTH
+    n_left = divide_each(words, codes, step, last, spare, first, n_left)
+    for i in range(n - n_left):
+        words[n_left + i] = spare[i]
+    return n_left
+
+
+@on_lanes(_WIDTH, gives_number=True)
+def divide_block(lanes, words, codes, step, last, spare, first, n_left):
+    """Divide words[first:first + 16], of which `n_left` of those before have gone left: these to
+    the front of `words`, the others to `spare`; return how many go left."""
+    first, n_left = lanes.number(first), lanes.number(n_left)
+    mine = lanes.load_at(words, first)
+    code = lanes.load_at(codes, first) + step
+    goes_left = lanes.is_at_most(code, last)
+    lanes.store_chosen(words, mine, goes_left, n_left)
+    lanes.store_chosen(spare, mine, goes_left ^ True, first - n_left)
+    return lanes.count(goes_left)
+
+
+@inline_kernel
+def divide_each(words, codes, step, last, spare, first, n_left):
+    """Divide words[first:] one by one; return how many go left in all."""
+    n_right = first - n_left
+    for i in range(first, words.shape[0]):
+        word, code = words[i], (np.int64(codes[i]) + np.int64(step)) & 0xFFFFFFFF
+        words[n_left] = word
+        spare[n_right] = word
+        goes_left = np.int64(code <= last)
+        n_left += goes_left
+        n_right += 1 - goes_left
     return n_left

@@ -25,6 +25,7 @@ from cart.fast_paths.classification.impurities import child_impurities
 from cart.fast_paths.classification.packed_rows import ColumnCodes, class_of, row_number, weight_of
 from cart.fast_paths.classification.path import ClassCountsPath
 from cart.jit.decorators import inline_kernel, kernel
+from cart.primitives.gather import gather
 from cart.splitting.all_subsets import next_subset, place_subset
 from cart.splitting.category_subsets import (
     EXACT,
@@ -187,13 +188,13 @@ def _count_places(cuts, subsets, prefix, n_present, n_cells):
 @inline_kernel
 def _gather_places(subsets, way, node, layout, column, missing):
     """Write the keys of the node's words, with places for codes."""
-    rows, keys = way.tiers[node.tier], way.scratch.keys
-    codes, above = rows.codes[column], way.table.n_categories[column]
+    rows, keys, above = way.tiers[node.tier], way.scratch.keys, way.table.n_categories[column]
+    words = rows.words[node.start : node.end]
+    gather(rows.codes[column], words, layout.low_bits, np.uint32(1), keys)
     subsets.place[above] = missing
-    for i in range(node.end - node.start):
-        word = rows.words[node.start + i]
-        category = min(np.int64(codes[row_number(word, layout)]), above)
-        keys[i] = subsets.place[category] << layout.low_bits | word & layout.low_mask
+    for i in range(words.shape[0]):
+        place = subsets.place[min(np.int64(keys[i]), above)]
+        keys[i] = place << layout.low_bits | words[i] & layout.low_mask
 
 
 @kernel
@@ -254,8 +255,10 @@ class SubsetCodes(NamedTuple):
     goes_left: np.ndarray  # of every category, and of missing values
     above: int
 
-    def code_of(self, row):
-        return np.uint32(1 - self.goes_left[min(np.int64(self.codes[row]), self.above)])
+    def gather_codes(self, words, layout, gathered):
+        gather(self.codes, words, layout.low_bits, np.uint32(1), gathered)
+        for i in range(words.shape[0]):
+            gathered[i] = 1 - self.goes_left[min(np.int64(gathered[i]), self.above)]
 
 
 @inline_kernel

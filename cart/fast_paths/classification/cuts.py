@@ -94,9 +94,9 @@ def divide_by_column(self, way, node, cut, left_counts):
 @inline_kernel
 def divide_in_order(way, node, cut, codes, left_counts):
     """See `divide_words`; `codes` are those of the cut's column. Either side keeps its order."""
-    words, n = way.tiers[node.tier].words, node.end - node.start
+    words, scratch = way.tiers[node.tier].words[node.start : node.end], way.scratch
     return partition_packed_rows(
-        codes, cut, words, node.start, n, way.layout, way.scratch.spare, left_counts
+        codes, cut, words, way.layout, scratch.keys, scratch.spare, left_counts
     )
 
 

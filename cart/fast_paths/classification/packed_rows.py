@@ -18,6 +18,7 @@ import numpy as np
 from cart.fast_paths.base import MISSING_LEFT
 from cart.jit.decorators import dispatch, inline_kernel, kernel
 from cart.primitives.gather import gather
+from cart.primitives.partition import partition_words
 
 
 class Layout(NamedTuple):
@@ -107,9 +108,9 @@ def gather_keys(codes, words, start, n, layout, missing, keys):
 
 
 @dispatch
-def code_of(codes, row):
-    """The code of a row, uint32."""
-    return codes.code_of(row)
+def gather_codes(codes, words, layout, gathered):
+    """Write the codes of words, uint32, to `gathered`."""
+    codes.gather_codes(words, layout, gathered)
 
 
 class ColumnCodes(NamedTuple):
@@ -117,28 +118,21 @@ class ColumnCodes(NamedTuple):
 
     codes: np.ndarray  # (n_rows,), of the table's type
 
-    def code_of(self, row):
-        return self.codes[row]
+    def gather_codes(self, words, layout, gathered):
+        gather(self.codes, words, layout.low_bits, np.uint32(1), gathered)
 
 
 @inline_kernel
-def partition_packed_rows(codes, cut, words, start, n, layout, spare, counts):
+def partition_packed_rows(codes, cut, words, layout, gathered, spare, counts):
     """Words that go left of a cut first, each side in its order; count their classes.
 
     Returns how many go left; `counts` gets the weighted class counts of the left.
     """
-    n_left = np.int64(0)
-    step = np.int64(cut.missing == MISSING_LEFT)  # makes the code of missing values the lowest
-    last = np.int64(cut.left_code) + step
-    for i in range(n):
-        word = words[start + i]
-        code = np.int64(code_of(codes, row_number(word, layout)))
-        words[start + n_left] = word
-        spare[i - n_left] = word
-        n_left += np.int64((code + step) & 0xFFFFFFFF <= last)
-    for i in range(n - n_left):
-        words[start + n_left + i] = spare[i]
-    count_classes(words, start, n_left, layout, counts)
+    gather_codes(codes, words, layout, gathered)
+    step = np.uint32(cut.missing == MISSING_LEFT)  # makes the code of missing values the lowest
+    last = np.uint32((np.int64(cut.left_code) + np.int64(step)) & 0xFFFFFFFF)
+    n_left = partition_words(words, gathered[: words.shape[0]], step, last, spare)
+    count_classes(words, 0, n_left, layout, counts)
     return n_left
 
 

@@ -26,6 +26,7 @@ from cart.fast_paths.classification.impurities import child_impurities
 from cart.fast_paths.classification.packed_rows import (
     class_of,
     fit_quarters,
+    gather_codes,
     quarter_of,
     row_number,
     weight_of,
@@ -91,8 +92,11 @@ class StridedCodes(NamedTuple):
     first: int
     flip: np.uint32  # of their bits
 
-    def code_of(self, row):
-        return self.codes[np.int64(row) * self.stride + self.first] ^ self.flip
+    def gather_codes(self, words, layout, gathered):
+        codes = self.codes[self.first :]
+        gather(codes, words, layout.low_bits, np.uint32(self.stride), gathered)
+        for i in range(words.shape[0]):
+            gathered[i] ^= self.flip
 
 
 @inline_kernel
@@ -237,13 +241,10 @@ def _sides_of(cuts, way, rows, k):
 def _gather(codes, words, layout, gathered):
     """Gather the codes of a node; the lowest and the highest known, and how many are missing."""
     n, lowest, highest = words.shape[0], MISSING, np.uint32(0)
-    stride, flip = np.uint32(codes.stride), codes.flip
-    gather(codes.codes[codes.first :], words, layout.low_bits, stride, gathered)
+    gather_codes(codes, words, layout, gathered)
     for i in range(n):
-        code = gathered[i] ^ flip
-        lowest = min(lowest, code)
-        highest = max(highest, code)
-        gathered[i] = code
+        lowest = min(lowest, gathered[i])
+        highest = max(highest, gathered[i])
     if highest != MISSING:
         return lowest, highest, np.int64(0)
     return known_range(gathered, n)

@@ -42,9 +42,9 @@ def take_words(weight, classes, layout, words, counts):
 
 
 @entry_kernel
-def divide_any(codes, left_code, missing, words, start, n, layout, spare, counts):
+def divide_any(codes, left_code, missing, words, layout, scratch, counts):
     cut = Cut(0, left_code, 0, 0.0, missing, 0.0)
-    return partition_packed_rows(ColumnCodes(codes), cut, words, start, n, layout, spare, counts)
+    return partition_packed_rows(ColumnCodes(codes), cut, words, layout, *scratch, counts)
 
 
 @pytest.mark.parametrize("missing", [MISSING_RIGHT, MISSING_LEFT])
@@ -66,8 +66,8 @@ def test_words_keep_rows_weights_and_classes(n_classes, missing):
 
     codes, start, end = rng.integers(0, 9, n).astype(np.uint32), 20, n_words - 5
     codes[codes == 8] = MISSING
-    spare, before = np.empty(n, np.uint32), words.copy()
-    n_left = divide_any(codes, 4, missing, words, start, end - start, layout, spare, counts)
+    scratch, before = tuple(np.empty((2, n), np.uint32)), words.copy()
+    n_left = divide_any(codes, 4, missing, words[start:end], layout, scratch, counts)
     mine = rows[start:end]
     is_left = (codes[mine] <= 4) | ((codes[mine] == MISSING) & (missing == MISSING_LEFT))
     expected = np.concatenate((mine[is_left], mine[~is_left]))
