@@ -122,7 +122,8 @@ def _needs_no_check(X, y, precision):
 def _is_finite(X, number=np.float64):
     """Is every number finite in a precision? The ends tell, and are found faster than a sum."""
     with np.errstate(invalid="ignore", over="ignore"):
-        return isfinite(number(X.max())) and isfinite(number(X.min()))
+        highest, lowest = np.maximum.reduce(X, axis=None), np.minimum.reduce(X, axis=None)
+        return isfinite(number(highest)) and isfinite(number(lowest))
 
 
 def refuse_too_large(X):

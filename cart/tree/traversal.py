@@ -242,14 +242,14 @@ def sum_of_values(packed, X, first_tree=0, end_tree=None, rows=None, out=None):
         n_samples = X.n_samples if isinstance(X, PackedRows) else len(X)
         out = np.zeros((n_samples, packed.value.shape[1]))
     walkers = Walkers.create()
-    if rows is not None or isinstance(X, PackedRows):
+    # Few trees are fetched again sooner than many rows that were prepared.
+    n_trees, n_nodes = end_tree - first_tree, packed.start[end_tree] - packed.start[first_tree]
+    step = max(_LEAST_ROWS, _ROWS_PER_TREE * n_trees, int(n_nodes) // max(n_trees, 1))
+    if rows is not None or isinstance(X, PackedRows) or len(X) <= step:
         X = X if isinstance(X, PackedRows) else PackedRows.of(packed, X)
         rows = np.arange(X.n_samples) if rows is None else rows
         _add_values(packed, first_tree, end_tree, X, rows, walkers, out)
         return out
-    # Few trees are fetched again sooner than many rows that were prepared.
-    n_trees, n_nodes = end_tree - first_tree, packed.start[end_tree] - packed.start[first_tree]
-    step = max(_LEAST_ROWS, _ROWS_PER_TREE * n_trees, int(n_nodes) // max(n_trees, 1))
     rows = np.arange(min(step, len(X)))
     for first in range(0, len(X), step):
         part = PackedRows.of(packed, X[first : first + step])
