@@ -221,7 +221,9 @@ class PackedRows(NamedTuple):
         width = X.shape[1] + 1
         keys = np.empty((len(X), width), np.uint32)
         _fill_keys(np.ascontiguousarray(X), keys)
-        return cls(keys.reshape(-1), width, bool(np.maximum.reduce(keys, axis=None, initial=0) == MISSING))
+        return cls(
+            keys.reshape(-1), width, bool(np.maximum.reduce(keys, axis=None, initial=0) == MISSING)
+        )
 
 
 def has_missing(X):

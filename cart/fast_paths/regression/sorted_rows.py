@@ -216,16 +216,18 @@ class PresortedRows(NamedTuple):
             column = table.columns[features[j]]
             first = first_of(self, column, start, node.depth)
             entries = self.entries[first : first + n]
-            before = code_at(entries, 0)
+            before, tie_span = code_at(entries, 0), table.tie_span[column]
             rank = np.int64(0)
             for i in range(n):
                 code = code_at(entries, i)
-                step = code - before
-                if 0 < step <= table.tie_span[column] and same_value(table, column, before, code):
+                gap = np.int64(code) - np.int64(before)
+                # Is 0 < gap <= tie_span? One question: if codes are equal no processor can guess.
+                may_tie = np.uint64(gap - 1) < np.uint64(tie_span)
+                if may_tie and same_value(table, column, before, code):
                     restore_rows(small, samples, start, n)  # if there is a cut depends on the node
                     return False
                 before = code
-                rank = MISSING_RANK if code == MISSING else rank + (step > 0)
+                rank = MISSING_RANK if code == MISSING else rank + (gap > 0)
                 write_word(small, np.int64(small.number[row_at(entries, i)]), column, code, rank)
         return True
 
