@@ -412,9 +412,9 @@ def on_lanes(n, gives_number=False):
     Returns
     -------
     decorator
-        Of a `function(lanes, *arguments)` without branches that does its work by `lanes`, a
-        `PlainLanes`. Arguments are contiguous arrays of items of 32 or 64 bits, numbers, which
-        arrive as vectors, and NamedTuples of them. Else it returns `lanes.any(condition)` or
+        Of a `function(lanes, *arguments)` that does its work by `lanes`, a `PlainLanes`, and has no
+        branches but theirs. Arguments are contiguous arrays, numbers, which arrive as vectors, and
+        NamedTuples of them. It returns a number if it is to, else `lanes.any(condition)` or
         nothing. Kernels call it as `function(*arguments)`.
     """
 
