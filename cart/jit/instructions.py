@@ -139,6 +139,19 @@ def look_at(counter):
     return _look_at(counter)
 
 
+@_instruction(lambda: True)
+def can_store_chosen(typing_context):
+    """For kernels: does the CPU that they are compiled for know `PlainLanes.store_chosen`, of
+    vectors of 64 bytes? Others must not come there."""
+
+    def generate(context, builder, signature, arguments):
+        _, cpu, features = context.codegen().magic_tuple()
+        has_avx512 = cpu == "x86-64-v4" or "+avx512f" in features.split(",")
+        return context.get_constant(types.boolean, has_avx512)
+
+    return types.boolean(), generate
+
+
 def sorting_network(n, widths):
     """Compile stages of Batcher's bitonic sort of n words, which stay in vector registers.
 

@@ -37,7 +37,8 @@ class PlainLanes:
 
     def store_chosen(self, array, values, condition, first):
         """Make the items from a place on those values for which the condition holds, one behind the
-        other; n items are written, what the others become is not said. See `can_store_chosen`."""
+        other; n items are written, what the others become is not said. See
+        `cart.jit.instructions.can_store_chosen`."""
         chosen = values[condition]
         array[first : first + len(chosen)] = chosen
 
@@ -319,24 +320,6 @@ class _CompiledLanes(PlainLanes):
     def any(self, condition):
         bits = self.builder.bitcast(condition.value, ir.IntType(self.n))
         return self.builder.icmp_unsigned("!=", bits, bits.type(0))
-
-
-def _has_avx512(context):
-    _, cpu, features = context.codegen().magic_tuple()
-    return cpu == "x86-64-v4" or "+avx512f" in features.split(",")
-
-
-def _type_of_can_store_chosen(typing_context):
-    def generate(context, builder, signature, arguments):
-        return context.get_constant(types.boolean, _has_avx512(context))
-
-    return types.boolean(), generate
-
-
-# For kernels: does the CPU that they are compiled for know `PlainLanes.store_chosen`, of vectors of
-# 64 bytes? Others must not come there.
-_IS_PYTHON = numba.config.DISABLE_JIT
-can_store_chosen = (lambda: True) if _IS_PYTHON else intrinsic(_type_of_can_store_chosen)
 
 
 def _constant(kind, number):

@@ -12,7 +12,8 @@ ends moves on.
 import numpy as np
 
 from cart.jit.decorators import dispatch, inline_kernel
-from cart.jit.simd import can_store_chosen, on_lanes
+from cart.jit.instructions import can_store_chosen
+from cart.jit.simd import on_lanes
 
 _WIDTH = 16  # words of 32 bits that are divided at once
 

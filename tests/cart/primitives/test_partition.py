@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cart.jit.decorators import entry_kernel
-from cart.jit.simd import can_store_chosen
+from cart.jit.instructions import can_store_chosen
 from cart.primitives.partition import divide_block, divide_each, partition_words
 
 
