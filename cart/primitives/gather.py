@@ -1,11 +1,11 @@
-"""Gather items of an array at places that words name, several side by side.
+"""Gather items of an array at places that words have in their high bits, eight side by side.
 
-    words     [ 2. 5. 7. 0. | 3. ...       high bits: places; others do not matter
-    items     [ a b c d e f g h ... ]
-    gathered  [ c  f  h  a  | d  ...
+    places of words   [ 2 5 7 0 4 1 3 6 | 3 ...
+    items             [ a b c d e f g h ... ]
+    gathered          [ c f h a e b d g | d ...
 
-The compiler does it one by one, since items that are looked up may lie anywhere. Four times as fast
-is what this does: whatever comes before and after the look-up it does side by side.
+The compiler leaves all of it one by one, since items that are looked up may lie anywhere. Here the
+look-up alone is: words are loaded and shifted, and items stored, as vectors.
 """
 
 import numpy as np

@@ -6,7 +6,7 @@
     items  = [ a c f | B D E ]
 
 Branch-free: which way an item goes is unpredictable, so both places are written and one of the two
-ends moves on.
+ends moves on. Of words whose codes are at hand sixteen are divided at once, where the CPU can.
 """
 
 import numpy as np
