@@ -77,6 +77,8 @@ class ProgressReporter:
 
     def step(self) -> None:
         """One more step is done."""
+        if not self._verbose and self._callback is None:
+            return  # nobody looks
         with self._lock:
             self._n_done += 1
             if self._bar is not None:

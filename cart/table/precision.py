@@ -137,7 +137,7 @@ def _count_ranked(values, codes, n_left):
     if 2 * n_left > len(codes):
         shared = np.flatnonzero((np.bincount(codes) > 1).take(codes))
         values, codes = values[shared], codes[shared]
-    if _survive(values):
+    if _survive(values[:_VALUES_AT_ONCE]) and _survive(values):
         return 0
     one_of = np.empty(n_left, values.dtype)
     one_of[codes] = values

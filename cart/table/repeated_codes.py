@@ -55,23 +55,23 @@ def _filter(codes, once, twice, positions):
     while once.shape[0] >> (np.uint32(26) - shift) > 1:
         shift -= np.uint32(1)
     for i in range(codes.shape[0]):
-        if codes[i] != MISSING:
-            word, bit = _place(codes[i], shift)
-            twice[word] |= once[word] & bit
-            once[word] |= bit
+        word, bit = _place(codes[i], shift)
+        twice[word] |= once[word] & bit
+        once[word] |= bit
     n = 0
     n_known = 0
     for i in range(codes.shape[0]):
-        if codes[i] != MISSING:
-            word, bit = _place(codes[i], shift)
-            positions[n] = i
-            n += (twice[word] & bit) != 0
-            n_known += 1
+        word, bit = _place(codes[i], shift)
+        positions[n] = i
+        n += (twice[word] & bit) != 0
+        n_known += codes[i] != MISSING
     return n, n_known
 
 
 @inline_kernel
 def _place(code, shift):
-    """Word and bit of a code: the leading bits of a multiplicative hash (Knuth 1998, 6.4)."""
+    """Word and bit of a code: the leading bits of a multiplicative hash (Knuth 1998, 6.4); no bit
+    of a missing one, which no processor could guess."""
     place = np.uint32(np.uint64(code) * np.uint64(2654435769)) >> shift
-    return np.int64(place >> np.uint32(6)), np.uint64(1) << np.uint64(place & np.uint32(63))
+    bit = np.uint64(code != MISSING) << np.uint64(place & np.uint32(63))
+    return np.int64(place >> np.uint32(6)), bit

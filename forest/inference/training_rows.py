@@ -1,16 +1,13 @@
-"""Training rows of a forest: its table, the fingerprint of that, and the rows of every leaf."""
+"""Training rows of a forest: its table, whether another one is that, and the rows of every leaf."""
 
-from collections.abc import Iterable
-from itertools import chain
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
-from zlib import crc32
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_consistent_length, gen_batches
+from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.target import Target, encode_numbers
@@ -21,9 +18,9 @@ from cart.tree.packed import PackedRows
 from cart.tree.traversal import leaf_ids
 from cart.tree.tree import Tree
 from forest.inference.leaf_rows import group_by_leaf
+from forest.inference.row_fingerprints import row_fingerprints
 from forest.sampling.bootstrap import Draws, bootstrap_of
 
-_VALUES_AT_ONCE = 1 << 13  # of rows
 # The training table of each fit, by its bootstrap, beside the estimators: no pickle holds it.
 _TABLES: WeakKeyDictionary = WeakKeyDictionary()
 # Attributes in which a forest keeps what was found on its training rows.
@@ -36,39 +33,10 @@ _ANOTHER_TABLE = (
 
 
 class Fingerprint(NamedTuple):
-    """What tells one table from another."""
+    """What forests knew their table by before they knew its rows: old pickles and files name it."""
 
-    is_sparse: bool  # tables of the two kinds cannot be compared
-    digest: int | None  # None: trees were grown on several tables, of which none is that of all
-
-
-def fingerprint(X: Any, codes: np.ndarray, precision: DTypeLike | None = None) -> Fingerprint:
-    """The fingerprint of a table.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features), float32 or float64, or sparse matrix
-    codes : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
-        Positions of the classes, or numbers.
-    precision : dtype, optional
-        In which a dense X is taken; its own unless given.
-
-    Returns
-    -------
-    Fingerprint
-    """
-    if issparse(X):
-        X = X.tocsr()
-        if not X.has_sorted_indices:
-            X = X.sorted_indices()
-        parts: Iterable = [X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data]
-    else:
-        blocks = gen_batches(len(X), max(1, _VALUES_AT_ONCE // X.shape[1]))
-        parts = (X[some].astype(precision or X.dtype, order="C", copy=False) for some in blocks)
-    digest = 0
-    for part in chain(parts, [codes]):
-        digest = crc32(np.ascontiguousarray(part).view(np.uint8).data, digest)
-    return Fingerprint(issparse(X), digest)
+    is_sparse: bool
+    digest: int | None
 
 
 def is_table_of(forest: BaseEstimator, X: Any, codes: np.ndarray) -> bool | None:
@@ -77,19 +45,22 @@ def is_table_of(forest: BaseEstimator, X: Any, codes: np.ndarray) -> bool | None
     Parameters
     ----------
     forest : fitted forest, ours or scikit-learn's
-    X, codes : see `fingerprint`
+    X, codes : see `forest.inference.row_fingerprints.row_fingerprints`
 
     Returns
     -------
     bool, or None
-        None if the forest cannot tell: it knows no fingerprint, or one of the other kind.
+        None if the forest cannot tell: it knows no fingerprints.
     """
-    known = getattr(forest, "_fingerprint", None)
-    if known is not None and known.digest is None:
-        return False
-    if known is None or known.is_sparse != issparse(X):
+    known = getattr(forest, "_row_fingerprints", None)
+    if known is None:
         return None
-    return known == fingerprint(X, codes)
+    return is_of_one_table(forest) and np.array_equal(known, row_fingerprints(X, codes))
+
+
+def is_of_one_table(forest: BaseEstimator) -> bool:
+    """Were all trees grown on one table? As far as the forest knows."""
+    return getattr(forest, "_is_of_one_table", True)
 
 
 class TrainingRows(NamedTuple):

@@ -11,7 +11,7 @@ from cart.estimators.encoding import encode_columns
 from cart.estimators.target import encode_known_labels
 from cart.estimators.validation import check_rows, check_sample_weight
 from forest.growing.thread_pool import bytes_of
-from forest.inference.training_rows import is_table_of
+from forest.inference.training_rows import is_of_one_table, is_table_of
 from forest.sampling.bootstrap import Bootstrap
 from forest.sampling.weights import in_bag_weight
 from importance.core.adoption import take_steps
@@ -198,15 +198,14 @@ def _refuse_routes(forest, X):
 def _require_training_table(fitted):
     """Refuse another table than the forest was fitted on.
 
-    Ours know the fingerprint of theirs, the leaves of others tell.
+    Ours know the fingerprints of its rows, the leaves of others tell.
     """
     is_same = is_table_of(fitted.forest, fitted.X, fitted.codes)
     if is_same is None:
         is_same = grew_on(fitted)
     if is_same:
         return
-    known = getattr(fitted.forest, "_fingerprint", None)
-    if known is not None and known.digest is None:
+    if not is_of_one_table(fitted.forest):
         raise ValueError(
             "The forest was fitted on several tables (warm_start=True), of which none is that of "
             "all its trees: importances need one. Fit it on one table, or judge it on held-out "
