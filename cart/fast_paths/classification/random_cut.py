@@ -28,7 +28,6 @@ from cart.fast_paths.classification.packed_rows import (
     fit_quarters,
     gather_codes,
     quarter_of,
-    row_number,
     weight_of,
     write_quarters,
 )
@@ -43,6 +42,7 @@ from cart.fast_paths.near_rows import (
     place_across,
 )
 from cart.jit.decorators import inline_kernel
+from cart.jit.simd import on_lanes
 from cart.primitives.gather import gather
 from cart.splitting.feature_draw import random_between, random_side
 from cart.splitting.splitter import RandomSplitter
@@ -53,7 +53,6 @@ from cart.table.table import code_up_to, same_value, value_of
 
 _CLASSES_MAX = 6
 _VECTORS_PAY = 32  # rows
-_AT_ONCE = 4  # cuts whose classes are counted in one pass
 _SHARE = 1 / 16  # of the columns that a node must look at for rows across to pay
 _TABLE_MAX = 1 << 20  # values of a table that is held across as a whole
 _ROWS_MAX = 2048  # of nodes: columns of more are read faster than rows
@@ -111,17 +110,20 @@ def _codes_in(rows, column):
 class RandomCuts(NamedTuple):
     """One cut of a feature, at a random threshold.
 
-    Cuts of rows across are drawn first; then classes are counted, four cuts in a pass.
+    Cuts of rows across are drawn first; then classes are counted, on lanes, for all columns in a
+    pass. Of those that were not drawn nobody asks.
     """
 
     drawn: DrawnCuts
-    left: np.ndarray  # (4,) uint64: class counts left of the cuts counted, in quarters
-    n_left: np.ndarray  # (4,) int64: rows
+    quarters: np.ndarray  # (_ROWS_MAX,) int64: of each row, see `packed_rows.quarter_of`
+    left: np.ndarray  # (n_columns, filled up to whole vectors) int64: of the rows that go left
+    n_left: np.ndarray  # the same, int32: how many rows these are
 
     @classmethod
     def create(cls, n_columns, n_features):
         drawn = DrawnCuts.create(n_columns, n_features)
-        return cls(drawn, np.empty(_AT_ONCE, np.uint64), np.empty(_AT_ONCE, np.int64))
+        n, quarters = len(drawn.low), np.empty(_ROWS_MAX, np.int64)
+        return cls(drawn, quarters, np.empty(n, np.int64), np.empty(n, np.int32))
 
     begin_tree = no_tree_to_begin
 
@@ -185,56 +187,48 @@ def _search_feature(way, node, searched, feature, best):
 def _try_drawn(cuts, way, node, searched):
     """Try the cuts that were put off, in the order of the draw."""
     drawn, best = cuts.drawn, NO_CUT
+    _count_lanes(cuts, way, node)
     for k in range(drawn.n_drawn[0]):
         if not best.score < 0.0:
             break
-        if k % _AT_ONCE == 0:
-            _count_four(cuts, way, node, k)
-        write_quarters(cuts.left[k % _AT_ONCE], searched.prefix.left)
-        feature, n_left = drawn.feature[k], cuts.n_left[k % _AT_ONCE]
+        feature = drawn.feature[k]
+        column = way.table.columns[feature]
+        write_quarters(np.uint64(cuts.left[column]), searched.prefix.left)
+        n_left = np.int64(cuts.n_left[column])
         score = _score_if_legal(way, node, searched, feature, n_left)
         if score > best.score:
-            best = drawn_cut(drawn, feature, way.table.columns[feature], 0, score)
+            best = drawn_cut(drawn, feature, column, 0, score)
     return best
 
 
 @inline_kernel
-def _count_four(cuts, way, node, k):
-    """Count the rows, and in quarters the classes, that go left at the k-th cut and those behind
-    it."""
+def _count_lanes(cuts, way, node):
+    """Count the rows, and in quarters the classes, that go left of the cut of each column."""
     rows, layout = way.tiers[node.tier], way.layout
-    codes_0, at_0, step_0, last_0 = _sides_of(cuts.drawn, way, rows, k)
-    codes_1, at_1, step_1, last_1 = _sides_of(cuts.drawn, way, rows, k + 1)
-    codes_2, at_2, step_2, last_2 = _sides_of(cuts.drawn, way, rows, k + 2)
-    codes_3, at_3, step_3, last_3 = _sides_of(cuts.drawn, way, rows, k + 3)
-    zero = np.uint64(0)
-    left_0 = left_1 = left_2 = left_3 = zero
-    n_0 = n_1 = n_2 = n_3 = np.int64(0)
-    for i in range(node.start, node.end):
-        word = rows.words[i]
-        first, its = np.int64(row_number(word, layout)) * WIDTH, quarter_of(word, layout)
-        is_0 = np.int32(codes_0[first + at_0] + step_0) <= last_0
-        is_1 = np.int32(codes_1[first + at_1] + step_1) <= last_1
-        is_2 = np.int32(codes_2[first + at_2] + step_2) <= last_2
-        is_3 = np.int32(codes_3[first + at_3] + step_3) <= last_3
-        left_0 += its if is_0 else zero
-        left_1 += its if is_1 else zero
-        left_2 += its if is_2 else zero
-        left_3 += its if is_3 else zero
-        n_0, n_1, n_2, n_3 = n_0 + is_0, n_1 + is_1, n_2 + is_2, n_3 + is_3
-    cuts.left[0], cuts.left[1], cuts.left[2], cuts.left[3] = left_0, left_1, left_2, left_3
-    cuts.n_left[0], cuts.n_left[1], cuts.n_left[2], cuts.n_left[3] = n_0, n_1, n_2, n_3
+    words, n = rows.words[node.start : node.end], node.end - node.start
+    for i in range(n):
+        cuts.quarters[i] = quarter_of(words[i], layout)
+    for block in range(rows.across.shape[0]):
+        _count_block(rows.across[block], words, layout.low_bits, n, cuts, block)
 
 
-@inline_kernel
-def _sides_of(cuts, way, rows, k):
-    """Codes across, the place of the k-th cut's among them, what is added to each, which brings
-    missing ones below all where they go left, and up to what they go left; of the last cut where
-    there are no more."""
-    k = min(k, cuts.n_drawn[0] - 1)
-    column = np.int64(way.table.columns[cuts.feature[k]])
-    block, place = place_across(column)
-    return rows.across[block], place, np.int64(cuts.step[column]), cuts.last[column]
+@on_lanes(WIDTH)
+def _count_block(lanes, across, words, shift, n, cuts, block):
+    drawn, block = cuts.drawn, lanes.number(block)
+    most, added = lanes.load(drawn.last, block), lanes.load(drawn.step, block)
+
+    def count(k, its_left, its_n_left):
+        row = lanes.number(lanes.same(words, k)) >> lanes.number(shift)
+        goes_left = lanes.load(across, row) + added <= most
+        return (
+            lanes.where(goes_left, its_left + lanes.same(cuts.quarters, k), its_left),
+            lanes.where(goes_left, its_n_left + 1, its_n_left),
+        )
+
+    nothing, nobody = lanes.load(cuts.left, block) & 0, lanes.load(cuts.n_left, block) & 0
+    its_left, its_n_left = lanes.repeat(lanes.number(n), count, nothing, nobody)
+    lanes.store(cuts.left, its_left, block)
+    lanes.store(cuts.n_left, its_n_left, block)
 
 
 @inline_kernel
