@@ -71,7 +71,10 @@ def load(args: Namespace) -> Training:
     frame = read(args.data)
     for name in (args.target, *args.drop):
         if name not in frame.columns:
-            raise UserError(f"{args.data} has no column {name!r}; {nearest(name, frame.columns)}")
+            hint = nearest(name, frame.columns)
+            if frame.shape[1] == 1:
+                hint += " Names are parted by commas, semicolons, tabs or |."
+            raise UserError(f"{args.data} has no column {name!r}; {hint}")
     task = Task.of(frame[args.target], args.task)
     frame = frame.loc[task.has_target].drop(columns=[args.target, *args.drop])
     if len(frame) < MIN_ROWS:

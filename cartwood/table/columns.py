@@ -52,9 +52,8 @@ class Recipe(NamedTuple):
         left_out = {name: kind for name, kind in kinds.items() if kind in LEFT_OUT}
         kinds = {name: kind for name, kind in kinds.items() if kind not in LEFT_OUT}
         if not kinds:
-            raise UserError(
-                f"no column is left to predict from: {cls(kinds, left_out).in_words()}."
-            )
+            why = cls(kinds, left_out).in_words() or "there is none beside the target"
+            raise UserError(f"no column is left to predict from: {why}.")
         return cls(kinds, left_out)
 
     @property

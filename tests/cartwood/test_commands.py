@@ -158,6 +158,19 @@ def test_a_saved_model_predicts_as_it_was_fitted(houses, saved, capsys):
     assert len(pd.read_csv(out)) == N
 
 
+def test_categories_that_look_like_numbers_are_known_again(tmp_path, capsys):
+    """Of "1", "2" and "x" new rows have "1", "2" and a gap: pandas alone would read 1.0 and 2.0."""
+    table, new, model = (tmp_path / name for name in ("t.csv", "new.csv", "m.safetensors"))
+    table.write_text("a,y\n" + "1,0.5\n2,10.5\nx,20.5\n" * 20)
+    new.write_text("a\n1\n2\nNA\n")
+    assert run("fit", table, "--target", "y", "--trees", 5, "--n-jobs", 1, "--save", model) == 0
+    capsys.readouterr()
+    assert run("predict", model, new) == 0
+    said = capsys.readouterr()
+    assert said.out.split()[1:3] == ["0.5", "10.5"]
+    assert not said.err
+
+
 def test_classes_come_with_their_shares(houses, capsys):
     path = houses.with_name("city.model")
     options = ("--trees", 10, "--n-jobs", 1, "--save", path)
@@ -222,6 +235,19 @@ def test_misspelt_columns(houses, words, says, capsys):
     assert says in said.err
     assert len(said.err.splitlines()) == 1
     assert said.out == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a b\n1 2\n", "no column 'b'; there are a b. Names are parted by commas, semicolons"),
+        ("b\n" + "1\n2\n" * 9, "left to predict from: there is none beside the target."),
+    ],
+)
+def test_one_column_is_too_few(text, says, tmp_path, capsys):
+    (tmp_path / "t.csv").write_text(text)
+    assert run("importance", tmp_path / "t.csv", "--target", "b") == 2
+    assert says in capsys.readouterr().err
 
 
 def test_missing_pandas_is_one_line(houses, monkeypatch, capsys):

@@ -174,11 +174,32 @@ def test_targets_that_are_refused(values, kind, words):
         Task.of(pd.Series(values, name="y"), kind)
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_text_with_any_separator(separator, tmp_path):
-    path = tmp_path / "t.csv"
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_text_with_any_separator(separator, name, tmp_path):
+    path = tmp_path / name
     pd.DataFrame({"a": [1, 2], "b": [3, 4]}).to_csv(path, sep=separator, index=False)
     assert read(path).shape == (2, 2)
+
+
+def test_lines_that_end_with_a_separator(tmp_path):
+    """pandas alone would take the first field of a row for its name, and shift the others."""
+    (tmp_path / "t.csv").write_text("\n\na;b\n1;2;\n3;4;\n")
+    assert read(tmp_path / "t.csv").to_dict("list") == {"a": [1, 3], "b": [2, 4]}
+
+
+def test_names_of_several_lines_and_none(tmp_path):
+    (tmp_path / "t.csv").write_text('"a\nb, c",,d\n1,2,3\n')
+    assert list(read(tmp_path / "t.csv").columns) == ["a b, c", "Unnamed: 1", "d"]
+
+
+def test_columns_that_stay_text(tmp_path):
+    """New rows of a column of categories may have numbers alone, and some of them missing."""
+    (tmp_path / "t.csv").write_text("a,b\n1,1\n,02\nNA,3\n")
+    found = read(tmp_path / "t.csv", texts=["a", "b", "not there"])
+    assert found["b"].tolist() == ["1", "02", "3"]
+    assert found["a"][0] == "1"
+    assert found["a"].isna().tolist() == [False, True, True]
 
 
 def test_parquet_is_the_same_table(frame, tmp_path):
@@ -201,14 +222,18 @@ def test_text_in_any_encoding(encoding, tmp_path):
 
 
 def test_files_that_are_refused(tmp_path):
-    (tmp_path / "houses.csv").write_text("price,price\n1,2\n")
-    (tmp_path / "none.csv").write_text("a,b\n")
-    (tmp_path / "broken.csv").write_text("a,b\n1,2\n1,2,3,4\n")
-    for name, words in (
-        ("house.csv", r"did you mean houses\.csv"),
-        ("none.csv", "has no rows"),
-        ("broken.csv", "cannot read"),
+    for name, text, words in (
+        ("houses.csv", "price,price\n1,2\n", "two columns named 'price'; rename one"),
+        ("house.csv", None, r"did you mean houses\.csv"),
+        ("none.csv", "a,b\n", "has no rows"),
+        ("empty.csv", "\n", r"empty\.csv is empty"),
+        ("broken.csv", "a,b\n1,2\n1,2,3,4\n", r"broken\.csv: Expected 2 fields in line 3, saw 4"),
+        ("title.csv", "My table\na,b\n1,2\n", "more fields than its first line, 'My table'"),
+        ("rows.csv", "a,b\n0,1,2\n1,3,4\n", "more fields than its first line, 'a,b'"),
+        ("book.xlsx", "PK", "a spreadsheet; save it as CSV"),
     ):
+        if text is not None:
+            (tmp_path / name).write_text(text)
         with pytest.raises(UserError, match=words):
             read(tmp_path / name)
     with pytest.raises(UserError, match="there is no file"):
