@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cartwood.table import Recipe, Task, read
+from cartwood.table.columns import doubts_on_numbers
 from cartwood.table.task import KINDS
 from cartwood.terminal import Steps, UserError, nearest, say
 
@@ -75,7 +76,8 @@ def load(args: Namespace) -> Training:
             if frame.shape[1] == 1:
                 hint += " Names are parted by commas, semicolons, tabs or |."
             raise UserError(f"{args.data} has no column {name!r}; {hint}")
-    task = Task.of(frame[args.target], args.task)
+    target = frame[args.target]
+    task = Task.of(target, args.task)
     frame = frame.loc[task.has_target].drop(columns=[args.target, *args.drop])
     if len(frame) < MIN_ROWS:
         raise UserError(f"{args.data} has {len(frame)} rows; at least {MIN_ROWS} are needed.")
@@ -84,7 +86,7 @@ def load(args: Namespace) -> Training:
     n_dropped = np.count_nonzero(~task.has_target)
     dropped = f" ({n_dropped:,} more have no {args.target} and are left out)" if n_dropped else ""
     say(f"{args.data.name}: {len(X):,} rows{dropped}; {recipe.in_words(X)}")
-    say(*recipe.doubts(frame))
+    say(*doubts_on_numbers(target), *recipe.doubts(frame))
     return Training(args.data.stem, args.target, recipe, task, X)
 
 

@@ -10,6 +10,7 @@ from cartwood.terminal import UserError
 KINDS = ("classification", "regression")
 _FEW = 20  # whole numbers with no more distinct values are classes
 _MOST_CLASSES = 200
+_LARGEST = 1e150  # squares of larger numbers have no form
 
 
 class Task(NamedTuple):
@@ -48,11 +49,18 @@ class Task(NamedTuple):
             y = known.to_numpy(np.float64)
             if not np.isfinite(y).all():
                 raise UserError(f"the target {column.name!r} has infinite values.")
+            if np.abs(y).max(initial=0.0) > _LARGEST:
+                raise UserError(
+                    f"the target {column.name!r} has numbers above {_LARGEST:g}, whose squares are "
+                    "too large to add up; divide it."
+                )
         else:
             y = known.to_numpy() if known.dtype.kind in "biuf" else known.astype(str).to_numpy(str)
         n_distinct = len(np.unique(y))
         if n_distinct < 2:
             what = "one value only" if n_distinct else "no values"
+            if n_distinct and not has_target.all():
+                what += f", and {np.count_nonzero(~has_target):,} rows without"
             raise UserError(f"the target {column.name!r} has {what}: there is nothing to predict.")
         if kind == "classification" and n_distinct > _MOST_CLASSES:
             instead = "try --task regression" if is_number(known) else "take one with fewer"

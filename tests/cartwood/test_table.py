@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from cartwood.table import Recipe, Task, read
+from cartwood.table.columns import doubts_on_numbers
 from cartwood.terminal import UserError, nearest
 
 N = 120
@@ -71,6 +72,11 @@ def test_one_line_says_what_was_done(frame):
         (["09:30", "17:05", None], "time of day", 9.5 * 3600),
         (["9:30:15", "17:05:00"], "time of day", 9.5 * 3600 + 15),
         (["1,234.5", "7,5"], "category", "1,234.5"),
+        (["1,234", "999", "-1,000,000"], "number, commas for thousands", 1234.0),
+        (["1,234.5", "7.25"], "number, commas for thousands", 1234.5),
+        (["1,234", "0,123", "2,5"], "written number", 1.234),
+        (["7,5", "1.234,5", None], "number, points for thousands", 7.5),
+        (["2020-02-01 12:00", "2020-02-02"], "date", pd.Timestamp("2020-02-01 12:00").timestamp()),
         (["007", "042"], "category", "007"),
         (["25:00", "17:05"], "category", "25:00"),
         (["5 cm", "7 cm"], "category", "5 cm"),
@@ -86,35 +92,57 @@ def test_what_texts_hold(values, kind, first):
 
 
 @pytest.mark.parametrize(
-    ("values", "kind"),
+    ("values", "kind", "says"),
     [
-        ([*map(str, range(100)), "n.a.", "-", "n.a."], "number among words"),
-        ([*(f"{j},5 %" for j in range(100)), "n.a."], "number among words"),
-        ([*map(str, range(100)), "a", "b", "c", "d"], "name"),  # four words
-        ([*map(str, range(100)), *["n.a."] * 30], "category"),  # too many
-        ([*map(str, range(9)), "n.a."] * 9, "category"),  # nine classes
-        ([f"{j:03}" for j in range(100)] + ["n.a."], "name"),  # codes
+        ([*map(str, range(100)), "n.a.", "-", "n.a."], "number among words", "3 values"),
+        ([*(f"{j},5 %" for j in range(100)), "n.a."], "number among words", "1 values"),
+        ([*map(str, range(100)), "a", "b", "c", "d"], "name", "100 of 104"),  # four words
+        ([*map(str, range(100)), *["n.a."] * 30], "category", "100 of 130"),  # too many
+        ([*(f"{j},000" for j in range(1, 100)), "n.a."], "name", "99 of 100"),  # 1, or 1000
+        ([*map(str, range(9)), "n.a."] * 9, "category", ""),  # nine classes
+        ([f"{j:03}" for j in range(100)] + ["n.a."], "name", ""),  # codes
     ],
 )
-def test_words_among_numbers(values, kind):
+def test_words_among_numbers(values, kind, says):
     frame = pd.DataFrame({"text": values, "x": range(len(values))})
     recipe = Recipe.of(frame)
     assert {**recipe.kinds, **recipe.left_out}["text"] == kind
-    said = [text for text in recipe.doubts(frame) if text.startswith("text:")]
+    said = "".join(text for text in recipe.doubts(frame) if text.startswith("text:"))
+    assert says in said
     if kind == "number among words":
         n_words = sum(value in ("n.a.", "-") for value in values)
         assert np.isnan(recipe.apply(frame)["text"]).sum() == n_words
-        assert f'{n_words} values that are no numbers ("n.a."' in said[0]
+        assert ' values that are no numbers ("n.a."' in said
         task = Task.of(frame["text"])
         assert (task.kind, task.has_target.sum()) == ("regression", len(values) - n_words)
     else:
-        assert not said
+        assert ("leave these cells empty" in said) == bool(says)
 
 
 def test_days_stay_first_where_new_rows_could_be_read_otherwise():
     recipe = Recipe.of(pd.DataFrame({"day": ["13/02/2021", "03/12/2021"]}))
     X = recipe.apply(pd.DataFrame({"day": ["01/02/2021"]}))
     assert X["day"][0] == pd.Timestamp("2021-02-01").timestamp()
+
+
+def test_what_may_be_meant_otherwise_is_said():
+    """Thousands, an order of day and month that either half would fit, infinity."""
+    frame = pd.DataFrame({
+        "price": ["1,234", "999"],
+        "day": ["01/02/2020", "01/03/2020"],
+        "iso": ["2020-01-02", "2020-01-03"],
+        "us": ["01/13/2020", "02/01/2020"],
+        "ratio": [np.inf, 1.0],
+    })  # fmt: skip
+    said = list(Recipe.of(frame).doubts(frame))
+    assert said == [
+        'price: "1,234" is read as 1234',
+        'day: "01/02/2020" is read as 2020-01-02, its month first; write dates like this one',
+        "ratio: values that are infinite (1) count as missing",
+    ]
+    assert list(doubts_on_numbers(frame["price"])) == said[:1]
+    assert not list(doubts_on_numbers(frame["day"]))
+    assert Task.of(frame["price"]).y.tolist() == [1234.0, 999.0]
 
 
 def test_commas_as_decimals(tmp_path):
@@ -138,6 +166,17 @@ def test_new_rows_get_what_training_rows_got(frame):
     assert (X["city"][0], X["size"][0]) == ("Bergen", 3.5)
     with pytest.raises(UserError, match="column 'size' should hold a number"):
         recipe.apply(new.assign(size="large"))
+    with pytest.raises(UserError, match="'sold' should hold a boolean: 'no' is neither True nor"):
+        recipe.apply(new.assign(sold="no"))
+    for column, value in (("seen", "soon"), ("written", "13/02/2021")):
+        with pytest.raises(
+            UserError, match=f"'{column}' should hold a date: '{value}' is none, or"
+        ):
+            recipe.apply(new.assign(**{column: value}))
+    with pytest.raises(UserError, match="'seen' should hold a date: it holds numbers"):
+        recipe.apply(new.assign(seen=1.5e9))
+    assert recipe.apply(new.assign(seen="2020-02-01 12:00", sold="true"))["sold"][0] == 1.0
+    assert np.isnan(recipe.apply(new.assign(seen=np.nan))["seen"][0])
     with pytest.raises(UserError, match="no column 'city'; there are"):
         recipe.apply(new.drop(columns="city"))
 
@@ -161,7 +200,9 @@ def test_the_target_says_the_task(values, kind):
 @pytest.mark.parametrize(
     ("values", "kind", "words"),
     [
-        ([1.0, 1.0], None, "one value only"),
+        ([1.0, 1.0], None, "one value only:"),
+        ([1.0, None, None], None, "one value only, and 2 rows without: there is nothing"),
+        ([1.5, 1e200], None, "numbers above 1e.150, whose squares are too large"),
         ([None, None], None, "no values"),
         (["a", "b"], "regression", "holds no numbers"),
         ([0.5, np.inf], None, "infinite"),
