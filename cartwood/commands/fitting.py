@@ -55,7 +55,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="leave a column out; may be repeated",
     )
     add("--trees", type=positive, default=100, metavar="N", help="of the forest (100)")
-    add("--seed", type=int, default=0, metavar="N", help="the same seed gives the same forest (0)")
+    add("--seed", type=seed, default=0, metavar="N", help="the same seed gives the same forest (0)")
     add("--n-jobs", type=positive, default=os.cpu_count(), metavar="N", help="threads (all)")
 
 
@@ -64,6 +64,22 @@ def positive(text: str) -> int:
     number = int(text)
     if number < 1:
         raise ArgumentTypeError("must be at least 1")
+    return number
+
+
+def seed(text: str) -> int:
+    """A whole number that NumPy's generators begin with."""
+    number = not_negative(text)
+    if number >= 2**32:
+        raise ArgumentTypeError("must be below 2**32")
+    return number
+
+
+def not_negative(text: str) -> int:
+    """A whole number of at least 0."""
+    number = int(text)
+    if number < 0:
+        raise ArgumentTypeError("must be at least 0")
     return number
 
 

@@ -7,7 +7,7 @@ from textwrap import wrap
 from typing import Any
 
 from cartwood.commands import saved
-from cartwood.commands.fitting import positive
+from cartwood.commands.fitting import not_negative, positive
 from cartwood.terminal import UserError, require, say
 
 KINDS = ("surrogates", "competitors")
@@ -24,7 +24,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("model", type=Path, metavar="FILE", help="what `cartwood fit --save` wrote")
     add("--tree", type=int, default=0, metavar="N", help="which tree of a forest, from 0 (0)")
-    add("--depth", type=int, default=3, metavar="N", help="levels that are shown (3)")
+    add("--depth", type=not_negative, default=3, metavar="N", help="levels that are shown (3)")
     for kind in KINDS:
         words = f"{kind} of every split, in text (0): see `cartwood fit --{kind}`"
         add(f"--{kind}", type=positive, default=0, metavar="N", help=words)

@@ -28,4 +28,6 @@ def _place_of(value, digits):
 
 
 def _rounded(value, place):
+    if place == _MOST_DECIMALS and round(float(value), place) == 0.0:
+        return "0"  # what is left of sums that cancel
     return f"{round(float(value), place):z,.{max(0, place)}f}"

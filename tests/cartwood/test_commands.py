@@ -250,6 +250,24 @@ def test_one_column_is_too_few(text, says, tmp_path, capsys):
     assert says in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            ["fit", "--trees", "0", "--target", "a", "--save", "m", "t"],
+            "--trees: must be at least 1",
+        ),
+        (["fit", "--seed=-1", "--target", "a", "--save", "m", "t"], "--seed: must be at least 0"),
+        (["fit", "--seed", 2**32, "--target", "a", "--save", "m", "t"], "--seed: must be below"),
+        (["show", "--depth=-1", "m"], "--depth: must be at least 0"),
+    ],
+)
+def test_numbers_out_of_range(words, says, capsys):
+    with pytest.raises(SystemExit):
+        run(*words)
+    assert says in capsys.readouterr().err
+
+
 def test_missing_pandas_is_one_line(houses, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "pandas", None)
     assert run("importance", houses, "--target", "price") == 2
