@@ -1,4 +1,4 @@
-"""Numbers as sentences, reprs, tables and pages show them: one style, never in powers of ten."""
+"""Numbers as sentences, reprs, tables and pages show them: powers of ten only below 1e-12."""
 
 from math import floor, log10
 
@@ -28,6 +28,6 @@ def _place_of(value, digits):
 
 
 def _rounded(value, place):
-    if place == _MOST_DECIMALS and round(float(value), place) == 0.0:
-        return "0"  # what is left of sums that cancel
+    if place == _MOST_DECIMALS and 0.0 < abs(value) < 10.0**-place:
+        return f"{value:.1e}"  # what is left of sums that cancel, or a target of tiny numbers
     return f"{round(float(value), place):z,.{max(0, place)}f}"

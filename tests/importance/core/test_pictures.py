@@ -94,7 +94,7 @@ def test_ordinals(n, word):
 @pytest.mark.parametrize(
     ("value", "text"),
     [(12_345.0, "12,300"), (0.00123456, "0.00123"), (0.0, "0"), (-1.5, "-1.50"), (np.inf, "inf"),
-     (-1e-17, "0"), (1.5e-12, "0.000000000002")],
+     (-1.26e-17, "-1.3e-17"), (1.5e-12, "0.000000000002")],
 )  # fmt: skip
 def test_numbers_have_three_digits(value, text):
     assert significant(value) == text
