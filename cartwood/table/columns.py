@@ -65,6 +65,11 @@ class Recipe(NamedTuple):
         """Names of the columns of categories."""
         return [name for name, kind in self.kinds.items() if kind == CATEGORY]
 
+    @property
+    def dates(self) -> list[str]:
+        """Names of the columns of dates."""
+        return [name for name, kind in self.kinds.items() if kind in (DATE, DAY_FIRST)]
+
     def apply(self, frame: Any) -> Any:
         """The table as trees take it: float64, and objects (str or nan) for categories.
 

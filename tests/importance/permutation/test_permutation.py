@@ -503,6 +503,8 @@ def test_refusals():
         forest_permutation(numbers, X, y, metric=r2_score, response="probabilities")
     with pytest.raises(ValueError, match='"predictions" or "probabilities"'):
         forest_permutation(forest, X, y, metric=r2_score, response="shares")
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="y is too large to be squared"):
+        oob_permutation(numbers.fit(X, y * 1e200), X, y * 1e200)
     weighed = RandomForestClassifier(3, random_state=0, voting="oob_weighted").fit(X, y)
     with pytest.raises(ValueError, match='"soft" or "majority"'):
         forest_permutation(weighed, X, y)
