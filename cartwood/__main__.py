@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from argparse import Action, ArgumentParser, RawDescriptionHelpFormatter
 from importlib import import_module
 from pathlib import Path
@@ -31,7 +32,9 @@ def main(words: list[str] | None = None) -> int:
     try:
         for path in filter(None, (getattr(args, name, None) for name in ("save", "output"))):
             _require_place(path)
-        args.run(args)
+        with warnings.catch_warnings():
+            warnings.showwarning = _say_warning
+            args.run(args)
         sys.stdout.flush()
     except UserError as error:
         say(f"cartwood {args.command}: {error}")
@@ -46,6 +49,11 @@ def main(words: list[str] | None = None) -> int:
         say(f"cartwood {args.command}: {error}")
         return 2
     return 0
+
+
+def _say_warning(message, *_):
+    """A warning of the library as a line, without the place in our code that it came from."""
+    say(f"! {message}")
 
 
 def _require_place(path: Path) -> None:

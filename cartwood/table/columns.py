@@ -336,6 +336,11 @@ def _numbers(column):
     return np.where(np.isinf(values), np.nan, values)
 
 
+def holds_dates(column: Any) -> bool:
+    """Are its values, none of them missing, dates, also as text?"""
+    return len(column) > 0 and _kind_of(column) in (DATE, DAY_FIRST)
+
+
 def as_numbers(column: Any) -> Any:
     """A column whose numbers are written as text as numbers; any other as it is."""
     import pandas as pd

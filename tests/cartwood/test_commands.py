@@ -238,6 +238,17 @@ def test_what_is_no_model_is_refused(houses, saved, capsys):
     assert "there is no column 'city'" in capsys.readouterr().err
 
 
+def test_warnings_are_lines_without_code(tmp_path, capsys):
+    table = tmp_path / "t.csv"
+    classes = [f"class {j}" for j in range(20)]
+    pd.DataFrame({"x": np.arange(32.0), "y": classes + classes[:12]}).to_csv(table, index=False)
+    assert run("importance", table, "--target", "y", "--trees", 5, "--without", "pictures",
+               "--output", tmp_path / "page.html", "--n-jobs", 1) == 0  # fmt: skip
+    said = capsys.readouterr().err
+    assert "! The number of unique classes is greater than 50%" in said
+    assert ".py:" not in said
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
