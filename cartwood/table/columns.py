@@ -66,6 +66,12 @@ class Recipe(NamedTuple):
         return [name for name, kind in self.kinds.items() if kind == CATEGORY]
 
     @property
+    def texts(self) -> list[str]:
+        """Names of the columns that a file must not take for numbers: "01" is not 1."""
+        kinds = CATEGORY, GROUPED, GROUPED_BY_POINTS
+        return [name for name, kind in self.kinds.items() if kind in kinds]
+
+    @property
     def dates(self) -> list[str]:
         """Names of the columns of dates."""
         return [name for name, kind in self.kinds.items() if kind in (DATE, DAY_FIRST)]
@@ -375,10 +381,14 @@ def _written(column, errors="raise"):
     return pd.to_numeric(plain, errors=errors).to_numpy(np.float64, na_value=np.nan)
 
 
-def _without_separators(column, thousands):
+def _without_separators(column, thousands, pattern):
     if is_number(column):
         return _numbers(column)
     text = column.astype(object).where(column.notna(), np.nan).map(str, na_action="ignore")
+    known = text.dropna().str.strip()
+    others = known[~known.str.fullmatch(rf"{pattern}|[+-]?\d+")]
+    if len(others):
+        raise ValueError(f"{others.iloc[0]!r} is not written as in training")
     return _written(text.str.replace(thousands, ""))
 
 
@@ -440,8 +450,8 @@ _CONVERT: dict[str, Callable[[Any], np.ndarray]] = {
     NUMBER: _numbers,
     WRITTEN: _written,
     AMONG_WORDS: partial(_written, errors="coerce"),
-    GROUPED: partial(_without_separators, thousands=","),
-    GROUPED_BY_POINTS: partial(_without_separators, thousands="."),
+    GROUPED: partial(_without_separators, thousands=",", pattern=_GROUPED),
+    GROUPED_BY_POINTS: partial(_without_separators, thousands=".", pattern=_GROUPED_BY_POINTS),
     DAY_FIRST: partial(_dates, **_FIRST),
     CLOCK: _times_of_day,
     BOOLEAN: _booleans,

@@ -145,6 +145,23 @@ def test_what_may_be_meant_otherwise_is_said():
     assert Task.of(frame["price"]).y.tolist() == [1234.0, 999.0]
 
 
+@pytest.mark.parametrize(
+    ("texts", "new", "number", "other"),
+    [
+        (["1,234", "999"], "12,000", 12000.0, "12,5"),
+        (["1.234,5", "999"], "12.000", 12000.0, "12.5"),
+    ],
+)
+def test_thousands_of_new_rows(texts, new, number, other, tmp_path):
+    """A file of new rows may have "12.000" alone, which pandas would take for 12."""
+    recipe = Recipe.of(pd.DataFrame({"price": texts}))
+    (tmp_path / "new.csv").write_text(f"price;x\n{new};1\n1500;1\n;1\n")
+    found = recipe.apply(read(tmp_path / "new.csv", recipe.texts))["price"]
+    np.testing.assert_array_equal(found, [number, 1500.0, np.nan])
+    with pytest.raises(UserError, match=f"'price' should hold a number, .*: '{other}' is not"):
+        recipe.apply(pd.DataFrame({"price": [other]}))
+
+
 def test_commas_as_decimals(tmp_path):
     """As spreadsheets write them where a comma is the decimal sign; targets, too."""
     path = tmp_path / "t.csv"
