@@ -322,6 +322,22 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_fit(houses, capsys
             assert len(said.splitlines()) == 1
 
 
+def test_what_is_read_is_not_written_over(houses, saved, capsys):
+    before = houses.read_bytes(), saved.read_bytes()
+    again = houses.parent / ".." / houses.parent.name / houses.name
+    for words in (
+        ("fit", houses, "--target", "price", "--save", again),
+        ("importance", houses, "--target", "price", "--output", houses),
+        ("predict", saved, houses, "--output", houses),
+        ("predict", saved, houses, "--output", saved),
+        ("show", saved, "--output", saved),
+    ):
+        capsys.readouterr()
+        assert run(*words) == 2
+        assert "would be written over what is read" in capsys.readouterr().err
+    assert (houses.read_bytes(), saved.read_bytes()) == before
+
+
 def test_what_the_system_refuses_is_one_line(houses, capsys, monkeypatch):
     def refuse(*args, **kwargs):
         raise PermissionError(13, "Permission denied", "page.html")
