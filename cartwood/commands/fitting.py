@@ -32,6 +32,8 @@ class Training(NamedTuple):
     recipe : Recipe
     task : Task
     X : pandas.DataFrame
+    doubts : tuple of str
+        Sentences on columns that may be other than what they were taken for.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Training(NamedTuple):
     recipe: Recipe
     task: Task
     X: Any
+    doubts: tuple[str, ...]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -102,8 +105,9 @@ def load(args: Namespace) -> Training:
     n_dropped = np.count_nonzero(~task.has_target)
     dropped = f" ({n_dropped:,} more have no {args.target} and are left out)" if n_dropped else ""
     say(f"{args.data.name}: {len(X):,} rows{dropped}; {recipe.in_words(X)}")
-    say(*doubts_on_numbers(target), *recipe.doubts(frame))
-    return Training(args.data.stem, args.target, recipe, task, X)
+    doubts = (*doubts_on_numbers(target), *recipe.doubts(frame))
+    say(*doubts)
+    return Training(args.data.stem, args.target, recipe, task, X, doubts)
 
 
 def new_forest(training: Training, args: Namespace, **parameters: Any) -> Any:

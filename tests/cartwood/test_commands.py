@@ -358,6 +358,10 @@ def test_ids_are_named(tmp_path, capsys):
     said = capsys.readouterr().err
     assert '--drop "id"' in said
     assert "rooms:" not in said
+    page = tmp_path / "page.html"
+    options = ("--trees", 2, "--n-jobs", 1, "--without", "pictures", "--output", page)
+    assert run("importance", path, "--target", "price", *options) == 0
+    assert "<li>id: every row has its own whole number" in page.read_text()
 
 
 @pytest.mark.parametrize("command", COMMANDS)
