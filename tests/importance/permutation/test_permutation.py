@@ -334,6 +334,19 @@ def test_a_class_that_is_hardly_out_of_bag_is_warned_of(kind):
         oob_permutation(even, X, y)
 
 
+def test_of_many_classes_the_rarest_are_named():
+    rng = np.random.RandomState(0)
+    X, y = rng.normal(size=(300, 3)), np.arange(300) % 25
+    y[y == 7] = 6
+    y[:3] = 7
+    forest = RandomForestClassifier(
+        20, class_weight={c: 1000.0 if c == 7 else 1.0 for c in range(25)}, random_state=0
+    )
+    with pytest.warns(UserWarning, match=r"class 7.* are .*7: 0.0%.*, 15 more: above\)") as caught:
+        oob_permutation(forest.fit(X, y), X, y)
+    assert len(str(caught[0].message)) < 500
+
+
 # --------------------------------------------------------------------------------- forest level
 
 
