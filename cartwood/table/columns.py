@@ -389,7 +389,7 @@ def _without_separators(column, thousands, pattern):
     others = known[~known.str.fullmatch(rf"{pattern}|[+-]?\d+")]
     if len(others):
         raise ValueError(f"{others.iloc[0]!r} is not written as in training")
-    return _written(text.str.replace(thousands, ""))
+    return _written(text.str.replace(thousands, "", regex=False))
 
 
 # As pandas reads them from text.
