@@ -2,7 +2,8 @@
 
 import os
 import sys
-from argparse import Action, ArgumentParser, RawDescriptionHelpFormatter
+import warnings
+from argparse import Action, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from importlib import import_module
 from pathlib import Path
 
@@ -29,9 +30,12 @@ def main(words: list[str] | None = None) -> int:
     """
     args = _parser().parse_args(words)
     try:
-        for path in filter(None, (getattr(args, name, None) for name in ("save", "output"))):
-            _require_place(path)
-        args.run(args)
+        read = _files(args, "data", "model")
+        for path in _files(args, "save", "output"):
+            _require_place(path, read)
+        with warnings.catch_warnings():
+            warnings.showwarning = _say_warning
+            args.run(args)
         sys.stdout.flush()
     except UserError as error:
         say(f"cartwood {args.command}: {error}")
@@ -48,8 +52,20 @@ def main(words: list[str] | None = None) -> int:
     return 0
 
 
-def _require_place(path: Path) -> None:
-    """Refuse a file that could not be written, before there is anything to lose."""
+def _say_warning(message, *_):
+    """A warning of the library as a line, without the place in our code that it came from."""
+    say(f"! {message}")
+
+
+def _files(args: Namespace, *names: str) -> list[Path]:
+    """Those of the arguments that are given."""
+    return [path for name in names if (path := getattr(args, name, None)) is not None]
+
+
+def _require_place(path: Path, read: list[Path]) -> None:
+    """Refuse a file that could not be written, or is read, before there is anything to lose."""
+    if path.resolve() in [each.resolve() for each in read]:
+        raise UserError(f"{path} would be written over what is read; name another file.")
     if path.is_dir():
         raise UserError(f"cannot write {path}: it is a folder.")
     if not path.parent.is_dir():

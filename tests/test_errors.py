@@ -195,6 +195,20 @@ def test_labels_are_not_numbers(pair):
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=NAMES.get)
+def test_a_column_of_text_is_named(pair):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    text = frame.assign(b="x")
+    message = same_error(pair, lambda model: model.fit(text, Y))
+    assert re.search("float: 'x' in column 'b'; .* name it in categorical_features", message)
+    message = same_error(pair, lambda model: model.fit(frame, Y).predict(text))
+    assert "in column 'b'; training had numbers there" in message
+    both = frame.assign(a=["u", "v"] * 5, b="x")
+    with pytest.raises(ValueError, match="in column 'b'"):
+        pair[0](categorical_features=["a"]).fit(both, Y)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=NAMES.get)
 def test_other_column_names_at_predict(pair):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=["a", "b"])

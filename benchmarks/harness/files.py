@@ -3,6 +3,8 @@
 import numpy as np
 
 from benchmarks.harness.errors import DataError
+from cartwood.table import read as read_table
+from cartwood.terminal import UserError
 
 SUFFIXES = (".csv", ".parquet")
 MAX_CLASSES = 20  # an integer target with more distinct values is a regression target
@@ -48,20 +50,10 @@ def read(path, target, task):
 
 
 def _frame(path):
-    import pandas as pd
-
     try:
-        if path.suffix.lower() == ".csv":
-            return pd.read_csv(path)
-    except (OSError, ValueError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
-    import polars
-
-    try:
-        frame = polars.read_parquet(path)
-    except (OSError, polars.exceptions.PolarsError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
-    return pd.DataFrame({column.name: column.to_numpy() for column in frame})
+        return read_table(path)
+    except UserError as error:
+        raise DataError(str(error)) from error
 
 
 def _is_numeric(column):

@@ -8,7 +8,11 @@ from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite, check_array, check_X_y, get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from cart.estimators.category_encoder import encode_categories, match_categories
+from cart.estimators.category_encoder import (
+    encode_categories,
+    find_categorical,
+    match_categories,
+)
 from cart.table.precision import dates_as_seconds, precision_of
 
 # A tree has up to two nodes a row, and numbers nodes and features with 31 bits.
@@ -36,6 +40,32 @@ def as_of_now(estimator):
     view = object.__new__(type(estimator))
     view.__dict__ = vars(estimator)
     return view
+
+
+@contextmanager
+def naming_text(estimator, X, remedy):
+    """Of text in a DataFrame, where numbers are asked for, an error that says in which column."""
+    try:
+        yield
+    except ValueError as error:
+        name = _column_of_text(estimator, X) if "could not convert" in str(error) else None
+        if name is None:
+            raise
+        raise ValueError(f"{error} in column {name!r}; {remedy}.") from error
+
+
+def _column_of_text(estimator, X):
+    """Name of the first column of a DataFrame that is neither numbers nor categories, or None."""
+    if not hasattr(X, "columns"):
+        return None
+    given = getattr(estimator, "categorical_features", None)
+    is_category = np.zeros(len(X.columns), bool) if given is None else find_categorical(given, X)
+    for name in np.asarray(X.columns, dtype=object)[~is_category]:
+        try:
+            np.asarray(X[name]).astype(np.float64)
+        except (TypeError, ValueError):
+            return name
+    return None
 
 
 def check_table(estimator, X, y, reset=True):
@@ -79,11 +109,12 @@ def check_table(estimator, X, y, reset=True):
     if issparse(y):
         check_array(y, input_name="y")  # a TypeError that says so
     X = dates_as_seconds(X)
-    if getattr(estimator, "categorical_features", None) is None:
-        X, y = validate_data(estimator, X, y, reset=reset, **options)
-    else:
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
-        X, y = check_X_y(encode_categories(estimator, X, reset), y, **options)
+    with naming_text(estimator, X, "make numbers of it, or name it in categorical_features"):
+        if getattr(estimator, "categorical_features", None) is None:
+            X, y = validate_data(estimator, X, y, reset=reset, **options)
+        else:
+            validate_data(estimator, X, reset=reset, skip_check_array=True)
+            X, y = check_X_y(encode_categories(estimator, X, reset), y, **options)
     refuse_sparse_gaps(X)
     refuse_missing(estimator, X)
     if is_double and precision == np.float32:
@@ -172,11 +203,12 @@ def check_rows(estimator, X, converts=True):
     options = {"dtype": precision_of(estimator), "accept_sparse": "csr", "order": "C"}
     options["ensure_all_finite"] = missing_values_rule(estimator)
     X = dates_as_seconds(X)
-    if getattr(estimator, "categorical_features", None) is None:
-        X = validate_data(estimator, X, reset=False, **options)
-    else:
-        validate_data(estimator, X, reset=False, skip_check_array=True)
-        X = check_array(encode_categories(estimator, X, False), **options)
+    with naming_text(estimator, X, "training had numbers there"):
+        if getattr(estimator, "categorical_features", None) is None:
+            X = validate_data(estimator, X, reset=False, **options)
+        else:
+            validate_data(estimator, X, reset=False, skip_check_array=True)
+            X = check_array(encode_categories(estimator, X, False), **options)
     refuse_sparse_gaps(X)
     refuse_missing(estimator, X)
     return X

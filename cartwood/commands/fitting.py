@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cartwood.table import Recipe, Task, read
+from cartwood.table.columns import doubts_on_numbers
 from cartwood.table.task import KINDS
 from cartwood.terminal import Steps, UserError, nearest, say
 
@@ -31,6 +32,8 @@ class Training(NamedTuple):
     recipe : Recipe
     task : Task
     X : pandas.DataFrame
+    doubts : tuple of str
+        Sentences on columns that may be other than what they were taken for.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Training(NamedTuple):
     recipe: Recipe
     task: Task
     X: Any
+    doubts: tuple[str, ...]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -54,7 +58,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="leave a column out; may be repeated",
     )
     add("--trees", type=positive, default=100, metavar="N", help="of the forest (100)")
-    add("--seed", type=int, default=0, metavar="N", help="the same seed gives the same forest (0)")
+    add("--seed", type=seed, default=0, metavar="N", help="the same seed gives the same forest (0)")
     add("--n-jobs", type=positive, default=os.cpu_count(), metavar="N", help="threads (all)")
 
 
@@ -66,13 +70,33 @@ def positive(text: str) -> int:
     return number
 
 
+def seed(text: str) -> int:
+    """A whole number that NumPy's generators begin with."""
+    number = not_negative(text)
+    if number >= 2**32:
+        raise ArgumentTypeError("must be below 2**32")
+    return number
+
+
+def not_negative(text: str) -> int:
+    """A whole number of at least 0."""
+    number = int(text)
+    if number < 0:
+        raise ArgumentTypeError("must be at least 0")
+    return number
+
+
 def load(args: Namespace) -> Training:
     """The table of the arguments; says in one line what was done to its columns."""
     frame = read(args.data)
     for name in (args.target, *args.drop):
         if name not in frame.columns:
-            raise UserError(f"{args.data} has no column {name!r}; {nearest(name, frame.columns)}")
-    task = Task.of(frame[args.target], args.task)
+            hint = nearest(name, frame.columns)
+            if frame.shape[1] == 1:
+                hint += " Names are parted by commas, semicolons, tabs or |."
+            raise UserError(f"{args.data} has no column {name!r}; {hint}")
+    target = frame[args.target]
+    task = Task.of(target, args.task)
     frame = frame.loc[task.has_target].drop(columns=[args.target, *args.drop])
     if len(frame) < MIN_ROWS:
         raise UserError(f"{args.data} has {len(frame)} rows; at least {MIN_ROWS} are needed.")
@@ -81,8 +105,9 @@ def load(args: Namespace) -> Training:
     n_dropped = np.count_nonzero(~task.has_target)
     dropped = f" ({n_dropped:,} more have no {args.target} and are left out)" if n_dropped else ""
     say(f"{args.data.name}: {len(X):,} rows{dropped}; {recipe.in_words(X)}")
-    say(*recipe.doubts(frame))
-    return Training(args.data.stem, args.target, recipe, task, X)
+    doubts = (*doubts_on_numbers(target), *recipe.doubts(frame))
+    say(*doubts)
+    return Training(args.data.stem, args.target, recipe, task, X, doubts)
 
 
 def new_forest(training: Training, args: Namespace, **parameters: Any) -> Any:

@@ -85,6 +85,8 @@ def _blocks(
         yield from _pictures(comparison)
     yield page.heading("What was done to the columns")
     yield f"<p>{blocks.escape(training.recipe.in_words(training.X))}.</p>"
+    if training.doubts:
+        yield page.listing(training.doubts)
     yield blocks.note(judging.how(model, training))
 
 

@@ -27,7 +27,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> None:
     """Write a row of predictions for every row of the table."""
     model, training = saved.load(args.model)
-    X = training.recipe.apply(read(args.data))
+    X = training.recipe.apply(read(args.data, training.recipe.texts))
     _say_what_is_new(model, X)
     predictions = _predictions(model, training.target, X)
     predictions.to_csv(args.output or sys.stdout, index=False)
@@ -54,5 +54,5 @@ def _say_what_is_new(model, X):
 
     for name, n_new in zip(X.columns, count_unseen(model, X), strict=True):
         if n_new:
-            say(f"{name}: {n_new:,} rows have a value that training did not have; "
-                "they go with most rows")  # fmt: skip
+            rows, go = ("row has", "it goes") if n_new == 1 else ("rows have", "they go")
+            say(f"{name}: {n_new:,} {rows} a value that training did not have; {go} with most rows")

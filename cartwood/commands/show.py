@@ -1,13 +1,17 @@
 """A tree of a saved model, as text or as a picture."""
 
+import re
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+import numpy as np
+
 from cartwood.commands import saved
-from cartwood.commands.fitting import positive
+from cartwood.commands.fitting import not_negative, positive
 from cartwood.terminal import UserError, require, say
 
 KINDS = ("surrogates", "competitors")
@@ -24,7 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("model", type=Path, metavar="FILE", help="what `cartwood fit --save` wrote")
     add("--tree", type=int, default=0, metavar="N", help="which tree of a forest, from 0 (0)")
-    add("--depth", type=int, default=3, metavar="N", help="levels that are shown (3)")
+    add("--depth", type=not_negative, default=3, metavar="N", help="levels that are shown (3)")
     for kind in KINDS:
         words = f"{kind} of every split, in text (0): see `cartwood fit --{kind}`"
         add(f"--{kind}", type=positive, default=0, metavar="N", help=words)
@@ -44,11 +48,27 @@ def run(args: Namespace) -> None:
 
         shown = {kind: getattr(args, kind) for kind in KINDS}
         parameters = {"class_names": labels, "max_depth": args.depth, **shown}
-        print(export_text(tree, feature_names=names, **parameters), end="")
+        text = export_text(tree, feature_names=names, **parameters)
+        print(_with_dates(text, training.recipe.dates), end="")
         return
     require("matplotlib", "plot").use("Agg")
-    _save(draw(tree, names, labels, args.depth), args.output)
+    _save(draw(tree, names, labels, args.depth, training.recipe.dates), args.output)
     say(f"the picture is {args.output}")
+
+
+def _with_dates(text: str, names: Iterable[str]) -> str:
+    """Conditions on these columns, whose seconds nobody can read, with dates."""
+    for name in names:
+        condition = rf"^(|\|.*--- ){re.escape(name)} (<=| >|>)( *)(-?\d+\.\d+)$"
+        text = re.sub(condition, partial(_with_date, name), text, flags=re.MULTILINE)
+    return text
+
+
+def _with_date(name, found):
+    before, sign, blanks, seconds = found.groups()
+    time = np.datetime64(int(float(seconds)), "s")
+    date = str(time).replace("T", " ").removesuffix(" 00:00:00")
+    return f"{before}{name} {sign}{blanks}{date}"
 
 
 def _tree_of(model: Any, number: int) -> Any:
@@ -68,8 +88,14 @@ def _refuse_to_show(tree, args):
             raise UserError(f"--{kind}: the model kept none; fit it with --{kind} {most}.")
 
 
-def draw(tree: Any, names: Sequence[str], labels: Sequence[str] | None, depth: int) -> Any:
-    """A figure of the upper levels of a tree, as wide as its nodes need to be read."""
+def draw(
+    tree: Any, names: Sequence[str], labels: Sequence[str] | None, depth: int,
+    dates: Sequence[str] = (),
+) -> Any:  # fmt: skip
+    """A figure of the upper levels of a tree, as wide as its nodes need to be read.
+
+    `dates` are the columns whose numbers are seconds of dates.
+    """
     import matplotlib.pyplot as plt
 
     from cart import plot_tree
@@ -83,7 +109,7 @@ def draw(tree: Any, names: Sequence[str], labels: Sequence[str] | None, depth: i
         filled=True, rounded=True, fontsize=8, ax=ax,
     )  # fmt: skip
     for node in nodes:
-        node.set_text(_folded(node.get_text()))
+        node.set_text(_folded(_with_dates(node.get_text(), short_names(dates))))
     return figure
 
 

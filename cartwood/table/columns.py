@@ -1,8 +1,8 @@
 """What is done to every column of a table before trees see it, kept to be done again to new rows.
 
-Numbers stay, also those that are written as text ("3,5", "12 %"), be there a word or two among them
-for what is missing ("n.a."); booleans are 0 and 1; dates,
-durations and times of day count as seconds; all else is categories, which trees split into subsets.
+Numbers stay, also those that are written as text ("3,5", "12 %", "1,234,567"), be there a word or
+two among them for what is missing ("n.a."); booleans are 0 and 1; dates, durations and times of day
+count as seconds; all else is categories, which trees split into subsets.
 Missing values stay missing: trees send them to the better side.
 """
 
@@ -19,15 +19,19 @@ from cartwood.terminal import UserError, nearest
 NUMBER, BOOLEAN, DATE, DURATION, CATEGORY = "number", "boolean", "date", "duration", "category"
 WRITTEN, DAY_FIRST, CLOCK = "written number", "date, day first", "time of day"
 AMONG_WORDS = "number among words"
-_FIRST = {"dayfirst": True}
+GROUPED, GROUPED_BY_POINTS = "number, commas for thousands", "number, points for thousands"
+_ISO, _FIRST = {"format": "ISO8601"}, {"dayfirst": True}
 LEFT_OUT = {"empty": "no values", "constant": "one value", "name": "nearly every row its own"}
 _NEARLY_ALL = 0.9  # of the rows: a column of text with so many distinct values names rows
 _SOME = 50  # values below which nothing is said of that
 _NAMED = 20  # columns that a line names
 _MOST_WORDS, _WORDS_SHARE = 3, 0.2  # among numbers: distinct words, and their share of the values
 _MANY_NUMBERS = 20  # distinct ones, or they may be names of classes
+_MANY_WORDS = 0.5  # of the values: where fewer are words, it may be meant for a number
 _FIRST_LOOK = 20  # values that tell whether a column of text may hold numbers
 _WRITTEN = r"[+-]?(\d+([.,]\d+)?|[.,]\d+)\s*%?"  # without separators of thousands: "3,5", "12 %"
+_GROUPED = r"[+-]?(\d{1,3}|[1-9]\d{0,2}(,\d{3})+)(\.\d+)?"
+_GROUPED_BY_POINTS = r"[+-]?(\d{1,3}|[1-9]\d{0,2}(\.\d{3})+)(,\d+)?"
 _CLOCK = r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?"
 
 
@@ -52,15 +56,25 @@ class Recipe(NamedTuple):
         left_out = {name: kind for name, kind in kinds.items() if kind in LEFT_OUT}
         kinds = {name: kind for name, kind in kinds.items() if kind not in LEFT_OUT}
         if not kinds:
-            raise UserError(
-                f"no column is left to predict from: {cls(kinds, left_out).in_words()}."
-            )
+            why = cls(kinds, left_out).in_words() or "there is none beside the target"
+            raise UserError(f"no column is left to predict from: {why}.")
         return cls(kinds, left_out)
 
     @property
     def categorical(self) -> list[str]:
         """Names of the columns of categories."""
         return [name for name, kind in self.kinds.items() if kind == CATEGORY]
+
+    @property
+    def texts(self) -> list[str]:
+        """Names of the columns that a file must not take for numbers: "01" is not 1."""
+        kinds = CATEGORY, GROUPED, GROUPED_BY_POINTS
+        return [name for name, kind in self.kinds.items() if kind in kinds]
+
+    @property
+    def dates(self) -> list[str]:
+        """Names of the columns of dates."""
+        return [name for name, kind in self.kinds.items() if kind in (DATE, DAY_FIRST)]
 
     def apply(self, frame: Any) -> Any:
         """The table as trees take it: float64, and objects (str or nan) for categories.
@@ -83,16 +97,16 @@ class Recipe(NamedTuple):
         """Sentences on columns that may be other than what they were taken for."""
         for name, kind in self.kinds.items():
             column = frame[name].dropna()
-            if kind == AMONG_WORDS:
-                words = column[np.isnan(_convert(column, kind))]
-                listed = ", ".join(f'"{word}"' for word in words.unique())
-                what = f"{len(words):,} values that are no numbers ({listed})"
-                yield f"{name}: {what} count as missing"
-            elif len(frame) >= _SOME and column.dtype.kind in "iu" and frame[name].is_unique:
+            if kind in _DOUBTS:
+                yield from (f"{name}: {text}" for text in _DOUBTS[kind](column))
+            if len(frame) >= _SOME and column.dtype.kind in "iu" and frame[name].is_unique:
                 yield (
                     f"{name}: every row has its own whole number, as ids do, which tell nothing of "
                     f'other rows; --drop "{name}" leaves it out'
                 )
+        for name in self.left_out:
+            if self.left_out[name] == "name":
+                yield from (f"{name}: {text}" for text in _may_be_numbers(frame[name].dropna()))
 
     def in_words(self, X: Any = None) -> str:
         """One line: what was done to which column; with the table also where values are missing."""
@@ -121,6 +135,8 @@ _WORDS = {
     BOOLEAN: ("boolean as 0 and 1", "booleans as 0 and 1"),
     WRITTEN: ("number written as text", "numbers written as text"),
     AMONG_WORDS: ("number among words", "numbers among words"),
+    GROUPED: ("number with commas for thousands", "numbers with commas for thousands"),
+    GROUPED_BY_POINTS: ("number with points for thousands", "numbers with points for thousands"),
     DATE: ("date as seconds", "dates as seconds"),
     DAY_FIRST: ("date, its day first, as seconds", "dates, their days first, as seconds"),
     DURATION: ("duration as seconds", "durations as seconds"),
@@ -181,6 +197,12 @@ def _categorical_dtype():
     return CategoricalDtype
 
 
+def _is_text(column):
+    from pandas.api import types
+
+    return types.is_string_dtype(column) or types.is_object_dtype(column)
+
+
 def _are(values, kinds):
     return all(isinstance(value, kinds) for value in values)
 
@@ -188,38 +210,109 @@ def _are(values, kinds):
 def _kind_of_text(known):
     """What all of some texts are, beside categories, or None."""
     first = str(known.iloc[0]).strip()
-    for kind, pattern in ((WRITTEN, _WRITTEN), (CLOCK, _CLOCK)):
+    for kind, pattern, sign in _PATTERNS:
         if re.fullmatch(pattern, first):  # most texts are seen to be others by the first of them
             text = known.astype(str).str.strip()
-            # Digits alone, which a file kept as text, are codes.
-            is_code = kind == WRITTEN and not text.str.contains("[,%]").any()
-            if not is_code and text.str.fullmatch(pattern).all():
+            if text.str.contains(sign).any() and text.str.fullmatch(pattern).all():
                 return kind
     if _are_numbers_among_words(known):
         return AMONG_WORDS
     if not (6 <= len(first) <= 40 and sum(letter.isdigit() for letter in first) >= 4):
         return None
     # Day first is read only where no other order fits: a 13th month tells.
-    for kind, options in ((DATE, {"format": "ISO8601"}), (DATE, {}), (DAY_FIRST, _FIRST)):
+    for kind, options in ((DATE, _ISO), (DATE, {}), (DAY_FIRST, _FIRST)):
         if _are_dates(known, options):
             return kind
     return None
 
 
+# What all of some texts look like, and what one of them must have: digits alone are codes.
+_PATTERNS = (
+    (GROUPED, _GROUPED, ","), (GROUPED_BY_POINTS, _GROUPED_BY_POINTS, r"\.\d{3}"),
+    (WRITTEN, _WRITTEN, "[,%]"), (CLOCK, _CLOCK, ":"),
+)  # fmt: skip
+
+
 def _are_numbers_among_words(known):
     """Is nearly all of some texts numbers, and the rest few words that mean they are missing?"""
+    words = _words_among_numbers(known)
+    if words is None:
+        return False
+    numbers = known.drop(words.index).astype(str).str.strip()
+    is_grouped = numbers.str.contains(",").any() and numbers.str.fullmatch(_GROUPED).all()
+    is_few = len(words) <= _WORDS_SHARE * len(known) and words.nunique() <= _MOST_WORDS
+    return is_few and not is_grouped
+
+
+def _words_among_numbers(known):
+    """Those of some texts that are no numbers, where at least half are many numbers, or None."""
     first = known.iloc[:_FIRST_LOOK].astype(str).str.strip()
     if first.str.fullmatch(_WRITTEN).mean() < 0.5:
-        return False
+        return None
     numbers = _written(known, errors="coerce")
     words = known[np.isnan(numbers)]
     is_code = known.astype(str).str.fullmatch(r"0\d+").any()  # 007
-    return (
-        not is_code
-        and len(words) <= _WORDS_SHARE * len(known)
-        and words.nunique() <= _MOST_WORDS
-        and len(np.unique(numbers)) > _MANY_NUMBERS
-    )
+    n_numbers = len(np.unique(numbers[~np.isnan(numbers)]))
+    is_many = n_numbers >= _MANY_NUMBERS and len(words) <= _MANY_WORDS * len(known)
+    return words if is_many and not is_code else None
+
+
+def _words_that_are_missing(column):
+    words = column[np.isnan(_convert(column, AMONG_WORDS))]
+    if len(words):
+        yield f"{len(words):,} values that are no numbers ({_quoted(words)}) count as missing"
+
+
+def _may_be_numbers(column):
+    if isinstance(column.dtype, _categorical_dtype()):
+        return
+    words = _words_among_numbers(column)
+    if words is not None and len(words):
+        n_numbers = len(column) - len(words)
+        yield (
+            f"{n_numbers:,} of {len(column):,} values are numbers, and {_quoted(words)} none; "
+            "leave these cells empty, and the column counts as a number"
+        )
+
+
+def _quoted(words):
+    named = [f'"{word}"' for word in words.unique()]
+    return ", ".join(named[:_MANY_NUMBERS]) + (", ..." if len(named) > _MANY_NUMBERS else "")
+
+
+def _read_in_thousands(column):
+    text = column.astype(str).str.strip()
+    first = text[text.str.contains(r"[.,]\d{3}")].iloc[:1]
+    yield f'"{first.iloc[0]}" is read as {_convert(first, _kind_of_text(column))[0]:.15g}'
+
+
+def _infinite(column):
+    n_infinite = np.isinf(column.astype(np.float64)).sum()
+    if n_infinite:
+        yield f"values that are infinite ({n_infinite:,}) count as missing"
+
+
+def _day_may_be_first(column):
+    import pandas as pd
+
+    if not _is_text(column) or _are_dates(column, _ISO) or not _are_dates(column, _FIRST):
+        return
+    is_other = _dates(column) != _dates(column, **_FIRST)
+    if is_other.any():
+        first = column[is_other].iloc[0]
+        date = pd.to_datetime(first)
+        yield f'"{first}" is read as {date:%Y-%m-%d}, its month first; write dates like this one'
+
+
+# What may be other than it is taken for, by the kind of the column.
+_DOUBTS: dict[str, Callable[[Any], Iterator[str]]] = {
+    AMONG_WORDS: _words_that_are_missing,
+    CATEGORY: _may_be_numbers,
+    GROUPED: _read_in_thousands,
+    GROUPED_BY_POINTS: _read_in_thousands,
+    NUMBER: _infinite,
+    DATE: _day_may_be_first,
+}
 
 
 def _are_dates(text, options):
@@ -249,15 +342,33 @@ def _numbers(column):
     return np.where(np.isinf(values), np.nan, values)
 
 
+def holds_dates(column: Any) -> bool:
+    """Are its values, none of them missing, dates, also as text?"""
+    return len(column) > 0 and _kind_of(column) in (DATE, DAY_FIRST)
+
+
 def as_numbers(column: Any) -> Any:
     """A column whose numbers are written as text as numbers; any other as it is."""
     import pandas as pd
 
-    known = column.dropna()
-    kind = None if len(known) == 0 or is_number(column) else _kind_of_text(known)
-    if kind not in (WRITTEN, AMONG_WORDS):
+    kind = _kind_of_written(column)
+    if kind is None:
         return column
     return pd.Series(_convert(column, kind), column.index, name=column.name)
+
+
+def doubts_on_numbers(column: Any) -> Iterator[str]:
+    """Sentences on what `as_numbers` makes of a column, where it may be meant otherwise."""
+    kind = _kind_of_written(column)
+    if kind in _DOUBTS:
+        yield from (f"{column.name}: {text}" for text in _DOUBTS[kind](column.dropna()))
+
+
+def _kind_of_written(column):
+    """What kind of numbers written as text a column holds, or None."""
+    known = column.dropna()
+    kind = None if len(known) == 0 or is_number(column) else _kind_of_text(known)
+    return kind if kind in (WRITTEN, AMONG_WORDS, GROUPED, GROUPED_BY_POINTS) else None
 
 
 def _written(column, errors="raise"):
@@ -270,16 +381,52 @@ def _written(column, errors="raise"):
     return pd.to_numeric(plain, errors=errors).to_numpy(np.float64, na_value=np.nan)
 
 
+def _without_separators(column, thousands, pattern):
+    if is_number(column):
+        return _numbers(column)
+    text = column.astype(object).where(column.notna(), np.nan).map(str, na_action="ignore")
+    known = text.dropna().str.strip()
+    others = known[~known.str.fullmatch(rf"{pattern}|[+-]?\d+")]
+    if len(others):
+        raise ValueError(f"{others.iloc[0]!r} is not written as in training")
+    return _written(text.str.replace(thousands, "", regex=False))
+
+
+# As pandas reads them from text.
+_TRUE = dict.fromkeys((True, "True", "TRUE", "true"), 1.0)
+_FALSE = dict.fromkeys((False, "False", "FALSE", "false"), 0.0)
+
+
 def _booleans(column):
     values = column.astype(object).where(column.notna(), np.nan)
-    return values.map({True: 1.0, False: 0.0, "True": 1.0, "False": 0.0}).to_numpy(np.float64)
+    found = values.map(_TRUE | _FALSE)
+    others = values[found.isna() & values.notna()]
+    if len(others):
+        raise ValueError(f"{others.iloc[0]!r} is neither True nor False")
+    return found.to_numpy(np.float64)
 
 
 def _dates(column, **options):
     import pandas as pd
 
-    dates = pd.to_datetime(column, utc=True, **options)
+    if column.notna().any() and is_number(column):
+        raise ValueError("it holds numbers")
+    how = _ISO if _are_dates(column, _ISO) else options
+    if _is_text(column) and not _are_dates(column, how):
+        text = _first_that_is_none(column, how)
+        raise ValueError(f"{text!r} is none, or its day and month are not in training's order")
+    dates = pd.to_datetime(column, utc=True, **how)
     return ((dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)).to_numpy(np.float64)
+
+
+def _first_that_is_none(column, how):
+    """The first of some texts that are not all dates that is none, or is not like the first."""
+    import pandas as pd
+
+    known = column.dropna()
+    with warnings.catch_warnings(action="ignore"):
+        is_none = pd.to_datetime(known, utc=True, errors="coerce", **how).isna()
+    return known[is_none].iloc[0] if is_none.any() else known.iloc[0]
 
 
 def _times_of_day(column):
@@ -303,6 +450,8 @@ _CONVERT: dict[str, Callable[[Any], np.ndarray]] = {
     NUMBER: _numbers,
     WRITTEN: _written,
     AMONG_WORDS: partial(_written, errors="coerce"),
+    GROUPED: partial(_without_separators, thousands=",", pattern=_GROUPED),
+    GROUPED_BY_POINTS: partial(_without_separators, thousands=".", pattern=_GROUPED_BY_POINTS),
     DAY_FIRST: partial(_dates, **_FIRST),
     CLOCK: _times_of_day,
     BOOLEAN: _booleans,

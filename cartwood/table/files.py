@@ -1,6 +1,8 @@
 """CSV and Parquet files as DataFrames."""
 
+import warnings
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,20 +10,24 @@ from cartwood.terminal import UserError, nearest, require
 
 _MISSING = ["?"]  # beside what pandas takes for it: nothing, NA, null and the like
 _PARQUET = (".parquet", ".pq")
+_SPREADSHEETS = (".xlsx", ".xls", ".ods")
+_SEPARATORS = ",;\t|"
 
 
-def read(path: Path) -> Any:
+def read(path: Path, texts: Sequence[str] = ()) -> Any:
     """The table of a file.
 
     Parameters
     ----------
     path : Path
-        Parquet by its ending, else text with commas, semicolons or tabs and a line of names.
+        Parquet by its ending, else text with commas, semicolons, tabs or | and a line of names.
+    texts : sequence of str, default=()
+        Columns of a text file that stay text, be there numbers alone in them: "01" is not 1.
 
     Returns
     -------
     pandas.DataFrame
-        Its columns named by strings, without blanks around them.
+        Its columns named by strings of one line, without blanks around them.
 
     Raises
     ------
@@ -31,32 +37,71 @@ def read(path: Path) -> Any:
     pandas = require("pandas", "frame")
     if not path.is_file():
         raise UserError(f"there is no file {path}{_others(path)}")
+    if path.suffix.lower() in _SPREADSHEETS:
+        raise UserError(f"{path} is a spreadsheet; save it as CSV.")
+    is_parquet = path.suffix.lower() in _PARQUET
     try:
-        frame = _read_parquet(path) if path.suffix.lower() in _PARQUET else _read_text(path)
+        frame = _read_parquet(path) if is_parquet else _read_text(path, texts)
+    except pandas.errors.EmptyDataError as error:
+        raise UserError(f"{path} is empty.") from error
     except (OSError, ValueError, pandas.errors.ParserError) as error:
-        reason = str(error).strip().partition("\n")[0]
+        reason = str(error).strip().partition("\n")[0].rpartition("C error: ")[2]
         raise UserError(f"cannot read {path}: {reason}") from error
-    frame.columns = [str(name).strip() for name in frame.columns]
-    twice = frame.columns[frame.columns.duplicated()]
-    if len(twice):
-        raise UserError(f"{path} has two columns named {twice[0]!r}; rename one.")
+    frame.columns = _require_distinct(path, frame.columns)
     if 0 in frame.shape:
         raise UserError(f"{path} has no {'rows' if len(frame) == 0 else 'columns'}.")
     return frame
 
 
-def _read_text(path):
-    import pandas as pd
+def _require_distinct(path, names):
+    """Names of columns in one line each, none of them twice."""
+    names = [" ".join(str(name).splitlines()).strip() for name in names]
+    for j, name in enumerate(names):
+        if name in names[:j]:
+            raise UserError(f"{path} has two columns named {name!r}; rename one.")
+    return names
 
+
+def _read_text(path, texts):
     with path.open("rb") as file:
         encoding = "utf-16" if file.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE) else "utf-8"
-    with path.open(encoding=encoding, errors="replace") as file:
-        names = file.readline()
-    how = {"sep": max(",;\t", key=names.count), "low_memory": False, "na_values": _MISSING}
     try:
-        return pd.read_csv(path, encoding=encoding, **how)
+        return _decode(path, texts, encoding)
     except UnicodeDecodeError:  # an older Windows: its letters, such as é, have one byte
-        return pd.read_csv(path, encoding="cp1252", **how)
+        return _decode(path, texts, "cp1252")
+
+
+def _decode(path, texts, encoding):
+    import pandas as pd
+
+    separator, names = _first_line(path, encoding)
+    # pandas itself would call the second of two equal names another.
+    names = _require_distinct(path, (name or f"Unnamed: {j}" for j, name in enumerate(names)))
+    texts = {name: str for name in texts if name in names}
+    try:
+        with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
+            return pd.read_csv(
+                path, sep=separator, encoding=encoding, names=names, header=0, index_col=False,
+                low_memory=False, na_values=_MISSING, dtype=texts,
+            )  # fmt: skip
+    except pd.errors.ParserWarning as error:
+        line = separator.join(names)[:60]
+        raise UserError(
+            f"{path} has rows of more fields than its first line, {line!r}, which must be the "
+            "names of all columns."
+        ) from error
+
+
+def _first_line(path, encoding):
+    """The separator, which parts a line of names into the most, and these."""
+    import pandas as pd
+
+    how = {"header": None, "nrows": 1, "index_col": False, "dtype": str, "keep_default_na": False}
+    lines = {
+        separator: pd.read_csv(path, sep=separator, encoding=encoding, **how).iloc[0]
+        for separator in _SEPARATORS
+    }
+    return max(lines.items(), key=lambda line: len(line[1]))
 
 
 def _read_parquet(path):

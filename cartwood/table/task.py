@@ -4,12 +4,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cartwood.table.columns import as_numbers, is_number
+from cartwood.table.columns import as_numbers, holds_dates, is_number
 from cartwood.terminal import UserError
 
 KINDS = ("classification", "regression")
 _FEW = 20  # whole numbers with no more distinct values are classes
 _MOST_CLASSES = 200
+_LARGEST = 1e150  # squares of larger numbers have no form
 
 
 class Task(NamedTuple):
@@ -39,28 +40,55 @@ class Task(NamedTuple):
         column = as_numbers(column)
         has_target = column.notna().to_numpy()
         known = column[has_target]
-        kind = kind or _kind_of(known)
-        if kind == "regression" and not is_number(known):
+        if kind is None and holds_dates(known):
             raise UserError(
-                f"the target {column.name!r} holds no numbers; try --task classification."
+                f"the target {column.name!r} holds dates; make numbers of them, such as days since "
+                "the first."
             )
-        if kind == "regression":
-            y = known.to_numpy(np.float64)
-            if not np.isfinite(y).all():
-                raise UserError(f"the target {column.name!r} has infinite values.")
-        else:
-            y = known.to_numpy() if known.dtype.kind in "biuf" else known.astype(str).to_numpy(str)
+        kind = kind or _kind_of(known)
+        y = _numbers_of(known) if kind == "regression" else _classes_of(known)
         n_distinct = len(np.unique(y))
         if n_distinct < 2:
             what = "one value only" if n_distinct else "no values"
+            if n_distinct and not has_target.all():
+                what += f", and {np.count_nonzero(~has_target):,} rows without"
             raise UserError(f"the target {column.name!r} has {what}: there is nothing to predict.")
-        if kind == "classification" and n_distinct > _MOST_CLASSES:
-            instead = "try --task regression" if is_number(known) else "take one with fewer"
-            raise UserError(
-                f"the target {column.name!r} has {n_distinct:,} classes, and {_MOST_CLASSES} are "
-                f"the most; {instead}."
-            )
+        if kind == "classification":
+            _refuse_classes(known, n_distinct)
         return cls(kind, y, has_target)
+
+
+def _numbers_of(column):
+    if not is_number(column):
+        raise UserError(f"the target {column.name!r} holds no numbers; try --task classification.")
+    y = column.to_numpy(np.float64)
+    if not np.isfinite(y).all():
+        raise UserError(f"the target {column.name!r} has infinite values.")
+    if np.abs(y).max(initial=0.0) > _LARGEST:
+        raise UserError(
+            f"the target {column.name!r} has numbers above {_LARGEST:g}, whose squares are too "
+            "large to add up; divide it."
+        )
+    return y
+
+
+def _classes_of(column):
+    is_plain = column.dtype.kind in "biuf"
+    return column.to_numpy() if is_plain else column.astype(str).to_numpy(str)
+
+
+def _refuse_classes(column, n_distinct):
+    """Refuse more classes than can be told apart."""
+    if n_distinct > _MOST_CLASSES:
+        instead = "try --task regression" if is_number(column) else "take one with fewer"
+        raise UserError(
+            f"the target {column.name!r} has {n_distinct:,} classes, and {_MOST_CLASSES} are the "
+            f"most; {instead}."
+        )
+    if n_distinct == len(column) and not is_number(column):
+        raise UserError(
+            f"the target {column.name!r} has another class in every row: none can be learnt."
+        )
 
 
 def _kind_of(column):

@@ -1,16 +1,20 @@
-"""Numbers as sentences, reprs, tables and pages show them: one style, never in powers of ten."""
+"""Numbers as sentences, reprs, tables and pages show them: powers of ten only below 1e-12,
+and from 1e15, where doubles have no digit after the point."""
 
 from math import floor, log10
 
 import numpy as np
 
 _MOST_DECIMALS = 12
+_LARGEST = 1e15
 
 
 def significant(value: float, digits: int = 3) -> str:
     """A number rounded to so many digits: "12,300", "0.00123"."""
     if value == 0.0 or not np.isfinite(value):
         return f"{value:g}"
+    if abs(value) >= _LARGEST:
+        return f"{value:.{digits - 1}e}"
     return _rounded(value, _place_of(value, digits))
 
 
@@ -19,13 +23,21 @@ def estimate(value: float, error: float) -> str:
     if error == 0.0 or not np.isfinite(error):
         return f"{significant(value)} ± {error:g}"
     place = _place_of(error, 2)
+    if max(abs(value), error) >= _LARGEST:
+        return f"{value:.{max(0, _power_of(value) + place)}e} ± {error:.1e}"
     return f"{_rounded(value, place)} ± {_rounded(error, place)}"
 
 
 def _place_of(value, digits):
     """The decimal that is the last of so many digits; below 0 left of the point."""
-    return min(digits - 1 - floor(log10(abs(value))), _MOST_DECIMALS)
+    return min(digits - 1 - _power_of(value), _MOST_DECIMALS)
+
+
+def _power_of(value):
+    return floor(log10(abs(value))) if value else 0
 
 
 def _rounded(value, place):
+    if place == _MOST_DECIMALS and 0.0 < abs(value) < 10.0**-place:
+        return f"{value:.1e}"  # what is left of sums that cancel, or a target of tiny numbers
     return f"{round(float(value), place):z,.{max(0, place)}f}"

@@ -233,13 +233,15 @@ def plot_clusters(
         order = leaves_list(average(squareform(1.0 - strength, checks=False)))
     side = 0.8 + room_of(names) + 0.2 * len(kept)
     if ax is None:
+        side = max(side, 1.6)  # the scale has to be named
         ax = new_axes((side + 1.0, side), "compressed")
     drawn = np.asarray(correlation)[np.ix_(kept, kept)][np.ix_(order, order)]
     image = ax.imshow(drawn, cmap="RdBu_r", vmin=-1, vmax=1)
     ax.set_xticks(range(len(kept)), names[kept][order], rotation=90, fontsize=8)
     ax.set_yticks(range(len(kept)), names[kept][order], fontsize=8)
     ax.tick_params(length=0)
-    ax.figure.colorbar(image, ax=ax, label="rank correlation (Spearman)", shrink=0.6)
+    scale = ax.figure.colorbar(image, ax=ax, shrink=0.6)
+    scale.set_label("rank correlation\n(Spearman)", fontsize=8)
     if len(kept) < len(names):
         ax.set_title(f"the {len(kept)} most correlated of {len(names)} features", fontsize=9)
     return ax

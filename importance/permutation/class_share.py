@@ -7,10 +7,11 @@ from importance.core.fitted_forest import FittedForest
 
 # A class that is out of bag less than half as often as the others is warned of.
 LEAST_SHARE = 0.5
+MOST_NAMED = 10  # classes that the warning names
 
 
 def warn_of_rare_classes(fitted: FittedForest, n_times: np.ndarray) -> None:
-    """Warn of classes that hardly count in out-of-bag losses, with the share of every class.
+    """Warn of classes that hardly count in out-of-bag losses, with the shares of the rarest.
 
     Bootstraps that draw rows by their weight, as scikit-learn's class_weight="balanced" does, leave
     the rows of a small class almost never out of bag. `n_times` is how often each row is.
@@ -27,8 +28,12 @@ def warn_of_rare_classes(fitted: FittedForest, n_times: np.ndarray) -> None:
     if not is_rare.any():
         return
     labels = fitted.forest.classes_
-    shares = ", ".join(f"{c}: {s:.1%}" for c, s in zip(labels, share, strict=True))
-    rare = " and ".join(str(label) for label in labels[is_rare])
+    listed = np.sort(np.argsort(share, kind="stable")[:MOST_NAMED])
+    shares = ", ".join(f"{labels[c]}: {share[c]:.1%}" for c in listed)
+    shares += f", {len(labels) - len(listed)} more: above" if len(labels) > len(listed) else ""
+    rare = " and ".join(str(label) for label in labels[listed][is_rare[listed]])
+    n_others = is_rare.sum() - is_rare[listed].sum()
+    rare += f" and {n_others} more" if n_others else ""
     warn_user(
         f"Rows of class {rare} are out of bag less than half as often as those of the other "
         f"classes (share of the trees: {shares}), so they hardly count in out-of-bag losses. "

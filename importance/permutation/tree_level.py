@@ -94,6 +94,8 @@ class PermutationResult(NamedTuple):
             self.row_sum[result.rows[:, np.newaxis], groups] += result.of_rows.T
         if not result.has_weight:
             return
+        if not np.isfinite(result.increase).all():
+            raise ValueError("The loss is infinite: y is too large to be squared; divide it.")
         self.per_tree[t] = 0.0
         self.per_tree[t, groups] = result.increase
         self.variance[groups] += result.variance

@@ -347,12 +347,14 @@ def compare(
 def _choose(measures, without):
     """The names of the measures that are asked for, also of those that are left out."""
     chosen = list(MEASURES) if measures is None else list(measures)
-    unknown = sorted({*chosen, *without} - {*MEASURES, JOINTLY})
-    if unknown or not {*chosen} - {*without, JOINTLY}:
+    for what, names in (("measures", chosen), ("without", without)):
+        unknown = sorted({*names} - {*MEASURES, JOINTLY})
+        if unknown:
+            known = [*MEASURES, *([JOINTLY] if what == "without" else [])]
+            raise ValueError(f"{what}={unknown} are not known; choose of {known}.")
+    if not {*chosen} - {*without, JOINTLY}:
         raise ValueError(
-            f"measures={unknown} are not known; choose of {list(MEASURES)}."
-            if unknown
-            else f"without={list(without)!r} leaves no measure; choose of {list(MEASURES)}."
+            f"without={list(without)!r} leaves no measure; choose of {list(MEASURES)}."
         )
     return chosen
 

@@ -13,6 +13,7 @@ from importance.core.numbers import significant
 from importance.core.ordering import leading
 
 UP, DOWN = "#c44e52", base.COLOR
+MOST_LABELS, MOST_LETTERS = 30, 50  # of categories; of their names side by side
 
 
 def plot_bar(found: Any, ax: Any = None, max_features: int = 30) -> Any:
@@ -55,7 +56,10 @@ def plot_beeswarm(
         )  # fmt: skip
     base.name_features(ax, found.feature_names, shown)
     base.plain_numbers(ax.xaxis)
-    ax.set_xlabel(f"{_unit(found, label)}\n(a dot: a row, blue to red: low to high values)")
+    colors = "blue to red: low to high values"
+    if any(_numbers(table[:, j])[1] is not None for j in shown):
+        colors += ", categories by name"
+    ax.set_xlabel(f"{_unit(found, label)}\n(a dot: a row, {colors})")
     return _entitle(ax, len(shown), len(size))
 
 
@@ -89,13 +93,17 @@ def plot_dependence(
         shades = {"c": _shades(table[:, other]), "cmap": "coolwarm"}
         name = base.short_names(found.feature_names)[other]
         ax.set_title(f"blue to red: low to high {name}", fontsize=9)
-    across = _numbers(table[:, j])
+    across, labels = _numbers(table[:, j])
     ax.scatter(
         across, found.of_class(label)[:, j], s=8, linewidths=0, alpha=0.7, rasterized=True, **shades
     )
     ax.axhline(0.0, color=base.ink_of(ax), linewidth=0.8, zorder=0)
     base.plain_numbers(ax.yaxis)
-    ax.set_xlabel(base.short_names(found.feature_names)[j])
+    ax.set_xlabel(base.short_names(found.feature_names)[j] + _not_drawn(across))
+    if labels is not None:
+        shown = np.arange(0, len(labels), -(-len(labels) // MOST_LABELS))
+        names = base.short_names(labels[shown])
+        ax.set_xticks(shown, names, rotation=90 if sum(map(len, names)) > MOST_LETTERS else 0)
     ax.set_ylabel(_unit(found, label))
     ax.spines[["top", "right"]].set_visible(False)
     return ax
@@ -191,15 +199,25 @@ def _position(found, feature):
 
 
 def _numbers(column):
-    """A column as numbers: of what is none the places in its order."""
+    """A column as numbers, and None; of what is none the places in its order, and their names."""
     try:
-        return column.astype(np.float64)
+        return column.astype(np.float64), None
     except (TypeError, ValueError):
-        return np.unique(column.astype(str), return_inverse=True)[1].astype(np.float64)
+        is_missing = np.array([value is None or value != value for value in column])
+        known, places = np.unique(column[~is_missing].astype(str), return_inverse=True)
+        numbers = np.full(len(column), float(len(known)))
+        numbers[~is_missing] = places
+        return numbers, np.append(known, ["missing"] if is_missing.any() else [])
+
+
+def _not_drawn(across):
+    """What to add to the name of a feature that some rows have no value of."""
+    n = np.isnan(across).sum()
+    return f"\n(without {n:,} rows that have no value)" if n else ""
 
 
 def _shades(column):
-    return base.share_below(_numbers(column))
+    return base.share_below(_numbers(column)[0])
 
 
 def _short(value):

@@ -122,7 +122,10 @@ class ShapValues:
             return len(self.classes) - 1
         found = np.flatnonzero(self.classes == label)
         if not len(found):
-            raise ValueError(f"label={label!r} must be one of {list(self.classes)}.")
+            known = f"one of {self.classes.tolist()}"
+            if label is None:
+                raise ValueError(f"there are {len(self.classes)} classes: label= chooses {known}.")
+            raise ValueError(f"label={label!r} must be {known}.")
         return int(found[0])
 
     def mean_abs(self, per_row: bool = False) -> Importances:

@@ -90,6 +90,8 @@ def shap_values(
 
 def trees_out_of_bag(model: Any, X: Any) -> np.ndarray:
     """Which trees have not seen which row of their training table, (n_trees, n_samples) bool."""
+    if hasattr(model, "tree_"):
+        raise ValueError("out_of_bag=True is for forests: a single tree has seen all its rows.")
     fitted = check_training_rows(model, X)
     return np.array([fitted.counts(t) == 0 for t in range(len(fitted.trees))])
 

@@ -10,7 +10,9 @@ import pytest
 from benchmarks.compare import all_measures, measures, report
 from benchmarks.compare.run import NEVER_OUT_OF_BAG
 from benchmarks.compare.run import compare as run_compare
+from benchmarks.harness import files
 from benchmarks.harness.datasets import Dataset
+from benchmarks.harness.errors import DataError
 from benchmarks.harness.timing import n_runs
 from forest import RandomForestRegressor
 from importance import compare
@@ -102,3 +104,15 @@ def test_both_sides_show_the_same_values_of_ours(result):
 
 def test_progress_reaches_its_end(result, steps):
     assert steps.count(None) == 4 * n_runs(1, 1, 1) + measures.n_steps(len(NAMES))
+
+
+def test_files_are_read_as_by_the_commands(tmp_path):
+    """No field is taken for a row's name, and no column of two equal names for another."""
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n" + "".join(f"{j},{j / 2},\n" for j in range(9)))
+    task, X, y, names = files.read(path, "y", None)
+    assert (task, names) == ("regression", ["a"])
+    np.testing.assert_array_equal(np.column_stack((X, 2 * y)).T, [np.arange(9)] * 2)
+    path.write_text("a,a,y\n1,2,3\n")
+    with pytest.raises(DataError, match="two columns named 'a'"):
+        files.read(path, "y", None)

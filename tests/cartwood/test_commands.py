@@ -158,6 +158,19 @@ def test_a_saved_model_predicts_as_it_was_fitted(houses, saved, capsys):
     assert len(pd.read_csv(out)) == N
 
 
+def test_categories_that_look_like_numbers_are_known_again(tmp_path, capsys):
+    """Of "1", "2" and "x" new rows have "1", "2" and a gap: pandas alone would read 1.0 and 2.0."""
+    table, new, model = (tmp_path / name for name in ("t.csv", "new.csv", "m.safetensors"))
+    table.write_text("a,y\n" + "1,0.5\n2,10.5\nx,20.5\n" * 20)
+    new.write_text("a\n1\n2\nNA\n")
+    assert run("fit", table, "--target", "y", "--trees", 5, "--n-jobs", 1, "--save", model) == 0
+    capsys.readouterr()
+    assert run("predict", model, new) == 0
+    said = capsys.readouterr()
+    assert said.out.split()[1:3] == ["0.5", "10.5"]
+    assert not said.err
+
+
 def test_classes_come_with_their_shares(houses, capsys):
     path = houses.with_name("city.model")
     options = ("--trees", 10, "--n-jobs", 1, "--save", path)
@@ -178,6 +191,22 @@ def test_show_prints_and_draws_a_tree(saved, capsys):
     assert "<svg" in picture.read_text()
     assert run("show", saved, "--tree", 10) == 2
     assert "the model has 10 trees" in capsys.readouterr().err
+
+
+def test_show_has_dates_where_trees_have_seconds(tmp_path, capsys):
+    days = pd.date_range("2020-01-01", periods=40, freq="D")
+    frame = pd.DataFrame({"sold (day)": days, "y": np.repeat([0.0, 10.0], 20)})
+    table, model, picture = (tmp_path / name for name in ("t.csv", "t.model", "t.svg"))
+    frame.to_csv(table, index=False)
+    options = ("--trees", 1, "--n-jobs", 1, "--save", model)
+    assert run("fit", table, "--target", "y", *options) == 0
+    capsys.readouterr()
+    assert run("show", model) == 0
+    first, *_, last = [line for line in capsys.readouterr().out.splitlines() if "sold" in line]
+    assert re.fullmatch(r"\|--- sold \(day\) <= 2020-01-\d\d( 12:00:00)?", first)
+    assert re.fullmatch(r"\|--- sold \(day\) >  2020-01-\d\d( 12:00:00)?", last)
+    assert run("show", model, "--output", picture) == 0
+    assert "2020-01-" in picture.read_text()
 
 
 def test_show_prints_the_splits_beside_a_split(houses, capsys):
@@ -209,6 +238,17 @@ def test_what_is_no_model_is_refused(houses, saved, capsys):
     assert "there is no column 'city'" in capsys.readouterr().err
 
 
+def test_warnings_are_lines_without_code(tmp_path, capsys):
+    table = tmp_path / "t.csv"
+    classes = [f"class {j}" for j in range(20)]
+    pd.DataFrame({"x": np.arange(32.0), "y": classes + classes[:12]}).to_csv(table, index=False)
+    assert run("importance", table, "--target", "y", "--trees", 5, "--without", "pictures",
+               "--output", tmp_path / "page.html", "--n-jobs", 1) == 0  # fmt: skip
+    said = capsys.readouterr().err
+    assert "! The number of unique classes is greater than 50%" in said
+    assert ".py:" not in said
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -222,6 +262,37 @@ def test_misspelt_columns(houses, words, says, capsys):
     assert says in said.err
     assert len(said.err.splitlines()) == 1
     assert said.out == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a b\n1 2\n", "no column 'b'; there are a b. Names are parted by commas, semicolons"),
+        ("b\n" + "1\n2\n" * 9, "left to predict from: there is none beside the target."),
+    ],
+)
+def test_one_column_is_too_few(text, says, tmp_path, capsys):
+    (tmp_path / "t.csv").write_text(text)
+    assert run("importance", tmp_path / "t.csv", "--target", "b") == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            ["fit", "--trees", "0", "--target", "a", "--save", "m", "t"],
+            "--trees: must be at least 1",
+        ),
+        (["fit", "--seed=-1", "--target", "a", "--save", "m", "t"], "--seed: must be at least 0"),
+        (["fit", "--seed", 2**32, "--target", "a", "--save", "m", "t"], "--seed: must be below"),
+        (["show", "--depth=-1", "m"], "--depth: must be at least 0"),
+    ],
+)
+def test_numbers_out_of_range(words, says, capsys):
+    with pytest.raises(SystemExit):
+        run(*words)
+    assert says in capsys.readouterr().err
 
 
 def test_missing_pandas_is_one_line(houses, monkeypatch, capsys):
@@ -251,6 +322,22 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_fit(houses, capsys
             assert len(said.splitlines()) == 1
 
 
+def test_what_is_read_is_not_written_over(houses, saved, capsys):
+    before = houses.read_bytes(), saved.read_bytes()
+    again = houses.parent / ".." / houses.parent.name / houses.name
+    for words in (
+        ("fit", houses, "--target", "price", "--save", again),
+        ("importance", houses, "--target", "price", "--output", houses),
+        ("predict", saved, houses, "--output", houses),
+        ("predict", saved, houses, "--output", saved),
+        ("show", saved, "--output", saved),
+    ):
+        capsys.readouterr()
+        assert run(*words) == 2
+        assert "would be written over what is read" in capsys.readouterr().err
+    assert (houses.read_bytes(), saved.read_bytes()) == before
+
+
 def test_what_the_system_refuses_is_one_line(houses, capsys, monkeypatch):
     def refuse(*args, **kwargs):
         raise PermissionError(13, "Permission denied", "page.html")
@@ -271,6 +358,10 @@ def test_ids_are_named(tmp_path, capsys):
     said = capsys.readouterr().err
     assert '--drop "id"' in said
     assert "rooms:" not in said
+    page = tmp_path / "page.html"
+    options = ("--trees", 2, "--n-jobs", 1, "--without", "pictures", "--output", page)
+    assert run("importance", path, "--target", "price", *options) == 0
+    assert "<li>id: every row has its own whole number" in page.read_text()
 
 
 @pytest.mark.parametrize("command", COMMANDS)

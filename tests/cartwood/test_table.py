@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from cartwood.table import Recipe, Task, read
+from cartwood.table.columns import doubts_on_numbers
 from cartwood.terminal import UserError, nearest
 
 N = 120
@@ -71,6 +72,11 @@ def test_one_line_says_what_was_done(frame):
         (["09:30", "17:05", None], "time of day", 9.5 * 3600),
         (["9:30:15", "17:05:00"], "time of day", 9.5 * 3600 + 15),
         (["1,234.5", "7,5"], "category", "1,234.5"),
+        (["1,234", "999", "-1,000,000"], "number, commas for thousands", 1234.0),
+        (["1,234.5", "7.25"], "number, commas for thousands", 1234.5),
+        (["1,234", "0,123", "2,5"], "written number", 1.234),
+        (["7,5", "1.234,5", None], "number, points for thousands", 7.5),
+        (["2020-02-01 12:00", "2020-02-02"], "date", pd.Timestamp("2020-02-01 12:00").timestamp()),
         (["007", "042"], "category", "007"),
         (["25:00", "17:05"], "category", "25:00"),
         (["5 cm", "7 cm"], "category", "5 cm"),
@@ -86,35 +92,74 @@ def test_what_texts_hold(values, kind, first):
 
 
 @pytest.mark.parametrize(
-    ("values", "kind"),
+    ("values", "kind", "says"),
     [
-        ([*map(str, range(100)), "n.a.", "-", "n.a."], "number among words"),
-        ([*(f"{j},5 %" for j in range(100)), "n.a."], "number among words"),
-        ([*map(str, range(100)), "a", "b", "c", "d"], "name"),  # four words
-        ([*map(str, range(100)), *["n.a."] * 30], "category"),  # too many
-        ([*map(str, range(9)), "n.a."] * 9, "category"),  # nine classes
-        ([f"{j:03}" for j in range(100)] + ["n.a."], "name"),  # codes
+        ([*map(str, range(100)), "n.a.", "-", "n.a."], "number among words", "3 values"),
+        ([*(f"{j},5 %" for j in range(100)), "n.a."], "number among words", "1 values"),
+        ([*map(str, range(100)), "a", "b", "c", "d"], "name", "100 of 104"),  # four words
+        ([*map(str, range(100)), *["n.a."] * 30], "category", "100 of 130"),  # too many
+        ([*(f"{j},000" for j in range(1, 100)), "n.a."], "name", "99 of 100"),  # 1, or 1000
+        ([*map(str, range(9)), "n.a."] * 9, "category", ""),  # nine classes
+        ([f"{j:03}" for j in range(100)] + ["n.a."], "name", ""),  # codes
     ],
 )
-def test_words_among_numbers(values, kind):
+def test_words_among_numbers(values, kind, says):
     frame = pd.DataFrame({"text": values, "x": range(len(values))})
     recipe = Recipe.of(frame)
     assert {**recipe.kinds, **recipe.left_out}["text"] == kind
-    said = [text for text in recipe.doubts(frame) if text.startswith("text:")]
+    said = "".join(text for text in recipe.doubts(frame) if text.startswith("text:"))
+    assert says in said
     if kind == "number among words":
         n_words = sum(value in ("n.a.", "-") for value in values)
         assert np.isnan(recipe.apply(frame)["text"]).sum() == n_words
-        assert f'{n_words} values that are no numbers ("n.a."' in said[0]
+        assert ' values that are no numbers ("n.a."' in said
         task = Task.of(frame["text"])
         assert (task.kind, task.has_target.sum()) == ("regression", len(values) - n_words)
     else:
-        assert not said
+        assert ("leave these cells empty" in said) == bool(says)
 
 
 def test_days_stay_first_where_new_rows_could_be_read_otherwise():
     recipe = Recipe.of(pd.DataFrame({"day": ["13/02/2021", "03/12/2021"]}))
     X = recipe.apply(pd.DataFrame({"day": ["01/02/2021"]}))
     assert X["day"][0] == pd.Timestamp("2021-02-01").timestamp()
+
+
+def test_what_may_be_meant_otherwise_is_said():
+    """Thousands, an order of day and month that either half would fit, infinity."""
+    frame = pd.DataFrame({
+        "price": ["1,234", "999"],
+        "day": ["01/02/2020", "01/03/2020"],
+        "iso": ["2020-01-02", "2020-01-03"],
+        "us": ["01/13/2020", "02/01/2020"],
+        "ratio": [np.inf, 1.0],
+    })  # fmt: skip
+    said = list(Recipe.of(frame).doubts(frame))
+    assert said == [
+        'price: "1,234" is read as 1234',
+        'day: "01/02/2020" is read as 2020-01-02, its month first; write dates like this one',
+        "ratio: values that are infinite (1) count as missing",
+    ]
+    assert list(doubts_on_numbers(frame["price"])) == said[:1]
+    assert not list(doubts_on_numbers(frame["day"]))
+    assert Task.of(frame["price"]).y.tolist() == [1234.0, 999.0]
+
+
+@pytest.mark.parametrize(
+    ("texts", "new", "number", "other"),
+    [
+        (["1,234", "999"], "12,000", 12000.0, "12,5"),
+        (["1.234,5", "999"], "12.000", 12000.0, "12.5"),
+    ],
+)
+def test_thousands_of_new_rows(texts, new, number, other, tmp_path):
+    """A file of new rows may have "12.000" alone, which pandas would take for 12."""
+    recipe = Recipe.of(pd.DataFrame({"price": texts}))
+    (tmp_path / "new.csv").write_text(f"price;x\n{new};1\n1500;1\n;1\n")
+    found = recipe.apply(read(tmp_path / "new.csv", recipe.texts))["price"]
+    np.testing.assert_array_equal(found, [number, 1500.0, np.nan])
+    with pytest.raises(UserError, match=f"'price' should hold a number, .*: '{other}' is not"):
+        recipe.apply(pd.DataFrame({"price": [other]}))
 
 
 def test_commas_as_decimals(tmp_path):
@@ -138,6 +183,17 @@ def test_new_rows_get_what_training_rows_got(frame):
     assert (X["city"][0], X["size"][0]) == ("Bergen", 3.5)
     with pytest.raises(UserError, match="column 'size' should hold a number"):
         recipe.apply(new.assign(size="large"))
+    with pytest.raises(UserError, match="'sold' should hold a boolean: 'no' is neither True nor"):
+        recipe.apply(new.assign(sold="no"))
+    for column, value in (("seen", "soon"), ("written", "13/02/2021")):
+        with pytest.raises(
+            UserError, match=f"'{column}' should hold a date: '{value}' is none, or"
+        ):
+            recipe.apply(new.assign(**{column: value}))
+    with pytest.raises(UserError, match="'seen' should hold a date: it holds numbers"):
+        recipe.apply(new.assign(seen=1.5e9))
+    assert recipe.apply(new.assign(seen="2020-02-01 12:00", sold="true"))["sold"][0] == 1.0
+    assert np.isnan(recipe.apply(new.assign(seen=np.nan))["seen"][0])
     with pytest.raises(UserError, match="no column 'city'; there are"):
         recipe.apply(new.drop(columns="city"))
 
@@ -161,10 +217,15 @@ def test_the_target_says_the_task(values, kind):
 @pytest.mark.parametrize(
     ("values", "kind", "words"),
     [
-        ([1.0, 1.0], None, "one value only"),
+        ([1.0, 1.0], None, "one value only:"),
+        ([1.0, None, None], None, "one value only, and 2 rows without: there is nothing"),
+        ([1.5, 1e200], None, "numbers above 1e.150, whose squares are too large"),
         ([None, None], None, "no values"),
         (["a", "b"], "regression", "holds no numbers"),
         ([0.5, np.inf], None, "infinite"),
+        (["2020-01-02", "2020-01-03"] * 2, None, "holds dates; make numbers of them"),
+        (pd.to_datetime(["2020-01-02", "2020-01-03"]), None, "holds dates"),
+        (["a", "b", "c"], None, "another class in every row"),
         ([f"n{j}" for j in range(300)], None, "300 classes, .* take one with fewer"),
         (range(300), "classification", "300 classes, .* try --task regression"),
     ],
@@ -174,11 +235,32 @@ def test_targets_that_are_refused(values, kind, words):
         Task.of(pd.Series(values, name="y"), kind)
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_text_with_any_separator(separator, tmp_path):
-    path = tmp_path / "t.csv"
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_text_with_any_separator(separator, name, tmp_path):
+    path = tmp_path / name
     pd.DataFrame({"a": [1, 2], "b": [3, 4]}).to_csv(path, sep=separator, index=False)
     assert read(path).shape == (2, 2)
+
+
+def test_lines_that_end_with_a_separator(tmp_path):
+    """pandas alone would take the first field of a row for its name, and shift the others."""
+    (tmp_path / "t.csv").write_text("\n\na;b\n1;2;\n3;4;\n")
+    assert read(tmp_path / "t.csv").to_dict("list") == {"a": [1, 3], "b": [2, 4]}
+
+
+def test_names_of_several_lines_and_none(tmp_path):
+    (tmp_path / "t.csv").write_text('"a\nb, c",,d\n1,2,3\n')
+    assert list(read(tmp_path / "t.csv").columns) == ["a b, c", "Unnamed: 1", "d"]
+
+
+def test_columns_that_stay_text(tmp_path):
+    """New rows of a column of categories may have numbers alone, and some of them missing."""
+    (tmp_path / "t.csv").write_text("a,b\n1,1\n,02\nNA,3\n")
+    found = read(tmp_path / "t.csv", texts=["a", "b", "not there"])
+    assert found["b"].tolist() == ["1", "02", "3"]
+    assert found["a"][0] == "1"
+    assert found["a"].isna().tolist() == [False, True, True]
 
 
 def test_parquet_is_the_same_table(frame, tmp_path):
@@ -201,14 +283,18 @@ def test_text_in_any_encoding(encoding, tmp_path):
 
 
 def test_files_that_are_refused(tmp_path):
-    (tmp_path / "houses.csv").write_text("price,price\n1,2\n")
-    (tmp_path / "none.csv").write_text("a,b\n")
-    (tmp_path / "broken.csv").write_text("a,b\n1,2\n1,2,3,4\n")
-    for name, words in (
-        ("house.csv", r"did you mean houses\.csv"),
-        ("none.csv", "has no rows"),
-        ("broken.csv", "cannot read"),
+    for name, text, words in (
+        ("houses.csv", "price,price\n1,2\n", "two columns named 'price'; rename one"),
+        ("house.csv", None, r"did you mean houses\.csv"),
+        ("none.csv", "a,b\n", "has no rows"),
+        ("empty.csv", "\n", r"empty\.csv is empty"),
+        ("broken.csv", "a,b\n1,2\n1,2,3,4\n", r"broken\.csv: Expected 2 fields in line 3, saw 4"),
+        ("title.csv", "My table\na,b\n1,2\n", "more fields than its first line, 'My table'"),
+        ("rows.csv", "a,b\n0,1,2\n1,3,4\n", "more fields than its first line, 'a,b'"),
+        ("book.xlsx", "PK", "a spreadsheet; save it as CSV"),
     ):
+        if text is not None:
+            (tmp_path / name).write_text(text)
         with pytest.raises(UserError, match=words):
             read(tmp_path / name)
     with pytest.raises(UserError, match="there is no file"):

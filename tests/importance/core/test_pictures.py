@@ -76,6 +76,8 @@ def test_ranks_far_below_the_last_one_close_up():
         (0.5, 0.0, "0.500 ± 0"),
         (12.0, np.nan, "12.0 ± nan"),
         (0.0, 1e-9, "0.0000000000 ± 0.0000000010"),
+        (-5.26e34, 2.3e32, "-5.260e+34 ± 2.3e+32"),
+        (3e17, 2.34e18, "3e+17 ± 2.3e+18"),
     ],
 )
 def test_numbers_have_two_digits_of_their_error(value, error, text):
@@ -93,7 +95,8 @@ def test_ordinals(n, word):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(12_345.0, "12,300"), (0.00123456, "0.00123"), (0.0, "0"), (-1.5, "-1.50"), (np.inf, "inf")],
-)
+    [(12_345.0, "12,300"), (0.00123456, "0.00123"), (0.0, "0"), (-1.5, "-1.50"), (np.inf, "inf"),
+     (-1.26e-17, "-1.3e-17"), (123456e15, "1.23e+20"), (1.5e-12, "0.000000000002")],
+)  # fmt: skip
 def test_numbers_have_three_digits(value, text):
     assert significant(value) == text

@@ -334,6 +334,19 @@ def test_a_class_that_is_hardly_out_of_bag_is_warned_of(kind):
         oob_permutation(even, X, y)
 
 
+def test_of_many_classes_the_rarest_are_named():
+    rng = np.random.RandomState(0)
+    X, y = rng.normal(size=(300, 3)), np.arange(300) % 25
+    y[y == 7] = 6
+    y[:3] = 7
+    forest = RandomForestClassifier(
+        20, class_weight={c: 1000.0 if c == 7 else 1.0 for c in range(25)}, random_state=0
+    )
+    with pytest.warns(UserWarning, match=r"class 7.* are .*7: 0.0%.*, 15 more: above\)") as caught:
+        oob_permutation(forest.fit(X, y), X, y)
+    assert len(str(caught[0].message)) < 500
+
+
 # --------------------------------------------------------------------------------- forest level
 
 
@@ -503,6 +516,8 @@ def test_refusals():
         forest_permutation(numbers, X, y, metric=r2_score, response="probabilities")
     with pytest.raises(ValueError, match='"predictions" or "probabilities"'):
         forest_permutation(forest, X, y, metric=r2_score, response="shares")
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="y is too large to be squared"):
+        oob_permutation(numbers.fit(X, y * 1e200), X, y * 1e200)
     weighed = RandomForestClassifier(3, random_state=0, voting="oob_weighted").fit(X, y)
     with pytest.raises(ValueError, match='"soft" or "majority"'):
         forest_permutation(weighed, X, y)

@@ -163,8 +163,10 @@ def test_what_is_left_out_is_said_and_why():
     assert "drop_column is left out: as asked" in repr(found)
     with pytest.raises(ValueError, match=r"without=\['mdi'\] leaves no measure"):
         compare(forest, X, y, measures=["mdi"], without=["mdi"])
-    with pytest.raises(ValueError, match=r"measures=\['drop'\] are not known"):
+    with pytest.raises(ValueError, match=r"without=\['drop'\] are not known; .*'jointly'\]"):
         compare(forest, X, y, without=["drop"])
+    with pytest.raises(ValueError, match=r"measures=\['drop'\] are not known; choose of \['mdi'"):
+        compare(forest, X, y, measures=["drop"])
     single = compare(forest.fit(X[:, :1], y), X[:, :1], y)
     assert "without the single feature" in single.left_out["drop_column"]
     majority = RandomForestClassifier(10, voting="majority", random_state=0).fit(X, y)
@@ -347,6 +349,17 @@ def test_pictures_show_what_the_warnings_name(lessons):
     drawn = " ".join(text.get_text() for text in ax.texts)
     assert all(name in drawn for name in names[comparison.named])
     matplotlib.pyplot.close("all")
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 4])
+def test_the_scale_of_few_clusters_is_not_cut_off(n_features):
+    ax = plot_clusters(np.eye(n_features), [f"x{j}" for j in range(n_features)])
+    ax.figure.draw_without_rendering()
+    box = ax.figure.axes[1].yaxis.label.get_window_extent()
+    assert box.y0 >= 0
+    assert box.y1 <= ax.figure.bbox.y1
+    assert box.x1 <= ax.figure.bbox.x1
+    matplotlib.pyplot.close(ax.figure)
 
 
 def test_long_names_stay_in_the_picture():

@@ -97,6 +97,27 @@ def test_dependence_is_over_the_feature(wide):
     matplotlib.pyplot.close(ax.figure)
 
 
+def test_dependence_names_categories_and_counts_what_is_not_drawn():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"city": rng.choice(["Rome", "Oslo"], 60), "size": rng.normal(size=60)})
+    frame.loc[:6, "size"] = np.nan
+    frame.loc[:3, "city"] = None
+    y = frame["city"].eq("Rome") + frame["size"].fillna(0.0)
+    model = RandomForestRegressor(5, categorical_features="from_dtype", random_state=0)
+    found = shap_values(model.fit(frame, y), frame)
+    ax = found.plot("dependence", feature="city")
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["Oslo", "Rome", "missing"]
+    drawn = np.asarray(ax.collections[0].get_offsets())[:, 0]
+    places = {"Oslo": 0.0, "Rome": 1.0}
+    assert drawn.tolist() == [places.get(name, 2.0) for name in frame["city"]]
+    matplotlib.pyplot.close(ax.figure)
+    ax = found.plot("dependence", feature="size")
+    assert ax.get_xlabel() == "size\n(without 7 rows that have no value)"
+    assert "categories" in found.plot().get_xlabel()
+    matplotlib.pyplot.close("all")
+
+
 def test_classes_are_chosen_by_label():
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
@@ -111,8 +132,10 @@ def test_what_cannot_be_drawn(wide):
     found, outside = wide
     X, y = load_iris(return_X_y=True)
     classes = shap_values(RandomForestClassifier(2, random_state=0).fit(X, y), X)
-    with pytest.raises(ValueError, match="label=None must be one of"):
+    with pytest.raises(ValueError, match=r"3 classes: label= chooses one of \[0, 1, 2\]"):
         classes.plot()
+    with pytest.raises(ValueError, match=r"label=7 must be one of \[0, 1, 2\]"):
+        classes.plot(label=7)
     with pytest.raises(ValueError, match="kind='pie'"):
         found.plot("pie")
     with pytest.raises(ValueError, match="feature='z'"):

@@ -311,6 +311,7 @@ def test_mean_abs():
         ),
         (forest.RandomForestRegressor(2, bootstrap=False), {"out_of_bag": True}, ValueError,
          "no row is out of bag"),
+        (cart.DecisionTreeRegressor(), {"out_of_bag": True}, ValueError, "True is for forests"),
         (forest.RandomForestRegressor(2), {"interactions": True, "background": np.zeros((1, 5))},
          ValueError, "leave out background"),
     ],
