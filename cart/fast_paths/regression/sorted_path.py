@@ -420,6 +420,8 @@ class SortedPath(MeanPath):
         is_counted = self._plan.criterion is Gini and is_whole  # then no order matters
         if self._plan.criterion is AbsoluteError:
             return is_whole and self._criterion.takes(weights)
+        if self._plan.criterion is Poisson and not self._criterion.takes(weights):
+            return False
         return super().accepts(weights, is_whole) and not is_counted
 
     @classmethod

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier as Peer
+from sklearn.tree import DecisionTreeRegressor as RegressionPeer
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.estimators.grower import Grower
@@ -374,6 +375,20 @@ def test_a_row_of_weight_1_beside_many_heavy_ones_is_split_off(weight, n_classes
     theirs = Peer(random_state=0).fit(X, y, weights)
     assert ours.tree_.node_count == 2 * n_classes - 1
     assert_same_tree(ours.tree_, theirs.tree_)
+
+
+@pytest.mark.parametrize(("size", "weight"), [(2.0**350, 1.0), (1.0, 2.0**350), (2.0**1000, 1.0)])
+def test_poisson_trees_of_sums_whose_cubes_overflow(size, weight):
+    """What their scores are at most would be no number: the general path grows the trees."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), rng.integers(1, 9, 200) * size
+    params = {"criterion": "poisson", "max_depth": 3, "random_state": 0}
+    ours, theirs = (
+        tree(**params).fit(X, y, np.full(200, weight)).tree_
+        for tree in (DecisionTreeRegressor, RegressionPeer)
+    )
+    assert ours.node_count > 7
+    assert_same_tree(ours, theirs)
 
 
 @pytest.mark.parametrize("factor", [2.0**26, 2.0**22, 2.0**17, 0.5])

@@ -123,6 +123,11 @@ def test_sums_per_code_are_for_bins_and_whole_numbers(y, weight, n_codes, max_bi
     assert type(able) is path
 
 
+def test_weights_whose_reciprocal_overflows_are_no_warning():
+    with np.errstate(over="raise"):
+        cart.DecisionTreeRegressor().fit([[0.0], [1.0]], [0.0, 1.0], [5e-324, 5e-324])
+
+
 @pytest.mark.parametrize(
     ("criterion", "y", "max_bins", "dtype"),
     [
