@@ -42,7 +42,6 @@ from cart.splitting.mean_criteria import NO_SUM
 
 _LN2 = math.log(2.0)
 _N_KNOWN = 16  # targets whose terms of the deviance are kept
-_LARGEST = 1e100  # of sums, for their cubes to be numbers
 
 
 @inline_kernel
@@ -214,11 +213,6 @@ class PoissonCuts(NamedTuple):
     @classmethod
     def create(cls, y):
         return cls(y.max(), np.empty((_N_KNOWN, 2)))
-
-    def takes(self, weights):
-        """Are sums with these weights so small that what scores are at most is a number?"""
-        heaviest = weights.sum(axis=-1).max()
-        return bool(self.y_max < _LARGEST / max(heaviest, 1.0))
 
     take_row, sum_node, sum_children = take_weight_and_y, sum_node_of_one, sum_children_of_one
     sum_lane_from_right = sum_lane_of_one
