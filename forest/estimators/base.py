@@ -133,7 +133,7 @@ class BaseForest(
         What the number of trees leaves to chance (n_estimators="auto").
     classes_ : ndarray of shape (n_classes,), or list of them
         Labels, of each output (classification only).
-    n_classes_ : int or ndarray of shape (n_outputs,)
+    n_classes_ : int or list of int, one per output
         Number of labels (classification only).
     n_features_in_, n_outputs_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), str

@@ -49,6 +49,12 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
         "class_weight": [StrOptions({"balanced", "balanced_subsample"}), dict, list, None],
     }
 
+    def _encode_target(self, y):
+        target = super()._encode_target(y)
+        if target.n_outputs > 1:  # a list here, an array in trees: as scikit-learn has them
+            self.n_classes_ = self.n_classes_.tolist()
+        return target
+
     def predict_proba_std(self, X: MatrixLike) -> np.ndarray | list[np.ndarray]:
         """Standard errors of the class shares of `predict_proba`.
 

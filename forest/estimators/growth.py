@@ -185,7 +185,8 @@ def empty_tree(forest, target):
     if target.labels is not None:
         classes = [np.arange(len(labels), dtype=np.float64) for labels in target.labels]
         tree.classes_ = classes if forest.n_outputs_ > 1 else classes[0]
-        tree.n_classes_ = forest.n_classes_
+        n_classes = forest.n_classes_
+        tree.n_classes_ = np.array(n_classes) if forest.n_outputs_ > 1 else n_classes
         if hasattr(forest, "loss_"):
             tree.loss_ = forest.loss_
     return tree

@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 import cart
 import forest
 from cart.interop.bridge import from_sklearn
+from tests.agreement.same import assert_same_tree
 
 X, Y = load_iris(return_X_y=True)
 SEVERAL = np.column_stack((Y, Y > 0))
@@ -59,6 +60,16 @@ def test_a_tree_knows_its_classes_and_capacity(name, y, tmp_path):
         np.testing.assert_array_equal(ours.n_classes, theirs.tree_.n_classes)
         assert ours.max_n_classes == theirs.tree_.max_n_classes
         assert ours.capacity == theirs.tree_.capacity
+
+
+@EACH_PACKAGE
+def test_forests_list_the_numbers_of_classes_and_trees_have_an_array(trees, forests):
+    model = forests.RandomForestClassifier(2, random_state=0).fit(X, SEVERAL)
+    assert type(model.n_classes_) is list
+    assert model.n_classes_ == [3, 2]
+    for tree in (model[0], trees.DecisionTreeClassifier().fit(X, SEVERAL)):
+        assert type(tree.n_classes_) is np.ndarray
+        assert tree.n_classes_.tolist() == [3, 2]
 
 
 @EACH_PACKAGE
@@ -127,3 +138,38 @@ def test_criteria_are_named():
     criterion = sklearn.tree._criterion.MSE(1, len(Y))
     with pytest.raises(ValueError, match="'criterion' parameter"):
         cart.DecisionTreeRegressor(criterion=criterion).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["Classifier", "Regressor"])
+def test_extra_trees_that_search_every_cut_take_missing_values(name):
+    gaps = np.where(X > 6.0, np.nan, X)
+    params = {"splitter": "best", "max_features": None, "random_state": 0}
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        getattr(sklearn.tree, f"ExtraTree{name}")(**params).fit(gaps, Y)
+    ours = getattr(cart, f"ExtraTree{name}")(**params).fit(gaps, Y)
+    assert_same_tree(
+        ours.tree_, getattr(sklearn.tree, f"DecisionTree{name}")(**params).fit(gaps, Y).tree_
+    )
+
+
+def test_splits_that_decrease_nothing_have_no_importance():
+    table, y = [[0.0], [0.0], [1.0], [1.0]], [0.0, 1.0, 0.0, 1.0]
+    theirs = sklearn.ensemble.ExtraTreesRegressor(2, random_state=0).fit(table, y)
+    with pytest.warns(RuntimeWarning, match="invalid value"):
+        assert np.isnan(theirs.feature_importances_).all()
+    ours = forest.ExtraTreesRegressor(2, random_state=0).fit(table, y)
+    assert ours[0].tree_.node_count == theirs[0].tree_.node_count == 3
+    assert ours.feature_importances_.tolist() == [0.0]
+
+
+def test_monotonic_constraints_stay_as_they_are():
+    signs = [1, 0, -1, 0]
+    ours, theirs = np.array(signs, np.int8), np.array(signs, np.int8)
+    params = {"n_estimators": 3, "random_state": 0}
+    sklearn.ensemble.RandomForestClassifier(monotonic_cst=theirs, **params).fit(X, Y > 0)
+    assert theirs.tolist() == [-1, 0, 1, 0]
+    model = forest.RandomForestClassifier(monotonic_cst=ours, **params).fit(X, Y > 0)
+    assert ours.tolist() == signs
+    peer = sklearn.ensemble.RandomForestClassifier(monotonic_cst=signs, **params).fit(X, Y > 0)
+    for grown, other in zip(model, peer, strict=True):
+        assert_same_tree(grown.tree_, other.tree_)

@@ -207,7 +207,7 @@ class HistogramPath(MeanPath):
 
     def accepts(self, weights, is_whole):
         heaviest = weights.sum(axis=1).max()
-        if max(self._y_max, heaviest, 1.0 / heaviest) > _LARGEST:
+        if max(self._y_max, heaviest) > _LARGEST or heaviest < 1.0 / _LARGEST:
             return False
         if self._plan.is_binned:
             return True

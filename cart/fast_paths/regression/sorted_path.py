@@ -98,6 +98,7 @@ _PRESORT_SHARE = 1 / 8  # of the features that a node must look at for presortin
 # Values of a table, for which presorted rows of a thread take 0.7 GB; and of other criteria than
 # squared error, 0.17 GB.
 _PRESORT_MAX, _PRESORT_MAX_OTHERS = 2**25, 2**23
+_LARGEST = 1e100  # of sums, for their cubes to be numbers
 
 
 class SortedScratch(NamedTuple):
@@ -420,7 +421,13 @@ class SortedPath(MeanPath):
         is_counted = self._plan.criterion is Gini and is_whole  # then no order matters
         if self._plan.criterion is AbsoluteError:
             return is_whole and self._criterion.takes(weights)
-        return super().accepts(weights, is_whole) and not is_counted
+        return super().accepts(weights, is_whole) and not is_counted and self._is_in_range(weights)
+
+    def _is_in_range(self, weights):
+        """Do gains, and what scores are at most, neither overflow nor underflow? They have cubes of
+        sums, and products of two weights."""
+        heaviest = weights.sum(axis=-1).max()
+        return heaviest > 1.0 / _LARGEST and self._y_max < _LARGEST / max(heaviest, 1.0)
 
     @classmethod
     def takes_narrow(cls, codes, plan):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier as Peer
+from sklearn.tree import DecisionTreeRegressor as RegressionPeer
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.estimators.grower import Grower
@@ -17,7 +18,7 @@ from cart.splitting import criteria
 from cart.table.columns import Columns
 from cart.table.encoding import encode
 from cart.table.float_table import FloatTable
-from tests.agreement.same import assert_same_nodes, assert_same_tree, paths
+from tests.agreement.same import assert_same_nodes, assert_same_tree, paths, same_structure
 from tests.examples import examples
 
 seeds = st.integers(0, 2**32 - 1)
@@ -295,7 +296,7 @@ def test_trees_best_first_are_the_general_ones(
         assert_same_nodes(ours, theirs)
 
 
-@pytest.mark.parametrize("y", [1e9 / 3, 0.1, 1e-170, 1e120, 1e170])
+@pytest.mark.parametrize("y", [1e9 / 3, 0.1, 1e-170, 1e95, 1e120, 1e170])
 def test_targets_that_differ_by_rounding_only_or_hardly_fit(y):
     """Where all targets are one, rounding may make a node look impure, and squares overflow."""
     rng = np.random.default_rng(0)
@@ -304,7 +305,7 @@ def test_targets_that_differ_by_rounding_only_or_hardly_fit(y):
     for scale in (0.0, 1.0):
         target = y * (1.0 + scale * rng.random(300))
         with np.errstate(all="ignore"):
-            both = grow_both_ways(X, target, weights, {}, SortedPath)
+            both = grow_both_ways(X, target, weights, {}, SortedPath, hands_on=y > 1e100)
         for ours, theirs in zip(*both, strict=True):
             assert_same_nodes(ours, theirs)
 
@@ -374,6 +375,30 @@ def test_a_row_of_weight_1_beside_many_heavy_ones_is_split_off(weight, n_classes
     theirs = Peer(random_state=0).fit(X, y, weights)
     assert ours.tree_.node_count == 2 * n_classes - 1
     assert_same_tree(ours.tree_, theirs.tree_)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "size", "weight"),
+    [
+        ("poisson", 2.0**350, 1.0),
+        ("poisson", 1.0, 2.0**350),
+        ("poisson", 2.0**1000, 1.0),
+        ("squared_error", 2.0**502, 1.0),  # some squares of sums overflow, and some do not
+        ("squared_error", 1.0, 2.0**502),
+        ("squared_error", 1.0, 2.0**-520),
+    ],
+)
+def test_trees_of_sums_whose_products_overflow_or_vanish(criterion, size, weight):
+    """What their scores are at most would be no number: the general path grows the trees."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = (np.digitize(X[:, 0], [-1, 0, 1]) * 2 + rng.integers(1, 5, 300)) * size
+    params = {"criterion": criterion, "max_depth": 3, "random_state": 0}
+    with np.errstate(over="raise"):
+        ours = DecisionTreeRegressor(**params).fit(X, y, np.full(300, weight)).tree_
+    theirs = RegressionPeer(**params).fit(X, y, np.full(300, weight)).tree_
+    assert ours.node_count >= 7
+    assert same_structure(ours, theirs)
 
 
 @pytest.mark.parametrize("factor", [2.0**26, 2.0**22, 2.0**17, 0.5])
