@@ -105,7 +105,7 @@ def _write(text, out_file):
 
 def _with_own_features(tree):
     """The tree with every split on a subset as one at 0 on a new feature."""
-    feature, threshold = tree.feature.copy(), tree.threshold.copy()
+    feature, threshold = tree.nodes.feature.copy(), tree.nodes.threshold.copy()
     subset = np.flatnonzero(tree.is_subset)
     feature[subset] = tree.n_features + np.arange(len(subset))
     threshold[subset] = 0.0

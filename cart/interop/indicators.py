@@ -108,7 +108,7 @@ class Indicators(TransformerMixin, BaseEstimator):
     def rewrite(self, tree: Tree) -> Tree:
         """A tree that splits on these columns."""
         column_of = np.cumsum(self._is_number) - 1  # of features that are numbers
-        feature, threshold = tree.feature.copy(), tree.threshold.copy()
+        feature, threshold = tree.nodes.feature.copy(), tree.nodes.threshold.copy()
         is_cut = (feature >= 0) & ~tree.is_subset
         feature[is_cut] = column_of[feature[is_cut]]
         n_numbers = int(np.count_nonzero(self._is_number))

@@ -33,14 +33,14 @@ class Tree:
 
     Attributes
     ----------
-    children_left, children_right : ndarray of shape (node_count,), int32
+    children_left, children_right : ndarray of shape (node_count,), int64
         Number of the child; -1 in a leaf.
-    feature : ndarray of shape (node_count,), int32
+    feature : ndarray of shape (node_count,), int64
         Feature that the node splits on; -2 in a leaf.
     threshold : ndarray of shape (node_count,), float64
         Samples with x <= threshold go left; -2 in a leaf.
     impurity, weighted_n_node_samples : ndarray of shape (node_count,), float64
-    n_node_samples : ndarray of shape (node_count,), int32
+    n_node_samples : ndarray of shape (node_count,), int64
     missing_go_to_left : ndarray of shape (node_count,), uint8
     value : ndarray of shape (node_count, n_outputs, max_n_classes), float64
         Class shares, or the mean target.
@@ -58,15 +58,15 @@ class Tree:
     Notes
     -----
     A large tree takes a few bytes a node until one of its arrays is asked for. The arrays are
-    read-only: kernels rely on them.
+    read-only: kernels rely on them. `nodes` has whole numbers of 32 bits, as kernels take them.
     """
 
-    children_left: NDArray[np.int32]
-    children_right: NDArray[np.int32]
-    feature: NDArray[np.int32]
+    children_left: NDArray[np.int64]
+    children_right: NDArray[np.int64]
+    feature: NDArray[np.int64]
     threshold: NDArray[np.float64]
     impurity: NDArray[np.float64]
-    n_node_samples: NDArray[np.int32]
+    n_node_samples: NDArray[np.int64]
     weighted_n_node_samples: NDArray[np.float64]
     missing_go_to_left: NDArray[np.uint8]
     value: NDArray[np.float64]
@@ -129,12 +129,13 @@ class Tree:
         self._held = None if is_plain else nodes
 
     def __getattr__(self, name):
-        # Asked for what is not there: a node array, of which a view that is read-only is kept.
+        # Asked for what is not there: a node array, which is kept, read-only.
         if name in Nodes._fields and "_held" in vars(self):
-            view = getattr(self.expanded, name).view()
-            view.flags.writeable = False
-            vars(self)[name] = view
-            return view
+            array = getattr(self.expanded, name)
+            array = array.astype(np.int64) if array.dtype == np.int32 else array.view()
+            array.flags.writeable = False
+            vars(self)[name] = array
+            return array
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _packed(self, dtype):

@@ -30,6 +30,14 @@ EACH_PACKAGE = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.parametrize("name", ["DecisionTreeClassifier", "DecisionTreeRegressor"])
+def test_arrays_of_a_tree_have_scikit_learns_types(name):
+    ours, theirs = (getattr(home, name)(random_state=0).fit(X, Y) for home in (cart, sklearn.tree))
+    for field in ours.tree_.nodes._fields:
+        array, expected = getattr(ours.tree_, field), getattr(theirs.tree_, field)
+        assert (array.dtype, array.shape) == (expected.dtype, expected.shape), field
+
+
 @EACH_FOREST
 def test_a_forest_is_the_sequence_of_its_trees(name):
     model = getattr(forest, name)(4, random_state=0).fit(X, Y)
