@@ -30,8 +30,9 @@ def remember_the_fit(
     rows = row_fingerprints(X, codes, precision)
     before = getattr(forest, "_grown_with", None) if add else None
     known = getattr(forest, "_row_fingerprints", None) if add else None
-    forest._is_of_one_table = known is None or np.array_equal(known, rows)
-    if not forest._is_of_one_table:
+    forest._is_of_one_table = True
+    if known is not None and not np.array_equal(known, rows):
+        forest._is_of_one_table = False
         rows = np.unique(np.concatenate((known, rows)))
     forest._row_fingerprints = rows
     if before is None:
