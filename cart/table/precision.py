@@ -128,15 +128,17 @@ def _count_unranked(values, codes, repeated):
 
 def _count_ranked(values, codes, n_left):
     """How many distinct values merge into those that are left, whose ranks the codes are."""
+    rows = None  # that are looked at; all
     if codes.max() == MISSING:
-        known = codes != MISSING
-        values, codes = values[known], codes[known]
+        rows = np.flatnonzero(codes != MISSING)
+        codes = codes[rows]
     if n_left == len(codes):
         return 0
     # Values that have a rank for themselves are not looked at, nor all sorted.
     if 2 * n_left > len(codes):
         shared = np.flatnonzero((np.bincount(codes) > 1).take(codes))
-        values, codes = values[shared], codes[shared]
+        codes, rows = codes[shared], shared if rows is None else rows[shared]
+    values = values if rows is None else values[rows]
     if _survive(values[:_VALUES_AT_ONCE]) and _survive(values):
         return 0
     one_of = np.empty(n_left, values.dtype)
