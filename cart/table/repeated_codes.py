@@ -70,8 +70,8 @@ def _filter(codes, once, twice, positions):
 
 @inline_kernel
 def _place(code, shift):
-    """Word and bit of a code: the leading bits of a multiplicative hash (Knuth 1998, 6.4); no bit
-    of a missing one, which no processor could guess."""
+    """Word and bit of a code: the leading bits of a multiplicative hash (Knuth 1998, 6.4).
+    A missing code has no bit, in place of a branch that no processor could guess."""
     place = np.uint32(np.uint64(code) * np.uint64(2654435769)) >> shift
     bit = np.uint64(code != MISSING) << np.uint64(place & np.uint32(63))
     return np.int64(place >> np.uint32(6)), bit

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 
 from forest.estimators.parameters import FOREST_CONSTRAINTS, TREE_PARAMETERS
 from forest.inference.row_fingerprints import row_fingerprints
+from forest.inference.training_rows import is_table_of
 
 # Parameters that say how many trees there are, who votes and what is shown: not what a tree is.
 _NOT_OF_TREES = (
@@ -29,12 +30,11 @@ def remember_the_fit(
     grown_with = deepcopy({name: getattr(forest, name) for name in names})
     rows = row_fingerprints(X, codes, precision)
     before = getattr(forest, "_grown_with", None) if add else None
-    known = getattr(forest, "_row_fingerprints", None) if add else None
-    forest._is_of_one_table = True
-    if known is not None and not np.array_equal(known, rows):
-        forest._is_of_one_table = False
+    is_other = add and is_table_of(forest, X, codes, precision) is False
+    if is_other:
+        known = getattr(forest, "_row_fingerprints", rows[:0])  # older pickles have none
         rows = np.unique(np.concatenate((known, rows)))
-    forest._row_fingerprints = rows
+    forest._row_fingerprints, forest._is_of_one_table = rows, not is_other
     if before is None:
         forest._grown_with = [grown_with]
     elif not any(is_same_parameters(grown_with, each) for each in before):

@@ -2,9 +2,10 @@
 
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
+from zlib import crc32
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length
@@ -33,34 +34,54 @@ _ANOTHER_TABLE = (
 
 
 class Fingerprint(NamedTuple):
-    """What forests knew their table by before they knew its rows: old pickles and files name it."""
+    """What forests knew their table by before they knew its rows: old pickles and files have it."""
 
-    is_sparse: bool
-    digest: int | None
+    is_sparse: bool  # tables of the two kinds cannot be compared
+    digest: int | None  # None: trees were grown on several tables, of which none is that of all
 
 
-def is_table_of(forest: BaseEstimator, X: Any, codes: np.ndarray) -> bool | None:
+def is_table_of(
+    forest: BaseEstimator, X: Any, codes: np.ndarray, precision: DTypeLike | None = None
+) -> bool | None:
     """Is a table the one that a forest was fitted on?
 
     Parameters
     ----------
     forest : fitted forest, ours or scikit-learn's
-    X, codes : see `forest.inference.row_fingerprints.row_fingerprints`
+    X, codes, precision : see `forest.inference.row_fingerprints.row_fingerprints`
 
     Returns
     -------
     bool, or None
-        None if the forest cannot tell: it knows no fingerprints.
+        None if the forest cannot tell: it knows no fingerprints, or an old one of the other kind.
     """
-    known = getattr(forest, "_row_fingerprints", None)
-    if known is None:
+    if not is_of_one_table(forest):
+        return False
+    rows, known = (getattr(forest, name, None) for name in ("_row_fingerprints", "_fingerprint"))
+    if rows is not None:
+        return np.array_equal(rows, row_fingerprints(X, codes, precision))
+    if known is None or known.is_sparse != issparse(X):
         return None
-    return is_of_one_table(forest) and np.array_equal(known, row_fingerprints(X, codes))
+    return known.digest == _old_digest(X, codes, precision)
 
 
 def is_of_one_table(forest: BaseEstimator) -> bool:
     """Were all trees grown on one table? As far as the forest knows."""
-    return getattr(forest, "_is_of_one_table", True)
+    old = getattr(forest, "_fingerprint", None)
+    return getattr(forest, "_is_of_one_table", old is None or old.digest is not None)
+
+
+def _old_digest(X, codes, precision):
+    """The checksum of a table, as an old Fingerprint has it."""
+    if issparse(X):
+        X = X.tocsr().sorted_indices()
+        parts = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data, codes
+    else:
+        parts = X.astype(precision or X.dtype), codes
+    digest = 0
+    for part in parts:
+        digest = crc32(np.ascontiguousarray(part).view(np.uint8).data, digest)
+    return digest
 
 
 class TrainingRows(NamedTuple):

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
+from forest.inference.training_rows import is_of_one_table
 from tests.golden.make_pickles import CASES, FOLDER, outputs
 
 
@@ -30,3 +31,17 @@ def test_pickles_of_earlier_versions_predict_the_same(name):
         np.testing.assert_array_equal(
             model.predict_quantiles(X, shares), fresh.predict_quantiles(X, shares)
         )
+
+
+def test_a_forest_of_an_earlier_version_knows_its_table():
+    X, y = CASES["random_forest_regressor"][1]()
+    pickled = (FOLDER / "random_forest_regressor.pkl").read_bytes()
+    pickle.loads(pickled).keep_leaves(X, y)
+    changed = y.copy()
+    changed[0] += 1.0
+    with pytest.raises(ValueError, match="not grown on this table"):
+        pickle.loads(pickled).keep_leaves(X, changed)
+    for target, is_one in ((y, True), (changed, False)):
+        model = pickle.loads(pickled).set_params(warm_start=True)
+        model.set_params(n_estimators=model.n_estimators + 1).fit(X, target)
+        assert is_of_one_table(model) is is_one

@@ -260,6 +260,13 @@ def test_a_forest_of_two_tables_has_none():
             held_out_permutation(forest, *some)
     held_out_permutation(forest, *table(seed=2))
     mdi(forest)
+    rows, targets = np.vstack((X, other[0])), np.concatenate((y, other[1])).astype(np.float64)
+    order = np.argsort(row_fingerprints(rows, targets))  # that in which the forest keeps them
+    found = row_fingerprints(rows[order], targets[order])
+    np.testing.assert_array_equal(found, forest._row_fingerprints)
+    forest.set_params(n_estimators=20).fit(rows[order], targets[order])
+    with pytest.raises(ValueError, match="several tables"):
+        oob_permutation(forest, rows[order], targets[order])
 
 
 # ------------------------------------------------------------ Bagging and strangers
