@@ -64,8 +64,7 @@ def use(case: Case) -> None:
     tree = case.model.set_params(max_depth=2).fit(X, y if case.is_whole else y + 0.5).tree_
     tree.apply(X)
     packed = pack([tree], X.dtype)
-    for rows in (X, X.astype(np.float64)):  # as users have them
-        sum_of_values(packed, rows)
+    sum_of_values(packed, X)
     Compact.of(tree.nodes).expand()
     digest_of(np.zeros(1 << 13))  # of models that are saved
 

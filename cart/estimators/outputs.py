@@ -21,18 +21,35 @@ from cart.estimators.parameters import MatrixLike
 from cart.estimators.target import encode_known_labels, encode_labels, encode_numbers
 from cart.estimators.validation import as_of_now, check_rows
 from cart.splitting import criteria
+from cart.tree.packed import goes_by_keys
+from cart.tree.traversal import Infinite
 
 
 class _Outputs:
+    def _require_fit(self):
+        if not hasattr(self, "n_features_in_"):  # to ask otherwise takes as long as a row
+            check_is_fitted(self)
+
     def _check_X(self, X, check_input=True, converts=True):
         """X as the kernels take it; with `check_input=False` it is already so. For `converts` see
         `check_rows`."""
-        if not hasattr(self, "n_features_in_"):  # to ask otherwise takes as long as a row
-            check_is_fitted(self)
+        self._require_fit()
         if check_input:
             return check_rows(self, X, converts)
         _check_n_features(self, X, reset=False)
         return X
+
+    def _walk(self, walk, packed, X, check_input=True):
+        """What `walk` makes of packed trees and checked rows.
+
+        Where nothing but an infinite number could be wrong with X that is left to `walk`, which
+        looks at each anyway.
+        """
+        converts = self.missing == "refuse" or not goes_by_keys(packed)
+        try:
+            return walk(packed, self._check_X(X, check_input, converts))
+        except Infinite:
+            return walk(packed, self._check_X(X))  # says what is wrong
 
     def _weigh_classes(self, weight, target):
         return weight, None

@@ -53,6 +53,7 @@ from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.precision import precision_of
 from cart.table.thresholds import fill_thresholds
 from cart.tree.pruning import pruning_path
+from cart.tree.traversal import sum_of_values
 from cart.tree.tree import Tree
 
 
@@ -285,8 +286,11 @@ class BaseDecisionTree(
             check_classes_of(self)
 
     def _values(self, X, check_input):
-        X = self._check_X(X, check_input, converts=False)
-        return self.tree_.predict_all(X, precision_of(self) if check_input else None)
+        self._require_fit()
+        if not check_input:
+            return self.tree_.predict_all(self._check_X(X, check_input))
+        values = self._walk(sum_of_values, self.tree_.packed_for(precision_of(self)), X)
+        return self.tree_.shaped(values)
 
     def apply(self, X: MatrixLike, check_input: bool = True) -> NDArray[np.int64]:
         """Number of the leaf of `tree_` that each row reaches.

@@ -28,8 +28,8 @@ class PlainLanes:
         array.reshape(-1)[row * self.n : (row + 1) * self.n] = values
 
     def load_at(self, array, first):
-        """The n items of an array from a place on."""
-        return array[first : first + self.n].copy()
+        """The n items from a place on of an array, which counts as flat."""
+        return array.reshape(-1)[first : first + self.n].copy()
 
     def store_at(self, array, values, first):
         """Make them these; whole numbers may have fewer bits than the array's."""
@@ -114,6 +114,15 @@ class PlainLanes:
         """The single-precision numbers that have these bits."""
         return values.view(np.float32)
 
+    def bits(self, values):
+        """The bits of single-precision numbers, as whole ones."""
+        return values.view(np.int32)
+
+    def single(self, values):
+        """Numbers in single precision; what is too large for it is infinite."""
+        with np.errstate(over="ignore"):
+            return values.astype(np.float32)
+
     def double(self, values):
         return values.astype(np.float64)
 
@@ -157,13 +166,16 @@ class _CompiledLanes(PlainLanes):
 
     def load_at(self, array, first):
         place = self._vector_from(array, first)
-        return _Vector(self, self.builder.load(place, align=array.type.pointee.width // 8))
+        return _Vector(self, self.builder.load(place, align=self._size_of(array)))
 
     def store_at(self, array, values, first):
         item, values = array.type.pointee, values.value
         if values.type.element.width < item.width:
             values = self.builder.zext(values, ir.VectorType(item, self.n))
-        self.builder.store(values, self._vector_from(array, first), align=item.width // 8)
+        self.builder.store(values, self._vector_from(array, first), align=self._size_of(array))
+
+    def _size_of(self, array):
+        return self._context.get_abi_sizeof(array.type.pointee)
 
     def _vector_from(self, array, first):
         kind = ir.VectorType(array.type.pointee, self.n).as_pointer()
@@ -256,6 +268,13 @@ class _CompiledLanes(PlainLanes):
 
     def with_bits(self, values):
         return self._turned(values, "bitcast", ir.FloatType())
+
+    def bits(self, values):
+        return self._turned(values, "bitcast", ir.IntType(32))
+
+    def single(self, values):
+        is_single = isinstance(values.value.type.element, ir.FloatType)
+        return values if is_single else self._turned(values, "fptrunc", ir.FloatType())
 
     def double(self, values):
         return self._turned(values, "fpext", ir.DoubleType())

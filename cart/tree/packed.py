@@ -18,7 +18,8 @@ import numpy as np
 
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.jit.instructions import prefetch
-from cart.primitives.float_order import ordinal_of
+from cart.jit.simd import on_lanes
+from cart.primitives.float_order import TOP, ordinal_of
 from cart.primitives.threads import in_parts
 from cart.tree.nodes import LEAF, MISSING_GO_LEFT, MORE_GO_RIGHT, steps_of
 from cart.tree.packed_protocol import (
@@ -31,8 +32,14 @@ from cart.tree.packed_protocol import (
 from cart.tree.packed_surrogates import add_surrogates
 
 SINGLE = np.dtype(np.float32)
-# The key of a missing value; above all others.
+# The key of a missing value, above all others, and those of infinite ones.
 MISSING = np.uint32(0xFFFFFFFF)
+_INFINITE, _MINUS_INFINITE = np.uint32(0xFF800000), np.uint32(0x00800000)
+FINITE, GAPS, INFINITE = range(3)  # rows: all values, some missing, some infinite
+_LARGEST = 0x7F7FFFFF  # bits of the largest value
+_SIGN = -(1 << 31)
+_LANES, _LANE_BITS = 8, 3
+_NO_TABLE = np.empty((0, 0))
 _LINE = 64  # bytes of a cache line
 _NODES_PER_THREAD = 20_000  # for which another thread is worth its start
 _ONE, _LOW, _UPPER = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -96,6 +103,9 @@ class Packed(NamedTuple):
         _fetch(self.words, 2 * self.start[tree], 2 * self.start[tree + 1], part, n_parts)
         fetch_values(self, tree, part, n_parts)
 
+    def write_rows(self, X, values):
+        return _write_keys(X, values)
+
 
 class PackedWide(NamedTuple):
     """Trees of any size, for rows in either precision, with subsets of categories or without."""
@@ -154,6 +164,9 @@ class PackedWide(NamedTuple):
         _fetch(self.threshold, self.start[tree], self.start[tree + 1], part, n_parts)
         fetch_values(self, tree, part, n_parts)
 
+    def write_rows(self, X, values):
+        return INFINITE  # they take tables as they are
+
 
 @inline_kernel
 def is_in_left_subset(lists, first, category):
@@ -189,11 +202,12 @@ def _fetch(items, first, end, part, n_parts):
 
 
 class PackedRows(NamedTuple):
-    """Rows as the trees of one pack take them."""
+    """Rows as the trees of one pack take them, or a table and room for as many of its rows."""
 
     values: np.ndarray  # (n_rows * width,): uint32 keys for `Packed`, else float32 or float64
     width: int  # the number of features, with keys one more
     may_miss: bool
+    table: np.ndarray  # (n_samples, n_features) float64; or empty, and `values` are all
 
     @property
     def n_samples(self):
@@ -210,19 +224,35 @@ class PackedRows(NamedTuple):
         ValueError
             If X is not of the width that the trees were packed for.
         """
-        if X.shape[1:] != (packed.n_features,):  # kernels would read past the end of a row
-            raise ValueError(
-                f"The trees take rows of n_features={packed.n_features}, "
-                f"but X is of shape {X.shape}."
-            )
-        packed = getattr(packed, "packed", packed)  # of trees with surrogates
-        if isinstance(packed, PackedWide):
-            return cls(X.ravel(), X.shape[1], has_missing(X))
+        _check_width(packed, X)
+        if not goes_by_keys(packed):
+            return cls(X.ravel(), X.shape[1], has_missing(X), _NO_TABLE)
+        keys = np.empty(len(X) * (X.shape[1] + 1), np.uint32)
+        found = _fill_keys(np.ascontiguousarray(X), keys)
+        may_miss = found == GAPS or (found == INFINITE and bool(keys.max() == MISSING))
+        return cls(keys, X.shape[1] + 1, may_miss, _NO_TABLE)
+
+    @classmethod
+    def in_turn(cls, packed, X, n_rows):
+        """Have the kernel prepare X, float64, in any order, so many rows at a time.
+
+        The trees have to go by keys.
+        """
+        _check_width(packed, X)
         width = X.shape[1] + 1
-        keys = np.empty((len(X), width), np.uint32)
-        _fill_keys(np.ascontiguousarray(X), keys)
-        return cls(
-            keys.reshape(-1), width, bool(np.maximum.reduce(keys, axis=None, initial=0) == MISSING)
+        keys = np.empty(min(n_rows, len(X)) * width, np.uint32)
+        return cls(keys, width, False, np.require(X, requirements="CAW"))
+
+
+def goes_by_keys(packed):
+    """Do trees take the keys of rows in single precision?"""
+    return isinstance(getattr(packed, "packed", packed), Packed)
+
+
+def _check_width(packed, X):
+    if X.shape[1:] != (packed.n_features,):  # kernels would read past the end of a row
+        raise ValueError(
+            f"The trees take rows of n_features={packed.n_features}, but X is of shape {X.shape}."
         )
 
 
@@ -239,17 +269,60 @@ def key_of(bits):
     return np.uint32(np.int64(ordinal_of(bits)) + (np.int64(1) << 31))
 
 
+@on_lanes(_LANES)
+def _write_most_keys(lanes, X, keys, n_rows, n_features):
+    """Write the keys of the first rows, and a zero behind each; is any of the values not finite?
+
+    The last lanes of a row go beyond its end; what they write there the next row replaces.
+    """
+    n_rows, n_features = lanes.number(n_rows), lanes.number(n_features)
+    n_parts = (n_features + (_LANES - 1)) >> _LANE_BITS
+    zeros = lanes.bits(lanes.single(lanes.load(X)))
+    zeros = zeros ^ zeros
+
+    def write_row(i, largest):
+        begin, at = i * n_features, i * (n_features + 1)
+
+        def write_part(k, largest):
+            bits = lanes.bits(lanes.single(lanes.load_at(X, begin + k * _LANES)))
+            magnitude = bits & int(TOP)
+            key = lanes.where(bits > -1, magnitude, zeros - magnitude) ^ _SIGN
+            key = lanes.where(magnitude > _LARGEST + 1, -1, key)  # MISSING
+            lanes.store_at(keys, key, at + k * _LANES)
+            return (lanes.where(magnitude > largest, magnitude, largest),)
+
+        (largest,) = lanes.repeat(n_parts, write_part, largest)
+        lanes.store_at(keys, zeros, at + n_features)
+        return (largest,)
+
+    (largest,) = lanes.repeat(n_rows, write_row, zeros)
+    return lanes.any(largest > _LARGEST)
+
+
+@inline_kernel
+def _write_keys(X, keys):
+    """Write the keys of rows, a zero behind each; return FINITE, GAPS or INFINITE."""
+    n, n_features = X.shape
+    n_written = max(0, n - 1 - (_LANES - 2) // n_features)  # lanes stay within X and keys
+    is_finite = n_written == 0 or not _write_most_keys(X, keys, n_written, n_features)
+    for i in range(n_written, n):
+        at = i * (n_features + 1)
+        for j in range(n_features):
+            bits = np.float32(X[i, j]).view(np.int32)
+            is_finite &= (bits & TOP) <= _LARGEST
+            keys[at + j] = key_of(bits)
+        keys[at + n_features] = 0
+    if is_finite:
+        return FINITE
+    n_infinite = 0
+    for i in range(n * (n_features + 1)):
+        n_infinite += (keys[i] == _INFINITE) | (keys[i] == _MINUS_INFINITE)
+    return INFINITE if n_infinite > 0 else GAPS
+
+
 @entry_kernel
 def _fill_keys(X, keys):
-    """Keys of values as float32, a zero behind each row.
-
-    By vector instructions: a maximum kept beside would cost them.
-    """
-    n_features = X.shape[1]
-    for i in range(X.shape[0]):
-        for j in range(n_features):
-            keys[i, j] = key_of(np.float32(X[i, j]).view(np.int32))
-        keys[i, n_features] = 0
+    return _write_keys(X, keys)
 
 
 def pack(trees, dtype, n_jobs=None):

@@ -71,6 +71,12 @@ def as_compared(packed, threshold):
     return packed.as_compared(threshold)
 
 
+@dispatch
+def write_rows(packed, X, values):
+    """Write some rows of a table as trees take them; return FINITE, GAPS or INFINITE."""
+    return packed.write_rows(X, values)
+
+
 @inline_kernel
 def missing_goes_right(packed, place):
     """1 where a missing value goes right at a node that is no leaf."""

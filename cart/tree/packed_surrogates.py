@@ -24,6 +24,7 @@ from cart.tree.packed_protocol import (
     step,
     value_at,
     value_met,
+    write_rows,
 )
 
 
@@ -66,6 +67,9 @@ class PackedWithSurrogates(NamedTuple):
 
     def fetch(self, tree, part, n_parts):
         fetch(self.packed, tree, part, n_parts)
+
+    def write_rows(self, X, values):
+        return write_rows(self.packed, X, values)
 
 
 @kernel

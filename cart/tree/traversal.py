@@ -12,8 +12,15 @@ import numpy as np
 from scipy.sparse import issparse
 
 from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.tree.packed import PackedRows
-from cart.tree.packed_protocol import MISSING_LEFT, fetch, has_arrived, step, value_at
+from cart.tree.packed import GAPS, INFINITE, PackedRows, goes_by_keys
+from cart.tree.packed_protocol import (
+    MISSING_LEFT,
+    fetch,
+    has_arrived,
+    step,
+    value_at,
+    write_rows,
+)
 
 # Walkers on their way at once: what is known of them stays in the cache.
 _WALKERS = 512
@@ -32,6 +39,10 @@ _NODES_PER_ROW = 8
 _LEAST_ROWS, _ROWS_PER_TREE = 8192, 1024
 # Values of a sparse table that are made dense at a time.
 _DENSE_VALUES = 4_000_000
+
+
+class Infinite(ValueError):
+    """Rows that were to be sent down trees have infinite values in single precision."""
 
 
 class Walkers(NamedTuple):
@@ -155,11 +166,27 @@ def _add(packed, first_tree, end_tree, X, rows, may_miss, walkers, out):
 
 @entry_kernel
 def _add_values(packed, first_tree, end_tree, X, rows, walkers, out):
-    """Add the leaf values of trees first_tree..end_tree to out[rows], in tree order."""
-    if X.may_miss:  # known to the compiler
-        _add(packed, first_tree, end_tree, X, rows, True, walkers, out)
-    else:
-        _add(packed, first_tree, end_tree, X, rows, False, walkers, out)
+    """Add the leaf values of trees first_tree..end_tree to out[rows], in tree order.
+
+    If X has a table, all its rows are sent, as many at a time as `rows`, the first of them. Returns
+    False, on the way, where one is infinite.
+    """
+    n, n_together = X.table.shape[0], max(rows.shape[0], 1)
+    for begin in range(0, max(n, 1), n_together):
+        n_here, end, may_miss = rows.shape[0], out.shape[0], X.may_miss
+        if n > 0:
+            end = min(begin + n_together, n)
+            n_here = end - begin
+            found = write_rows(packed, X.table[begin:end], X.values)
+            if found == INFINITE:
+                return False
+            may_miss = found == GAPS
+        here, there = rows[:n_here], out[begin:end]
+        if may_miss:  # known to the compiler
+            _add(packed, first_tree, end_tree, X, here, True, walkers, there)
+        else:
+            _add(packed, first_tree, end_tree, X, here, False, walkers, there)
+    return True
 
 
 @inline_kernel
@@ -230,6 +257,12 @@ def sum_of_values(packed, X, first_tree=0, end_tree=None, rows=None, out=None):
     Returns
     -------
     ndarray of shape (n_samples, n_values), float64
+
+    Raises
+    ------
+    Infinite
+        If X is in double precision, trees are packed for single precision, and a value is infinite
+        there. What was added is then of no use. Not if `rows` are given.
     """
     end_tree = len(packed.start) - 1 if end_tree is None else end_tree
     if issparse(X):
@@ -238,21 +271,25 @@ def sum_of_values(packed, X, first_tree=0, end_tree=None, rows=None, out=None):
         for part, dense in _dense_parts(X, rows):
             out[part] += sum_of_values(packed, dense, first_tree, end_tree)
         return out
+    walkers = Walkers.create()
     if out is None:
         n_samples = X.n_samples if isinstance(X, PackedRows) else len(X)
         out = np.zeros((n_samples, packed.value.shape[1]))
-    walkers = Walkers.create()
-    # Few trees are fetched again sooner than many rows that were prepared.
-    n_trees, n_nodes = end_tree - first_tree, packed.start[end_tree] - packed.start[first_tree]
-    step = max(_LEAST_ROWS, _ROWS_PER_TREE * n_trees, int(n_nodes) // max(n_trees, 1))
-    if rows is not None or isinstance(X, PackedRows) or len(X) <= step:
+    if rows is not None or isinstance(X, PackedRows):
         X = X if isinstance(X, PackedRows) else PackedRows.of(packed, X)
         rows = np.arange(X.n_samples) if rows is None else rows
         _add_values(packed, first_tree, end_tree, X, rows, walkers, out)
         return out
+    # Few trees are fetched again sooner than many rows that were prepared.
+    n_trees, n_nodes = end_tree - first_tree, packed.start[end_tree] - packed.start[first_tree]
+    step = max(_LEAST_ROWS, _ROWS_PER_TREE * n_trees, int(n_nodes) // max(n_trees, 1))
     rows = np.arange(min(step, len(X)))
-    for first in range(0, len(X), step):
-        part = PackedRows.of(packed, X[first : first + step])
-        mine = rows[: part.n_samples]
-        _add_values(packed, first_tree, end_tree, part, mine, walkers, out[first : first + step])
+    in_turn = X.dtype == np.float64 and goes_by_keys(packed)
+    size = max(len(X), 1) if in_turn and X.flags.carray else step
+    for first in range(0, len(X), size):
+        part = X[first : first + size]
+        part = PackedRows.in_turn(packed, part, step) if in_turn else PackedRows.of(packed, part)
+        mine, there = rows[: part.n_samples], out[first : first + size]
+        if not _add_values(packed, first_tree, end_tree, part, mine, walkers, there):
+            raise Infinite
     return out

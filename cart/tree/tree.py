@@ -138,7 +138,7 @@ class Tree:
             return array
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def _packed(self, dtype):
+    def packed_for(self, dtype):
         """The tree packed for rows of a dtype, when first asked for."""
         packs, dtype = vars(self).setdefault("_packs", {}), np.dtype(dtype)
         if dtype not in packs:
@@ -286,7 +286,7 @@ class Tree:
         ndarray of shape (n_samples,), int64
         """
         X = _as_rows(X)
-        return leaf_ids(self._packed(X.dtype), 0, X)
+        return leaf_ids(self.packed_for(X.dtype), 0, X)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Value of the leaf that each row of X reaches.
@@ -303,13 +303,13 @@ class Tree:
         values = self.predict_all(X)
         return values[:, 0] if self.n_outputs == 1 else values
 
-    def predict_all(self, X: Any, precision: Any = None) -> NDArray[np.float64]:
-        """`predict` with the axis of outputs, also where there is one.
-
-        In a `precision` other than that of X its values are rounded.
-        """
+    def predict_all(self, X: Any) -> NDArray[np.float64]:
+        """`predict` with the axis of outputs, also where there is one."""
         X = _as_rows(X)
-        values = sum_of_values(self._packed(X.dtype if precision is None else precision), X)
+        return self.shaped(sum_of_values(self.packed_for(X.dtype), X))
+
+    def shaped(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values of rows, with an axis of outputs."""
         return values.reshape(-1, *self._shape)
 
     def decision_path(self, X: Any) -> csr_matrix:

@@ -1,6 +1,7 @@
 """Base class of the forests: fit, votes and leaves of rows, out-of-bag predictions."""
 
 from abc import ABCMeta
+from functools import partial
 from operator import attrgetter
 from typing import Self
 from warnings import warn
@@ -362,11 +363,14 @@ class BaseForest(
         return packed
 
     def _values(self, X, check_input):
-        X = self._check_X(X, check_input, converts=self.voting != "soft")
+        self._require_fit()
+        packed = self._packed()
         if self.voting == "soft":
-            values = soft_vote(self._packed(), X, self.n_jobs)
-            return values.reshape(X.shape[0], self.n_outputs_, -1)
-        return vote(self._packed(), X, self.n_outputs_, self._decide, self.n_jobs)
+            walk = partial(soft_vote, n_jobs=self.n_jobs)
+            values = self._walk(walk, packed, X, check_input)
+            return values.reshape(len(values), self.n_outputs_, -1)
+        X = self._check_X(X, check_input)
+        return vote(packed, X, self.n_outputs_, self._decide, self.n_jobs)
 
     def apply(self, X: MatrixLike) -> np.ndarray:
         """Number of the leaf that each row reaches in each tree.

@@ -356,7 +356,7 @@ def test_order_of_keys():
     """Zeros are equal, infinities the ends, missing values above them."""
     values = np.float32([-np.inf, -1.5, -1e-45, -0.0, 0.0, 1e-45, 2.0, np.inf, np.nan, -np.nan])
     X, y = load("iris")
-    packed = DecisionTreeClassifier().fit(X[:, :1], y).tree_._packed(np.dtype(np.float32))
+    packed = DecisionTreeClassifier().fit(X[:, :1], y).tree_.packed_for(np.float32)
     rows = PackedRows.of(packed, values[:, None])
     assert rows.may_miss
     assert not PackedRows.of(packed, values[:8, None]).may_miss

@@ -3,10 +3,15 @@ precision of the rows, and over the blocks that rows are prepared in."""
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import cart
 from cart.tree.compact import Compact
+from cart.tree.packed import MISSING, PackedRows, pack
+from cart.tree.traversal import Infinite, sum_of_values
 from cart.tree.tree import Tree
+from tests.examples import examples
 
 
 def walk(tree, X):
@@ -41,7 +46,7 @@ def test_rows_go_where_a_plain_walk_sends_them(kind, missing):
     gaps = np.where(np.random.default_rng(1).random(Z.shape) < 0.1, np.nan, Z).astype(np.float32)
     for tree in (model.tree_, Tree(nodes, 3), Tree(Compact.of(nodes), 3)):
         np.testing.assert_array_equal(tree.apply(Z.astype(np.float32)), leaves)
-        np.testing.assert_array_equal(tree.predict_all(Z, np.float32), nodes.value[leaves])
+        np.testing.assert_array_equal(tree.predict_all(Z.astype(np.float32)), nodes.value[leaves])
         np.testing.assert_array_equal(tree.apply(gaps), walk(model.tree_, gaps))
     expected = model.predict(Z)
     for same in (Z.astype(np.float32), np.asfortranarray(Z), Z[:, ::-1].copy()[:, ::-1]):
@@ -54,8 +59,55 @@ def test_rows_go_where_a_plain_walk_sends_them(kind, missing):
 def test_rows_that_single_precision_does_not_have_are_refused(value):
     model, Z = make("numbers", missing=False)
     Z[-1, 1] = value
-    with (
-        pytest.raises(ValueError, match="infinity or a value too large"),
-        np.errstate(over="ignore"),
-    ):
-        model.predict(Z)
+    for rows in (Z, np.asfortranarray(Z)):
+        with (
+            pytest.raises(ValueError, match="infinity or a value too large"),
+            np.errstate(over="ignore"),
+        ):
+            model.predict(rows)
+
+
+@examples(100)
+@given(
+    seed=st.integers(0, 2**32 - 1), n=st.integers(1, 40), n_features=st.integers(1, 40),
+    is_double=st.booleans(),
+    special=st.sampled_from([(), (np.nan,), (np.inf,), (1e39, -0.0), (-np.nan, 3e38, 1e-45)]),
+)  # fmt: skip
+def test_keys_are_in_the_order_of_values(seed, n, n_features, is_double, special):
+    """Those of a table, one after the other, with a zero behind each row; nothing is read or
+    written behind their ends."""
+    rng = np.random.default_rng(seed)
+    around = rng.normal(size=(n + 9, n_features))
+    around[n:] = np.inf
+    X = around[:n]
+    for value in special:
+        X[rng.integers(n), rng.integers(n_features)] = value
+    with np.errstate(over="ignore"):
+        single = X.astype(np.float32)
+    X = X if is_double else single
+    bits = single.view(np.int32).astype(np.int64)
+    keys = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits) + 2**31
+    expected = np.c_[np.where(np.isnan(single), MISSING, keys), np.zeros(n, int)]
+    tree = cart.DecisionTreeRegressor().fit(np.zeros((n, n_features)), np.zeros(n)).tree_
+    packed = pack([tree], np.float32)
+    rows = PackedRows.of(packed, X)
+    np.testing.assert_array_equal(rows.values.reshape(n, -1), expected)
+    assert rows.may_miss == np.isnan(single).any()
+    if is_double and np.isinf(single).any():
+        with pytest.raises(Infinite):
+            sum_of_values(packed, X)
+    else:
+        sum_of_values(packed, X)
+
+
+@pytest.mark.parametrize("n_trees", [1, 30])
+def test_rows_in_double_precision_are_prepared_on_the_way(n_trees):
+    """A part of them at a time, whatever their order, and whoever owns their memory."""
+    model, Z = make("numbers", missing=False)
+    packed = pack([model.tree_] * n_trees, np.float32)
+    Z = np.concatenate([Z, Z + 0.5])
+    expected = sum_of_values(packed, Z.astype(np.float32))
+    read_only = Z.copy()
+    read_only.flags.writeable = False
+    for same in (Z, np.asfortranarray(Z), read_only, np.repeat(Z, 2, axis=0)[::2]):
+        np.testing.assert_array_equal(sum_of_values(packed, same), expected)
