@@ -1,5 +1,6 @@
 """What every fit begins with: a checked table, and the old fit kept until the new one stands."""
 
+import sys
 from contextlib import contextmanager
 from math import isfinite
 
@@ -97,11 +98,9 @@ def check_table(estimator, X, y, reset=True):
     precision = precision_of(estimator)
     if hasattr(estimator, "categorical_features"):
         match_categories(estimator, X, reset)
-    if reset and _is_plain(estimator, X) and _needs_no_check(X, y, precision):
-        estimator.n_features_in_ = X.shape[1]
-        if X.dtype != precision:
-            _refuse_what_overflows(X)
-        return X, y
+    plain = _take_plain_table(estimator, X, y, precision) if reset else None
+    if plain is not None:
+        return plain
     is_double = type(X) is np.ndarray and X.dtype == np.float64
     options = {"dtype": X.dtype if is_double else precision, "accept_sparse": "csc"}
     options["ensure_all_finite"] = missing_values_rule(estimator)
@@ -122,6 +121,29 @@ def check_table(estimator, X, y, reset=True):
     return X, y
 
 
+def _take_plain_table(estimator, X, y, precision):
+    """A training table as the checks would return it, where these would find nothing; else None."""
+    numbers = _numbers_of(X)
+    y = y.to_numpy() if _is_pandas(y, "Series") and isinstance(y.dtype, np.dtype) else y
+    is_plain = (
+        _is_plain(estimator, numbers)
+        and numbers.dtype in (np.float64, precision)
+        and type(y) is np.ndarray
+        and y.dtype.kind in "biuf"
+        and y.shape == numbers.shape[:1]
+        and _is_finite(numbers)
+        and _is_finite(y)
+    )
+    if not is_plain:
+        return None
+    if numbers is not X or hasattr(estimator, "feature_names_in_"):  # of the fit before
+        validate_data(estimator, X, skip_check_array=True)
+    estimator.n_features_in_ = numbers.shape[1]
+    if numbers.dtype != precision:
+        _refuse_what_overflows(numbers)
+    return numbers, y
+
+
 def _is_plain(estimator, X):
     """Would scikit-learn's checks of X look at its numbers and its shape alone?
 
@@ -130,24 +152,26 @@ def _is_plain(estimator, X):
     """
     return (
         type(X) is np.ndarray
-        and X.dtype.kind == "f"
+        and X.dtype.kind in "fiub"
         and X.ndim == 2
         and X.size > 0
         and getattr(estimator, "categorical_features", None) is None
-        and not hasattr(estimator, "feature_names_in_")  # of the fit before
     )
 
 
-def _needs_no_check(X, y, precision):
-    """Would the checks of a plain training table find nothing, and convert nothing?"""
-    return (
-        X.dtype in (np.float64, precision)
-        and type(y) is np.ndarray
-        and y.dtype.kind in "biuf"
-        and y.shape == X.shape[:1]
-        and _is_finite(X)
-        and _is_finite(y)
-    )
+def _numbers_of(X):
+    """The values of a pandas DataFrame of numbers, as an array; anything else is returned as it
+    is."""
+    if not _is_pandas(X, "DataFrame"):
+        return X
+    is_plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiu" for dtype in X.dtypes)
+    return X.to_numpy() if is_plain else X
+
+
+def _is_pandas(X, name):
+    """Is X of that class, and no other that inherits from it?"""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and type(X) is getattr(pandas, name)
 
 
 def _is_finite(X):
@@ -217,6 +241,11 @@ def check_rows(estimator, X, converts=True):
 
 def _take_plain(estimator, X, converts):
     """Rows as the checks would return them, where these would find nothing; else None."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None:  # else those of a DataFrame get a warning
+        if not (_is_pandas(X, "DataFrame") and np.array_equal(X.columns.to_numpy(), names)):
+            return None
+        X = _numbers_of(X)
     if not _is_plain(estimator, X) or X.shape[1] != getattr(estimator, "n_features_in_", None):
         return None
     precision = precision_of(estimator)
