@@ -12,6 +12,7 @@ from typing import NamedTuple
 from warnings import catch_warnings
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.harness import display, flights, results
 from benchmarks.harness.sides import FORESTS
@@ -39,10 +40,13 @@ class Kind(NamedTuple):
     n_trees: int = 10
     what: str = FIT
     n_jobs: int = 1
+    n_asked: int | None = None  # rows of a DataFrame that are predicted; None: all of an array
 
 
-def _kind(name, bar, data, params, model=FOREST, n_trees=10, what=FIT, n_jobs=1, **rest):
-    return Kind(name, Case(name, data, model, params, **rest), bar, n_trees, what, n_jobs)
+def _kind(
+    name, bar, data, params, model=FOREST, n_trees=10, what=FIT, n_jobs=1, n_asked=None, **rest
+):
+    return Kind(name, Case(name, data, model, params, **rest), bar, n_trees, what, n_jobs, n_asked)
 
 
 _SIGNS = {"monotonic_cst": (1, -1, 0)}
@@ -83,6 +87,9 @@ KINDS = (
     _kind("first predict: friedman1", 5, f"regression:{_WIDE}", THIRD, n_trees=50, what=FIRST,
           n_jobs=2),
     _kind("one tree's predict", 5, BINARY, GINI, TREE, what=LATER),
+    _kind("one tree's predict: a DataFrame", None, BINARY, GINI, TREE, what=LATER, n_asked=20_000),
+    _kind("one tree's predict: 100 rows of one", None, BINARY, GINI, TREE, what=LATER, n_asked=100),
+    _kind("ten trees' predict: 100 rows of one", None, BINARY, GINI, what=LATER, n_asked=100),
 )  # fmt: skip
 
 
@@ -157,11 +164,12 @@ def _time(kind, model, data, clock, is_ours):
             model.fit(*data)
         if kind.what == LATER and not is_fitted:
             model.predict(data[0])
+        asked = data[0][: kind.n_asked]
         start = clock()
         if kind.what == FIT:
             model.fit(*data)
         else:
-            model.predict(data[0])
+            model.predict(asked)
         return clock() - start
 
 
@@ -174,6 +182,9 @@ def _sides(kind):
         return _categorical(kind, changed)
     ours, peer = create_both(kind.case, 0, **changed)
     data = training(kind.case, 0)
+    if kind.n_asked is not None:
+        X = pd.DataFrame(data[0])
+        data = X.set_axis([f"x{j}" for j in X], axis="columns"), *data[1:]
 
     def verdict():
         found = judge(kind.case, 0, ours, peer, replays=False, **changed)[0]
