@@ -12,6 +12,7 @@ This finds accidents. It does not tell who wrote a model: whoever can change a f
 checksum, so what is loaded is checked in other ways, too.
 """
 
+import functools
 import hashlib
 from collections.abc import Iterable, Sequence
 from zlib import crc32
@@ -22,6 +23,7 @@ from cart.primitives.threads import in_parts
 from cart.primitives.word_sums import add_columns_and_rows
 
 _ROW = 512  # words
+_SHORT = 64  # characters of a text
 _SMALL = 1 << 15  # bytes: CRC-32 is as fast
 _PART = 1 << 20  # bytes of an array that are summed while they are in the cache
 _MANY = 1 << 24  # bytes that are worth threads
@@ -69,6 +71,14 @@ def checksum(texts: Iterable[str], arrays: Sequence[np.ndarray] = ()) -> str:
     str
         32 hexadecimal digits.
     """
+    total = hashlib.blake2b(_digests_of(arrays) if arrays else b"", digest_size=16)
+    for text in texts:
+        content = text.encode("utf-8", "surrogatepass")
+        total.update(len(content).to_bytes(8, "little") + content)
+    return total.hexdigest()
+
+
+def _digests_of(arrays):
     digests = np.empty(len(arrays), np.uint32)
 
     def fill(first, end):
@@ -77,8 +87,14 @@ def checksum(texts: Iterable[str], arrays: Sequence[np.ndarray] = ()) -> str:
 
     n_jobs = -1 if sum(array.nbytes for array in arrays) > _MANY else 1
     in_parts(fill, len(arrays), n_jobs)
-    total = hashlib.blake2b(digests.astype("<u4").tobytes(), digest_size=16)
-    for text in texts:
-        content = text.encode("utf-8", "surrogatepass")
-        total.update(len(content).to_bytes(8, "little") + content)
-    return total.hexdigest()
+    return digests.astype("<u4").tobytes()
+
+
+def checksum_of_text(text: str) -> str:
+    """`checksum` of one text; short ones, which the trees of a forest have in common, are kept."""
+    return _kept_checksum(text) if len(text) < _SHORT else checksum([text])
+
+
+@functools.lru_cache(1024)
+def _kept_checksum(text):
+    return checksum([text])

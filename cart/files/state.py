@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cart.files.checksum import checksum, digest_of
+from cart.files.checksum import checksum_of_text, digest_of
 from cart.files.errors import DamagedModelError, require
 
 _PLAIN = (type(None), bool, int, str)
@@ -140,7 +140,8 @@ def checksum_of(value: Any, without: tuple[type, ...] = ()) -> str:
     TypeError
         As `describe`.
     """
-    return checksum([repr(_Summer(without).content_of(value, ""))])
+    is_plain = type(value) in _PLAIN  # as most attributes of an estimator are
+    return checksum_of_text(repr(value if is_plain else _Summer(without).content_of(value, "")))
 
 
 class _Writer:
@@ -159,14 +160,20 @@ class _Writer:
         if kind is float:
             return value if math.isfinite(value) else {"float": str(value)}
         if kind is list:
-            return [self.content_of(item, f"{path}.{i}") for i, item in enumerate(value)]
+            return self._contents_of(value, path)
         if kind is tuple:
-            return {"tuple": self.content_of(list(value), path)}
+            return {"tuple": self._contents_of(value, path)}
         if kind is dict:
             return {"dict": self._pairs(value, path)}
         if isinstance(value, np.generic):
             return {"number": _number_of(value, path)}
         return self._once(value, path)
+
+    def _contents_of(self, items, path):
+        return [
+            item if type(item) in _PLAIN else self.content_of(item, f"{path}.{i}")
+            for i, item in enumerate(items)
+        ]
 
     def _once(self, value, path):
         if id(value) in self._numbers:
