@@ -1,5 +1,6 @@
 """The fitted tree, as users and the rest of the library see it."""
 
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -238,7 +239,7 @@ class Tree:
             return self._n_classes
         return np.full(self.n_outputs, self.max_n_classes)
 
-    @property
+    @cached_property
     def max_depth(self) -> int:
         return int(self.compute_node_depths().max()) - 1
 

@@ -26,8 +26,9 @@ from cart.estimators.saved_state import (
 from cart.estimators.trees import BaseDecisionTree
 from cart.estimators.validation import as_of_now, check_table, fitted_at_once, require_weight
 from cart.files import require
+from cart.primitives.threads import in_parts
 from cart.table.precision import precision_of
-from cart.tree.packed import pack
+from cart.tree.packed import PackedRows, pack
 from cart.tree.traversal import leaf_ids
 from forest.estimators.fitted_on import remember_the_fit
 from forest.estimators.growth import grow_forest
@@ -386,9 +387,15 @@ class BaseForest(
         self = as_of_now(self)
         X = self._check_X(X)
         packed = self._packed()
-        trees = range(len(self.estimators_))
-        with results_of(((leaf_ids, packed, tree, X) for tree in trees), self.n_jobs) as leaves:
-            return np.array(list(leaves)).T
+        leaves = np.empty((len(self.estimators_), X.shape[0]), np.int64)
+        X = X if issparse(X) else PackedRows.of(packed, X)
+
+        def fill(first_tree, end_tree):
+            for tree in range(first_tree, end_tree):
+                leaves[tree] = leaf_ids(packed, tree, X)
+
+        in_parts(fill, len(leaves), self.n_jobs, max_part=1)
+        return leaves.T
 
     def decision_path(self, X: MatrixLike) -> tuple[csr_matrix, np.ndarray]:
         """Which nodes of which tree each row passes.
