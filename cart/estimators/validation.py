@@ -7,7 +7,12 @@ from math import isfinite
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite, check_array, check_X_y, get_tags
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+    validate_data,
+)
 
 from cart.estimators.category_encoder import (
     encode_categories,
@@ -98,6 +103,8 @@ def check_table(estimator, X, y, reset=True):
     precision = precision_of(estimator)
     if hasattr(estimator, "categorical_features"):
         match_categories(estimator, X, reset)
+    if issparse(y):
+        check_array(y, input_name="y")  # a TypeError that says so
     plain = _take_plain_table(estimator, X, y, precision) if reset else None
     if plain is not None:
         return plain
@@ -105,8 +112,6 @@ def check_table(estimator, X, y, reset=True):
     options = {"dtype": X.dtype if is_double else precision, "accept_sparse": "csc"}
     options["ensure_all_finite"] = missing_values_rule(estimator)
     options["multi_output"] = True
-    if issparse(y):
-        check_array(y, input_name="y")  # a TypeError that says so
     X = dates_as_seconds(X)
     with _naming_text(estimator, X, "make numbers of it, or name it in categorical_features"):
         if getattr(estimator, "categorical_features", None) is None:
@@ -124,15 +129,11 @@ def check_table(estimator, X, y, reset=True):
 def _take_plain_table(estimator, X, y, precision):
     """A training table as the checks would return it, where these would find nothing; else None."""
     numbers = _numbers_of(X)
-    y = y.to_numpy() if _is_pandas(y, "Series") and isinstance(y.dtype, np.dtype) else y
     is_plain = (
         _is_plain(estimator, numbers)
         and numbers.dtype in (np.float64, precision)
-        and type(y) is np.ndarray
-        and y.dtype.kind in "biuf"
-        and y.shape == numbers.shape[:1]
+        and y is not None
         and _is_finite(numbers)
-        and _is_finite(y)
     )
     if not is_plain:
         return None
@@ -141,7 +142,17 @@ def _take_plain_table(estimator, X, y, precision):
     estimator.n_features_in_ = numbers.shape[1]
     if numbers.dtype != precision:
         _refuse_what_overflows(numbers)
+    y = y.to_numpy() if _is_pandas(y, "Series") and isinstance(y.dtype, np.dtype) else y
+    if not _needs_no_check(y, len(numbers)):
+        y = _check_y(y, multi_output=True, estimator=estimator)
+        check_consistent_length(numbers, y)
     return numbers, y
+
+
+def _needs_no_check(y, n_samples):
+    """Would the checks of targets find nothing?"""
+    is_plain = type(y) is np.ndarray and y.dtype.kind in "biuf" and y.shape == (n_samples,)
+    return is_plain and _is_finite(y)
 
 
 def _is_plain(estimator, X):

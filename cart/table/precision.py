@@ -98,7 +98,7 @@ def count_merged_values(X, table, n_jobs=None):
     if is_ranked:
         n_left = np.diff(table.level_start)
         may_merge &= n_left < n_samples
-    X = dates_as_seconds(X)
+    X = _as_array(dates_as_seconds(X))
     columns = list(_dense_columns(X, may_merge))
     are_known = isinstance(X, np.ndarray) and X.dtype.kind == "f"  # not to survive
 
@@ -113,6 +113,12 @@ def count_merged_values(X, table, n_jobs=None):
 
     in_parts(count, len(columns), n_jobs if n_samples >= _MIN_ROWS else 1)
     return n_merged, n_left
+
+
+def _as_array(X):
+    """A DataFrame of one NumPy type as an array: to take columns from it one by one is slow."""
+    dtypes = set(X.dtypes) if hasattr(X, "iloc") else ()
+    return X.to_numpy() if len(dtypes) == 1 and isinstance(*dtypes, np.dtype) else X
 
 
 def _count_unranked(values, codes, repeated):

@@ -88,3 +88,42 @@ def test_fits_and_predictions_are_those_of_scikit_learn(name):
             found = outcome(lambda: ours.predict_proba(X).tolist())
             assert found == outcome(lambda: theirs.predict_proba(X).tolist())
         assert outcome(lambda: fitted(ours)) == outcome(lambda: fitted(theirs))
+
+
+TEXT = np.where(LABELS, "yes", "no")
+TARGETS = {
+    "bools": LABELS,
+    "a Series of bools": pd.Series(LABELS),
+    "another index": pd.Series(LABELS, index=np.arange(60)[::-1]),
+    "text": TEXT,
+    "a Series of text": pd.Series(TEXT),
+    "objects": TEXT.astype(object),
+    "categories": pd.Series(TEXT, dtype="category"),
+    "nullable": pd.Series(LABELS.astype(int), dtype="Int64"),
+    "a list": LABELS.tolist(),
+    "a column": LABELS[:, np.newaxis],
+    "a DataFrame": pd.DataFrame({"y": LABELS}),
+    "two outputs": np.column_stack((LABELS, ~LABELS)),
+    "a number": 1.0,
+    "none": None,
+    "missing": np.where(LABELS, np.nan, 1.0),
+    "missing text": pd.Series(np.where(LABELS, None, "no")),
+    "infinite": np.where(LABELS, np.inf, 1.0),
+    "fractions": VALUES[:, 0],
+    "three axes": np.zeros((60, 1, 1)),
+}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("X", [VALUES, frame()], ids=["array", "frame"])
+def test_targets_are_checked_as_by_scikit_learn(X, name):
+    def fitted(tree):
+        tree.fit(X, TARGETS[name])
+        predicted = tree.predict(X)
+        return tree.tree_.feature.tolist(), predicted.tolist(), predicted.dtype
+
+    ours, theirs = (
+        outcome(lambda kind=kind: fitted(kind.DecisionTreeClassifier(random_state=0)))
+        for kind in (cart, sklearn.tree)
+    )
+    assert ours == theirs
