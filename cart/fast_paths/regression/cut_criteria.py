@@ -21,6 +21,7 @@ from cart.fast_paths.regression.cut_score import (
     WEIGHT,
     mean_score,
     score_of,
+    settled_score_of_one,
     slack_of,
     sum_lane_of_one,
     take_weight_and_y,
@@ -63,7 +64,7 @@ class SquaredErrorCuts(NamedTuple):
     name: int = 0  # numba wants a field
 
     take_row, sum_node, sum_children = take_weight_and_y, sum_node_of_one, sum_children_of_one
-    sum_lane_from_right = sum_lane_of_one
+    sum_lane_from_right, settled_score = sum_lane_of_one, settled_score_of_one
 
     def rest_of(self, weight, y):
         return weight * y * y
@@ -84,8 +85,8 @@ class SquaredErrorCuts(NamedTuple):
     def search_lanes(self, lanes, width, rows, table):
         _search_squared_error(lanes, width, rows, table)
 
-    def settled_score(self, lanes, k, rows):
-        return mean_score(lanes.left_weight[k], lanes.left_sum[k], rows.weight, rows.total)
+    def score_left(self, left, node):
+        return mean_score(left[0], left[1], node[0], node[1])
 
     def begin_search(self, samples, targets, sums, node):
         return node.rest
@@ -126,7 +127,7 @@ class GiniOfTwoCuts(NamedTuple):
     name: int = 1
 
     take_row, sum_node, sum_children = take_weight_and_y, sum_node_of_one, sum_children_of_one
-    sum_lane_from_right = sum_lane_of_one
+    sum_lane_from_right, settled_score = sum_lane_of_one, settled_score_of_one
 
     def rest_of(self, weight, y):
         return weight - weight * y
@@ -146,9 +147,8 @@ class GiniOfTwoCuts(NamedTuple):
     def search_lanes(self, lanes, width, rows, table):
         _search_gini(lanes, width, rows, table)
 
-    def settled_score(self, lanes, k, rows):
-        left = lanes.left_weight[k], lanes.left_sum[k], lanes.left_rest[k]
-        return _gini_score(*left, rows.weight, rows.total, rows.rest)
+    def score_left(self, left, node):
+        return _gini_score(*left, *node)
 
     def begin_search(self, samples, targets, sums, node):
         return node.rest
@@ -215,7 +215,7 @@ class PoissonCuts(NamedTuple):
         return cls(y.max(), np.empty((_N_KNOWN, 2)))
 
     take_row, sum_node, sum_children = take_weight_and_y, sum_node_of_one, sum_children_of_one
-    sum_lane_from_right = sum_lane_of_one
+    sum_lane_from_right, settled_score = sum_lane_of_one, settled_score_of_one
 
     def rest_of(self, weight, y):
         return 0.0
@@ -237,13 +237,12 @@ class PoissonCuts(NamedTuple):
     def search_lanes(self, lanes, width, rows, table):
         _search_poisson(lanes, width, rows, table)
 
-    def settled_score(self, lanes, k, rows):
-        left = lanes.left_sum[k]
-        right = rows.total - left
-        if left <= NO_SUM or right <= NO_SUM:
+    def score_left(self, left, node):
+        left_sum, right_sum = left[1], node[1] - left[1]
+        if left_sum <= NO_SUM or right_sum <= NO_SUM:
             return -np.inf
-        score = left * log2(left / lanes.left_weight[k])
-        return score + right * log2(right / (rows.weight - lanes.left_weight[k]))
+        score = left_sum * log2(left_sum / left[0])
+        return score + right_sum * log2(right_sum / (node[0] - left[0]))
 
     def begin_search(self, samples, targets, sums, node):
         mean = node.total / node.weight

@@ -82,6 +82,13 @@ def sum_lane_from_right(criterion, lanes, k, i, rows):
 
 
 @dispatch
+def score_left(criterion, left, node):
+    """The score of a cut, as scikit-learn calculates it, from the sums (weight, total, rest) on its
+    left and those of the node."""
+    return criterion.score_left(left, node)
+
+
+@dispatch
 def settled_score(criterion, lanes, k, rows):
     """The score of the cut in lane k."""
     return criterion.settled_score(lanes, k, rows)
@@ -165,6 +172,11 @@ def slack_of(n, y_max):
     times the weight; a score has a few such sums, times a mean.
     """
     return 64.0 * _UNIT * np.float64(n + 8) * y_max * y_max
+
+
+def settled_score_of_one(self, lanes, k, rows):
+    left = lanes.left_weight[k], lanes.left_sum[k], lanes.left_rest[k]
+    return score_left(self, left, (rows.weight, rows.total, rows.rest))
 
 
 def sum_lane_of_one(self, lanes, k, i, rows):

@@ -1,4 +1,4 @@
-"""Extra trees of regression: one cut a feature, at a threshold drawn at random.
+"""Extra trees by sums of weights and targets: one cut a feature, at a threshold drawn at random.
 
 Sums are taken over the samples in scikit-learn's order, which every feature looked at changes: its
 exchange from both ends divides them at the threshold drawn, whether or not the cut is the best.
@@ -23,16 +23,18 @@ from cart.fast_paths.drawn_cuts import (
     find_sides,
 )
 from cart.fast_paths.near_rows import create_across, write_across
-from cart.fast_paths.regression.cut_criteria import SquaredErrorCuts
+from cart.fast_paths.regression.cut_criteria import GiniOfTwoCuts, PoissonCuts, SquaredErrorCuts
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
-    mean_score,
+    rest_of,
+    score_left,
     weight_at,
     write_target,
     y_at,
 )
 from cart.fast_paths.regression.node_sums import (
     FEW,
+    REST,
     TOTAL,
     MeanChildren,
     add_up_children,
@@ -55,6 +57,7 @@ from cart.growth.frontier import NodeStack, moved, with_weight
 from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.primitives.gather import take
+from cart.splitting.criteria import Gini, Poisson, SquaredError
 from cart.splitting.feature_draw import (
     begin_draw,
     end_draw,
@@ -75,6 +78,7 @@ COPY_BYTES = 2**15, 2**12  # of a column of the near tiers (see `cart.fast_paths
 
 
 _FEW_STEPS = 16  # samples of which sums take as many steps on either side of a cut
+_CUTS = {SquaredError: SquaredErrorCuts, Gini: GiniOfTwoCuts}
 _SHARE = 1 / 8  # of the columns that a node must look at for copies of its few rows to pay
 
 
@@ -274,16 +278,16 @@ def _try_three(way, node, samples):
     the score is."""
     rows, cuts, columns, scores = way.tiers[node.tier], way.cuts, way.table.columns, way.scores
     n, sums, limits = samples.shape[0], way.growth.sums[node.row], way.limits
-    everyone = (1 << n) - 1
+    criterion, everyone = way.growth.criterion, (1 << n) - 1
     scores[0] = scores[everyone] = -np.inf
     for i in range(n):
         row, alone = samples[i], 1 << i
-        weight = weight_at(rows.targets, row)
-        total = weight * y_at(rows.targets, row)
-        scores[alone] = _score_of_left(weight, total, sums, limits)
+        weight, y = weight_at(rows.targets, row), y_at(rows.targets, row)
+        left = weight, weight * y, rest_of(criterion, weight, y)
+        scores[alone] = _score_of_left(criterion, left, sums, limits)
         if n == 3:
-            weight, total = sums[WEIGHT] - weight, sums[TOTAL] - total
-            scores[everyone - alone] = _score_of_left(weight, total, sums, limits)
+            left = sums[WEIGHT] - left[0], sums[TOTAL] - left[1], sums[REST] - left[2]
+            scores[everyone - alone] = _score_of_left(criterion, left, sums, limits)
     find_sides(cuts, rows.across, samples, n)
     best, best_column, score, n_left = np.int64(-1), np.int64(0), -np.inf, np.int64(0)
     for k in range(cuts.n_drawn[0]):
@@ -301,23 +305,28 @@ def _try_three(way, node, samples):
 
 
 @inline_kernel
-def _score_of_left(weight, total, sums, limits):
-    if min(weight, sums[WEIGHT] - weight) < limits.min_weight_leaf:
+def _score_of_left(criterion, left, sums, limits):
+    if min(left[0], sums[WEIGHT] - left[0]) < limits.min_weight_leaf:
         return -np.inf
-    return mean_score(weight, total, sums[WEIGHT], sums[TOTAL])
+    return score_left(criterion, left, _sums_at(sums))
 
 
 @inline_kernel
 def _score(way, node, samples, feature, n_left):
     """Score of a cut at which the node is divided; -inf where limits forbid it."""
     rows, sums, limits = way.tiers[node.tier], way.growth.sums[node.row], way.limits
-    n, weight, total = node.end - node.start, sums[WEIGHT], sums[TOTAL]
+    n, of_node, criterion = node.end - node.start, _sums_at(sums), way.growth.criterion
     if min(n_left, n - n_left) < limits.min_samples_leaf:
         return -np.inf
-    left_weight, left_sum = _sums_of_left(samples, rows.targets, n_left, n, weight, total)
-    if not _is_legal(way, node, feature, left_weight, left_sum):
+    left = _sums_of_left(criterion, samples, rows.targets, n_left, n, of_node)
+    if not _is_legal(way, node, feature, left[0], left[1]):
         return -np.inf
-    return mean_score(left_weight, left_sum, weight, total)
+    return score_left(criterion, left, of_node)
+
+
+@inline_kernel
+def _sums_at(sums):
+    return sums[WEIGHT], sums[TOTAL], sums[REST]
 
 
 @inline_kernel
@@ -343,27 +352,31 @@ def _divide(way, samples, left_code, missing):
 
 
 @inline_kernel
-def _sums_of_left(samples, targets, n_left, n, weight, total):
-    """Weight and sum of samples[:n_left], from the shorter side."""
+def _sums_of_left(criterion, samples, targets, n_left, n, of_node):
+    """Weight, sum and rest of samples[:n_left], from the shorter side."""
     right = n - n_left
     from_left = np.int64(n_left <= right)  # unpredictable, so that there is no branch
     from_right = 1 - from_left
     first, step, n_moved = (n - 1) * from_right, from_left - from_right, min(n_left, right)
     sign = np.float64(step)
+    weight, total, rest = of_node
     weight, total = weight if from_right else 0.0, total if from_right else 0.0
+    rest = rest if from_right else 0.0
     if n < _FEW_STEPS:  # as many steps for every feature: how many are needed is unpredictable
         for i in range(n // 2):
             row = samples[first + i * step]
-            here = sign * np.float64(i < n_moved) * weight_at(targets, row)
+            here, y = sign * np.float64(i < n_moved) * weight_at(targets, row), y_at(targets, row)
             weight += here
-            total += here * y_at(targets, row)
-        return weight, total
+            total += here * y
+            rest += rest_of(criterion, here, y)
+        return weight, total, rest
     for i in range(n_moved):
         row = samples[first + i * step]
-        here = sign * weight_at(targets, row)
+        here, y = sign * weight_at(targets, row), y_at(targets, row)
         weight += here
-        total += here * y_at(targets, row)
-    return weight, total
+        total += here * y
+        rest += rest_of(criterion, here, y)
+    return weight, total, rest
 
 
 @inline_kernel
@@ -415,16 +428,30 @@ def _grow_best_first(table, growth, rows, weights, y, seed, limits, candidates):
 
 
 class RandomMeanPath(MeanPath):
-    """Grows extra trees of regression by squared error."""
+    """Grows extra trees by squared error, Poisson deviance, and Gini impurity of two classes, where
+    weights are no whole numbers."""
 
+    criteria: tuple[type, ...] = (SquaredError, Poisson, Gini)
     splitter, table_kind = RandomSplitter, FloatTable
     takes_missing = takes_bounds = takes_leaves = True
     _grow_trees = staticmethod(_grow_trees)
     _grow_one_best_first = staticmethod(_grow_best_first)
 
-    @property
-    def _criterion(self):
-        return SquaredErrorCuts()
+    def __init__(self, table, codes, plan):
+        super().__init__(table, codes, plan)
+        if plan.criterion is Gini:
+            self._y = 1.0 - self._y
+        is_poisson = plan.criterion is Poisson
+        self._criterion = PoissonCuts.create(self._y) if is_poisson else _CUTS[plan.criterion]()
+
+    @classmethod
+    def knows(cls, plan):
+        is_of_two = plan.n_values == 2 and not plan.limits.is_monotonic
+        return super().knows(plan) and (plan.criterion is not Gini or is_of_two)
+
+    def accepts(self, weights, is_whole):
+        is_counted = self._plan.criterion is Gini and is_whole
+        return super().accepts(weights, is_whole) and not is_counted
 
     def _needs_lists(self):
         return True

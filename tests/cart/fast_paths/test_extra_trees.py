@@ -99,8 +99,11 @@ def test_cuts_of_all_columns_are_those_of_the_table(n_columns, missing):
     least=st.sampled_from([0.0, 0.0, 0.05]),
     is_constrained=st.booleans(),
     n_max=st.sampled_from([8, 60, 600]),
+    criterion=st.sampled_from([criteria.SquaredError, criteria.Poisson, criteria.Gini]),
 )
-def test_regression_trees_are_the_general_ones(seed, params, missing, least, is_constrained, n_max):
+def test_trees_by_sums_are_the_general_ones(
+    seed, params, missing, least, is_constrained, n_max, criterion
+):
     """To the bit, with ties, constant features, and any weights and targets."""
     rng = np.random.default_rng(seed)
     n, n_features = rng.integers(1, n_max), rng.integers(1, 20)
@@ -109,10 +112,16 @@ def test_regression_trees_are_the_general_ones(seed, params, missing, least, is_
     X = np.where(rng.random(X.shape) < missing, np.nan, X)
     weights = rng.integers(0, 4, (2, n)) * rng.choice([1.0, 0.3])
     weights[:, rng.integers(n)] = 1.0
-    model = DecisionTreeRegressor(**params, min_weight_fraction_leaf=least)
-    if is_constrained:
+    model, n_values = DecisionTreeRegressor(**params, min_weight_fraction_leaf=least), 1
+    if criterion is criteria.Poisson:
+        y = np.floor(np.abs(y)) * (rng.random(n) < 0.7)
+        y[0], weights[:, 0] = 1.0, 1.0
+    if criterion is criteria.Gini:  # whole weights are counted
+        model, n_values = DecisionTreeClassifier(**params, min_weight_fraction_leaf=least), 2
+        y, weights[:, rng.integers(n)] = rng.integers(0, 2, n).astype(float), 0.7
+    elif is_constrained:
         model.monotonic_cst = rng.integers(-1, 2, n_features)
-    plan = make_plan(model, criteria.SquaredError, "random", n, n_features, 1, 1)
+    plan = make_plan(model, criterion, "random", n, n_features, 1, n_values)
     table = FloatTable.encode(Columns(X.astype(np.float32)))
     fast, general = paths(table, y[:, None], plan, RandomMeanPath)
     for weight, number in zip(weights, range(1, 3), strict=True):
