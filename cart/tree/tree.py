@@ -10,6 +10,7 @@ from cart.files import checksum_of, require, storable
 from cart.tree.compact import Compact
 from cart.tree.nodes import LEAF, Categories, Nodes, Steps, nodes_of
 from cart.tree.packed import pack
+from cart.tree.partial_dependence import add_partial_dependence
 from cart.tree.structure import check_compact, check_nodes
 from cart.tree.surrogates import Competitors, Surrogates
 from cart.tree.traversal import leaf_ids, sum_of_values
@@ -332,6 +333,25 @@ class Tree:
         indices = np.concatenate(passed)
         shape = (len(indptr) - 1, self.node_count)
         return csr_matrix((np.ones(len(indices), np.int64), indices, indptr), shape=shape)
+
+    def compute_partial_dependence(
+        self, X: Any, target_features: Any, out: NDArray[np.float64]
+    ) -> None:
+        """Partial dependence on some features, added to `out`.
+
+        A split on another feature goes both ways, each weighted by its share of training rows. The
+        tree is one of regression on one output.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_points, n_target_features), float32 or float64
+            Values of the target features.
+        target_features : ndarray of shape (n_target_features,), intp
+            Their numbers.
+        out : ndarray of shape (n_points,), float64
+            What is added to.
+        """
+        add_partial_dependence(self, X, target_features, out)
 
 
 def _as_rows(X):
