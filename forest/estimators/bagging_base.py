@@ -160,6 +160,8 @@ class BaseBagging(
         **{name: FOREST_CONSTRAINTS[name] for name in _AS_FORESTS},
     }
 
+    estimator_params = ()  # what estimators take from it: nothing, as in scikit-learn
+
     # The estimator's own validation is wanted: nobody has checked its parameters yet.
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
