@@ -324,6 +324,14 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_fit(houses, capsys
             assert len(said.splitlines()) == 1
 
 
+def test_points_that_may_part_thousands_are_doubted(tmp_path, capsys):
+    path = tmp_path / "prices.csv"
+    rows = [f"{i},{999 if i % 3 else '12.340'},{i / 7}" for i in range(20)]
+    path.write_text("\n".join(["size,price,other", *rows]))
+    assert run("fit", path, "--target", "size", "--trees", 2, "--save", tmp_path / "model") == 0
+    assert 'price: "12.340" is read as 12.34, beside "999"; ' in capsys.readouterr().err
+
+
 NEEDS_A_USER = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root")
 
 
