@@ -372,10 +372,11 @@ def impurity_decrease(tree: Any, normalize: bool) -> NDArray[np.float64]:
     """
     nodes = nodes_of(tree)
     split = np.flatnonzero(nodes.children_left != LEAF)
-    burden = nodes.weighted_n_node_samples * nodes.impurity
-    decrease = (
-        burden[split] - burden[nodes.children_left[split]] - burden[nodes.children_right[split]]
-    )
+    with np.errstate(over="ignore", invalid="ignore"):  # huge targets: nan, as in scikit-learn
+        burden = nodes.weighted_n_node_samples * nodes.impurity
+        decrease = (
+            burden[split] - burden[nodes.children_left[split]] - burden[nodes.children_right[split]]
+        )
     importances = np.bincount(nodes.feature[split], decrease, tree.n_features)
     importances = importances / nodes.weighted_n_node_samples[0]
     total = importances.sum()
