@@ -6,11 +6,13 @@ import warnings
 from argparse import Action, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from cartwood.terminal import UserError, named_version, say
 
 # Each a module of `cartwood.commands` with HELP, EXAMPLES, `add_arguments` and `run`.
 COMMANDS = ("importance", "fit", "predict", "compare", "show", "warm-up")
+PAGES = ("importance", "compare")  # write one, also where it is not named
 # Exit codes of programs that Ctrl-C ended, or whose reader (such as `head`) had enough.
 INTERRUPTED, NOT_READ = 130, 141
 
@@ -30,9 +32,12 @@ def main(words: list[str] | None = None) -> int:
     """
     args = _parser().parse_args(words)
     try:
+        if args.command in PAGES and args.output is None:
+            args.output = Path(f"{args.command}-{args.data.stem}.html")
         read = _files(args, "data", "model")
         for path in _files(args, "save", "output"):
             _require_place(path, read)
+            _try_place(path, is_replaced="save" in args)
         with warnings.catch_warnings():
             warnings.showwarning = _say_warning
             args.run(args)
@@ -70,6 +75,17 @@ def _require_place(path: Path, read: list[Path]) -> None:
         raise UserError(f"cannot write {path}: it is a folder.")
     if not path.parent.is_dir():
         raise UserError(f"cannot write {path}: there is no folder {path.parent}.")
+
+
+def _try_place(path: Path, is_replaced: bool) -> None:
+    """Refuse a file that the system does not let us write, and leave everything as it is."""
+    try:
+        if is_replaced or not path.exists():
+            TemporaryFile(dir=path.resolve().parent).close()
+        elif path.is_file():
+            path.open("ab").close()
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _parser() -> ArgumentParser:

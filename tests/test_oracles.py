@@ -82,6 +82,19 @@ def test_a_tie_is_a_tie():
     assert replay(tree, training)[0].verdict == "tie"
 
 
+def test_a_cut_at_a_limit_is_not_judged_by_one_that_is_none():
+    """The means are the same, which a constraint just allows; no Poisson mean may be 0, as that of
+    the known values of the other feature is."""
+    X = np.array([[1, 1], [0, np.nan], [1, 3], [0, 2], [0, np.nan], [1, np.nan]])
+    y = np.array([0, 0, 0, 0, 1, 1])
+    theirs = DecisionTreeRegressor(
+        criterion="poisson", monotonic_cst=[-1, 1], max_depth=1, random_state=0
+    ).fit(X, y)
+    assert theirs.tree_.feature[0] == 0
+    (root, *_) = replay(theirs.tree_, Training(X, y, np.ones(6, int), theirs))
+    assert root.verdict == "tie"
+
+
 @pytest.mark.parametrize("name", ["iris", "diabetes"])
 def test_definition_and_proxy_choose_alike(name):
     X, y = load(name)

@@ -225,7 +225,7 @@ class Training:
         if not may_be.any():
             return {}, []
         is_legal = may_be & (slack > SCREEN)
-        to_beat = scores[is_legal if is_legal.any() else may_be].max()
+        to_beat = scores[is_legal].max(initial=-np.inf)
         chosen = np.argwhere(may_be & (scores >= to_beat - SCREEN))
         keys = [lines.key(*cut) for cut in chosen]
         legal = [key for key, cut in zip(keys, chosen, strict=True) if is_legal[tuple(cut)]]

@@ -174,7 +174,7 @@ def _cut(branches, ccp_alpha, alphas, impurities):
     while branches.may_cut[0]:
         weakest = branches.winner[1]
         alpha = branches.link[weakest]
-        if ccp_alpha < alpha:
+        if ccp_alpha < alpha or alpha == np.inf:
             break
         _drop_below(branches, weakest, alpha)
         _make_leaf(branches, weakest)
@@ -230,7 +230,9 @@ def _update_link(branches, node):
     branches.link[node] = np.inf
     if branches.may_cut[node]:
         more = branches.node_cost[node] - branches.cost[node]
-        branches.link[node] = more / (branches.n_leaves[node] - 1)
+        alpha = more / (branches.n_leaves[node] - 1)
+        if alpha < np.inf:  # costs that overflow leave no number: as in scikit-learn, never cut
+            branches.link[node] = alpha
 
 
 @inline_kernel

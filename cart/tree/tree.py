@@ -11,6 +11,7 @@ from cart.files import checksum_of, require, storable
 from cart.tree.compact import Compact
 from cart.tree.nodes import LEAF, Categories, Nodes, Steps, nodes_of
 from cart.tree.packed import pack
+from cart.tree.partial_dependence import add_partial_dependence
 from cart.tree.structure import check_compact, check_nodes
 from cart.tree.surrogates import Competitors, Surrogates
 from cart.tree.traversal import leaf_ids, sum_of_values
@@ -334,6 +335,25 @@ class Tree:
         shape = (len(indptr) - 1, self.node_count)
         return csr_matrix((np.ones(len(indices), np.int64), indices, indptr), shape=shape)
 
+    def compute_partial_dependence(
+        self, X: Any, target_features: Any, out: NDArray[np.float64]
+    ) -> None:
+        """Partial dependence on some features, added to `out`.
+
+        A split on another feature goes both ways, each weighted by its share of training rows. The
+        tree is one of regression on one output.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_points, n_target_features), float32 or float64
+            Values of the target features.
+        target_features : ndarray of shape (n_target_features,), intp
+            Their numbers.
+        out : ndarray of shape (n_points,), float64
+            What is added to.
+        """
+        add_partial_dependence(self, X, target_features, out)
+
 
 def _as_rows(X):
     return X.tocsr() if issparse(X) else np.ascontiguousarray(X)
@@ -353,10 +373,11 @@ def impurity_decrease(tree: Any, normalize: bool) -> NDArray[np.float64]:
     """
     nodes = nodes_of(tree)
     split = np.flatnonzero(nodes.children_left != LEAF)
-    burden = nodes.weighted_n_node_samples * nodes.impurity
-    decrease = (
-        burden[split] - burden[nodes.children_left[split]] - burden[nodes.children_right[split]]
-    )
+    with np.errstate(over="ignore", invalid="ignore"):  # huge targets: nan, as in scikit-learn
+        burden = nodes.weighted_n_node_samples * nodes.impurity
+        decrease = (
+            burden[split] - burden[nodes.children_left[split]] - burden[nodes.children_right[split]]
+        )
     importances = np.bincount(nodes.feature[split], decrease, tree.n_features)
     importances = importances / nodes.weighted_n_node_samples[0]
     total = importances.sum()

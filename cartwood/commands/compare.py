@@ -70,11 +70,9 @@ def run(args: Namespace) -> None:
     columns, rows = _table(ours, peer, list(training.X.columns))
     say("", lead)
     print_table(columns, rows)
-    path = args.output or Path(f"compare-{training.name}.html")
-    page.write(
-        path, f"Cartwood and scikit-learn on {training.name}", lead, _blocks(ours, peer, training)
-    )
-    say(f"the page is {path}")
+    title = f"Cartwood and scikit-learn on {training.name}"
+    page.write(args.output, title, lead, _blocks(ours, peer, training))
+    say(f"the page is {args.output}")
 
 
 def _split(training, seed):

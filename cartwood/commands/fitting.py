@@ -13,6 +13,7 @@ import numpy as np
 from cartwood.table import Recipe, Task, read
 from cartwood.table.columns import doubts_on_numbers
 from cartwood.table.task import KINDS
+from cartwood.table.thousands import doubts_on_points
 from cartwood.terminal import Steps, UserError, nearest, say
 
 MIN_ROWS = 8
@@ -95,7 +96,7 @@ def load(args: Namespace) -> Training:
             if frame.shape[1] == 1:
                 hint += " Names are parted by commas, semicolons, tabs or |."
             raise UserError(f"{args.data} has no column {name!r}; {hint}")
-    target = frame[args.target]
+    table, target = frame, frame[args.target]
     task = Task.of(target, args.task)
     frame = frame.loc[task.has_target].drop(columns=[args.target, *args.drop])
     if len(frame) < MIN_ROWS:
@@ -105,7 +106,8 @@ def load(args: Namespace) -> Training:
     n_dropped = np.count_nonzero(~task.has_target)
     dropped = f" ({n_dropped:,} more have no {args.target} and are left out)" if n_dropped else ""
     say(f"{args.data.name}: {len(X):,} rows{dropped}; {recipe.in_words(X)}")
-    doubts = (*doubts_on_numbers(target), *recipe.doubts(frame))
+    points = doubts_on_points(args.data, table[[args.target, *frame.columns]])
+    doubts = (*doubts_on_numbers(target), *recipe.doubts(frame), *points)
     say(*doubts)
     return Training(args.data.stem, args.target, recipe, task, X, doubts)
 

@@ -38,7 +38,7 @@ def run(args: Namespace) -> None:
     say("", lead)
     print_table(columns, rows)
     say(*(f"! {text}" for text in comparison.warnings))
-    path = args.output or Path(f"importance-{training.name}.html")
+    path = args.output
     with Steps("drawing", 1):
         blocks_ = _blocks(model, training, comparison, "pictures" not in args.without)
         page.write(path, f"What matters for {training.target}", lead, blocks_)

@@ -39,9 +39,8 @@ def read(path: Path, texts: Sequence[str] = ()) -> Any:
         raise UserError(f"there is no file {path}{_others(path)}")
     if path.suffix.lower() in _SPREADSHEETS:
         raise UserError(f"{path} is a spreadsheet; save it as CSV.")
-    is_parquet = path.suffix.lower() in _PARQUET
     try:
-        frame = _read_parquet(path) if is_parquet else _read_text(path, texts)
+        frame = _read_text(path, texts) if is_text(path) else _read_parquet(path)
     except pandas.errors.EmptyDataError as error:
         raise UserError(f"{path} is empty.") from error
     except (OSError, ValueError, pandas.errors.ParserError) as error:
@@ -51,6 +50,11 @@ def read(path: Path, texts: Sequence[str] = ()) -> Any:
     if 0 in frame.shape:
         raise UserError(f"{path} has no {'rows' if len(frame) == 0 else 'columns'}.")
     return frame
+
+
+def is_text(path: Path) -> bool:
+    """Is a file read as text, by its name?"""
+    return path.suffix.lower() not in _PARQUET
 
 
 def _require_distinct(path, names):

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import (
+    BaseEstimator,
     ClassifierMixin,
     RegressorMixin,
     is_regressor,
@@ -21,7 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
-from cart.estimators.parameters import MatrixLike, with_docs_of
+from cart.estimators.parameters import MatrixLike, RandomState, keep_parameters, with_docs_of
 from cart.estimators.saved_state import storable_estimators
 from cart.estimators.target import Target, encode_known_labels, encode_numbers
 from cart.estimators.validation import as_of_now
@@ -38,6 +39,15 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         shown="round(model.oob_score_, 3)", output="0.952",
     )  # fmt: skip
     _tree_class = DecisionTreeClassifier
+
+    def __init__(
+        self, estimator: BaseEstimator | None = None, n_estimators: int = 10, *,
+        max_samples: float | None = None, max_features: float = 1.0, bootstrap: bool = True,
+        bootstrap_features: bool = False, oob_score: bool = False, warm_start: bool = False,
+        n_jobs: int | None = None, random_state: RandomState = None, verbose: int = 0,
+        voting: str = "soft", final_estimator: BaseEstimator | None = None,
+    ) -> None:  # fmt: skip
+        keep_parameters(self, locals())
 
     def predict(self, X: MatrixLike, **params: Any) -> np.ndarray:
         """The class with the largest share; the first in `classes_` where several have it.
@@ -195,6 +205,15 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         shown="round(model.oob_score_, 3)", output="0.399",
     )  # fmt: skip
     _tree_class = DecisionTreeRegressor
+
+    def __init__(
+        self, estimator: BaseEstimator | None = None, n_estimators: int = 10, *,
+        max_samples: float | None = None, max_features: float = 1.0, bootstrap: bool = True,
+        bootstrap_features: bool = False, oob_score: bool = False, warm_start: bool = False,
+        n_jobs: int | None = None, random_state: RandomState = None, verbose: int = 0,
+        voting: str = "soft", final_estimator: BaseEstimator | None = None,
+    ) -> None:  # fmt: skip
+        keep_parameters(self, locals())
 
     def predict(self, X: MatrixLike, **params: Any) -> np.ndarray:
         """Mean of the predictions.

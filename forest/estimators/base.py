@@ -2,6 +2,7 @@
 
 from abc import ABCMeta
 from functools import partial
+from inspect import signature
 from operator import attrgetter
 from typing import Self
 from warnings import warn
@@ -31,7 +32,7 @@ from cart.table.precision import precision_of
 from cart.tree.packed import PackedRows, pack
 from cart.tree.traversal import leaf_ids
 from forest.estimators.fitted_on import remember_the_fit
-from forest.estimators.growth import grow_forest
+from forest.estimators.growth import grow_forest, shared_parameters
 from forest.estimators.parameters import FOREST_CONSTRAINTS, refuse_contradictions
 from forest.estimators.sequence import EstimatorSequence
 from forest.growing.interruption import Interruption
@@ -340,6 +341,12 @@ class BaseForest(
     def estimator(self) -> BaseEstimator:
         """A tree of the kind that the forest grows, with its own defaults."""
         return self._tree_class()
+
+    @property
+    def estimator_params(self) -> tuple[str, ...]:
+        """Names of the parameters that trees take from the forest; from its seed comes theirs."""
+        shared = {*shared_parameters(self._tree_class), "random_state"}
+        return tuple(name for name in signature(type(self)).parameters if name in shared)
 
     @property
     def estimator_(self) -> BaseEstimator:

@@ -168,14 +168,14 @@ def _weights_by_class(bootstrap, codes, class_weight, factor, numbers):
 
 
 @cache
-def _shared_parameters(tree_class):
+def shared_parameters(tree_class):
     """Parameters of a forest that are its trees' too."""
     return TREE_PARAMETERS.intersection(tree_class._get_param_names())
 
 
 def empty_tree(forest, target):
     """A tree estimator with all that the trees of a forest have in common."""
-    shared = _shared_parameters(forest._tree_class)
+    shared = shared_parameters(forest._tree_class)
     tree = forest._tree_class(**{name: getattr(forest, name) for name in shared})
     kept = ["n_features_in_", "n_outputs_", "n_merged_values_"]
     if forest.categorical_features is not None:

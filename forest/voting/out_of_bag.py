@@ -342,7 +342,8 @@ def row_losses(values: np.ndarray, truth: np.ndarray) -> np.ndarray:
     ndarray of shape (n_rows,), float64
     """
     if values.shape[2] == 1:
-        return ((values[:, :, 0] - truth) ** 2).mean(axis=1)
+        with np.errstate(over="ignore"):
+            return ((values[:, :, 0] - truth) ** 2).mean(axis=1)
     is_wrong = (values.argmax(axis=2) != truth).astype(np.float64)
     return np.where(np.isnan(values).any(axis=2), np.nan, is_wrong).mean(axis=1)
 

@@ -104,14 +104,15 @@ def scores_of(outputs: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.nd
         good = (outputs.argmax(axis=2) == truth).astype(np.float64)
         total = good.sum(axis=0)
         return _divide(total, n), _divide(total - good, n - 1)
-    error = (outputs[:, :, 0] - truth) ** 2
-    spread = (truth - truth.sum(axis=0) / max(n, 1)) ** 2
-    # Without one of n numbers, the sum of squares about their mean is less by n / (n - 1) times
-    # the square of its distance from the mean of all.
-    total_error, total_spread = error.sum(axis=0), spread.sum(axis=0)
-    spread_without = total_spread - spread * (n / max(n - 1, 1))
-    scores = 1.0 - _divide(total_error, total_spread)
-    return scores, 1.0 - _divide(total_error - error, spread_without)
+    with np.errstate(over="ignore", invalid="ignore"):  # squares of huge numbers: nan
+        error = (outputs[:, :, 0] - truth) ** 2
+        spread = (truth - truth.sum(axis=0) / max(n, 1)) ** 2
+        # Without one of n numbers, the sum of squares about their mean is less by n / (n - 1) times
+        # the square of its distance from the mean of all.
+        total_error, total_spread = error.sum(axis=0), spread.sum(axis=0)
+        spread_without = total_spread - spread * (n / max(n - 1, 1))
+        scores = 1.0 - _divide(total_error, total_spread)
+        return scores, 1.0 - _divide(total_error - error, spread_without)
 
 
 def _divide(a, b):

@@ -56,6 +56,24 @@ def test_a_forest_names_the_kind_of_its_trees(name):
     assert type(ours.fit(X, Y).estimator_) is type(ours[0])
 
 
+@EACH_FOREST
+def test_a_forest_names_the_parameters_of_its_trees(name):
+    ours, theirs = getattr(forest, name)(1, max_depth=2), getattr(sklearn.ensemble, name)(1)
+    assert set(ours.estimator_params) >= set(theirs.estimator_params)
+    for model in (ours, theirs):
+        assert type(model.estimator_params) is tuple
+        values = {name: getattr(model, name) for name in model.estimator_params}
+        (grown,) = model.fit(X, Y)
+        values["random_state"] = grown.random_state
+        assert model.estimator.set_params(**values).get_params() == grown.get_params()
+
+
+def test_bagging_has_no_parameters_of_its_estimators():
+    for home in (forest, sklearn.ensemble):
+        assert home.BaggingClassifier().estimator_params == ()
+        assert home.BaggingRegressor().estimator_params == ()
+
+
 @pytest.mark.parametrize("y", [Y, SEVERAL], ids=["one output", "several outputs"])
 @pytest.mark.parametrize("name", ["DecisionTreeClassifier", "DecisionTreeRegressor"])
 def test_a_tree_knows_its_classes_and_capacity(name, y, tmp_path):

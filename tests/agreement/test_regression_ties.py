@@ -12,6 +12,7 @@ import pytest
 import sklearn.tree
 
 import cart
+from benchmarks.oracles.ties import Training, first_difference
 from tests.agreement.same import CRITERIA, assert_same_up_to_ties
 from tests.data import CALIFORNIA, REGRESSION, SMALL_CLASSIFICATION, load
 
@@ -90,3 +91,22 @@ def test_float_weights_of_a_classifier(name, criterion):
         ours = cart.DecisionTreeClassifier(**params).fit(X, y, weight)
         theirs = sklearn.tree.DecisionTreeClassifier(**params).fit(X, y, weight)
         assert_same_up_to_ties(ours, theirs, X, y, weight)
+
+
+@pytest.mark.parametrize("seed", [3770, 4660, 5832, 7371])
+def test_poisson_cuts_that_gain_nothing(seed):
+    """Both sides have the same mean; rounding decides whether their gain is below -2e-16."""
+    rng = np.random.default_rng(seed)
+    X = np.where(rng.random((60, 1)) < 0.2, np.nan, rng.integers(0, 3, (60, 1)))
+    y = rng.poisson(1.0, 60)
+    params = {"criterion": "poisson", "monotonic_cst": [1], "random_state": 0}
+    ours = cart.DecisionTreeRegressor(**params).fit(X, y)
+    theirs = sklearn.tree.DecisionTreeRegressor(**params).fit(X, y)
+    assert_same_up_to_ties(ours, theirs, X, y, np.ones(60))
+    found = first_difference(ours.tree_, theirs.tree_, Training(X, y, np.ones(60), ours))
+    assert found.verdict == "limit"
+    split = max(ours, theirs, key=lambda model: model.tree_.feature[found.node])
+    sides = split.tree_.children_left[found.node], split.tree_.children_right[found.node]
+    is_in = split.decision_path(X).toarray()[:, sides] > 0
+    sums, n_rows = y @ is_in, is_in.sum(axis=0)
+    assert sums[0] * n_rows[1] == sums[1] * n_rows[0]

@@ -1,6 +1,7 @@
 """The commands, on small tables: what they print, the pages, their exit codes."""
 
 import io
+import os
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 
 from cartwood.__main__ import COMMANDS, main
+from cartwood.terminal import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
 N = 150
@@ -320,6 +322,80 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_fit(houses, capsys
             said = capsys.readouterr().err
             assert words in said
             assert len(said.splitlines()) == 1
+
+
+def test_points_that_may_part_thousands_are_doubted(tmp_path, capsys):
+    path = tmp_path / "prices.csv"
+    rows = [f"{i},{999 if i % 3 else '12.340'},{i / 7}" for i in range(20)]
+    path.write_text("\n".join(["size,price,other", *rows]))
+    assert run("fit", path, "--target", "size", "--trees", 2, "--save", tmp_path / "model") == 0
+    assert 'price: "12.340" is read as 12.34, beside "999"; ' in capsys.readouterr().err
+
+
+NEEDS_A_USER = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root")
+
+
+NO_SYSTEM = pytest.mark.skipif(not Path("/proc/self").exists(), reason="no /proc")
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("a folder", marks=NEEDS_A_USER),
+        pytest.param("a file", marks=NEEDS_A_USER),
+        pytest.param("the system", marks=NO_SYSTEM),
+    ]
+)
+def locked(request, tmp_path):
+    """A path that cannot be written: what is locked is its folder, a file there, or all."""
+    if request.param == "the system":
+        yield Path("/proc/page.html")
+        return
+    path = tmp_path / "locked" / "page.html"
+    path.parent.mkdir()
+    place = path.parent
+    if request.param == "a file":
+        path.write_text("old")
+        place = path
+    place.chmod(0o555)
+    yield path
+    place.chmod(0o755)
+
+
+def test_a_place_that_is_locked_is_refused_before_the_fit(houses, locked, capsys, monkeypatch):
+    monkeypatch.setattr("cartwood.commands.fitting.load", lambda args: pytest.fail("is read"))
+    for command, option in (("fit", "--save"), ("importance", "--output"), ("compare", "--output")):
+        if command == "fit" and locked.exists():  # is replaced, which its folder allows
+            continue
+        assert run(command, houses, "--target", "price", option, locked) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(f"cartwood {command}: cannot write {locked}: ")
+        assert len(said.splitlines()) == 1
+
+
+def test_the_place_of_a_page_without_a_name_is_tried_too(houses, locked, capsys, monkeypatch):
+    if locked.exists():
+        pytest.skip("its folder may be written to")
+    monkeypatch.chdir(locked.parent)
+    for command in ("importance", "compare"):
+        assert run(command, houses, "--target", "price") == 2
+        said = capsys.readouterr().err
+        assert f"cannot write {command}-houses.html: " in said
+        assert len(said.splitlines()) == 1
+
+
+def test_a_place_that_is_tried_stays_as_it_is(houses, monkeypatch):
+    def stop(args):
+        raise UserError("no further")
+
+    monkeypatch.setattr("cartwood.commands.fitting.load", stop)
+    new, old = houses.with_name("new"), houses.with_name("old")
+    old.write_text("old")
+    before = sorted(houses.parent.iterdir())
+    for path in (new, old):
+        assert run("fit", houses, "--target", "price", "--save", path) == 2
+        assert run("importance", houses, "--target", "price", "--output", path) == 2
+    assert sorted(houses.parent.iterdir()) == before
+    assert old.read_text() == "old"
 
 
 def test_what_is_read_is_not_written_over(houses, saved, capsys):

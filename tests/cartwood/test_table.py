@@ -8,6 +8,7 @@ import pytest
 
 from cartwood.table import Recipe, Task, read
 from cartwood.table.columns import doubts_on_numbers
+from cartwood.table.thousands import doubts_on_points
 from cartwood.terminal import UserError, nearest
 
 N = 120
@@ -160,6 +161,40 @@ def test_thousands_of_new_rows(texts, new, number, other, tmp_path):
     np.testing.assert_array_equal(found, [number, 1500.0, np.nan])
     with pytest.raises(UserError, match=f"'price' should hold a number, .*: '{other}' is not"):
         recipe.apply(pd.DataFrame({"price": [other]}))
+
+
+@pytest.mark.parametrize(
+    ("texts", "first"),
+    [
+        (["12.345", "999", "1.250", ""], "1.250"),
+        (["-7.500", "0", "12.345"], "-7.500"),
+        (["12.345", "999"], None),  # decimals may have no zeros at their ends by chance
+        (["12.340", "999.000"], None),
+        (["12.340", "7.125"], None),
+        (["12.340", "0.125", "1"], None),
+        (["1.250", "2.5", "3"], None),
+        (["1.250", "2.5000", "3"], None),
+        (["12.340", "1500"], None),
+        (["0.500", "2"], None),
+        (["5", "7"], None),
+        (["", "7.500"], None),
+    ],
+    ids=str,
+)
+def test_points_that_may_part_thousands_are_said(texts, first, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(["a;price", *(f"{i};{text}" for i, text in enumerate(texts))]))
+    frame = read(path)
+    said = list(doubts_on_points(path, frame))
+    assert len(said) == (first is not None)
+    for sentence in said:
+        assert sentence.startswith(f'price: "{first}" is read as {float(first):g}, beside ')
+    assert not list(doubts_on_points(path, frame[["a"]]))
+
+
+def test_points_of_parquet_part_no_thousands(tmp_path):
+    frame = pd.DataFrame({"price": [12.345, 999.0, 1.25]})
+    assert not list(doubts_on_points(tmp_path / "table.parquet", frame))
 
 
 def test_commas_as_decimals(tmp_path):

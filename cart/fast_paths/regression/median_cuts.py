@@ -112,9 +112,10 @@ class AbsoluteErrorCuts(NamedTuple):
     def takes(self, weights):
         """Are sums of these weights, whole numbers, exact, and errors numbers?"""
         heaviest = weights.sum(axis=-1).max()
-        if self.is_exact:
-            return bool(heaviest * max(self.y_max, 1.0) < WHOLE_MAX / 8)
-        return bool(heaviest < WHOLE_MAX / 8 and np.isfinite(heaviest * heaviest * self.y_max))
+        with np.errstate(over="ignore"):
+            if self.is_exact:
+                return bool(heaviest * max(self.y_max, 1.0) < WHOLE_MAX / 8)
+            return bool(heaviest < WHOLE_MAX / 8 and np.isfinite(heaviest * heaviest * self.y_max))
 
     def take_row(self, targets, row, weight, y):
         write_target(targets, row, weight, y[row])

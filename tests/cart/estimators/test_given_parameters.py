@@ -1,7 +1,10 @@
 """Parameters that a user gives are validated; those that are left out are not, since they hold."""
 
+import re
+
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import validate_parameter_constraints
 
 import cart
@@ -12,6 +15,11 @@ ESTIMATORS = [
     kind
     for kind in (getattr(cartwood, name) for name in cartwood.__all__)
     if isinstance(kind, type) and issubclass(kind, GivenParameters)
+]
+EVERY_ESTIMATOR = [
+    kind
+    for kind in (getattr(cartwood, name) for name in cartwood.__all__)
+    if isinstance(kind, type) and issubclass(kind, BaseEstimator)
 ]
 GIVEN = [
     (kind, name)
@@ -39,6 +47,12 @@ def test_what_is_given_is_validated(estimators, name):
         estimators(**{name: "nonsense"}).fit(X, y)
     with pytest.raises(ValueError, match=f"The '{name}' parameter of {estimators.__name__} must"):
         estimators().set_params(**{name: "nonsense"}).fit(X, y)
+
+
+@pytest.mark.parametrize("estimators", EVERY_ESTIMATOR)
+def test_a_parameter_that_is_none_is_refused_by_the_class_that_was_called(estimators):
+    with pytest.raises(TypeError, match=re.escape(f"{estimators.__name__}.__init__() got an")):
+        estimators(max_dept=3)
 
 
 def test_a_subclass_with_defaults_of_its_own_is_validated_by_them():

@@ -1,4 +1,4 @@
-"""`oob_permutation` and `forest_permutation` against their slow twins, and what they promise."""
+"""`oob_permutation` against its slow twin, every donor, and what it promises."""
 
 import warnings
 
@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier as PeerClassifier
-from sklearn.ensemble import RandomForestRegressor as PeerRegressor
-from sklearn.metrics import log_loss, mean_poisson_deviance, r2_score, roc_auc_score
+from sklearn.metrics import mean_poisson_deviance, r2_score
 
 from benchmarks.oracles import permutation as oracle
 from forest import RandomForestClassifier, RandomForestRegressor
@@ -24,53 +23,16 @@ from importance import (
 from importance.core.fitted_forest import check_forest
 from importance.core.groups import group_columns
 from importance.permutation.forest_level import evaluate_forest, score_by, shared_donors
-
-KINDS = {
-    "zero_one": (RandomForestClassifier, PeerClassifier),
-    "brier": (RandomForestClassifier, PeerClassifier),
-    "squared_error": (RandomForestRegressor, PeerRegressor),
-    "absolute_error": (RandomForestRegressor, PeerRegressor),
-    "poisson": (RandomForestRegressor, PeerRegressor),
-}
-EACH_LOSS = pytest.mark.parametrize("loss", KINDS)
-
-
-def table(loss, n=80, missing=0.2, seed=0):
-    """Five columns with ties, an interaction and values missing; of three classes, or counts."""
-    rng = np.random.RandomState(seed)
-    X = np.round(rng.normal(size=(n, 5)), 1).astype(np.float32)
-    signal = X[:, 0] * (X[:, 1] > 0) + X[:, 2]
-    X[rng.uniform(size=X.shape) < missing * np.array([2, 1, 0, 1, 1])] = np.nan
-    if loss in ("zero_one", "brier"):
-        return X, np.digitize(signal + 0.3 * rng.normal(size=n), (-0.5, 0.5))
-    return X, 1.0 + rng.poisson(np.exp(np.clip(signal, -2, 2)))
-
-
-def fit(loss, X, y, adopted=False, n=4, **params):
-    params = {"random_state": 0, "min_samples_leaf": 2, **params}
-    return KINDS[loss][adopted](n, **params).fit(X, y)
-
-
-def parts(forest, X, y):
-    """Trees with their out-of-bag rows, the rows' values and their codes."""
-    codes = np.searchsorted(forest.classes_, y) if hasattr(forest, "classes_") else y
-    for tree, draws in zip(forest.estimators_, forest.estimators_samples_, strict=True):
-        rows = oracle.out_of_bag(draws, len(y))
-        yield tree.tree_, rows, X[rows], codes[rows]
-
-
-def of_rows(forest, X, y, loss, columns_of):
-    """Each tree's rows, and the increase of their losses by group, (n_groups, n_rows)."""
-    for tree, rows, mine, codes in parts(forest, X, y):
-        said = [oracle.every_donor(tree, mine, codes, loss, columns) for columns in columns_of]
-        yield rows, np.array(said)
-
-
-ALONE = [[0], [1], [2], [3], [4]]
-GROUPS = {"a": [0, 1], "b": [2, 4, 3]}
-
-
-# ------------------------------------------------------------------------------ every donor
+from tests.importance.permutation.tables import (
+    ALONE,
+    EACH_LOSS,
+    GROUPS,
+    biased_coin_table,
+    fit,
+    of_rows,
+    parts,
+    table,
+)
 
 
 @EACH_LOSS
@@ -311,9 +273,6 @@ def test_trees_whose_rows_have_no_weight_are_left_out():
     assert np.isfinite(result.values).all()
 
 
-# ------------------------------------------------------------------------- shares of classes
-
-
 @pytest.mark.parametrize("kind", [RandomForestClassifier, PeerClassifier])
 def test_a_class_that_is_hardly_out_of_bag_is_warned_of(kind):
     rng = np.random.RandomState(0)
@@ -345,142 +304,6 @@ def test_of_many_classes_the_rarest_are_named():
     with pytest.warns(UserWarning, match=r"class 7.* are .*7: 0.0%.*, 15 more: above\)") as caught:
         oob_permutation(forest.fit(X, y), X, y)
     assert len(str(caught[0].message)) < 500
-
-
-# --------------------------------------------------------------------------------- forest level
-
-
-def forest_scores(forest, X, evaluate, columns_of, orders, is_hard=False):
-    """What `evaluate(values, known)` says of the forest, and with given permutations."""
-    trees = [tree.tree_ for tree in forest.estimators_]
-
-    def judge(X):
-        total, times = oracle.vote(
-            trees, forest.estimators_samples_, lambda t, rows: X[rows], len(X), is_hard
-        )
-        known = times > 0
-        return evaluate((total / np.maximum(times, 1)[:, np.newaxis])[known], known)
-
-    permuted = [
-        [
-            judge(oracle.exchanged(X, columns, order))
-            for columns, order in zip(columns_of, o, strict=True)
-        ]
-        for o in orders
-    ]
-    return judge(X), np.array(permuted)
-
-
-@EACH_LOSS
-@pytest.mark.parametrize("adopted", [False, True], ids=["ours", "adopted"])
-@pytest.mark.parametrize("grouped", [False, True], ids=["columns", "groups"])
-def test_forest_level_permutes_for_all_trees_at_once(loss, adopted, grouped):
-    """With the permutations that its seed draws; weights count in the loss."""
-    X, y = table(loss)
-    forest = fit(loss, X, y, adopted, n=6)
-    weight = np.random.RandomState(1).uniform(size=len(y))
-    columns = list(GROUPS.values()) if grouped else ALONE
-    seeds = np.random.RandomState(7).randint(np.iinfo(np.int32).max, size=len(columns))
-    streams = [np.random.RandomState(seed) for seed in seeds]
-    orders = [[stream.permutation(len(y)) for stream in streams] for _ in range(3)]
-
-    def evaluate(values, known):
-        return np.average(oracle.row_losses(values, y[known], loss), weights=weight[known])
-
-    base, permuted = forest_scores(forest, X, evaluate, columns, orders)
-    result = oob_permutation(
-        forest, X, y, level="forest", loss=loss, groups=GROUPS if grouped else None,
-        sample_weight=weight, n_repeats=3, random_state=7,
-    )  # fmt: skip
-    difference = permuted - base
-    np.testing.assert_allclose(result.values, difference.mean(axis=0), atol=1e-10)
-    np.testing.assert_allclose(
-        result.standard_error, difference.std(axis=0, ddof=1) / np.sqrt(3), atol=1e-10
-    )
-    assert result.measure == "forest_permutation"
-    assert result.per_tree is None
-    assert result.uncertainty == "over permutations"
-
-
-def test_forest_level_takes_any_metric():
-    X, y = load_breast_cancer(return_X_y=True)
-    X, y = X[:150].astype(np.float32), y[:150]
-    forest = RandomForestClassifier(8, random_state=0).fit(X, y)
-    weight = np.random.RandomState(0).uniform(size=len(y))
-    columns = [[j] for j in range(30)]
-    seeds = np.random.RandomState(0).randint(np.iinfo(np.int32).max, size=30)
-    orders = [[np.random.RandomState(seed).permutation(len(y)) for seed in seeds]]
-    for metric, sign in ((roc_auc_score, 1), (log_loss, -1)):
-        base, permuted = forest_scores(
-            forest, X,
-            lambda v, known, f=metric: f(y[known], v[:, 1], sample_weight=weight[known]),
-            columns, orders,
-        )  # fmt: skip
-        result = forest_permutation(
-            forest, X, y, metric=metric, response="probabilities", n_repeats=1, random_state=0,
-            greater_is_better=sign > 0, sample_weight=weight,
-        )  # fmt: skip
-        np.testing.assert_allclose(result.values, sign * (base - permuted[0]), atol=1e-10)
-        assert metric.__name__ in result.unit
-        assert np.isnan(result.standard_error).all()
-    default = oob_permutation(
-        forest, X, y, level="forest", n_repeats=2, random_state=0, loss="zero_one"
-    )
-    accuracy = oob_permutation(
-        forest, X, y, level="forest", n_repeats=2, random_state=0,
-        metric=lambda truth, said: np.mean(truth == said),
-    )  # fmt: skip
-    np.testing.assert_allclose(default.values, accuracy.values, atol=1e-12)
-    X, y = load_diabetes(return_X_y=True)
-    numbers = RandomForestRegressor(5, random_state=0).fit(X, y)
-    r2 = oob_permutation(numbers, X, y, level="forest", metric=r2_score, random_state=0)
-    assert r2.values[[2, 8]].min() > 0.0
-
-
-def test_forest_level_follows_the_vote():
-    """voting="majority" counts preferred classes."""
-    X, y = table("zero_one")
-    forest = fit("zero_one", X, y, n=7, max_depth=3, voting="majority")
-    seeds = np.random.RandomState(0).randint(np.iinfo(np.int32).max, size=5)
-    orders = [[np.random.RandomState(seed).permutation(len(y)) for seed in seeds]]
-
-    def evaluate(values, known):
-        return oracle.row_losses(values, y[known], "zero_one").mean()
-
-    base, permuted = forest_scores(forest, X, evaluate, ALONE, orders, is_hard=True)
-    soft = forest_scores(forest, X, evaluate, ALONE, orders)
-    assert soft[0] != base or (soft[1] != permuted).any()
-    result = forest_permutation(forest, X, y, loss="zero_one", n_repeats=1, random_state=0)
-    np.testing.assert_allclose(result.values, permuted[0] - base, atol=1e-12)
-
-
-@given(seed=st.integers(0, 200))
-def test_what_no_tree_uses_has_exactly_zero_at_either_level(seed):
-    X, y = table("brier", n=40, seed=seed)
-    X[:, 3] = 7.0
-    forest = fit("brier", X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        for options in ({"per_row": True}, {"n_repeats": 2}, {"level": "forest"}):
-            result = oob_permutation(forest, X, y, loss="brier", random_state=0, **options)
-            assert result.values[3] == result.standard_error[3] == 0.0
-            if result.per_row is not None:
-                assert not np.nan_to_num(result.per_row[:, 3]).any()
-
-
-def test_redundant_features_are_worth_more_to_trees_than_to_the_forest():
-    """Why the two levels have two names."""
-    rng = np.random.RandomState(0)
-    X = rng.normal(size=(300, 1)) + 0.1 * rng.normal(size=(300, 4))
-    y = X.mean(axis=1)
-    forest = RandomForestRegressor(30, random_state=0, max_features=1).fit(X, y)
-    per_tree = oob_permutation(forest, X, y)
-    whole = oob_permutation(forest, X, y, level="forest", random_state=0)
-    assert (whole.values < 0.6 * per_tree.values).all()
-    assert (whole.values > 0.0).all()
-
-
-# ------------------------------------------------------------------------------------- refusals
 
 
 def test_refusals():
@@ -537,80 +360,6 @@ def test_the_error_over_permutations_is_that_of_other_shuffles():
     np.testing.assert_array_equal(said == 0, spread == 0)
     once = oob_permutation(forest, X, y, n_repeats=1, random_state=0)
     assert np.isnan(once.errors["over permutations"][exact.values != 0]).all()
-
-
-# ------------------------------------------------------------------------------ rows that are drawn
-
-
-def biased_coin_table(n=400):
-    """Two columns that count and one that does not."""
-    rng = np.random.RandomState(5)
-    X = rng.normal(size=(n, 3))
-    return X, X[:, 0] + (X[:, 1] > 0) + 0.5 * rng.normal(size=n)
-
-
-def test_rows_that_are_drawn_say_what_all_say_on_average():
-    """For one and the same forest; what remains is within the error of the mean over draws."""
-    X, y = biased_coin_table()
-    forest = RandomForestRegressor(8, random_state=0).fit(X, y)
-    exact = oob_permutation(forest, X, y)
-    found = [oob_permutation(forest, X, y, max_rows=12, random_state=seed) for seed in range(200)]
-    values = np.array([each.values for each in found])
-    error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-    off = (values.mean(axis=0) - exact.values) / error
-    assert np.abs(off).max() < 3.0, off
-    # Without the factor for rows that meet themselves it would be off by a twelfth.
-    assert (error[:2] < exact.values[:2] / 12 / 4).all()
-
-
-def test_the_chance_of_the_draw_is_in_the_stated_error():
-    """The error over trees has it, since every tree draws anew; over data it is counted once."""
-    X, y = biased_coin_table()
-    forest = RandomForestRegressor(60, random_state=0).fit(X, y)
-    exact = oob_permutation(forest, X, y)
-    found = [oob_permutation(forest, X, y, max_rows=30, random_state=seed) for seed in range(40)]
-    over_draws = np.std([each.values for each in found], axis=0, ddof=1)
-    over_trees = np.mean([each.errors["over trees"] for each in found], axis=0)
-    alone = exact.errors["over trees"]
-    np.testing.assert_allclose(over_trees[:2], np.hypot(alone, over_draws)[:2], rtol=0.15)
-    over_data = np.mean([each.standard_error for each in found], axis=0)
-    expected = np.hypot(exact.standard_error, over_draws)
-    np.testing.assert_allclose(over_data, expected, rtol=0.12)
-
-
-def test_a_draw_is_stated_and_follows_from_the_forest():
-    X, y = biased_coin_table()
-    forest = RandomForestRegressor(8, random_state=0).fit(X, y)
-    drawn = oob_permutation(forest, X, y, max_rows=50, per_row=True)
-    assert drawn.max_rows == 50
-    assert "50 rows a tree" in repr(drawn)
-    again = oob_permutation(forest, X, y, max_rows=50, per_row=True, n_jobs=2)
-    np.testing.assert_array_equal(drawn.values, again.values)
-    np.testing.assert_array_equal(drawn.standard_error, again.standard_error)
-    assert (
-        np.isnan(drawn.per_row[:, 0]).sum()
-        > np.isnan(oob_permutation(forest, X, y, per_row=True).per_row[:, 0]).sum()
-    )
-    whole = oob_permutation(forest, X, y, max_rows=len(y))
-    assert whole.max_rows is None
-    exact = oob_permutation(forest, X, y)
-    np.testing.assert_array_equal(whole.values, exact.values)
-    np.testing.assert_array_equal(whole.standard_error, exact.standard_error)
-
-
-@pytest.mark.parametrize("max_rows", [1, 0, 2.5, "all"])
-def test_a_draw_needs_two_rows(max_rows):
-    X, y = biased_coin_table(60)
-    forest = RandomForestRegressor(3, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match=r"max_rows=.* must be a whole number of at least 2"):
-        oob_permutation(forest, X, y, max_rows=max_rows)
-
-
-def test_definitions_judge_on_all_rows():
-    X, y = biased_coin_table(60)
-    forest = RandomForestRegressor(3, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="max_rows has no meaning with definition"):
-        oob_permutation(forest, X, y, max_rows=20, definition="ranger")
 
 
 def test_every_tree_is_reported():
