@@ -311,7 +311,6 @@ class RandomClassCountsPath(ClassCountsPath):
 
     splitter, table_kind = RandomSplitter, FloatTable
     copy_bytes = 2**15, 2**12
-    most_outputs = 1
 
     def _create_cuts(self):
         return RandomCuts.create(len(self._table.codes), len(self._table.columns))

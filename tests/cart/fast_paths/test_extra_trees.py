@@ -179,3 +179,24 @@ def test_classes_are_the_same_on_any_tiers(
         ):
             assert ours.node_count > 1000
             assert_same_nodes(ours, theirs)
+
+
+@pytest.mark.parametrize("n_values", [2, 3])
+@pytest.mark.parametrize("n_outputs", [2, 4])
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_classes_of_several_outputs_are_counted(n_outputs, n_values, missing):
+    """As one class that stands for those of all outputs; too many of these go the general path."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 9))
+    y = np.clip(np.round(X[:, :n_outputs] + rng.normal(size=(2000, n_outputs))), 0, n_values - 1)
+    X[rng.random(X.shape) < missing] = np.nan
+    table = FloatTable.encode(Columns(X.astype(np.float32)))
+    model = DecisionTreeClassifier(max_features=0.4)
+    plan = make_plan(model, criteria.Gini, "random", *X.shape, n_outputs, n_values)
+    if n_values**n_outputs > 64:
+        assert not RandomClassCountsPath.knows(plan)
+        return
+    fast, general = paths(table, y, plan, RandomClassCountsPath)
+    weights = rng.integers(0, 3, (2, 2000)).astype(float)
+    for both in zip(fast.grow(weights, [1, 2]), general.grow(weights, [1, 2]), strict=True):
+        assert_same_nodes(*both)
