@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.doc_link import DocLink
+from cart.estimators.encoding import takes_sparse
 from cart.estimators.parameters import NO_ALTERNATIVES, GivenParameters, MatrixLike
 from cart.estimators.preparation import prepare
 from cart.estimators.saved_state import (
@@ -411,7 +412,7 @@ class BaseForest(
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing != "refuse"
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = takes_sparse(self)
         return tags
 
     @property
