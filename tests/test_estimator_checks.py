@@ -5,11 +5,12 @@ import pickle
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.inspection import permutation_importance
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
@@ -150,6 +151,25 @@ def test_the_tag_of_sparse_tables_is_true(model, asked):
     if asked:
         with pytest.raises(ValueError, match="dense table"):
             asking.fit(csr_array(X), y)
+
+
+@EACH_MODEL
+def test_groups_of_a_search_are_the_splitters(model):
+    """Under metadata routing, too; a forest that shall draw by them asks for them."""
+    X, y = table_for(model)
+    groups = np.arange(len(y)) // 5
+    with config_context(enable_metadata_routing=True):
+        routed = cross_val_score(clone(model), X, y, cv=GroupKFold(3), params={"groups": groups})
+        expected = [
+            clone(model).fit(X[train], y[train]).score(X[test], y[test])
+            for train, test in GroupKFold(3).split(X, y, groups)
+        ]
+        np.testing.assert_array_equal(routed, expected)
+        if hasattr(model, "n_estimators"):
+            asking = make_pipeline(clone(model).set_fit_request(groups=True))
+            by_group = clone(model).fit(X, y, groups=groups).predict(X)
+            found = asking.fit(X, y, groups=groups).predict(X)
+            np.testing.assert_array_equal(found, by_group)
 
 
 def test_transformed_target():

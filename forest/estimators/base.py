@@ -164,6 +164,8 @@ class BaseForest(
     missing, surrogates, surrogate_style, surrogate_features, competitors = NO_ALTERNATIVES
     stratify = False
     bootstrap_draw, _class_factor = "sequence", None  # of older pickles
+    # Of a search by groups they are the splitter's, as around scikit-learn's forests.
+    __metadata_request__fit = {"groups": False}
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -185,7 +187,8 @@ class BaseForest(
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative. With a bootstrap, how likely a row is drawn.
         groups : array-like of shape (n_samples,), default=None
-            Rows of a group are in bag together, or out of bag.
+            Rows of a group are in bag together, or out of bag. Metadata routing hands them over
+            after `set_fit_request(groups=True)`.
         in_bag : array-like of shape (n_estimators, n_samples), default=None
             How often each row is in bag for each tree: whole numbers, instead of any draw.
 
