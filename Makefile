@@ -17,6 +17,7 @@ test: .venv/installed
 # scikit-learn's own tests on our classes, the slow ones as well.
 conformance: .venv/installed
 	.venv/bin/python -m tests.conformance --slow
+	.venv/bin/python -m tests.conformance around
 
 # All tests, with kernels that refuse indices that are out of bounds.
 bounds: .venv/installed

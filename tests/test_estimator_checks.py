@@ -4,13 +4,16 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
+from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.inspection import permutation_importance
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cart import (
@@ -135,6 +138,38 @@ def test_around_it(model):
     assert RFE(clone(model), n_features_to_select=2).fit(X, y).support_.sum() == 2
     fitted = clone(model).fit(X, y)
     assert permutation_importance(fitted, X, y, n_repeats=2).importances_mean.max() > 0
+
+
+@pytest.mark.parametrize(
+    "asked", [{}, {"max_bins": 255}, {"missing": "majority"}, {"categorical_features": [0]}]
+)
+@EACH_MODEL
+def test_the_tag_of_sparse_tables_is_true(model, asked):
+    X, y = table_for(model)
+    asking = clone(model).set_params(**asked)
+    assert get_tags(asking).input_tags.sparse == (not asked)
+    if asked:
+        with pytest.raises(ValueError, match="dense table"):
+            asking.fit(csr_array(X), y)
+
+
+@EACH_MODEL
+def test_groups_of_a_search_are_the_splitters(model):
+    """Under metadata routing, too; a forest that shall draw by them asks for them."""
+    X, y = table_for(model)
+    groups = np.arange(len(y)) // 5
+    with config_context(enable_metadata_routing=True):
+        routed = cross_val_score(clone(model), X, y, cv=GroupKFold(3), params={"groups": groups})
+        expected = [
+            clone(model).fit(X[train], y[train]).score(X[test], y[test])
+            for train, test in GroupKFold(3).split(X, y, groups)
+        ]
+        np.testing.assert_array_equal(routed, expected)
+        if hasattr(model, "n_estimators"):
+            asking = make_pipeline(clone(model).set_fit_request(groups=True))
+            by_group = clone(model).fit(X, y, groups=groups).predict(X)
+            found = asking.fit(X, y, groups=groups).predict(X)
+            np.testing.assert_array_equal(found, by_group)
 
 
 def test_transformed_target():

@@ -6,9 +6,12 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pytest
+import sklearn.ensemble
 import sklearn.tree
-from sklearn.datasets import load_diabetes, load_iris
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, load_iris, make_classification
 from sklearn.inspection import partial_dependence, permutation_importance
+from sklearn.model_selection import cross_val_score
 
 import cart
 import forest
@@ -176,6 +179,16 @@ def test_partial_dependence_by_recursion(model):
     assert np.corrcoef(found[0], over_rows[0])[0, 1] > 0.9
 
 
+@EACH_MODEL
+def test_eli5_and_skops_read_what_the_bridge_gives(model, data):
+    eli5, files = (pytest.importorskip(name) for name in ("eli5", "skops.io"))
+    peer = to_sklearn(model.fit(*data))
+    assert eli5.explain_weights(peer).error is None
+    assert eli5.explain_prediction(peer, data[0][0]).error is None
+    kept = files.loads(files.dumps(peer), trusted=["sklearn.tree._tree.Tree"])
+    np.testing.assert_array_equal(outputs(kept, data[0]), outputs(model, data[0]))
+
+
 def test_permutation_importance_takes_ours_as_they_are():
     model = IRIS_TREE.fit(*IRIS)
     ask = {"n_repeats": 2, "random_state": 0}
@@ -193,6 +206,13 @@ def refused_by(tool, model, X, y):
         require("skl2onnx").to_onnx(model, X[:1].astype(np.float32))
     elif tool == "treelite":
         require("treelite").sklearn.import_model(model)
+    elif tool == "eli5":
+        raise ValueError(
+            pytest.importorskip("eli5").explain_weights(model).error
+        )  # which it returns
+    elif tool == "skops":
+        files = pytest.importorskip("skops.io")
+        files.loads(files.dumps(model))
     else:
         names = [*"abcdefghij"[: X.shape[1]]]
         require("dtreeviz").model(model, X, y, feature_names=names, target_name="y")
@@ -205,6 +225,8 @@ def refused_by(tool, model, X, y):
         ("skl2onnx", "Unable to find a shape calculator for type"),
         ("treelite", "Not supported model type"),
         ("dtreeviz", "Tree model must be in"),
+        ("eli5", "is not supported"),
+        ("skops", "Untrusted types found in the file"),
     ],
 )
 def test_what_tools_say_of_ours_stands_on_the_page(tool, words):
@@ -215,3 +237,100 @@ def test_what_tools_say_of_ours_stands_on_the_page(tool, words):
     model = cart.DecisionTreeRegressor(max_depth=2, random_state=0).fit(*DIABETES)
     with pytest.raises(Exception, match=re.escape(words)):
         refused_by(tool, model, *DIABETES)
+
+
+X_MANY, Y_MANY = make_classification(
+    200, 5, n_informative=3, n_redundant=0, n_classes=3, random_state=0
+)
+
+
+def balanced_bagging(package, forest):
+    model = package.BalancedBaggingClassifier(forest[0], n_estimators=3, random_state=0)
+    return model.fit(X_MANY, Y_MANY).predict_proba(X_MANY)
+
+
+def boruta(package, forest):
+    found = package.BorutaPy(forest, n_estimators="auto", max_iter=8, random_state=0)
+    return found.fit(X_MANY, Y_MANY).ranking_
+
+
+def conformal_sets(package, forest):
+    model = package.SplitConformalClassifier(forest, prefit=True)
+    return model.conformalize(X_MANY, Y_MANY).predict_set(X_MANY)[1]
+
+
+def forward_selection(package, forest):
+    search = package.SequentialFeatureSelector(forest, k_features=2, cv=2)
+    found = search.fit(X_MANY, Y_MANY)
+    return [*found.k_feature_idx_, found.k_score_]
+
+
+def elimination(package, forest):
+    pandas = pytest.importorskip("pandas")
+    search = package.RecursiveFeatureElimination(forest, scoring="accuracy", cv=2)
+    table = pandas.DataFrame(X_MANY, columns=[*"abcde"])
+    return search.fit(table, Y_MANY).transform(table)
+
+
+def local_surrogate(package, forest):
+    explainer = package.LimeTabularExplainer(X_MANY, random_state=0)
+    shown = explainer.explain_instance(X_MANY[0], forest.predict_proba, num_samples=100)
+    return [weight for _, weight in shown.as_list()]
+
+
+def shuffled_importance(package, forest):
+    found = package.PermutationImportance(forest, n_iter=2, random_state=0)
+    return found.fit(X_MANY, Y_MANY).feature_importances_
+
+
+def tuned(package, forest):
+    package.logging.set_verbosity(package.logging.ERROR)
+
+    def score(trial):
+        model = clone(forest).set_params(max_depth=trial.suggest_int("max_depth", 1, 6))
+        return cross_val_score(model, X_MANY, Y_MANY, cv=2).mean()
+
+    sampler = package.samplers.TPESampler(seed=0)
+    study = package.create_study(direction="maximize", sampler=sampler)
+    study.optimize(score, 4)
+    return [study.best_value, study.best_params["max_depth"]]
+
+
+def kept(package, forest):
+    data = package.dumps(forest)
+    names = package.get_untrusted_types(data=data)
+    return package.loads(data, trusted=names).predict_proba(X_MANY)
+
+
+def table_pipeline(package, forest):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(X_MANY, columns=[*"abcde"]).assign(name=np.array([*"xyz"])[Y_MANY])
+    model = package.tabular_pipeline(forest)
+    return model.fit(table, Y_MANY).predict_proba(table)
+
+
+def blockwise(package, forest):
+    array = pytest.importorskip("dask.array").from_array(X_MANY, chunks=(50, 5))
+    return package.ParallelPostFit(forest).predict(array).compute()
+
+
+@pytest.mark.filterwarnings("ignore")  # of the packages
+@pytest.mark.parametrize(
+    ("package", "program"),
+    [
+        ("imblearn.ensemble", balanced_bagging), ("boruta", boruta),
+        ("mapie.classification", conformal_sets), ("mlxtend.feature_selection", forward_selection),
+        ("feature_engine.selection", elimination), ("lime.lime_tabular", local_surrogate),
+        ("eli5.sklearn", shuffled_importance), ("optuna", tuned), ("skops.io", kept),
+        ("skrub", table_pipeline), ("dask_ml.wrappers", blockwise),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_packages_around_estimators_take_ours_as_they_are(package, program):
+    """And say what they say around scikit-learn's."""
+    package = pytest.importorskip(package, reason=f"{package} is not installed")
+    found, expected = (
+        program(package, kind(7, max_depth=4, random_state=0).fit(X_MANY, Y_MANY))
+        for kind in (forest.RandomForestClassifier, sklearn.ensemble.RandomForestClassifier)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)

@@ -100,8 +100,17 @@ def asks_for_alternatives(estimator):
     otherwise than scikit-learn? Then it needs ranks."""
     return (
         getattr(estimator, "surrogates", 0) != 0
-        or getattr(estimator, "competitors", 0) > 0
+        or getattr(estimator, "competitors", 0) != 0
         or getattr(estimator, "missing", "learned") in ("surrogate", "majority")
+    )
+
+
+def takes_sparse(estimator):
+    """Do the parameters of the estimator leave the choice of a sparse table?"""
+    return (
+        not asks_for_alternatives(estimator)
+        and estimator.categorical_features is None
+        and getattr(estimator, "max_bins", None) is None
     )
 
 

@@ -36,9 +36,9 @@ def encode_labels(y):
         If y holds continuous numbers.
     """
     is_plain = y.ndim == 1 and y.dtype.kind in "biu"
-    if not is_plain:
-        check_classification_targets(y)
     columns = y.reshape(len(y), -1)
+    if not is_plain:
+        check_classification_targets(columns)  # which takes bytes as scikit-learn's trees do
     codes = np.empty(columns.shape)
     labels = []
     for k in range(columns.shape[1]):

@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.doc_link import DocLink
+from cart.estimators.encoding import takes_sparse
 from cart.estimators.grower import Grower
 from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
 from cart.estimators.parameters import (
@@ -339,7 +340,7 @@ class BaseDecisionTree(
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing != "refuse"
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = takes_sparse(self)
         return tags
 
     @property

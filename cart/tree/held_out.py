@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.tree.nodes import LEAF
 
 CLASSES, SQUARES, ABSOLUTE = range(3)  # what a row loses: see `_loss`
 
@@ -35,15 +34,6 @@ class Pruned(NamedTuple):
     answer: np.ndarray  # (n_nodes,) float64: the class that a node predicts, or the number
     loss: np.ndarray  # (n_classes, n_classes) float64: of truth and answer; CLASSES only
     kind: int  # of losses
-
-
-def parents_of(tree):
-    """Number of each node's parent, (node_count,) int64; -1 of the root."""
-    parent = np.full(tree.node_count, -1)
-    split = np.flatnonzero(tree.children_left != LEAF)
-    parent[tree.children_left[split]] = split
-    parent[tree.children_right[split]] = split
-    return parent
 
 
 @inline_kernel

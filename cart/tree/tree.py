@@ -325,13 +325,15 @@ class Tree:
         -------
         scipy.sparse.csr_matrix of shape (n_samples, node_count), int64
         """
-        paths: list[Any] = [np.zeros(1, np.int64)] + [None] * (self.node_count - 1)
-        for node in np.flatnonzero(self.children_left != LEAF):
-            for child in (self.children_left[node], self.children_right[node]):
-                paths[child] = np.append(paths[node], child)
-        passed = [paths[leaf] for leaf in self.apply(X)]
-        indptr = np.concatenate(([0], np.cumsum([len(path) for path in passed])))
-        indices = np.concatenate(passed)
+        node, parent = self.apply(X), parents_of(self)
+        indptr = np.concatenate(([0], np.cumsum(self.compute_node_depths()[node])))
+        indices = np.empty(indptr[-1], np.int64)
+        place = indptr[1:] - 1
+        while len(node):  # all rows climb from their leaves at once
+            indices[place] = node
+            node, place = parent[node], place - 1
+            is_inside = node >= 0
+            node, place = node[is_inside], place[is_inside]
         shape = (len(indptr) - 1, self.node_count)
         return csr_matrix((np.ones(len(indices), np.int64), indices, indptr), shape=shape)
 
@@ -357,6 +359,24 @@ class Tree:
 
 def _as_rows(X):
     return X.tocsr() if issparse(X) else np.ascontiguousarray(X)
+
+
+def parents_of(tree: Any) -> NDArray[np.int64]:
+    """Number of each node's parent, see `Tree`; -1 of the root.
+
+    Parameters
+    ----------
+    tree : Tree, or any object with scikit-learn's node arrays
+
+    Returns
+    -------
+    ndarray of shape (node_count,), int64
+    """
+    parent = np.full(tree.node_count, -1)
+    split = np.flatnonzero(tree.children_left != LEAF)
+    parent[tree.children_left[split]] = split
+    parent[tree.children_right[split]] = split
+    return parent
 
 
 def impurity_decrease(tree: Any, normalize: bool) -> NDArray[np.float64]:

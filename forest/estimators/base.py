@@ -17,6 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.doc_link import DocLink
+from cart.estimators.encoding import takes_sparse
 from cart.estimators.parameters import NO_ALTERNATIVES, GivenParameters, MatrixLike
 from cart.estimators.preparation import prepare
 from cart.estimators.saved_state import (
@@ -166,6 +167,8 @@ class BaseForest(
     missing, surrogates, surrogate_style, surrogate_features, competitors = NO_ALTERNATIVES
     stratify = False
     bootstrap_draw, _class_factor = "sequence", None  # of older pickles
+    # Of a search by groups they are the splitter's, as around scikit-learn's forests.
+    __metadata_request__fit = {"groups": False}
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -187,7 +190,8 @@ class BaseForest(
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative. With a bootstrap, how likely a row is drawn.
         groups : array-like of shape (n_samples,), default=None
-            Rows of a group are in bag together, or out of bag.
+            Rows of a group are in bag together, or out of bag. Metadata routing hands them over
+            after `set_fit_request(groups=True)`.
         in_bag : array-like of shape (n_estimators, n_samples), default=None
             How often each row is in bag for each tree: whole numbers, instead of any draw.
 
@@ -429,7 +433,7 @@ class BaseForest(
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing != "refuse"
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = takes_sparse(self)
         return tags
 
     @property

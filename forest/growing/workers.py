@@ -17,6 +17,7 @@ from forest.growing.dask_tasks import results_of_dask
 
 _THREADS = {"prefer": "threads"}
 _OF_POOL = 3  # threads that a pool has beside its workers
+_SHARED = "c"  # large arrays in files: kernels take none that are read-only, and a write stays here
 _here = local()  # `work`: the work that this thread has a task of
 
 
@@ -125,7 +126,7 @@ def results_of(
     n_threads = effective_n_jobs(n_jobs) if work is not None else 1
     if n_threads > 1 and not has_room_for(n_threads + _OF_POOL):
         n_jobs = 1
-    parallel = Parallel(n_jobs=n_jobs, verbose=verbose, return_as=how, **wish)
+    parallel = Parallel(n_jobs=n_jobs, verbose=verbose, return_as=how, mmap_mode=_SHARED, **wish)
     call = delayed(_call if work is None else work.call)
     calls = (call(*(_as_sent(part, work) for part in task)) for task in tasks)
     results: Any = None

@@ -17,10 +17,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cart.primitives.progress import watched
-from cart.tree.held_out import parents_of
 from cart.tree.packed import pack
 from cart.tree.surrogates import Surrogates
 from cart.tree.traversal import leaf_ids
+from cart.tree.tree import parents_of
 from forest.growing.workers import results_of
 from importance.core.adoption import adopt
 from importance.core.docs import with_shared_parameters

@@ -99,6 +99,17 @@ def test_forests_list_the_numbers_of_classes_and_trees_have_an_array(trees, fore
 
 
 @EACH_PACKAGE
+def test_labels_may_be_bytes(trees, forests):
+    labels = np.array([b"ab", b"c", b"d"])[Y]
+    for kind in (trees.DecisionTreeClassifier, forests.RandomForestClassifier):
+        model = kind(random_state=0).fit(X, labels)
+        np.testing.assert_array_equal(model.classes_, [b"ab", b"c", b"d"])
+        np.testing.assert_array_equal(
+            model.predict(X), model.classes_[kind(random_state=0).fit(X, Y).predict(X)]
+        )
+
+
+@EACH_PACKAGE
 def test_a_sparse_target_is_refused(trees, forests):
     with pytest.raises(TypeError, match="dense data is required"):
         trees.DecisionTreeRegressor().fit(X, csr_array(SEVERAL))
@@ -199,3 +210,13 @@ def test_monotonic_constraints_stay_as_they_are():
     peer = sklearn.ensemble.RandomForestClassifier(monotonic_cst=signs, **params).fit(X, Y > 0)
     for grown, other in zip(model, peer, strict=True):
         assert_same_tree(grown.tree_, other.tree_)
+
+
+@pytest.mark.parametrize("name", [name for name in FORESTS if "Classifier" in name])
+def test_the_logarithm_of_no_share_is_silent(name):
+    """Minus infinity, also where floating-point errors are raised; scikit-learn's divides by 0."""
+    ours, theirs = (getattr(home, name)(4, random_state=0) for home in (forest, sklearn.ensemble))
+    with np.errstate(divide="raise"):
+        found = ours.fit(X, Y).predict_log_proba(X)
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        np.testing.assert_array_equal(found, theirs.fit(X, Y).predict_log_proba(X))

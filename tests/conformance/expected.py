@@ -30,11 +30,21 @@ LISTS = {
         "test_forest.py::test_oob_not_computed_twice": "wraps _set_oob_score_and_attributes",
         "test_forest.py::test_max_samples_geq_one": _BOOTSTRAP,
         "test_bagging.py::test_max_samples_consistency": "reads _max_samples",
+        "test_base.py::test_base": "calls _make_estimator of Bagging",
+        "test_base.py::test_pickle_version_warning_is_not_raised_with_matching_version": (
+            "its version is in the pickles of its own classes alone"
+        ),
+        "test_partial_dependence.py::test_recursion_decision_tree_vs_forest_and_gbdt[0]": (
+            "recursion asks for its own classes, see docs/other-tools.md"
+        ),
     },
     DEVIATION: {
         "test_tree.py::test_huge_allocations": "memory that is not needed is not asked for",
         "test_bagging.py::test_warm_start_with_oob_score_fails": (
             "Bagging: oob_score=True with warm_start=True"
+        ),
+        "test_metaestimators.py::test_metaestimator_delegation": (
+            "Bagging: decision_function of an estimator that says it met no class"
         ),
     },
 }

@@ -24,9 +24,18 @@ def python(*arguments):
     return subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("suite", SUITES)
-def test_scikit_learns_tests_but_the_slow_ones(suite):
-    ran = python("-m", "tests.conformance", "--tb=short", suite)
+# A sample of those that `make conformance` runs.
+_OF_ENSEMBLES = ("test_stacking", "test_voting", "test_weight_boosting")
+AROUND = [
+    *(f"sklearn.ensemble.tests.{name}" for name in _OF_ENSEMBLES),
+    "sklearn.feature_selection.tests.test_from_model",
+    "sklearn.tests.test_metaestimators",
+]
+
+
+@pytest.mark.parametrize("suites", [*([suite] for suite in SUITES), AROUND], ids=lambda s: s[0])
+def test_scikit_learns_tests_but_the_slow_ones(suites):
+    ran = python("-m", "tests.conformance", "--tb=short", *suites)
     assert ran.returncode == 0, ran.stdout
     assert "| anything else | 0 |" in ran.stdout
 

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cart.estimators.class_costs import cheapest, node_costs, true_shares
-from cart.tree.held_out import ABSOLUTE, CLASSES, SQUARES, Pruned, parents_of
+from cart.tree.held_out import ABSOLUTE, CLASSES, SQUARES, Pruned
 from cart.tree.nodes import LEAF
 from cart.tree.pruning import collapse_alphas, subtree
-from cart.tree.tree import Tree
+from cart.tree.tree import Tree, parents_of
 
 _NOTHING = 1e-12  # a smaller share of the root's risk is what rounding leaves of 0
 _KINDS = {"squared_error": SQUARES, "absolute_error": ABSOLUTE}

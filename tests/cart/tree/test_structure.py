@@ -1,9 +1,11 @@
 """Trees from arrays: what cannot be walked is refused before a kernel sees it."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier as PeerChain
 from sklearn.tree import DecisionTreeRegressor as PeerTree
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
@@ -108,3 +110,19 @@ def test_trees_of_other_tables_are_not_packed_together():
     other = DecisionTreeRegressor().fit(X[:, :1], X[:, 0]).tree_
     with pytest.raises(ValueError, match="cannot vote together"):
         pack([TREE, other], np.float32)
+
+
+def test_paths_take_the_memory_of_the_rows_that_are_asked_for():
+    """Labels that alternate grow a chain, whose nodes' paths sum to the square of its depth."""
+    X = np.arange(2000.0)[:, None]
+    theirs = PeerChain(random_state=0).fit(X, np.arange(2000) % 2)
+    ours = bridge.from_sklearn(theirs)
+    assert ours.get_depth() == 1999
+    rows = X[::500].astype(np.float32)
+    ours.decision_path(rows)
+    tracemalloc.start()
+    paths = ours.decision_path(rows)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (paths != theirs.decision_path(rows)).nnz == 0
+    assert peak < 2_000_000

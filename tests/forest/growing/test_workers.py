@@ -31,10 +31,19 @@ def everything():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing", "sequential"])
-def test_backends_give_the_same(backend):
+FROM_FILES = {"max_nbytes": 1}  # joblib keeps larger arrays in files, which workers map
+
+
+@pytest.mark.parametrize(
+    ("backend", "options"),
+    [
+        ("threading", {}), ("loky", {}), ("multiprocessing", {}), ("sequential", {}),
+        ("loky", FROM_FILES), ("multiprocessing", FROM_FILES),
+    ],
+)  # fmt: skip
+def test_backends_give_the_same(backend, options):
     expected = everything()
-    with parallel_config(backend):
+    with parallel_config(backend, **options):
         found = everything()
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b)
