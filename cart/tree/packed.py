@@ -241,7 +241,8 @@ class PackedRows(NamedTuple):
         _check_width(packed, X)
         width = X.shape[1] + 1
         keys = np.empty(min(n_rows, len(X)) * width, np.uint32)
-        return cls(keys, width, False, np.require(X, requirements="CAW"))
+        table = X if X.flags.carray else np.require(X, requirements="CAW")
+        return cls(keys, width, False, table)
 
 
 def goes_by_keys(packed):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from cart.jit.decorators import entry_kernel, inline_kernel
+from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.tree.packed import GAPS, INFINITE, PackedRows, goes_by_keys
 from cart.tree.packed_protocol import (
     MISSING_LEFT,
@@ -164,6 +164,17 @@ def _add(packed, first_tree, end_tree, X, rows, may_miss, walkers, out):
                         walker += 1
 
 
+# Functions of their own: so the places of the walkers get all registers.
+@kernel
+def _add_with_gaps(packed, first_tree, end_tree, X, rows, walkers, out):
+    _add(packed, first_tree, end_tree, X, rows, True, walkers, out)
+
+
+@kernel
+def _add_known(packed, first_tree, end_tree, X, rows, walkers, out):
+    _add(packed, first_tree, end_tree, X, rows, False, walkers, out)
+
+
 @entry_kernel
 def _add_values(packed, first_tree, end_tree, X, rows, walkers, out):
     """Add the leaf values of trees first_tree..end_tree to out[rows], in tree order.
@@ -182,10 +193,10 @@ def _add_values(packed, first_tree, end_tree, X, rows, walkers, out):
                 return False
             may_miss = found == GAPS
         here, there = rows[:n_here], out[begin:end]
-        if may_miss:  # known to the compiler
-            _add(packed, first_tree, end_tree, X, here, True, walkers, there)
+        if may_miss:
+            _add_with_gaps(packed, first_tree, end_tree, X, here, walkers, there)
         else:
-            _add(packed, first_tree, end_tree, X, here, False, walkers, there)
+            _add_known(packed, first_tree, end_tree, X, here, walkers, there)
     return True
 
 
