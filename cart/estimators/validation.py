@@ -142,6 +142,8 @@ def _take_plain_table(estimator, X, y, precision):
     estimator.n_features_in_ = numbers.shape[1]
     if numbers.dtype != precision:
         _refuse_what_overflows(numbers)
+        if numbers is not X and not np.may_share_memory(numbers, X.iloc[:, 0].to_numpy()):
+            numbers = numbers.astype(precision)  # a copy, of columns that lie apart: half as large
     y = y.to_numpy() if _is_pandas(y, "Series") and isinstance(y.dtype, np.dtype) else y
     if not _needs_no_check(y, len(numbers)):
         y = _check_y(y, multi_output=True, estimator=estimator)
