@@ -98,7 +98,9 @@ def count_merged_values(X, table, n_jobs=None):
     if is_ranked:
         n_left = np.diff(table.level_start)
         may_merge &= n_left < n_samples
-    X = _as_array(dates_as_seconds(X))
+    X = dates_as_seconds(X)
+    if n_samples < _MIN_ROWS:
+        X = _as_array(X)
     columns = list(_dense_columns(X, may_merge))
     are_known = isinstance(X, np.ndarray) and X.dtype.kind == "f"  # not to survive
 
@@ -116,9 +118,11 @@ def count_merged_values(X, table, n_jobs=None):
 
 
 def _as_array(X):
-    """A DataFrame of one NumPy type as an array: to take columns from it one by one is slow."""
-    dtypes = set(X.dtypes) if hasattr(X, "iloc") else ()
-    return X.to_numpy() if len(dtypes) == 1 and isinstance(*dtypes, np.dtype) else X
+    """A DataFrame of one NumPy type of numbers as an array, which may be a copy: to take columns
+    from it one by one is slow."""
+    dtypes = [*set(X.dtypes)] if hasattr(X, "iloc") else []
+    is_one = len(dtypes) == 1 and isinstance(dtypes[0], np.dtype) and dtypes[0].kind in "fiu"
+    return X.to_numpy() if is_one else X
 
 
 def _count_unranked(values, codes, repeated):

@@ -35,7 +35,7 @@ SINGLE = np.dtype(np.float32)
 # The key of a missing value, above all others, and those of infinite ones.
 MISSING = np.uint32(0xFFFFFFFF)
 _INFINITE, _MINUS_INFINITE = np.uint32(0xFF800000), np.uint32(0x00800000)
-FINITE, GAPS, INFINITE = range(3)  # rows: all values, some missing, some infinite
+FINITE, SOME_MISSING, INFINITE = range(3)  # rows: all values, some missing, some infinite
 _LARGEST = 0x7F7FFFFF  # bits of the largest value
 _SIGN = -(1 << 31)
 _LANES, _LANE_BITS = 8, 3
@@ -165,7 +165,7 @@ class PackedWide(NamedTuple):
         fetch_values(self, tree, part, n_parts)
 
     def write_rows(self, X, values):
-        return INFINITE  # they take tables as they are
+        return INFINITE  # never asked: they take tables as they are
 
 
 @inline_kernel
@@ -211,6 +211,7 @@ class PackedRows(NamedTuple):
 
     @property
     def n_samples(self):
+        """How many rows these are; of a table, for how many there is room."""
         return len(self.values) // self.width
 
     @classmethod
@@ -229,7 +230,7 @@ class PackedRows(NamedTuple):
             return cls(X.ravel(), X.shape[1], has_missing(X), _NO_TABLE)
         keys = np.empty(len(X) * (X.shape[1] + 1), np.uint32)
         found = _fill_keys(np.ascontiguousarray(X), keys)
-        may_miss = found == GAPS or (found == INFINITE and bool(keys.max() == MISSING))
+        may_miss = found == SOME_MISSING or (found == INFINITE and bool(keys.max() == MISSING))
         return cls(keys, X.shape[1] + 1, may_miss, _NO_TABLE)
 
     @classmethod
@@ -302,7 +303,7 @@ def _write_most_keys(lanes, X, keys, n_rows, n_features):
 
 @inline_kernel
 def _write_keys(X, keys):
-    """Write the keys of rows, a zero behind each; return FINITE, GAPS or INFINITE."""
+    """Write the keys of rows, a zero behind each; return FINITE, SOME_MISSING or INFINITE."""
     n, n_features = X.shape
     n_written = max(0, n - 1 - (_LANES - 2) // n_features)  # lanes stay within X and keys
     is_finite = n_written == 0 or not _write_most_keys(X, keys, n_written, n_features)
@@ -318,7 +319,7 @@ def _write_keys(X, keys):
     n_infinite = 0
     for i in range(n * (n_features + 1)):
         n_infinite += (keys[i] == _INFINITE) | (keys[i] == _MINUS_INFINITE)
-    return INFINITE if n_infinite > 0 else GAPS
+    return INFINITE if n_infinite > 0 else SOME_MISSING
 
 
 @entry_kernel

@@ -73,7 +73,7 @@ def as_compared(packed, threshold):
 
 @dispatch
 def write_rows(packed, X, values):
-    """Write some rows of a table as trees take them; return FINITE, GAPS or INFINITE."""
+    """Write some rows of a table as trees take them; return FINITE, SOME_MISSING or INFINITE."""
     return packed.write_rows(X, values)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
-from cart.tree.packed import GAPS, INFINITE, PackedRows, goes_by_keys
+from cart.tree.packed import INFINITE, SOME_MISSING, PackedRows, goes_by_keys
 from cart.tree.packed_protocol import (
     MISSING_LEFT,
     fetch,
@@ -166,12 +166,12 @@ def _add(packed, first_tree, end_tree, X, rows, may_miss, walkers, out):
 
 # Functions of their own: so the places of the walkers get all registers.
 @kernel
-def _add_with_gaps(packed, first_tree, end_tree, X, rows, walkers, out):
+def _add_with_missing(packed, first_tree, end_tree, X, rows, walkers, out):
     _add(packed, first_tree, end_tree, X, rows, True, walkers, out)
 
 
 @kernel
-def _add_known(packed, first_tree, end_tree, X, rows, walkers, out):
+def _add_without_missing(packed, first_tree, end_tree, X, rows, walkers, out):
     _add(packed, first_tree, end_tree, X, rows, False, walkers, out)
 
 
@@ -191,12 +191,12 @@ def _add_values(packed, first_tree, end_tree, X, rows, walkers, out):
             found = write_rows(packed, X.table[begin:end], X.values)
             if found == INFINITE:
                 return False
-            may_miss = found == GAPS
+            may_miss = found == SOME_MISSING
         here, there = rows[:n_here], out[begin:end]
         if may_miss:
-            _add_with_gaps(packed, first_tree, end_tree, X, here, walkers, there)
+            _add_with_missing(packed, first_tree, end_tree, X, here, walkers, there)
         else:
-            _add_known(packed, first_tree, end_tree, X, here, walkers, there)
+            _add_without_missing(packed, first_tree, end_tree, X, here, walkers, there)
     return True
 
 

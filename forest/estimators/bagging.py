@@ -1,5 +1,6 @@
 """Bagging: any scikit-learn estimator, fitted many times on drawn rows and features."""
 
+from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any
 
@@ -43,9 +44,9 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
     def __init__(
         self, estimator: BaseEstimator | None = None, n_estimators: int = 10, *,
         max_samples: float | None = None, max_features: float = 1.0, bootstrap: bool = True,
-        bootstrap_features: bool = False, oob_score: bool = False, warm_start: bool = False,
-        n_jobs: int | None = None, random_state: RandomState = None, verbose: int = 0,
-        voting: str = "soft", final_estimator: BaseEstimator | None = None,
+        bootstrap_features: bool = False, oob_score: bool | Callable = False,
+        warm_start: bool = False, n_jobs: int | None = None, random_state: RandomState = None,
+        verbose: int = 0, voting: str = "soft", final_estimator: BaseEstimator | None = None,
     ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 
@@ -209,9 +210,9 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
     def __init__(
         self, estimator: BaseEstimator | None = None, n_estimators: int = 10, *,
         max_samples: float | None = None, max_features: float = 1.0, bootstrap: bool = True,
-        bootstrap_features: bool = False, oob_score: bool = False, warm_start: bool = False,
-        n_jobs: int | None = None, random_state: RandomState = None, verbose: int = 0,
-        voting: str = "soft", final_estimator: BaseEstimator | None = None,
+        bootstrap_features: bool = False, oob_score: bool | Callable = False,
+        warm_start: bool = False, n_jobs: int | None = None, random_state: RandomState = None,
+        verbose: int = 0, voting: str = "soft", final_estimator: BaseEstimator | None = None,
     ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 

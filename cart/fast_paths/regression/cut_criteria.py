@@ -38,6 +38,7 @@ from cart.fast_paths.regression.node_sums import (
 from cart.fast_paths.regression.small_nodes.subtree import grow_small_subtree
 from cart.fast_paths.regression.sorted_rows import hand_to_small_node
 from cart.jit.decorators import inline_kernel, kernel
+from cart.splitting.criteria import Gini, SquaredError
 from cart.splitting.criterion import log2
 from cart.splitting.mean_criteria import NO_SUM
 
@@ -254,3 +255,10 @@ class PoissonCuts(NamedTuple):
 
     def grow_if_small(self, growth, table, scratch, node, height, n_nodes, limits):
         return np.int64(-1)
+
+
+def cuts_of(criterion, y):
+    """What stands here for a criterion of `cart.splitting.criteria`, of these targets."""
+    if criterion is SquaredError:
+        return SquaredErrorCuts()
+    return GiniOfTwoCuts() if criterion is Gini else PoissonCuts.create(y)

@@ -23,7 +23,7 @@ from cart.fast_paths.drawn_cuts import (
     find_sides,
 )
 from cart.fast_paths.near_rows import create_across, write_across
-from cart.fast_paths.regression.cut_criteria import GiniOfTwoCuts, PoissonCuts, SquaredErrorCuts
+from cart.fast_paths.regression.cut_criteria import cuts_of
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
     rest_of,
@@ -75,10 +75,7 @@ from cart.table.ranking import MISSING
 from cart.table.table import code_up_to, same_value, value_of
 
 COPY_BYTES = 2**15, 2**12  # of a column of the near tiers (see `cart.fast_paths.cache_copies`)
-
-
 _FEW_STEPS = 16  # samples of which sums take as many steps on either side of a cut
-_CUTS = {SquaredError: SquaredErrorCuts, Gini: GiniOfTwoCuts}
 _SHARE = 1 / 8  # of the columns that a node must look at for copies of its few rows to pay
 
 
@@ -439,19 +436,7 @@ class RandomMeanPath(MeanPath):
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
-        if plan.criterion is Gini:
-            self._y = 1.0 - self._y
-        is_poisson = plan.criterion is Poisson
-        self._criterion = PoissonCuts.create(self._y) if is_poisson else _CUTS[plan.criterion]()
-
-    @classmethod
-    def knows(cls, plan):
-        is_of_two = plan.n_values == 2 and not plan.limits.is_monotonic
-        return super().knows(plan) and (plan.criterion is not Gini or is_of_two)
-
-    def accepts(self, weights, is_whole):
-        is_counted = self._plan.criterion is Gini and is_whole
-        return super().accepts(weights, is_whole) and not is_counted
+        self._criterion = cuts_of(plan.criterion, self._y)
 
     def _needs_lists(self):
         return True

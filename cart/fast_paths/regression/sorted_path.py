@@ -28,7 +28,7 @@ from cart.fast_paths.base import (
 )
 from cart.fast_paths.regression import several_means
 from cart.fast_paths.regression.best_cut import N_LANES, Lanes, SearchedRows, choose_mean_cut
-from cart.fast_paths.regression.cut_criteria import GiniOfTwoCuts, PoissonCuts, SquaredErrorCuts
+from cart.fast_paths.regression.cut_criteria import cuts_of
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
     begin_search,
@@ -373,13 +373,10 @@ def _grow_best_first(table, growth, scratch, weights, y, seed, limits, candidate
 
 def _cuts_of(plan, y):
     """The criterion of a plan, see `cart.fast_paths.regression.cut_criteria`."""
-    if plan.criterion is SquaredError and plan.n_outputs > 1:
+    if plan.n_outputs > 1:
         return SeveralMeansCuts.create(plan.n_outputs)
-    if plan.criterion is SquaredError:
-        return SquaredErrorCuts()
-    if plan.criterion is Gini:
-        return GiniOfTwoCuts()
-    return (PoissonCuts if plan.criterion is Poisson else AbsoluteErrorCuts).create(y)
+    is_median = plan.criterion is AbsoluteError
+    return AbsoluteErrorCuts.create(y) if is_median else cuts_of(plan.criterion, y)
 
 
 class SortedPath(MeanPath):
@@ -396,18 +393,14 @@ class SortedPath(MeanPath):
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
         self._more_sums = plan.n_outputs - 1 and several_means.MOST - 1
-        if plan.criterion is Gini:
-            self._y = 1.0 - self._y
         self._criterion = _cuts_of(plan, self._y)
         self._helpers = count()
 
     @classmethod
     def knows(cls, plan):
-        is_of_two = plan.n_values == 2 and not plan.limits.is_monotonic
         is_free = not (plan.limits.is_monotonic or plan.min_weight_fraction_leaf)
         return (
             super().knows(plan)
-            and (plan.criterion is not Gini or is_of_two)
             and (plan.criterion is not AbsoluteError or is_free)
             and (plan.criterion is SquaredError or plan.n_outputs == 1)
         )
@@ -418,10 +411,9 @@ class SortedPath(MeanPath):
         return super().fits(table, plan) and not (is_median and has_missing(table))
 
     def accepts(self, weights, is_whole):
-        is_counted = self._plan.criterion is Gini and is_whole  # then no order matters
         if self._plan.criterion is AbsoluteError:
             return is_whole and self._criterion.takes(weights)
-        return super().accepts(weights, is_whole) and not is_counted and self._is_in_range(weights)
+        return super().accepts(weights, is_whole) and self._is_in_range(weights)
 
     def _is_in_range(self, weights):
         """Do gains, and what scores are at most, neither overflow nor underflow? They have cubes of

@@ -35,7 +35,7 @@ from cart.fast_paths.regression.small_nodes.node import SmallNode, small_node_ma
 from cart.growth.node_step import child_bounds
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import are_whole
-from cart.splitting.criteria import SquaredError
+from cart.splitting.criteria import Gini, SquaredError
 from cart.splitting.feature_draw import Draw
 from cart.splitting.splitter import Bounds
 from cart.tree.nodes import Grown, from_node
@@ -215,11 +215,29 @@ def decrease_of(node, halves, total_weight):
 
 
 class MeanPath(FastPath):
-    """Base class of the paths that grow trees by sums of weights and targets."""
+    """Base class of the paths that grow trees by sums of weights and targets.
+
+    Gini impurity is that of two classes, whose weights are no whole numbers: these are counted
+    (`cart.fast_paths.classification`). Targets are then 1 for the first class.
+    """
 
     criteria: tuple[type, ...] = (SquaredError,)
     _partial_max = 0  # rows of a small node, at most, where nodes look at some of the features
     _more_sums = 0  # of a node, beside those that every path has
+
+    def __init__(self, table, codes, plan):
+        super().__init__(table, codes, plan)
+        if plan.criterion is Gini:
+            self._y = 1.0 - self._y
+
+    @classmethod
+    def knows(cls, plan):
+        is_of_two = plan.n_values == 2 and not plan.limits.is_monotonic
+        return super().knows(plan) and (plan.criterion is not Gini or is_of_two)
+
+    def accepts(self, weights, is_whole):
+        is_counted = self._plan.criterion is Gini and is_whole  # then no order matters
+        return super().accepts(weights, is_whole) and not is_counted
 
     @cached_property
     def _y_max(self):
