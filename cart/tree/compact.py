@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.files import DamagedModelError
-from cart.jit.decorators import entry_kernel
+from cart.jit.decorators import entry_kernel, kernel
 from cart.tree.nodes import LEAF, MISSING_GO_LEFT, MORE_GO_RIGHT, Grown, Nodes, Steps
 from cart.tree.recompute import (
     CHILDREN,
@@ -317,27 +317,50 @@ def _spread(nodes, values, is_leaf, stored, has_counts, has_sums):
 def _order(is_leaf, leaf_samples, steps, room):
     """Write `children_right`, `item` and `ways` of the Steps of nodes numbered depth first.
 
-    The subtree of a node ends where that of its right child does, which begins where that of its
-    left child, the next node, ends. `room` gets these ends, and the samples of every node.
+    `room` is for a number a node, and one more: the samples of the leaves before it, whose
+    differences are those of subtrees; and first the splits whose right child has not come yet, then
+    the samples up to the end of every subtree.
     """
     right, item, ways = steps
-    ends, samples = room
+    before, waiting = room
+    _find_right(is_leaf, leaf_samples, right, item, before, waiting)
+    _find_ways(is_leaf, right, ways, before, waiting)
+
+
+@kernel
+def _find_right(is_leaf, leaf_samples, right, item, before, waiting):
+    """A leaf ends the left subtree of the last split that waits, whose right child comes next."""
+    n_leaves, n_splits, n_waiting = np.uint64(0), np.uint64(0), np.uint64(0)
+    n_samples, n_nodes = np.int64(0), is_leaf.shape[0]
+    waiting[0] = n_nodes  # for the last leaf, behind which there is no node
+    for node in range(n_nodes):  # branch-free: which node is a leaf is unpredictable
+        leaf = np.uint64(is_leaf[node])
+        split = np.uint64(1) - leaf
+        item[node] = leaf * n_leaves + split * n_splits
+        before[node] = n_samples
+        n_samples += leaf_samples[n_leaves] * np.int64(leaf)
+        n_leaves += leaf
+        n_splits += split
+        right[node] = LEAF
+        waiting[n_waiting + np.uint64(1)] = node
+        right[waiting[n_waiting + split]] = node + 1
+        n_waiting += split - leaf
+    before[n_nodes] = n_samples
+
+
+@kernel
+def _find_ways(is_leaf, right, ways, before, behind):
+    """Find the child that has more samples; `behind` gets those up to the end of every subtree."""
     n_nodes = is_leaf.shape[0]
-    leaf = leaf_samples.shape[0]
-    split = n_nodes - leaf
-    end_of_next, samples_of_next = np.int32(n_nodes), np.int32(0)
-    ends[n_nodes], samples[n_nodes] = n_nodes, 0
-    for node in range(n_nodes - 1, -1, -1):  # branch-free: which node is a leaf is unpredictable
-        here = is_leaf[node]
-        leaf -= here
-        split -= not here
-        n_left, n_right = samples_of_next, samples[end_of_next]
+    for i in range(n_nodes):
+        node = np.uint64(n_nodes - 1 - i)
+        leaf, middle = is_leaf[node], np.uint64(right[node])
+        middle = node + np.uint64(1) if leaf else middle
+        here, end = before[middle], behind[middle]
+        end = here if leaf else end
+        n_left, n_right = here - before[node], end - here
         ways[node] = MORE_GO_RIGHT * (n_right > n_left) | MISSING_GO_LEFT * (n_left > n_right)
-        right[node] = np.int32(LEAF) if here else end_of_next
-        item[node] = leaf if here else split
-        end_of_next = np.int32(node + 1) if here else ends[end_of_next]
-        samples_of_next = leaf_samples[max(leaf, 0)] if here else n_left + n_right
-        ends[node], samples[node] = end_of_next, samples_of_next
+        behind[node] = end
 
 
 def _of_leaves(is_leaf, value, n_leaves):

@@ -35,6 +35,7 @@ from cart.table.ranking import MISSING
 from cart.table.table import keeps_order, same_value
 
 N_PLACES = 8  # for features whose entries are in order at the same time
+_MARK = np.uint32(1 << 31)
 _PADDING = 16  # of a feature's entries, so that they do not all begin at one place of the cache
 
 
@@ -134,7 +135,8 @@ def hand_to_small_node(rows, small, table, features, samples, targets, node):
 class PresortedRows(NamedTuple):
     """The rows of the tree along every feature, sorted once and partitioned with the nodes."""
 
-    sorted_rows: np.ndarray  # (n_columns, n_rows) uint32: of the table
+    sorted_rows: np.ndarray  # (n_columns, n_rows) uint32: of the table; marked: the first of a code
+    n_known: np.ndarray  # (n_columns,) int64: rows whose value is not missing
     entries: (
         np.ndarray
     )  # (2 * n_columns * stride,) uint64: of every feature, for even depths, then odd
@@ -146,24 +148,21 @@ class PresortedRows(NamedTuple):
         stride = n_rows + _PADDING
         presorted = cls(
             np.empty((n_columns, n_rows), np.uint32),
+            np.empty(n_columns, np.int64),
             np.empty(2 * n_columns * stride, np.uint64),
             stride,
         )
         counts = np.empty(N_COUNTS, np.int64)
-        _sort_rows(table.codes, presorted.sorted_rows, *np.empty((2, n_rows), np.uint64), counts)
+        _sort_rows(table.codes, presorted, *np.empty((2, n_rows), np.uint64), counts)
         return presorted
 
     def begin_tree(self, table, in_bag, n, is_in_bag):
         for feature in range(table.columns.shape[0]):
             column = table.columns[feature]
-            sorted_rows = self.sorted_rows[column]
-            codes = table.codes[column]
+            sorted_rows, n_known = self.sorted_rows[column], self.n_known[column]
             entries = self.entries[column * self.stride :]
-            at = 0
-            for i in range(sorted_rows.shape[0]):
-                row = sorted_rows[i]
-                entries[at] = np.uint64(codes[row]) << CODE_SHIFT | np.uint64(row)
-                at += np.int64(is_in_bag[row])
+            at = _write_in_bag(sorted_rows[:n_known], np.uint32(0), entries, is_in_bag)
+            _write_in_bag(sorted_rows[n_known:], MISSING, entries[at:], is_in_bag)
 
     def load_feature(self, table, column, place, node):
         first = first_of(self, column, node.start, node.depth)
@@ -238,8 +237,21 @@ def first_of(presorted, column, start, depth):
     return ((depth & 1) * presorted.sorted_rows.shape[0] + column) * presorted.stride + start
 
 
+@kernel
+def _write_in_bag(marked, code, entries, is_in_bag):
+    """Write entries of rows in order that are in bag; return how many. The first rows have that
+    code, those from a mark on the next: to look codes up would be to look all over a column."""
+    code, at = np.uint64(code) - np.uint64(1), 0
+    for i in range(marked.shape[0]):
+        row = marked[i] & ~_MARK
+        code += np.uint64(marked[i] >= _MARK)
+        entries[at] = code << CODE_SHIFT | np.uint64(row)
+        at += np.int64(is_in_bag[row])
+    return at
+
+
 @entry_kernel
-def _sort_rows(codes, sorted_rows, keys, spare, counts):
+def _sort_rows(codes, presorted, keys, spare, counts):
     n = codes.shape[1]
     for column in range(codes.shape[0]):
         highest = np.uint32(0)
@@ -247,8 +259,14 @@ def _sort_rows(codes, sorted_rows, keys, spare, counts):
             highest = max(highest, codes[column, i])
             keys[i] = np.uint64(codes[column, i]) << CODE_SHIFT | np.uint64(i)
         sort_by_radix(keys, n, n_bits_of(highest), counts, spare)
+        before, n_known = ~np.uint64(0), 0
         for i in range(n):
-            sorted_rows[column, i] = np.uint32(keys[i])
+            code = keys[i] >> CODE_SHIFT
+            n_known += code != MISSING
+            is_first = np.uint32(code != before)
+            presorted.sorted_rows[column, i] = np.uint32(keys[i]) | is_first << np.uint32(31)
+            before = code
+        presorted.n_known[column] = n_known
 
 
 # ----------------------------------------------------------------------- sorted on demand
