@@ -50,7 +50,7 @@ def _kind(
     return Kind(name, Case(name, data, model, params, **rest), bar, n_trees, what, n_jobs, n_asked)
 
 
-_SIGNS = {"monotonic_cst": (1, -1, 0)}
+_SIGNS, _BALANCED = {"monotonic_cst": (1, -1, 0)}, {"class_weight": "balanced"}
 _WIDE, _FEW = "50000x20", "rounded:54000x9"
 KINDS = (
     _kind("plain: binary", None, BINARY, GINI),
@@ -66,6 +66,11 @@ KINDS = (
           weights="fractions"),
     _kind("extra trees: poisson", None, "counts:20000x18", {"criterion": "poisson"}, EXTRA,
           what=BESIDE),
+    _kind("extra trees: 3 classes, balanced", None, CLASSES, {**GINI, **_BALANCED}, EXTRA,
+          what=BESIDE),
+    _kind("3 classes, balanced: tree", None, CLASSES, {**GINI, **_BALANCED}, TREE, what=BESIDE),
+    _kind("3 classes, balanced: tree, entropy", None, CLASSES,
+          {"criterion": "entropy", **_BALANCED}, TREE, what=BESIDE),
     _kind("best first: 200 leaves, classes", 9, BINARY, {**GINI, "max_leaf_nodes": 200}),
     _kind("best first: 500 leaves, regression", 9, NUMBERS, {**SQUARES, "max_leaf_nodes": 500}),
     _kind("class_weight: balanced_subsample", 8, BINARY,

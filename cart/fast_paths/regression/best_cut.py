@@ -272,17 +272,9 @@ def _judge_row(lanes, width, rows, i, table):
         may_be_best, is_due = lanes.score[k] >= lanes.bar[k], n_left - lanes.previous[k] > n_right
         if not (may_be_best or is_due) or not is_cut_after(entries, i, table, column):
             continue
-        if is_due:
-            previous = i  # entries left of the cut before
-            while previous > rows.n_beside and not is_cut_after(
-                entries, previous - 1, table, column
-            ):
-                previous -= 1
-            if previous <= rows.n_beside:  # there is none
-                previous = 0
-            if n_left - previous > n_right:
-                sum_lane_from_right(rows.criterion, lanes, k, i, rows)
-                may_be_best = True
+        if is_due and n_left - left_of_cut_before(entries, i, rows, table, column) > n_right:
+            sum_lane_from_right(rows.criterion, lanes, k, i, rows)
+            may_be_best = True
         lanes.previous[k] = n_left
         if may_be_best:
             score = settled_score(rows.criterion, lanes, k, rows)
@@ -290,6 +282,16 @@ def _judge_row(lanes, width, rows, i, table):
                 lanes.best[k], lanes.place[k] = score, i
                 for j in range(width):
                     lanes.bar[j] = max(lanes.bar[j], score)
+
+
+@inline_kernel
+def left_of_cut_before(entries, i, rows, table, column):
+    """How many entries the cut before that behind the i-th entry has on its left; 0 if there is
+    none."""
+    n_left = i
+    while n_left > rows.n_beside and not is_cut_after(entries, n_left - 1, table, column):
+        n_left -= 1
+    return n_left if n_left > rows.n_beside else 0
 
 
 @inline_kernel

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.regression.best_cut import searching
+from cart.fast_paths.regression.class_weights import ClassWeightsCuts
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
     mean_score,
@@ -32,13 +33,14 @@ from cart.fast_paths.regression.node_sums import (
     REST,
     TOTAL,
     halves_with,
+    score_divided_of_one,
     sum_children_of_one,
     sum_node_of_one,
 )
 from cart.fast_paths.regression.small_nodes.subtree import grow_small_subtree
 from cart.fast_paths.regression.sorted_rows import hand_to_small_node
 from cart.jit.decorators import inline_kernel, kernel
-from cart.splitting.criteria import Gini, SquaredError
+from cart.splitting.criteria import Entropy, Gini, SquaredError
 from cart.splitting.criterion import log2
 from cart.splitting.mean_criteria import NO_SUM
 
@@ -66,6 +68,7 @@ class SquaredErrorCuts(NamedTuple):
 
     take_row, sum_node, sum_children = take_weight_and_y, sum_node_of_one, sum_children_of_one
     sum_lane_from_right, settled_score = sum_lane_of_one, settled_score_of_one
+    score_divided = score_divided_of_one
 
     def rest_of(self, weight, y):
         return weight * y * y
@@ -129,6 +132,7 @@ class GiniOfTwoCuts(NamedTuple):
 
     take_row, sum_node, sum_children = take_weight_and_y, sum_node_of_one, sum_children_of_one
     sum_lane_from_right, settled_score = sum_lane_of_one, settled_score_of_one
+    score_divided = score_divided_of_one
 
     def rest_of(self, weight, y):
         return weight - weight * y
@@ -217,6 +221,7 @@ class PoissonCuts(NamedTuple):
 
     take_row, sum_node, sum_children = take_weight_and_y, sum_node_of_one, sum_children_of_one
     sum_lane_from_right, settled_score = sum_lane_of_one, settled_score_of_one
+    score_divided = score_divided_of_one
 
     def rest_of(self, weight, y):
         return 0.0
@@ -257,8 +262,14 @@ class PoissonCuts(NamedTuple):
         return np.int64(-1)
 
 
-def cuts_of(criterion, y):
-    """What stands here for a criterion of `cart.splitting.criteria`, of these targets."""
-    if criterion is SquaredError:
-        return SquaredErrorCuts()
-    return GiniOfTwoCuts() if criterion is Gini else PoissonCuts.create(y)
+def cuts_of(plan, y):
+    """What stands here for the criterion of a plan, of these targets."""
+    if plan.criterion in (Gini, Entropy):
+        if is_gini_of_two(plan):
+            return GiniOfTwoCuts()
+        return ClassWeightsCuts.create(plan.criterion is Entropy, plan.n_values)
+    return SquaredErrorCuts() if plan.criterion is SquaredError else PoissonCuts.create(y)
+
+
+def is_gini_of_two(plan):
+    return plan.criterion is Gini and plan.n_values == 2

@@ -89,6 +89,13 @@ def score_left(criterion, left, node):
 
 
 @dispatch
+def score_divided(criterion, samples, targets, n_left, sums):
+    """Weight and sum on the left of a cut at which samples are divided, and its score; of a node
+    with these sums."""
+    return criterion.score_divided(samples, targets, n_left, sums)
+
+
+@dispatch
 def settled_score(criterion, lanes, k, rows):
     """The score of the cut in lane k."""
     return criterion.settled_score(lanes, k, rows)

@@ -23,6 +23,7 @@ from cart.fast_paths.regression.cut_score import (
     halves_of,
     left_sums_from_right,
     rest_of,
+    score_left,
     weight_at,
     y_at,
 )
@@ -32,6 +33,7 @@ from cart.primitives.partition import goes_left, partition
 
 TOTAL, REST = 1, 2  # of a node that waits, beside its WEIGHT
 LOWER, UPPER = 3, 4  # between which its value must lie (monotonic constraints)
+_FEW_STEPS = 16  # samples of which sums take as many steps on either side of a cut
 FEW = 64  # samples, whose sides are the bits of a number
 
 
@@ -265,3 +267,38 @@ def sum_node_of_one(self, samples, targets, start, end, sums):
 
 def sum_children_of_one(self, samples, targets, node, middle, sums):
     return add_up_children(self, samples, targets, node, middle, sums)
+
+
+def score_divided_of_one(self, samples, targets, n_left, sums):
+    of_node = sums[WEIGHT], sums[TOTAL], sums[REST]
+    left = _sums_of_left(self, samples, targets, n_left, of_node)
+    return left[0], left[1], score_left(self, left, of_node)
+
+
+@inline_kernel
+def _sums_of_left(criterion, samples, targets, n_left, of_node):
+    """Weight, sum and rest of samples[:n_left], from the shorter side."""
+    n = samples.shape[0]
+    right = n - n_left
+    from_left = np.int64(n_left <= right)  # unpredictable, so that there is no branch
+    from_right = 1 - from_left
+    first, step, n_moved = (n - 1) * from_right, from_left - from_right, min(n_left, right)
+    sign = np.float64(step)
+    weight, total, rest = of_node
+    weight, total = weight if from_right else 0.0, total if from_right else 0.0
+    rest = rest if from_right else 0.0
+    if n < _FEW_STEPS:  # as many steps for every feature: how many are needed is unpredictable
+        for i in range(n // 2):
+            row = samples[first + i * step]
+            here, y = sign * np.float64(i < n_moved) * weight_at(targets, row), y_at(targets, row)
+            weight += here
+            total += here * y
+            rest += rest_of(criterion, here, y)
+        return weight, total, rest
+    for i in range(n_moved):
+        row = samples[first + i * step]
+        here, y = sign * weight_at(targets, row), y_at(targets, row)
+        weight += here
+        total += here * y
+        rest += rest_of(criterion, here, y)
+    return weight, total, rest

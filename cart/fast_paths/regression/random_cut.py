@@ -26,18 +26,16 @@ from cart.fast_paths.near_rows import create_across, write_across
 from cart.fast_paths.regression.cut_criteria import cuts_of
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
-    rest_of,
-    score_left,
+    score_divided,
+    sum_children,
     weight_at,
     write_target,
     y_at,
 )
 from cart.fast_paths.regression.node_sums import (
     FEW,
-    REST,
     TOTAL,
     MeanChildren,
-    add_up_children,
     exchange,
     exchange_few,
 )
@@ -57,7 +55,7 @@ from cart.growth.frontier import NodeStack, moved, with_weight
 from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.primitives.gather import take
-from cart.splitting.criteria import Gini, Poisson, SquaredError
+from cart.splitting.criteria import Entropy, Gini, Poisson, SquaredError
 from cart.splitting.feature_draw import (
     begin_draw,
     end_draw,
@@ -75,7 +73,6 @@ from cart.table.ranking import MISSING
 from cart.table.table import code_up_to, same_value, value_of
 
 COPY_BYTES = 2**15, 2**12  # of a column of the near tiers (see `cart.fast_paths.cache_copies`)
-_FEW_STEPS = 16  # samples of which sums take as many steps on either side of a cut
 _SHARE = 1 / 8  # of the columns that a node must look at for copies of its few rows to pay
 
 
@@ -178,7 +175,7 @@ class DrawnMeanWay(NamedTuple):
                 _gather(rows.codes[column], samples, self.gathered)
                 _divide(self, samples, np.uint32(cut.left_code), cut.missing)
         mine, middle = node_of(growth, node), node.start + n_left
-        halves = add_up_children(
+        halves = sum_children(
             growth.criterion, rows.samples, rows.targets, mine, middle, growth.sums
         )
         decrease = decrease_of(mine, halves, growth.total_weight)
@@ -274,17 +271,18 @@ def _try_three(way, node, samples):
     is alone on its side, and a sum of two is the same in either order. So what goes left says what
     the score is."""
     rows, cuts, columns, scores = way.tiers[node.tier], way.cuts, way.table.columns, way.scores
-    n, sums, limits = samples.shape[0], way.growth.sums[node.row], way.limits
-    criterion, everyone = way.growth.criterion, (1 << n) - 1
+    n = samples.shape[0]
+    everyone, last = (1 << n) - 1, n - 1
     scores[0] = scores[everyone] = -np.inf
     for i in range(n):
-        row, alone = samples[i], 1 << i
-        weight, y = weight_at(rows.targets, row), y_at(rows.targets, row)
-        left = weight, weight * y, rest_of(criterion, weight, y)
-        scores[alone] = _score_of_left(criterion, left, sums, limits)
+        alone = 1 << i
+        samples[0], samples[i] = samples[i], samples[0]
+        scores[alone] = _score(way, node, samples, np.int64(0), np.int64(1))
+        samples[0], samples[i] = samples[i], samples[0]
         if n == 3:
-            left = sums[WEIGHT] - left[0], sums[TOTAL] - left[1], sums[REST] - left[2]
-            scores[everyone - alone] = _score_of_left(criterion, left, sums, limits)
+            samples[last], samples[i] = samples[i], samples[last]
+            scores[everyone - alone] = _score(way, node, samples, np.int64(0), np.int64(2))
+            samples[last], samples[i] = samples[i], samples[last]
     find_sides(cuts, rows.across, samples, n)
     best, best_column, score, n_left = np.int64(-1), np.int64(0), -np.inf, np.int64(0)
     for k in range(cuts.n_drawn[0]):
@@ -302,28 +300,13 @@ def _try_three(way, node, samples):
 
 
 @inline_kernel
-def _score_of_left(criterion, left, sums, limits):
-    if min(left[0], sums[WEIGHT] - left[0]) < limits.min_weight_leaf:
-        return -np.inf
-    return score_left(criterion, left, _sums_at(sums))
-
-
-@inline_kernel
 def _score(way, node, samples, feature, n_left):
     """Score of a cut at which the node is divided; -inf where limits forbid it."""
-    rows, sums, limits = way.tiers[node.tier], way.growth.sums[node.row], way.limits
-    n, of_node, criterion = node.end - node.start, _sums_at(sums), way.growth.criterion
-    if min(n_left, n - n_left) < limits.min_samples_leaf:
+    targets, sums = way.tiers[node.tier].targets, way.growth.sums[node.row]
+    if min(n_left, samples.shape[0] - n_left) < way.limits.min_samples_leaf:
         return -np.inf
-    left = _sums_of_left(criterion, samples, rows.targets, n_left, n, of_node)
-    if not _is_legal(way, node, feature, left[0], left[1]):
-        return -np.inf
-    return score_left(criterion, left, of_node)
-
-
-@inline_kernel
-def _sums_at(sums):
-    return sums[WEIGHT], sums[TOTAL], sums[REST]
+    weight, total, score = score_divided(way.growth.criterion, samples, targets, n_left, sums)
+    return score if _is_legal(way, node, feature, weight, total) else -np.inf
 
 
 @inline_kernel
@@ -346,34 +329,6 @@ def _divide(way, samples, left_code, missing):
     step = np.uint32(missing == MISSING_LEFT)
     last = np.uint32(left_code + step)
     return exchange(GatheredSides(way.gathered, last, step), samples, way.growth.swap)
-
-
-@inline_kernel
-def _sums_of_left(criterion, samples, targets, n_left, n, of_node):
-    """Weight, sum and rest of samples[:n_left], from the shorter side."""
-    right = n - n_left
-    from_left = np.int64(n_left <= right)  # unpredictable, so that there is no branch
-    from_right = 1 - from_left
-    first, step, n_moved = (n - 1) * from_right, from_left - from_right, min(n_left, right)
-    sign = np.float64(step)
-    weight, total, rest = of_node
-    weight, total = weight if from_right else 0.0, total if from_right else 0.0
-    rest = rest if from_right else 0.0
-    if n < _FEW_STEPS:  # as many steps for every feature: how many are needed is unpredictable
-        for i in range(n // 2):
-            row = samples[first + i * step]
-            here, y = sign * np.float64(i < n_moved) * weight_at(targets, row), y_at(targets, row)
-            weight += here
-            total += here * y
-            rest += rest_of(criterion, here, y)
-        return weight, total, rest
-    for i in range(n_moved):
-        row = samples[first + i * step]
-        here, y = sign * weight_at(targets, row), y_at(targets, row)
-        weight += here
-        total += here * y
-        rest += rest_of(criterion, here, y)
-    return weight, total, rest
 
 
 @inline_kernel
@@ -425,10 +380,10 @@ def _grow_best_first(table, growth, rows, weights, y, seed, limits, candidates):
 
 
 class RandomMeanPath(MeanPath):
-    """Grows extra trees by squared error, Poisson deviance, and Gini impurity of two classes, where
-    weights are no whole numbers."""
+    """Grows extra trees by squared error, Poisson deviance, and, of classes whose weights are no
+    whole numbers, Gini impurity and entropy."""
 
-    criteria: tuple[type, ...] = (SquaredError, Poisson, Gini)
+    criteria: tuple[type, ...] = (SquaredError, Poisson, Gini, Entropy)
     splitter, table_kind = RandomSplitter, FloatTable
     takes_missing = takes_bounds = takes_leaves = True
     _grow_trees = staticmethod(_grow_trees)
@@ -436,7 +391,7 @@ class RandomMeanPath(MeanPath):
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
-        self._criterion = cuts_of(plan.criterion, self._y)
+        self._criterion = cuts_of(plan, self._y)
 
     def _needs_lists(self):
         return True

@@ -82,7 +82,7 @@ from cart.growth.best_first import grow_best_first
 from cart.growth.frontier import NodeStack, with_weight
 from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.splitting.criteria import EPSILON, AbsoluteError, Gini, Poisson, SquaredError
+from cart.splitting.criteria import EPSILON, AbsoluteError, Entropy, Gini, Poisson, SquaredError
 from cart.splitting.feature_draw import (
     begin_draw,
     end_draw,
@@ -375,15 +375,16 @@ def _cuts_of(plan, y):
     """The criterion of a plan, see `cart.fast_paths.regression.cut_criteria`."""
     if plan.n_outputs > 1:
         return SeveralMeansCuts.create(plan.n_outputs)
-    is_median = plan.criterion is AbsoluteError
-    return AbsoluteErrorCuts.create(y) if is_median else cuts_of(plan.criterion, y)
+    if plan.criterion is AbsoluteError:
+        return AbsoluteErrorCuts.create(y)
+    return cuts_of(plan, y)
 
 
 class SortedPath(MeanPath):
-    """Grows trees by squared error, Poisson deviance, and Gini impurity of two classes, where
-    weights are no whole numbers, on any columns and targets."""
+    """Grows trees by squared error, Poisson deviance, absolute error and, of classes whose weights
+    are no whole numbers, Gini impurity and entropy, on any columns and targets."""
 
-    criteria: tuple[type, ...] = (SquaredError, Poisson, Gini, AbsoluteError)
+    criteria: tuple[type, ...] = (SquaredError, Poisson, Gini, Entropy, AbsoluteError)
     most_outputs = several_means.MOST
     takes_missing = takes_bounds = takes_leaves = True
     _partial_max = SMALL_NODE_MAX // 2
@@ -392,7 +393,8 @@ class SortedPath(MeanPath):
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
-        self._more_sums = plan.n_outputs - 1 and several_means.MOST - 1
+        if plan.n_outputs > 1:
+            self._more_sums = several_means.MOST - 1
         self._criterion = _cuts_of(plan, self._y)
         self._helpers = count()
 
@@ -435,7 +437,7 @@ class SortedPath(MeanPath):
 
     @property
     def shares_nodes(self):
-        is_usual = self._plan.criterion is not Gini and self.table_kind is Table
+        is_usual = self._plan.n_values == 1 and self.table_kind is Table
         return is_usual and self._presorting_pays(self._table, self._plan)
 
     def helper(self):

@@ -23,6 +23,7 @@ from cart.fast_paths.base import (
     write_split,
     write_way_of_missing,
 )
+from cart.fast_paths.regression import class_weights
 from cart.fast_paths.regression.cut_score import WEIGHT, root_impurity, sum_node, write_value
 from cart.fast_paths.regression.node_sums import (
     LOWER,
@@ -35,7 +36,7 @@ from cart.fast_paths.regression.small_nodes.node import SmallNode, small_node_ma
 from cart.growth.node_step import child_bounds
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import are_whole
-from cart.splitting.criteria import Gini, SquaredError
+from cart.splitting.criteria import Entropy, Gini, SquaredError
 from cart.splitting.feature_draw import Draw
 from cart.splitting.splitter import Bounds
 from cart.tree.nodes import Grown, from_node
@@ -214,11 +215,14 @@ def decrease_of(node, halves, total_weight):
     )
 
 
+_OF_CLASSES = Gini, Entropy
+
+
 class MeanPath(FastPath):
     """Base class of the paths that grow trees by sums of weights and targets.
 
-    Gini impurity is that of two classes, whose weights are no whole numbers: these are counted
-    (`cart.fast_paths.classification`). Targets are then 1 for the first class.
+    Weights of classes are no whole numbers: these are counted (`cart.fast_paths.classification`).
+    By Gini impurity of two classes targets are 1 for the first.
     """
 
     criteria: tuple[type, ...] = (SquaredError,)
@@ -227,16 +231,18 @@ class MeanPath(FastPath):
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
-        if plan.criterion is Gini:
+        if plan.criterion in _OF_CLASSES:
+            self._more_sums = plan.n_values
+        if plan.criterion is Gini and plan.n_values == 2:
             self._y = 1.0 - self._y
 
     @classmethod
     def knows(cls, plan):
-        is_of_two = plan.n_values == 2 and not plan.limits.is_monotonic
-        return super().knows(plan) and (plan.criterion is not Gini or is_of_two)
+        are_few = plan.n_values <= class_weights.MOST and not plan.limits.is_monotonic
+        return super().knows(plan) and (plan.criterion not in _OF_CLASSES or are_few)
 
     def accepts(self, weights, is_whole):
-        is_counted = self._plan.criterion is Gini and is_whole  # then no order matters
+        is_counted = self._plan.criterion in _OF_CLASSES and is_whole  # then no order matters
         return super().accepts(weights, is_whole) and not is_counted
 
     @cached_property

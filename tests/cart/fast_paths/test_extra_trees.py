@@ -99,10 +99,13 @@ def test_cuts_of_all_columns_are_those_of_the_table(n_columns, missing):
     least=st.sampled_from([0.0, 0.0, 0.05]),
     is_constrained=st.booleans(),
     n_max=st.sampled_from([8, 60, 600]),
-    criterion=st.sampled_from([criteria.SquaredError, criteria.Poisson, criteria.Gini]),
+    criterion=st.sampled_from(
+        [criteria.SquaredError, criteria.Poisson, criteria.Gini, criteria.Entropy]
+    ),
+    n_classes=st.sampled_from([1, 2, 2, 3, 6]),
 )
 def test_trees_by_sums_are_the_general_ones(
-    seed, params, missing, least, is_constrained, n_max, criterion
+    seed, params, missing, least, is_constrained, n_max, criterion, n_classes
 ):
     """To the bit, with ties, constant features, and any weights and targets."""
     rng = np.random.default_rng(seed)
@@ -116,9 +119,10 @@ def test_trees_by_sums_are_the_general_ones(
     if criterion is criteria.Poisson:
         y = np.floor(np.abs(y)) * (rng.random(n) < 0.7)
         y[0], weights[:, 0] = 1.0, 1.0
-    if criterion is criteria.Gini:  # whole weights are counted
-        model, n_values = DecisionTreeClassifier(**params, min_weight_fraction_leaf=least), 2
-        y, weights[:, rng.integers(n)] = rng.integers(0, 2, n).astype(float), 0.7
+    if criterion in (criteria.Gini, criteria.Entropy):  # whole weights are counted
+        model = DecisionTreeClassifier(**params, min_weight_fraction_leaf=least)
+        n_values, weights[:, rng.integers(n)] = n_classes, 0.7
+        y = rng.integers(0, n_classes, n).astype(float)
     elif is_constrained:
         model.monotonic_cst = rng.integers(-1, 2, n_features)
     plan = make_plan(model, criterion, "random", n, n_features, 1, n_values)

@@ -146,14 +146,15 @@ def test_quick_mean_trees_are_the_general_ones(seed, params, has_ties, offset, f
 @given(
     seed=seeds,
     params=limits,
-    kind=st.sampled_from(["squared_error", "poisson", "gini"]),
+    kind=st.sampled_from(["squared_error", "poisson", "gini", "entropy"]),
+    n_classes=st.sampled_from([1, 2, 2, 3, 6]),
     missing=st.sampled_from([0.0, 0.1, 0.6]),
     least=st.sampled_from([0.0, 0.0, 0.02, 0.1]),
     is_constrained=st.booleans(),
     n_max=st.sampled_from([60, 600]),
 )
 def test_trees_by_sums_with_missing_values_and_bounds_are_the_general_ones(
-    seed, params, kind, missing, least, is_constrained, n_max
+    seed, params, kind, n_classes, missing, least, is_constrained, n_max
 ):
     """To the bit, for any numbers, without ties but between missing values."""
     rng = np.random.default_rng(seed)
@@ -161,16 +162,19 @@ def test_trees_by_sums_with_missing_values_and_bounds_are_the_general_ones(
     X = np.argsort(rng.random((n, n_features)), axis=0).astype(float)
     signal = X[:, 0] + X[:, -1] > rng.normal(n, n / 3, n)
     X[rng.random(X.shape) < missing] = np.nan
-    y = {
-        "squared_error": signal + rng.normal(size=n),
-        "poisson": rng.poisson(1.0 + 3.0 * signal).astype(float) * rng.choice([1.0, 0.3]),
-        "gini": signal.astype(int),
-    }[kind]
-    y[0] = y[0] if kind == "squared_error" else 1
+    is_classifier = kind in ("gini", "entropy")
+    if is_classifier:
+        y = np.minimum(signal + rng.integers(0, max(n_classes - 1, 1), n), n_classes - 1)
+        y[0] = n_classes - 1
+    elif kind == "poisson":
+        y = rng.poisson(1.0 + 3.0 * signal).astype(float) * rng.choice([1.0, 0.3])
+        y[0] = 1.0
+    else:
+        y = signal + rng.normal(size=n)
     weights = rng.integers(0, 4, (3, n)) * rng.random((3, n))
     weights[:, rng.integers(n)] = 0.3
     params = {**params, "criterion": kind, "min_weight_fraction_leaf": least}
-    if is_constrained and kind != "gini":
+    if is_constrained and not is_classifier:
         params["monotonic_cst"] = rng.integers(-1, 2, n_features)
     for weight in weights:
         both = grow_both_ways(X, y, weight[None], params, SortedPath, is_narrow=False)
