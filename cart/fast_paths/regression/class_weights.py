@@ -25,6 +25,8 @@ import numpy as np
 from cart.fast_paths.regression.best_cut import is_cut_after, left_of_cut_before
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
+    copy_weight_and_y,
+    is_free,
     slack_of,
     take_weight_and_y,
     weight_at,
@@ -54,7 +56,7 @@ class ClassWeightsCuts(NamedTuple):
     def create(cls, is_entropy, n_classes):
         return cls(is_entropy, *np.zeros((4, n_classes)))
 
-    take_row = take_weight_and_y
+    take_row, copy_row, is_free_of_order = take_weight_and_y, copy_weight_and_y, is_free
 
     def sum_node(self, samples, targets, start, end, sums):
         _add_up(samples, targets, start, end, sums)

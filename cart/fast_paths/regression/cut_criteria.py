@@ -20,6 +20,8 @@ from cart.fast_paths.regression.best_cut import searching
 from cart.fast_paths.regression.class_weights import ClassWeightsCuts
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
+    copy_weight_and_y,
+    is_free,
     mean_score,
     score_of,
     settled_score_of_one,
@@ -37,6 +39,7 @@ from cart.fast_paths.regression.node_sums import (
     sum_children_of_one,
     sum_node_of_one,
 )
+from cart.fast_paths.regression.several_means import SeveralMeansCuts
 from cart.fast_paths.regression.small_nodes.subtree import grow_small_subtree
 from cart.fast_paths.regression.sorted_rows import hand_to_small_node
 from cart.jit.decorators import inline_kernel, kernel
@@ -68,7 +71,8 @@ class SquaredErrorCuts(NamedTuple):
 
     take_row, sum_node, sum_children = take_weight_and_y, sum_node_of_one, sum_children_of_one
     sum_lane_from_right, settled_score = sum_lane_of_one, settled_score_of_one
-    score_divided = score_divided_of_one
+    copy_row, score_divided = copy_weight_and_y, score_divided_of_one
+    is_free_of_order = is_free
 
     def rest_of(self, weight, y):
         return weight * y * y
@@ -132,7 +136,8 @@ class GiniOfTwoCuts(NamedTuple):
 
     take_row, sum_node, sum_children = take_weight_and_y, sum_node_of_one, sum_children_of_one
     sum_lane_from_right, settled_score = sum_lane_of_one, settled_score_of_one
-    score_divided = score_divided_of_one
+    copy_row, score_divided = copy_weight_and_y, score_divided_of_one
+    is_free_of_order = is_free
 
     def rest_of(self, weight, y):
         return weight - weight * y
@@ -221,7 +226,8 @@ class PoissonCuts(NamedTuple):
 
     take_row, sum_node, sum_children = take_weight_and_y, sum_node_of_one, sum_children_of_one
     sum_lane_from_right, settled_score = sum_lane_of_one, settled_score_of_one
-    score_divided = score_divided_of_one
+    copy_row, score_divided = copy_weight_and_y, score_divided_of_one
+    is_free_of_order = is_free
 
     def rest_of(self, weight, y):
         return 0.0
@@ -264,6 +270,8 @@ class PoissonCuts(NamedTuple):
 
 def cuts_of(plan, y):
     """What stands here for the criterion of a plan, of these targets."""
+    if plan.n_outputs > 1:
+        return SeveralMeansCuts.create(plan.n_outputs)
     if plan.criterion in (Gini, Entropy):
         if is_gini_of_two(plan):
             return GiniOfTwoCuts()

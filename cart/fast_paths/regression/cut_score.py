@@ -32,6 +32,12 @@ def take_row(criterion, targets, row, weight, y):
 
 
 @dispatch
+def copy_row(criterion, targets, row, copied, i):
+    """Copy what is kept of a row; it is the i-th there."""
+    criterion.copy_row(targets, row, copied, i)
+
+
+@dispatch
 def sum_node(criterion, samples, targets, start, end, sums):
     """Write the sums of samples[start:end] to `sums`."""
     criterion.sum_node(samples, targets, start, end, sums)
@@ -96,6 +102,12 @@ def score_divided(criterion, samples, targets, n_left, sums):
 
 
 @dispatch
+def is_free_of_order(criterion):
+    """Are a node's sums the same in any order of two rows?"""
+    return criterion.is_free_of_order()
+
+
+@dispatch
 def settled_score(criterion, lanes, k, rows):
     """The score of the cut in lane k."""
     return criterion.settled_score(lanes, k, rows)
@@ -136,6 +148,14 @@ def y_at(targets, row):
 
 def take_weight_and_y(self, targets, row, weight, y):
     write_target(targets, row, weight, y[row])
+
+
+def is_free(self):
+    return True
+
+
+def copy_weight_and_y(self, targets, row, copied, i):
+    write_target(copied, i, weight_at(targets, row), y_at(targets, row))
 
 
 @inline_kernel

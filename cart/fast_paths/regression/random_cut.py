@@ -8,6 +8,7 @@ exchange from both ends divides them at the threshold drawn, whether or not the 
     samples   [ 7 4 | 0 3 9 ]    exchanged; sums are taken from the shorter side
 """
 
+from functools import partial
 from itertools import starmap
 from typing import NamedTuple
 
@@ -26,11 +27,11 @@ from cart.fast_paths.near_rows import create_across, write_across
 from cart.fast_paths.regression.cut_criteria import cuts_of
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
+    copy_row,
+    is_free_of_order,
     score_divided,
     sum_children,
-    weight_at,
-    write_target,
-    y_at,
+    take_row,
 )
 from cart.fast_paths.regression.node_sums import (
     FEW,
@@ -39,6 +40,7 @@ from cart.fast_paths.regression.node_sums import (
     exchange,
     exchange_few,
 )
+from cart.fast_paths.regression.several_means import MOST as MOST_MEANS
 from cart.fast_paths.regression.tree_growth import (
     MeanPath,
     TreeGrowth,
@@ -81,13 +83,13 @@ class DrawnRows(NamedTuple):
 
     samples: np.ndarray  # (n,) uint32: in scikit-learn's order
     codes: np.ndarray  # (n_columns, at least n) uint32
-    targets: np.ndarray  # (2 n,) float64: see `cart.fast_paths.regression.cut_score`
+    targets: np.ndarray  # (n times numbers a row,) float64: as the criterion has them
     across: np.ndarray  # see `cart.fast_paths.near_rows`; or empty
 
     @classmethod
-    def create(cls, n, codes, is_nearest=False):
+    def create(cls, per_row, n, codes, is_nearest=False):
         across = create_across(n, len(codes) if is_nearest else 0)
-        return cls(np.empty(n, np.uint32), codes, np.empty(2 * n), across)
+        return cls(np.empty(n, np.uint32), codes, np.empty(per_row * n), across)
 
 
 class GatheredSides(NamedTuple):
@@ -139,7 +141,7 @@ class DrawnMeanWay(NamedTuple):
         write_mean(tree, this, node.impurity, node.end - node.start, tree.sums[node.row])
 
     def search(self, node):
-        node = _copy_near(self.tiers, node)
+        node = _copy_near(self.growth.criterion, self.tiers, node)
         rows, draw, limits = self.tiers[node.tier], self.growth.draw, self.limits
         few, samples = _has_few(rows, node), rows.samples[node.start : node.end]
         if few:
@@ -158,7 +160,8 @@ class DrawnMeanWay(NamedTuple):
             else:
                 drawing = mark_searched(draw, drawing, j)
             j, drawing = next_feature(draw, drawing, limits.max_features)
-        if few and samples.shape[0] <= 3 and not limits.is_monotonic:
+        is_free = is_free_of_order(self.growth.criterion) and not limits.is_monotonic
+        if few and samples.shape[0] <= 3 and is_free:
             best, last = _try_three(self, node, samples), np.int64(-1)
         elif few:
             best = _try_drawn(self, node, samples, best)
@@ -196,13 +199,13 @@ class DrawnMeanWay(NamedTuple):
 
 
 @inline_kernel
-def _copy_near(tiers, node):
+def _copy_near(criterion, tiers, node):
     """Copy the node's rows to the nearest tier that has room; return the node with its place there,
     or as it is."""
     start, end, tier = node.start, node.end, node.tier
     for nearer in range(node.tier + 1, len(tiers)):
         if end - start <= tiers[nearer].samples.shape[0]:
-            _fill_cache_copy(tiers[tier], start, end - start, tiers[nearer])
+            _fill_cache_copy(criterion, tiers[tier], start, end - start, tiers[nearer])
             tier, start, end = nearer, 0, end - start
     return moved(node, start, end, tier)
 
@@ -214,7 +217,7 @@ def _has_few(rows, node):
 
 
 @inline_kernel
-def _fill_cache_copy(rows, start, n, nearer):
+def _fill_cache_copy(criterion, rows, start, n, nearer):
     """Copy what samples[start:start + n] point to."""
     samples = rows.samples[start : start + n]
     for column in range(nearer.codes.shape[0]):
@@ -222,8 +225,7 @@ def _fill_cache_copy(rows, start, n, nearer):
     if nearer.across.shape[0] > 0:
         write_across(nearer.across, nearer.codes, n)
     for i in range(n):
-        row = samples[i]
-        write_target(nearer.targets, i, weight_at(rows.targets, row), y_at(rows.targets, row))
+        copy_row(criterion, rows.targets, samples[i], nearer.targets, i)
         nearer.samples[i] = i
 
 
@@ -365,7 +367,7 @@ def _begin_tree(table, growth, rows, weights, y, seed, limits, first_node):
     restart(growth.draw, seed)
     n = 0
     for row in range(y.shape[0]):
-        write_target(targets, row, weights[row], y[row])
+        take_row(growth.criterion, targets, row, weights[row], y)
         samples[n] = row
         n += weights[row] > 0.0
     tree = begin_growth(growth, first_node, samples, targets, n)
@@ -385,6 +387,7 @@ class RandomMeanPath(MeanPath):
 
     criteria: tuple[type, ...] = (SquaredError, Poisson, Gini, Entropy)
     splitter, table_kind = RandomSplitter, FloatTable
+    most_outputs = MOST_MEANS
     takes_missing = takes_bounds = takes_leaves = True
     _grow_trees = staticmethod(_grow_trees)
     _grow_one_best_first = staticmethod(_grow_best_first)
@@ -404,6 +407,8 @@ class RandomMeanPath(MeanPath):
         near = create_cache_copies(codes, limits.max_features, n_bytes)
         n_few = FEW if is_depth_first and limits.max_features >= _SHARE * n_columns else 0
         nearest = n_few, np.empty((n_columns, n_few), codes.dtype), True
-        tiers = tuple(starmap(DrawnRows.create, [(n_rows, codes), *near, nearest]))
+        tiers = tuple(
+            starmap(partial(DrawnRows.create, self._per_row), [(n_rows, codes), *near, nearest])
+        )
         cuts = DrawnCuts.create(n_columns, len(self._table.columns))
         return tiers, np.empty(n_rows, np.uint32), cuts, np.empty(8)

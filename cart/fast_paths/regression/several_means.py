@@ -50,6 +50,10 @@ class SeveralMeansCuts(NamedTuple):
         for k in range(MOST):
             targets[PER_ROW * row + 1 + k] = y[row, k] if k < y.shape[1] else 0.0
 
+    def copy_row(self, targets, row, copied, i):
+        for k in range(PER_ROW):
+            copied[PER_ROW * i + k] = targets[PER_ROW * np.int64(row) + k]
+
     def sum_node(self, samples, targets, start, end, sums):
         _add_up(samples, targets, start, end, sums)
 
@@ -58,16 +62,26 @@ class SeveralMeansCuts(NamedTuple):
         return _mean_variance(self, sums[WEIGHT], sums[REST], first, second, third)
 
     def sum_children(self, samples, targets, node, middle, sums):
+        _take_totals(self, sums[node.row])
         return _sum_children(self, samples, targets, node, middle, sums)
+
+    def is_free_of_order(self):
+        return False  # squares are summed up output after output
 
     def write_value(self, value, sums):
         for k in range(value.shape[0]):
             value[k, 0] = sums[TOTAL if k == 0 else UPPER + k] / sums[WEIGHT]
 
     def begin_search(self, samples, targets, sums, node):
-        for k in range(MOST):
-            self.totals[k] = sums[node.row, TOTAL if k == 0 else UPPER + k]
+        _take_totals(self, sums[node.row])
         return 0.0
+
+    def score_divided(self, samples, targets, n_left, sums):
+        _take_totals(self, sums)
+        totals = self.totals
+        weight, a, b, c = _sums_left(samples, targets, n_left, sums[WEIGHT], totals)
+        of_node = totals[0], totals[1], totals[2]
+        return weight, a, _mean_score(weight, (a, b, c), sums[WEIGHT], of_node)
 
     def search_lanes(self, lanes, width, rows, table):
         for k in range(MOST):
@@ -96,6 +110,12 @@ class SeveralMeansCuts(NamedTuple):
 
 
 @inline_kernel
+def _take_totals(self, sums):
+    for k in range(MOST):
+        self.totals[k] = sums[TOTAL if k == 0 else UPPER + k]
+
+
+@inline_kernel
 def _add_up(samples, targets, start, end, sums):
     """Weight, sums and squares of samples[start:end], written to `sums`."""
     weight, first, second, third, squares = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -121,6 +141,22 @@ def _mean_variance(self, weight, squares, first, second, third):
     variance -= (second / weight) * (second / weight)
     variance -= (third / weight) * (third / weight)
     return variance / self.n_outputs
+
+
+@inline_kernel
+def _sums_left(samples, targets, n_left, weight, totals):
+    """Weight and sums of samples[:n_left], from the shorter side."""
+    if n_left > samples.shape[0] - n_left:
+        return _left_from_right(samples, targets, n_left, samples.shape[0], weight, totals)
+    left, first, second, third = 0.0, 0.0, 0.0, 0.0
+    for i in range(n_left):
+        at = PER_ROW * np.int64(samples[i])
+        here = targets[at]
+        left += here
+        first += here * targets[at + 1]
+        second += here * targets[at + 2]
+        third += here * targets[at + 3]
+    return left, first, second, third
 
 
 @inline_kernel

@@ -26,7 +26,6 @@ from cart.fast_paths.base import (
     has_missing,
     may_be_split,
 )
-from cart.fast_paths.regression import several_means
 from cart.fast_paths.regression.best_cut import N_LANES, Lanes, SearchedRows, choose_mean_cut
 from cart.fast_paths.regression.cut_criteria import cuts_of
 from cart.fast_paths.regression.cut_score import (
@@ -52,7 +51,7 @@ from cart.fast_paths.regression.large_nodes.sharing import (
 )
 from cart.fast_paths.regression.median_cuts import AbsoluteErrorCuts
 from cart.fast_paths.regression.node_sums import MeanChildren, divide_in_order, swap_across
-from cart.fast_paths.regression.several_means import SeveralMeansCuts
+from cart.fast_paths.regression.several_means import MOST as MOST_MEANS
 from cart.fast_paths.regression.small_nodes.node import SMALL_NODE_MAX
 from cart.fast_paths.regression.sorted_rows import (
     PresortedRows,
@@ -373,8 +372,6 @@ def _grow_best_first(table, growth, scratch, weights, y, seed, limits, candidate
 
 def _cuts_of(plan, y):
     """The criterion of a plan, see `cart.fast_paths.regression.cut_criteria`."""
-    if plan.n_outputs > 1:
-        return SeveralMeansCuts.create(plan.n_outputs)
     if plan.criterion is AbsoluteError:
         return AbsoluteErrorCuts.create(y)
     return cuts_of(plan, y)
@@ -385,7 +382,7 @@ class SortedPath(MeanPath):
     are no whole numbers, Gini impurity and entropy, on any columns and targets."""
 
     criteria: tuple[type, ...] = (SquaredError, Poisson, Gini, Entropy, AbsoluteError)
-    most_outputs = several_means.MOST
+    most_outputs = MOST_MEANS
     takes_missing = takes_bounds = takes_leaves = True
     _partial_max = SMALL_NODE_MAX // 2
     _grow_trees = staticmethod(_grow_trees)
@@ -393,19 +390,13 @@ class SortedPath(MeanPath):
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
-        if plan.n_outputs > 1:
-            self._more_sums = several_means.MOST - 1
         self._criterion = _cuts_of(plan, self._y)
         self._helpers = count()
 
     @classmethod
     def knows(cls, plan):
         is_free = not (plan.limits.is_monotonic or plan.min_weight_fraction_leaf)
-        return (
-            super().knows(plan)
-            and (plan.criterion is not AbsoluteError or is_free)
-            and (plan.criterion is SquaredError or plan.n_outputs == 1)
-        )
+        return super().knows(plan) and (plan.criterion is not AbsoluteError or is_free)
 
     @classmethod
     def fits(cls, table, plan):
@@ -455,9 +446,8 @@ class SortedPath(MeanPath):
         return looks_at_many and table.codes.size <= most
 
     def _create_rows(self):
-        n_rows, is_one = len(self._y), self._plan.n_outputs == 1
-        samples = np.empty(n_rows, np.uint32)
-        targets = np.empty((2 if is_one else several_means.PER_ROW) * n_rows)
+        n_rows = len(self._y)
+        samples, targets = np.empty(n_rows, np.uint32), np.empty(self._per_row * n_rows)
         return SortedScratch(
             self._create_sorted(samples, targets), samples, targets, np.empty(n_rows, np.uint8),
             Screen.create(n_rows), Lanes.create(), has_missing(self._table),

@@ -23,7 +23,7 @@ from cart.fast_paths.base import (
     write_split,
     write_way_of_missing,
 )
-from cart.fast_paths.regression import class_weights
+from cart.fast_paths.regression import class_weights, several_means
 from cart.fast_paths.regression.cut_score import WEIGHT, root_impurity, sum_node, write_value
 from cart.fast_paths.regression.node_sums import (
     LOWER,
@@ -228,18 +228,26 @@ class MeanPath(FastPath):
     criteria: tuple[type, ...] = (SquaredError,)
     _partial_max = 0  # rows of a small node, at most, where nodes look at some of the features
     _more_sums = 0  # of a node, beside those that every path has
+    _per_row = 2  # numbers that are kept of a row
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
         if plan.criterion in _OF_CLASSES:
             self._more_sums = plan.n_values
+        if plan.n_outputs > 1:
+            self._more_sums, self._per_row = several_means.MOST - 1, several_means.PER_ROW
         if plan.criterion is Gini and plan.n_values == 2:
             self._y = 1.0 - self._y
 
     @classmethod
     def knows(cls, plan):
         are_few = plan.n_values <= class_weights.MOST and not plan.limits.is_monotonic
-        return super().knows(plan) and (plan.criterion not in _OF_CLASSES or are_few)
+        is_one = plan.n_outputs == 1
+        return (
+            super().knows(plan)
+            and (plan.criterion not in _OF_CLASSES or are_few)
+            and (plan.criterion is SquaredError or is_one)
+        )
 
     def accepts(self, weights, is_whole):
         is_counted = self._plan.criterion in _OF_CLASSES and is_whole  # then no order matters

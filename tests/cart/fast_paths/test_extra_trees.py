@@ -204,3 +204,42 @@ def test_classes_of_several_outputs_are_counted(n_outputs, n_values, missing):
     weights = rng.integers(0, 3, (2, 2000)).astype(float)
     for both in zip(fast.grow(weights, [1, 2]), general.grow(weights, [1, 2]), strict=True):
         assert_same_nodes(*both)
+
+
+@examples(60)
+@given(
+    seed=seeds,
+    params=st.fixed_dictionaries(
+        {},
+        optional={
+            "min_samples_leaf": st.integers(2, 8),
+            "max_features": st.sampled_from([1, 0.5]),
+            "max_leaf_nodes": st.integers(2, 40),
+        },
+    ),
+    n_outputs=st.integers(2, 3),
+    missing=st.sampled_from([0.0, 0.1]),
+    n_max=st.sampled_from([8, 60, 400]),
+)
+def test_trees_of_several_means_are_the_general_ones(seed, params, n_outputs, missing, n_max):
+    """To the bit, also of two rows, whose squares are summed up output after output."""
+    rng = np.random.default_rng(seed)
+    n, n_features = rng.integers(1, n_max), rng.integers(1, 20)
+    X = rng.integers(0, rng.choice([2, 10, 100_000]), (n, n_features)).astype(np.float32)
+    y = X[:, :1] + rng.normal(size=(n, n_outputs))
+    X[rng.random(X.shape) < missing] = np.nan
+    weights = rng.integers(0, 4, (2, n)) * rng.choice([1.0, 0.3])
+    weights[:, rng.integers(n)] = 1.0
+    plan = make_plan(
+        DecisionTreeRegressor(**params),
+        criteria.SquaredError,
+        "random",
+        n,
+        n_features,
+        n_outputs,
+        1,
+    )
+    fast, general = paths(FloatTable.encode(Columns(X)), y, plan, RandomMeanPath)
+    for weight, number in zip(weights, range(1, 3), strict=True):
+        both = (grower.grow([weight], [number])[0] for grower in (fast, general))
+        assert_same_nodes(*both)
