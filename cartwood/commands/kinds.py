@@ -24,11 +24,12 @@ _BY_SURROGATES = {"missing": "surrogate", "surrogates": 2, "competitors": 1}
 
 
 # What a wheel has the kernels of beside the plain cases: tables with categories and dates, extra
-# trees, and the importances of `cartwood importance` and of the README.
+# trees, class weights, and the importances of `cartwood importance` and of the README.
 USUAL = (
     "classes: categories, gini", "classes: categories, gini, a forest",
     "classes: numbers, gini, extra trees", "classes: oob_permutation, numbers",
     "classes: oob_permutation, categories", "classes: unbiased_mdi, categories",
+    "classes: class weights", "classes: class weights, three classes",
     "numbers: categories, squared_error", "numbers: categories, squared_error, a forest",
     "numbers: numbers, squared_error, extra trees", "numbers: oob_permutation, numbers",
     "numbers: oob_permutation, categories", "numbers: unbiased_mdi, categories",
@@ -190,7 +191,13 @@ def _parameters(side, tables):
     if len(np.unique(y)) > 2:
         yield "nodes that threads share", partial(_share_nodes, X, y)
     if len(np.unique(y)) == 2:
+        three, balanced = side.outputs[:, 0], {"class_weight": "balanced"}
         yield "class weights", _fit(Forest(3, class_weight="balanced_subsample"), X, y)
+        yield "class weights, three classes", _fit(Tree(**balanced), X, three)
+        yield (
+            "class weights, three classes, extra trees",
+            _fit(side.Extras(3, **balanced), X, three),
+        )
     keyed_rows = Forest(3, bootstrap_draw="keyed", oob_score=True)
     yield "keyed draws of rows", _fit(keyed_rows, X, y)
 
