@@ -153,25 +153,29 @@ def _search_lane(self, lanes, k, rows, table, bar):
     weight, squares, products, previous = 0.0, 0.0, 0.0, np.int64(0)
     for c in range(left.shape[0]):
         left[c] = 0.0
-    for i in range(n - 1 - rows.n_beside):
-        row = row_at(entries, i)
-        here, c = weight_at(targets, row), np.int64(y_at(targets, row))
-        before, moved = left[c], factor[c] * here
-        left[c] = before + here
-        weight += here
-        squares += moved * (before + before + here)
-        products += moved * node[c]
-        gap = np.int64(code_at(entries, i + 1)) - np.int64(code_at(entries, i))
-        if gap == 0 or i < rows.n_beside:
-            continue
-        n_left, share = i + 1, weight * per_weight
-        spread = squares - share * (2.0 * products - share * bound.squares)
-        is_due = n_left - previous > n - n_left  # see `best_cut`
-        is_less = spread + bound.doubt < least * (weight * (whole - weight))
-        if is_less and not is_due:
-            previous = n_left if gap > tie_span else previous
-            continue
-        if not is_cut_after(entries, i, table, column):
+    n_left, end = np.int64(0), n - 1 - rows.n_beside
+    while n_left < end:
+        is_asked = is_due = False
+        while n_left < end and not is_asked:  # a loop of its own: so all sums stay in registers
+            row = row_at(entries, n_left)
+            here, c = weight_at(targets, row), np.int64(y_at(targets, row))
+            before, moved = left[c], factor[c] * here
+            left[c] = before + here
+            weight += here
+            squares += moved * (before + before + here)
+            products += moved * node[c]
+            gap = np.int64(code_at(entries, n_left + 1)) - np.int64(code_at(entries, n_left))
+            n_left += 1
+            if gap == 0 or n_left <= rows.n_beside:
+                continue
+            share = weight * per_weight
+            spread = squares - share * (2.0 * products - share * bound.squares)
+            is_due = n_left - previous > n - n_left  # see `best_cut`
+            is_asked = is_due or not spread + bound.doubt < least * (weight * (whole - weight))
+            if not is_asked and gap > tie_span:
+                previous = n_left
+        i = n_left - 1
+        if not is_asked or not is_cut_after(entries, i, table, column):
             continue
         if is_due and n_left - left_of_cut_before(entries, i, rows, table, column) > n - n_left:
             weight = _sum_left(self, entries, targets, n_left, node, whole)
