@@ -144,11 +144,8 @@ def _search_lane(self, lanes, k, rows, table, bar):
     """Find the best cut of a lane that scores more than the bar; return its score, or the bar."""
     left, node, factor, n, whole = self.left, self.node, self.factor, rows.n, rows.weight
     column, tie_span = lanes.column[k], lanes.tie_span[k]
-    entries, targets, bound = (
-        rows.entries[lanes.first[k] :][:n],
-        rows.targets,
-        _bound_of(self, rows),
-    )
+    entries, targets = rows.entries[lanes.first[k] :][:n], rows.targets
+    bound = _bound_of(self, rows)
     least, per_weight = _least(bound, bar), 1.0 / whole
     weight, squares, products, previous = 0.0, 0.0, 0.0, np.int64(0)
     for c in range(left.shape[0]):
