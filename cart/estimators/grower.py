@@ -17,7 +17,7 @@ from cart.fast_paths.regression.random_cut import RandomMeanPath
 from cart.fast_paths.regression.sorted_path import SortedPath
 from cart.growth.alternatives import AlternativesFinder
 from cart.growth.general import LEARNED, create_workspace, grow_tree, make_records
-from cart.primitives.float_order import are_whole
+from cart.primitives.float_order import are_whole, sums_are_exact
 from cart.table.encoding import complete
 from cart.table.table import Table
 from cart.tree.pruning import prune
@@ -171,7 +171,7 @@ class Grower:
             n_rows = len(self._codes)
             weights = np.stack([np.broadcast_to(weight, n_rows) for weight in weights])
         weights = np.ascontiguousarray(weights, np.float64)
-        is_whole = are_whole(weights)
+        is_whole = sums_are_exact(weights)
         path = next((path for path in self._fast if path.accepts(weights, is_whole)), None)
         return path and [(nodes, path.categories) for nodes in path.grow(weights, seeds, is_whole)]
 

@@ -15,6 +15,7 @@ from cart.growth.frontier import NodeStack, push_root
 from cart.growth.node_step import GeneralWay, Inherited, TreeRows, begin_inheritance
 from cart.growth.routing import Learned
 from cart.jit.decorators import entry_kernel
+from cart.primitives.float_order import sums_are_exact
 from cart.splitting import criteria
 from cart.splitting.feature_draw import Draw, KeyedDraw
 from cart.table.node_samples import NodeSamples
@@ -168,10 +169,9 @@ def _grow_best_first(way, nodes, candidates):
 
 
 def sums_depend_on_order(plan, weight):
-    """Whether rounding can enter the sums: never for class counts of whole weights."""
-    if plan.criterion not in criteria.CLASSIFICATION.values():
-        return True
-    return bool((weight != np.floor(weight)).any())
+    """Whether rounding can enter the sums: not for class counts of whole weights."""
+    is_counted = plan.criterion in criteria.CLASSIFICATION.values()
+    return not (is_counted and sums_are_exact(weight))
 
 
 def number_distinct_records(records, n_values):

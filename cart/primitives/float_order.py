@@ -20,6 +20,12 @@ def are_whole(numbers):
     return _are_whole(np.ascontiguousarray(numbers, np.float64).reshape(-1))
 
 
+def sums_are_exact(weights):
+    """Are the sums of weights, (n_rows,) or (n_trees, n_rows), exact in any order: whole numbers
+    below `WHOLE_MAX`?"""
+    return are_whole(weights) and weights.sum(axis=-1).max() < WHOLE_MAX
+
+
 @entry_kernel
 def _are_whole(numbers):
     differ = 0
