@@ -36,7 +36,7 @@ def encode_table(estimator, given, columns, splitter, keeps_values):
     Warns
     -----
     UserWarning
-        If columns lose much; it names the line that calls `fit`, three callers further up.
+        If columns lose much.
     """
     table = _encode_values(estimator, columns, splitter, keeps_values)
     n_merged, n_left = np.zeros((2, estimator.n_features_in_), np.int64)
@@ -44,7 +44,7 @@ def encode_table(estimator, given, columns, splitter, keeps_values):
         n_merged, n_left = count_merged_values(given, table, _n_jobs_of(estimator))
     estimator.n_merged_values_ = n_merged
     names = getattr(estimator, "feature_names_in_", range(len(n_merged)))
-    warn_of_merged_values(given, n_merged, n_left, names, stacklevel=5)
+    warn_of_merged_values(given, n_merged, n_left, names)
     return _finish(estimator, table)
 
 

@@ -2,7 +2,6 @@
 
 import inspect
 import re
-import warnings
 from functools import cache
 from numbers import Integral, Real
 from typing import Any
@@ -17,6 +16,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
+from cart.primitives.user_warning import warn_user
 from cart.splitting import criteria
 from cart.table.bins import MAX_BINS
 
@@ -171,10 +171,9 @@ def without_deprecated(criterion: Any) -> Any:
     """
     if not isinstance(criterion, str) or criterion != "friedman_mse":
         return criterion
-    warnings.warn(
+    warn_user(
         'Value `"friedman_mse"` for `criterion` is deprecated, as in scikit-learn: it always was '
         '`"squared_error"`. Use that.',
         FutureWarning,
-        stacklevel=3,
     )
     return "squared_error"

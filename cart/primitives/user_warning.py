@@ -6,9 +6,9 @@ from warnings import warn
 _INSIDE = ("cart.", "forest.", "importance.", "sklearn.", "joblib.")
 
 
-def warn_user(text: str) -> None:
+def warn_user(text: str, kind: type[Warning] = UserWarning) -> None:
     """Warn, in the name of the line that called the library."""
     frame, distance = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_INSIDE):
         frame, distance = frame.f_back, distance + 1
-    warn(text, stacklevel=distance)
+    warn(text, kind, stacklevel=distance)

@@ -1,11 +1,10 @@
 """Single or double precision: what a column loses as float32, and dates as numbers."""
 
-import warnings
-
 import numpy as np
 from scipy.sparse import csc_matrix, issparse
 
 from cart.primitives.threads import in_parts
+from cart.primitives.user_warning import warn_user
 from cart.table.float_table import FloatTable
 from cart.table.ranking import MISSING
 from cart.table.repeated_codes import RepeatedCodes
@@ -224,7 +223,7 @@ def _survive(values):
     return (values.astype(np.float32) == values).all()
 
 
-def warn_of_merged_values(X, n_merged, n_levels, names, stacklevel):
+def warn_of_merged_values(X, n_merged, n_levels, names):
     """Name the columns of which single precision loses much.
 
     Parameters
@@ -237,8 +236,6 @@ def warn_of_merged_values(X, n_merged, n_levels, names, stacklevel):
         How many distinct values of each column are left.
     names : sequence of str or int
         Of the columns.
-    stacklevel : int
-        Of `warnings.warn`, seen from the caller.
 
     Warns
     -----
@@ -255,11 +252,9 @@ def warn_of_merged_values(X, n_merged, n_levels, names, stacklevel):
         f"{names[j]} ({n_merged[j]} of {n_merged[j] + n_levels[j]})" for j in bad[:_NAMED]
     )
     more = f" and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
-    warnings.warn(
+    warn_user(
         f"In single precision, distinct values of X become equal; columns (how many of the "
         f'distinct values): {listed}{more}. precision="float64" keeps them apart.',
-        UserWarning,
-        stacklevel=stacklevel + 1,
     )
 
 

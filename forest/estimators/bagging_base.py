@@ -3,7 +3,6 @@
 from abc import ABCMeta, abstractmethod
 from numbers import Integral
 from typing import Any, Self
-from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,6 +31,7 @@ from cart.estimators.parameters import INT_MAX, MatrixLike
 from cart.estimators.saved_state import SavedState, check_classes_of
 from cart.estimators.validation import as_of_now, fitted_at_once, refuse_too_large
 from cart.files import require
+from cart.primitives.user_warning import warn_user
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from forest.estimators.bagging_workers import (
     fit_one,
@@ -209,9 +209,8 @@ class BaseBagging(
                 _require_rows(draws, X.shape[0])
             fit_params = process_routing(draft, "fit", **fit_params)["estimator"]["fit"]
             if n_kept == draft.n_estimators:
-                warn(
+                warn_user(
                     "Warm-start fitting without increasing n_estimators does not fit new ones.",
-                    stacklevel=3,
                 )
             else:
                 n_draws = count_draws(draft.max_samples, X.shape[0], weight)
@@ -255,10 +254,9 @@ class BaseBagging(
         # Single precision is kept: casting it would change scikit-learn's draws.
         weight = _check_sample_weight(sample_weight, X, dtype=None, ensure_non_negative=True)
         if not self.bootstrap:
-            warn(
+            warn_user(
                 f"When fitting {type(self).__name__} with sample_weight it is recommended to use "
                 "bootstrap=True: rows drawn without replacement follow their weights only loosely.",
-                stacklevel=4,
             )
         return weight
 

@@ -5,7 +5,6 @@ from functools import partial
 from inspect import signature
 from operator import attrgetter
 from typing import Self
-from warnings import warn
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -29,6 +28,7 @@ from cart.estimators.trees import BaseDecisionTree
 from cart.estimators.validation import as_of_now, check_table, fitted_at_once, require_weight
 from cart.files import require
 from cart.primitives.threads import in_parts
+from cart.primitives.user_warning import warn_user
 from cart.table.precision import precision_of
 from cart.tree.packed import PackedRows, pack
 from cart.tree.traversal import leaf_ids
@@ -212,9 +212,8 @@ class BaseForest(
             X, y = check_table(draft, X, y, reset=not old_trees)
             _warn_of_column(y)
             if len(old_trees) == draft.n_estimators:
-                warn(
+                warn_user(
                     "Warm-start fitting without increasing n_estimators does not fit new trees.",
-                    stacklevel=3,
                 )
                 if not draft._learns_to_vote and (
                     not draft.oob_score or hasattr(draft, "oob_score_")
@@ -263,11 +262,10 @@ class BaseForest(
     def _combine_weights(self, weight, y, target):
         if target.labels is not None:
             if self.warm_start and isinstance(self.class_weight, str):
-                warn(
+                warn_user(
                     f"class_weight={self.class_weight!r} is not recommended for warm_start if the "
                     "fitted data differs from the full dataset: pass the weights of the full "
                     "dataset as a dict instead.",
-                    stacklevel=5,
                 )
             weight = combine_weights(self.class_weight, weight, y, target.labels, self.bootstrap)
         if weight is not None:
@@ -467,11 +465,10 @@ def _refuse_sparse_target(y):
 
 def _warn_of_column(y):
     if y.ndim == 2 and y.shape[1] == 1:
-        warn(
+        warn_user(
             "A column-vector y was passed when a 1d array was expected. Please change the shape of "
             "y to (n_samples,), for example using ravel().",
             DataConversionWarning,
-            stacklevel=4,
         )
 
 

@@ -4,7 +4,6 @@ import dataclasses
 from functools import cache, partial
 from itertools import islice
 from typing import Any
-from warnings import warn
 
 import numpy as np
 from scipy.sparse import issparse
@@ -14,6 +13,7 @@ from sklearn.utils import check_random_state
 from cart.estimators.target import Target
 from cart.growth.plan import Plan
 from cart.primitives.progress import ProgressReporter
+from cart.primitives.user_warning import warn_user
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.columns import Columns
 from cart.tree.packed import pack
@@ -126,11 +126,10 @@ def _grow_until_stable(forest, grow, X, target, old_trees, interruption):
         )
     elif not stability.is_stable:
         what = "loss" if not stability.is_loss_settled else "order of the importances"
-        warn(
+        warn_user(
             f"Growing was stopped by {stability.stopped_by} at {judge.n_trees} trees, "
             f"before the out-of-bag {what} was stable; see stability_. With warm_start=True "
             "another fit goes on.",
-            stacklevel=5,
         )
     return trees, seeds
 

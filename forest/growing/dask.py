@@ -1,12 +1,12 @@
 """Forests whose trees each know one partition of a table: fast, at a loss of accuracy."""
 
 from typing import Any, NamedTuple
-from warnings import warn
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state
 
+from cart.primitives.user_warning import warn_user
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.tree.tree import Tree
 from forest.sampling.bootstrap import Bootstrap, PartitionedBootstrap, bootstrap_of, round_to_sum
@@ -159,10 +159,9 @@ def _refuse_differences(looks):
     n_classes = len(np.unique(np.concatenate([look.labels for look in looks])))
     one = [number for number, look in enumerate(looks) if len(look.labels) == 1]
     if one and n_classes > 1:
-        warn(
+        warn_user(
             f"Partitions {one} have rows of one class only, so that their trees say that class of "
             "every row: shuffle the rows, or use forest.dask.fit, which grows on all together.",
-            stacklevel=3,
         )
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
-from warnings import warn
 
 from cart.jit.interrupts import HeldInterrupts
+from cart.primitives.user_warning import warn_user
 
 
 class Interruption(HeldInterrupts):
@@ -70,6 +70,6 @@ class Interruption(HeldInterrupts):
         try:
             if error is None:
                 words = "; ".join(self._words) or "nothing is left out, since the fit was finished"
-                warn(f"Interrupted: {words}.", stacklevel=4)
+                warn_user(f"Interrupted: {words}.")
         finally:
             raise KeyboardInterrupt from error

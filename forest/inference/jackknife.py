@@ -1,11 +1,10 @@
 """Standard errors of predictions: the infinitesimal jackknife for bagging."""
 
-from warnings import warn
-
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import gen_batches
 
+from cart.primitives.user_warning import warn_user
 from forest.sampling.bootstrap import bootstrap_of
 from forest.voting.rules import values_of_trees
 
@@ -114,10 +113,9 @@ def _gram(counts):
 def _root(variance, n_trees, n_samples):
     n_negative = np.count_nonzero(variance < 0.0)
     if n_negative:
-        warn(
+        warn_user(
             f"{n_negative} of {variance.size} estimated variances are negative and count as 0: "
             f"{n_trees} trees are too few for {n_samples} training rows. Their number should be "
             f"of the order of the rows': n_estimators={max(2 * n_trees, n_samples)}.",
-            stacklevel=4,
         )
     return np.sqrt(np.maximum(variance, 0.0))

@@ -1,11 +1,11 @@
 """The out-of-bag score of a forest over partitions: each judges its rows, X stays where it is."""
 
 from typing import Any, NamedTuple
-from warnings import warn
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from cart.primitives.user_warning import warn_user
 from forest.partitioned.table.in_bag import InBag
 from forest.partitioned.table.partitions import Kind, target_of, values_of
 from forest.voting.out_of_bag import outputs_out_of_bag, vote_out_of_bag
@@ -39,10 +39,9 @@ class Judged(NamedTuple):
             If rows were never out of bag.
         """
         if self.n_known < self.n_rows:
-            warn(
+            warn_user(
                 f"{self.n_rows - self.n_known} of {self.n_rows} rows were never out of bag: they "
                 "are left out of oob_score_. More trees reach them.",
-                stacklevel=5,
             )
         total = self.n_known if has_classes else self.spread
         return 1.0 - self.loss / total if total else np.nan

@@ -1,12 +1,12 @@
 """How a fit is going to draw its rows: what its parameters ask for, checked, as a Bootstrap."""
 
 from numbers import Integral
-from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
+from cart.primitives.user_warning import warn_user
 from forest.sampling.bootstrap import Bootstrap
 
 # Share of the rows that are drawn without replacement where nothing is said.
@@ -76,9 +76,9 @@ def plan_bootstrap(
                 "weights of rows or classes."
             )
         groups, n_groups = _check_groups(groups, n_samples)
-        n_draws = count_draws(forest.max_samples, n_groups, None, forest.replace, stacklevel=5)
+        n_draws = count_draws(forest.max_samples, n_groups, None, forest.replace)
         return Bootstrap.plain(n_samples, n_draws, replace=forest.replace, groups=groups)
-    n_draws = count_draws(forest.max_samples, n_samples, weight, forest.replace, stacklevel=5)
+    n_draws = count_draws(forest.max_samples, n_samples, weight, forest.replace)
     strata = None
     if forest.stratify:
         strata = np.unique(codes, axis=0, return_inverse=True)[1].ravel()
@@ -107,7 +107,7 @@ def _by_blocks(forest, n_samples, wanted):
             'bootstrap_draw="keyed" draws rows one by one, with replacement, all equally likely: '
             f'leave out {wanted[0]}, or set bootstrap_draw="sequence".'
         )
-    n_draws = count_draws(forest.max_samples, n_samples, stacklevel=6)
+    n_draws = count_draws(forest.max_samples, n_samples)
     return Bootstrap.plain(n_samples, n_draws, by_blocks=True)
 
 
@@ -147,7 +147,6 @@ def count_draws(
     n_samples: int,
     weight: np.ndarray | None = None,
     replace: bool = True,
-    stacklevel: int = 4,
 ) -> int:
     """How many rows, or groups, to draw per estimator.
 
@@ -161,8 +160,6 @@ def count_draws(
         Rows, or groups.
     weight : ndarray of shape (n_samples,) or None
     replace : bool
-    stacklevel : int
-        Of the warning that few are drawn.
 
     Raises
     ------
@@ -181,11 +178,10 @@ def count_draws(
         what = "number of samples" if weight is None else "total sum of sample weights"
         n_draws = max(int(max_samples * total), 1)
         if n_draws < max(10, n_samples ** (1 / 3)):
-            warn(
+            warn_user(
                 f"Using the fractional value max_samples={max_samples} when the {what} is {total} "
                 f"results in a low number ({n_draws}) of bootstrap samples. We recommend passing "
                 "`max_samples` as an integer instead.",
-                stacklevel=stacklevel,
             )
     if not replace and n_draws > n_most:
         raise ValueError(

@@ -89,7 +89,7 @@ class VotingMixin:
         if is_scored:
             score = self.oob_score if callable(self.oob_score) else default_score(self)
             guess, is_known = self._keep_out_of_bag(votes), votes.n_models > 0
-            self.oob_score_ = score_out_of_bag(score, truth, guess, is_known, stacklevel=7)
+            self.oob_score_ = score_out_of_bag(score, truth, guess, is_known)
 
     def _learn_or_forget(self, X, target, truth, is_scored, interruption):
         """`_learn_out_of_bag`, which Ctrl-C ends: then nothing is known out of bag."""

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Self
-from warnings import warn
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, is_classifier
 
 from cart.estimators.target import Target
+from cart.primitives.user_warning import warn_user
 from cart.tree.packed import Packed, PackedRows
 from cart.tree.traversal import sum_of_values
 from forest.voting.rules import RULES, ballots, scores_of, weights_of
@@ -356,7 +356,7 @@ def default_score(estimator: BaseEstimator) -> Callable:
 
 
 def score_out_of_bag(
-    score: Callable, truth: np.ndarray, guess: np.ndarray, is_known: np.ndarray, stacklevel: int
+    score: Callable, truth: np.ndarray, guess: np.ndarray, is_known: np.ndarray
 ) -> float:
     """Score of the rows that were ever out of bag.
 
@@ -367,8 +367,6 @@ def score_out_of_bag(
     truth, guess : ndarray of shape (n_samples,) or (n_samples, n_outputs)
     is_known : ndarray of shape (n_samples,), bool
         Was the row ever out of bag?
-    stacklevel : int
-        Of the warning, 1 is the caller.
 
     Returns
     -------
@@ -381,11 +379,10 @@ def score_out_of_bag(
         If some rows never were, with their number.
     """
     if not is_known.all():
-        warn(
+        warn_user(
             "Some inputs do not have OOB scores. This probably means too few estimators were used "
             "to compute any reliable oob estimates. "
             f"{np.count_nonzero(~is_known)} of {len(is_known)} rows were never out of bag: they "
             "are nan in the out-of-bag predictions and left out of oob_score_.",
-            stacklevel=stacklevel + 1,
         )
     return score(truth[is_known], guess[is_known]) if is_known.any() else np.nan
