@@ -206,12 +206,11 @@ def _cells(X, sets):
 
 def _neighbors(X, sets, parts, is_categorical, n_neighbors, stream):
     """How rows get values of their neighbours, part by part of the groups."""
-    is_free = np.array([len(columns) == 0 for columns in sets])
     for part in parts:
         nearest = {
             g: find_neighbors(X, sets[g], is_categorical, n_neighbors, stream)
             for g in part
-            if not is_free[g]
+            if len(sets[g])
         }
         yield partial(_donors_among_neighbors, X.shape[0], nearest)
 

@@ -215,10 +215,8 @@ def _per_class(per_row, design):
     """The value over the rows of each class, (n_classes, n_features); None in regression."""
     if not is_classification(design.fitted.forest):
         return None
-    evaluation, out = (
-        design.evaluation,
-        np.full((design.fitted.n_classes, per_row.shape[1]), np.nan),
-    )
+    evaluation = design.evaluation
+    out = np.full((design.fitted.n_classes, per_row.shape[1]), np.nan)
     for k, of_class in enumerate(out):
         mine = evaluation.codes == k
         if evaluation.weight[mine & ~np.isnan(per_row[:, 0])].any():

@@ -245,10 +245,8 @@ def _vote(refit, columns, batch, make_loss, watch):
             watch.step()
     evaluation = refit.evaluation
     is_hard = getattr(refit.forest, "voting", "soft") == "majority"
-    total, n_trees = (
-        np.zeros((len(evaluation.codes), refit.n_values)),
-        np.zeros(len(evaluation.codes)),
-    )
+    n_rows = len(evaluation.codes)
+    total, n_trees = np.zeros((n_rows, refit.n_values)), np.zeros(n_rows)
     tree_loss = np.full(len(batch), np.nan)
     all_values = refit.leaf_values(trees, rows) if trees else ()
     for t, (mine, values) in enumerate(zip(rows, all_values, strict=True)):

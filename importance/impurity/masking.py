@@ -8,7 +8,7 @@ import numpy as np
 
 from cart.primitives.progress import watched
 from importance.core.docs import with_shared_parameters
-from importance.core.fitted_forest import names_of, trees_of
+from importance.core.fitted_forest import names_of
 from importance.core.plots import new_axes, room_of, short_names
 from importance.impurity.stand_ins import with_surrogates
 
@@ -136,13 +136,12 @@ def masking(model: Any, *, verbose: int = 0, callback: Callable | None = None) -
     >>> masking(forest.fit(X, y))
     <Masking s2 for s1 0.49, s1 for s2 0.47, s3 for s4 0.47, s4 for s3 0.34, s2 for s4 0.34>
     """
-    given, surrogates = with_surrogates(model)
-    trees = [given.tree_] if hasattr(given, "tree_") else trees_of(given)
+    given, trees = with_surrogates(model)
     n_features, n_trees = given.n_features_in_, len(trees)
     lent, lent_squared, lent_own = np.zeros((3, n_features, n_features))
     own, own_squared = np.zeros((2, n_features))
-    both = zip(trees, surrogates, strict=True)
-    for tree, found in watched(both, n_trees, "tree", verbose, callback):
+    for tree in watched(trees, n_trees, "tree", verbose, callback):
+        found = tree.surrogates
         is_split = tree.feature >= 0
         of_tree = np.bincount(tree.feature[is_split], found.primary[is_split], n_features)
         counts = np.diff(found.start)

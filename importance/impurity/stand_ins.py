@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from cart.primitives.progress import watched
 from cart.tree.packed import pack
-from cart.tree.surrogates import Surrogates
 from cart.tree.traversal import leaf_ids
 from cart.tree.tree import parents_of
 from forest.growing.workers import results_of
@@ -103,21 +102,18 @@ def surrogate_importance(
     """
     if on not in ROWS:
         raise ValueError(f"on={on!r} is not known; use one of {ROWS}.")
-    given, surrogates = with_surrogates(model)
+    given, trees = with_surrogates(model)
     columns = parse_groups(groups, names_of(given))
     n_features = given.n_features_in_
     words = {"unit": "weighted impurity decrease of a tree (rows x impurity), own and stood in for"}
     if on == "training":
-        trees = [given.tree_] if hasattr(given, "tree_") else trees_of(given)
-        parts = [
-            _credit(tree.feature, found.primary, found, found.adj, n_features)
-            for tree, found in zip(trees, surrogates, strict=True)
-        ]
-        per_tree = np.array(parts)
+        per_tree = np.array(
+            [_credit(tree, tree.surrogates.primary, tree.surrogates.adj) for tree in trees]
+        )
         words["bias"] = BIAS
     else:
         fitted = _check_rows(given, X, y, sample_weight)
-        per_tree = np.full((len(surrogates), n_features), np.nan)
+        per_tree = np.full((len(trees), n_features), np.nan)
         judged = list(evaluate_trees(fitted, "ufi", n_jobs))
         with results_of(((_judge, fitted, *each) for each in judged), n_jobs) as found:
             steps = watched(found, len(judged), "tree", verbose, callback)
@@ -130,8 +126,8 @@ def surrogate_importance(
     return importances_over_trees(measure, columns.sum(per_tree), columns.names, **words)
 
 
-def with_surrogates(model: Any) -> tuple[Any, list[Surrogates]]:
-    """The tree or adopted forest in a model, and the surrogates of each tree.
+def with_surrogates(model: Any) -> tuple[Any, list]:
+    """The tree or adopted forest in a model, and its trees, which have surrogates.
 
     Raises
     ------
@@ -142,15 +138,14 @@ def with_surrogates(model: Any) -> tuple[Any, list[Surrogates]]:
         check_is_fitted(model)
     given = model if hasattr(model, "tree_") else adopt(model)
     trees = [given.tree_] if hasattr(given, "tree_") else trees_of(given)
-    found: list[Any] = [getattr(tree, "surrogates", None) for tree in trees]
-    if any(each is None for each in found):
+    if any(getattr(tree, "surrogates", None) is None for tree in trees):
         name = getattr(given, "name", type(given).__name__)
         raise ValueError(
             f"{name} was fitted without surrogates, so no feature stands in for another. Fit a "
             'tree or forest of Cartwood with surrogates="auto" or a number; with the default '
             'missing="learned" its trees stay the same.'
         )
-    return given, found
+    return given, trees
 
 
 def _check_rows(given, X, y, sample_weight):
@@ -164,12 +159,12 @@ def _check_rows(given, X, y, sample_weight):
     return check_forest(given, X, y, sample_weight)
 
 
-def _credit(feature, improvement, surrogates, adj, n_features):
+def _credit(tree, improvement, adj):
     """Sum of what the features are worth, own splits and surrogates, (n_features,)."""
-    is_split = feature >= 0
-    own = np.bincount(feature[is_split], improvement[is_split], n_features)
-    lent = np.repeat(improvement, np.diff(surrogates.start)) * adj
-    return own + np.bincount(surrogates.feature, lent, n_features)
+    is_split = tree.feature >= 0
+    own = np.bincount(tree.feature[is_split], improvement[is_split], tree.n_features)
+    lent = np.repeat(improvement, np.diff(tree.surrogates.start)) * adj
+    return own + np.bincount(tree.surrogates.feature, lent, tree.n_features)
 
 
 def _judge(fitted, t, splits):
@@ -180,7 +175,7 @@ def _judge(fitted, t, splits):
     rows = fitted.out_of_bag(t)
     style = fitted.forest.surrogate_style
     adj = adj_on_rows(tree, fitted.X[rows].astype(np.float64), fitted.weight[rows], style)
-    return _credit(tree.feature, improvement, tree.surrogates, adj, fitted.X.shape[1])
+    return _credit(tree, improvement, adj)
 
 
 def adj_on_rows(tree: Any, X: np.ndarray, weight: np.ndarray, style: str) -> np.ndarray:

@@ -20,7 +20,7 @@ from importance.core.result import Importances
 from importance.drop_column.drop_column import drop_column
 from importance.drop_column.evaluation import choose_design
 from importance.drop_column.refits import NO_COLUMNS
-from importance.inference.p_values import Significance
+from importance.inference.p_values import Significance, false_discovery_p_values, holm
 from importance.inference.refit import for_each, seeds_of
 
 METHODS = ("resample", "drop")
@@ -122,8 +122,9 @@ def conditional_test(
         loss=name,
     )  # fmt: skip
     p_values = _p_values(found.values, found.standard_error, len(per_row))
+    false_discovery = false_discovery_p_values(p_values, "by")
     return Significance(
-        found, p_values, _holm(p_values), _false_discovery(p_values), None, f"{method}, {cv} folds"
+        found, p_values, holm(p_values), false_discovery, None, f"{method}, {cv} folds"
     )
 
 
@@ -213,17 +214,3 @@ def _p_values(values, error, n):
     """One-sided, of a t distribution; 1 where the rows do not differ."""
     t = np.divide(values, error, out=np.full(len(values), -np.inf), where=error > 0.0)
     return stdtr(n - 1, -t)
-
-
-def _holm(p_values):
-    """Adjusted for the number of features (Holm 1979), (n_features,)."""
-    order, n = np.argsort(p_values), len(p_values)
-    adjusted = np.empty(n)
-    adjusted[order] = np.maximum.accumulate(p_values[order] * np.arange(n, 0, -1))
-    return np.minimum(adjusted, 1.0)
-
-
-def _false_discovery(p_values):
-    from scipy.stats import false_discovery_control  # slow to import
-
-    return false_discovery_control(p_values, method="by")

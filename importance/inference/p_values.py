@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -165,8 +165,19 @@ def family_wise_p_values(null: np.ndarray, values: np.ndarray) -> np.ndarray:
     return share_as_large(z[1:].max(axis=1, keepdims=True), z[0])
 
 
-def false_discovery_p_values(p_values: np.ndarray) -> np.ndarray:
-    """Adjusted by Benjamini and Hochberg, (n_features,)."""
+def holm(p_values: np.ndarray) -> np.ndarray:
+    """Adjusted by Holm (1979) for the number of tests."""
+    n = len(p_values)
+    order = np.argsort(p_values, kind="stable")
+    adjusted = np.empty(n)
+    adjusted[order] = np.maximum.accumulate((n - np.arange(n)) * p_values[order])
+    return np.minimum(adjusted, 1.0)
+
+
+def false_discovery_p_values(
+    p_values: np.ndarray, method: Literal["bh", "by"] = "bh"
+) -> np.ndarray:
+    """Adjusted by Benjamini and Hochberg, or by Benjamini and Yekutieli, (n_features,)."""
     from scipy.stats import false_discovery_control  # slow to import
 
-    return false_discovery_control(p_values)
+    return false_discovery_control(p_values, method=method)

@@ -11,6 +11,7 @@ from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import names_of
 from importance.core.ordering import descending
+from importance.inference.p_values import holm
 from importance.inference.refit import Measure
 from importance.inference.shadow import measure_with_shadows
 
@@ -186,15 +187,6 @@ def decide(
     is_rejected = holm(np.minimum(1.0, 2.0 * too_few)) <= alpha
     decision = np.where(is_rejected, REJECTED, TENTATIVE)
     return p_values, np.where(p_values <= alpha, CONFIRMED, decision)
-
-
-def holm(p_values: np.ndarray) -> np.ndarray:
-    """Adjusted by Holm (1979) for the number of tests."""
-    n = len(p_values)
-    order = np.argsort(p_values, kind="stable")
-    adjusted = np.empty(n)
-    adjusted[order] = np.maximum.accumulate((n - np.arange(n)) * p_values[order])
-    return np.minimum(adjusted, 1.0)
 
 
 def _require_rounds(method, alpha, n_rounds):

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.doc_link import DocLink
+from cart.estimators.parameters import keep_parameters
 from importance.inference.refit import Measure
 from importance.inference.selection import METHODS, select_features
 
@@ -77,15 +78,7 @@ class FeatureSelector(DocLink, SelectorMixin, MetaEstimatorMixin, BaseEstimator)
         measure: Measure | None = None, random_state: Any = None, n_jobs: int | None = None,
         verbose: int = 0, keep_tentative: bool = False,
     ) -> None:  # fmt: skip
-        self.estimator = estimator
-        self.method = method
-        self.alpha = alpha
-        self.n_rounds = n_rounds
-        self.measure = measure
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.keep_tentative = keep_tentative
+        keep_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> "FeatureSelector":

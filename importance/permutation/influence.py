@@ -54,14 +54,6 @@ class Influence(NamedTuple):
         self.total[:] += other.total
         self.of_draws[:] += other.of_draws
 
-    def error_over_data(self, n_trees: int, times: float, over_trees: np.ndarray) -> np.ndarray:
-        """Standard error of the mean over trees over other tables, (n_groups,).
-
-        The variance of receivers counts `times` times; `over_trees` is the error over trees.
-        """
-        n_samples = len(self.number)
-        return error_over_data(self.total, n_samples, n_trees, times, over_trees, self.of_draws)
-
 
 def followed(n_samples: int) -> np.ndarray:
     """Numbers of the rows that are followed, ascending: all, or MOST_ROWS spread over the table."""
@@ -73,7 +65,10 @@ def error_over_data(
     total: np.ndarray, n_samples: int, n_trees: int, times: float, over_trees: np.ndarray,
     of_draws: np.ndarray | float = 0.0,
 ) -> np.ndarray:  # fmt: skip
-    """See `Influence.error_over_data`, whose sums are given, of a table of so many rows."""
+    """Standard error of the mean over trees over other tables, (n_groups,), from an Influence.
+
+    The variance of receivers counts `times` times; `over_trees` is the error over trees.
+    """
     squares = np.maximum(np.square(total).sum(axis=1) - of_draws, 0.0) / n_trees**2
     return np.sqrt(times * squares * (n_samples / total.shape[1]) + over_trees**2)
 

@@ -12,9 +12,10 @@ from forest.growing.workers import go_on, results_of, shares_memory
 from importance.core.fitted_forest import FittedForest
 from importance.core.groups import Groups
 from importance.core.losses import MakeLoss
+from importance.core.result import known_trees
 from importance.permutation.drawn_rows import DrawnRows, Judges, judges_of
 from importance.permutation.expectation import expected_increase
-from importance.permutation.influence import Influence
+from importance.permutation.influence import Influence, error_over_data
 from importance.permutation.prepared_tree import prepare_tree
 from importance.permutation.shuffling import seeded, shuffled_increase
 
@@ -107,14 +108,14 @@ class PermutationResult(NamedTuple):
     def error_over_permutations(self) -> np.ndarray:
         """Standard error of the mean over trees, as other shuffles would change it, (n_groups,);
         0 where the expectation was taken, nan where each tree shuffled once."""
-        n_trees = np.count_nonzero(~np.isnan(self.per_tree).any(axis=1))
-        return np.sqrt(self.variance) / n_trees
+        return np.sqrt(self.variance) / len(known_trees(self.per_tree))
 
     def error_over_data(self, times: float, over_trees: np.ndarray) -> np.ndarray:
         """Standard error of the mean over trees over other tables, (n_groups,); see `Influence`."""
         assert self.influence is not None
-        n_trees = int(np.count_nonzero(~np.isnan(self.per_tree).any(axis=1)))
-        return self.influence.error_over_data(n_trees, times, over_trees)
+        number, total, of_draws = self.influence
+        n_trees = len(known_trees(self.per_tree))
+        return error_over_data(total, len(number), n_trees, times, over_trees, of_draws)
 
     def row_mean(self) -> np.ndarray:
         """Means over the trees that a row judges; nan where there are none."""

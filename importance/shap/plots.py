@@ -60,7 +60,9 @@ def plot_beeswarm(
     if any(_numbers(table[:, j])[1] is not None for j in shown):
         colors += ", categories by name"
     ax.set_xlabel(f"{_unit(found, label)}\n(a dot: a row, {colors})")
-    return _entitle(ax, len(shown), len(size))
+    if len(shown) < len(size):
+        ax.set_title(f"the {len(shown)} largest of {len(size)} features", fontsize=10)
+    return ax
 
 
 def plot_dependence(
@@ -179,12 +181,6 @@ def _unit(found, label):
     at = found.class_position(label)
     what = "prediction" if at is None else f"share of class {_short(found.classes[at])}"
     return f"SHAP value of the {'out-of-bag ' if found.is_out_of_bag else ''}{what}"
-
-
-def _entitle(ax, n_shown, n_all):
-    if n_shown < n_all:
-        ax.set_title(f"the {n_shown} largest of {n_all} features", fontsize=10)
-    return ax
 
 
 def _position(found, feature):

@@ -7,7 +7,6 @@ from scipy.stats import false_discovery_control, ttest_1samp
 
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import conditional_test, drop_column
-from importance.inference.conditional_test import _holm
 
 N, FOLDS = 240, 4
 
@@ -64,12 +63,6 @@ def test_p_values_are_those_of_a_t_test_with_the_variance_of_refits(found):
     np.testing.assert_allclose(
         found.false_discovery, false_discovery_control(found.p_values, method="by")
     )
-
-
-def test_holm_is_holm():
-    p_values = np.array([0.01, 0.04, 0.03, 0.005])
-    np.testing.assert_allclose(_holm(p_values), [0.03, 0.06, 0.06, 0.02])  # as R's p.adjust
-    assert _holm(np.array([0.9, 0.8])).tolist() == [1.0, 1.0]
 
 
 def test_dropped_columns_are_those_of_drop_column(fitted):

@@ -14,7 +14,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from forest import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from importance import FeatureSelector, mdi, oob_permutation, select_features, shadow
-from importance.inference.selection import decide, holm
+from importance.inference.p_values import holm
+from importance.inference.selection import decide
 
 MAX = np.iinfo(np.int32).max
 
@@ -123,6 +124,9 @@ def brute_holm(p):
 
 def test_holm_by_hand():
     np.testing.assert_allclose(holm(np.array([0.04, 0.01, 0.03])), [0.06, 0.03, 0.06])
+    p_values = np.array([0.01, 0.04, 0.03, 0.005])
+    np.testing.assert_allclose(holm(p_values), [0.03, 0.06, 0.06, 0.02])  # as R's p.adjust
+    assert holm(np.array([0.9, 0.8])).tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("method", ["maximum", "boruta"])
