@@ -54,22 +54,18 @@ def create_workspace(plan, n_samples, n_rows, table):
     n_nodes = room_for_leaves(n_samples, limits)
     if limits.max_depth < 30:
         n_nodes = min(n_nodes, 2 ** (limits.max_depth + 1) - 1)
+    keys = plan.feature_keys
+    draw = Draw.create(len(table.columns)) if keys is None else KeyedDraw.create(keys)
     return Workspace(
         Nodes.create(n_nodes, plan.n_outputs, plan.n_values),
         NodeSamples.create(n_samples, plan.n_outputs),
-        _create_draw(plan, len(table.columns)),
+        draw,
         NodeStack.create(n_nodes + 1),
         Inherited.create(n_nodes + 1),
         Candidates.create(0 if limits.max_leaf_nodes < 0 else n_nodes),
         plan.criterion.create(plan.n_outputs, plan.n_values, n_samples),
         table.with_room(n_samples, n_rows, n_nodes, plan.n_outputs, plan.n_values),
     )
-
-
-def _create_draw(plan, n_features):
-    if plan.feature_keys is None:
-        return Draw.create(n_features)
-    return KeyedDraw.create(plan.feature_keys)
 
 
 def make_records(codes, weight):

@@ -14,6 +14,7 @@ import numpy as np
 import sklearn.tree
 from sklearn.utils.validation import check_is_fitted
 
+from cart.estimators.reading.words import names_of_categories
 from cart.estimators.trees import BaseDecisionTree
 from cart.interop.bridge import holding
 from cart.interop.shown_alternatives import (
@@ -27,7 +28,6 @@ from cart.tree.nodes import Nodes
 from cart.tree.tree import Tree
 
 _NOTHING = Shown(0, 0)
-_NAMED = 8  # categories that a condition names
 T = TypeVar("T")
 
 
@@ -120,11 +120,8 @@ def _conditions(estimator, feature_names):
     for node in np.flatnonzero(tree.is_subset):
         feature = tree.feature[node]
         listed, listed_left = tree.categories.of(node)
-        named = [str(c) for c in estimator.categories_[feature][listed[:_NAMED]]]
-        if len(listed) > _NAMED:
-            named.append(f"{len(listed) - _NAMED} more")
-        name, members = feature_names[feature], "{" + ", ".join(named) + "}"
-        members = members.replace('"', "'")  # Graphviz would escape them
+        members = names_of_categories(estimator, feature, listed)
+        name, members = feature_names[feature], members.replace('"', "'")  # or Graphviz escapes it
         either = f"{name} in {members}", f"{name} not in {members}"
         conditions.append(either if listed_left else either[::-1])
     return conditions

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from cart.estimators.category_encoder import as_columns
+from cart.estimators.reading.words import names_of_categories
 from cart.tree.nodes import Nodes
 from cart.tree.tree import Tree
 
@@ -99,10 +100,9 @@ class Indicators(TransformerMixin, BaseEstimator):
         ]
         for feature, listed, listed_left in self._place:
             codes = np.frombuffer(listed, np.uint32)
-            shown = [str(each) for each in self.model.categories_[feature][codes[:_NAMED]]]
-            shown += [f"{len(codes) - _NAMED} more"] * (len(codes) > _NAMED)
             is_in = "not in" if listed_left else "in"  # 1: the row goes right
-            columns.append(f"{names[feature]} {is_in} {{{', '.join(shown)}}}")
+            members = names_of_categories(self.model, feature, codes, _NAMED)
+            columns.append(f"{names[feature]} {is_in} {members}")
         return np.array(columns, object)
 
     def rewrite(self, tree: Tree) -> Tree:

@@ -6,8 +6,6 @@ of the samples that have it, so that features with more of them are preferred. T
 samples and weight count these alone.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from cart.jit.decorators import inline_kernel
@@ -20,15 +18,13 @@ from cart.splitting.splitter import (
     RandomSplitter,
     Split,
     cut_at,
-    draw_subset,
     find_best_subsets,
     is_legal,
-    keeps_samples_in_order,
     scan_cuts,
     split_at,
 )
 from cart.table.node_samples import without_missing
-from cart.table.table import code_up_to, order_codes, value_of
+from cart.table.table import code_up_to, value_of
 
 
 @inline_kernel
@@ -53,22 +49,13 @@ def improvement(context, p, n_known):
     return gain, side.weight >= weight_right
 
 
-@inline_kernel
-def _load_all(context, n):
-    node = context.node
-    criteria.load(context.criterion, node.records, node.keys, n, context.keep_order)
-
-
-class KnownBestSplitter(NamedTuple):
+class KnownBestSplitter(BestSplitter):
     """Every cut between two values that differ."""
 
-    name: int = 2  # numba wants a field
+    __slots__ = ()
 
     def find_subsets(self, context, codes):
         return find_best_subsets(context, codes, True)
-
-    def order(self, context, codes):
-        order_codes(context.table, context.node, codes, keeps_samples_in_order(context))
 
     def search(self, context, codes, best):
         known = without_missing(codes)
@@ -86,23 +73,19 @@ class KnownBestSplitter(NamedTuple):
             found.feature, found.column, found.left_code, found.threshold, True, missing_left, gain
         )
 
-    def is_divided(self, best, last_feature):
-        return False
-
     def end_search(self, context, n):
-        _load_all(context, n)
+        node = context.node
+        criteria.load(context.criterion, node.records, node.keys, n, context.keep_order)
 
 
-class KnownRandomSplitter(NamedTuple):
+class KnownRandomSplitter(RandomSplitter):
     """One threshold between the lowest and the highest value, drawn at random."""
 
-    name: int = 3  # numba wants a field
+    __slots__ = ()
 
-    def find_subsets(self, context, codes):
-        return draw_subset(context, codes)
-
-    def order(self, context, codes):
-        order_codes(context.table, context.node, codes, keeps_samples_in_order(context))
+    order = BestSplitter.order
+    is_divided = BestSplitter.is_divided
+    end_search = KnownBestSplitter.end_search
 
     def search(self, context, codes, best):
         table, feature, column, n = context.table, codes.feature, codes.column, codes.n
@@ -130,12 +113,6 @@ class KnownRandomSplitter(NamedTuple):
         if gain > best.score:
             best = Split(feature, column, left_code, threshold, True, missing_left, gain)
         return best
-
-    def is_divided(self, best, last_feature):
-        return False
-
-    def end_search(self, context, n):
-        _load_all(context, n)
 
 
 # Of each splitter, the one that does without missing values.

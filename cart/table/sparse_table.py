@@ -23,17 +23,7 @@ from cart.jit.decorators import inline_kernel, kernel
 from cart.primitives.sort_keys import row_of
 from cart.table.distinct_values import Levels, Ties
 from cart.table.node_samples import Listed, divide_keys, divide_listed, order_listed, order_node
-from cart.table.table import (
-    are_tied,
-    keep_codes,
-    keep_no_subset,
-    keep_sides,
-    no_categories,
-    search_levels,
-    top_of_code,
-    value_of_code,
-    write_no_list,
-)
+from cart.table.table import Table
 
 
 class RowLists(NamedTuple):
@@ -115,9 +105,7 @@ class SparseTable(NamedTuple):
 
     is_complete = True  # it has the values of its codes
 
-    def without(self, features):
-        """The same table without one feature, or without several."""
-        return self._replace(columns=np.delete(self.columns, features))
+    without = Table.without
 
     def with_room(self, n_samples, n_rows, n_nodes, n_outputs, n_values):
         lists = NodeLists.create(len(self.zero), len(self.rows))
@@ -180,10 +168,10 @@ class SparseTable(NamedTuple):
             return divide_listed(node, self.listed, n, n_listed, left_code, zero)
         return divide_keys(node, n, left_code, missing_left, keep_order)
 
-    value_of = value_of_code
-    top_of = top_of_code
-    same_value = are_tied
-    code_up_to = search_levels
+    value_of = Table.value_of
+    top_of = Table.top_of
+    same_value = Table.same_value
+    code_up_to = Table.code_up_to
 
     def next_cut(self, p):
         unlisted = self.listed.unlisted
@@ -193,11 +181,11 @@ class SparseTable(NamedTuple):
         for i in range(start, start + n):
             self.listed.positions[row_of(samples[i])] = i
 
-    is_categorical = no_categories
-    find_places = keep_codes
-    keep_subset = keep_no_subset
-    replace_by_sides = keep_sides
-    write_list = write_no_list
+    is_categorical = Table.is_categorical
+    find_places = Table.find_places
+    keep_subset = Table.keep_subset
+    replace_by_sides = Table.replace_by_sides
+    write_list = Table.write_list
 
     def keeps_order(self):
         return False  # to keep it would cost the zeros

@@ -102,65 +102,6 @@ def keeps_order(table):
     return table.keeps_order()
 
 
-# What tables of ranks answer.
-
-
-def value_of_code(self, column, code):
-    return level_at(self.levels, self.level_start[column] + code)
-
-
-def top_of_code(self, column, code):
-    return level_at(self.tops, self.level_start[column] + code)
-
-
-def are_tied(self, column, low, high):
-    if low == high:
-        return True
-    if high - low > self.tie_span[column]:
-        return False
-    return np.int64(high) <= last_tied(self.ties, column, low)
-
-
-def search_levels(self, column, lowest, highest, threshold):
-    first = self.level_start[column]
-    low = np.int64(lowest)
-    high = np.int64(highest)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if level_at(self.levels, first + middle) <= threshold:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-# What tables without categories answer to the protocol of `cart.splitting.category_subsets`.
-
-
-def no_categories(self, column):
-    return False
-
-
-def keep_codes(self, context, codes):
-    return codes, 0
-
-
-def keep_no_subset(self, node, n_present, left_place):
-    pass
-
-
-def list_nothing(self, n_present, listed):
-    return 0
-
-
-def keep_sides(self, node, n, column):
-    pass
-
-
-def write_no_list(self, node, i, column):
-    pass
-
-
 class Table(NamedTuple):
     """Training data as the kernels see it; read-only.
 
@@ -171,9 +112,7 @@ class Table(NamedTuple):
 
     codes: np.ndarray  # (n_columns, n_samples) ranks, or MISSING: uint32, or what `narrow` makes
     levels: Levels  # (n_levels,): distinct values ascending, column after column; see `complete`
-    tops: (
-        Levels  # `levels` again; of bins (see cart.table.bins) the largest values, not the smallest
-    )
+    tops: Levels  # `levels` again; of bins (see cart.table.bins) the largest values of each
     level_start: np.ndarray  # (n_columns + 1,) int64: column c owns levels[start[c]:start[c + 1]]
     ties: Ties  # codes whose values count as one
     tie_span: np.ndarray  # (n_columns,) uint32: by how many ranks these differ at most; of bins 0
@@ -229,10 +168,30 @@ class Table(NamedTuple):
     def divide_codes(self, node, codes, left_code, missing_left, keep_order):
         return divide_keys(node, codes.n, left_code, missing_left, keep_order)
 
-    value_of = value_of_code
-    top_of = top_of_code
-    same_value = are_tied
-    code_up_to = search_levels
+    def value_of(self, column, code):
+        return level_at(self.levels, self.level_start[column] + code)
+
+    def top_of(self, column, code):
+        return level_at(self.tops, self.level_start[column] + code)
+
+    def same_value(self, column, low, high):
+        if low == high:
+            return True
+        if high - low > self.tie_span[column]:
+            return False
+        return np.int64(high) <= last_tied(self.ties, column, low)
+
+    def code_up_to(self, column, lowest, highest, threshold):
+        first = self.level_start[column]
+        low = np.int64(lowest)
+        high = np.int64(highest)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if level_at(self.levels, first + middle) <= threshold:
+                low = middle
+            else:
+                high = middle
+        return low
 
     def next_cut(self, p):
         return p + 1
@@ -240,12 +199,24 @@ class Table(NamedTuple):
     def update_positions(self, samples, start, n):
         pass
 
-    is_categorical = no_categories
-    find_places = keep_codes
-    keep_subset = keep_no_subset
-    list_subset = list_nothing
-    replace_by_sides = keep_sides
-    write_list = write_no_list
+    # Without categories; the protocol is that of `cart.splitting.category_subsets`.
+    def is_categorical(self, column):
+        return False
+
+    def find_places(self, context, codes):
+        return codes, 0
+
+    def keep_subset(self, node, n_present, left_place):
+        pass
+
+    def list_subset(self, n_present, listed):
+        return 0
+
+    def replace_by_sides(self, node, n, column):
+        pass
+
+    def write_list(self, node, i, column):
+        pass
 
     def keeps_order(self):
         return True

@@ -92,8 +92,7 @@ def explain_path(tree: Any, x: MatrixLike) -> TreePath:
     check_is_fitted(tree, "tree_")
     row = check_rows(tree, _as_table(x))
     nodes, values = tree.tree_, row.toarray()[0] if hasattr(row, "toarray") else row[0]
-    passed = np.sort(tree.tree_.decision_path(row).indices)
-    passed = _in_order(nodes, passed)
+    passed = _in_order(nodes, nodes.decision_path(row).indices)
     steps = [
         PathStep(int(node), _reason(tree, node, child, values), int(nodes.n_node_samples[child]))
         for node, child in itertools.pairwise(passed)

@@ -20,12 +20,12 @@ def name_of(estimator: Any, feature: int) -> str:
     return f"x[{feature}]" if names is None else str(names[feature])
 
 
-def names_of_categories(estimator: Any, feature: int, codes: Any) -> str:
+def names_of_categories(estimator: Any, feature: int, codes: Any, most: int = MOST_NAMED) -> str:
     """Some categories of a feature as a set, the first of them by name."""
     codes = [int(code) for code in codes]
-    named = [str(c) for c in estimator.categories_[feature][codes[:MOST_NAMED]]]
-    if len(codes) > MOST_NAMED:
-        named.append(f"{len(codes) - MOST_NAMED} more")
+    named = [str(c) for c in estimator.categories_[feature][codes[:most]]]
+    if len(codes) > most:
+        named.append(f"{len(codes) - most} more")
     return "{" + ", ".join(named) + "}"
 
 
