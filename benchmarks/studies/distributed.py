@@ -30,7 +30,7 @@ SCALE_TREES, SCALE_DEPTH = 10, 12
 N_KILLS = 20
 PHASES = (
     *("examine", "look_of", "sorted_of", "count_up_to", "next_above", "_code", "_encode"),
-    *("_itself", "_all_of"),
+    *("itself", "_all_of"),
     *("_begin", "count_roots", "count", "_join_all", "divide", "list_rows", "grow_below_held"),
     "judge",
 )

@@ -4,6 +4,7 @@ Every state of a partition is the result of a task, and a function of the state 
 was decided: when a worker is lost, the scheduler makes what it had again on another.
 """
 
+from functools import reduce
 from itertools import repeat
 from typing import Any
 from weakref import WeakSet
@@ -11,7 +12,7 @@ from weakref import WeakSet
 import dask
 from distributed import as_completed
 
-from forest.partitioned.engines import Engine
+from forest.partitioned.engines import Engine, itself
 
 _FAN_IN = 4  # answers that are joined by one task
 
@@ -49,7 +50,7 @@ class DaskEngine(Engine):
     def share(self, thing):
         """A task, which is not lost with a worker, however large what comes with it is."""
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
-            return self._submit(_itself, thing)
+            return self._submit(itself, thing)
 
     def map(self, function, *handles, each=None, common=(), done=None):
         rows = zip(*handles, strict=True) if each is None else zip(*handles, each, strict=True)
@@ -83,7 +84,7 @@ class DaskEngine(Engine):
         would drop what it thinks a spare, be it where the partition is, and send it again.
         """
         parts = self.map(_all_of, *handles)
-        return [self._submit(_itself, parts, at=address) for address in self._addresses]
+        return [self._submit(itself, parts, at=address) for address in self._addresses]
 
     def collect(self, function, finish, handles, jobs, held=None):
         finished = []
@@ -111,16 +112,9 @@ class DaskEngine(Engine):
         return [next(iter(who_has.get(part.key, ())), None) for part in handle]
 
 
-def _itself(thing):
-    return thing
-
-
 def _all_of(*parts):
     return parts
 
 
 def _join_all(join, answers):
-    total = answers[0]
-    for answer in answers[1:]:
-        total = join(total, answer)
-    return total
+    return reduce(join, answers)

@@ -19,7 +19,7 @@ from cart.table.precision import precision_of
 from forest.estimators.growth import empty_tree
 from forest.estimators.parameters import refuse_contradictions
 from forest.growing.interruption import Interruption
-from forest.partitioned.engines import Engine
+from forest.partitioned.engines import Engine, itself
 from forest.partitioned.growth import DEFAULT_SIZE, PartitionedTable, Size, grow_together
 from forest.partitioned.histograms import ClassTargets, NumberTargets
 from forest.partitioned.open_rows import begin
@@ -220,10 +220,6 @@ def _spans(starts):
     return [(number, *span) for number, span in enumerate(pairwise(starts))]
 
 
-def _itself(answer):
-    return answer
-
-
 def _code(X, number, kind, bins, dtype, folder):
     X = values_of(X, number, kind)[0]
     shape = X.shape[::-1]
@@ -321,7 +317,7 @@ def _score(model, engine, X_parts, y_parts, spans, kind, in_bag, interruption):
 
     def ask():
         judged = engine.map(judge, X_parts, y_parts, each=spans, common=common)
-        found.append(engine.reduce(_itself, Judged.join, judged))
+        found.append(engine.reduce(itself, Judged.join, judged))
 
     if not interruption.is_cut and interruption.run(ask):
         model.oob_score_ = found[0].score(kind.has_classes)

@@ -13,6 +13,8 @@ half of the questions, whose answers are 16 times as long):
 (Bins: see `cart.table.bins`.)
 """
 
+from functools import partial
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -108,12 +110,9 @@ class FewValues(NamedTuple):
     def join(self, other):
         keys = None
         if self.keys is not None and other.keys is not None:
-            keys = _unless_many(np.union1d(self.keys, other.keys))
+            keys = np.union1d(self.keys, other.keys)
+            keys = keys if len(keys) <= MAX_BINS else None
         return FewValues(self.n_known + other.n_known, keys)
-
-
-def _unless_many(keys):
-    return keys if len(keys) <= MAX_BINS else None
 
 
 def few_values(columns):
@@ -125,11 +124,6 @@ def _few_distinct(keys):
     is_new = np.ones(len(keys), bool)
     np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
     return keys[is_new] if np.count_nonzero(is_new) <= MAX_BINS else None
-
-
-def join_few(one, other):
-    """`few_values` of two partitions together."""
-    return [a.join(b) for a, b in zip(one, other, strict=True)]
 
 
 def count_up_to(columns, wanted):
@@ -148,11 +142,6 @@ def count_up_to(columns, wanted):
     return [np.searchsorted(columns.keys[j], keys, side="right") for j, keys in wanted]
 
 
-def add_counts(one, other):
-    """`count_up_to` of two partitions together."""
-    return [a + b for a, b in zip(one, other, strict=True)]
-
-
 def next_above(columns, wanted):
     """The smallest key of a partition above each of some keys; the largest number if none is."""
     found = []
@@ -165,9 +154,9 @@ def next_above(columns, wanted):
     return found
 
 
-def lowest_of(one, other):
-    """`next_above` of two partitions together."""
-    return [np.minimum(a, b) for a, b in zip(one, other, strict=True)]
+def join_each(join, one, other):
+    """What two partitions say, joined item by item."""
+    return [join(a, b) for a, b in zip(one, other, strict=True)]
 
 
 # -------------------------------------------------------------------------- the whole table
@@ -188,8 +177,8 @@ def find_bins(engine, sorted_parts, max_bins, precision):
     Bins
     """
     kind = np.dtype(f"u{np.dtype(precision).itemsize}")
-    few = engine.reduce(few_values, join_few, sorted_parts)
-    levels = [None if c.keys is None else c.keys for c in few]
+    few = engine.reduce(few_values, partial(join_each, FewValues.join), sorted_parts)
+    levels = [column.keys for column in few]
     is_cut = np.array([keys is None or len(keys) > max_bins for keys in levels])
     tops = list(levels)
     cut = np.flatnonzero(is_cut)
@@ -200,7 +189,7 @@ def find_bins(engine, sorted_parts, max_bins, precision):
         begins = [np.concatenate((np.zeros(1, kind), keys[:-1])) for keys in found]
         # No value but a nan has the key 0.
         wanted = list(zip(cut.tolist(), begins, strict=True))
-        firsts = engine.reduce(next_above, lowest_of, sorted_parts, wanted)
+        firsts = engine.reduce(next_above, partial(join_each, np.minimum), sorted_parts, wanted)
         for j, top, first in zip(cut, found, firsts, strict=True):
             levels[j], tops[j] = first.astype(kind), top
     return Bins([_values_of(k) for k in levels], [_values_of(k) for k in tops], is_cut)
@@ -217,8 +206,9 @@ def _find_quantiles(engine, sorted_parts, cut, n_known, max_bins, kind):
         known = [np.unique(keys) for keys in prefix]
         asked = [(keys[:, None] | digits | below).ravel() for keys in known]
         counts = engine.reduce(
-            count_up_to, add_counts, sorted_parts, list(zip(cut.tolist(), asked, strict=True))
-        )
+            count_up_to, partial(join_each, add), sorted_parts,
+            list(zip(cut.tolist(), asked, strict=True)),
+        )  # fmt: skip
         for i in range(len(cut)):
             at = np.searchsorted(counts[i], wanted[i])  # the first that reaches the place
             prefix[i] = asked[i][at] & ~below

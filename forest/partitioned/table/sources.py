@@ -1,6 +1,7 @@
 """Tables that are read in pieces: arrays, which may be memory-mapped, and files."""
 
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -92,29 +93,16 @@ def _files_of(path):
 
 def _pieces_of(files, n_rows):
     return [
-        FileRows(str(path), first, first + n_rows)
+        partial(_read_rows, path, first, first + n_rows)
         for path in files
         for first in range(0, max(1, len(np.load(path, mmap_mode="r"))), n_rows)
     ]
 
 
-class FileRows:
-    """Some rows of a file of `numpy.save`, read whenever it is called.
-
-    The file is mapped for the time of a call: a map that stayed would count as memory in use.
-
-    Parameters
-    ----------
-    path : str
-    first, end : int
-    """
-
-    def __init__(self, path: str, first: int, end: int) -> None:
-        self._path = path
-        self._rows = slice(first, end)
-
-    def __call__(self) -> np.ndarray:
-        return np.array(np.load(self._path, mmap_mode="r")[self._rows])
+def _read_rows(path, first, end):
+    """Some rows of a file of `numpy.save`, which is mapped meanwhile: a map that stayed would count
+    as memory in use."""
+    return np.array(np.load(path, mmap_mode="r")[first:end])
 
 
 def _row_groups_of(files, of_rows):
@@ -135,31 +123,15 @@ def _row_groups_of(files, of_rows):
                 )
         features = [name for name in names if name not in of_rows.values()]
         for part, columns in zip(parts, [features, *of_rows.values()], strict=True):
-            part += [RowGroup(str(path), group, columns) for group in range(n_groups)]
+            part += [partial(_read_row_group, path, group, columns) for group in range(n_groups)]
     return parts
 
 
-class RowGroup:
-    """A row group of a Parquet file, read whenever it is called.
+def _read_row_group(path, group, columns):
+    """A row group of a Parquet file: a dataframe of several columns, or an array of one."""
+    import pyarrow.parquet as pq
 
-    Parameters
-    ----------
-    path : str
-    group : int
-    columns : list of str, or str
-        A dataframe of several columns, or an array of one.
-    """
-
-    def __init__(self, path: str, group: int, columns: list[str] | str) -> None:
-        self._path = path
-        self._group = group
-        self._columns = columns
-
-    def __call__(self) -> Any:
-        import pyarrow.parquet as pq
-
-        is_one = isinstance(self._columns, str)
-        columns = [self._columns] if is_one else self._columns
-        with pq.ParquetFile(self._path) as file:
-            table = file.read_row_group(self._group, columns=columns)
-        return table.column(0).to_numpy() if is_one else table.to_pandas()
+    is_one = isinstance(columns, str)
+    with pq.ParquetFile(path) as file:
+        table = file.read_row_group(group, columns=[columns] if is_one else columns)
+    return table.column(0).to_numpy() if is_one else table.to_pandas()

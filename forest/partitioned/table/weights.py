@@ -4,13 +4,14 @@ Draws by weight are a stream of the whole table, so all weights come to one plac
 every process that replays the stream: eight bytes a row.
 """
 
+from operator import add
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from cart.estimators.target import Target
-from forest.partitioned.engines import Engine
+from forest.partitioned.engines import Engine, itself
 from forest.partitioned.histograms import WEIGHT
 from forest.partitioned.table.partitions import Kind, target_of
 
@@ -55,7 +56,7 @@ def weights_of_table(
         found = engine.map(
             _classes_and_weights, y_parts, weight_parts, each=spans, common=(kind, labels)
         )
-    parts = sorted(engine.reduce(_itself, _join, found), key=lambda part: part[0])
+    parts = sorted(engine.reduce(itself, add, found), key=lambda part: part[0])
     _, classes, weights = zip(*parts, strict=True)
     weight = None if weight_parts is None else np.concatenate(weights)
     y = None if labels is None else labels[np.concatenate(classes)]
@@ -106,11 +107,3 @@ def _classes_and_weights(y, weight, span, kind, labels):
         )
     classes = None if labels is None else _classes_alone(y, span, kind, labels)[0][1]
     return [(number, classes, weight)]
-
-
-def _join(one, other):
-    return one + other
-
-
-def _itself(answer):
-    return answer
