@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.harness import display
+
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 
@@ -67,6 +69,12 @@ def save(name, content, only=""):
         content = {**content, **_merged(load(name) or {}, content)}
     write_json(path, {**content, "environment": measured})
     return path
+
+
+def keep(args, name, content):
+    """Save the results of a command and say where, unless they are of --quick."""
+    if not args.quick:
+        display.say(f"wrote {save(name, content, args.only)}")
 
 
 def load(name):

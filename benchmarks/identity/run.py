@@ -73,8 +73,7 @@ def run(args):
     ]
     for row in bad:
         display.say(f"NOT THE SAME: {row}")
-    if not args.quick:
-        display.say(f"wrote {results.save('identity', content)}")
+    results.keep(args, "identity", content)
     return 1 if bad else 0
 
 

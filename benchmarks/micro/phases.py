@@ -59,8 +59,7 @@ def run(args):
             step()
     content = {"encode": encoding, "rows": rows}
     display.show(table(content))
-    if not args.quick:
-        display.say(f"wrote {results.save('phases', content, args.only)}")
+    results.keep(args, "phases", content)
 
 
 def table(content):

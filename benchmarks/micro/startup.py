@@ -41,8 +41,7 @@ def run(args):
             rows.append(_start(kind, repeats, step))
     content = {"rows": rows}
     display.show(table(content))
-    if not args.quick:
-        display.say(f"wrote {results.save('startup', content, args.only)}")
+    results.keep(args, "startup", content)
 
 
 def table(content):

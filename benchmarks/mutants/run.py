@@ -28,8 +28,6 @@ from benchmarks.mutants.named import named_mutations
 from benchmarks.mutants.nearest import ROOT, Map, plain_environment
 from benchmarks.mutants.patience import ENDLESS
 
-SEED = 38
-N_MUTANTS = 60
 LIMIT = 120  # seconds of processor time of a mutant
 BYTES = 8 * 2**30  # of address space
 COPIED = ("benchmarks", "cart", "cartwood", "forest", "importance", "tests", "pyproject.toml")

@@ -38,8 +38,7 @@ def run(args):
     display.show(agreement_table(content))
     content["pruning"] = _races(n_rows, repeats)
     display.show(pruning_table(content))
-    if not args.quick:
-        display.say(f"wrote {results.save('book', content)}")
+    results.keep(args, "book", content)
     for part in PARTS:
         if find_spec(f"benchmarks.studies.{part}"):
             import_module(f"benchmarks.studies.{part}").run(args)

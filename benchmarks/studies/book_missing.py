@@ -19,12 +19,11 @@ WORSE_BAR, BETTER_BAR = 2.0, 3.0  # standard errors of the paired difference fro
 
 
 def run(args):
-    """Score forests that were fitted on complete rows; `only` by table and kind of removal."""
-    only = getattr(args, "only", "")
+    """Score forests that were fitted on complete rows; `args.only` by table and kind of removal."""
     n_seeds = 2 if args.quick else SEEDS
     cells = [
         (name, how, share) for name in TABLES for how in HOW for share in SHARES
-        if only in f"{name} {how}"
+        if args.only in f"{name} {how}"
     ]  # fmt: skip
     scores = {cell: [] for cell in cells}
     for name in dict.fromkeys(cell[0] for cell in cells):
@@ -41,8 +40,7 @@ def run(args):
                     scores[cell].append(_scores(models, thinned, y[test], X[train].mean(axis=0)))
     content = {"missing": [_row(*cell, np.array(found)) for cell, found in scores.items()]}
     display.show(table(content))
-    if not args.quick:
-        display.say(f"wrote {results.save('book_missing', content, only)}")
+    results.keep(args, "book_missing", content)
 
 
 def table(content):

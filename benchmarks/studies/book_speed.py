@@ -43,17 +43,15 @@ for (i in 1:{}) {{
 
 
 def run(args):
-    """Time every case in turn with its plain fit; `only` by name."""
-    only = getattr(args, "only", "")
+    """Time every case in turn with its plain fit; `args.only` by name."""
     n_rows, repeats = (2_000, 1) if args.quick else (20_000, REPEATS)
     X, y = make_classification(n_rows, 20, n_informative=8, flip_y=0.1, random_state=0)
-    rows = [_row(name, X, y, repeats) for name in CASES if only in name]
-    if only in RPART and shutil.which("Rscript"):
+    rows = [_row(name, X, y, repeats) for name in CASES if args.only in name]
+    if args.only in RPART and shutil.which("Rscript"):
         rows.append(_against_rpart(X, y, repeats))
     content = {"speed": rows}
     display.show(table(content))
-    if not args.quick:
-        display.say(f"wrote {results.save('book_speed', content, only)}")
+    results.keep(args, "book_speed", content)
 
 
 def table(content):

@@ -42,8 +42,7 @@ def run(args):
             content["generated"] += _differences(task, scores)
     display.show(table(content))
     display.show(generated_table(content))
-    if not args.quick:
-        display.say(f"wrote {results.save('categorical', content)}")
+    results.keep(args, "categorical", content)
 
 
 def table(content):

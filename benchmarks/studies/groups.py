@@ -64,8 +64,7 @@ def run(args):
             step()
     content = {"rows": rows}
     display.show(table(content))
-    if not args.quick:
-        display.say(f"wrote {results.save('groups', content, args.only)}")
+    results.keep(args, "groups", content)
 
 
 def table(content):

@@ -50,8 +50,7 @@ def run(args):
     if (kept := results.load("calibration")) is not None:
         display.show(calibration.table(kept))
     display.say(*left_out)
-    if not args.quick:
-        display.say(f"wrote {results.save('importance', content)}")
+    results.keep(args, "importance", content)
 
 
 def table(content):

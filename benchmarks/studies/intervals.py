@@ -79,8 +79,7 @@ def run(args):
     display.show(pinball_table(content))
     if content["race"]:
         display.show(race_table(content))
-    if not args.quick:
-        display.say(f"wrote {results.save('intervals', content)}")
+    results.keep(args, "intervals", content)
 
 
 def study_coverage(n_sets=SETS, step=lambda name="": None, **options):

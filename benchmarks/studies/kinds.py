@@ -118,8 +118,7 @@ def run(args):
             step()
     content = {"rows": rows}
     display.show(table(content))
-    if not args.quick:
-        display.say(f"wrote {results.save('kinds', content, args.only)}")
+    results.keep(args, "kinds", content)
     return 1 if any("wrong" in row["trees"] for row in rows) else 0
 
 

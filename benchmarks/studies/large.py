@@ -69,8 +69,7 @@ def run(args):
             step()
     content = {"rows": rows}
     display.show(table(content))
-    if not args.quick:
-        display.say(f"wrote {results.save('large', content, args.only)}")
+    results.keep(args, "large", content)
 
 
 def table(content):

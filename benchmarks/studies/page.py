@@ -34,5 +34,4 @@ def run(args):
     }  # fmt: skip
     for name, value in found.items():
         display.say(f"{name}: {value:,.1f}" if isinstance(value, float) else f"{name}: {value}")
-    if not args.quick:
-        display.say(f"wrote {results.save('page', found)}")
+    results.keep(args, "page", found)

@@ -30,7 +30,6 @@ WIDTHS = (120, 150, 400)  # distinct features of the deep design
 PEER_ROWS = 4  # that packages are raced on, and their time taken per row
 N_TURNS = 3  # of ours and shap's; all others have one
 N_SETS = 100
-BARS = {"friedman1": 40.0, "breast_cancer": 20.0}  # times shap
 
 
 def run(args):

@@ -33,8 +33,7 @@ def run(args):
                     step()
             content["rows"] += [_row(task, rule, scores) for rule in rules]
     display.show(table(content))
-    if not args.quick:
-        display.say(f"wrote {results.save('voting', content, args.only)}")
+    results.keep(args, "voting", content)
 
 
 def table(content):

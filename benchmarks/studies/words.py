@@ -93,8 +93,7 @@ def run(args):
             found = parallel(delayed(ask)(name, number, i, kinds) for i in range(n_tables))
             content["rows"] += [{"design": name, **row} for row in count(found, kinds)]
             display.show(table(content))
-    if not args.quick:
-        display.say(f"kept in {results.save('words', content, args.only)}")
+    results.keep(args, "words", content)
 
 
 def ask(name, number, i, kinds):
