@@ -68,6 +68,15 @@ def agree_all(ours, theirs):
     return [agree(a.tree_, b.tree_) for a, b in zip(ours, theirs, strict=True)]
 
 
+def have_same_nodes(ours, theirs):
+    """Are the trees of two of our forests the same, every bit of every node?"""
+    return all(
+        np.array_equal(mine, other)
+        for a, b in zip(ours.estimators_, theirs.estimators_, strict=True)
+        for mine, other in zip(a.tree_.nodes, b.tree_.nodes, strict=True)
+    )
+
+
 def summarize(agreements, verdicts=()):
     """Counts over many trees.
 

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from benchmarks.harness import datasets, display, results
+from benchmarks.identity.agreement import have_same_nodes
 from benchmarks.studies import distributed_hosts, distributed_peers
 from benchmarks.studies.distributed_tables import N_FEATURES, make_piece, on_dask, start_cluster
 from forest import RandomForestClassifier, RandomForestRegressor
@@ -68,14 +69,6 @@ def table(content):
     )  # fmt: skip
 
 
-def _is_same(one, other):
-    return all(
-        np.array_equal(mine, theirs)
-        for a, b in zip(one.estimators_, other.estimators_, strict=True)
-        for mine, theirs in zip(a.tree_.nodes, b.tree_.nodes, strict=True)
-    )
-
-
 def _identity(quick):
     """Trees for every number of partitions and workers."""
     n_rows = 4_000 if quick else 20_000
@@ -95,7 +88,7 @@ def _identity(quick):
                     model = fit(
                         forest, *on_dask(X, y, cuts), client=client, size=Size(small_rows=1000)
                     )
-                    same.append(_is_same(model, local))
+                    same.append(have_same_nodes(model, local))
                 task = f"{n_classes} classes" if n_classes else "numbers"
                 rows.append({
                     "case": f"{task}, {share_missing:.0%} missing, {n_workers} workers",
@@ -167,7 +160,8 @@ def _cost(quick):
             rows.append({
                 "case": case,
                 "what": f"{np.median(seconds):.1f} s, local {np.median(local_seconds):.1f} s: "
-                f"{ratio:.2f} times; {'the same' if _is_same(model, local) else 'another'} forest",
+                f"{ratio:.2f} times; "
+                f"{'the same' if have_same_nodes(model, local) else 'another'} forest",
                 "reached": "yes" if ratio <= COST_BAR else "no",
             })  # fmt: skip
             rows.append({"case": f"{case}: bytes", **_judge_bytes(moved, X.size / 2 + len(y))})
@@ -340,7 +334,7 @@ def _faults(quick):
                 n_late += 1
             else:
                 n_killed += 1
-                same += _is_same(model, local)
+                same += have_same_nodes(model, local)
             killer.join()
     late = f" ({n_late} more came after the end)" if n_late else ""
     rows = [_kills(f"{n_kills} workers killed at random moments{late}", n_kills, same)]
@@ -353,7 +347,7 @@ def _faults(quick):
                 model = fit(forest, *tables, client=client, size=size)
             assert killed, phase
             is_score = abs(model.oob_score_ - local.oob_score_) < 1e-12  # sums in another order
-            same += _is_same(model, local) and is_score
+            same += have_same_nodes(model, local) and is_score
     rows.append(_kills(f"a worker killed in each phase ({', '.join(phases)})", len(phases), same))
     return rows
 

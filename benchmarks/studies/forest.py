@@ -12,6 +12,7 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks.harness import datasets, display, plot, results
 from benchmarks.harness.sides import FORESTS
+from benchmarks.identity.agreement import have_same_nodes
 from benchmarks.studies import heteroscedastic, intervals, voting
 from forest import RandomForestClassifier, RandomForestRegressor
 
@@ -282,15 +283,7 @@ def _study_partitions(quick):
 
 
 def _is_same(a, b, X):
-    trees = zip(a.estimators_, b.estimators_, strict=True)
-    return bool(
-        all(
-            np.array_equal(mine, other)
-            for one, two in trees
-            for mine, other in zip(one.tree_.nodes, two.tree_.nodes, strict=True)
-        )
-        and np.array_equal(a.predict_proba(X), b.predict_proba(X))
-    )
+    return have_same_nodes(a, b) and np.array_equal(a.predict_proba(X), b.predict_proba(X))
 
 
 def _yes(kept):

@@ -10,14 +10,15 @@ each threshold of a tree (`importance.permutation.expectation`). These are count
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from operator import add
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cart.primitives.progress import ProgressReporter
 from cart.table.precision import precision_of
 from forest.partitioned.dask import open_parts
-from forest.partitioned.engines import Engine
+from forest.partitioned.engines import Engine, itself
 from forest.partitioned.growth import DEFAULT_SIZE
 from forest.partitioned.table.in_bag import counts_of_part
 from forest.partitioned.table.partitions import Kind, target_of, values_of
@@ -47,9 +48,6 @@ class Donors(NamedTuple):
     n_below: np.ndarray  # (n_nodes,) int64: up to the threshold; nodes of all trees
     of_feature: np.ndarray  # (n_trees, n_features, 2) int64: how many have a value, and have none
 
-    def add(self, other: Self) -> Self:
-        return type(self)(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
-
 
 class Losses(NamedTuple):
     """What rows of some partitions lose with values of any donors."""
@@ -57,9 +55,6 @@ class Losses(NamedTuple):
     increase: np.ndarray  # (n_trees, n_features) over rows and donors, divided by both
     influence: np.ndarray  # (n_features, n_followed) over trees, of rows that are followed
     is_out: np.ndarray  # (n_trees, n_followed) uint8: are these out of bag?
-
-    def add(self, other: Self) -> Self:
-        return type(self)(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
 @with_shared_parameters
@@ -131,12 +126,12 @@ def _ask(engine, X_parts, y_parts, forest, kind, make_loss, step):
     shared = engine.share(forest)
     spans = _spans(engine, X_parts, kind, forest)
     counted = engine.map(_count, X_parts, each=spans, common=(shared, kind), done=step)
-    donors = engine.reduce(_itself, Donors.add, counted)
+    donors = engine.reduce(itself, _add_each, counted)
     if not donors.n_rows.any():
         raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
     common = shared, kind, make_loss, engine.share(donors)
     judged = engine.map(_judge, X_parts, y_parts, each=spans, common=common, done=step)
-    return donors, engine.reduce(_itself, Losses.add, judged)
+    return donors, engine.reduce(itself, _add_each, judged)
 
 
 def _refuse_impossible(forest):
@@ -158,7 +153,7 @@ def _refuse_impossible(forest):
 def _spans(engine: Engine, X_parts: Any, kind: Kind, forest: Any) -> list[tuple[int, int, int]]:
     """Number, first row and end of every partition."""
     sizes = engine.map(_size, X_parts, each=range(len(X_parts)), common=(kind,))
-    found = sorted(engine.reduce(_itself, _join_lists, sizes))
+    found = sorted(engine.reduce(itself, add, sizes))
     ends = np.cumsum([n_rows for _, n_rows, _ in found]).tolist()
     if ends[-1] != forest._n_samples:
         raise ValueError(
@@ -178,12 +173,8 @@ def _size(X, number, kind):
     return [(number, *values_of(X, number, kind)[0].shape)]
 
 
-def _join_lists(one, other):
-    return one + other
-
-
-def _itself(answer):
-    return answer
+def _add_each(one, other):
+    return type(one)(*map(add, one, other))
 
 
 def _count(X, span, forest, kind):
