@@ -41,7 +41,8 @@ def read(path, target, task):
     _refuse("non-numeric features (encode them as numbers first)", frame.columns[is_text])
     _refuse("missing values (fill or drop them first)", frame.columns[frame.isna().any()])
     _refuse("missing values (drop these rows first)", [target] * bool(y.isna().any()))
-    _refuse("non-numeric target (for regression)", [target] * _is_text_number(y, task))
+    is_text = not _is_numeric(y)
+    _refuse("non-numeric target (for regression)", [target] * (task == "regression" and is_text))
     X = frame.to_numpy(np.float64)
     _refuse("infinite values", frame.columns[np.isinf(X).any(axis=0)])
     values = _values(y, task)
@@ -60,10 +61,6 @@ def _is_numeric(column):
     from pandas.api.types import is_numeric_dtype
 
     return is_numeric_dtype(column) and column.dtype.kind != "c"
-
-
-def _is_text_number(y, task):
-    return task == "regression" and not _is_numeric(y)
 
 
 def _task_of(y):

@@ -5,7 +5,6 @@ again, and this one have their turn: what the other differs from itself is noise
 """
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -105,19 +104,11 @@ def _measure(task, checkout):
     worker = Path(environment.HERE) / "worker.py"
     done = subprocess.run(
         [sys.executable, str(worker)], input=json.dumps(task), capture_output=True, text=True,
-        cwd=checkout, env=_variables(checkout), check=False,
+        cwd=checkout, env=environment.variables(checkout), check=False,
     )  # fmt: skip
     if done.returncode:
         raise DataError(done.stderr.strip().splitlines()[-1])
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def _variables(checkout):
-    return {
-        **os.environ,
-        "PYTHONPATH": str(checkout),
-        "PYTHONDONTWRITEBYTECODE": "",
-    }
 
 
 def _race_start(sides, rounds):

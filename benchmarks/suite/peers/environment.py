@@ -41,10 +41,10 @@ def command(peer, may_install=True):
     return [python, str(HERE / "worker.py")]
 
 
-def variables():
+def variables(checkout=ROOT):
     """Environment variables of that process."""
     # As installed packages have it, bytecode may be kept, whatever the shell says.
-    return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": ""}
+    return {**os.environ, "PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": ""}
 
 
 def _installed(name, may_install):

@@ -4,6 +4,7 @@ This file runs in the environments of the peers: it imports one of them at a tim
 """
 
 from functools import partial
+from importlib import import_module
 
 import numpy as np
 
@@ -72,19 +73,13 @@ def _like_sklearn(forests, trees, own, task, params, shape, n_candidates, n_jobs
     return getattr(forests(), f"RandomForest{kind}")(random_state=0, n_jobs=n_jobs, **params)
 
 
-def _import(name):
-    from importlib import import_module
-
-    return import_module(name)
-
-
 def _intelex(task, params, shape, n_candidates, n_jobs):
     if params["criterion"] == "entropy":
         raise Unsupported("falls back to scikit-learn for entropy")
     if params["model"] == "tree":
         # Its forest of one tree on all rows.
         params |= {"model": "forest", "n_estimators": 1, "bootstrap": False}
-    make = partial(_like_sklearn, partial(_import, "sklearnex.ensemble"), None, ("max_bins",))
+    make = partial(_like_sklearn, partial(import_module, "sklearnex.ensemble"), None, ("max_bins",))
     return make(task, params, shape, n_candidates, n_jobs)
 
 
@@ -173,10 +168,16 @@ def _refuse(params, *what):
 
 _MAKERS = {
     "cartwood": partial(
-        _like_sklearn, partial(_import, "forest"), partial(_import, "cart"), ("max_bins",)
+        _like_sklearn,
+        partial(import_module, "forest"),
+        partial(import_module, "cart"),
+        ("max_bins",),
     ),
     "scikit-learn": partial(
-        _like_sklearn, partial(_import, "sklearn.ensemble"), partial(_import, "sklearn.tree"), ()
+        _like_sklearn,
+        partial(import_module, "sklearn.ensemble"),
+        partial(import_module, "sklearn.tree"),
+        (),
     ),
     "scikit-learn-intelex": _intelex,
     "lightgbm": _lightgbm,
