@@ -41,6 +41,11 @@ CLOSE = ("impurity", "value", "weighted_n_node_samples")
 TOLERANCE = 1e-12
 
 
+def trees_of(model):
+    """The `tree_` of a single tree, or of every tree of a forest."""
+    return [each.tree_ for each in getattr(model, "estimators_", [model])]
+
+
 def same_structure(ours, theirs):
     """Whether two trees have the same nodes, thresholds bit for bit."""
     return all(np.array_equal(getattr(ours, name), getattr(theirs, name)) for name in EXACT)

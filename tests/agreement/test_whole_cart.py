@@ -9,7 +9,7 @@ import cart
 import forest
 from benchmarks.identity import cases
 from benchmarks.identity.run import fit_both, judge
-from tests.agreement.same import SEEDS, TOLERANCE, assert_same_tree
+from tests.agreement.same import SEEDS, TOLERANCE, assert_same_tree, trees_of
 from tests.data import load
 
 PER_GROUP = 2  # cases of each group and criterion
@@ -122,13 +122,9 @@ def test_missing_values_in_one_feature_only(mine, peer, kind):
     X[y == 1, 0] = np.nan
     X[:, 3] = np.nan
     ours, theirs = fit_pair(mine, peer, kind + "Classifier", X, y)
-    for a, b in zip(trees(ours), trees(theirs), strict=True):
-        assert_same_tree(a.tree_, b.tree_)
+    for a, b in zip(trees_of(ours), trees_of(theirs), strict=True):
+        assert_same_tree(a, b)
     assert_same_answers(ours, theirs, some_values_missing(X, 0.5), rtol=0, atol=0)
-
-
-def trees(model):
-    return getattr(model, "estimators_", [model])
 
 
 @EACH_KIND
@@ -210,8 +206,8 @@ def test_the_model_does_not_depend_on_n_jobs(kind, task):
         ).fit(X, y)
         for n in (1, 2)
     )
-    for a, b in zip(one.estimators_, two.estimators_, strict=True):
-        assert_same_tree(a.tree_, b.tree_)
+    for a, b in zip(trees_of(one), trees_of(two), strict=True):
+        assert_same_tree(a, b)
     assert_same_answers(one, two, X, rtol=0, atol=0)
     if task == "Regressor":
         np.testing.assert_array_equal(one.oob_prediction_, two.oob_prediction_)

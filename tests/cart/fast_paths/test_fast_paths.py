@@ -42,6 +42,12 @@ def grow_both_ways(X, y, weights, params, expected_path, hands_on=False, is_narr
     return fast.grow(weights, seeds), general.grow(weights, seeds)
 
 
+def assert_same_growth(*args, **options):
+    """The trees of `grow_both_ways` are the same, bit for bit."""
+    for ours, theirs in zip(*grow_both_ways(*args, **options), strict=True):
+        assert_same_nodes(ours, theirs)
+
+
 limits = st.fixed_dictionaries(
     {"max_features": st.sampled_from([1, 2, 0.5, 1.0])},
     optional={
@@ -71,9 +77,7 @@ def test_quick_class_trees_are_the_general_ones(seed, params, n_classes, criteri
     weights = rng.integers(0, 4, (3, n)).astype(float)
     weights[:, rng.integers(n)] = 1.0
     params = {**params, "criterion": criterion}
-    both = grow_both_ways(X, y, weights, params, ClassCountsPath, is_narrow=is_narrow)
-    for ours, theirs in zip(*both, strict=True):
-        assert_same_nodes(ours, theirs)
+    assert_same_growth(X, y, weights, params, ClassCountsPath, is_narrow=is_narrow)
 
 
 @examples(200)
@@ -138,8 +142,7 @@ def test_quick_mean_trees_are_the_general_ones(seed, params, has_ties, offset, f
         y = offset + rng.normal(size=n) * rng.choice([1.0, 1e-6])
     weights = rng.integers(0, 4, (3, n)) * factor
     weights[:, rng.integers(n)] = 1.0
-    for ours, theirs in zip(*grow_both_ways(X, y, weights, params, SortedPath), strict=True):
-        assert_same_nodes(ours, theirs)
+    assert_same_growth(X, y, weights, params, SortedPath)
 
 
 @examples(150)
@@ -177,9 +180,7 @@ def test_trees_by_sums_with_missing_values_and_bounds_are_the_general_ones(
     if is_constrained and not is_classifier:
         params["monotonic_cst"] = rng.integers(-1, 2, n_features)
     for weight in weights:
-        both = grow_both_ways(X, y, weight[None], params, SortedPath, is_narrow=False)
-        for ours, theirs in zip(*both, strict=True):
-            assert_same_nodes(ours, theirs)
+        assert_same_growth(X, y, weight[None], params, SortedPath, is_narrow=False)
 
 
 @examples(150)
@@ -203,9 +204,7 @@ def test_trees_by_absolute_error_are_the_general_ones(seed, params, targets, n_m
     weights = rng.integers(0, 4, (3, n)).astype(float) if rng.random() < 0.7 else np.ones((3, n))
     weights[:, rng.integers(n)] = 1.0
     params = {**params, "criterion": "absolute_error"}
-    both = grow_both_ways(X, y, weights, params, SortedPath, is_narrow=False)
-    for ours, theirs in zip(*both, strict=True):
-        assert_same_nodes(ours, theirs)
+    assert_same_growth(X, y, weights, params, SortedPath, is_narrow=False)
 
 
 @examples(100)
@@ -227,9 +226,7 @@ def test_trees_of_several_means_are_the_general_ones(seed, params, n_outputs, mi
     weights[:, rng.integers(n)] = 1.0
     params = {**params, "min_weight_fraction_leaf": least}
     for weight in weights:
-        both = grow_both_ways(X, y, weight[None], params, SortedPath, is_narrow=False)
-        for ours, theirs in zip(*both, strict=True):
-            assert_same_nodes(ours, theirs)
+        assert_same_growth(X, y, weight[None], params, SortedPath, is_narrow=False)
 
 
 @examples(100)
@@ -309,9 +306,7 @@ def test_targets_that_differ_by_rounding_only_or_hardly_fit(y):
     for scale in (0.0, 1.0):
         target = y * (1.0 + scale * rng.random(300))
         with np.errstate(all="ignore"):
-            both = grow_both_ways(X, target, weights, {}, SortedPath, hands_on=y > 1e100)
-        for ours, theirs in zip(*both, strict=True):
-            assert_same_nodes(ours, theirs)
+            assert_same_growth(X, target, weights, {}, SortedPath, hands_on=y > 1e100)
 
 
 @pytest.mark.parametrize("max_features", [1, 1.0])
@@ -362,9 +357,7 @@ def test_gini_trees_of_weights_on_both_sides_of_what_single_precision_counts(
         i = rng.integers(n)
         weight[i] = min(max(weight[i] + total + step - weight.sum(), 1.0), 2.0**20 - 1)
     beyond = weight.sum() > 2**26
-    both = grow_both_ways(X, y, weight[None], {}, ClassCountsPath, hands_on=beyond)
-    for ours, theirs in zip(*both, strict=True):
-        assert_same_nodes(ours, theirs)
+    assert_same_growth(X, y, weight[None], {}, ClassCountsPath, hands_on=beyond)
 
 
 @pytest.mark.parametrize("weight", [2.0**18, 2.0**19, 2.0**20, 2.0**24])

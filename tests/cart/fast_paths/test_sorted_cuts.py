@@ -9,6 +9,7 @@ import cart.estimators.grower as grower
 from cart import DecisionTreeClassifier
 from cart.estimators.preparation import prepare
 from forest import RandomForestClassifier
+from tests.agreement.same import trees_of
 from tests.examples import examples
 
 
@@ -26,14 +27,12 @@ def table(seed, n, n_levels):
 
 
 def require_same(one, other):
-    for ours, theirs in zip(
-        getattr(one, "estimators_", [one]), getattr(other, "estimators_", [other]), strict=True
-    ):
-        for name in ours.tree_.nodes._fields:
-            first, second = getattr(ours.tree_, name), getattr(theirs.tree_, name)
+    for ours, theirs in zip(trees_of(one), trees_of(other), strict=True):
+        for name in ours.nodes._fields:
+            first, second = getattr(ours, name), getattr(theirs, name)
             np.testing.assert_array_equal(first, second, err_msg=name)
         for kind in ("surrogates", "competitors"):
-            kept = getattr(ours.tree_, kind), getattr(theirs.tree_, kind)
+            kept = getattr(ours, kind), getattr(theirs, kind)
             assert (kept[0] is None) == (kept[1] is None)
             for first, second in zip(*(each or () for each in kept), strict=True):
                 np.testing.assert_array_equal(first, second)

@@ -22,7 +22,7 @@ from forest.interop.bridge import from_sklearn, to_sklearn
 from importance import drop_column
 from importance.core.fitted_forest import check_forest
 from importance.inference.refit import Refits
-from tests.agreement.same import assert_same_tables, assert_same_tree
+from tests.agreement.same import assert_same_tables, assert_same_tree, trees_of
 from tests.examples import examples
 
 seeds = st.integers(0, 2**32 - 1)
@@ -111,12 +111,9 @@ def test_trees_on_binned_data_are_scikit_learns(kind, missing, params):
     ours = kind(max_bins=255, **params).fit(X, y)
     source, target = (forest, sklearn.ensemble) if kind in FORESTS else (cart, sklearn.tree)
     theirs = counterpart(ours, source, target).fit(X, y)
-    pairs = zip(
-        getattr(ours, "estimators_", [ours]), getattr(theirs, "estimators_", [theirs]), strict=True
-    )
-    for a, b in pairs:
-        assert a.tree_.node_count > 30
-        assert_same_tree(a.tree_, b.tree_)
+    for a, b in zip(trees_of(ours), trees_of(theirs), strict=True):
+        assert a.node_count > 30
+        assert_same_tree(a, b)
 
 
 # ------------------------------------------------------------------------------ any table
@@ -204,8 +201,8 @@ def test_columns_of_few_values_grow_the_trees_without_bins(kind):
     params = {"random_state": 0} | ({"n_estimators": 3} if kind in FORESTS else {})
     ours = kind(max_bins=255, **params).fit(X, y)
     exact = kind(**params).fit(X, y)
-    for a, b in zip(*(getattr(m, "estimators_", [m]) for m in (ours, exact)), strict=True):
-        assert_same_tree(a.tree_, b.tree_)
+    for a, b in zip(trees_of(ours), trees_of(exact), strict=True):
+        assert_same_tree(a, b)
 
 
 def test_categories_are_left_as_they_are():

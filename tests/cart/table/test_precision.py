@@ -12,6 +12,7 @@ import cart
 import forest
 from forest.interop.bridge import to_sklearn
 from importance import drop_column, mdi, oob_permutation
+from tests.agreement.same import trees_of
 from tests.oracles import forests
 
 MODELS = [
@@ -50,10 +51,6 @@ def ranks(X):
         known = ~np.isnan(values)
         column[known] = np.unique(values[known], return_inverse=True)[1]
     return codes
-
-
-def trees(model):
-    return [m.tree_ for m in getattr(model, "estimators_", [model])]
 
 
 def params_for(kind, **params):
@@ -305,7 +302,7 @@ def test_dates_are_seconds(kind):
     y = seconds % 7 + lasted
     model = kind(**params_for(kind, precision="float64")).fit(table, y)
     twin = kind(**params_for(kind, precision="float64")).fit(plain, y)
-    for mine, theirs in zip(trees(model), trees(twin), strict=True):
+    for mine, theirs in zip(trees_of(model), trees_of(twin), strict=True):
         np.testing.assert_array_equal(mine.threshold, theirs.threshold)
     np.testing.assert_array_equal(model.predict(table), twin.predict(plain))
     pd.testing.assert_frame_equal(table, before)

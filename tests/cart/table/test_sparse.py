@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import cart
 import forest
+from tests.agreement.same import trees_of
 
 RNG = np.random.RandomState(0)
 X = sp.random(300, 20, 0.2, "csr", random_state=RNG, data_rvs=lambda k: RNG.normal(size=k))
@@ -32,12 +33,8 @@ EACH_MODEL = pytest.mark.parametrize(
 )
 
 
-def trees(model):
-    return [m.tree_ for m in getattr(model, "estimators_", [model])]
-
-
 def assert_same_nodes(a, b):
-    for mine, theirs in zip(trees(a), trees(b), strict=True):
+    for mine, theirs in zip(trees_of(a), trees_of(b), strict=True):
         for name in ("children_left", "feature", "threshold", "n_node_samples"):
             np.testing.assert_array_equal(getattr(mine, name), getattr(theirs, name))
 

@@ -19,7 +19,7 @@ from cart.table import encoding as table_encoding
 from cart.table import thresholds
 from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from forest.growing import thread_pool as grow
-from tests.agreement.same import assert_same_nodes
+from tests.agreement.same import assert_same_nodes, trees_of
 from tests.examples import examples
 
 MODELS = {
@@ -53,10 +53,6 @@ def values_in_X():
         patch.setattr(grow, "fill_thresholds", settle_and_count)
         patch.setattr(tree_estimators, "fill_thresholds", settle_and_count)
         yield settled
-
-
-def trees_of(model):
-    return [each.tree_ for each in getattr(model, "estimators_", [model])]
 
 
 def assert_same_trees(ours, theirs):

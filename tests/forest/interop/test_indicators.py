@@ -8,6 +8,7 @@ from sklearn.pipeline import Pipeline
 import cart
 import forest
 from forest.interop.bridge import to_sklearn
+from tests.agreement.same import trees_of
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -31,10 +32,6 @@ MODELS = (
 )
 
 
-def trees_of(model):
-    return getattr(model, "estimators_", [model])
-
-
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_the_same_nodes_and_predictions(model):
     y = NUMBER if isinstance(model, forest.RandomForestRegressor) else CLASS
@@ -48,9 +45,9 @@ def test_the_same_nodes_and_predictions(model):
             np.testing.assert_array_equal(theirs.predict_proba(table), model.predict_proba(mine))
     n_subsets = 0
     for tree, other in zip(trees_of(model), trees_of(theirs[-1]), strict=True):
-        assert other.tree_.node_count == tree.tree_.node_count
-        np.testing.assert_array_equal(other.tree_.children_left, tree.tree_.children_left)
-        n_subsets += np.count_nonzero(tree.tree_.is_subset)
+        assert other.node_count == tree.node_count
+        np.testing.assert_array_equal(other.children_left, tree.children_left)
+        n_subsets += np.count_nonzero(tree.is_subset)
     columns = theirs[0].transform(TABLE)
     names = theirs[0].get_feature_names_out()
     assert list(names[:2]) == ["size", "age"]

@@ -16,6 +16,7 @@ import cart
 import forest
 from benchmarks.oracles import shapley as oracle
 from importance import shap_values
+from tests.agreement.same import trees_of
 
 ROWS = 3
 
@@ -68,10 +69,6 @@ EACH_MODEL = pytest.mark.parametrize(
 )
 
 
-def trees(model):
-    return [each.tree_ for each in getattr(model, "estimators_", [model])]
-
-
 def said(model, X):
     return model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
 
@@ -99,13 +96,13 @@ def test_path_dependent_values_are_shapley_values(model, data, options):
     found = shap_values(model, X)
     assert found.values.shape == (*X.shape, *said(model, X[:1]).shape[1:])
     assert_close(found.prediction, said(model, X), 1e-12)
-    rows = as_seen(model, X)[:ROWS]
+    rows, trees = as_seen(model, X)[:ROWS], trees_of(model)
     expected = np.array([
-        np.mean([oracle.shapley(oracle.path_dependent(t, x), X.shape[1]) for t in trees(model)], 0)
+        np.mean([oracle.shapley(oracle.path_dependent(t, x), X.shape[1]) for t in trees], 0)
         for x in rows
     ])  # fmt: skip
     assert_close(found.values[:ROWS], drop_output(expected, model))
-    base = np.mean([oracle.path_dependent(t, rows[0])(frozenset()) for t in trees(model)], axis=0)
+    base = np.mean([oracle.path_dependent(t, rows[0])(frozenset()) for t in trees], axis=0)
     np.testing.assert_allclose(found.base_value, drop_output(base, model), rtol=1e-12)
 
 
@@ -120,7 +117,7 @@ def test_interventional_values_are_shapley_values(model, data, options):
     expected = np.array([
         np.mean([
             oracle.shapley(oracle.interventional(t, x, seen[50:60]), X.shape[1])
-            for t in trees(model)
+            for t in trees_of(model)
         ], 0)
         for x in seen[:ROWS]
     ])  # fmt: skip
@@ -134,7 +131,7 @@ def test_interactions_are_shapley_interactions(model, data, options):
     found = shap_values(model, X[:ROWS], interactions=True)
     expected = np.array([
         np.mean([
-            oracle.interactions(oracle.path_dependent(t, x), X.shape[1]) for t in trees(model)
+            oracle.interactions(oracle.path_dependent(t, x), X.shape[1]) for t in trees_of(model)
         ], 0)
         for x in as_seen(model, X)[:ROWS]
     ])  # fmt: skip
