@@ -26,7 +26,7 @@ def run(args):
     else:
         found, left_out = [datasets.load(n, args.target, args.task) for n in args.data], []
     for data in found:
-        steps = 4 * n_runs(1, 1, args.repeats) + measures.n_steps(data.X.shape[1])
+        steps = 4 * n_runs(args.repeats) + measures.n_steps(data.X.shape[1])
         with display.progress(steps) as step:
             warnings.filterwarnings("ignore", NEVER_OUT_OF_BAG)  # the report says it
             result = compare(data, args.n_estimators, args.seed, args.n_jobs, args.repeats, step)

@@ -4,8 +4,6 @@ What it says of surrogates is in `book_missing` and `book_speed`.
 """
 
 import os
-from importlib import import_module
-from importlib.util import find_spec
 from time import perf_counter
 
 import numpy as np
@@ -16,16 +14,16 @@ import cart
 from benchmarks.harness import display, results
 from benchmarks.harness.timing import n_runs, race
 from benchmarks.oracles.rpart import GOLDEN, OTHERS, Case, pairs_of_nodes
+from benchmarks.studies import book_missing, book_speed
 from cart import cv_prune, prune_at
 
 FOLDS, N_ALPHAS, REPEATS = 10, 5, 3
 TIME_BAR = 8.0  # how many times as fast cv_prune is to be as the loop
 MOST_SEEDS = 100  # until exact ties fall as in rpart
-PARTS = ("book_missing", "book_speed")  # functions `run(args)` of modules beside this one
 
 
 def run(args):
-    """Compare with rpart's golden trees, race the pruning, and run what is there of surrogates."""
+    """Compare with rpart's golden trees, race the pruning, then the missing values and speed."""
     names = sorted({path.stem for path in GOLDEN.glob("*.json")} - OTHERS)
     names = names[::4] if args.quick else names
     content = {"agreement": [], "pruning": []}
@@ -39,9 +37,8 @@ def run(args):
     content["pruning"] = _races(n_rows, repeats)
     display.show(pruning_table(content))
     results.keep(args, "book", content)
-    for part in PARTS:
-        if find_spec(f"benchmarks.studies.{part}"):
-            import_module(f"benchmarks.studies.{part}").run(args)
+    book_missing.run(args)
+    book_speed.run(args)
 
 
 def agreement_table(content):
@@ -107,16 +104,13 @@ def _agreement(name):
     best = None
     for seed in range(MOST_SEEDS):
         found = _agreement_with(case, seed)
-        key = found["same"], -sum(1.0 if d is None else d > 1e-9 for d in _differences(found))
+        differences = [found[column] for column in _COLUMNS]
+        key = found["same"], -sum(1.0 if d is None else d > 1e-9 for d in differences)
         if best is None or key > best[0]:
             best = key, {"name": name, "seed": seed, **found}
         if found["same"] == found["splits"] and key[1] == 0:
             break
     return best[1]
-
-
-def _differences(found):
-    return [found[column] for column in _COLUMNS]
 
 
 def _agreement_with(case, seed):
@@ -164,7 +158,7 @@ def _race_on(task, kind, table, repeats):
     def fit_once():
         return _fits(theirs, X, y, folds, [0.0])
 
-    with display.progress(n_runs(1, 1, repeats)) as step:
+    with display.progress(n_runs(repeats)) as step:
         step(f"pruning, {task}")
         found = race([prune], [fit_once], repeats, step)
     alphas = theirs.cost_complexity_pruning_path(X, y).ccp_alphas

@@ -170,11 +170,11 @@ def row(what, found, bar="", reached=None, **figures):
     return {"what": what, "found": found, "bar": bar, "reached": reached, **figures}
 
 
-def most_false(n_sets, alpha=ALPHA):
-    """Most false rejections of n_sets that a level of alpha allows, one-sided 99 % bound."""
+def most_false(n_sets):
+    """Most false rejections of n_sets that the level ALPHA allows, one-sided 99 % bound."""
     from scipy.stats import binom
 
-    return int(binom.ppf(0.99, n_sets, alpha))
+    return int(binom.ppf(0.99, n_sets, ALPHA))
 
 
 # ------------------------------------------------------------------------------------ p-values

@@ -1,5 +1,6 @@
 """Tasks on the workers of whatever backend joblib has at hand: threads, processes, machines."""
 
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Condition, local
@@ -76,10 +77,6 @@ class _Work:
                 self._change.wait(0.1)  # Ctrl-C is heard, also if another thread is told
 
 
-def _call(function, *args):
-    return function(*args)
-
-
 def _as_sent(part, work):
     """A part of a task, as processes can be sent it: pickle knows no function within a function."""
     is_local = work is None and isinstance(part, FunctionType) and "<" in part.__qualname__
@@ -127,7 +124,7 @@ def results_of(
     if n_threads > 1 and not has_room_for(n_threads + _OF_POOL):
         n_jobs = 1
     parallel = Parallel(n_jobs=n_jobs, verbose=verbose, return_as=how, mmap_mode=_SHARED, **wish)
-    call = delayed(_call if work is None else work.call)
+    call = delayed(operator.call if work is None else work.call)
     calls = (call(*(_as_sent(part, work) for part in task)) for task in tasks)
     results: Any = None
     if work is None:

@@ -91,14 +91,14 @@ def refuse_refits(forest: Any, does: str) -> None:
         )
 
 
-def refuse_steps(forest: Any, does: str) -> None:
+def refuse_steps(forest: Any) -> None:
     """Refuse a pipeline where its steps before the forest would have to be fitted anew, too.
 
     Raises TypeError.
     """
     if hasattr(forest, "_steps_before"):
         raise TypeError(
-            f"{does} changes rows, columns or y, which the steps before the forest were fitted on; "
+            "A refit changes rows, columns or y, which the steps before the forest were fitted on; "
             "give it the forest and its table, pipeline[-1] and pipeline[:-1].transform(X), if "
             "these steps do not depend on y."
         )

@@ -49,7 +49,7 @@ class Refits:
         it was fitted on, or it was fitted with what a refit on other rows cannot repeat.
         """
         refuse_refits(forest, "A refit")
-        refuse_steps(forest, "A refit")
+        refuse_steps(forest)
         check_forest(forest, X, y, out_of_bag=False)
         _require_draws_of(forest)
         X = X.tocsr() if issparse(X) else X

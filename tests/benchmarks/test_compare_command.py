@@ -103,7 +103,7 @@ def test_both_sides_show_the_same_values_of_ours(result):
 
 
 def test_progress_reaches_its_end(result, steps):
-    assert steps.count(None) == 4 * n_runs(1, 1, 1) + measures.n_steps(len(NAMES))
+    assert steps.count(None) == 4 * n_runs(1) + measures.n_steps(len(NAMES))
 
 
 def test_files_are_read_as_by_the_commands(tmp_path):

@@ -59,18 +59,17 @@ def version_of(library):
     return "unknown"
 
 
-def _like_sklearn(forests, trees, own, task, params, shape, n_candidates, n_jobs):
-    """Models with scikit-learn's names; `own` are the parameters that only this library has."""
+def _like_sklearn(forests, trees, has_bins, task, params, shape, n_candidates, n_jobs):
+    """Models with scikit-learn's names, of the modules `forests` and `trees`."""
     model, max_bins = params.pop("model"), params.pop("max_bins")
-    if max_bins is not None and "max_bins" in own:  # scikit-learn's is exact all the same
+    if max_bins is not None and has_bins:  # scikit-learn's is exact all the same
         params["max_bins"] = max_bins
     kind = "Classifier" if task == "classification" else "Regressor"
     if model == "tree":
-        if trees is None:
-            raise Unsupported("has no single trees")
         params.pop("n_estimators")
-        return getattr(trees(), f"DecisionTree{kind}")(random_state=0, **params)
-    return getattr(forests(), f"RandomForest{kind}")(random_state=0, n_jobs=n_jobs, **params)
+        return getattr(import_module(trees), f"DecisionTree{kind}")(random_state=0, **params)
+    Forest = getattr(import_module(forests), f"RandomForest{kind}")
+    return Forest(random_state=0, n_jobs=n_jobs, **params)
 
 
 def _intelex(task, params, shape, n_candidates, n_jobs):
@@ -79,8 +78,9 @@ def _intelex(task, params, shape, n_candidates, n_jobs):
     if params["model"] == "tree":
         # Its forest of one tree on all rows.
         params |= {"model": "forest", "n_estimators": 1, "bootstrap": False}
-    make = partial(_like_sklearn, partial(import_module, "sklearnex.ensemble"), None, ("max_bins",))
-    return make(task, params, shape, n_candidates, n_jobs)
+    return _like_sklearn(
+        "sklearnex.ensemble", None, True, task, params, shape, n_candidates, n_jobs
+    )
 
 
 def _lightgbm(task, params, shape, n_candidates, n_jobs):
@@ -167,18 +167,8 @@ def _refuse(params, *what):
 
 
 _MAKERS = {
-    "cartwood": partial(
-        _like_sklearn,
-        partial(import_module, "forest"),
-        partial(import_module, "cart"),
-        ("max_bins",),
-    ),
-    "scikit-learn": partial(
-        _like_sklearn,
-        partial(import_module, "sklearn.ensemble"),
-        partial(import_module, "sklearn.tree"),
-        (),
-    ),
+    "cartwood": partial(_like_sklearn, "forest", "cart", True),
+    "scikit-learn": partial(_like_sklearn, "sklearn.ensemble", "sklearn.tree", False),
     "scikit-learn-intelex": _intelex,
     "lightgbm": _lightgbm,
     "xgboost": _xgboost,
