@@ -170,18 +170,7 @@ def _grow_part(forest, X, y):
 
 
 def _join(forest, parts, n_rows, labels):
-    """One forest of the trees of several.
-
-    Parameters
-    ----------
-    forest : estimator
-        Unfitted.
-    parts : list of fitted forests or None
-        None where a partition has no trees.
-    n_rows : ndarray of shape (n_parts,), int
-    labels : list of ndarray or None
-        Of every partition.
-    """
+    """The forest with the trees of those of all partitions, None where one has no trees."""
     grown = [part for part in parts if part is not None]
     first = grown[0]
     for name in ("n_features_in_", "n_outputs_", "feature_names_in_"):

@@ -51,22 +51,10 @@ class VotingMixin:
             )
 
     def _votes_out_of_bag(self, answers, n_models, target, seed):
-        """What the models say of the training table, and the stack that is trained on it.
+        """The OutOfBagVotes of the models, and the Stack that is trained on them, or None.
 
-        Parameters
-        ----------
-        answers : iterable of (rows, outputs)
-            See `forest.voting.out_of_bag.vote_out_of_bag`.
-        n_models : int
-        target : cart.estimators.target.Target
-        seed : int
-            Of the folds that judge a stack.
-
-        Returns
-        -------
-        votes : forest.voting.out_of_bag.OutOfBagVotes
-        stack : forest.voting.stacking.Stack or None
-            With voting="stacked".
+        `answers` as `forest.voting.out_of_bag.vote_out_of_bag` takes them; `seed` is that of the
+        folds that judge a stack.
         """
         n_values = [1] * target.n_outputs if target.labels is None else [*map(len, target.labels)]
         if self.voting != "stacked":
