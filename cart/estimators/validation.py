@@ -119,7 +119,6 @@ def check_table(estimator, X, y, reset=True):
         else:
             validate_data(estimator, X, reset=reset, skip_check_array=True)
             X, y = check_X_y(encode_categories(estimator, X, reset), y, **options)
-    refuse_sparse_gaps(X)
     refuse_missing(estimator, X)
     if is_double and precision == np.float32:
         _refuse_what_overflows(X)
@@ -247,7 +246,6 @@ def check_rows(estimator, X, converts=True):
         else:
             validate_data(estimator, X, reset=False, skip_check_array=True)
             X = check_array(encode_categories(estimator, X, False), **options)
-    refuse_sparse_gaps(X)
     refuse_missing(estimator, X)
     return X
 
@@ -281,30 +279,26 @@ def _refuses_missing(estimator):
 
 
 def refuse_missing(estimator, X):
-    """Refuse missing values in words, where the estimator is told to.
+    """Refuse missing values of sparse tables, as scikit-learn does; of others in words, where
+    `missing` is "refuse".
 
     Raises
     ------
     ValueError
-        If there are some, and `missing` is "refuse".
     """
-    if not _refuses_missing(estimator) or issparse(X):
+    if issparse(X):
+        assert_all_finite(X, input_name="X")
+    if issparse(X) or not _refuses_missing(estimator):
         return
     columns = np.flatnonzero(np.isnan(X).any(axis=0)).tolist()
     if columns:
         names = getattr(estimator, "feature_names_in_", None)
-        named = [columns[0] if names is None else repr(names[columns[0]])]
+        first = columns[0] if names is None else repr(names[columns[0]])
         raise ValueError(
-            f"X has missing values in {len(columns)} column(s), column {named[0]} first, and "
+            f"X has missing values in {len(columns)} column(s), column {first} first, and "
             'missing="refuse". Fill them in, or choose missing="learned", "surrogate" or '
             '"majority".'
         )
-
-
-def refuse_sparse_gaps(X):
-    """Refuse missing values in a sparse table, as scikit-learn does."""
-    if issparse(X):
-        assert_all_finite(X, input_name="X")
 
 
 def check_criterion(criterion, y):

@@ -312,7 +312,9 @@ def compare(
     results, seconds = {}, {}
     for name in chosen:
         asked = Asked(X, y, loss, max_rows, _how(fitted, name, n_jobs, verbose, callback))
-        results[name], seconds[name] = _timed(MEASURES[name], forest, asked)
+        start = perf_counter()
+        results[name] = MEASURES[name](forest, asked)
+        seconds[name] = perf_counter() - start
     names = next(iter(results.values())).feature_names
     correlation, groups, jointly = None, parse_groups(None, names), None
     if not issparse(fitted.X):
@@ -392,12 +394,6 @@ def _impossible(fitted):
         except (TypeError, ValueError) as error:
             left_out |= dict.fromkeys(SHAP, str(error))
     return left_out
-
-
-def _timed(measure, *args, **kwargs):
-    """What a measure finds, and the seconds it took."""
-    start = perf_counter()
-    return measure(*args, **kwargs), perf_counter() - start
 
 
 def _count_distinct(X):
