@@ -74,7 +74,10 @@ class CategoryEncoder:
                 codes = _codes_of(values[j], self._encoder.categories_[j], keeps_missing)
                 out[:, column] = codes[places[j]]
         elif self.mask.any():
-            out[:, self.mask] = self._encoder.transform(values)
+            is_of_frame = self._encoder.categories_[0].dtype == object
+            out[:, self.mask] = self._encoder.transform(
+                values.astype(object) if is_of_frame else values
+            )
             if keeps_missing:
                 out[:, self.mask] = np.where(values != values, np.nan, out[:, self.mask])
         if not self.mask.all():

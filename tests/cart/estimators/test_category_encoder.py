@@ -33,3 +33,15 @@ def test_frames_have_the_numbers_of_their_values(keeps_missing):
     np.testing.assert_array_equal(found, of_array.transform(values, keeps_missing))
     assert (found[:, 0] == UNSEEN).all()
     assert np.isnan(found[0, 3]) == keeps_missing
+
+
+def test_numbers_that_are_categories_come_in_any_container():
+    """Learnt from a frame and looked up in an array, whose dtype is another, and the other way."""
+    rng = np.random.default_rng(0)
+    values = rng.choice([0.0, 1.0, 7.0, np.nan], (30, 2))
+    containers = values, values.astype(object), pd.DataFrame(values)
+    for learnt in containers:
+        encoder = CategoryEncoder(np.array([True, False]))
+        expected = encoder.fit(learnt)
+        for asked in containers:
+            np.testing.assert_array_equal(encoder.transform(asked), expected)
