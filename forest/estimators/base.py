@@ -166,7 +166,7 @@ class BaseForest(
     class_weight = max_bins = priors = loss = None
     missing, surrogates, surrogate_style, surrogate_features, competitors = NO_ALTERNATIVES
     stratify = False
-    bootstrap_draw, _class_factor = "sequence", None  # of older pickles
+    bootstrap_draw, _class_factor, _own_weight = "sequence", None, None  # of older pickles
     # Of a search by groups they are the splitter's, as around scikit-learn's forests.
     __metadata_request__fit = {"groups": False}
 
@@ -253,6 +253,8 @@ class BaseForest(
         self._row_weight, self._class_factor = prepared.weight, None
         if draws_as_likely:
             self._row_weight, self._class_factor = prepared.own_weight, prepared.class_factor
+        has_factor = prepared.class_factor is not None
+        self._own_weight = prepared.own_weight if has_factor else None  # for refits
 
     def _needs_rows(self, target):
         """Are the rows of the training table looked at once they are encoded?"""
@@ -329,10 +331,11 @@ class BaseForest(
         check_classes_of(self)
         require(isinstance(self._bootstrap, Draws), "a forest has no draws")
         self._bootstrap.check()
-        weight, n_samples = self._row_weight, self._bootstrap.n_samples
+        n_samples = self._bootstrap.n_samples
         require(self._n_samples == n_samples, "the draws are of another table")
-        is_weight = weight is None or np.shape(weight) == (n_samples,)
-        require(is_weight, "weights are of other rows")
+        for weight in (self._row_weight, self._own_weight):
+            is_weight = weight is None or np.shape(weight) == (n_samples,)
+            require(is_weight, "weights are of other rows")
         factor = self._class_factor
         is_factor = factor is None or np.shape(factor) == (getattr(self, "n_classes_", 0),)
         require(is_factor, "weights are of other classes")

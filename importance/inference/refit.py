@@ -156,8 +156,9 @@ def _require_draws_of(forest):
 
 
 def _weight_of_fit(forest, y):
-    """The `sample_weight` a forest was fitted with, or None; not its `class_weight`."""
-    weight = row_weight_of(forest)
+    """The `sample_weight` a forest was fitted with, or None: not what its classes weigh."""
+    has_costs = any(getattr(forest, name, None) is not None for name in ("priors", "loss"))
+    weight = forest._own_weight if has_costs else row_weight_of(forest)
     class_weight = getattr(forest, "class_weight", None)
     if class_weight is None:
         return weight

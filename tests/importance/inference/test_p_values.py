@@ -1,5 +1,6 @@
 """P-values against their definitions in plain loops, and what they refuse."""
 
+import pickle
 from functools import partial
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.stats import false_discovery_control
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 
@@ -21,6 +23,7 @@ from importance import (
 )
 from importance.inference.janitza import mirrored_null
 from importance.inference.p_values import family_wise_p_values, share_as_large
+from importance.inference.refit import Refits
 from tests.oracles import forests as oracle
 
 
@@ -179,6 +182,20 @@ def test_refits_have_the_weights_of_the_fit():
     both = PeerClassifier(3, random_state=0, class_weight="balanced").fit(X, y, weight)
     with pytest.raises(ValueError, match="both class_weight and sample_weight"):
         permutation_test(both, X, y, n_repeats=1)
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("costs", [{"priors": [0.2, 0.8]}, {"loss": [[0, 1], [9, 0]]}])
+def test_refits_count_priors_and_losses_once(costs, is_weighted):
+    """A refit of the same table is the forest; of another target, the forest of that target."""
+    X, y = classification()
+    weight = np.random.RandomState(0).randint(0, 3, len(y)) if is_weighted else None
+    unfitted = RandomForestClassifier(5, **costs, random_state=0)
+    forest = clone(unfitted).fit(X, y, weight)
+    refits = Refits.of(pickle.loads(pickle.dumps(forest)), X, y)
+    for target in (y, y[::-1]):
+        expected = unfitted.fit(X, target, weight).predict_proba(X)
+        np.testing.assert_array_equal(refits.fit(0, y=target)[0].predict_proba(X), expected)
 
 
 def test_p_values_are_uniform_without_information():
