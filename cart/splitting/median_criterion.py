@@ -17,8 +17,7 @@ class AbsoluteError(NamedTuple):
         error_right     ...  e123 e23  e3          of those from each on
 
     `arrange` finds the errors and medians of all beginnings and all ends of the order in
-    O(n log n), with a Fenwick tree over the ranks of the targets (as in scikit-learn 1.8). The
-    node's samples are its first n records.
+    O(n log n), with a Fenwick tree over the ranks of the targets (as in scikit-learn 1.8).
     """
 
     median: np.ndarray  # (n_outputs,) float64: of the node
@@ -51,16 +50,19 @@ class AbsoluteError(NamedTuple):
 
     def load(self, records, keys, n, keep_order):
         self.weight[0] = 0.0
-        for i in range(n):
-            self.weight[0] += records[i, 0]
+        for j in range(n):
+            self.weight[0] += records[record_of(keys[j]), 0]
+        targets = self.tree[0]  # not yet needed
         for k in range(self.median.shape[0]):
-            sort_positions_by_value(records, k + 1, n, self.spare)
+            for j in range(n):
+                targets[j] = records[record_of(keys[j]), k + 1]
+            sort_positions_by_value(self.tree.T, 0, n, self.spare)
             total = 0.0
             middle = 0.5 * self.weight[0]
             self.median[k] = 0.0
             found = False
             for j in range(n):
-                i = self.spare[0, j]
+                i = record_of(keys[self.spare[0, j]])
                 self.rank[k, i] = j + 1
                 self.ordered[k, j + 1] = records[i, k + 1]
                 self.heavy[k, j + 1] = records[i, 0]
@@ -69,13 +71,14 @@ class AbsoluteError(NamedTuple):
                     found = True
                     self.median[k] = records[i, k + 1]
                     if total == middle and j + 1 < n:
-                        following = records[self.spare[0, j + 1], k + 1]
+                        following = targets[self.spare[0, j + 1]]
                         self.median[k] = (records[i, k + 1] + following) / 2.0
 
     def impurity(self, records, keys, n):
         error = 0.0
         for k in range(self.median.shape[0]):
-            for i in range(n):
+            for j in range(n):
+                i = record_of(keys[j])
                 error += records[i, 0] * abs(records[i, k + 1] - self.median[k])
         return error / (self.weight[0] * self.median.shape[0])
 

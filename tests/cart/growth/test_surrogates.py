@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.oracles import splitter
 from cart import DecisionTreeClassifier, DecisionTreeRegressor, load
 from cart.files import DamagedModelError
 from cart.interop import bridge
@@ -240,13 +241,19 @@ def test_what_cannot_be_is_refused_in_words():
 
 
 @examples(20)
-@given(st.integers(0, 10**6), st.booleans())
-def test_competitors_are_those_of_the_plain_loop(seed, has_missing):
+@given(st.integers(0, 10**6), st.booleans(), st.sampled_from(["squared_error", "absolute_error"]))
+def test_competitors_are_those_of_the_plain_loop(seed, has_missing, criterion):
     """Of the rows that have a feature, the cut with the largest decrease of impurity x weight."""
-    X, y, _ = table(seed, share=0.2 if has_missing else 0.0)
+    X, y, weight = table(seed, share=0.2 if has_missing else 0.0)
+    y = 3.0 * y + weight
     tree = DecisionTreeRegressor(
-        competitors=9, missing="majority", min_samples_leaf=2, precision="float64", random_state=0
+        criterion=criterion, competitors=9, missing="majority", min_samples_leaf=2,
+        precision="float64", random_state=0,
     ).fit(X, y).tree_  # fmt: skip
+
+    def burden(rows):
+        return len(rows) * splitter.impurity(y[rows], np.ones(len(rows)), criterion)
+
     rows = {0: np.arange(len(X))}
     for node in range(tree.node_count):
         here = rows.pop(node)
@@ -258,9 +265,9 @@ def test_competitors_are_those_of_the_plain_loop(seed, has_missing):
             known = here[~np.isnan(X[here, j])]
             levels = np.unique(X[known, j])
             for low in levels[:-1]:
-                parts = y[known[X[known, j] <= low]], y[known[X[known, j] > low]]
+                parts = known[X[known, j] <= low], known[X[known, j] > low]
                 if min(map(len, parts)) >= 2:
-                    gain = len(known) * y[known].var() - sum(len(p) * p.var() for p in parts)
+                    gain = burden(known) - sum(map(burden, parts))
                     gains[j] = max(gains.get(j, 0.0), gain)
         assert np.isclose(tree.competitors.primary[node], max(gains.values(), default=0.0))
         found = {c.feature: c.improvement for c in tree.competitors.of(node)}
