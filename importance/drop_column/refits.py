@@ -19,6 +19,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from cart.estimators.encoding import encode_columns
+from cart.estimators.validation import require_weight
 from cart.growth.plan import make_plan
 from cart.splitting import criteria
 from cart.tree.packed import PackedRows, pack
@@ -57,7 +58,9 @@ class Training(NamedTuple):
     def of_rows(cls, fitted: FittedForest, seeds: np.ndarray, rows: np.ndarray) -> "Training":
         """Some rows of the table, drawn as the forest would draw from them."""
         forest, weight, codes = fitted.forest, row_weight_of(fitted.forest), fitted.codes[rows]
-        weight = None if weight is None else weight[rows]
+        if weight is not None:
+            weight = weight[rows]
+            require_weight(weight)
         known = getattr(forest, "_bootstrap", None)
         groups, given = getattr(known, "groups", None), getattr(known, "given", None)
         ours = {"replace": True, "stratify": False, "bootstrap_draw": "sequence"}

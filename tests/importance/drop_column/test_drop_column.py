@@ -404,6 +404,9 @@ def test_refusals():
     given = RandomForestClassifier(5, random_state=0).fit(X, y, in_bag=in_bag)
     with pytest.raises(ValueError, match="0 in every row that is judged"):
         drop_column(given, X, y, sample_weight=np.arange(len(y)) > 5)
+    few = RandomForestClassifier(5, random_state=0).fit(X, y, sample_weight=np.arange(len(y)) < 5)
+    with pytest.raises(ValueError, match="Every row has weight 0"):
+        drop_column(few, X, y, on=KFold(2))
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
