@@ -187,10 +187,12 @@ def test_pruned_trees_keep_the_surrogates_of_their_nodes():
     assert np.diff(model.tree_.surrogates.start)[model.tree_.children_left < 0].sum() == 0
 
 
-def test_models_are_saved_with_surrogates(tmp_path):
-    X, y, _ = table(6, n=100)
+@pytest.mark.parametrize("missing", ["surrogate", "learned"])
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_models_are_saved_with_surrogates(tmp_path, missing, share):
+    X, y, _ = table(6, n=100, share=share)
     model = RandomForestClassifier(
-        3, surrogates=2, competitors=1, missing="surrogate", random_state=0
+        3, surrogates=2, competitors=1, missing=missing, random_state=0
     ).fit(X, y)
     model.save(tmp_path / "model")
     for again in (load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
