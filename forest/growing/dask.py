@@ -27,7 +27,7 @@ def fit_partitions(forest: BaseEstimator, X: Any, y: Any) -> BaseEstimator:
     ----------
     forest : estimator of `forest`
         Unfitted, of one output, with a number of trees, voting="soft" or "majority",
-        oob_score=False and no categorical features. It is left as it is.
+        oob_score=False, no categorical features, priors or loss. It is left as it is.
     X : dask.array.Array of shape (n_samples, n_features), or dask.dataframe.DataFrame
         Its rows are in chunks, its columns are not.
     y : dask.array.Array or dask.dataframe.Series of shape (n_samples,)
@@ -86,7 +86,9 @@ def _refuse_impossible(forest):
         f"voting={forest.voting!r}": forest.voting not in ("soft", "majority"),
         "categorical_features": forest.categorical_features is not None,
         "warm_start": forest.warm_start,
-        "class_weight": isinstance(getattr(forest, "class_weight", None), str),
+        "class_weight": isinstance(forest.class_weight, str),
+        "priors": forest.priors is not None,
+        "loss": forest.loss is not None,
     }
     for name, is_wanted in wanted.items():
         if is_wanted:
@@ -203,7 +205,8 @@ def _widen(estimator, known, classes):
         nodes = estimator.tree_.nodes
         value = np.zeros((*nodes.value.shape[:2], len(classes)))
         value[:, :, np.searchsorted(classes, known)] = nodes.value
-        estimator.tree_ = Tree(nodes._replace(value=value), estimator.tree_.n_features)
+        nodes, alternatives = nodes._replace(value=value), estimator.tree_.alternatives
+        estimator.tree_ = Tree(nodes, estimator.tree_.n_features, **alternatives)
     estimator.classes_ = np.arange(len(classes), dtype=np.float64)
     estimator.n_classes_ = len(classes)
     return estimator

@@ -164,12 +164,15 @@ def test_each_part_is_the_forest_of_its_rows(client):
 def test_a_partition_that_misses_a_class(client):
     X, y = load_iris(return_X_y=True)  # in the order of the classes
     dX, dy = da.from_array(X, chunks=(75, -1)), da.from_array(y, chunks=75)
-    model = fit_partitions(RandomForestClassifier(8, random_state=0), dX, dy)
+    forest = RandomForestClassifier(8, surrogates=2, competitors=1, random_state=0)
+    model = fit_partitions(forest, dX, dy)
     np.testing.assert_array_equal(model.classes_, [0, 1, 2])
     assert model.predict_proba(X).shape == (150, 3)
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
     for tree in model.estimators_:
         assert (tree.tree_.value[0, 0] == 0).sum() == 1
+        assert len(tree.tree_.surrogates.of(0)) == 2
+        assert len(tree.tree_.competitors.of(0)) == 1
 
 
 def test_dataframes(client):
@@ -201,6 +204,7 @@ def test_refusals(client):
     for params in (
         {"oob_score": True}, {"voting": "stacked"}, {"n_estimators": "auto"},
         {"categorical_features": [0]}, {"class_weight": "balanced"}, {"warm_start": True},
+        {"priors": [0.2, 0.3, 0.5]}, {"loss": 1 - np.eye(3)},
     ):  # fmt: skip
         with pytest.raises(ValueError, match="all rows in one place"):
             fit_partitions(RandomForestClassifier(**params), dX, dy)
