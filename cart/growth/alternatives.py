@@ -83,7 +83,7 @@ class AlternativesFinder:
         is_judged = nodes.children_left != LEAF
         if self._asked.n_competitors == 0:
             is_judged &= found.has_unknown & (rule != BY_TREE)
-        if is_judged.any():
+        if is_judged.any() or self._asked.n_competitors > 0:
             judged = self._judge(tree, weight, found, np.flatnonzero(is_judged))
             if rule != BY_TREE:
                 primary[is_judged] = judged.primary[is_judged]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.oracles import splitter
-from cart import DecisionTreeClassifier, DecisionTreeRegressor, load
+from cart import DecisionTreeClassifier, DecisionTreeRegressor, export_text, load
 from cart.files import DamagedModelError
 from cart.interop import bridge
 from cart.splitting.agreement import units_of
@@ -278,6 +278,12 @@ def test_competitors_are_those_of_the_plain_loop(seed, has_missing, criterion):
         goes_left = go_left(tree, node, X[here], [])
         rows[tree.children_left[node]] = here[goes_left]
         rows[tree.children_right[node]] = here[~goes_left]
+
+
+def test_a_lone_root_has_no_competitors_and_no_surrogates():
+    tree = DecisionTreeRegressor(competitors=2, surrogates=2).fit([[1.0], [2.0]], [3.0, 3.0])
+    assert tree.tree_.competitors.of(0) == tree.tree_.surrogates.of(0) == []
+    assert "value" in export_text(tree, surrogates=1, competitors=1)
 
 
 def test_a_row_with_a_weight_has_units():
