@@ -131,8 +131,8 @@ def nearest_rows(
     >>> from cartwood import RandomForestClassifier, nearest_rows
     >>> X, y = load_iris(return_X_y=True)
     >>> forest = RandomForestClassifier(50, random_state=0).fit(X, y)
-    >>> rows, likeness = nearest_rows(forest, X, 3)
-    >>> rows.shape, likeness.shape
+    >>> likeness, rows = nearest_rows(forest, X, 3)
+    >>> likeness.shape, rows.shape
     ((150, 3), (150, 3))
     """
     of_rows = _Proximities(forest, X, Y, pairs)
