@@ -139,7 +139,8 @@ def _unfitted(forest):
     known = params.keys() & inspect.signature(kind).parameters.keys()
     quiet = {"n_jobs": 1, "verbose": 0, "warm_start": False, "oob_score": False}
     model = kind(**{name: params[name] for name in known})
-    return model.set_params(**quiet, callback=None, n_estimators=len(forest.estimators_))
+    n_trees = {"n_estimators": len(forest.estimators_), "max_time": None, "max_memory": None}
+    return model.set_params(**quiet, **n_trees, callback=None)
 
 
 def _require_draws_of(forest):

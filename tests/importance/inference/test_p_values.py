@@ -184,6 +184,14 @@ def test_refits_have_the_weights_of_the_fit():
         permutation_test(both, X, y, n_repeats=1)
 
 
+def test_refits_have_as_many_trees_as_were_grown():
+    """However the number was found."""
+    X, y = classification()
+    forest = RandomForestClassifier("auto", max_time=60.0, max_memory=10**9, random_state=0)
+    refits = Refits.of(forest.fit(X, y), X, y)
+    assert len(refits.fit(0)[0].estimators_) == len(forest.estimators_)
+
+
 @pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize("costs", [{"priors": [0.2, 0.8]}, {"loss": [[0, 1], [9, 0]]}])
 def test_refits_count_priors_and_losses_once(costs, is_weighted):
