@@ -66,7 +66,8 @@ def shap_values(
     ------
     TypeError, ValueError
         If the model is not one of ours or scikit-learn's, has several outputs, a loss matrix or
-        another vote than the mean, X does not fit it or, out of bag, is not its training table.
+        another vote than the mean, X does not fit it or, out of bag, is not its training table or
+        has no row that a tree has not seen.
 
     Examples
     --------
@@ -93,7 +94,10 @@ def trees_out_of_bag(model: Any, X: Any) -> np.ndarray:
     if hasattr(model, "tree_"):
         raise ValueError("out_of_bag=True is for forests: a single tree has seen all its rows.")
     fitted = check_training_rows(model, X)
-    return np.array([fitted.counts(t) == 0 for t in range(len(fitted.trees))])
+    takes = np.array([fitted.counts(t) == 0 for t in range(len(fitted.trees))])
+    if not takes.any():
+        raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
+    return takes
 
 
 def explain(

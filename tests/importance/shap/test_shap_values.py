@@ -342,6 +342,9 @@ def test_more_refusals():
         shap_values(model, X[:10], out_of_bag=True)
     with pytest.raises(ValueError, match="not the table"):
         shap_values(model, X[::-1], out_of_bag=True)
+    everyone = np.ones((2, len(y)), int)
+    with pytest.raises(ValueError, match="No row is out of bag"):
+        shap_values(forest.RandomForestRegressor(2).fit(X, y, in_bag=everyone), X, out_of_bag=True)
     with pytest.raises(ValueError, match="features"):
         shap_values(model, X[:, :3])
     with pytest.raises(ValueError, match="interactions=True"):
