@@ -312,7 +312,8 @@ class BaseForest(
                 f"{X.shape[0]} and {len(y)}."
             )
         target = self._encode_known_target(y)
-        return OutOfBag.of(self._predict_out_of_bag(X, target)[0], y, target)
+        votes, costs = self._predict_out_of_bag(X, target)[0], getattr(self, "loss_", None)
+        return OutOfBag.of(votes, y, target, costs)
 
     def __setstate__(self, state: dict) -> None:
         if "_plan" in state:  # its name before the wings

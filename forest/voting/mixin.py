@@ -58,7 +58,8 @@ class VotingMixin:
         """
         n_values = [1] * target.n_outputs if target.labels is None else [*map(len, target.labels)]
         if self.voting != "stacked":
-            return vote_out_of_bag(answers, target.codes, max(n_values), self.voting), None
+            costs = getattr(self, "loss_", None)
+            return vote_out_of_bag(answers, target.codes, max(n_values), self.voting, costs), None
         return stack_out_of_bag(
             answers, n_models, target.codes, self.final_estimator, n_values, seed
         )

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, is_classifier
 
+from cart.estimators.class_costs import cheapest, true_shares
 from cart.estimators.target import Target
 from cart.primitives.user_warning import warn_user
 from cart.tree.packed import Packed, PackedRows
@@ -40,6 +41,9 @@ class OutOfBag:
     curve : ndarray of shape (n_trees,), float64
         `loss` of the first 1, 2, ... trees, over the rows that were out of bag for any of them;
         nan for voting="stacked", which would need a meta-learner for every number of trees.
+    costs : ndarray of shape (n_classes, n_classes), or None
+        The loss matrix that the forest was fitted with: shares are the true ones then, and
+        predictions the classes of least expected loss, as of the forest.
     """
 
     y: np.ndarray
@@ -49,13 +53,17 @@ class OutOfBag:
     classes: list | None
     tree_scores: np.ndarray
     curve: np.ndarray
+    costs: np.ndarray | None = None
 
     @classmethod
-    def of(cls, votes: "OutOfBagVotes", y: np.ndarray, target: Target) -> Self:
+    def of(
+        cls, votes: "OutOfBagVotes", y: np.ndarray, target: Target, costs: np.ndarray | None = None
+    ) -> Self:
         """Gather what `vote_out_of_bag` found."""
+        values = votes.values if costs is None else true_shares(votes.values, costs)
         return cls(
-            y, target.codes, votes.values, votes.n_models, target.labels, votes.scores.mean(axis=1),
-            votes.curve,
+            y, target.codes, values, votes.n_models, target.labels, votes.scores.mean(axis=1),
+            votes.curve, costs,
         )  # fmt: skip
 
     @property
@@ -83,7 +91,7 @@ class OutOfBag:
         if self.classes is None:
             said = self.values[:, :, 0]
         else:
-            best = self.values.argmax(axis=2)
+            best = _preferred(self.values, self.costs).argmax(axis=2)
             said = np.column_stack([labels[best[:, k]] for k, labels in enumerate(self.classes)])
             if not self.is_known.all():
                 said = said.astype(object)
@@ -93,7 +101,7 @@ class OutOfBag:
     @cached_property
     def row_losses(self) -> np.ndarray:
         """0-1 loss or squared error of every row, the mean over outputs; nan as above."""
-        return row_losses(self.values, self.truth)
+        return row_losses(_preferred(self.values, self.costs), self.truth)
 
     @property
     def loss(self) -> float:
@@ -188,7 +196,9 @@ class OutOfBagVotes(NamedTuple):
 Answers = Iterable[tuple[np.ndarray, np.ndarray]]  # rows and outputs, model by model
 
 
-def vote_out_of_bag(answers: Answers, truth: np.ndarray, n_values: int, rule: str) -> OutOfBagVotes:
+def vote_out_of_bag(
+    answers: Answers, truth: np.ndarray, n_values: int, rule: str, costs: np.ndarray | None = None
+) -> OutOfBagVotes:
     """The vote of the models for which a row is out of bag.
 
     Where models are weighed, a model's weight leaves out the row that it votes on.
@@ -202,11 +212,17 @@ def vote_out_of_bag(answers: Answers, truth: np.ndarray, n_values: int, rule: st
         Positions of the classes, or numbers.
     n_values : int
     rule : {"soft", "majority", "oob_weighted", "oob_weighted_soft"}
+    costs : ndarray of shape (n_classes, n_classes), optional
+        The loss matrix, by which scores and losses are those of the classes predicted.
 
     Returns
     -------
     OutOfBagVotes
     """
+
+    def decide(shares):
+        return shares if costs is None else _preferred(true_shares(shares, costs), costs)
+
     is_hard, is_weighted = RULES[rule]
     shape = (*truth.shape, n_values)
     equal = _Tally.create(shape)
@@ -215,7 +231,7 @@ def vote_out_of_bag(answers: Answers, truth: np.ndarray, n_values: int, rule: st
     model_scores, curve = [], []
     losses = np.zeros(len(truth))
     for rows, outputs in answers:
-        scores, without = scores_of(outputs, truth[rows])
+        scores, without = scores_of(decide(outputs), truth[rows])
         model_scores.append(scores)
         n_models[rows] += 1
         ballot = ballots(outputs, is_hard)
@@ -223,7 +239,7 @@ def vote_out_of_bag(answers: Answers, truth: np.ndarray, n_values: int, rule: st
         if is_weighted:
             tally.add(rows, ballot, weights_of(without)[:, :, np.newaxis])
         total, weight = tally.sums(rows, equal)
-        losses[rows] = row_losses(total / weight, truth[rows])
+        losses[rows] = row_losses(decide(total / weight), truth[rows])
         n_known = np.count_nonzero(n_models)
         curve.append(losses.sum() / n_known if n_known else np.nan)
     total, weight = tally.sums(slice(None), equal)
@@ -346,6 +362,13 @@ def row_losses(values: np.ndarray, truth: np.ndarray) -> np.ndarray:
             return ((values[:, :, 0] - truth) ** 2).mean(axis=1)
     is_wrong = (values.argmax(axis=2) != truth).astype(np.float64)
     return np.where(np.isnan(values).any(axis=2), np.nan, is_wrong).mean(axis=1)
+
+
+def _preferred(shares, costs):
+    """Shares of which the largest is that of the class predicted; nan as above."""
+    if costs is None:
+        return shares
+    return np.where(np.isnan(shares), np.nan, np.eye(len(costs))[cheapest(shares, costs)])
 
 
 def default_score(estimator: BaseEstimator) -> Callable:

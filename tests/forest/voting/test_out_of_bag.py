@@ -67,6 +67,27 @@ def test_any_metric_needs_no_other_fit():
     assert oob.score(r2_score) == pytest.approx(forest.oob_score_)
 
 
+def test_a_loss_counts_out_of_bag_as_it_does_in_predictions():
+    """True shares, and the class of least expected loss: of a tree, of some, of all."""
+    X, y = load_iris(return_X_y=True)
+    X = X + 3.0 * np.random.RandomState(0).normal(size=X.shape)
+    forest = RandomForestClassifier(
+        40, loss=[[0, 1, 9], [2, 0, 1], [1, 5, 0]], min_samples_leaf=5, oob_score=True,
+        random_state=0,
+    ).fit(X, y)  # fmt: skip
+    oob = forest.out_of_bag(X, y)
+    np.testing.assert_array_equal(oob.probabilities, forest.oob_decision_function_)
+    assert (oob.predictions != oob.probabilities.argmax(axis=1)).any()
+    assert 1 - oob.loss == pytest.approx(forest.oob_score_)
+    assert oob.curve[-1] == pytest.approx(oob.loss)
+    assert oob.score(accuracy_score) == pytest.approx(forest.oob_score_)
+    for score, tree, drawn in zip(
+        oob.tree_scores, forest.estimators_, forest.estimators_samples_, strict=True
+    ):
+        is_out = ~np.isin(np.arange(len(y)), drawn)
+        assert score == pytest.approx(tree.score(X[is_out], y[is_out]))
+
+
 def test_rows_never_out_of_bag_are_nan():
     X, y = load_iris(return_X_y=True)
     names = np.array(["a", "b", "c"])[y]
