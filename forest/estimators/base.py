@@ -223,7 +223,7 @@ class BaseForest(
             refuse_contradictions(draft, len(old_trees))
             draft._refuse_impossible_votes()
             target = prepared.target
-            _require_same_outputs(old_trees, target)
+            _require_same_outputs(old_trees, target, getattr(draft, "loss_", None))
             draft._n_samples = X.shape[0]
             draft._weigh_rows(prepared, draws_as_likely(draft, groups, in_bag))
             if draft._needs_rows(target) and not issparse(X):
@@ -476,10 +476,12 @@ def _warn_of_column(y):
         )
 
 
-def _require_same_outputs(old_trees, target):
-    """Refuse to add trees with other outputs than those a warm start keeps."""
+def _require_same_outputs(old_trees, target, loss):
+    """Refuse to add trees with other outputs, or another loss, than those a warm start keeps."""
     if not old_trees:
         return
+    if not np.array_equal(getattr(old_trees[0], "loss_", None), loss):
+        raise ValueError("The trees that warm_start=True keeps have another loss; set that again.")
     kept = old_trees[0].tree_
     for what, new, old in (
         ("output(s)", target.n_outputs, kept.n_outputs),

@@ -148,6 +148,17 @@ def test_a_warm_start_grows_what_one_fit_would(how):
     np.testing.assert_array_equal(whole.predict_proba(X), warm.predict_proba(X))
 
 
+@pytest.mark.parametrize(("first", "then"), [(None, LOSS), (LOSS, None)])
+def test_a_warm_start_keeps_its_loss(first, then):
+    """Votes under other priors cannot be led back by one loss."""
+    X, y = table()
+    model = RandomForestClassifier(2, loss=first, warm_start=True, random_state=0).fit(X, y)
+    shares = model.predict_proba(X)
+    with pytest.raises(ValueError, match="another loss"):
+        model.set_params(n_estimators=4, loss=then).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), shares)
+
+
 def test_clones_files_and_pickles_are_the_same_forest(tmp_path):
     """And go on as it would: draws and what classes weigh are kept."""
     X, y = table()
