@@ -35,7 +35,7 @@ class Sequence(NamedTuple):
             )
         else:
             weight = tree.weighted_n_node_samples
-            risk = weight * tree.impurity / weight[0]
+            risk = weight * np.maximum(tree.impurity, 0.0) / weight[0]  # which may round below it
             answer = tree.value[:, 0, 0]
         collapse = collapse_alphas(tree, risk)
         return cls(tree, float(risk[0]), collapse, answer.astype(np.float64), risk)

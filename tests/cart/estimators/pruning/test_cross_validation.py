@@ -233,6 +233,15 @@ def test_one_class_is_a_root():
     assert np.isfinite(model.cp_table_.xerror).all()
 
 
+def test_a_variance_that_rounds_below_zero_is_no_risk():
+    y = 100.0 + 1e-7 * np.random.default_rng(4).normal(size=8)
+    tree = cv_prune(DecisionTreeRegressor(), np.ones((8, 1)), y, cv=2, random_state=0)
+    assert tree.tree_.impurity[0] < 0.0
+    assert tree.cp_table_.rel_error[0] == 0.0
+    assert tree.cp_table_.xerror[0] > 0.0
+    assert tree.cp_table_.xstd[0] > 0.0
+
+
 @pytest.mark.parametrize(
     ("params", "words"),
     [
