@@ -206,6 +206,13 @@ def test_refits_count_priors_and_losses_once(costs, is_weighted):
         np.testing.assert_array_equal(refits.fit(0, y=target)[0].predict_proba(X), expected)
 
 
+def test_refits_without_a_class_of_a_loss_say_so():
+    X, y = classification()
+    forest = RandomForestClassifier(2, loss=[[0, 1], [9, 0]], random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="none of class yes, which priors or loss"):
+        Refits.of(forest, X, y).fit(0, rows=np.flatnonzero(y == "no"))
+
+
 def test_p_values_are_uniform_without_information():
     """A small version of `python -m benchmarks calibration`: the mean of p over 30 tables."""
     p, family_wise = [], []
