@@ -116,9 +116,9 @@ def _require_forest(model):
     if not hasattr(model, "fit") or not hasattr(model, "n_estimators"):
         raise TypeError(f"An importance is a function of a fitted random forest, got {model!r}.")
     check_is_fitted(model)
-    trees = [
-        getattr(tree, "tree_", None) for tree in np.ravel(getattr(model, "estimators_", [None]))
-    ]
+    estimators = getattr(model, "estimators_", [None])
+    several = np.ravel(estimators) if isinstance(estimators, np.ndarray) else estimators
+    trees = [getattr(tree, "tree_", None) for tree in several]
     if None in trees or not hasattr(model, "bootstrap"):
         raise TypeError(f"{name} is not a random forest.")
     if not (is_classifier(model) or is_regressor(model)):
@@ -204,6 +204,10 @@ class BaggedTrees(BaseEstimator):
         self.voting = getattr(bagging, "voting", "soft")
         self.missing = getattr(base, "missing", "learned")
         self.surrogate_style = getattr(base, "surrogate_style", "all")
+        self.criterion = getattr(base, "criterion", None)
+        self.monotonic_cst = getattr(base, "monotonic_cst", None)
+        costs = ("class_weight", "priors", "loss")
+        self._weighed_by = [name for name in costs if getattr(base, name, None) is not None]
         for name in ("n_features_in_", "feature_names_in_", "classes_"):
             if hasattr(bagging, name):
                 setattr(self, name, getattr(bagging, name))

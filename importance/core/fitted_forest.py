@@ -200,6 +200,11 @@ def _require_training_table(fitted):
 
     Ours know the fingerprints of its rows, the leaves of others tell.
     """
+    for name in getattr(fitted.forest, "_weighed_by", ()):
+        raise TypeError(
+            f"{fitted.forest.name} of trees with {name} weighs rows tree by tree; this importance "
+            f"takes a random forest with {name}."
+        )
     is_same = is_table_of(fitted.forest, fitted.X, fitted.codes)
     if is_same is None:
         is_same = grew_on(fitted)

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import importance
+from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from forest import (
     BaggingClassifier,
     BaggingRegressor,
@@ -307,6 +308,28 @@ def test_bagging_of_all_columns_is_a_forest():
     np.testing.assert_allclose(a.per_tree, b.per_tree, atol=0.2 * b.values.max())
 
 
+@pytest.mark.parametrize("kind", [BaggingRegressor, peers.BaggingRegressor])
+@pytest.mark.parametrize(
+    "options", [{"criterion": "absolute_error"}, {"monotonic_cst": [-1, 1, 0, 0]}]
+)
+def test_bagging_of_trees_of_other_values_knows_its_table(kind, options):
+    X, y = table()
+    tree = DecisionTreeRegressor(max_depth=3, **options)
+    bagging = kind(tree, n_estimators=5, random_state=0).fit(X, y)
+    assert np.isfinite(oob_permutation(bagging, X, y).values).all()
+    with pytest.raises(ValueError, match="not the table"):
+        oob_permutation(bagging, X[::-1], y)
+
+
+def test_bagging_of_trees_that_weigh_classes_is_told_from_another_table():
+    X, y = classes()
+    for name, value in (("class_weight", "balanced"), ("priors", [0.3, 0.7])):
+        bagging = BaggingClassifier(DecisionTreeClassifier(**{name: value}), n_estimators=3)
+        with pytest.raises(TypeError, match=f"trees with {name} weighs rows tree by tree"):
+            oob_permutation(bagging.fit(X, y), X, y)
+        assert mdi(bagging).values.argmax() == 3
+
+
 @EACH_REFIT
 @pytest.mark.parametrize("kind", [BaggingRegressor, peers.BaggingRegressor])
 def test_bagging_is_not_grown_anew(kind, function):
@@ -323,6 +346,7 @@ def test_bagging_is_not_grown_anew(kind, function):
         (peers.GradientBoostingRegressor(n_estimators=3), "not a random forest"),
         (peers.HistGradientBoostingRegressor(max_iter=3), "a fitted random forest"),
         (peers.BaggingRegressor(LinearRegression(), n_estimators=2), "not a random forest"),
+        (BaggingRegressor(RandomForestRegressor(2), n_estimators=2), "not a random forest"),
         (StandardScaler(), "a fitted random forest"),
     ],
 )
