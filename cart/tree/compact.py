@@ -211,7 +211,7 @@ class Compact:
             value = kept["counts"].astype(np.float64)
             _divide_by_weight(value, self.shape[0])
         left = np.arange(1, n_nodes + 1, dtype=np.int32)
-        return Steps(left, right, ways, item, *self.splits, value)
+        return Steps(left, right[:n_nodes], ways, item[:n_nodes], *self.splits, value)
 
     def __getstate__(self):
         # As bytes: pickles of small arrays consist of their descriptions.

@@ -116,8 +116,7 @@ class Tree:
         for splits, cls in ((self.surrogates, Surrogates), (self.competitors, Competitors)):
             if splits is not None:
                 require(type(splits) is cls, f"{cls.__name__} of a tree are none")
-                is_split = self.steps.children_right[: self.node_count] != LEAF
-                splits.check(self.n_features, is_split)
+                splits.check(self.n_features, self.steps.children_right != LEAF)
 
     @property
     def alternatives(self) -> dict[str, Any]:
