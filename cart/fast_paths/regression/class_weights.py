@@ -26,7 +26,7 @@ from cart.fast_paths.regression.best_cut import is_cut_after, left_of_cut_before
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
     copy_weight_and_y,
-    is_free,
+    in_any_order,
     slack_of,
     take_weight_and_y,
     weight_at,
@@ -56,7 +56,7 @@ class ClassWeightsCuts(NamedTuple):
     def create(cls, is_entropy, n_classes):
         return cls(is_entropy, *np.zeros((4, n_classes)))
 
-    take_row, copy_row, is_free_of_order = take_weight_and_y, copy_weight_and_y, is_free
+    take_row, copy_row, is_free_of_order = take_weight_and_y, copy_weight_and_y, in_any_order
 
     def sum_node(self, samples, targets, start, end, sums):
         _add_up(samples, targets, start, end, sums)
@@ -123,6 +123,7 @@ def _least(bound, bar):
 
 @inline_kernel
 def _take_up(self, sums):
+    """Keep the weights of a node's classes."""
     for c in range(self.node.shape[0]):
         self.node[c] = sums[_CLASSES + c]
 

@@ -21,7 +21,7 @@ from cart.fast_paths.regression.class_weights import ClassWeightsCuts
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
     copy_weight_and_y,
-    is_free,
+    in_any_order,
     mean_score,
     score_of,
     settled_score_of_one,
@@ -72,7 +72,7 @@ class SquaredErrorCuts(NamedTuple):
     take_row, sum_node, sum_children = take_weight_and_y, sum_node_of_one, sum_children_of_one
     sum_lane_from_right, settled_score = sum_lane_of_one, settled_score_of_one
     copy_row, score_divided = copy_weight_and_y, score_divided_of_one
-    is_free_of_order = is_free
+    is_free_of_order = in_any_order
 
     def rest_of(self, weight, y):
         return weight * y * y
@@ -137,7 +137,7 @@ class GiniOfTwoCuts(NamedTuple):
     take_row, sum_node, sum_children = take_weight_and_y, sum_node_of_one, sum_children_of_one
     sum_lane_from_right, settled_score = sum_lane_of_one, settled_score_of_one
     copy_row, score_divided = copy_weight_and_y, score_divided_of_one
-    is_free_of_order = is_free
+    is_free_of_order = in_any_order
 
     def rest_of(self, weight, y):
         return weight - weight * y
@@ -227,7 +227,7 @@ class PoissonCuts(NamedTuple):
     take_row, sum_node, sum_children = take_weight_and_y, sum_node_of_one, sum_children_of_one
     sum_lane_from_right, settled_score = sum_lane_of_one, settled_score_of_one
     copy_row, score_divided = copy_weight_and_y, score_divided_of_one
-    is_free_of_order = is_free
+    is_free_of_order = in_any_order
 
     def rest_of(self, weight, y):
         return 0.0

@@ -150,8 +150,8 @@ def take_weight_and_y(self, targets, row, weight, y):
     write_target(targets, row, weight, y[row])
 
 
-def is_free(self):
-    return True
+def in_any_order(self):
+    return True  # of two numbers
 
 
 def copy_weight_and_y(self, targets, row, copied, i):

@@ -160,8 +160,8 @@ class DrawnMeanWay(NamedTuple):
             else:
                 drawing = mark_searched(draw, drawing, j)
             j, drawing = next_feature(draw, drawing, limits.max_features)
-        is_free = is_free_of_order(self.growth.criterion) and not limits.is_monotonic
-        if few and samples.shape[0] <= 3 and is_free:
+        in_any_order = is_free_of_order(self.growth.criterion) and not limits.is_monotonic
+        if few and samples.shape[0] <= 3 and in_any_order:
             best, last = _try_three(self, node, samples), np.int64(-1)
         elif few:
             best = _try_drawn(self, node, samples, best)

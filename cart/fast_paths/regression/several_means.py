@@ -111,6 +111,7 @@ class SeveralMeansCuts(NamedTuple):
 
 @inline_kernel
 def _take_totals(self, sums):
+    """Keep a node's sums of all outputs."""
     for k in range(MOST):
         self.totals[k] = sums[TOTAL if k == 0 else UPPER + k]
 

@@ -27,6 +27,16 @@ from tests.agreement.same import assert_same_nodes, paths
 from tests.examples import examples
 
 seeds = st.integers(0, 2**32 - 1)
+limits = st.fixed_dictionaries(
+    {},
+    optional={
+        "max_depth": st.integers(1, 6),
+        "min_samples_leaf": st.integers(2, 8),
+        "max_features": st.sampled_from([1, 0.5]),
+        "min_impurity_decrease": st.just(0.01),
+        "max_leaf_nodes": st.integers(2, 40),
+    },
+)
 
 
 @entry_kernel
@@ -85,16 +95,7 @@ def test_cuts_of_all_columns_are_those_of_the_table(n_columns, missing):
 @examples(150)
 @given(
     seed=seeds,
-    params=st.fixed_dictionaries(
-        {},
-        optional={
-            "max_depth": st.integers(1, 6),
-            "min_samples_leaf": st.integers(2, 8),
-            "max_features": st.sampled_from([1, 0.5]),
-            "min_impurity_decrease": st.just(0.01),
-            "max_leaf_nodes": st.integers(2, 40),
-        },
-    ),
+    params=limits,
     missing=st.sampled_from([0.0, 0.0, 0.1, 0.6]),
     least=st.sampled_from([0.0, 0.0, 0.05]),
     is_constrained=st.booleans(),
@@ -209,14 +210,7 @@ def test_classes_of_several_outputs_are_counted(n_outputs, n_values, missing):
 @examples(60)
 @given(
     seed=seeds,
-    params=st.fixed_dictionaries(
-        {},
-        optional={
-            "min_samples_leaf": st.integers(2, 8),
-            "max_features": st.sampled_from([1, 0.5]),
-            "max_leaf_nodes": st.integers(2, 40),
-        },
-    ),
+    params=limits,
     n_outputs=st.integers(2, 3),
     missing=st.sampled_from([0.0, 0.1]),
     n_max=st.sampled_from([8, 60, 400]),
