@@ -59,9 +59,11 @@ def main(cases: Sequence[Case] = CASES) -> None:
 def use(case: Case) -> None:
     """Fit a model to a table of random ranks, and predict by all ways that forests take."""
     rng = np.random.default_rng(0)
-    X = np.argsort(rng.random((case.n_rows, N_FEATURES)), axis=0).astype(np.float32)
+    X = np.argsort(rng.random((case.n_rows, N_FEATURES)), axis=0) / 10
+    X[0, 0] = X[1, 0]  # such doubles are looked at once more
     y = rng.integers(0, 2, case.n_rows)
     tree = case.model.set_params(max_depth=2).fit(X, y if case.is_whole else y + 0.5).tree_
+    X = X.astype(np.float32)
     tree.apply(X)
     packed = pack([tree], X.dtype)
     sum_of_values(packed, X)

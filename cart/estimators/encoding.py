@@ -8,7 +8,7 @@ from cart.table.bins import bin_table
 from cart.table.columns import Columns
 from cart.table.encoding import encode
 from cart.table.float_table import FloatTable
-from cart.table.precision import count_merged_values, warn_of_merged_values
+from cart.table.merged_values import count_merged_values, warn_of_merged_values
 from cart.table.table import Table
 
 _MANY_VALUES = 1 << 17  # of a table

@@ -1,8 +1,12 @@
-"""Which codes of a column may occur more than once: two bits a hash, as in a Bloom filter; no sort.
+"""Which values differ that have one code: codes that are met once are passed over, none is sorted.
+
+Two bits a hash, as in a Bloom filter, tell which codes may be met more than once.
 
 hash of a code      h
 once  [ ..0 1 1.. ] ^     set by the first code that has this hash
 twice [ ..0 0 1.. ] ^     set by a further one: these codes are candidates
+
+Candidates stand in a table by their hash, and are compared with the first one of the same code.
 """
 
 from typing import NamedTuple
@@ -17,61 +21,97 @@ _BITS = 26
 
 
 class RepeatedCodes(NamedTuple):
-    """Room to filter columns of so many codes, one after another."""
+    """Room to look at columns of so many codes, one after another."""
 
     once: np.ndarray  # (n_words,) uint64: a bit per hash, set by the first code that has it
     twice: np.ndarray  # (n_words,) uint64: set by further ones
-    positions: np.ndarray  # (n,) int64
+    candidates: np.ndarray  # (n,) uint32: where they stand
+    first: np.ndarray  # (at least 2 * n,) uint32: the first candidate of each code, by its hash
 
     @classmethod
     def create(cls, n):
         n_words = 1 << max(0, int(_BITS * n - 1).bit_length() - 6)
-        return cls(*np.empty((2, min(n_words, 1 << 26)), np.uint64), np.empty(n, np.int64))
+        words = np.empty((2, min(n_words, 1 << 26)), np.uint64)
+        return cls(*words, np.empty(n, np.uint32), np.empty(2 << n.bit_length(), np.uint32))
 
-    def candidates(self, codes):
-        """Positions of all codes that occur more than once, and of some that do not.
+    def compare(self, values, codes):
+        """Compare the values of columns with the first one of the same code.
 
         Parameters
         ----------
-        codes : ndarray of shape (n,), uint32
+        values : ndarray of shape (n_columns, n), float64, C order
+        codes : ndarray of shape (n_columns, n), uint32, C order
             Those that are MISSING are passed over.
 
         Returns
         -------
-        positions : ndarray, int64
-            Overwritten by the next call.
-        n_others : int
-            How many codes occur once for certain.
+        differing : ndarray, int64
+            Where values, column after column, are not the first one.
+        n_codes : ndarray of shape (n_columns,), int64
+            How many codes each column has.
         """
-        n, n_known = _filter(codes, *self)
-        return self.positions[:n], n_known - n
+        differing, n_codes = np.empty(codes.size, np.int64), np.empty(len(codes), np.int64)
+        return differing[: _compare(values, codes, self, differing, n_codes)], n_codes
 
 
 @entry_kernel
-def _filter(codes, once, twice, positions):
-    once[:] = 0
-    twice[:] = 0
+def _compare(values, codes, room, differing, n_codes):
+    n_found = 0
+    for column in range(codes.shape[0]):
+        mine = codes[column]
+        n_candidates, n_known = _sift(mine, room)
+        shift = np.uint32(31)
+        while np.int64(2) << (np.uint32(31) - shift) < 2 * n_candidates:
+            shift -= np.uint32(1)
+        size = np.int64(2) << (np.uint32(31) - shift)
+        room.first[:size] = MISSING
+        n_first = 0
+        for k in range(n_candidates):
+            i = room.candidates[k]
+            at = np.int64(_hash(mine[i]) >> shift)
+            while room.first[at] != MISSING and mine[room.first[at]] != mine[i]:
+                at = (at + 1) & (size - 1)
+            if room.first[at] == MISSING:
+                room.first[at] = i
+                n_first += 1
+            elif values[column, room.first[at]] != values[column, i]:
+                differing[n_found] = column * codes.shape[1] + i
+                n_found += 1
+        n_codes[column] = n_known - n_candidates + n_first
+    return n_found
+
+
+@inline_kernel
+def _sift(codes, room):
+    """Write the candidates; return how many there are, and how many codes are not missing."""
+    room.once[:] = 0
+    room.twice[:] = 0
     shift = np.uint32(26)
-    while once.shape[0] >> (np.uint32(26) - shift) > 1:
+    while room.once.shape[0] >> (np.uint32(26) - shift) > 1:
         shift -= np.uint32(1)
     for i in range(codes.shape[0]):
         word, bit = _place(codes[i], shift)
-        twice[word] |= once[word] & bit
-        once[word] |= bit
+        room.twice[word] |= room.once[word] & bit
+        room.once[word] |= bit
     n = 0
     n_known = 0
     for i in range(codes.shape[0]):
         word, bit = _place(codes[i], shift)
-        positions[n] = i
-        n += (twice[word] & bit) != 0
+        room.candidates[n] = i
+        n += (room.twice[word] & bit) != 0
         n_known += codes[i] != MISSING
     return n, n_known
 
 
 @inline_kernel
 def _place(code, shift):
-    """Word and bit of a code: the leading bits of a multiplicative hash (Knuth 1998, 6.4).
-    A missing code has no bit, in place of a branch that no processor could guess."""
-    place = np.uint32(np.uint64(code) * np.uint64(2654435769)) >> shift
+    """Word and bit of a code. A missing one has no bit: no processor could guess at a branch."""
+    place = _hash(code) >> shift
     bit = np.uint64(code != MISSING) << np.uint64(place & np.uint32(63))
     return np.int64(place >> np.uint32(6)), bit
+
+
+@inline_kernel
+def _hash(code):
+    """A multiplicative hash (Knuth 1998, 6.4), whose leading bits count."""
+    return np.uint32(np.uint64(code) * np.uint64(2654435769))

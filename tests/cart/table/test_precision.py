@@ -169,8 +169,15 @@ def count(X):
     return [len(np.unique(c[c == c])) - len(np.unique(np.float32(c[c == c]))) for c in X.T]
 
 
-@given(seeds, st.booleans(), st.booleans(), st.sampled_from([np.float64, np.int64, np.uint64]))
-def test_merged_values_are_counted(seed, missing, mostly_alone, dtype):
+@given(
+    seeds,
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([np.float64, np.int64, np.uint64]),
+    st.sampled_from([cart.DecisionTreeRegressor, cart.ExtraTreeRegressor]),
+    st.sampled_from([np.ascontiguousarray, np.asfortranarray, list]),
+)
+def test_merged_values_are_counted(seed, missing, mostly_alone, dtype, kind, form):
     rng = np.random.default_rng(seed)
     if dtype == np.float64:
         X = rng.choice(CLOSE[:-4], (80, 3)) + rng.choice([0.0, 1e-9, 1.0], (80, 3))
@@ -179,10 +186,10 @@ def test_merged_values_are_counted(seed, missing, mostly_alone, dtype):
     else:
         X = rng.integers(0, 400 if mostly_alone else 60, (80, 3), dtype)
         X += dtype(2**24 if missing else 2**60)
-    model = cart.DecisionTreeRegressor(max_depth=1)
+    model = kind(max_depth=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert model.fit(X, rng.random(80)).n_merged_values_.tolist() == count(X)
+        assert model.fit(form(X), rng.random(80)).n_merged_values_.tolist() == count(X)
 
 
 @pytest.mark.parametrize("kind", [forest.RandomForestRegressor, forest.ExtraTreesRegressor])
@@ -195,7 +202,8 @@ def test_merged_values_are_the_same_for_every_number_of_threads(kind, frame, mon
         1.0 + rng.integers(0, 4, 100) * 1e-9, np.arange(100), rng.random(100),
     ]  # fmt: skip
     table = pytest.importorskip("pandas").DataFrame(X, columns=list("abcdefg")) if frame else X
-    monkeypatch.setattr("cart.table.precision._MIN_ROWS", 1)
+    for name in ("_MIN_ROWS", "_VALUES_TAKEN", "_LEAST_COLUMNS"):
+        monkeypatch.setattr(f"cart.table.merged_values.{name}", 1)
     told = []
     for n_jobs in (1, 2, 4):
         model = kind(n_estimators=1, random_state=0, n_jobs=n_jobs)
@@ -272,7 +280,7 @@ def test_columns_without_names_are_numbered():
 
 def test_what_fits_costs_nothing(monkeypatch):
     """No look at the values of a table that comes in single precision, or in less."""
-    monkeypatch.delattr("cart.table.precision._count_ranked")
+    monkeypatch.delattr("cart.table.merged_values._find_differing")
     for dtype in (np.float32, np.int16, np.uint8, bool):
         X = np.arange(20).reshape(10, 2).astype(dtype)
         assert warnings_of(cart.DecisionTreeRegressor(), X, np.arange(10)) == []

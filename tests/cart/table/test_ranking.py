@@ -192,18 +192,21 @@ def _fill_limits(table, thresholds, out):
 
 
 @pytest.mark.parametrize("n_levels", [1, 10, 400, 10**9])
-def test_a_sieve_misses_no_repetition(n_levels):
+def test_values_of_one_code_are_compared(n_levels):
     rng = np.random.default_rng(0)
-    sieve = RepeatedCodes.create(500)
-    codes = rng.integers(0, n_levels, 500).astype(np.uint32)
-    codes[::7] = MISSING
-    positions, n_others = sieve.candidates(codes)
-    counts = np.bincount(np.unique(codes, return_inverse=True)[1])
-    repeated = np.isin(codes, np.unique(codes)[counts > 1]) & (codes != MISSING)
-    assert repeated[positions].sum() == repeated.sum()
-    assert (codes[positions] != MISSING).all()
-    assert len(positions) + n_others == (codes != MISSING).sum()
-    assert len(positions) - repeated.sum() < 50
+    codes = rng.integers(0, n_levels, (3, 500)).astype(np.uint32)
+    codes[:, -2:] = codes[:, :2]  # some are met twice
+    codes[1:, ::7] = MISSING
+    values = codes + rng.choice([0.0, 0.25], codes.shape, p=[0.9, 0.1])
+    differing, n_codes = RepeatedCodes.create(500).compare(values, codes)
+    expected = []
+    for column, (mine, some) in enumerate(zip(values, codes, strict=True)):
+        first = {}
+        for i in np.flatnonzero(some != MISSING):
+            if mine[i] != first.setdefault(some[i], mine[i]):
+                expected.append(500 * column + i)
+        assert n_codes[column] == len(first)
+    np.testing.assert_array_equal(differing, expected)
 
 
 @entry_kernel

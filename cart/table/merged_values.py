@@ -1,0 +1,272 @@
+"""Distinct values that become one in single precision: counted column by column, and warned of.
+
+values   [ 0.3   0.7   0.1 + 0.2   0.5 ]     the first and the third differ, but
+codes    [  1     3        1        2  ]     not in single precision: one value merges
+
+One value of each code is kept, and the others are compared with it. Few differ, and these are
+counted.
+"""
+
+import numpy as np
+from scipy.sparse import csc_matrix, issparse
+
+from cart.jit.decorators import entry_kernel
+from cart.primitives.threads import in_parts
+from cart.primitives.user_warning import warn_user
+from cart.table.columns import Columns
+from cart.table.float_table import FloatTable
+from cart.table.precision import dates_as_seconds, kinds_of
+from cart.table.repeated_codes import RepeatedCodes
+from cart.table.sparse_table import SparseTable
+
+# Kinds of dtypes whose values are whole: numbers, dates, durations.
+_WHOLE = "iumM"
+# Kinds of dtypes that kernels of NumPy compare as numbers.
+_NUMBERS = "biuf"
+# Whole numbers up to here are float32 numbers.
+_WHOLE_MAX = 2**24
+# Threads that look at shorter columns wait for the interpreter longer than they work.
+_MIN_ROWS = 1 << 16
+# Of rows, so many as the caches hold; of columns that are taken at once; and of these at least so
+# many, or a line of memory would be read again and again.
+_VALUES_AT_ONCE, _VALUES_TAKEN, _LEAST_COLUMNS = 1 << 13, 1 << 16, 4
+# More than this share of a column's distinct values has to merge before it is worth a warning.
+_SHARE = 0.01
+# How many columns a warning names.
+_NAMED = 10
+
+
+def count_merged_values(X, table, n_jobs=None):
+    """How many distinct values of each column the cast to float32 merges into others.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features), or sparse
+        As the user gave it.
+    table : Table, FloatTable, SparseTable or CategoricalTable
+        Of the same cast to float32.
+    n_jobs : int or None
+        joblib's: threads that long dense columns are shared among.
+
+    Returns
+    -------
+    n_merged : ndarray of shape (n_features,), int64
+    n_left : ndarray of shape (n_features,), int64
+        Distinct values that are left, of columns where any merge.
+    """
+    n_features = len(table.columns)
+    n_merged, n_left = np.zeros((2, n_features), np.int64)
+    if isinstance(table, SparseTable):
+        for j, values, codes in _sparse_columns(X):
+            n_left[j] = codes.max() + 1
+            n_merged[j] = len(np.unique(values[_others(values, codes)]))
+        return n_merged, n_left
+    n_samples = table.codes.shape[1]
+    is_ranked = not isinstance(table, FloatTable)
+    if is_ranked:
+        n_left[:] = np.diff(table.level_start)
+    X = dates_as_seconds(X)
+    if n_samples < _MIN_ROWS or not hasattr(X, "iloc"):
+        X = _as_array(X)
+    may_merge = getattr(table, "n_categories", np.zeros(n_features)) == 0
+    may_merge &= ~_surviving_columns(X)
+    if is_ranked:
+        may_merge &= n_left < n_samples
+
+    def count(first, end):
+        room = np.empty(n_samples + 1) if is_ranked else RepeatedCodes.create(n_samples)
+        for mine, values in _runs_of_columns(X, may_merge, first, end):
+            codes = _rows(table.codes, mine).astype(np.uint32, copy=False)
+            if is_ranked:
+                n_merged[mine] = _count_ranked(values, codes, room)
+            else:
+                n_merged[mine], n_left[mine] = _count_unranked(values, codes, room)
+
+    if may_merge.any():
+        in_parts(count, n_features, n_jobs if n_samples >= _MIN_ROWS else 1)
+    return n_merged, n_left
+
+
+def _as_array(X):
+    """X as an array; a DataFrame only where all columns are of one NumPy type of numbers: to take
+    them from it one by one is slow, and this may be a copy."""
+    if not hasattr(X, "iloc"):
+        return np.asarray(X)
+    dtypes = [*set(X.dtypes)]
+    is_one = len(dtypes) == 1 and isinstance(dtypes[0], np.dtype) and dtypes[0].kind in _NUMBERS
+    return X.to_numpy() if is_one else X
+
+
+def _count_ranked(values, codes, one_of):
+    """How many distinct values of each column merge; `one_of` is room for one of each rank."""
+    if values.dtype == np.float64:
+        differing = np.empty(values.size, np.int64)
+        differing = differing[: _find_differing(values, codes, one_of, differing)]
+        return _count_distinct(values, differing)
+    pairs = zip(values, codes, strict=True)
+    return [len(np.unique(some[_others(some, ranks)])) for some, ranks in pairs]
+
+
+@entry_kernel
+def _find_differing(values, codes, one_of, differing):
+    """Write where values, column after column, are not the one that is kept of their rank; return
+    how many are not."""
+    n_found, n = 0, np.uint32(values.shape[1])  # behind the ranks one that is missing is kept
+    for column in range(values.shape[0]):
+        for i in range(n):
+            one_of[min(codes[column, i], n)] = values[column, i]
+        for i in range(n):
+            value = values[column, i]
+            differing[n_found] = column * n + i
+            n_found += (one_of[min(codes[column, i], n)] != value) & (value == value)
+    return n_found
+
+
+def _others(values, ranks):
+    """Where values of one column are not the one that is kept of their rank; none is missing."""
+    one_of = np.empty(ranks.max() + 1, values.dtype)
+    one_of[ranks] = values
+    return np.flatnonzero(one_of[ranks] != values)
+
+
+def _count_unranked(values, codes, repeated):
+    """How many distinct values of each column merge, and how many are left."""
+    if values.dtype == np.float64:
+        differing, n_left = repeated.compare(values, codes)
+        return _count_distinct(values, differing), n_left
+    ranks = [np.unique(some, return_inverse=True)[1] for some in codes]
+    return _count_ranked(values, ranks, None), [some.max() + 1 for some in ranks]
+
+
+def _count_distinct(values, places):
+    """How many distinct values of each row stand in these places, which ascend."""
+    n = values.shape[1]
+    start = np.searchsorted(places, n * np.arange(len(values) + 1))
+    n_distinct = np.diff(start)
+    for k in np.flatnonzero(n_distinct > 1):
+        mine = places[start[k] : start[k + 1]] - k * n
+        n_distinct[k] = len(np.unique(values[k, mine]))
+    return n_distinct
+
+
+def _runs_of_columns(X, may_merge, first, end):
+    """Those of columns first, ..., end - 1 that may merge, some at a time: their numbers, and their
+    values side by side."""
+    if not _is_of_numbers(X):
+        for j in first + np.flatnonzero(may_merge[first:end]):
+            values = _as_numbers(X.iloc[:, j] if hasattr(X, "iloc") else X[:, j])
+            if not _survive(values):
+                yield np.array([j]), values[None]
+        return
+    columns, width = Columns(X), max(_LEAST_COLUMNS, _VALUES_TAKEN // len(X))
+    for start in range(first, end, width):
+        mine = np.flatnonzero(may_merge[start : min(start + width, end)])
+        if len(mine) > 0:
+            yield start + mine, _rows(columns.take(start, start + mine[-1] + 1), mine)
+
+
+def _rows(array, rows):
+    """Some rows, ascending; not a copy where they stand together."""
+    first, end = rows[0], rows[-1] + 1
+    return array[first:end] if end - first == len(rows) else array[rows]
+
+
+def _surviving_columns(X):
+    """Which columns have float32 numbers only? Of a table of several types, by these alone."""
+    if not _is_of_numbers(X):
+        dtypes = X.dtypes if hasattr(X, "iloc") else [X.dtype] * X.shape[1]
+        return np.array([_fits(dtype) for dtype in dtypes])
+    if X.dtype.kind != "f" or _fits(X.dtype):
+        return _survive(X, axis=0)
+    # Rows of a table lie together: to look at a few of them at a time is faster than to take its
+    # columns out.
+    survive = np.ones(X.shape[1], bool)
+    n_rows = max(1, _VALUES_AT_ONCE // X.shape[1])
+    for first in range(0, len(X), n_rows):
+        if not survive.any():
+            break
+        rows = X[first : first + n_rows]
+        is_same = rows.astype(np.float32) == rows
+        if not is_same.all():  # sooner known than of every column
+            survive &= is_same.all(axis=0)
+    return survive
+
+
+def _is_of_numbers(X):
+    return isinstance(X, np.ndarray) and X.dtype.kind in _NUMBERS
+
+
+def _as_numbers(column):
+    """A column as an array of numbers."""
+    if getattr(column, "hasnans", False):
+        return column.to_numpy(np.float64, na_value=np.nan)
+    values = np.asarray(column)
+    return values if values.dtype.kind in _NUMBERS else values.astype(np.float64)
+
+
+def _fits(dtype):
+    """Is every value of that dtype a float32 number?"""
+    return isinstance(dtype, np.dtype) and np.can_cast(dtype, np.float32)
+
+
+def _sparse_columns(X):
+    """The number of each column in which values may merge, its values, with a zero where it has
+    one, and their ranks as float32."""
+    X = csc_matrix(X if issparse(X) else X.sparse.to_coo())
+    if _survive(X.data):
+        return
+    X = X.copy()
+    X.sum_duplicates()
+    for j in range(X.shape[1]):
+        values = X.data[X.indptr[j] : X.indptr[j + 1]]
+        if _survive(values):
+            continue
+        single = values.astype(np.float32)
+        if len(values) < X.shape[0]:
+            values, single = np.append(values, values.dtype.type(0)), np.append(single, 0)
+        yield j, values, np.unique(single, return_inverse=True)[1]
+
+
+def _survive(values, axis=None):
+    """Is every value a float32 number? Of whole numbers, small ones only are known to be."""
+    if _fits(values.dtype):
+        return True if axis is None else np.ones(values.shape[1], bool)
+    if values.dtype.kind in "iu":  # as float64, two that differ may be equal
+        lowest, highest = values.min(axis, initial=0), values.max(axis, initial=0)
+        return (lowest >= -_WHOLE_MAX) & (highest <= _WHOLE_MAX)
+    return (values.astype(np.float32) == values).all(axis)
+
+
+def warn_of_merged_values(X, n_merged, n_levels, names):
+    """Name the columns of which single precision loses much.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features), or sparse
+        As the user gave it.
+    n_merged : ndarray of shape (n_features,), int64
+        From `count_merged_values`.
+    n_levels : ndarray of shape (n_features,), int64
+        How many distinct values of each column are left.
+    names : sequence of str or int
+        Of the columns.
+
+    Warns
+    -----
+    UserWarning
+        If more than 1 % of the distinct values of a column merge, or any of integers or dates.
+    """
+    if not n_merged.any():
+        return
+    is_whole = np.array([kind in _WHOLE for kind in kinds_of(X)])
+    bad = np.flatnonzero(n_merged > np.where(is_whole, 0.0, _SHARE * (n_merged + n_levels)))
+    if len(bad) == 0:
+        return
+    listed = ", ".join(
+        f"{names[j]} ({n_merged[j]} of {n_merged[j] + n_levels[j]})" for j in bad[:_NAMED]
+    )
+    more = f" and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
+    warn_user(
+        f"In single precision, distinct values of X become equal; columns (how many of the "
+        f'distinct values): {listed}{more}. precision="float64" keeps them apart.',
+    )
