@@ -20,12 +20,14 @@ from benchmarks.identity.cases import Case, training
 from benchmarks.identity.run import create_both, judge
 from benchmarks.studies.categorical import ordinal
 
+_SHORT = "300x20000"  # rows that are few, and as many columns as a chip of genes has
 BINARY, CLASSES, NUMBERS = (f"{kind}:20000x18{more}" for kind, more in (
     ("classification", ""), ("classification", "x3"), ("regression", "")
 ))  # fmt: skip
 FOREST, EXTRA, TREE = "RandomForest", "ExtraTrees", "DecisionTree"
 GINI, SQUARES = {"criterion": "gini"}, {"criterion": "squared_error"}
 THIRD = {**SQUARES, "max_features": 1 / 3}
+_TENTH = {**SQUARES, "max_features": 0.1}
 FIT, FIRST, LATER = "fit", "first predict", "predict"  # what is timed
 BESIDE = "fit, not in the mean"
 GEOMETRIC_MEAN, LEAST = 8.0, 4.0  # of the fits, and of each
@@ -91,6 +93,10 @@ KINDS = (
     _kind("categories: class", 6, "flights:20000", GINI),
     _kind("categories: regression", 5, "flights:20000", THIRD),
     _kind("few features, many equal values, a third", 6, _FEW, THIRD),
+    _kind("300 x 20,000: binary", None, f"classification:{_SHORT}", GINI, what=BESIDE),
+    _kind("300 x 20,000: regression, a tenth", None, f"regression:{_SHORT}", _TENTH, what=BESIDE),
+    _kind("300 x 20,000: extra trees, a tenth", None, f"regression:{_SHORT}", _TENTH, EXTRA,
+          what=BESIDE),
     _kind("few features: first predict", 4, _FEW, THIRD, n_trees=50, what=FIRST, n_jobs=2),
     _kind("first predict: binary", 5, f"classification:{_WIDE}", GINI, n_trees=50, what=FIRST,
           n_jobs=2),

@@ -11,7 +11,7 @@ every copy.
 
 import numpy as np
 
-_SHARE = 1 / 24  # of the columns that a node must look at for near copies to pay
+LEAST_SHARE = 1 / 24  # of the columns that a node must look at for near copies to pay
 _HELD_ANYWAY = 2**20  # bytes of a table's codes, which the second cache holds anyway
 _PADDING = 16  # of the columns of a copy, so that they do not all begin at one place of the cache
 
@@ -33,7 +33,7 @@ def create_cache_copies(codes, max_features, n_bytes):
         For nodes of up to n rows; n is 0 where such a copy does not pay.
     """
     n_columns, n_rows = codes.shape
-    pays = max_features >= _SHARE * n_columns and codes.nbytes > _HELD_ANYWAY
+    pays = max_features >= LEAST_SHARE * n_columns and codes.nbytes > _HELD_ANYWAY
     sizes = [size // codes.itemsize for size in n_bytes]
     sizes = [n if pays and 2 * n <= n_rows else 0 for n in sizes]
     return [(n, np.empty((n_columns, n + _PADDING), codes.dtype)) for n in sizes]

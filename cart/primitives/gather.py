@@ -11,9 +11,11 @@ look-up alone is: words are loaded and shifted, and items stored, as vectors.
 import numpy as np
 
 from cart.jit.decorators import inline_kernel
+from cart.jit.instructions import prefetch
 from cart.jit.simd import on_lanes
 
 _WIDTH = 8
+_EXPECTED = 32  # items that are brought into the cache ahead: more come at once anyway
 
 
 @on_lanes(_WIDTH)
@@ -48,3 +50,10 @@ def gather(items, words, shift, stride, gathered):
 def take(items, rows, gathered):
     """Write items[row] of every row, uint32, in their order."""
     gather(items, rows, np.uint32(0), np.uint32(1), gathered)
+
+
+@inline_kernel
+def expect(items, words, shift):
+    """Have brought into the cache what is soon to be gathered, of the first words."""
+    for i in range(min(words.shape[0], _EXPECTED)):
+        prefetch(items, np.int64(words[i] >> shift))

@@ -66,6 +66,13 @@ def next_feature(draw, drawing, max_features):
 
 
 @dispatch
+def likely_next(draw, drawing, j, n_numbers):
+    """The feature that comes after the one at position j if that is not constant, and if so many
+    numbers are drawn before. For caches: it may be another."""
+    return draw.likely_next(drawing, j, n_numbers)
+
+
+@dispatch
 def mark_constant(draw, drawing, j):
     """The feature at position j turned out to be constant in this node; return the Drawing then."""
     return draw.mark_constant(drawing, j)
@@ -146,6 +153,14 @@ class Draw(NamedTuple):
             n_drawn += 1
         return np.int64(-1), Drawing(n_known, n_drawn, n_found, n_visited, end)
 
+    def likely_next(self, drawing, j, n_numbers):
+        n_passed, number = drawing.n_found + drawing.n_drawn, np.int64(self.state[0])
+        for _ in range(n_numbers + 1):
+            number = _after(number)
+        left = np.uint64(max(drawing.end - 1 - n_passed, 1))
+        at = n_passed + np.int64(np.uint64(number & DRAW_SEED_MAX) % left)
+        return self.features[at if at != j else drawing.end - 1]
+
     def mark_constant(self, drawing, j):
         n_known, n_drawn, n_found, n_visited, end = drawing
         _exchange(self.features, j, n_known + n_found)
@@ -177,12 +192,15 @@ class Draw(NamedTuple):
 @inline_kernel
 def _next_number(state):
     """The next number of the stream, in [0, DRAW_SEED_MAX]."""
-    x = np.int64(state[0])
+    state[0] = _after(np.int64(state[0]))
+    return np.int64(state[0]) & DRAW_SEED_MAX
+
+
+@inline_kernel
+def _after(x):
     x ^= (x << 13) & 0xFFFFFFFF
     x ^= x >> 17
-    x ^= (x << 5) & 0xFFFFFFFF
-    state[0] = x
-    return x & 0x7FFFFFFF
+    return x ^ (x << 5) & 0xFFFFFFFF
 
 
 @inline_kernel
@@ -248,6 +266,9 @@ class KeyedDraw(NamedTuple):
         _exchange(self.features, 0, end)
         _sink(self.features, self.place, 0, end)
         return end, Drawing(n_known, n_drawn, n_found, n_visited + 1, end)
+
+    def likely_next(self, drawing, j, n_numbers):
+        return self.features[0]
 
     def mark_constant(self, drawing, j):
         n_known, n_drawn, n_found, n_visited, end = drawing

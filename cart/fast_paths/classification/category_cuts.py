@@ -18,6 +18,7 @@ from cart.fast_paths.classification.cuts import (
     divide_in_order,
     no_search_to_begin,
     nothing_put_off,
+    nothing_to_expect,
     search_codes,
     search_ordered,
 )
@@ -51,6 +52,7 @@ class CategoryCuts(NamedTuple):
         return cls(np.zeros((n_categories, 1 if n_classes <= 2 else n_classes), np.int64))
 
     begin_search, end_search = no_search_to_begin, nothing_put_off
+    expect_next = nothing_to_expect
 
     def begin_tree(self, way, n):
         way.table.subsets.n_listed[:] = 0

@@ -57,6 +57,12 @@ def divide_words(cuts, way, node, cut, left_counts):
 
 
 @dispatch
+def expect_next(cuts, way, node, drawing, j):
+    """Have brought into the cache what the feature after the one at position j is searched in."""
+    cuts.expect_next(way, node, drawing, j)
+
+
+@dispatch
 def search_feature(cuts, way, node, searched, feature, best):
     """Search a feature; return whether it is constant in the node, and the better Cut."""
     return cuts.search_feature(way, node, searched, feature, best)
@@ -86,6 +92,10 @@ def nothing_put_off(self, way, node, searched, best):
     return best
 
 
+def nothing_to_expect(self, way, node, drawing, j):
+    pass
+
+
 def divide_by_column(self, way, node, cut, left_counts):
     codes = ColumnCodes(way.tiers[node.tier].codes[way.table.columns[cut.feature]])
     return divide_in_order(way, node, cut, codes, left_counts)
@@ -111,7 +121,7 @@ class BestCuts(NamedTuple):
     name: int = 0  # numba wants a field
 
     begin_tree, begin_search = no_tree_to_begin, no_search_to_begin
-    end_search, divide_words = nothing_put_off, divide_by_column
+    expect_next, end_search, divide_words = nothing_to_expect, nothing_put_off, divide_by_column
 
     def search_feature(self, way, node, searched, feature, best):
         return search_codes(way, node, searched, feature, best)

@@ -26,6 +26,7 @@ from cart.fast_paths.classification.cuts import (
     bounds_at,
     divide_words,
     end_search,
+    expect_next,
     search_feature,
     write_cut,
 )
@@ -107,6 +108,7 @@ class ClassCountsWay(NamedTuple):
         j, drawing = next_feature(draw, drawing, limits.max_features)
         while j >= 0:
             feature = draw.features[j]
+            expect_next(self.cuts, self, node, drawing, j)
             is_constant, best = search_feature(self.cuts, self, node, searched, feature, best)
             if is_constant:
                 drawing = mark_constant(draw, drawing, j)

@@ -43,8 +43,8 @@ from cart.fast_paths.near_rows import (
 )
 from cart.jit.decorators import inline_kernel
 from cart.jit.simd import on_lanes
-from cart.primitives.gather import gather
-from cart.splitting.feature_draw import random_between, random_side
+from cart.primitives.gather import expect, gather
+from cart.splitting.feature_draw import likely_next, random_between, random_side
 from cart.splitting.splitter import RandomSplitter
 from cart.table.float_table import FloatTable
 from cart.table.node_samples import known_range
@@ -133,6 +133,12 @@ class RandomCuts(NamedTuple):
         if _is_put_off(way, node, searched):
             words = rows.words[node.start : node.end]
             begin_cuts(self.drawn, rows.across, words, way.layout.low_bits, n)
+
+    def expect_next(self, way, node, drawing, j):
+        rows = way.tiers[node.tier]
+        if self.drawn.n_drawn[0] < 0 and rows.codes.shape[1] > 0:
+            column = way.table.columns[likely_next(way.draw, drawing, j, 1)]
+            expect(rows.codes[column], rows.words[node.start : node.end], way.layout.low_bits)
 
     def search_feature(self, way, node, searched, feature, best):
         if self.drawn.n_drawn[0] >= 0:

@@ -26,6 +26,7 @@ from cart.fast_paths.classification.cuts import (
     divide_by_column,
     no_search_to_begin,
     nothing_put_off,
+    nothing_to_expect,
 )
 from cart.fast_paths.classification.impurities import score_cut
 from cart.fast_paths.classification.path import ClassCountsPath, ClassCountsWay, grow_trees
@@ -57,6 +58,7 @@ class SortedCuts(NamedTuple):
     n_found: np.ndarray  # (1,) int64
 
     begin_search, end_search = no_search_to_begin, nothing_put_off
+    expect_next = nothing_to_expect
     divide_words = divide_by_column
 
     def begin_tree(self, way, n):

@@ -21,6 +21,7 @@ from cart.fast_paths.classification.cuts import (
     monotony_of,
     no_search_to_begin,
     nothing_put_off,
+    nothing_to_expect,
     write_threshold,
 )
 from cart.fast_paths.classification.packed_rows import (
@@ -63,6 +64,7 @@ class SparseCuts(NamedTuple):
         )  # fmt: skip
 
     begin_search, end_search = no_search_to_begin, nothing_put_off
+    expect_next = nothing_to_expect
 
     def begin_tree(self, way, n):
         words = way.tiers[0].words

@@ -24,6 +24,7 @@ from cart.fast_paths.regression.sorted_rows import (
     code_at,
     divide_none,
     divide_rows,
+    expect_nothing,
     first_of,
     load_feature,
     mark_left,
@@ -65,6 +66,8 @@ class CategoryRows(NamedTuple):
         self.subsets.n_listed[:] = 0
         self.subsets.weight[:], self.subsets.response[:] = 0.0, 0.0  # and so between searches
         begin_tree(self.sorted, self.numbers, in_bag, n, is_in_bag)
+
+    expect_feature = expect_nothing
 
     def load_feature(self, table, column, place, node):
         if table.n_categories[column] == 0:
@@ -196,6 +199,7 @@ class CategoryMeanPath(SortedPath):
     criteria = (SquaredError, Poisson)
     table_kind = CategoricalTable
     most_outputs = 1
+    _presort_share = 1 / 8  # for less there is the general path only
 
     @classmethod
     def fits(cls, table, plan):

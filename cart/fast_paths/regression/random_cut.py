@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NO_CUT, NONE_MISSING, Cut
-from cart.fast_paths.cache_copies import create_cache_copies
+from cart.fast_paths.cache_copies import LEAST_SHARE, create_cache_copies
 from cart.fast_paths.drawn_cuts import (
     DrawnCuts,
     begin_cuts,
@@ -56,11 +56,12 @@ from cart.growth.depth_first import grow_depth_first
 from cart.growth.frontier import NodeStack, moved, with_weight
 from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.primitives.gather import take
+from cart.primitives.gather import expect, take
 from cart.splitting.criteria import Entropy, Gini, Poisson, SquaredError
 from cart.splitting.feature_draw import (
     begin_draw,
     end_draw,
+    likely_next,
     mark_constant,
     mark_searched,
     next_feature,
@@ -75,7 +76,6 @@ from cart.table.ranking import MISSING
 from cart.table.table import code_up_to, same_value, value_of
 
 COPY_BYTES = 2**15, 2**12  # of a column of the near tiers (see `cart.fast_paths.cache_copies`)
-_SHARE = 1 / 8  # of the columns that a node must look at for copies of its few rows to pay
 
 
 class DrawnRows(NamedTuple):
@@ -154,6 +154,8 @@ class DrawnMeanWay(NamedTuple):
             if few:
                 is_constant = not draw_cut(self.cuts, self.table, draw, last)
             else:
+                following = self.table.columns[likely_next(draw, drawing, j, 1)]
+                expect(rows.codes[following], samples, np.uint32(0))
                 is_constant, best = _search_feature(self, node, samples, last, best)
             if is_constant:
                 drawing = mark_constant(draw, drawing, j)
@@ -405,7 +407,7 @@ class RandomMeanPath(MeanPath):
         is_depth_first = limits.max_leaf_nodes < 0  # else a copy would not be used up at once
         n_bytes = COPY_BYTES if is_depth_first else ()
         near = create_cache_copies(codes, limits.max_features, n_bytes)
-        n_few = FEW if is_depth_first and limits.max_features >= _SHARE * n_columns else 0
+        n_few = FEW if is_depth_first and limits.max_features >= LEAST_SHARE * n_columns else 0
         nearest = n_few, np.empty((n_columns, n_few), codes.dtype), True
         tiers = tuple(
             starmap(partial(DrawnRows.create, self._per_row), [(n_rows, codes), *near, nearest])

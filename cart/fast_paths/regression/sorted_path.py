@@ -58,6 +58,7 @@ from cart.fast_paths.regression.sorted_rows import (
     RowsSortedOnDemand,
     begin_tree,
     code_at,
+    expect_feature,
     has_all_entries,
     is_presorted,
     load_feature,
@@ -85,6 +86,7 @@ from cart.splitting.criteria import EPSILON, AbsoluteError, Entropy, Gini, Poiss
 from cart.splitting.feature_draw import (
     begin_draw,
     end_draw,
+    likely_next,
     mark_constant,
     mark_searched,
     next_feature,
@@ -93,7 +95,6 @@ from cart.splitting.feature_draw import (
 from cart.table.ranking import MISSING
 from cart.table.table import Table, keeps_order, same_value
 
-_PRESORT_SHARE = 1 / 8  # of the features that a node must look at for presorting to pay
 # Values of a table, for which presorted rows of a thread take 0.7 GB; and of other criteria than
 # squared error, 0.17 GB.
 _PRESORT_MAX, _PRESORT_MAX_OTHERS = 2**25, 2**23
@@ -135,6 +136,7 @@ def _search(scratch, growth, table, node, limits):
     j, drawing = next_feature(draw, drawing, limits.max_features)
     while j >= 0:
         feature, column = draw.features[j], table.columns[draw.features[j]]
+        expect_feature(rows, table, table.columns[likely_next(draw, drawing, j, 0)], node)
         at, lowest, highest = load_feature(rows, table, column, n_drawn, node)
         ways = np.int64(lowest <= highest)
         if lowest < highest:
@@ -385,6 +387,7 @@ class SortedPath(MeanPath):
     most_outputs = MOST_MEANS
     takes_missing = takes_bounds = takes_leaves = True
     _partial_max = SMALL_NODE_MAX // 2
+    _presort_share = 1 / 5  # of the features that a node must look at for presorting to pay
     _grow_trees = staticmethod(_grow_trees)
     _grow_one_best_first = staticmethod(_grow_best_first)
 
@@ -438,9 +441,9 @@ class SortedPath(MeanPath):
         number, features = next(self._helpers), draw.features
         return helper_of(number, self._table, self._criterion, scratch, drawn, features)
 
-    @staticmethod
-    def _presorting_pays(table, plan):
-        looks_at_many = plan.limits.max_features >= _PRESORT_SHARE * len(table.columns)
+    @classmethod
+    def _presorting_pays(cls, table, plan):
+        looks_at_many = plan.limits.max_features >= cls._presort_share * len(table.columns)
         is_usual = plan.criterion is SquaredError and plan.n_outputs == 1
         most = _PRESORT_MAX if is_usual else _PRESORT_MAX_OTHERS
         return looks_at_many and table.codes.size <= most

@@ -28,7 +28,7 @@ from cart.fast_paths.regression.small_nodes.node import (
     write_word,
 )
 from cart.jit.decorators import dispatch, entry_kernel, inline_kernel, kernel
-from cart.primitives.gather import take
+from cart.primitives.gather import expect, take
 from cart.primitives.radix_sort import N_DIGITS, ROOM, n_bits_of, sort_short_keys
 from cart.primitives.sort_keys import CODE_SHIFT, N_COUNTS, sort_by_radix
 from cart.table.ranking import MISSING
@@ -56,6 +56,12 @@ def code_at(entries, i):
 def begin_tree(rows, table, in_bag, n, is_in_bag):
     """Take up the rows in_bag[:n] of a tree, ascending; `is_in_bag` says of every row whether."""
     rows.begin_tree(table, in_bag, n, is_in_bag)
+
+
+@dispatch
+def expect_feature(rows, table, column, node):
+    """Have brought into the cache what `load_feature` will read of a column."""
+    rows.expect_feature(table, column, node)
 
 
 @dispatch
@@ -101,6 +107,10 @@ def note_split(rows, table, this, node, cut, n_left):
 
 
 def divide_none(self, column, start, n, depth, n_left, is_left):
+    pass
+
+
+def expect_nothing(self, table, column, node):
     pass
 
 
@@ -163,6 +173,8 @@ class PresortedRows(NamedTuple):
             entries = self.entries[column * self.stride :]
             at = _write_in_bag(sorted_rows[:n_known], np.uint32(0), entries, is_in_bag)
             _write_in_bag(sorted_rows[n_known:], MISSING, entries[at:], is_in_bag)
+
+    expect_feature = expect_nothing
 
     def load_feature(self, table, column, place, node):
         first = first_of(self, column, node.start, node.depth)
@@ -302,6 +314,9 @@ class RowsSortedOnDemand(NamedTuple):
     def begin_tree(self, table, in_bag, n, is_in_bag):
         for i in range(n):
             self.rows[i] = in_bag[i]
+
+    def expect_feature(self, table, column, node):
+        expect(table.codes[column], self.rows[node.start : node.end], np.uint32(0))
 
     def load_feature(self, table, column, place, node):
         start, n = node.start, node.n

@@ -1,0 +1,49 @@
+"""What is drawn next is known ahead, so that caches may have it."""
+
+import numpy as np
+import pytest
+
+from cart.jit.decorators import entry_kernel
+from cart.splitting.feature_draw import (
+    Draw,
+    KeyedDraw,
+    begin_draw,
+    hash_names,
+    likely_next,
+    mark_searched,
+    next_feature,
+    random_between,
+    restart,
+    root_key,
+)
+
+
+@entry_kernel
+def _draw_all(draw, seed, n_numbers, expected, drawn):
+    restart(draw, seed)
+    drawing = begin_draw(draw, root_key(draw), np.int64(0))
+    k = 0
+    j, drawing = next_feature(draw, drawing, drawn.shape[0])
+    while j >= 0:
+        feature = draw.features[j]
+        drawn[k], expected[k] = feature, likely_next(draw, drawing, j, n_numbers)
+        for _ in range(n_numbers):
+            random_between(draw, feature, 0.0, 1.0)
+        drawing = mark_searched(draw, drawing, j)
+        j, drawing = next_feature(draw, drawing, drawn.shape[0])
+        k += 1
+
+
+@pytest.mark.parametrize("kind", [Draw, KeyedDraw])
+@pytest.mark.parametrize("n_numbers", [0, 1, 2])
+@pytest.mark.parametrize("n_features", [1, 2, 7, 100])
+def test_the_next_feature_is_known_while_none_is_constant(kind, n_numbers, n_features):
+    draw = (
+        Draw.create(n_features) if kind is Draw else KeyedDraw.create(hash_names(range(n_features)))
+    )
+    for seed in range(5):
+        expected, drawn = np.empty((2, n_features), np.int64)
+        _draw_all(draw, seed, n_numbers, expected, drawn)
+        assert sorted(drawn) == [*range(n_features)]
+        np.testing.assert_array_equal(expected[:-1], drawn[1:])
+        assert 0 <= expected[-1] < n_features
