@@ -125,9 +125,15 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         return [values[:, k, :n] for k, n in enumerate(self.n_classes_)]
 
     def _shares(self, X, check_input):
-        values = self._values(X, check_input)
+        return self._true_shares(self._values(X, check_input))
+
+    def _true_shares(self, values):
         loss = getattr(self, "loss_", None)
         return values if loss is None else true_shares(values, loss)
+
+    def _best_classes(self, X, check_input):
+        """Positions of the classes predicted, (n_samples, n_outputs)."""
+        return self._decide_classes(self._shares(X, check_input))
 
     def predict_log_proba(self, X: MatrixLike) -> np.ndarray | list[np.ndarray]:
         """Natural logarithm of `predict_proba`; -inf where it is 0.
@@ -160,7 +166,7 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         self = as_of_now(self)
-        best = self._decide_classes(self._shares(X, check_input))
+        best = self._best_classes(X, check_input)
         if self.n_outputs_ == 1:
             return self.classes_.take(best[:, 0])
         predicted = np.empty(best.shape, self.classes_[0].dtype)

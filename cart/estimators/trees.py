@@ -53,6 +53,7 @@ from cart.estimators.validation import (
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.precision import precision_of
 from cart.table.thresholds import fill_thresholds
+from cart.tree.packed import with_values
 from cart.tree.pruning import pruning_path
 from cart.tree.traversal import sum_of_values
 from cart.tree.tree import Tree
@@ -383,6 +384,22 @@ class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
         priors: Priors = None, loss: ArrayLike | None = None,
     ) -> None:  # fmt: skip
         keep_parameters(self, locals())
+
+    def _best_classes(self, X, check_input):
+        if not check_input:
+            return super()._best_classes(X, check_input)
+        self._require_fit()
+
+        def decide(values):
+            return self._decide_classes(self._true_shares(self.tree_.shaped(values)))
+
+        def walk(packed, X):
+            if X.shape[0] <= len(packed.value):
+                return decide(sum_of_values(packed, X))
+            decided = decide(packed.value).astype(np.float64)  # once for every leaf
+            return sum_of_values(with_values(packed, decided), X).astype(np.intp)
+
+        return self._walk(walk, self.tree_.packed_for(precision_of(self)), X)
 
 
 class DecisionTreeRegressor(RegressorOutputs, BaseDecisionTree):

@@ -387,6 +387,19 @@ def pack(trees, dtype, n_jobs=None):
     return add_surrogates(packed, trees)
 
 
+def with_values(packed, value):
+    """One packed tree with other values of its leaves.
+
+    Parameters
+    ----------
+    packed : Packed, PackedWide or PackedWithSurrogates
+        Of one tree.
+    value : ndarray of shape (n_distinct, n_values), float64
+        In place of the rows of its `value`.
+    """
+    return packed._replace(value=value, value_start=np.zeros_like(packed.value_start))
+
+
 @entry_kernel
 def _fill(packed, tree, steps, waiting):
     """Pack a tree in the order in which rows meet its nodes; return how many rows of `value` it

@@ -111,3 +111,44 @@ def test_rows_in_double_precision_are_prepared_on_the_way(n_trees):
     read_only.flags.writeable = False
     for same in (Z, np.asfortranarray(Z), read_only, np.repeat(Z, 2, axis=0)[::2]):
         np.testing.assert_array_equal(sum_of_values(packed, same), expected)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"precision": "float64"},
+        {"missing": "surrogate", "surrogates": 2},
+        {"categorical_features": [3], "missing": "majority"},
+        {"loss": [[0, 1, 8], [1, 0, 1], [2, 1, 0]], "priors": [0.6, 0.2, 0.2]},
+        {"max_depth": 1},
+        {"max_depth": 0},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_rows_that_are_more_than_leaves_get_the_class_of_each(params, n_outputs):
+    """What one row after the other is given, and what the shares say."""
+    if n_outputs == 2 and "loss" in params:
+        pytest.skip("a loss is of one output")
+    if params.get("max_depth") == 0:
+        params = {"min_samples_split": 1000}
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 4))
+    X[:, 3] = rng.integers(0, 5, 500)
+    if "missing" in params:
+        X[rng.random(X.shape) < 0.1] = np.nan
+    y = rng.integers(0, 3, (500, n_outputs)) + np.array([10, 20])[:n_outputs]
+    model = cart.DecisionTreeClassifier(random_state=0, min_samples_leaf=5, **params)
+    model.fit(X, y[:, 0] if n_outputs == 1 else y)
+    together = model.predict(X)
+    assert len(X) > model.get_n_leaves()
+    np.testing.assert_array_equal(together, [model.predict(X[i : i + 1])[0] for i in range(500)])
+    if "loss" not in params:
+        shares = model.predict_proba(X)
+        shares, classes = (
+            (shares, model.classes_) if n_outputs == 2 else ([shares], [model.classes_])
+        )
+        best = [c[s.argmax(axis=1)] for s, c in zip(shares, classes, strict=True)]
+        np.testing.assert_array_equal(together.reshape(500, -1), np.array(best).T)
+    assert together.dtype == model.predict(X[:1]).dtype
