@@ -27,9 +27,9 @@ _NUMBERS = "biuf"
 _WHOLE_MAX = 2**24
 # Threads that look at shorter columns wait for the interpreter longer than they work.
 _MIN_ROWS = 1 << 16
-# Of rows, so many as the caches hold; of columns that are taken at once; and of these at least so
-# many, or a line of memory would be read again and again.
-_VALUES_AT_ONCE, _VALUES_TAKEN, _LEAST_COLUMNS = 1 << 13, 1 << 16, 4
+# Values of rows that the caches hold, and of columns that are taken at once; at least so many rows,
+# for NumPy to be worth a call, and columns, or a line of memory would be read again and again.
+_VALUES_AT_ONCE, _VALUES_TAKEN, _LEAST_ROWS, _LEAST_COLUMNS = 1 << 13, 1 << 16, 16, 4
 # More than this share of a column's distinct values has to merge before it is worth a warning.
 _SHARE = 0.01
 # How many columns a warning names.
@@ -181,7 +181,7 @@ def _surviving_columns(X):
     # Rows of a table lie together: to look at a few of them at a time is faster than to take its
     # columns out.
     survive = np.ones(X.shape[1], bool)
-    n_rows = max(1, _VALUES_AT_ONCE // X.shape[1])
+    n_rows = max(_LEAST_ROWS, _VALUES_AT_ONCE // X.shape[1])
     for first in range(0, len(X), n_rows):
         if not survive.any():
             break

@@ -127,8 +127,7 @@ def _search(scratch, growth, table, node, limits):
     rows, screen, draw, drawn = scratch.rows, scratch.screen, growth.draw, growth.drawn
     searched = _searched_rows(scratch, growth, node, limits)
     slack = slack_of(node.n, growth.y_max)
-    screens = is_presorted(rows) and is_by_gain(growth.criterion)
-    screens = screens and is_worth_screening(searched, slack, node.impurity)
+    screens = _is_screened(rows, growth.criterion, searched, slack, node.impurity)
     n_places = N_LANES - 1 if scratch.has_missing else N_LANES
     best, last, turned, n_drawn = NO_CUT, -1, np.int64(0), 0
     begin_screening(screen)
@@ -174,6 +173,13 @@ def _search(scratch, growth, table, node, limits):
             end = min(k + N_LANES, n_drawn)
             best = _search_lanes(scratch.lanes, drawn, k, end, searched, best, table)
     return best, end_draw(draw, drawing), last
+
+
+@inline_kernel
+def _is_screened(rows, criterion, searched, slack, impurity):
+    """Are cuts of the node ruled out by bounds first?"""
+    is_known = is_presorted(rows) and is_by_gain(criterion)
+    return is_known and is_worth_screening(searched, slack, impurity)
 
 
 @inline_kernel
