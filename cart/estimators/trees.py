@@ -194,6 +194,7 @@ class BaseDecisionTree(
     _parameter_constraints = {**TREE_CONSTRAINTS, "splitter": [StrOptions({"best", "random"})]}
 
     class_weight = max_bins = priors = loss = None  # of estimators that have no such parameter
+    _grown_in = None  # the precision of the tree; of older pickles, and before a fit
     # Of estimators from before there were such parameters.
     missing, surrogates, surrogate_style, surrogate_features, competitors = NO_ALTERNATIVES
 
@@ -228,6 +229,7 @@ class BaseDecisionTree(
         """
         with fitted_at_once(self) as draft:
             vars(draft).pop("cp_table_", None)  # of a fit by `cart.cv_prune`
+            draft._grown_in = draft.precision
             if check_input:
                 if self.criterion == "poisson":  # before lengths are compared, as scikit-learn does
                     check_criterion("poisson", check_array(y, ensure_2d=False, input_name="y"))

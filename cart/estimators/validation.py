@@ -105,7 +105,8 @@ def check_table(estimator, X, y, reset=True):
         match_categories(estimator, X, reset)
     if issparse(y):
         check_array(y, input_name="y")  # a TypeError that says so
-    plain = _take_plain_table(estimator, X, y, precision) if reset else None
+    is_plain = reset and getattr(estimator, "categorical_features", None) is None
+    plain = _take_plain_table(estimator, X, y, precision) if is_plain else None
     if plain is not None:
         return plain
     is_double = type(X) is np.ndarray and X.dtype == np.float64
@@ -129,7 +130,7 @@ def _take_plain_table(estimator, X, y, precision):
     """A training table as the checks would return it, where these would find nothing; else None."""
     numbers = _numbers_of(X)
     is_plain = (
-        _is_plain(estimator, numbers)
+        _is_plain(numbers)
         and numbers.dtype in (np.float64, precision)
         and y is not None
         and _is_finite(numbers)
@@ -156,19 +157,13 @@ def _needs_no_check(y, n_samples):
     return is_plain and _is_finite(y)
 
 
-def _is_plain(estimator, X):
+def _is_plain(X):
     """Would scikit-learn's checks of X look at its numbers and its shape alone?
 
     They take longer than a small tree takes to grow, than a row takes to walk down a hundred
     trees, or many down one.
     """
-    return (
-        type(X) is np.ndarray
-        and X.dtype.kind in "fiub"
-        and X.ndim == 2
-        and X.size > 0
-        and getattr(estimator, "categorical_features", None) is None
-    )
+    return type(X) is np.ndarray and X.dtype.kind in "fiub" and X.ndim == 2 and X.size > 0
 
 
 def _numbers_of(X):
@@ -241,7 +236,7 @@ def check_rows(estimator, X, converts=True):
     options["ensure_all_finite"] = missing_values_rule(estimator)
     X = dates_as_seconds(X)
     with _naming_text(estimator, X, "training had numbers there"):
-        if getattr(estimator, "categorical_features", None) is None:
+        if not _knows_categories(estimator):
             X = validate_data(estimator, X, reset=False, **options)
         else:
             validate_data(estimator, X, reset=False, skip_check_array=True)
@@ -257,7 +252,8 @@ def _take_plain(estimator, X, converts):
         if not (_is_pandas(X, "DataFrame") and np.array_equal(X.columns.to_numpy(), names)):
             return None
         X = _numbers_of(X)
-    if not _is_plain(estimator, X) or X.shape[1] != getattr(estimator, "n_features_in_", None):
+    is_plain = _is_plain(X) and X.shape[1] == getattr(estimator, "n_features_in_", None)
+    if not is_plain or _knows_categories(estimator):
         return None
     precision = precision_of(estimator)
     if not converts and X.dtype == np.float64 and precision == np.float32:
@@ -265,6 +261,11 @@ def _take_plain(estimator, X, converts):
     with np.errstate(over="ignore"):
         X = X.astype(precision, order="C", copy=False)
     return X if _is_finite(X) else None
+
+
+def _knows_categories(estimator):
+    """Were its trees grown with `categorical_features`, whatever that was set to since?"""
+    return hasattr(estimator, "_category_encoder")
 
 
 def missing_values_rule(estimator):

@@ -147,7 +147,7 @@ def from_sklearn(estimator: BaseEstimator) -> BaseEstimator:
     arrays = (
         np.array(getattr(peer, name), dtype=getattr(form, name).dtype) for name in Nodes._fields
     )
-    ours.tree_ = Tree(Nodes(*arrays), peer.n_features)
+    ours.tree_, ours._grown_in = Tree(Nodes(*arrays), peer.n_features), "float32"
     if peer.n_outputs > 1:
         ours.tree_._n_classes = np.array(peer.n_classes, np.int64)
     copy_attributes(estimator, ours, _FITTED)

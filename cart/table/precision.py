@@ -6,14 +6,19 @@ _DATES = "mM"
 
 
 def precision_of(estimator):
-    """The dtype in which an estimator, ours or scikit-learn's, takes X.
+    """The dtype in which an estimator, ours or scikit-learn's, takes X: that of its trees, whatever
+    the parameter was set to since they were grown.
 
     Returns
     -------
     numpy.dtype
         float32 or float64.
     """
-    return np.dtype(getattr(estimator, "precision", "float32"))
+    for each in (*getattr(estimator, "estimators_", ())[:1], estimator):
+        for name in ("_grown_in", "precision"):
+            if getattr(each, name, None) is not None:
+                return np.dtype(getattr(each, name))
+    return np.dtype(np.float32)
 
 
 def dates_as_seconds(X):

@@ -207,7 +207,7 @@ class BaseForest(
         """
         old_trees = self.estimators_ if self.warm_start and self._is_fitted() else []
         with Interruption() as interruption, fitted_at_once(self) as draft:
-            given = X
+            given, draft.estimators_ = X, old_trees
             _refuse_sparse_target(y)
             X, y = check_table(draft, X, y, reset=not old_trees)
             _warn_of_column(y)
@@ -220,7 +220,7 @@ class BaseForest(
                 ):
                     return self  # whatever the table is
             prepared = prepare(draft, X, y, sample_weight, draft.estimator.splitter)
-            refuse_contradictions(draft, len(old_trees))
+            refuse_contradictions(draft, old_trees)
             draft._refuse_impossible_votes()
             target = prepared.target
             _require_same_outputs(old_trees, target, getattr(draft, "loss_", None))

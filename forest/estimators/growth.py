@@ -176,6 +176,7 @@ def empty_tree(forest, target):
     """A tree estimator with all that the trees of a forest have in common."""
     shared = shared_parameters(forest._tree_class)
     tree = forest._tree_class(**{name: getattr(forest, name) for name in shared})
+    tree._grown_in = forest.precision
     kept = ["n_features_in_", "n_outputs_", "n_merged_values_"]
     if forest.categorical_features is not None:
         kept += ["_category_encoder", "is_categorical_", "categories_"]

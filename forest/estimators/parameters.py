@@ -6,6 +6,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from cart.estimators.parameters import INT_MAX, TREE_CONSTRAINTS
+from cart.table.precision import precision_of
 from forest.voting.mixin import VOTING_CONSTRAINTS
 
 # Parameters that a forest hands to each of its trees.
@@ -33,14 +34,14 @@ FOREST_CONSTRAINTS = {
 }
 
 
-def refuse_contradictions(forest: BaseEstimator, n_old: int) -> None:
+def refuse_contradictions(forest: BaseEstimator, old_trees: list) -> None:
     """Refuse parameters that contradict each other.
 
     Parameters
     ----------
     forest : forest estimator
-    n_old : int
-        Trees that a warm start keeps.
+    old_trees : list of estimators of `cart`
+        Those that a warm start keeps.
 
     Raises
     ------
@@ -57,11 +58,18 @@ def refuse_contradictions(forest: BaseEstimator, n_old: int) -> None:
             "out. Or set oob_score=False."
         )
     _refuse_impossible_budget(forest)
-    if forest.n_estimators != "auto" and forest.n_estimators < n_old:
+    if forest.n_estimators != "auto" and forest.n_estimators < len(old_trees):
         raise ValueError(
             f"n_estimators={forest.n_estimators} must be at least the number of trees that "
-            f"warm_start=True keeps, {n_old}."
+            f"warm_start=True keeps, {len(old_trees)}."
         )
+    for tree in old_trees:
+        if precision_of(tree) != forest.precision:
+            raise ValueError(
+                f"The trees that warm_start=True keeps were grown with precision="
+                f"{precision_of(tree).name!r}, but now it is {forest.precision!r}; set it as it "
+                "was, or warm_start=False."
+            )
 
 
 def _refuse_impossible_budget(forest):

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from cart.estimators.target import encode_numbers
 from cart.estimators.validation import as_of_now
 from cart.files import require, storable
+from cart.table.precision import precision_of
 from forest.inference.quantiles import out_of_bag_quantiles, quantiles_of
 from forest.inference.training_rows import (
     TrainingRows,
@@ -144,7 +145,7 @@ def _find_spread(forest, trees):
     residuals = y[known] - votes.values[known, 0, 0]
     grown = type(forest)(
         len(trees), min_samples_leaf=_SPREAD_LEAF, bootstrap=True, n_jobs=forest.n_jobs,
-        random_state=forest.estimators_[0].random_state, precision=forest.precision,
+        random_state=forest.estimators_[0].random_state, precision=precision_of(forest).name,
         categorical_features=getattr(forest, "is_categorical_", None),
     )  # fmt: skip
     weight = None if forest._row_weight is None else forest._row_weight[known]

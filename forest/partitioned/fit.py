@@ -195,7 +195,7 @@ def refuse_impossible(forest: BaseEstimator, has_weights: bool = False) -> None:
     for name, is_wanted in refused.items():
         if is_wanted:
             raise ValueError(f"Forests of partitions cannot have {name} yet; leave it out.")
-    refuse_contradictions(forest, 0)
+    refuse_contradictions(forest, [])
 
 
 def _describe(model, look):

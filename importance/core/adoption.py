@@ -17,6 +17,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from cart.primitives.user_warning import warn_user
+from cart.table.precision import precision_of
 from cart.tree.nodes import LEAF, Nodes
 from forest.estimators.fitted_on import changed_parameters
 from forest.sampling.bootstrap import Bootstrap
@@ -200,7 +201,7 @@ class BaggedTrees(BaseEstimator):
                 f"{self.name} of trees with categorical_features numbers the categories tree by "
                 "tree; importances take a random forest with categorical_features."
             )
-        self.precision = getattr(base, "precision", "float32")
+        self.precision = precision_of(base).name
         self.voting = getattr(bagging, "voting", "soft")
         self.missing = getattr(base, "missing", "learned")
         self.surrogate_style = getattr(base, "surrogate_style", "all")

@@ -136,6 +136,7 @@ def fit_pruned(draft, X, y, sample_weight, how):
         )
     refuse_other_risks(draft)
     draft._validate_params()
+    draft._grown_in = draft.precision
     numbers, y = check_table(draft, X, y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = column_or_1d(y, warn=True)
