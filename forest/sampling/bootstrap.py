@@ -93,7 +93,8 @@ class Bootstrap(Draws):
         They have no seeds yet.
         """
         probabilities = None if weight is None else weight / weight.sum()
-        return cls(np.empty(0, np.int64), n_samples, n_draws, probabilities, **others)
+        no_seeds = np.zeros(1, np.int64)[:0]  # whose strides, which joblib hashes, survive pickle
+        return cls(no_seeds, n_samples, n_draws, probabilities, **others)
 
     def of_trees(self, seeds: Sequence[int] | np.ndarray) -> Self:
         """The draws of the last trees, which have these seeds.

@@ -4,6 +4,7 @@ import pickle
 import warnings
 from types import SimpleNamespace
 
+import joblib
 import numpy as np
 import pytest
 from hypothesis import given
@@ -307,3 +308,12 @@ def test_many_rows_out_of_bag():
         count[out] += 1
     with np.errstate(invalid="ignore"):
         np.testing.assert_allclose(forest.oob_prediction_, total / count, rtol=1e-12)
+
+
+@EACH_FOREST
+def test_an_unpickled_forest_has_the_hash_of_the_first(ours, peer, load):
+    """So that joblib's Memory knows what it is called with."""
+    X, y = load(return_X_y=True)
+    for kind in (ours, peer):
+        forest = kind(4, random_state=0).fit(X, y)
+        assert joblib.hash(pickle.loads(pickle.dumps(forest))) == joblib.hash(forest)
