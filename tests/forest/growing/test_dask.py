@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.model_selection import train_test_split
 
 from forest import BaggingClassifier, RandomForestClassifier, RandomForestRegressor
-from forest.growing import dask_tasks
+from forest.growing import dask_tasks, thread_pool
 from forest.growing.dask import fit_partitions
 from forest.growing.dask_tasks import LostWorkersError
 from forest.growing.thread_pool import Job
@@ -68,24 +68,44 @@ def test_bagging_over_dask_is_the_local_one(client):
     np.testing.assert_array_equal(local.predict_proba(X), said)
 
 
-def test_a_fit_goes_on_when_a_worker_is_killed(client):
-    """joblib's own backend may wait for ever. Killed when the first tree is here."""
-    workers = client.run(os.getpid)
-    killed = []
+def hold_batches(mark):
+    """Have this process grow no batch of trees but the first before there is a file."""
+    grow = thread_pool._grow_batch
+
+    def hold_and_grow(job, batch):
+        while batch[0] > 0 and not mark.exists():
+            time.sleep(0.01)
+        return grow(job, batch)
+
+    thread_pool._grow_batch = hold_and_grow
+
+
+def test_a_fit_goes_on_when_a_worker_is_killed(tmp_path):
+    """joblib's own backend may wait for ever. Killed when the first tree is here, and others cannot
+    be. In a cluster of its own, which may end before Dask has replaced the worker."""
+    mark, killed = tmp_path / "killed", []
+    X, y = load_breast_cancer(return_X_y=True)
+    params = {"n_estimators": 40, "random_state": 0}
 
     def kill(progress):
         if not killed:
             killed.append(next(iter(workers.values())))
             os.kill(killed[0], signal.SIGKILL)
+            mark.touch()
 
-    X, y = load_breast_cancer(return_X_y=True)
-    params = {"n_estimators": 40, "random_state": 0}
-    with parallel_config(backend="dask"):
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+        parallel_config(backend="dask"),
+    ):
+        workers = client.run(os.getpid)
+        client.run(hold_batches, mark)
         spread = RandomForestClassifier(**params, callback=kill).fit(X, y)
     assert killed
     local = RandomForestClassifier(**params).fit(X, y)
     np.testing.assert_array_equal(spread.predict_proba(X), local.predict_proba(X))
-    client.wait_for_workers(2, timeout=60)
 
 
 def test_a_fit_whose_workers_are_all_gone_ends(monkeypatch):
