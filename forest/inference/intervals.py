@@ -142,13 +142,18 @@ def _find_spread(forest, trees):
     known = votes.n_models > 0
     if not known.any():
         raise ValueError("No row is out of bag for any tree: draw fewer rows with max_samples.")
+    weight = None if forest._row_weight is None else forest._row_weight[known]
+    if weight is not None and not weight.any():
+        raise ValueError(
+            "Every row that was ever out of bag has weight 0, and residuals count by their weight: "
+            "fit more trees, or draw fewer rows with max_samples."
+        )
     residuals = y[known] - votes.values[known, 0, 0]
     grown = type(forest)(
         len(trees), min_samples_leaf=_SPREAD_LEAF, bootstrap=True, n_jobs=forest.n_jobs,
         random_state=forest.estimators_[0].random_state, precision=precision_of(forest).name,
         categorical_features=getattr(forest, "is_categorical_", None),
     )  # fmt: skip
-    weight = None if forest._row_weight is None else forest._row_weight[known]
     groups = forest._bootstrap.groups
     groups = None if groups is None else groups[known]
     grown.fit(X[known], np.abs(residuals), weight, groups=groups)

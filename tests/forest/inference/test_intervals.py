@@ -448,6 +448,10 @@ def test_impossible_intervals(diabetes):
         ExtraTreesRegressor(2, random_state=0).fit(X, y).predict_interval(X)
     with pytest.raises(ValueError, match=r"at least 999 rows.*there are 442"):
         forest.predict_interval(X, 0.999)
+    weight = np.arange(len(y)) == 0  # the one row that is ever drawn is never out of bag
+    model = RandomForestRegressor(3, random_state=0).fit(X, y, weight)
+    with pytest.raises(ValueError, match=r"ever out of bag has weight 0.* fit more trees"):
+        model.predict_interval(X)
 
 
 @pytest.mark.parametrize(
