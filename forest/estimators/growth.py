@@ -100,7 +100,8 @@ def _grow_as_many(forest, grow, old_trees, interruption):
 def _grow_until_stable(forest, grow, X, target, old_trees, interruption):
     """New trees until what they leave to chance is little (n_estimators="auto")."""
     X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
-    judge = StabilityEstimator(target.codes, target.n_values)
+    costs = getattr(forest, "loss_", None)
+    judge = StabilityEstimator(target.codes, target.n_values, costs)
 
     def ask(trees, seeds):
         bootstrap = forest._bootstrap.of_trees(seeds)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.estimators.class_costs import true_shares
 from cart.files import storable
 from cart.primitives.progress import ProgressReporter
 from cart.tree.tree import Tree, impurity_decrease
@@ -32,9 +33,9 @@ LOSS_TOLERANCE, ERROR_TOLERANCE, IMPORTANCE_TOLERANCE = 0.01, 0.5, 0.01
 class Stability(NamedTuple):
     """How much of what a forest says is left to the chance of its trees.
 
-    The loss is Brier's or the squared error, the mean over rows and outputs out of bag; its 95 %
-    interval is for the loss of infinitely many trees. The importances are the mean decrease in
-    impurity.
+    The loss is Brier's of `predict_proba` or the squared error, the mean over rows and outputs out
+    of bag, and not that of a parameter `loss`; its 95 % interval is for the loss of infinitely many
+    trees. The importances are the mean decrease in impurity.
     """
 
     n_trees: int
@@ -64,9 +65,12 @@ class StabilityEstimator:
         Positions of the classes, or numbers.
     n_values : int
         Values of a leaf per output.
+    costs : ndarray of shape (n_classes, n_classes), optional
+        The loss matrix that alters the shares of leaves; those that are judged are the true ones.
     """
 
-    def __init__(self, truth: np.ndarray, n_values: int) -> None:
+    def __init__(self, truth: np.ndarray, n_values: int, costs: np.ndarray | None = None) -> None:
+        self._costs = costs
         self._n_samples = n_samples = len(truth)
         chosen = np.random.RandomState(0).permutation(n_samples)[:_MAX_ROWS]
         self.rows = np.sort(chosen)
@@ -138,6 +142,7 @@ class StabilityEstimator:
 
     def _losses(self, total, n_votes, known):
         mean = total[known] / n_votes[known, np.newaxis, np.newaxis]
+        mean = mean if self._costs is None else true_shares(mean, self._costs)
         return ((mean - self._truth[known]) ** 2).sum(axis=2).mean(axis=1)
 
     def _compare_leaders(self):

@@ -84,9 +84,10 @@ def test_it_does_not_depend_on_n_jobs(grown, friedman):
     assert str(grown.stability_) == str(other.stability_)
 
 
-def test_classes(friedman):
+@pytest.mark.parametrize("loss", [None, [[0, 20], [1, 0]]])
+def test_the_loss_of_classes_is_that_of_their_probabilities(loss):
     X, y = load_breast_cancer(return_X_y=True)
-    forest = RandomForestClassifier("auto", random_state=0).fit(X, y)
+    forest = RandomForestClassifier("auto", loss=loss, random_state=0).fit(X, y)
     shares = forest.out_of_bag(X, y).probabilities
     brier = ((shares - np.eye(2)[y]) ** 2).sum(axis=1)
     assert forest.stability_.loss == pytest.approx(np.nanmean(brier), rel=1e-9)
