@@ -1,6 +1,7 @@
 """Growing the trees of one fit: their seeds, what they have in common, and how many are grown."""
 
 import dataclasses
+from copy import deepcopy
 from functools import cache, partial
 from itertools import islice
 from typing import Any
@@ -19,7 +20,7 @@ from cart.table.columns import Columns
 from cart.tree.packed import pack
 from forest.estimators.parameters import TREE_PARAMETERS
 from forest.growing.interruption import Interruption
-from forest.growing.stopping import Budget, StabilityEstimator, grow_until_stable
+from forest.growing.stopping import MAX_TREES, Budget, StabilityEstimator, grow_until_stable
 from forest.growing.thread_pool import grow_trees
 from forest.sampling.weights import in_bag_weight
 from forest.voting.out_of_bag import outputs_out_of_bag
@@ -65,13 +66,19 @@ def grow_forest(
 def _new_seeds(forest, old_trees, n_at_once):
     """Seeds of further trees: those that one fit of all trees would have, in its order.
 
-    First come those that an interrupt has left out. They are drawn `n_at_once`.
+    First come those that an interrupt has left out, where all the old trees are of that fit; where
+    some were put there by hand, as many seeds are skipped, as in scikit-learn. They are drawn
+    `n_at_once`.
     """
     random_state = check_random_state(forest.random_state)
     known = {tree.random_state for tree in old_trees}
     first = random_state.randint(DRAW_SEED_MAX, size=len(old_trees)).tolist()
-    if not known.isdisjoint(first):
-        yield from (seed for seed in first if seed not in known)
+    if not known.issuperset(first):
+        ahead = deepcopy(random_state).randint(DRAW_SEED_MAX, size=MAX_TREES).tolist()
+        if len(known) == len(first) and known.issubset([*first, *ahead]):
+            yield from (seed for seed in first if seed not in known)
+        else:
+            known = set()
     while True:
         drawn = random_state.randint(DRAW_SEED_MAX, size=n_at_once).tolist()
         yield from (seed for seed in drawn if seed not in known)

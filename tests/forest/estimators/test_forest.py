@@ -198,6 +198,20 @@ def test_a_warm_start_is_one_fit(ours, peer, load):
         grown.set_params(n_estimators=3).fit(X, y)
 
 
+@EACH_FOREST
+@pytest.mark.parametrize("other", [0, 1])
+def test_a_warm_start_of_joined_forests_is_scikit_learns(ours, peer, load, other):
+    """Its seeds, too: an interrupt leaves trees of one stream alone, and none of them twice."""
+    X, y = load(return_X_y=True)
+    seeds = []
+    for kind in (ours, peer):
+        forest = kind(3, random_state=0, warm_start=True).fit(X, y)
+        forest.estimators_ += kind(2, random_state=other).fit(X, y).estimators_
+        forest.set_params(n_estimators=8).fit(X, y)
+        seeds.append([tree.random_state for tree in forest.estimators_])
+    assert seeds[0] == seeds[1]
+
+
 def test_a_warm_start_refuses_another_table():
     X, y = load_iris(return_X_y=True)
     forest = RandomForestClassifier(2, warm_start=True).fit(X, y)
