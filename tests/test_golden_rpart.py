@@ -227,7 +227,7 @@ def test_folds_are_rparts_but_where_it_drops_a_factor(name, monkeypatch):
 
     def noted(self, fold, alphas, of_ours=_Folded.risks):
         changes = of_ours(self, fold, alphas)
-        found.append(np.cumsum(changes[0])[:-1])
+        found.append(np.cumsum(changes[0])[:-1] * self.unit)
         goes_by_it.append(sends_by_what_rpart_drops(self.grow(fold[0]), self._rows[fold[0]]))
         return changes
 

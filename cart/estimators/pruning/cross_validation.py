@@ -154,8 +154,9 @@ def fit_pruned(draft, X, y, sample_weight, how):
         whole = Sequence.of(draft, folded.grow(np.arange(len(y))))
         reporter.step()
         alphas = whole.alphas(how.cp)
+        folded.unit = _unit_near(whole.root_risk)
         risks = _risks_of_folds(folded, folds, alphas, how.n_jobs, reporter.step)
-    risks = risks / (whole.root_risk or 1.0)
+    risks = risks / (whole.root_risk / folded.unit or 1.0)
     draft.max_features_ = prepared.plan.limits.max_features
     draft.cp_table_ = make_table(whole, alphas)._replace(xerror=risks[0], xstd=risks[1])
     draft.tree_ = whole.pruned(alphas[draft.cp_table_.best(how.rule)])
@@ -172,6 +173,7 @@ class _Folded:
         self._weight = np.broadcast_to(prepared.weight, len(codes))
         self.own_weight = np.broadcast_to(own_weight, len(codes))  # without priors and losses
         self._factor = np.ones(len(codes))  # what a row's losses weigh by the priors
+        self.unit = 1.0  # of the losses
         if prepared.target.labels is not None and draft.priors is not None:
             priors = check_priors(draft.priors, prepared.target.labels[0])
             classes = codes[:, 0].astype(np.int64)
@@ -194,22 +196,30 @@ class _Folded:
         return tree
 
     def risks(self, fold, alphas):
-        """What held-out rows lose in all at each alpha, and the sum of squares, as changes from
-        alpha to alpha."""
+        """What held-out rows lose in all at each alpha, in the unit, and the sum of squares, as
+        changes from alpha to alpha."""
         rows, held_out = fold
         whole = Sequence.of(self._draft, self.grow(rows))
         leaf = whole.tree.apply(self._rows[held_out].astype(precision_of(self._draft), copy=False))
         judged = Rows(
-            leaf, self._codes[held_out, 0], self.own_weight[held_out], self._factor[held_out]
+            leaf,
+            self._codes[held_out, 0],
+            self.own_weight[held_out],
+            self._factor[held_out] / self.unit,
         )
         changes = np.zeros((2, len(alphas) + 1))
         add_risks(judged, whole.judged(self._draft, alphas), changes)
         return changes
 
 
+def _unit_near(risk):
+    """A power of two: losses in it are exact, and have squares, whatever the unit of y is."""
+    return np.ldexp(1.0, max(np.frexp(risk)[1] - 1, -1000))
+
+
 def _risks_of_folds(folded, folds, alphas, n_jobs, step):
-    """Risk per weight at each alpha, and its standard error, (2, n_alphas)."""
-    halfway = np.append(np.inf, np.sqrt(alphas[:-1] * alphas[1:]))
+    """Risk per weight at each alpha, in a unit, and its standard error, (2, n_alphas)."""
+    halfway = np.append(np.inf, np.sqrt(alphas[:-1]) * np.sqrt(alphas[1:]))
     changes = [None] * len(folds)
 
     def judge(first, end):

@@ -25,7 +25,13 @@ class Sequence(NamedTuple):
 
     @classmethod
     def of(cls, estimator: Any, tree: Tree) -> "Sequence":
-        """That of a tree with the parameters of a tree estimator."""
+        """That of a tree with the parameters of a tree estimator.
+
+        Raises
+        ------
+        ValueError
+            If the squares of y overflow.
+        """
         if hasattr(estimator, "classes_"):
             loss = getattr(estimator, "loss_", None)
             risk = node_costs(tree, loss)
@@ -37,6 +43,11 @@ class Sequence(NamedTuple):
             weight = tree.weighted_n_node_samples
             risk = weight * np.maximum(tree.impurity, 0.0) / weight[0]  # which may round below it
             answer = tree.value[:, 0, 0]
+        if not np.isfinite(risk[0]):
+            raise ValueError(
+                "The squares of y overflow, so that no risk of the tree is a number: divide y by "
+                "its largest value."
+            )
         collapse = collapse_alphas(tree, risk)
         return cls(tree, float(risk[0]), collapse, answer.astype(np.float64), risk)
 

@@ -56,9 +56,10 @@ def summary(tree: Any, max_nodes: int = 30) -> str:
     check_is_fitted(tree, "tree_")
     nodes = tree.tree_
     parts = [f"{type(tree).__name__}: {nodes.n_node_samples[0]} rows, {nodes.n_leaves} leaves"]
-    if tree.n_outputs_ == 1 and tree.criterion != "poisson":
+    has_risk = bool(np.isfinite(nodes.impurity[0]))  # squares of the target may overflow
+    if has_risk and tree.n_outputs_ == 1 and tree.criterion != "poisson":
         parts.append(str(cp_table(tree)))
-    if nodes.node_count > 1:
+    if has_risk and nodes.node_count > 1:
         parts.append(_importances(tree))
     shown = [_node(tree, node) for node in range(min(nodes.node_count, max_nodes))]
     if nodes.node_count > max_nodes:

@@ -258,10 +258,25 @@ def test_what_makes_no_sense_is_refused(params, words):
         cv_prune(DecisionTreeClassifier(), X, y, **params)
 
 
+@pytest.mark.parametrize("criterion", ["squared_error", "absolute_error"])
+@pytest.mark.parametrize("scale", [2.0**-20, 2.0**500])
+def test_the_table_does_not_depend_on_the_unit_of_the_target(criterion, scale):
+    """Also where squares of losses overflow."""
+    X, y, _rng = small(0, is_classification=False)
+    model = DecisionTreeRegressor(criterion=criterion, max_depth=3, random_state=0)
+    table, scaled = (
+        cv_prune(model, X, y * unit, random_state=0).cp_table_.columns() for unit in (1.0, scale)
+    )
+    for name, column in table.items():
+        np.testing.assert_allclose(scaled[name], column, rtol=1e-9, err_msg=name)
+
+
 def test_what_has_no_risk_says_so():
     X, y, _ = small(0)
     with pytest.raises(ValueError, match="ccp_alpha"):
         cv_prune(DecisionTreeClassifier(ccp_alpha=0.1), X, y)
+    with pytest.raises(ValueError, match=r"squares of y overflow.* divide y by its largest"):
+        cv_prune(DecisionTreeRegressor(), X, 1e200 * y)
     with pytest.raises(ValueError, match="poisson"):
         cv_prune(DecisionTreeRegressor(criterion="poisson"), X, y)
     with pytest.raises(ValueError, match="2 outputs"):

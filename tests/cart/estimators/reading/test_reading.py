@@ -161,3 +161,12 @@ def test_a_long_summary_ends():
     assert "Node 4:" not in text
     assert text.endswith(f"... and {model.tree_.node_count - 4} more nodes")
     assert "lone" not in summary(DecisionTreeRegressor().fit(X, np.zeros(len(y))))
+
+
+def test_a_summary_of_targets_whose_squares_overflow():
+    """Their risks and importances are no numbers."""
+    X, y = load("diabetes")
+    text = summary(DecisionTreeRegressor(max_depth=2, random_state=0).fit(X, 1e200 * y))
+    assert "Node 0: 442 rows" in text
+    assert "rel error" not in text
+    assert "Importance" not in text
