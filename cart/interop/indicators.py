@@ -44,6 +44,8 @@ class Indicators(TransformerMixin, BaseEstimator):
         for tree in trees:
             for node in np.flatnonzero(tree.is_subset):
                 self._place.setdefault(_subset_of(tree, node), len(self._place))
+        if not self._place and not self._is_number.any():
+            self._place[0, b"", True] = 0  # of no table without columns scikit-learn takes rows
         self._goes_right = [self._look_up(*subset) for subset in self._place]
 
     def _look_up(self, feature, listed, listed_left):

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 import cart
@@ -64,6 +65,18 @@ def test_one_column_for_a_subset_that_occurs_twice():
     theirs = to_sklearn(model.fit(X, y), categories="indicators")
     assert theirs[0].transform(X).shape[1] <= 2  # one, or its complement
     assert "kind " in theirs[0].get_feature_names_out()[0]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("city", ["a", None])
+def test_a_table_of_categories_without_a_split_has_a_column(model, city):
+    """That every row has a 1 in, but for missing values."""
+    X = pd.DataFrame({"city": [city] * 19 + ["a"], "kind": "x"})
+    y = np.ones(20, int)
+    theirs = to_sklearn(clone(model).fit(X, y), categories="indicators")
+    assert theirs[0].get_feature_names_out().tolist() == ["city not in {}"]
+    assert np.nanmin(theirs[0].transform(X)) == 1.0
+    np.testing.assert_array_equal(theirs.predict(X), y)
 
 
 def test_words_for_who_has_not_asked():
