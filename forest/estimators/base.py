@@ -301,10 +301,6 @@ class BaseForest(
         """
         self = as_of_now(self)
         X = self._check_X(X)
-        if not self.bootstrap:
-            raise ValueError(
-                "No row is out of bag: bootstrap=False leaves none out. Fit with bootstrap=True."
-            )
         y = np.asarray(y)
         if X.shape[0] != self._n_samples or len(y) != self._n_samples:
             raise ValueError(

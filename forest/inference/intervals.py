@@ -19,6 +19,7 @@ from forest.inference.training_rows import (
     list_rows,
     training_table,
 )
+from forest.voting.out_of_bag import NO_ROW
 
 # Rows per leaf of the forest of the spread: with fewer, it takes noise for spread.
 _SPREAD_LEAF = 20
@@ -131,17 +132,12 @@ def _spread_of(forest):
 
 
 def _find_spread(forest, trees):
-    if not forest.bootstrap:
-        raise ValueError(
-            "predict_interval is calibrated on out-of-bag rows, but bootstrap=False leaves none "
-            "out; fit with bootstrap=True."
-        )
     keep_leaves(forest)  # refuses a table that was changed since the fit
     X, y = training_table(forest)
     votes, _ = forest._predict_out_of_bag(X, encode_numbers(y))
     known = votes.n_models > 0
     if not known.any():
-        raise ValueError("No row is out of bag for any tree: draw fewer rows with max_samples.")
+        raise ValueError(NO_ROW)
     weight = None if forest._row_weight is None else forest._row_weight[known]
     if weight is not None and not weight.any():
         raise ValueError(

@@ -17,6 +17,11 @@ from cart.tree.traversal import sum_of_values
 from forest.voting.rules import RULES, ballots, scores_of, weights_of
 from forest.voting.stacking import FOLDS, Stack, cross_fit
 
+NO_ROW = (
+    "No row is out of bag for any estimator: fit with bootstrap=True, or draw fewer rows with "
+    "max_samples."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class OutOfBag:
@@ -59,7 +64,15 @@ class OutOfBag:
     def of(
         cls, votes: "OutOfBagVotes", y: np.ndarray, target: Target, costs: np.ndarray | None = None
     ) -> Self:
-        """Gather what `vote_out_of_bag` found."""
+        """Gather what `vote_out_of_bag` found.
+
+        Raises
+        ------
+        ValueError
+            If no row was ever out of bag.
+        """
+        if not votes.n_models.any():
+            raise ValueError(NO_ROW)
         values = votes.values if costs is None else true_shares(votes.values, costs)
         return cls(
             y, target.codes, values, votes.n_models, target.labels, votes.scores.mean(axis=1),

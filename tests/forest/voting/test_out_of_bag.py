@@ -147,6 +147,9 @@ def test_refusals():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="bootstrap=True"):
         ExtraTreesClassifier(3).fit(X, y).out_of_bag(X, y)
+    in_bag = np.ones((3, len(y)), int)
+    with pytest.raises(ValueError, match="bootstrap=True, or draw fewer rows"):
+        RandomForestClassifier(3).fit(X, y, in_bag=in_bag).out_of_bag(X, y)
     forest = RandomForestClassifier(3, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="training table of 150 rows"):
         forest.out_of_bag(X[:100], y[:100])
