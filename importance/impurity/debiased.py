@@ -286,6 +286,8 @@ def _dot(a, b):
 
 def _leaves_of_sparse(tree, X):
     """Leaf of every row, of the columns that the tree uses only."""
+    if tree.node_count == 1:  # which uses none
+        return np.zeros(X.shape[0], np.int64)
     restricted, features, _ = restrict_to_used(tree, X, np.empty(0, np.int64))
     return leaf_ids(pack([restricted], X.dtype), 0, X[:, features].tocsr())
 

@@ -229,6 +229,12 @@ def test_same_for_every_n_jobs_and_for_adopted_and_sparse_forests(method):
             np.testing.assert_allclose(mine.per_tree, theirs.per_tree, rtol=1e-9, atol=1e-9)
 
 
+def test_lone_roots_of_a_sparse_table_say_nothing():
+    X = csr_matrix(small(load_iris)[0])
+    forest = RandomForestRegressor(3, random_state=0).fit(X, np.ones(X.shape[0]))
+    np.testing.assert_array_equal(unbiased_mdi(forest, X, np.ones(X.shape[0])).values, 0.0)
+
+
 def test_zero_of_y_counts_in_mdi_oob_only():
     X, y = small(load_diabetes)
     a, b = ((RandomForestRegressor(5, random_state=0).fit(X, t), t) for t in (y, y + 1024.0))
