@@ -175,7 +175,7 @@ def _find_margin(spread, coverage):
             f"coverage={coverage} needs at least {ceil(coverage / (1.0 - coverage))} rows that "
             f"were ever out of bag, but there are {n_known}."
         )
-    least_width = max(_MIN_WIDTH * np.mean(high - low), np.finfo(np.float64).tiny)
+    least_width = _MIN_WIDTH * np.mean(high - low) or 1.0  # where all widths are 0: of any size
     beyond = np.maximum(low - spread.rows.y[known], spread.rows.y[known] - high)
     scores = beyond / np.maximum(high - low, least_width)
     return np.partition(scores, place - 1)[place - 1], least_width

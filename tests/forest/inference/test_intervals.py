@@ -417,6 +417,15 @@ def test_intervals_of_noiseless_and_constant_targets():
         np.testing.assert_array_equal(forest.predict_interval(X), np.column_stack([y, y]))
 
 
+def test_intervals_of_bands_without_width():
+    """Where every leaf of the spread holds one residual: as far to either side as residuals go."""
+    X, y = np.array([[0.0], [1.0]]), np.array([-1.0, 2.0])
+    forest = RandomForestRegressor(8, max_samples=1, random_state=0).fit(X, y)
+    low, high = forest.predict_interval(X, 0.5).T
+    assert np.isfinite([low, high]).all()
+    assert ((low <= y) & (y <= high)).all()
+
+
 # -------------------------------------------------------------------- impossible combinations
 
 
