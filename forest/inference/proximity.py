@@ -280,7 +280,8 @@ class _Proximities:
         """For how many trees both rows of each pair in `found` are out of bag."""
         row = np.repeat(np.arange(first_row, first_row + found.shape[0]), np.diff(found.indptr))
         common = np.empty(found.nnz, np.int64)
-        for some in gen_batches(found.nnz, _BLOCK_PAIRS):
+        for first in range(0, found.nnz, _BLOCK_PAIRS):
+            some = slice(first, first + _BLOCK_PAIRS)
             both = self.bits[row[some]] & self.bits[found.indices[some]]
             common[some] = np.bitwise_count(both).sum(axis=1)
         return common

@@ -162,6 +162,12 @@ def test_scikit_learns_forests_have_the_same(pairs):
     )
 
 
+def test_rows_that_are_never_out_of_bag_have_no_proximity():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(3).fit(X, y, in_bag=np.ones((3, len(y)), int))
+    assert proximity(forest, X, pairs="out_of_bag").nnz == 0
+
+
 def test_impossible_combinations():
     X, y = load_iris(return_X_y=True)
     forest = RandomForestClassifier(5, random_state=0).fit(X, y)
