@@ -96,8 +96,8 @@ def units_of(weight):
     """
     if are_whole(weight) and weight.sum() < 2.0**_TOTAL:
         return weight.astype(np.int64)
-    scale = 2.0 ** (_TOTAL - np.frexp(weight.sum())[1])
-    return np.maximum(np.rint(weight * scale), weight > 0.0).astype(np.int64)
+    units = np.rint(np.ldexp(weight, _TOTAL - np.frexp(weight.sum())[1]))
+    return np.maximum(units, weight > 0.0).astype(np.int64)
 
 
 @kernel

@@ -294,3 +294,5 @@ def test_a_row_with_a_weight_has_units():
     assert units[3] == pytest.approx(2.0 * units[1], rel=1e-12)
     assert 2**50 <= units.sum() <= 2**51
     np.testing.assert_array_equal(units_of(np.array([3.0, 0.0, 1.0])), [3, 0, 1])
+    small = np.array([3e-310, 0.0, 1e-310])
+    np.testing.assert_allclose(units_of(small) / units_of(small).sum(), [0.75, 0.0, 0.25])
