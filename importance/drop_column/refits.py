@@ -184,8 +184,10 @@ class Refit:
         X = self.evaluation.X
         if issparse(X):  # only the columns that a tree uses are made dense
             for tree, mine in zip(trees, rows, strict=True):
-                restricted, _, X_used = restrict_to_used(tree, X, mine)
-                leaves = leaf_ids(pack([restricted], X.dtype), 0, X_used)
+                leaves = np.zeros(len(mine), np.int64)
+                if tree.node_count > 1:  # a lone root uses none: kernels take no such table
+                    restricted, _, X_used = restrict_to_used(tree, X, mine)
+                    leaves = leaf_ids(pack([restricted], X.dtype), 0, X_used)
                 yield tree.value.reshape(tree.node_count, -1)[leaves]
             return
         packed = pack(trees, X.dtype)

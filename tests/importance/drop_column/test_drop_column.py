@@ -410,6 +410,14 @@ def test_refusals():
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("to_table", [np.asarray, csr_matrix])
+def test_lone_roots_lose_nothing_without_a_column(to_table):
+    """Of a sparse table they use no column; the interpreter ended there."""
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestRegressor(5, min_samples_leaf=100, random_state=0).fit(to_table(X), y)
+    np.testing.assert_array_equal(drop_column(forest, to_table(X), y).values, 0.0)
+
+
 def test_a_tree_whose_rows_have_no_weight_has_no_loss():
     X, y = table(load_iris)
     forest = RandomForestClassifier(4, random_state=0).fit(X, y)
