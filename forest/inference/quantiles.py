@@ -77,7 +77,7 @@ def predict_quantiles(
     levels = _check_levels(q)
     rows = training_rows(forest)
     members, mass = rows.members, rows.mass
-    if in_bag and forest.bootstrap:
+    if in_bag and bootstrap_of(forest).is_drawn:
         members, mass = _drawn_members(forest, rows), np.ones(len(rows.y))
     out = quantiles_of(forest, X, members, mass, rows.y, levels)
     return out[:, 0] if np.ndim(q) == 0 else out

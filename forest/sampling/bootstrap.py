@@ -111,6 +111,11 @@ class Bootstrap(Draws):
         return replace(self, seeds=np.asarray(seeds), given=given)
 
     @property
+    def is_drawn(self) -> bool:
+        """Are rows drawn, or given? Else every row is in bag once."""
+        return self.n_draws is not None or self.given is not None
+
+    @property
     def is_uniform(self) -> bool:
         """Is every draw of any row of the table, all equally likely, in a stream?"""
         is_whole = self.probabilities is self.strata is self.groups is self.given is None
@@ -290,6 +295,11 @@ class PartitionedBootstrap(Draws):
         for part in self.parts:
             require(isinstance(part, Bootstrap), "a part of the table has no draws")
             part.check()
+
+    @property
+    def is_drawn(self) -> bool:
+        """See `Bootstrap.is_drawn`."""
+        return any(part.is_drawn for part in self.parts)
 
     @cached_property
     def seeds(self) -> np.ndarray:

@@ -91,3 +91,15 @@ def test_a_model_knows_the_categories_of_its_trees(kind):
     plain = small(kind).fit(X, y)
     said = plain.predict(X)
     np.testing.assert_array_equal(plain.set_params(categorical_features=[0]).predict(X), said)
+
+
+@pytest.mark.parametrize("bootstrap", [True, False])
+def test_in_bag_quantiles_are_those_of_the_draws(bootstrap):
+    X, y = np.arange(200.0)[:, np.newaxis], np.arange(200.0)
+    weight = np.arange(200) % 3 + 0.5
+    model = small(forest.RandomForestRegressor, bootstrap=bootstrap, min_samples_leaf=40)
+    model.fit(X, y, weight)
+    said = model.predict_quantiles(X, [0.3, 0.5, 0.7], in_bag=True)
+    model.set_params(bootstrap=not bootstrap)
+    now = model.predict_quantiles(X, [0.3, 0.5, 0.7], in_bag=True)
+    np.testing.assert_array_equal(now, said)
