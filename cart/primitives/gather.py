@@ -15,7 +15,9 @@ from cart.jit.instructions import prefetch
 from cart.jit.simd import on_lanes
 
 _WIDTH = 8
-_EXPECTED = 32  # items that are brought into the cache ahead: more come at once anyway
+EXPECTED_MAX = (
+    64  # items that are worth being brought into the cache ahead: more come at once anyway
+)
 
 
 @on_lanes(_WIDTH)
@@ -55,5 +57,5 @@ def take(items, rows, gathered):
 @inline_kernel
 def expect(items, words, shift):
     """Have brought into the cache what is soon to be gathered, of the first words."""
-    for i in range(min(words.shape[0], _EXPECTED)):
+    for i in range(min(words.shape[0], EXPECTED_MAX)):
         prefetch(items, np.int64(words[i] >> shift))

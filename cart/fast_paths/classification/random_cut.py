@@ -43,7 +43,7 @@ from cart.fast_paths.near_rows import (
 )
 from cart.jit.decorators import inline_kernel
 from cart.jit.simd import on_lanes
-from cart.primitives.gather import expect, gather
+from cart.primitives.gather import EXPECTED_MAX, expect, gather
 from cart.splitting.feature_draw import likely_next, random_between, random_side
 from cart.splitting.splitter import RandomSplitter
 from cart.table.float_table import FloatTable
@@ -135,10 +135,10 @@ class RandomCuts(NamedTuple):
             begin_cuts(self.drawn, rows.across, words, way.layout.low_bits, n)
 
     def expect_next(self, way, node, drawing, j):
-        rows = way.tiers[node.tier]
-        if self.drawn.n_drawn[0] < 0 and rows.codes.shape[1] > 0:
+        rows, words = way.tiers[node.tier], way.tiers[node.tier].words[node.start : node.end]
+        if node.tier == 0 and words.shape[0] <= EXPECTED_MAX and self.drawn.n_drawn[0] < 0:
             column = way.table.columns[likely_next(way.draw, drawing, j, 1)]
-            expect(rows.codes[column], rows.words[node.start : node.end], way.layout.low_bits)
+            expect(rows.codes[column], words, way.layout.low_bits)
 
     def search_feature(self, way, node, searched, feature, best):
         if self.drawn.n_drawn[0] >= 0:

@@ -56,7 +56,7 @@ from cart.growth.depth_first import grow_depth_first
 from cart.growth.frontier import NodeStack, moved, with_weight
 from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.primitives.gather import expect, take
+from cart.primitives.gather import EXPECTED_MAX, expect, take
 from cart.splitting.criteria import Entropy, Gini, Poisson, SquaredError
 from cart.splitting.feature_draw import (
     begin_draw,
@@ -154,8 +154,9 @@ class DrawnMeanWay(NamedTuple):
             if few:
                 is_constant = not draw_cut(self.cuts, self.table, draw, last)
             else:
-                following = self.table.columns[likely_next(draw, drawing, j, 1)]
-                expect(rows.codes[following], samples, np.uint32(0))
+                if node.tier == 0 and samples.shape[0] <= EXPECTED_MAX:
+                    following = self.table.columns[likely_next(draw, drawing, j, 1)]
+                    expect(rows.codes[following], samples, np.uint32(0))
                 is_constant, best = _search_feature(self, node, samples, last, best)
             if is_constant:
                 drawing = mark_constant(draw, drawing, j)
