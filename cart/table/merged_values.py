@@ -27,9 +27,9 @@ _NUMBERS = "biuf"
 _WHOLE_MAX = 2**24
 # Threads that look at shorter columns wait for the interpreter longer than they work.
 _MIN_ROWS = 1 << 16
-# Values of rows that the caches hold, and of columns that are taken at once; at least so many rows,
-# for NumPy to be worth a call, and columns, or a line of memory would be read again and again.
-_VALUES_AT_ONCE, _VALUES_TAKEN, _LEAST_ROWS, _LEAST_COLUMNS = 1 << 13, 1 << 16, 16, 4
+# Values of rows that the caches hold, but at least of so many rows that NumPy is worth a call; and
+# values of columns that are taken at once.
+_VALUES_AT_ONCE, _LEAST_ROWS, _VALUES_TAKEN = 1 << 13, 16, 1 << 16
 # More than this share of a column's distinct values has to merge before it is worth a warning.
 _SHARE = 0.01
 # How many columns a warning names.
@@ -156,13 +156,19 @@ def _runs_of_columns(X, may_merge, first, end):
         for j in first + np.flatnonzero(may_merge[first:end]):
             values = _as_numbers(X.iloc[:, j] if hasattr(X, "iloc") else X[:, j])
             if not _survive(values):
-                yield np.array([j]), values[None]
+                values = np.require(values, _type_of(values), "CW")  # compiled for one kind
+                yield np.array([j]), values[np.newaxis]
         return
-    columns, width = Columns(X), max(_LEAST_COLUMNS, _VALUES_TAKEN // len(X))
+    columns, width = Columns(X, _type_of(X)), max(1, _VALUES_TAKEN // len(X))
     for start in range(first, end, width):
         mine = np.flatnonzero(may_merge[start : min(start + width, end)])
         if len(mine) > 0:
             yield start + mine, _rows(columns.take(start, start + mine[-1] + 1), mine)
+
+
+def _type_of(values):
+    """That in which values are compared: double precision, or that of whole numbers."""
+    return np.float64 if values.dtype.kind == "f" else values.dtype
 
 
 def _rows(array, rows):
