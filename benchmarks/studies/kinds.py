@@ -20,7 +20,6 @@ from benchmarks.identity.cases import Case, training
 from benchmarks.identity.run import create_both, judge
 from benchmarks.studies.categorical import ordinal
 
-_SHORT = "300x20000"  # rows that are few, and as many columns as a chip of genes has
 BINARY, CLASSES, NUMBERS = (f"{kind}:20000x18{more}" for kind, more in (
     ("classification", ""), ("classification", "x3"), ("regression", "")
 ))  # fmt: skip
@@ -54,6 +53,7 @@ def _kind(
 
 _SIGNS, _BALANCED = {"monotonic_cst": (1, -1, 0)}, {"class_weight": "balanced"}
 _WIDE, _FEW = "50000x20", "rounded:54000x9"
+_SHORT = "300x20000"  # few rows, and as many columns as a chip of genes has
 KINDS = (
     _kind("plain: binary", None, BINARY, GINI),
     _kind("plain: regression, a third", None, NUMBERS, THIRD),

@@ -15,9 +15,7 @@ from cart.jit.instructions import prefetch
 from cart.jit.simd import on_lanes
 
 _WIDTH = 8
-EXPECTED_MAX = (
-    64  # items that are worth being brought into the cache ahead: more come at once anyway
-)
+EXPECTED_MAX = 64  # items that are brought into the cache ahead: of more, many come at once
 
 
 @on_lanes(_WIDTH)

@@ -198,6 +198,7 @@ def _next_number(state):
 
 @inline_kernel
 def _after(x):
+    """The state of the stream after x."""
     x ^= (x << 13) & 0xFFFFFFFF
     x ^= x >> 17
     return x ^ (x << 5) & 0xFFFFFFFF

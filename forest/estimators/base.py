@@ -43,7 +43,7 @@ from forest.sampling.bootstrap import Draws, bootstrap_of
 from forest.sampling.plan import draws_as_likely, plan_bootstrap
 from forest.sampling.weights import combine_weights
 from forest.voting.mixin import VotingMixin
-from forest.voting.out_of_bag import OutOfBag, outputs_out_of_bag
+from forest.voting.out_of_bag import NO_ROW, OutOfBag, outputs_out_of_bag
 from forest.voting.rules import soft_vote, vote
 
 # Packed trees of each fit, by its first tree, beside the estimators: predicting changes none of
@@ -301,6 +301,8 @@ class BaseForest(
         """
         self = as_of_now(self)
         X = self._check_X(X)
+        if not self._bootstrap.is_drawn:
+            raise ValueError(NO_ROW)
         y = np.asarray(y)
         if X.shape[0] != self._n_samples or len(y) != self._n_samples:
             raise ValueError(

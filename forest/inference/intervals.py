@@ -132,6 +132,8 @@ def _spread_of(forest):
 
 
 def _find_spread(forest, trees):
+    if not forest._bootstrap.is_drawn:
+        raise ValueError(NO_ROW)
     keep_leaves(forest)  # refuses a table that was changed since the fit
     X, y = training_table(forest)
     votes, _ = forest._predict_out_of_bag(X, encode_numbers(y))

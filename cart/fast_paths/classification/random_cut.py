@@ -135,7 +135,8 @@ class RandomCuts(NamedTuple):
             begin_cuts(self.drawn, rows.across, words, way.layout.low_bits, n)
 
     def expect_next(self, way, node, drawing, j):
-        rows, words = way.tiers[node.tier], way.tiers[node.tier].words[node.start : node.end]
+        rows = way.tiers[node.tier]
+        words = rows.words[node.start : node.end]
         if node.tier == 0 and words.shape[0] <= EXPECTED_MAX and self.drawn.n_drawn[0] < 0:
             column = way.table.columns[likely_next(way.draw, drawing, j, 1)]
             expect(rows.codes[column], words, way.layout.low_bits)

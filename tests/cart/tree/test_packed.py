@@ -1,6 +1,8 @@
 """Packed trees send rows as a walk in plain NumPy does: whatever the nodes are kept as, in either
 precision of the rows, and over the blocks that rows are prepared in."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -113,26 +115,22 @@ def test_rows_in_double_precision_are_prepared_on_the_way(n_trees):
         np.testing.assert_array_equal(sum_of_values(packed, same), expected)
 
 
+DECIDING = [
+    {},
+    {"precision": "float64"},
+    {"missing": "surrogate", "surrogates": 2},
+    {"categorical_features": [3], "missing": "majority"},
+    {"max_depth": 1},
+    {"min_samples_split": 1000},
+]
+WITH_LOSS = {"loss": [[0, 1, 8], [1, 0, 1], [2, 1, 0]], "priors": [0.6, 0.2, 0.2]}
+
+
 @pytest.mark.parametrize(
-    "params",
-    [
-        {},
-        {"precision": "float64"},
-        {"missing": "surrogate", "surrogates": 2},
-        {"categorical_features": [3], "missing": "majority"},
-        {"loss": [[0, 1, 8], [1, 0, 1], [2, 1, 0]], "priors": [0.6, 0.2, 0.2]},
-        {"max_depth": 1},
-        {"max_depth": 0},
-    ],
-    ids=str,
+    ("params", "n_outputs"), [*product(DECIDING, (1, 2)), (WITH_LOSS, 1)], ids=str
 )
-@pytest.mark.parametrize("n_outputs", [1, 2])
 def test_rows_that_are_more_than_leaves_get_the_class_of_each(params, n_outputs):
     """What one row after the other is given, and what the shares say."""
-    if n_outputs == 2 and "loss" in params:
-        pytest.skip("a loss is of one output")
-    if params.get("max_depth") == 0:
-        params = {"min_samples_split": 1000}
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 4))
     X[:, 3] = rng.integers(0, 5, 500)

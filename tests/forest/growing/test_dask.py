@@ -22,13 +22,18 @@ da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
 distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
 
 
+def cluster_of(n_workers, processes):
+    """Workers of one thread each, on this machine."""
+    return distributed.LocalCluster(
+        n_workers=n_workers, threads_per_worker=1, processes=processes, dashboard_address=None
+    )
+
+
 @pytest.fixture(scope="module")
 def client():
     """Two worker processes."""
     with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
+        cluster_of(2, processes=True) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
@@ -94,9 +99,7 @@ def test_a_fit_goes_on_when_a_worker_is_killed(tmp_path):
             mark.touch()
 
     with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
+        cluster_of(2, processes=True) as cluster,
         distributed.Client(cluster) as client,
         parallel_config(backend="dask"),
     ):
@@ -111,9 +114,7 @@ def test_a_fit_goes_on_when_a_worker_is_killed(tmp_path):
 def test_a_fit_whose_workers_are_all_gone_ends(monkeypatch):
     monkeypatch.setattr(dask_tasks, "_PATIENCE", 0.3)
     with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
-        ) as cluster,
+        cluster_of(1, processes=False) as cluster,
         distributed.Client(cluster) as client,
         parallel_config(backend="dask"),
     ):
