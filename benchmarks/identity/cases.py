@@ -135,12 +135,12 @@ def _all_cases():
     yield from cases("outputs", tree, ways, n_outputs=2)
     yield from cases("outputs", tree, either, n_outputs=3, missing=0.2, weights="whole")
 
-    for share in (0.4, 0.9):
+    for share in (0.4, 0.95):
         yield from cases("sparse", tree, ways, zeros=share)
-    yield from cases("sparse", tree, either, zeros=0.7, weights="whole", n_outputs=2)
-    yield from cases("sparse", "ExtraTree", SOME_LIMITS[1:3], zeros=0.8)
+    yield from cases("sparse", tree, either, zeros=0.8, weights="whole", n_outputs=2)
+    yield from cases("sparse", "ExtraTree", SOME_LIMITS[1:3], zeros=0.95)
     for model in (forest, "ExtraTrees"):
-        yield from cases("sparse", model, plain, zeros=0.6)
+        yield from cases("sparse", model, plain, zeros=0.95)
 
     bound = tuple({**way, "monotonic_cst": CONSTRAINTS} for way in ways)
     two_classes = {"gini": "breast_cancer", "entropy": "classification:600x9x2"}

@@ -17,7 +17,6 @@ from cart.table.columns import Columns
 from cart.table.float_table import FloatTable
 from cart.table.precision import dates_as_seconds, kinds_of
 from cart.table.repeated_codes import RepeatedCodes
-from cart.table.sparse_table import SparseTable
 
 # Kinds of dtypes whose values are whole: numbers, dates, durations.
 _WHOLE = "iumM"
@@ -54,14 +53,12 @@ def count_merged_values(X, table, n_jobs=None):
     n_left : ndarray of shape (n_features,), int64
         Distinct values that are left, of columns where any merge.
     """
-    n_features = len(table.columns)
+    if issparse(X) or hasattr(
+        X, "sparse"
+    ):  # a DataFrame has it where all of its columns are sparse
+        return _count_sparse(X)
+    n_features, n_samples = table.codes.shape
     n_merged, n_left = np.zeros((2, n_features), np.int64)
-    if isinstance(table, SparseTable):
-        for j, values, codes in _sparse_columns(X):
-            n_left[j] = codes.max() + 1
-            n_merged[j] = len(np.unique(values[_others(values, codes)]))
-        return n_merged, n_left
-    n_samples = table.codes.shape[1]
     is_ranked = not isinstance(table, FloatTable)
     if is_ranked:
         n_left[:] = np.diff(table.level_start)
@@ -74,37 +71,62 @@ def count_merged_values(X, table, n_jobs=None):
         may_merge &= n_left < n_samples
 
     def count(first, end):
-        room = np.empty(n_samples + 1) if is_ranked else RepeatedCodes.create(n_samples)
+        room = np.empty(n_samples + 1, np.int64) if is_ranked else RepeatedCodes.create(n_samples)
         for mine, values in _runs_of_columns(X, may_merge, first, end):
             codes = _rows(table.codes, mine).astype(np.uint32, copy=False)
             if is_ranked:
                 n_merged[mine] = _count_ranked(values, codes, room)
             else:
-                n_merged[mine], n_left[mine] = _count_unranked(values, codes, room)
+                start = n_samples * np.arange(len(mine) + 1)
+                counts = _count_unranked(values.ravel(), codes.ravel(), start, room)
+                n_merged[mine], n_left[mine] = counts
 
     if may_merge.any():
         in_parts(count, n_features, n_jobs if n_samples >= _MIN_ROWS else 1)
     return n_merged, n_left
 
 
+def _count_sparse(X):
+    """As `count_merged_values`; zeros are a value, too."""
+    X = csc_matrix(X if issparse(X) else X.sparse.to_coo())
+    if _survive(X.data):
+        return np.zeros((2, X.shape[1]), np.int64)
+    X = X.copy()
+    X.sum_duplicates()
+    has_zero = np.diff(X.indptr) < X.shape[0]
+    values = np.insert(X.data, X.indptr[1:][has_zero], 0)
+    start = X.indptr + np.append(0, np.cumsum(has_zero))
+    single = values.astype(np.float32) + np.float32(0)  # there are two zeros
+    room = RepeatedCodes.create(X.shape[0])
+    return _count_unranked(_as_whole(values), single.view(np.uint32), start, room)
+
+
 def _as_array(X):
-    """X as an array; a DataFrame only where all columns are of one NumPy type of numbers: to take
-    them from it one by one is slow, and this may be a copy."""
+    """X as an array of numbers; a DataFrame only where all columns are of one NumPy type of them:
+    to take them from it one by one is slow, and this may be a copy."""
     if not hasattr(X, "iloc"):
-        return np.asarray(X)
+        X = np.asarray(X)
+        return X if _is_plain(X.dtype) else X.astype(np.float64)
     dtypes = [*set(X.dtypes)]
-    is_one = len(dtypes) == 1 and isinstance(dtypes[0], np.dtype) and dtypes[0].kind in _NUMBERS
-    return X.to_numpy() if is_one else X
+    return X.to_numpy() if len(dtypes) == 1 and _is_plain(dtypes[0]) else X
+
+
+def _is_plain(dtype):
+    return isinstance(dtype, np.dtype) and dtype.kind in _NUMBERS
+
+
+def _as_whole(values):
+    """Numbers as int64 that differ where they do; of missing ones nothing is said."""
+    if values.dtype.kind == "f":
+        return (values.astype(np.float64, copy=False) + 0.0).view(np.int64)  # there are two zeros
+    return values.astype(np.int64, copy=False)
 
 
 def _count_ranked(values, codes, one_of):
     """How many distinct values of each column merge; `one_of` is room for one of each rank."""
-    if values.dtype == np.float64:
-        differing = np.empty(values.size, np.int64)
-        differing = differing[: _find_differing(values, codes, one_of, differing)]
-        return _count_distinct(values, differing)
-    pairs = zip(values, codes, strict=True)
-    return [len(np.unique(some[_others(some, ranks)])) for some, ranks in pairs]
+    differing = np.empty(values.size, np.int64)
+    differing = differing[: _find_differing(values, codes, one_of, differing)]
+    return _count_distinct(values.ravel(), differing, values.shape[1] * np.arange(len(values) + 1))
 
 
 @entry_kernel
@@ -116,59 +138,68 @@ def _find_differing(values, codes, one_of, differing):
         for i in range(n):
             one_of[min(codes[column, i], n)] = values[column, i]
         for i in range(n):
-            value = values[column, i]
+            code = codes[column, i]
             differing[n_found] = column * n + i
-            n_found += (one_of[min(codes[column, i], n)] != value) & (value == value)
+            n_found += (one_of[min(code, n)] != values[column, i]) & (code < n)
     return n_found
 
 
-def _others(values, ranks):
-    """Where values of one column are not the one that is kept of their rank; none is missing."""
-    one_of = np.empty(ranks.max() + 1, values.dtype)
-    one_of[ranks] = values
-    return np.flatnonzero(one_of[ranks] != values)
+def _count_unranked(values, codes, start, repeated):
+    """How many distinct values of each column merge, and how many are left; column k has those
+    from start[k] on."""
+    differing, n_left = repeated.compare(values, codes, start)
+    return _count_distinct(values, differing, start), n_left
 
 
-def _count_unranked(values, codes, repeated):
-    """How many distinct values of each column merge, and how many are left."""
-    if values.dtype == np.float64:
-        differing, n_left = repeated.compare(values, codes)
-        return _count_distinct(values, differing), n_left
-    ranks = [np.unique(some, return_inverse=True)[1] for some in codes]
-    return _count_ranked(values, ranks, None), [some.max() + 1 for some in ranks]
-
-
-def _count_distinct(values, places):
-    """How many distinct values of each row stand in these places, which ascend."""
-    n = values.shape[1]
-    start = np.searchsorted(places, n * np.arange(len(values) + 1))
-    n_distinct = np.diff(start)
+def _count_distinct(values, places, start):
+    """How many distinct values of each column stand in these places, which ascend."""
+    bounds = np.searchsorted(places, start)
+    n_distinct = np.diff(bounds)
     for k in np.flatnonzero(n_distinct > 1):
-        mine = places[start[k] : start[k + 1]] - k * n
-        n_distinct[k] = len(np.unique(values[k, mine]))
+        n_distinct[k] = len(np.unique(values[places[bounds[k] : bounds[k + 1]]]))
     return n_distinct
 
 
 def _runs_of_columns(X, may_merge, first, end):
     """Those of columns first, ..., end - 1 that may merge, some at a time: their numbers, and their
-    values side by side."""
-    if not _is_of_numbers(X):
-        for j in first + np.flatnonzero(may_merge[first:end]):
-            values = _as_numbers(X.iloc[:, j] if hasattr(X, "iloc") else X[:, j])
-            if not _survive(values):
-                values = np.require(values, _type_of(values), "CW")  # compiled for one kind
-                yield np.array([j]), values[np.newaxis]
+    values side by side, as whole numbers."""
+    width = max(1, _VALUES_TAKEN // len(X))
+    if not isinstance(X, np.ndarray):
+        for mine, part in _parts_of_a_frame(X, first + np.flatnonzero(may_merge[first:end]), width):
+            differ = ~_surviving_columns(part)
+            if differ.any():
+                yield mine[differ], np.ascontiguousarray(_as_whole(part[:, differ]).T)
         return
-    columns, width = Columns(X, _type_of(X)), max(1, _VALUES_TAKEN // len(X))
+    columns = Columns(X, np.float64 if X.dtype.kind == "f" else X.dtype)
     for start in range(first, end, width):
         mine = np.flatnonzero(may_merge[start : min(start + width, end)])
         if len(mine) > 0:
-            yield start + mine, _rows(columns.take(start, start + mine[-1] + 1), mine)
+            taken = _rows(columns.take(start, start + mine[-1] + 1), mine)
+            yield start + mine, _as_whole(taken)
 
 
-def _type_of(values):
-    """That in which values are compared: double precision, or that of whole numbers."""
-    return np.float64 if values.dtype.kind == "f" else values.dtype
+def _parts_of_a_frame(X, columns, width):
+    """Columns of a DataFrame as arrays: some of one type at a time, others one by one."""
+    of_type = {}
+    for j, dtype in zip(columns, X.dtypes.iloc[columns], strict=True):
+        of_type.setdefault(dtype, []).append(j)
+    for dtype, mine in of_type.items():
+        for k in range(0, len(mine), width):
+            some = np.array(mine[k : k + width])
+            if _is_plain(dtype):
+                yield some, X.iloc[:, some].to_numpy()
+            elif dtype.kind == "f":
+                yield some, _in_doubles(X.iloc[:, some])
+            else:
+                if dtype.kind in "iu":  # fewer may differ as doubles, but none is small that is not
+                    is_large = np.abs(_in_doubles(X.iloc[:, some])) > _WHOLE_MAX
+                    some = some[is_large.any(axis=0)]
+                for j in some:
+                    yield np.array([j]), _as_numbers(X.iloc[:, j])[:, np.newaxis]
+
+
+def _in_doubles(part):
+    return part.to_numpy(np.float64, na_value=np.nan)
 
 
 def _rows(array, rows):
@@ -179,9 +210,8 @@ def _rows(array, rows):
 
 def _surviving_columns(X):
     """Which columns have float32 numbers only? Of a table of several types, by these alone."""
-    if not _is_of_numbers(X):
-        dtypes = X.dtypes if hasattr(X, "iloc") else [X.dtype] * X.shape[1]
-        return np.array([_fits(dtype) for dtype in dtypes])
+    if not isinstance(X, np.ndarray):
+        return np.array([_fits(dtype) for dtype in X.dtypes])
     if X.dtype.kind != "f" or _fits(X.dtype):
         return _survive(X, axis=0)
     # Rows of a table lie together: to look at a few of them at a time is faster than to take its
@@ -198,39 +228,15 @@ def _surviving_columns(X):
     return survive
 
 
-def _is_of_numbers(X):
-    return isinstance(X, np.ndarray) and X.dtype.kind in _NUMBERS
-
-
 def _as_numbers(column):
-    """A column as an array of numbers."""
-    if getattr(column, "hasnans", False):
-        return column.to_numpy(np.float64, na_value=np.nan)
-    values = np.asarray(column)
-    return values if values.dtype.kind in _NUMBERS else values.astype(np.float64)
+    """A column of a DataFrame as an array of numbers."""
+    values = _in_doubles(column) if column.hasnans else np.asarray(column)
+    return values if _is_plain(values.dtype) else values.astype(np.float64)
 
 
 def _fits(dtype):
     """Is every value of that dtype a float32 number?"""
     return isinstance(dtype, np.dtype) and np.can_cast(dtype, np.float32)
-
-
-def _sparse_columns(X):
-    """The number of each column in which values may merge, its values, with a zero where it has
-    one, and their ranks as float32."""
-    X = csc_matrix(X if issparse(X) else X.sparse.to_coo())
-    if _survive(X.data):
-        return
-    X = X.copy()
-    X.sum_duplicates()
-    for j in range(X.shape[1]):
-        values = X.data[X.indptr[j] : X.indptr[j + 1]]
-        if _survive(values):
-            continue
-        single = values.astype(np.float32)
-        if len(values) < X.shape[0]:
-            values, single = np.append(values, values.dtype.type(0)), np.append(single, 0)
-        yield j, values, np.unique(single, return_inverse=True)[1]
 
 
 def _survive(values, axis=None):

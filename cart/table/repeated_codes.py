@@ -21,7 +21,7 @@ _BITS = 26
 
 
 class RepeatedCodes(NamedTuple):
-    """Room to look at columns of so many codes, one after another."""
+    """Room to look at columns of so many codes at most, one after another."""
 
     once: np.ndarray  # (n_words,) uint64: a bit per hash, set by the first code that has it
     twice: np.ndarray  # (n_words,) uint64: set by further ones
@@ -34,31 +34,34 @@ class RepeatedCodes(NamedTuple):
         words = np.empty((2, min(n_words, 1 << 26)), np.uint64)
         return cls(*words, np.empty(n, np.uint32), np.empty(2 << n.bit_length(), np.uint32))
 
-    def compare(self, values, codes):
+    def compare(self, values, codes, start):
         """Compare the values of columns with the first one of the same code.
 
         Parameters
         ----------
-        values : ndarray of shape (n_columns, n), float64, C order
-        codes : ndarray of shape (n_columns, n), uint32, C order
+        values : ndarray of shape (n,), int64
+        codes : ndarray of shape (n,), uint32
             Those that are MISSING are passed over.
+        start : ndarray of shape (n_columns + 1,), int64
+            Column c has values start[c]:start[c + 1].
 
         Returns
         -------
         differing : ndarray, int64
-            Where values, column after column, are not the first one.
+            Where values are not the first one, ascending.
         n_codes : ndarray of shape (n_columns,), int64
             How many codes each column has.
         """
-        differing, n_codes = np.empty(codes.size, np.int64), np.empty(len(codes), np.int64)
-        return differing[: _compare(values, codes, self, differing, n_codes)], n_codes
+        differing, n_codes = np.empty(len(codes), np.int64), np.empty(len(start) - 1, np.int64)
+        return differing[: _compare(values, codes, start, self, differing, n_codes)], n_codes
 
 
 @entry_kernel
-def _compare(values, codes, room, differing, n_codes):
+def _compare(values, codes, start, room, differing, n_codes):
     n_found = 0
-    for column in range(codes.shape[0]):
-        mine = codes[column]
+    for column in range(n_codes.shape[0]):
+        first = start[column]
+        mine = codes[first : start[column + 1]]
         n_candidates, n_known = _sift(mine, room)
         shift = np.uint32(31)
         while np.int64(2) << (np.uint32(31) - shift) < 2 * n_candidates:
@@ -74,8 +77,8 @@ def _compare(values, codes, room, differing, n_codes):
             if room.first[at] == MISSING:
                 room.first[at] = i
                 n_first += 1
-            elif values[column, room.first[at]] != values[column, i]:
-                differing[n_found] = column * codes.shape[1] + i
+            elif values[first + room.first[at]] != values[first + i]:
+                differing[n_found] = first + i
                 n_found += 1
         n_codes[column] = n_known - n_candidates + n_first
     return n_found
@@ -84,11 +87,11 @@ def _compare(values, codes, room, differing, n_codes):
 @inline_kernel
 def _sift(codes, room):
     """Write the candidates; return how many there are, and how many codes are not missing."""
-    room.once[:] = 0
-    room.twice[:] = 0
-    shift = np.uint32(26)
-    while room.once.shape[0] >> (np.uint32(26) - shift) > 1:
-        shift -= np.uint32(1)
+    n_words, shift = 1, np.uint32(26)
+    while n_words < room.once.shape[0] and 64 * n_words < _BITS * codes.shape[0]:
+        n_words, shift = 2 * n_words, shift - np.uint32(1)
+    room.once[:n_words] = 0
+    room.twice[:n_words] = 0
     for i in range(codes.shape[0]):
         word, bit = _place(codes[i], shift)
         room.twice[word] |= room.once[word] & bit

@@ -183,8 +183,16 @@ def as_frame(X):
     return frame.assign(d=np.arange(len(X), dtype=np.int8))[["d", *"abc"]]
 
 
+def as_nullable_frame(X):
+    """A DataFrame of pandas' own types, the last column of another one."""
+    import pandas as pd
+
+    name = X.dtype.name.replace("uint", "UInt").replace("int", "Int").replace("float", "Float")
+    return pd.DataFrame(X).astype({0: name, 1: name})
+
+
 FORMS = [np.ascontiguousarray, np.asfortranarray, list, in_more_bits]
-FORMS += [as_frame] if find_spec("pandas") else []
+FORMS += [as_frame, as_nullable_frame] if find_spec("pandas") else []
 
 
 @given(
@@ -240,12 +248,13 @@ def test_large_whole_numbers_of_a_sparse_table_merge():
     assert model.n_merged_values_.tolist() == count(X.toarray())
 
 
-@given(seeds)
-def test_merged_values_of_a_sparse_table_are_counted(seed):
+@given(seeds, st.booleans(), st.sampled_from([cart.DecisionTreeRegressor, cart.ExtraTreeRegressor]))
+def test_merged_values_of_a_sparse_table_are_counted(seed, is_full, kind):
     """Zeros count as a value, and doubles that underflow to zero merge into it."""
     rng = np.random.default_rng(seed)
-    X = rng.choice([0.0, 0.0, 1.0, 1.0 + 1e-9, 1e-60, 0.1, 0.1 + 1e-12], (rng.integers(2, 40), 3))
-    model = cart.DecisionTreeRegressor(max_depth=1)
+    some = [1.0, 1.0 + 1e-9, 1e-60, 0.1, 0.1 + 1e-12]
+    X = rng.choice(some if is_full else [0.0] * 60 + some, (rng.integers(2, 40), 3))
+    model = kind(max_depth=1)
     for form in (sp.csr_matrix, sp.coo_matrix, sp.csc_array):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

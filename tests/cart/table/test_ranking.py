@@ -197,14 +197,16 @@ def test_values_of_one_code_are_compared(n_levels):
     codes = rng.integers(0, n_levels, (3, 500)).astype(np.uint32)
     codes[:, -2:] = codes[:, :2]  # some are met twice
     codes[1:, ::7] = MISSING
-    values = codes + rng.choice([0.0, 0.25], codes.shape, p=[0.9, 0.1])
-    differing, n_codes = RepeatedCodes.create(500).compare(values, codes)
+    values = 4 * codes.astype(np.int64) + rng.choice(2, codes.shape, p=[0.9, 0.1])
+    codes, values = codes.ravel(), values.ravel()
+    start = np.array([0, 500, 500, 507, 1000, 1500])  # columns differ in length
+    differing, n_codes = RepeatedCodes.create(500).compare(values, codes, start)
     expected = []
-    for column, (mine, some) in enumerate(zip(values, codes, strict=True)):
+    for column in range(5):
         first = {}
-        for i in np.flatnonzero(some != MISSING):
-            if mine[i] != first.setdefault(some[i], mine[i]):
-                expected.append(500 * column + i)
+        for i in range(start[column], start[column + 1]):
+            if codes[i] != MISSING and values[i] != first.setdefault(codes[i], values[i]):
+                expected.append(i)
         assert n_codes[column] == len(first)
     np.testing.assert_array_equal(differing, expected)
 

@@ -3,6 +3,8 @@
 Targets are whole numbers, so that no order of summation matters.
 """
 
+from unittest import mock
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -31,6 +33,14 @@ MODELS = [
 EACH_MODEL = pytest.mark.parametrize(
     ("ours", "peer", "y"), MODELS, ids=[ours.__name__ for ours, _, _ in MODELS]
 )
+
+
+@pytest.fixture(scope="module", params=[2.0, 0.0], ids=["lists", "dense"], autouse=True)
+def dense_from(request):
+    """A table has more zeros than that it is made dense for growth, and fewer."""
+    shares = dict.fromkeys(("best", "random"), request.param)
+    with mock.patch("cart.estimators.encoding._DENSE_FROM", shares):
+        yield
 
 
 def assert_same_nodes(a, b):
