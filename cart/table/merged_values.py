@@ -63,9 +63,9 @@ def count_merged_values(X, table, n_jobs=None):
     if is_ranked:
         n_left[:] = np.diff(table.level_start)
     X = dates_as_seconds(X)
-    if n_samples < _MIN_ROWS or not hasattr(X, "iloc"):
-        X = _as_array(X)
     may_merge = getattr(table, "n_categories", np.zeros(n_features)) == 0
+    if n_samples < _MIN_ROWS or not hasattr(X, "iloc"):
+        X = _as_array(X, may_merge)
     may_merge &= ~_surviving_columns(X)
     if is_ranked:
         may_merge &= n_left < n_samples
@@ -101,14 +101,19 @@ def _count_sparse(X):
     return _count_unranked(_as_whole(values), single.view(np.uint32), start, room)
 
 
-def _as_array(X):
-    """X as an array of numbers; a DataFrame only where all columns are of one NumPy type of them:
-    to take them from it one by one is slow, and this may be a copy."""
-    if not hasattr(X, "iloc"):
-        X = np.asarray(X)
-        return X if _is_plain(X.dtype) else X.astype(np.float64)
-    dtypes = [*set(X.dtypes)]
-    return X.to_numpy() if len(dtypes) == 1 and _is_plain(dtypes[0]) else X
+def _as_array(X, is_number):
+    """X as an array of numbers, with anything in columns that are none; a DataFrame only where all
+    columns are of one NumPy type: to take them from it one by one is slow, and this may be a copy.
+    """
+    if hasattr(X, "iloc"):
+        dtypes = [*set(X.dtypes)]
+        return X.to_numpy() if len(dtypes) == 1 and _is_plain(dtypes[0]) else X
+    X = np.asarray(X)
+    if not _is_plain(X.dtype):
+        numbers = np.zeros(X.shape)
+        numbers[:, is_number] = X[:, is_number]
+        return numbers
+    return X
 
 
 def _is_plain(dtype):

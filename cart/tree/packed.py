@@ -39,7 +39,7 @@ FINITE, SOME_MISSING, INFINITE = range(3)  # rows: all values, some missing, som
 _LARGEST = 0x7F7FFFFF  # bits of the largest value
 _SIGN = -(1 << 31)
 _LANES, _LANE_BITS = 8, 3
-_NO_TABLE = np.empty((0, 0))
+NO_TABLE = np.empty((0, 0))
 _LINE = 64  # bytes of a cache line
 _NODES_PER_THREAD = 20_000  # for which another thread is worth its start
 _ONE, _LOW, _UPPER = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -225,13 +225,11 @@ class PackedRows(NamedTuple):
         ValueError
             If X is not of the width that the trees were packed for.
         """
-        _check_width(packed, X)
+        check_width(packed, X)
         if not goes_by_keys(packed):
-            return cls(X.ravel(), X.shape[1], has_missing(X), _NO_TABLE)
-        keys = np.empty(len(X) * (X.shape[1] + 1), np.uint32)
-        found = _fill_keys(np.ascontiguousarray(X), keys)
-        may_miss = found == SOME_MISSING or (found == INFINITE and bool(keys.max() == MISSING))
-        return cls(keys, X.shape[1] + 1, may_miss, _NO_TABLE)
+            return cls(X.ravel(), X.shape[1], has_missing(X), NO_TABLE)
+        keys, may_miss = keys_of(X)
+        return cls(keys, X.shape[1] + 1, may_miss, NO_TABLE)
 
     @classmethod
     def in_turn(cls, packed, X, n_rows):
@@ -239,7 +237,7 @@ class PackedRows(NamedTuple):
 
         The trees have to go by keys.
         """
-        _check_width(packed, X)
+        check_width(packed, X)
         width = X.shape[1] + 1
         keys = np.empty(min(n_rows, len(X)) * width, np.uint32)
         table = X if X.flags.carray else np.require(X, requirements="CAW")
@@ -251,11 +249,18 @@ def goes_by_keys(packed):
     return isinstance(getattr(packed, "packed", packed), Packed)
 
 
-def _check_width(packed, X):
+def check_width(packed, X):
     if X.shape[1:] != (packed.n_features,):  # kernels would read past the end of a row
         raise ValueError(
             f"The trees take rows of n_features={packed.n_features}, but X is of shape {X.shape}."
         )
+
+
+def keys_of(X):
+    """The keys of rows, a zero behind each; and is any value missing?"""
+    keys = np.empty(len(X) * (X.shape[1] + 1), np.uint32)
+    found = _fill_keys(np.ascontiguousarray(X), keys)
+    return keys, found == SOME_MISSING or (found == INFINITE and bool(keys.max() == MISSING))
 
 
 def has_missing(X):

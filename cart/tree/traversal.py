@@ -12,7 +12,16 @@ import numpy as np
 from scipy.sparse import issparse
 
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
-from cart.tree.packed import INFINITE, SOME_MISSING, PackedRows, goes_by_keys
+from cart.tree.packed import (
+    INFINITE,
+    NO_TABLE,
+    SOME_MISSING,
+    PackedRows,
+    check_width,
+    goes_by_keys,
+    has_missing,
+    keys_of,
+)
 from cart.tree.packed_protocol import (
     MISSING_LEFT,
     fetch,
@@ -37,8 +46,8 @@ _NODES_PER_ROW = 8
 # Rows that are prepared at a time: so many, or so many a tree that they walk down, or as many as a
 # tree has nodes, which are fetched again for the next rows.
 _LEAST_ROWS, _ROWS_PER_TREE = 8192, 1024
-# Values of a sparse table that are made dense at a time.
-_DENSE_VALUES = 4_000_000
+# Values that sparse rows are written into, so many rows at a time: they stay in the cache.
+_SPARSE_VALUES = 1 << 18
 
 
 class Infinite(ValueError):
@@ -56,6 +65,66 @@ class Walkers(NamedTuple):
     def create(cls):
         sizes = _WALKERS + 1, _WALKERS + 1, _WALKERS + _LANES
         return cls(*(np.zeros(size, np.uint64) for size in sizes))
+
+
+class SparseRows(NamedTuple):
+    """Rows of a sparse table as the trees of one pack take them.
+
+    Some rows at a time are written among zeros, sent, and taken away again:
+
+        zeros    0 0 0 0 0 0 | 0 0 0 0 0 0        to write all zeros anew
+        written  0 3 0 0 0 1 | 0 0 0 7 0 0        would cost every column
+    """
+
+    start: np.ndarray  # (n_samples + 1,) int64: row i has entries start[i]:start[i + 1]
+    columns: np.ndarray  # (n_entries,) int32
+    values: np.ndarray  # as in PackedRows; behind those of the entries that of 0
+    width: int  # see PackedRows
+    may_miss: bool
+
+    @classmethod
+    def of(cls, packed, X):
+        """Prepare a csr_matrix of shape (n_samples, n_features); see `PackedRows.of`."""
+        check_width(packed, X)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        values = np.append(X.data, X.dtype.type(0))
+        width, may_miss = X.shape[1], has_missing(values)
+        if goes_by_keys(packed):
+            values, may_miss = keys_of(values[np.newaxis])
+            width += 1
+        start, columns = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
+        return cls(start, columns, values, width, may_miss)
+
+    @property
+    def n_samples(self):
+        return len(self.start) - 1
+
+    def room(self, packed, n_rows):
+        """PackedRows of zeros, as many as are sent at a time, and their numbers."""
+        n_rows = max(1, min(n_rows, max(_LANES, _SPARSE_VALUES // self.width)))
+        values = np.full((n_rows, self.width), self.values[len(self.columns)])
+        if goes_by_keys(packed):
+            values[:, -1] = 0
+        room = PackedRows(values.ravel(), self.width, self.may_miss, NO_TABLE)
+        return room, np.arange(n_rows)
+
+
+def rows_for(packed, X):
+    """Rows as the trees of a pack take them, prepared for any number of calls.
+
+    Parameters
+    ----------
+    packed : cart.tree.packed.Packed, PackedWide or PackedWithSurrogates
+    X : ndarray in C order, or csr_matrix
+        Of shape (n_samples, n_features).
+
+    Returns
+    -------
+    PackedRows or SparseRows
+    """
+    return SparseRows.of(packed, X) if issparse(X) else PackedRows.of(packed, X)
 
 
 @inline_kernel
@@ -200,11 +269,14 @@ def _add_values(packed, first_tree, end_tree, X, rows, walkers, out):
     return True
 
 
-@inline_kernel
-def _find(packed, tree, X, rows, may_miss, walkers, out):
+@kernel
+def _find(packed, tree, X, rows, walkers, out):
     for first in range(0, rows.shape[0], _WALKERS):
         here = rows[first : first + _WALKERS]
-        _walk(packed, tree, tree + 1, X, here, may_miss, walkers)
+        if X.may_miss:
+            _walk(packed, tree, tree + 1, X, here, True, walkers)
+        else:
+            _walk(packed, tree, tree + 1, X, here, False, walkers)
         for i in range(here.shape[0]):
             out[first + i] = packed.number[walkers.place[i]] & ~MISSING_LEFT
 
@@ -212,18 +284,43 @@ def _find(packed, tree, X, rows, may_miss, walkers, out):
 @entry_kernel
 def _find_leaves(packed, tree, X, rows, walkers, out):
     """Numbers, in their Tree, of the leaves that `rows` reach."""
-    if X.may_miss:
-        _find(packed, tree, X, rows, True, walkers, out)
-    else:
-        _find(packed, tree, X, rows, False, walkers, out)
+    _find(packed, tree, X, rows, walkers, out)
 
 
-def _dense_parts(X, rows):
-    """Some rows of a sparse table at a time, and the same dense."""
-    step_size = max(1, _DENSE_VALUES // X.shape[1])
-    for first in range(0, len(rows), step_size):
-        part = rows[first : first + step_size]
-        yield part, X[part].toarray()
+@inline_kernel
+def _write(table, rows, X, takes_away):
+    """Write sparse rows among the zeros of X, or zeros in their places."""
+    zero = table.values[table.columns.shape[0]]
+    for i in range(rows.shape[0]):
+        for entry in range(table.start[rows[i]], table.start[rows[i] + 1]):
+            value = zero if takes_away else table.values[entry]
+            X.values[i * X.width + table.columns[entry]] = value
+
+
+@entry_kernel
+def _add_sparse_values(packed, trees, X, table, rows, own, walkers, out):
+    """Add to `out` the leaf values that `rows` of a sparse table get of trees trees[0]..trees[1].
+
+    They are written to rows `own` of X, 0, 1, ..., as many at a time.
+    """
+    for begin in range(0, rows.shape[0], own.shape[0]):
+        mine = rows[begin : begin + own.shape[0]]
+        here, there = own[: mine.shape[0]], out[begin : begin + mine.shape[0]]
+        _write(table, mine, X, False)
+        if X.may_miss:
+            _add_with_missing(packed, trees[0], trees[1], X, here, walkers, there)
+        else:
+            _add_without_missing(packed, trees[0], trees[1], X, here, walkers, there)
+        _write(table, mine, X, True)
+
+
+@entry_kernel
+def _find_sparse_leaves(packed, tree, X, table, rows, own, walkers, out):
+    for begin in range(0, rows.shape[0], own.shape[0]):
+        mine = rows[begin : begin + own.shape[0]]
+        _write(table, mine, X, False)
+        _find(packed, tree, X, own[: mine.shape[0]], walkers, out[begin : begin + mine.shape[0]])
+        _write(table, mine, X, True)
 
 
 def leaf_ids(packed, tree, X, rows=None):
@@ -233,7 +330,7 @@ def leaf_ids(packed, tree, X, rows=None):
     ----------
     packed : cart.tree.packed.Packed, PackedWide or PackedWithSurrogates
     tree : int
-    X : cart.tree.packed.PackedRows, ndarray or csr_matrix
+    X : PackedRows, SparseRows, ndarray or csr_matrix
         Of shape (n_samples, n_features); an array in C order, of the dtype that `packed` is made
         for.
     rows : ndarray of shape (n_rows,), int64, optional
@@ -243,14 +340,14 @@ def leaf_ids(packed, tree, X, rows=None):
     -------
     ndarray of shape (n_rows,), int64
     """
-    if issparse(X):
-        rows = np.arange(X.shape[0]) if rows is None else rows
-        parts = [leaf_ids(packed, tree, dense) for _, dense in _dense_parts(X, rows)]
-        return np.concatenate(parts) if parts else np.empty(0, np.int64)
-    X = X if isinstance(X, PackedRows) else PackedRows.of(packed, X)
+    X = X if isinstance(X, PackedRows | SparseRows) else rows_for(packed, X)
     rows = np.arange(X.n_samples) if rows is None else rows
-    out = np.empty(len(rows), np.int64)
-    _find_leaves(packed, tree, X, rows, Walkers.create(), out)
+    out, walkers = np.empty(len(rows), np.int64), Walkers.create()
+    if isinstance(X, SparseRows):
+        room, own = X.room(packed, len(rows))
+        _find_sparse_leaves(packed, tree, room, X, rows, own, walkers, out)
+    else:
+        _find_leaves(packed, tree, X, rows, walkers, out)
     return out
 
 
@@ -276,16 +373,18 @@ def sum_of_values(packed, X, first_tree=0, end_tree=None, rows=None, out=None):
         there. What was added is then of no use. Not if `rows` are given.
     """
     end_tree = len(packed.start) - 1 if end_tree is None else end_tree
-    if issparse(X):
-        rows = np.arange(X.shape[0]) if rows is None else rows
-        out = np.zeros((X.shape[0], packed.value.shape[1])) if out is None else out
-        for part, dense in _dense_parts(X, rows):
-            out[part] += sum_of_values(packed, dense, first_tree, end_tree)
-        return out
+    X = SparseRows.of(packed, X) if issparse(X) else X
     walkers = Walkers.create()
     if out is None:
-        n_samples = X.n_samples if isinstance(X, PackedRows) else len(X)
+        n_samples = len(X) if isinstance(X, np.ndarray) else X.n_samples
         out = np.zeros((n_samples, packed.value.shape[1]))
+    if isinstance(X, SparseRows):
+        rows = np.arange(X.n_samples) if rows is None else rows
+        values = np.zeros((len(rows), out.shape[1]))
+        (room, own), trees = X.room(packed, len(rows)), (first_tree, end_tree)
+        _add_sparse_values(packed, trees, room, X, rows, own, walkers, values)
+        out[rows] += values
+        return out
     if rows is not None or isinstance(X, PackedRows):
         X = X if isinstance(X, PackedRows) else PackedRows.of(packed, X)
         rows = np.arange(X.n_samples) if rows is None else rows

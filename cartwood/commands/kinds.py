@@ -93,7 +93,8 @@ def all_work() -> list[Work]:
     X[:, 4] = rng.integers(0, 3, _N_ROWS)
     missing = np.where(rng.random(X.shape) < 0.1, np.nan, X)
     many = rng.random((plain.MANY, 2))
-    tables = Tables(X, missing, scipy.sparse.csc_matrix(np.where(X > 0, X, 0.0)), many)
+    sparse = scipy.sparse.csc_matrix(np.where(X > 2, X, 0.0))  # more would be made dense
+    tables = Tables(X, missing, sparse, many)
     work = [Work("random draws", lambda: plain.first_draws([0], 2))]
     work += [Work(case.name, partial(plain.use, case)) for case in plain.CASES]
     for name, side in _sides(rng).items():
@@ -281,7 +282,8 @@ def _predictions(side, tables):
 
     yield "leaves", lambda: (fitted().apply(X), fitted().decision_path(X))
     yield "double precision, leaves", lambda: side.Tree(precision="float64").fit(X, y).apply(X)
-    yield "sparse rows", lambda: fitted().predict(scipy.sparse.csr_matrix(X))
+    rows = scipy.sparse.csr_matrix(X)
+    yield "sparse rows", lambda: (fitted().predict(rows), fitted().apply(rows))
     yield "out of bag", lambda: fitted().out_of_bag(X, y)
     is_classes = len(np.unique(y)) == 2
     for voting in ("oob_weighted", "stacked", *(["majority"] if is_classes else [])):

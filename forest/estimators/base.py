@@ -30,8 +30,8 @@ from cart.files import require
 from cart.primitives.threads import in_parts
 from cart.primitives.user_warning import warn_user
 from cart.table.precision import precision_of
-from cart.tree.packed import PackedRows, pack
-from cart.tree.traversal import leaf_ids
+from cart.tree.packed import pack
+from cart.tree.traversal import leaf_ids, rows_for
 from forest.estimators.fitted_on import remember_the_fit
 from forest.estimators.growth import grow_forest, shared_parameters
 from forest.estimators.parameters import FOREST_CONSTRAINTS, refuse_contradictions
@@ -399,7 +399,7 @@ class BaseForest(
         X = self._check_X(X)
         packed = self._packed()
         leaves = np.empty((len(self.estimators_), X.shape[0]), np.int64)
-        X = X if issparse(X) else PackedRows.of(packed, X)
+        X = rows_for(packed, X)
 
         def fill(first_tree, end_tree):
             for tree in range(first_tree, end_tree):

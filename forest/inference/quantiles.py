@@ -4,14 +4,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
 from cart.estimators.validation import as_of_now
 from cart.files import require
 from cart.primitives.threads import in_parts
-from cart.tree.packed import PackedRows
-from cart.tree.traversal import leaf_ids
+from cart.tree.traversal import leaf_ids, rows_for
 from forest.inference.leaf_rows import (
     QuantileScratch,
     find_own_starts,
@@ -152,7 +150,7 @@ def quantiles_of(
     most_nodes = max(tree.node_count for tree in trees)
 
     def fill(begin, end):
-        part = X[begin:end] if issparse(X) else PackedRows.of(packed, X[begin:end])
+        part = rows_for(packed, X[begin:end])
         start = np.empty((len(trees), end - begin), np.int32)
         first = np.empty(most_nodes, np.int32)
         for t, tree in enumerate(trees):

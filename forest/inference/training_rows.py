@@ -15,8 +15,7 @@ from cart.estimators.target import Target, encode_numbers
 from cart.estimators.validation import as_of_now
 from cart.files import require, storable
 from cart.primitives.threads import in_parts
-from cart.tree.packed import PackedRows
-from cart.tree.traversal import leaf_ids
+from cart.tree.traversal import leaf_ids, rows_for
 from cart.tree.tree import Tree
 from forest.inference.leaf_rows import group_by_leaf
 from forest.inference.row_fingerprints import row_fingerprints
@@ -285,7 +284,7 @@ def list_rows(forest: BaseEstimator, X: Any, y: np.ndarray) -> TrainingRows:
     weight = forest._row_weight
     mass = np.ones(len(y)) if weight is None else weight[order]
     members = np.empty((len(trees), len(y)), np.int32)
-    X = X if issparse(X) else PackedRows.of(packed, X)
+    X = rows_for(packed, X)
     most_nodes = max(tree.node_count for tree in trees)
 
     def group(first_tree, end_tree):

@@ -6,14 +6,13 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, is_classifier
 
 from cart.estimators.class_costs import cheapest, true_shares
 from cart.estimators.target import Target
 from cart.primitives.user_warning import warn_user
-from cart.tree.packed import Packed, PackedRows
-from cart.tree.traversal import sum_of_values
+from cart.tree.packed import Packed
+from cart.tree.traversal import rows_for, sum_of_values
 from forest.voting.rules import RULES, ballots, scores_of, weights_of
 from forest.voting.stacking import FOLDS, Stack, cross_fit
 
@@ -326,7 +325,7 @@ def outputs_out_of_bag(
     outputs : ndarray of shape (n_rows, n_outputs, n_values), float64
     """
     values = np.zeros((X.shape[0], packed.value.shape[1]))
-    X = X if issparse(X) else PackedRows.of(packed, X)
+    X = rows_for(packed, X)
     for tree in range(len(packed.start) - 1):
         rows = out_of_bag(tree)
         values[rows] = 0.0

@@ -9,11 +9,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
 
 from cart.primitives.threads import in_parts
-from cart.tree.packed import Packed, PackedRows
-from cart.tree.traversal import sum_of_values
+from cart.tree.packed import Packed
+from cart.tree.traversal import rows_for, sum_of_values
 
 # Fewer rows per thread are sent faster by one.
 MIN_ROWS_PER_WORKER = 1024
@@ -139,7 +138,7 @@ def values_of_trees(packed: Packed, X: Any, n_jobs: int | None = None) -> np.nda
     """
     n_trees = len(packed.start) - 1
     values = np.zeros((n_trees, X.shape[0], packed.value.shape[1]))
-    X = X if issparse(X) else PackedRows.of(packed, X)
+    X = rows_for(packed, X)
 
     def fill(first_tree, end_tree):
         for tree in range(first_tree, end_tree):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import cart
 import forest
+from cart.tree.traversal import leaf_ids
 from tests.agreement.same import trees_of
 
 RNG = np.random.RandomState(0)
@@ -78,14 +79,38 @@ def test_any_sparse_table(seed, density):
     assert_same_nodes(a, b)
 
 
-@pytest.mark.parametrize("bound", [4_000_000, 50])
-def test_out_of_bag_in_parts(bound, monkeypatch):
-    monkeypatch.setattr("cart.tree.traversal._DENSE_VALUES", bound)
+def test_out_of_bag():
     params = {"n_estimators": 40, "oob_score": True, "random_state": 0}
     a = forest.RandomForestClassifier(n_jobs=2, **params).fit(X, LABELS)
     b = forest.RandomForestClassifier(**params).fit(X.toarray(), LABELS)
     np.testing.assert_array_equal(a.oob_decision_function_, b.oob_decision_function_)
     np.testing.assert_array_equal(a.predict_proba(X), b.predict_proba(X.toarray()))
+
+
+@given(
+    seed=st.integers(0, 1000),
+    density=st.sampled_from([0.0, 0.001, 0.3]),
+    n_features=st.sampled_from([1, 7, 60_000]),
+    kind=st.sampled_from([cart.DecisionTreeClassifier, forest.RandomForestRegressor]),
+    precision=st.sampled_from(["float32", "float64"]),
+)
+def test_rows_of_any_width_go_where_dense_ones_go(seed, density, n_features, kind, precision):
+    """Rows are written a few at a time, and taken away again; some are met twice, some not."""
+    rng = np.random.RandomState(seed)
+    table = sp.random(30, n_features, density, "csr", random_state=rng)
+    table.data *= rng.choice([-1.0, 0.0, 1.0], table.nnz)
+    y = rng.randint(0, 2, 30)
+    model = kind(max_depth=4, precision=precision, random_state=0).fit(table, y)
+    halves = np.repeat(table.data / 2, 2), np.repeat(table.indices, 2), 2 * table.indptr
+    dense = table.toarray()
+    for rows in (table, sp.csr_matrix(halves, table.shape)):
+        np.testing.assert_array_equal(model.predict(rows), model.predict(dense))
+        np.testing.assert_array_equal(model.apply(rows), model.apply(dense))
+    tree, some = getattr(model, "estimators_", [model])[0].tree_, rng.randint(0, 30, 20)
+    packed = tree.packed_for(table.dtype)
+    for rows in (some, some[:0]):
+        leaves = leaf_ids(packed, 0, table, rows)
+        np.testing.assert_array_equal(leaves, leaf_ids(packed, 0, dense, rows))
 
 
 def test_the_table_is_left_as_it_was():
