@@ -9,9 +9,10 @@ todo     0  2  4  5  6  7  8 ..             todo = [those on their way | n, n, .
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_matrix, issparse
 
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
+from cart.tree.nodes import LEAF
 from cart.tree.packed import (
     INFINITE,
     NO_TABLE,
@@ -403,3 +404,65 @@ def sum_of_values(packed, X, first_tree=0, end_tree=None, rows=None, out=None):
         if not _add_values(packed, first_tree, end_tree, part, mine, walkers, there):
             raise Infinite
     return out
+
+
+def paths_to(leaves, trees):
+    """Which nodes of which tree rows pass on their ways to leaves.
+
+    Parameters
+    ----------
+    leaves : ndarray of shape (n_trees, n_samples), int64
+        See `leaf_ids`.
+    trees : list of cart.tree.tree.Tree
+
+    Returns
+    -------
+    indicator : scipy.sparse.csr_matrix of shape (n_samples, n_nodes), int64
+        The nodes of all trees, tree after tree.
+    start : ndarray of shape (n_trees + 1,), int64
+        Tree t owns columns start[t]:start[t + 1].
+    """
+    start = np.cumsum([0, *(tree.node_count for tree in trees)])
+    left, right = (
+        np.concatenate([getattr(tree, name) for tree in trees])
+        for name in ("children_left", "children_right")
+    )
+    parent = np.empty(start[-1], np.int32 if start[-1] < 2**31 else np.int64)
+    end = np.zeros(leaves.shape[1] + 1, np.int64)
+    scratch = np.empty((2, start[-1]), np.int64)
+    _count_nodes(leaves, left, right, start, parent, scratch, end)
+    indices = np.empty(end[-1], parent.dtype)
+    _write_paths(leaves, start, parent, end, indices)
+    shape = leaves.shape[1], start[-1]
+    return csr_matrix((np.ones(len(indices), np.int64), indices, end), shape=shape), start
+
+
+@entry_kernel
+def _count_nodes(leaves, left, right, start, parent, scratch, end):
+    """Note every node's parent, -1 of roots; and where the nodes that each row passes end."""
+    depth, queue = scratch
+    for tree in range(leaves.shape[0]):
+        first, n_met = start[tree], 1
+        queue[0], parent[first], depth[first] = first, -1, 1
+        for k in range(start[tree + 1] - first):  # children may have any number
+            node = queue[k]
+            if left[node] != LEAF:
+                for child in (first + left[node], first + right[node]):
+                    queue[n_met], parent[child], depth[child] = child, node, depth[node] + 1
+                    n_met += 1
+        for i in range(leaves.shape[1]):
+            end[i + 1] += depth[first + leaves[tree, i]]
+    for i in range(leaves.shape[1]):
+        end[i + 1] += end[i]
+
+
+@entry_kernel
+def _write_paths(leaves, start, parent, end, indices):
+    for i in range(leaves.shape[1]):
+        at = end[i + 1]
+        for tree in range(leaves.shape[0] - 1, -1, -1):
+            node = start[tree] + leaves[tree, i]
+            while node >= 0:
+                at -= 1
+                indices[at] = node
+                node = np.int64(parent[node])

@@ -14,7 +14,7 @@ from cart.tree.packed import pack
 from cart.tree.partial_dependence import add_partial_dependence
 from cart.tree.structure import check_compact, check_nodes
 from cart.tree.surrogates import Competitors, Surrogates
-from cart.tree.traversal import leaf_ids, sum_of_values
+from cart.tree.traversal import leaf_ids, paths_to, sum_of_values
 
 
 class Tree:
@@ -325,17 +325,7 @@ class Tree:
         -------
         scipy.sparse.csr_matrix of shape (n_samples, node_count), int64
         """
-        node, parent = self.apply(X), parents_of(self)
-        indptr = np.concatenate(([0], np.cumsum(self.compute_node_depths()[node])))
-        indices = np.empty(indptr[-1], np.int64)
-        place = indptr[1:] - 1
-        while len(node):  # all rows climb from their leaves at once
-            indices[place] = node
-            node, place = parent[node], place - 1
-            is_inside = node >= 0
-            node, place = node[is_inside], place[is_inside]
-        shape = (len(indptr) - 1, self.node_count)
-        return csr_matrix((np.ones(len(indices), np.int64), indices, indptr), shape=shape)
+        return paths_to(self.apply(X)[np.newaxis], [self])[0]
 
     def compute_partial_dependence(
         self, X: Any, target_features: Any, out: NDArray[np.float64]

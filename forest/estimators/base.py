@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_matrix, hstack, issparse
+from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator, MultiOutputMixin, _fit_context
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags
@@ -31,13 +31,12 @@ from cart.primitives.threads import in_parts
 from cart.primitives.user_warning import warn_user
 from cart.table.precision import precision_of
 from cart.tree.packed import pack
-from cart.tree.traversal import leaf_ids, rows_for
+from cart.tree.traversal import leaf_ids, paths_to, rows_for
 from forest.estimators.fitted_on import remember_the_fit
 from forest.estimators.growth import grow_forest, shared_parameters
 from forest.estimators.parameters import FOREST_CONSTRAINTS, refuse_contradictions
 from forest.estimators.sequence import EstimatorSequence
 from forest.growing.interruption import Interruption
-from forest.growing.workers import results_of
 from forest.inference.training_rows import is_worth_remembering, remember
 from forest.sampling.bootstrap import Draws, bootstrap_of
 from forest.sampling.plan import draws_as_likely, plan_bootstrap
@@ -396,7 +395,9 @@ class BaseForest(
         ndarray of shape (n_samples, n_estimators), int64
         """
         self = as_of_now(self)
-        X = self._check_X(X)
+        return self._leaves_of(self._check_X(X)).T
+
+    def _leaves_of(self, X):
         packed = self._packed()
         leaves = np.empty((len(self.estimators_), X.shape[0]), np.int64)
         X = rows_for(packed, X)
@@ -406,7 +407,7 @@ class BaseForest(
                 leaves[tree] = leaf_ids(packed, tree, X)
 
         in_parts(fill, len(leaves), self.n_jobs, max_part=1)
-        return leaves.T
+        return leaves
 
     def decision_path(self, X: MatrixLike) -> tuple[csr_matrix, np.ndarray]:
         """Which nodes of which tree each row passes.
@@ -424,11 +425,7 @@ class BaseForest(
         """
         self = as_of_now(self)
         X = self._check_X(X)
-        tasks = ((estimator.tree_.decision_path, X) for estimator in self.estimators_)
-        with results_of(tasks, self.n_jobs) as results:
-            paths = list(results)
-        n_nodes_ptr = np.cumsum([0, *(path.shape[1] for path in paths)])
-        return hstack(paths).tocsr(), n_nodes_ptr
+        return paths_to(self._leaves_of(X), [estimator.tree_ for estimator in self.estimators_])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

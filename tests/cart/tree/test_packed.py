@@ -2,6 +2,7 @@
 precision of the rows, and over the blocks that rows are prepared in."""
 
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 import cart
 from cart.tree.compact import Compact
 from cart.tree.packed import MISSING, PackedRows, pack
-from cart.tree.traversal import Infinite, sum_of_values
+from cart.tree.traversal import Infinite, paths_to, sum_of_values
 from cart.tree.tree import Tree
 from tests.examples import examples
 
@@ -150,3 +151,19 @@ def test_rows_that_are_more_than_leaves_get_the_class_of_each(params, n_outputs)
         best = [c[s.argmax(axis=1)] for s, c in zip(shares, classes, strict=True)]
         np.testing.assert_array_equal(together.reshape(500, -1), np.array(best).T)
     assert together.dtype == model.predict(X[:1]).dtype
+
+
+def test_paths_of_nodes_in_any_order():
+    """Trees from elsewhere may have children before their parents, or be a lone root."""
+    first = SimpleNamespace(  # 0 -> 2, 4; 4 -> 1, 3
+        node_count=5,
+        children_left=np.array([2, -1, -1, -1, 1], np.int32),
+        children_right=np.array([4, -1, -1, -1, 3], np.int32),
+    )
+    root = SimpleNamespace(
+        node_count=1, children_left=np.int32([-1]), children_right=np.int32([-1])
+    )
+    indicator, start = paths_to(np.array([[3, 2], [0, 0], [2, 1]]), [first, root, first])
+    np.testing.assert_array_equal(start, [0, 5, 6, 11])
+    expected = [[1, 0, 0, 1, 1, 1, 1, 0, 1, 0, 0], [1, 0, 1, 0, 0, 1, 1, 1, 0, 0, 1]]
+    np.testing.assert_array_equal(indicator.toarray(), expected)
