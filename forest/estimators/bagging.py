@@ -5,22 +5,12 @@ from functools import partial, reduce
 from typing import Any
 
 import numpy as np
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    RegressorMixin,
-    is_regressor,
-)
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_regressor
 from sklearn.utils import column_or_1d
-from sklearn.utils.metadata_routing import (
-    _raise_for_params,
-)
+from sklearn.utils.metadata_routing import _raise_for_params
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _estimator_has,
-    check_is_fitted,
-)
+from sklearn.utils.validation import _estimator_has, check_is_fitted
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.estimators.parameters import MatrixLike, RandomState, keep_parameters, with_docs_of

@@ -6,11 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import (
-    BaseEstimator,
-    MetaEstimatorMixin,
-    _fit_context,
-)
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt
 from sklearn.utils.metadata_routing import (
@@ -210,7 +206,7 @@ class BaseBagging(
             fit_params = process_routing(draft, "fit", **fit_params)["estimator"]["fit"]
             if n_kept == draft.n_estimators:
                 warn_user(
-                    "Warm-start fitting without increasing n_estimators does not fit new ones.",
+                    "Warm-start fitting without increasing n_estimators does not fit new ones."
                 )
             else:
                 n_draws = count_draws(draft.max_samples, X.shape[0], weight)
@@ -256,7 +252,7 @@ class BaseBagging(
         if not self.bootstrap:
             warn_user(
                 f"When fitting {type(self).__name__} with sample_weight it is recommended to use "
-                "bootstrap=True: rows drawn without replacement follow their weights only loosely.",
+                "bootstrap=True: rows drawn without replacement follow their weights only loosely."
             )
         return weight
 

@@ -19,11 +19,7 @@ from cart.estimators.doc_link import DocLink
 from cart.estimators.encoding import takes_sparse
 from cart.estimators.parameters import NO_ALTERNATIVES, GivenParameters, MatrixLike
 from cart.estimators.preparation import prepare
-from cart.estimators.saved_state import (
-    SavedState,
-    check_classes_of,
-    check_tree_of,
-)
+from cart.estimators.saved_state import SavedState, check_classes_of, check_tree_of
 from cart.estimators.trees import BaseDecisionTree
 from cart.estimators.validation import as_of_now, check_table, fitted_at_once, require_weight
 from cart.files import require
@@ -213,7 +209,7 @@ class BaseForest(
             _warn_of_column(y)
             if len(old_trees) == draft.n_estimators:
                 warn_user(
-                    "Warm-start fitting without increasing n_estimators does not fit new trees.",
+                    "Warm-start fitting without increasing n_estimators does not fit new trees."
                 )
                 if not draft._learns_to_vote and (
                     not draft.oob_score or hasattr(draft, "oob_score_")
@@ -267,7 +263,7 @@ class BaseForest(
                 warn_user(
                     f"class_weight={self.class_weight!r} is not recommended for warm_start if the "
                     "fitted data differs from the full dataset: pass the weights of the full "
-                    "dataset as a dict instead.",
+                    "dataset as a dict instead."
                 )
             weight = combine_weights(self.class_weight, weight, y, target.labels, self.bootstrap)
         if weight is not None:

@@ -100,10 +100,7 @@ class ForestRegressor(RegressorOutputs, BaseForest):
     """What forests of regression trees share."""
 
     _has_classes = False
-    _parameter_constraints = {
-        **BaseForest._parameter_constraints,
-        "criterion": REGRESSOR_CRITERION,
-    }
+    _parameter_constraints = {**BaseForest._parameter_constraints, "criterion": REGRESSOR_CRITERION}
 
     def predict(  # type: ignore[override]  # a pair, as scikit-learn's with return_std
         self, X: MatrixLike, check_input: bool = True, return_std: bool = False

@@ -163,7 +163,7 @@ def _refuse_differences(looks):
     if one and n_classes > 1:
         warn_user(
             f"Partitions {one} have rows of one class only, so that their trees say that class of "
-            "every row: shuffle the rows, or use forest.dask.fit, which grows on all together.",
+            "every row: shuffle the rows, or use forest.dask.fit, which grows on all together."
         )
 
 

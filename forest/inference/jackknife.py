@@ -116,6 +116,6 @@ def _root(variance, n_trees, n_samples):
         warn_user(
             f"{n_negative} of {variance.size} estimated variances are negative and count as 0: "
             f"{n_trees} trees are too few for {n_samples} training rows. Their number should be "
-            f"of the order of the rows': n_estimators={max(2 * n_trees, n_samples)}.",
+            f"of the order of the rows': n_estimators={max(2 * n_trees, n_samples)}."
         )
     return np.sqrt(np.maximum(variance, 0.0))

@@ -30,13 +30,7 @@ from cart.splitting.feature_draw import (
     root_key,
 )
 from cart.splitting.splitter import BestSplitter, Bounds, SearchContext, cut_at, scan_cuts
-from cart.table.node_samples import (
-    FeatureCodes,
-    NodeSamples,
-    order_node,
-    rotate,
-    with_range,
-)
+from cart.table.node_samples import FeatureCodes, NodeSamples, order_node, rotate, with_range
 from cart.table.ranking import MISSING
 from cart.table.table import Table, same_value
 from forest.partitioned.cells import ClassCells, SumCells, SumsOfCells, write

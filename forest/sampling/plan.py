@@ -181,7 +181,7 @@ def count_draws(
             warn_user(
                 f"Using the fractional value max_samples={max_samples} when the {what} is {total} "
                 f"results in a low number ({n_draws}) of bootstrap samples. We recommend passing "
-                "`max_samples` as an integer instead.",
+                "`max_samples` as an integer instead."
             )
     if not replace and n_draws > n_most:
         raise ValueError(

@@ -25,12 +25,7 @@ from importance.core.adoption import of_fitted_forest
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import FittedForest, check_forest, is_classification, names_of
 from importance.core.groups import parse_groups
-from importance.core.result import (
-    Importances,
-    importances_over_trees,
-    known_trees,
-    mean_and_error,
-)
+from importance.core.result import Importances, importances_over_trees, known_trees, mean_and_error
 from importance.core.used_features import restrict_to_used
 
 METHODS = ("ufi", "mdi_oob")
