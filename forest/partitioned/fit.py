@@ -1,7 +1,6 @@
 """The forest of a table in partitions, which is the forest of the whole table."""
 
 from functools import partial
-from itertools import pairwise
 from time import perf_counter
 from typing import Any
 
@@ -86,8 +85,7 @@ def fit_together(
     refuse_impossible(model, weight_parts is not None)
     kind = Kind(precision_of(model), is_classifier(model), model.categorical_features)
     with Interruption() as interruption:
-        look, bins = _look_for_bins(model, engine, X_parts, y_parts, n_parts, kind)
-        spans = _spans(_describe(model, look))
+        look, spans, bins = _look_for_bins(model, engine, X_parts, y_parts, n_parts, kind)
         target = model._encode_target(look.labels if kind.has_classes else np.zeros(1))
         weight = weights_of_table(model, engine, y_parts, weight_parts, spans, kind, target)
         total_weight = _plan_draws(model, engine, spans[-1][-1], weight, size)
@@ -120,12 +118,12 @@ def fit_together(
 
 
 def _look_for_bins(model, engine, X_parts, y_parts, n_parts, kind):
-    """What is known of the table, and its bins, from one reading."""
+    """What is known of the table, its partitions and its bins, from one reading."""
     examined = engine.map(examine, X_parts, y_parts, each=range(n_parts), common=(kind,))
     look = engine.reduce(look_of, join_looks, examined)
-    _describe(model, look)  # which may refuse it
+    spans = _describe(model, look)  # which may refuse it
     sorted_parts = engine.map(sorted_of, examined)
-    return look, find_bins(engine, sorted_parts, model.max_bins, kind.precision)
+    return look, spans, find_bins(engine, sorted_parts, model.max_bins, kind.precision)
 
 
 def _learn_categories(model, look, kind, bins):
@@ -199,10 +197,9 @@ def refuse_impossible(forest: BaseEstimator, has_weights: bool = False) -> None:
 
 
 def _describe(model, look):
-    """Let the forest know what its table is like; return where partitions start, and the end."""
-    n_rows = [n for _, n in sorted(look.n_rows)]
-    starts = np.cumsum([0, *n_rows])
-    if starts[-1] == 0:
+    """Let the forest know what its table is like; number, first row and end of every partition."""
+    ends = np.cumsum([n for _, n in sorted(look.n_rows)]).tolist()
+    if ends[-1] == 0:
         raise ValueError("The partitions have no rows.")
     if look.n_features == 0:
         raise ValueError("The partitions have no columns.")
@@ -212,12 +209,7 @@ def _describe(model, look):
     if look.names is not None:
         model.feature_names_in_ = np.array(look.names, dtype=object)
     model.n_merged_values_ = np.zeros(look.n_features, np.int64)
-    return starts.tolist()
-
-
-def _spans(starts):
-    """Number, first row and end of every partition."""
-    return [(number, *span) for number, span in enumerate(pairwise(starts))]
+    return list(zip(range(len(ends)), [0, *ends], ends, strict=False))
 
 
 def _code(X, number, kind, bins, dtype, folder):

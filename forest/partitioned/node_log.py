@@ -4,7 +4,7 @@ A node is known by its cell (see `forest.partitioned.histograms`): its rows, wei
 is below a small node was grown elsewhere, as a tree of its own, and is put in its place.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,21 +32,16 @@ class Level:
     cells: np.ndarray  # (n, n_numbers) int64
     impurity: np.ndarray  # (n,) float64
     is_class: bool
-    # What is decided of them.
-    feature: np.ndarray = field(init=False)  # (n,) int32; UNDEFINED in leaves
-    cut: np.ndarray = field(init=False)  # (n,) uint64: see `cart.table.thresholds`
-    missing_left: np.ndarray = field(init=False)  # (n,) uint8
-    child: np.ndarray = field(init=False)  # (n,) int64: item of the left one in the next level
-    below: dict = field(default_factory=dict)  # Tree of each small node
-    subset: dict = field(default_factory=dict)  # of nodes split on categories: see `Choices`
-    listed_left: np.ndarray = field(init=False)  # (n,) uint8
 
     def __post_init__(self):
+        """What is decided of them."""
         n = len(self.key)
-        self.feature = np.full(n, UNDEFINED, np.int32)
-        self.cut = np.zeros(n, np.uint64)
+        self.feature = np.full(n, UNDEFINED, np.int32)  # UNDEFINED in leaves
+        self.cut = np.zeros(n, np.uint64)  # see `cart.table.thresholds`
         self.missing_left = np.zeros(n, np.uint8)
-        self.child = np.full(n, -1)
+        self.child = np.full(n, -1)  # item of the left one in the next level
+        self.below: dict = {}  # Tree of each small node
+        self.subset: dict = {}  # of nodes split on categories: see `Choices`
         self.listed_left = np.zeros(n, np.uint8)
 
     @property

@@ -127,10 +127,6 @@ class NodeRows(NamedTuple):
     weight: np.ndarray  # (n,)
     start: np.ndarray  # (n_nodes + 1,) int64
 
-    @property
-    def nbytes(self):
-        return sum(array.nbytes for array in self)
-
 
 class RowLists(NamedTuple):
     """Which rows of a partition are in some nodes: each by its distance from the one before, in a
@@ -195,13 +191,8 @@ def list_rows(opened, segments):
     )  # fmt: skip
 
 
-def take(codes, targets, listed):
-    """All that is known of listed rows of a partition, as NodeRows."""
-    return take_rows(codes, targets, listed.rows, listed.weight, listed.start)
-
-
 def take_rows(codes, targets, rows, weight, start):
-    """The same of rows that are given by their numbers."""
+    """All that is known of rows of a partition, by their numbers, as NodeRows."""
     return NodeRows(codes.take(rows, axis=1), targets[0][rows], weight, start)
 
 
@@ -218,4 +209,5 @@ def gather(codes, targets, opened, segments):
     -------
     NodeRows
     """
-    return take(codes, targets, list_rows(opened, segments))
+    listed = list_rows(opened, segments)
+    return take_rows(codes, targets, listed.rows, listed.weight, listed.start)

@@ -8,7 +8,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from cart.estimators.category_encoder import CategoryEncoder, as_columns, find_categorical
 from cart.table.precision import dates_as_seconds
-from forest.partitioned.table.quantiles import SortedColumns, sort_columns
+from forest.partitioned.table.quantiles import sort_columns
 
 
 class Kind(NamedTuple):
@@ -37,7 +37,7 @@ class Examined(NamedTuple):
     """A partition, looked at, and its columns sorted."""
 
     look: Look
-    columns: SortedColumns
+    columns: list  # see `forest.partitioned.table.quantiles.sort_columns`
 
 
 def values_of(X: Any, number: int, kind: Kind) -> tuple[np.ndarray, tuple | None]:
@@ -143,7 +143,7 @@ def look_of(examined: Examined) -> Look:
     return examined.look
 
 
-def sorted_of(examined: Examined) -> SortedColumns:
+def sorted_of(examined: Examined) -> list:
     """The sorted columns of a partition."""
     return examined.columns
 
