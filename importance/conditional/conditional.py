@@ -21,7 +21,6 @@ from importance.conditional.donors import (
 )
 from importance.conditional.exchange import increase_by, row_losses
 from importance.core.adoption import of_fitted_forest
-from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import check_forest, names_of
 from importance.core.groups import Groups, parse_groups, positions_of
 from importance.core.losses import choose_loss
@@ -38,7 +37,6 @@ BIAS = (
 _FEATURES_AT_ONCE = 16
 
 
-@with_shared_parameters
 @of_fitted_forest
 def conditional_permutation(
     forest: Any, X: Any, y: Any, *, condition: dict | None = None, threshold: float = 0.2,

@@ -21,6 +21,7 @@ from cart.table.precision import precision_of
 from cart.tree.nodes import LEAF, Nodes
 from forest.estimators.fitted_on import changed_parameters
 from forest.sampling.bootstrap import Bootstrap
+from importance.core.docs import with_shared_parameters
 
 F = TypeVar("F", bound=Callable)
 
@@ -29,8 +30,9 @@ _NOT_HANDED_ON = {"random_state", "class_weight", "n_jobs"}
 
 
 def of_fitted_forest(function: F) -> F:
-    """Let a function of a fitted forest take what `adopt` takes."""
+    """Let a function of a fitted forest take what `adopt` takes, and describe its parameters."""
 
+    @with_shared_parameters
     @wraps(function)
     def call(forest, *args, **kwargs):
         return function(adopt(forest), *args, **kwargs)

@@ -9,7 +9,6 @@ import numpy as np
 from cart.primitives.progress import ProgressReporter
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from importance.core.adoption import of_fitted_forest, refuse_refits
-from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import is_classification, names_of
 from importance.core.groups import parse_groups
 from importance.core.losses import choose_loss
@@ -23,7 +22,6 @@ BIAS = (
 )
 
 
-@with_shared_parameters
 @of_fitted_forest
 def drop_column(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, groups: Any = None, n_refits: int = 1,

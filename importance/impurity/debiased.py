@@ -22,7 +22,6 @@ from cart.tree.packed import PackedRows, pack
 from cart.tree.traversal import leaf_ids
 from forest.growing.workers import results_of
 from importance.core.adoption import of_fitted_forest
-from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import FittedForest, check_forest, is_classification, names_of
 from importance.core.groups import parse_groups
 from importance.core.result import Importances, importances_over_trees, known_trees, mean_and_error
@@ -76,7 +75,6 @@ class Optimism:
     unjudged_by_depth: np.ndarray
 
 
-@with_shared_parameters
 @of_fitted_forest
 def unbiased_mdi(
     forest: Any, X: Any, y: Any, *, method: str = "ufi", sample_weight: Any = None,
@@ -145,7 +143,6 @@ def unbiased_mdi(
 
 
 @of_fitted_forest
-@with_shared_parameters
 def optimism(
     forest: Any, X: Any, y: Any, *, method: str = "ufi", sample_weight: Any = None,
     groups: Any = None, n_jobs: int | None = None, verbose: int = 0,

@@ -13,7 +13,6 @@ from cart.tree.packed import Packed, pack
 from forest.voting.rules import soft_vote
 from importance.conditional.sampler import ConditionalSampler
 from importance.core.adoption import of_fitted_forest, refuse_refits
-from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import check_forest, names_of
 from importance.core.losses import choose_loss, of_predictions
 from importance.core.result import Importances
@@ -30,7 +29,6 @@ BIAS = (
 )
 
 
-@with_shared_parameters
 @of_fitted_forest
 def conditional_test(
     forest: Any, X: Any, y: Any, *, method: str = "resample", cv: int = 5, n_draws: int = 20,

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from importance.core.adoption import of_fitted_forest
-from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import is_classification
 from importance.core.result import mean_and_error
 from importance.inference.p_values import Significance, false_discovery_p_values, share_as_large
@@ -18,7 +17,6 @@ from importance.permutation.held_out import judge_held_out
 MIN_NON_POSITIVE = 100
 
 
-@with_shared_parameters
 @of_fitted_forest
 def janitza(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, random_state: Any = None,

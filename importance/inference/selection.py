@@ -8,7 +8,6 @@ import numpy as np
 from scipy.special import bdtr
 
 from importance.core.adoption import of_fitted_forest
-from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import names_of
 from importance.core.ordering import descending
 from importance.inference.p_values import holm
@@ -100,7 +99,6 @@ class Selection:
         )
 
 
-@with_shared_parameters
 @of_fitted_forest
 def select_features(
     forest: Any, X: Any, y: Any, *, method: str = "maximum", alpha: float = 0.05,

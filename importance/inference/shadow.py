@@ -8,7 +8,6 @@ import numpy as np
 from scipy.sparse import hstack, issparse
 
 from importance.core.adoption import of_fitted_forest
-from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import names_of, take_rows
 from importance.core.numbers import significant
 from importance.core.ordering import descending, leading, list_leaders
@@ -99,7 +98,6 @@ class Shadows:
         return f"<Shadows of {found.measure}: {leaders}>"
 
 
-@with_shared_parameters
 @of_fitted_forest
 def shadow(
     forest: Any, X: Any, y: Any, *, measure: Measure | None = None, n_rounds: int = 10,

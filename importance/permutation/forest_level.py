@@ -15,7 +15,6 @@ from cart.primitives.progress import ProgressReporter
 from forest.growing.workers import go_on, results_of, shares_memory
 from forest.voting.rules import RULES, ballots
 from importance.core.adoption import of_fitted_forest
-from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import FittedForest, check_forest, is_classification
 from importance.core.groups import Groups, group_columns
 from importance.core.losses import MakeLoss, choose_loss, of_predictions, predictions_of
@@ -34,7 +33,6 @@ _BLOCK_VALUES = 1 << 22
 Evaluate = Callable[[np.ndarray, np.ndarray], float]
 
 
-@with_shared_parameters
 @of_fitted_forest
 def forest_permutation(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, metric: Callable | None = None,

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 from importance.core.adoption import of_fitted_forest
-from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import check_evaluation_rows
 from importance.core.groups import group_columns
 from importance.core.held_out_rows import EvaluatedForest, require_held_out
@@ -14,7 +13,6 @@ from importance.permutation.oob import BIAS
 from importance.permutation.tree_level import Options, evaluate_trees
 
 
-@with_shared_parameters
 @of_fitted_forest
 def held_out_permutation(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, training: tuple | None = None,

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 from importance.core.adoption import of_fitted_forest
-from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import check_forest, is_classification
 from importance.core.groups import group_columns
 from importance.core.losses import choose_loss
@@ -23,7 +22,6 @@ BIAS = (
 )
 
 
-@with_shared_parameters
 @of_fitted_forest
 def oob_permutation(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, sample_weight: Any = None,

@@ -24,7 +24,6 @@ from forest.partitioned.table.in_bag import counts_of_part
 from forest.partitioned.table.partitions import Kind, target_of, values_of
 from forest.sampling.bootstrap import Bootstrap, bootstrap_of
 from importance.core.adoption import of_fitted_forest
-from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import is_classification, names_of
 from importance.core.losses import MakeLoss, choose_loss
 from importance.core.result import OVER_TREES, Importances, mean_and_error
@@ -57,7 +56,6 @@ class Losses(NamedTuple):
     is_out: np.ndarray  # (n_trees, n_followed) uint8: are these out of bag?
 
 
-@with_shared_parameters
 @of_fitted_forest
 def oob_permutation(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, client: Any = None,
