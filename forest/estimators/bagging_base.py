@@ -1,6 +1,7 @@
 """Base class of Bagging: fit on drawn rows and features, votes, out-of-bag predictions."""
 
 from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, Self
 
@@ -23,7 +24,7 @@ from sklearn.utils.validation import (
 )
 
 from cart.estimators.doc_link import DocLink
-from cart.estimators.parameters import INT_MAX, MatrixLike
+from cart.estimators.parameters import INT_MAX, MatrixLike, RandomState, keep_parameters
 from cart.estimators.saved_state import SavedState, check_classes_of
 from cart.estimators.validation import as_of_now, fitted_at_once, refuse_too_large
 from cart.files import require
@@ -52,14 +53,9 @@ _AS_FORESTS = ("bootstrap", "warm_start", "random_state", "verbose", *VOTING_CON
 
 
 class BaseBagging(
-    SavedState,
-    DocLink,
-    EstimatorSequence,
-    VotingMixin,
-    MetaEstimatorMixin,
-    BaseEstimator,
+    SavedState, DocLink, EstimatorSequence, VotingMixin, MetaEstimatorMixin, BaseEstimator,
     metaclass=ABCMeta,
-):
+):  # fmt: skip
     """What Bagging of classifiers and of regressors share.
 
     Parameters
@@ -155,6 +151,15 @@ class BaseBagging(
         "n_jobs": [None, Integral],
         **{name: FOREST_CONSTRAINTS[name] for name in _AS_FORESTS},
     }
+
+    def __init__(
+        self, estimator: BaseEstimator | None = None, n_estimators: int = 10, *,
+        max_samples: float | None = None, max_features: float = 1.0, bootstrap: bool = True,
+        bootstrap_features: bool = False, oob_score: bool | Callable = False,
+        warm_start: bool = False, n_jobs: int | None = None, random_state: RandomState = None,
+        verbose: int = 0, voting: str = "soft", final_estimator: BaseEstimator | None = None,
+    ) -> None:  # fmt: skip
+        keep_parameters(self, locals())
 
     estimator_params = ()  # what estimators take from it: nothing, as in scikit-learn
 
@@ -374,19 +379,14 @@ class BaseBagging(
         check_classes_of(self)
 
     def _vote(self, X, caller, params):
-        """The vote of the estimators, (n_samples, n_outputs, n_values), by another rule than soft.
-
-        X, caller, params : see `_each_output`
-        """
+        """The vote of the estimators, (n_samples, n_outputs, n_values), by another rule than soft;
+        the parameters are those of `_each_output`."""
         with self._each_output(self._predictor(), X, caller, params) as answers:
             outputs = list(answers)
         return self._decide(np.stack([said.reshape(-1, *self._shape) for said in outputs], axis=1))
 
     def _mean_output(self, predict, X, caller, params):
-        """Mean of the outputs, added in their order: bitwise equal for every `n_jobs`.
-
-        predict, X, caller, params : see `_each_output`
-        """
+        """Mean of the outputs, added in their order: bitwise equal for every `n_jobs`."""
         with self._each_output(predict, X, caller, params) as outputs:
             return sum(outputs) / len(self.estimators_)
 
@@ -454,10 +454,6 @@ class BaseBagging(
     @abstractmethod
     def _predictor(self):
         """The function `predict(estimator, X, params)` that gives an estimator's vote."""
-
-    @abstractmethod
-    def _keep_out_of_bag(self, votes):
-        """Keep the out-of-bag votes as attribute and return what they predict."""
 
 
 def _require_rows(draws, n_samples):

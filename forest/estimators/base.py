@@ -1,6 +1,5 @@
 """Base class of the forests: fit, votes and leaves of rows, out-of-bag predictions."""
 
-from abc import ABCMeta
 from functools import partial
 from inspect import signature
 from operator import attrgetter
@@ -48,15 +47,9 @@ _PACKED: WeakKeyDictionary = WeakKeyDictionary()
 
 
 class BaseForest(
-    SavedState,
-    DocLink,
-    GivenParameters,
-    EstimatorSequence,
-    VotingMixin,
-    MultiOutputMixin,
+    SavedState, DocLink, GivenParameters, EstimatorSequence, VotingMixin, MultiOutputMixin,
     BaseEstimator,
-    metaclass=ABCMeta,
-):
+):  # fmt: skip
     """What forests of classification and regression trees share.
 
     Parameters

@@ -197,11 +197,6 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         keep_leaves(self, X, y)
         return self
 
-    def _keep_out_of_bag(self, votes):
-        values = votes.values[:, :, 0]
-        self.oob_prediction_ = values[:, 0] if self.n_outputs_ == 1 else values
-        return self.oob_prediction_
-
 
 class RandomForestClassifier(ForestClassifier):
     __doc__ = with_docs_of(

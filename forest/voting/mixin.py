@@ -80,6 +80,12 @@ class VotingMixin:
             guess, is_known = self._keep_out_of_bag(votes), votes.n_models > 0
             self.oob_score_ = score_out_of_bag(score, truth, guess, is_known)
 
+    def _keep_out_of_bag(self, votes):
+        """Keep the out-of-bag votes as attribute and return what they predict; here of numbers."""
+        values = votes.values[:, :, 0]
+        self.oob_prediction_ = values[:, 0] if self.n_outputs_ == 1 else values
+        return self.oob_prediction_
+
     def _learn_or_forget(self, X, target, truth, is_scored, interruption):
         """`_learn_out_of_bag`, which Ctrl-C ends: then nothing is known out of bag."""
         if not interruption.run(lambda: self._learn_out_of_bag(X, target, truth, is_scored)):
