@@ -48,14 +48,8 @@ def plot_beeswarm(
     shown = leading(size, max_features)
     ax = base.axes_for(ax, len(shown), height=0.42)
     table = found.table()
-    for place, j in enumerate(shown):
-        said = values[rows, j]
-        ax.scatter(
-            said, place + base.swarm(said), c=_shades(table[rows, j]), cmap="coolwarm", s=5,
-            linewidths=0, alpha=0.8, vmin=0, vmax=1, rasterized=True,
-        )  # fmt: skip
-    base.name_features(ax, found.feature_names, shown)
-    base.plain_numbers(ax.xaxis)
+    shades = [_shades(table[rows, j]) for j in shown]
+    base.draw_swarms(ax, found.feature_names, values[rows], shown, shades)
     colors = "blue to red: low to high values"
     if any(_numbers(table[:, j])[1] is not None for j in shown):
         colors += ", categories by name"
@@ -145,12 +139,9 @@ def plot_waterfall(
     start = float(base_value if at is None else base_value[at])
     shown = leading(np.abs(values), max_features)
     others = np.setdiff1d(np.arange(len(values)), shown)
-    names = [
-        f"{name} = {_short(value)}"
-        for name, value in zip(
-            base.short_names(found.feature_names[shown]), found.table()[row, shown], strict=True
-        )
-    ]
+    named = zip(base.short_names(found.feature_names), found.table()[row], strict=True)
+    names = [f"{name} = {_short(value)}" for name, value in named]
+    names = [names[j] for j in shown]
     steps = values[shown]
     if len(others):
         names = [f"{len(others)} other features", *names]
