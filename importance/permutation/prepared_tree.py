@@ -13,7 +13,7 @@ from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.tree.nodes import LEAF
 from cart.tree.packed import is_in_left_subset
 from importance.core import losses
-from importance.core.used_features import restrict_to_used
+from importance.core.used_features import Test, restrict_to_used
 
 
 class PreparedTree(NamedTuple):
@@ -138,29 +138,16 @@ def _list_splits(prepared, n_rows, found):
 
 
 @inline_kernel
-def test_of(prepared: PreparedTree, node: int) -> tuple:
-    """What a split asks of rows: their values, then what decides; see `divide`."""
-    return (
-        prepared.columns[prepared.used_index[node]],
-        prepared.threshold[node],
-        prepared.missing_left[node] != 0,
-        prepared.list_start[node],
-        prepared.lists,
-    )
+def test_of(prepared: PreparedTree, node: int) -> Test:
+    """What a split asks of rows."""
+    return Test(
+        prepared.columns[prepared.used_index[node]], prepared.threshold[node],
+        prepared.missing_left[node] != 0, prepared.list_start[node], prepared.lists,
+    )  # fmt: skip
 
 
 @inline_kernel
-def goes_left(test: tuple, row: int) -> bool:
-    """Does a row go left?"""
-    values, threshold, missing_left, first, lists = test
-    x = values[row]
-    if np.isnan(x):
-        return missing_left
-    return is_in_left_subset(lists, first, x) if first >= 0 else x <= threshold
-
-
-@inline_kernel
-def divide(test: tuple, rows: np.ndarray, start: int, end: int) -> int:
+def divide(test: Test, rows: np.ndarray, start: int, end: int) -> int:
     """Bring rows[start:end] into the order left | right; return where the right side begins."""
     values, threshold, missing_left, first, lists = test
     middle = start

@@ -31,7 +31,8 @@ import numpy as np
 from cart.jit.decorators import inline_kernel, kernel
 from cart.jit.simd import on_lanes
 from cart.tree.nodes import LEAF
-from importance.shap.covered_trees import CoveredTrees, goes_left, test_of
+from importance.core.used_features import goes_left
+from importance.shap.covered_trees import CoveredTrees, test_of
 from importance.shap.quadrature import MOST_POINTS, Rules
 
 N_LANES = 16  # rows to a vector: two registers share what is the same for all rows
