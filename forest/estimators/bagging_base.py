@@ -30,12 +30,7 @@ from cart.estimators.validation import as_of_now, fitted_at_once, refuse_too_lar
 from cart.files import require
 from cart.primitives.user_warning import warn_user
 from cart.splitting.feature_draw import DRAW_SEED_MAX
-from forest.estimators.bagging_workers import (
-    fit_one,
-    predict_one,
-    predict_out_of_bag,
-    takes_sample_weight,
-)
+from forest.estimators import bagging_workers as workers
 from forest.estimators.parameters import FOREST_CONSTRAINTS
 from forest.estimators.sequence import EstimatorSequence
 from forest.growing.interruption import Interruption
@@ -289,13 +284,13 @@ class BaseBagging(
 
     def _fit_each(self, X, y, patches, fit_params, interruption):
         """A new estimator for each patch; after Ctrl-C those that were finished."""
-        takes_weight = takes_sample_weight(self.estimator_)
+        takes_weight = workers.takes_sample_weight(self.estimator_)
         fitted: list = []
 
         def fit_all():
             table, how = (X, y, patches), (takes_weight, fit_params, self.verbose)
             numbers = range(len(patches.seeds))
-            tasks = ((fit_one, self.estimator_, *table, i, *how) for i in numbers)
+            tasks = ((workers.fit_one, self.estimator_, *table, i, *how) for i in numbers)
             with self._in_order(tasks) as results:
                 for estimator in results:
                     fitted.append(estimator)
@@ -318,7 +313,7 @@ class BaseBagging(
         """See `VotingMixin._votes_out_of_bag`."""
         # As in `_each_output`: estimators may have been taken away.
         tasks = (
-            (predict_out_of_bag, self._predictor(), estimator, X, patches, i)
+            (workers.predict_out_of_bag, self._predictor(), estimator, X, patches, i)
             for estimator, (patches, i) in zip(self.estimators_, self._draws, strict=False)
         )
         seed = self._draws[0][0].seeds[0]
@@ -403,7 +398,8 @@ class BaseBagging(
         # Estimators that the user took away do not vote; features of theirs are left over.
         each = zip(self.estimators_, self.estimators_features_, strict=False)
         return self._in_order(
-            (predict_one, predict, estimator, X, features, routed) for estimator, features in each
+            (workers.predict_one, predict, estimator, X, features, routed)
+            for estimator, features in each
         )
 
     def _base(self):

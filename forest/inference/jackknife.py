@@ -56,7 +56,9 @@ def standard_error(forest: BaseEstimator, X: np.ndarray) -> np.ndarray:
     counts = np.array([bootstrap.counts(t).astype(np.uint16) for t in range(n_trees)])
     block = max(1, _BLOCK_VALUES // (n_trees * n_values))
     is_gram = min(block, X.shape[0]) * n_values > n_trees
-    gram = _gram(counts) if is_gram else None
+    # Products of the trees' counts make the sum over training rows the same small product for every
+    # x. All their terms are whole numbers: they are exact.
+    gram = sum(part @ part.T for part in _centred(counts)) if is_gram else None
     variance = np.empty((X.shape[0], n_values))
     for some in gen_batches(X.shape[0], block):
         values = values_of_trees(packed, X[some], forest.n_jobs).reshape(n_trees, -1)
@@ -99,15 +101,6 @@ def _centred(counts):
     n_trees, n_samples = counts.shape
     for some in gen_batches(n_samples, max(1, _BLOCK_VALUES // n_trees)):
         yield counts[:, some] - 1.0
-
-
-def _gram(counts):
-    """Products of the trees' centred counts, (n_trees, n_trees) float64.
-
-    They make the sum over training rows the same small product for every x. All its terms are
-    whole numbers: it is exact.
-    """
-    return sum(part @ part.T for part in _centred(counts))
 
 
 def _root(variance, n_trees, n_samples):

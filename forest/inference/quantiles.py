@@ -12,13 +12,7 @@ from cart.files import require
 from cart.primitives.threads import in_parts
 from cart.tree.packed import PackedRows
 from cart.tree.traversal import leaf_ids
-from forest.inference.leaf_rows import (
-    QuantileScratch,
-    find_own_starts,
-    find_starts,
-    leaf_quantiles,
-    list_draws,
-)
+from forest.inference import leaf_rows
 from forest.inference.training_rows import TrainingRows, training_rows
 from forest.sampling.bootstrap import bootstrap_of
 
@@ -103,7 +97,7 @@ def _drawn_members(forest, rows):
         for t in range(first_tree, end_tree):
             counts = rows.counts(bootstrap, t)
             drawn[t] = -1
-            list_draws(rows.members[t], counts, drawn[t])
+            leaf_rows.list_draws(rows.members[t], counts, drawn[t])
             n_drawn = counts.sum()  # of some trees more than of others
             n_leaves = np.count_nonzero(rows.members[t] < 0)
             require(np.count_nonzero(drawn[t, :n_drawn] < 0) == n_leaves, "a leaf has no drawn row")
@@ -157,11 +151,11 @@ def quantiles_of(
         first = np.empty(most_nodes, np.int32)
         for t, tree in enumerate(trees):
             leaf = leaf_ids(packed, t, part)
-            find_starts(leaf, tree.expanded.children_left, members[t], first, start[t])
+            leaf_rows.find_starts(leaf, tree.expanded.children_left, members[t], first, start[t])
         own = np.full(end - begin, -1)
-        leaf_quantiles(
+        leaf_rows.leaf_quantiles(
             members, start, own, mass, y, ascending,
-            QuantileScratch.create(len(y), len(trees)), out[begin:end],
+            leaf_rows.QuantileScratch.create(len(y), len(trees)), out[begin:end],
         )  # fmt: skip
 
     _in_blocks(fill, X.shape[0], len(trees), forest.n_jobs)
@@ -195,10 +189,10 @@ def out_of_bag_quantiles(
     def fill(begin, end):
         start = np.empty((n_trees, end - begin), np.int32)
         for t in range(n_trees):
-            find_own_starts(rows.members[t], rows.counts(bootstrap, t), begin, start[t])
-        leaf_quantiles(
+            leaf_rows.find_own_starts(rows.members[t], rows.counts(bootstrap, t), begin, start[t])
+        leaf_rows.leaf_quantiles(
             rows.members, start, np.arange(begin, end), rows.mass, rows.y, levels,
-            QuantileScratch.create(n_rows, n_trees), out[begin:end],
+            leaf_rows.QuantileScratch.create(n_rows, n_trees), out[begin:end],
         )  # fmt: skip
 
     _in_blocks(fill, n_rows, n_trees, forest.n_jobs)

@@ -254,6 +254,15 @@ def _require_one_output(forest):
         )
 
 
+def require_as_many_rows(forest: BaseEstimator, X: Any) -> None:
+    """Refuse another number of rows than that of the training table: a ValueError."""
+    if X.shape[0] != forest._n_samples:
+        raise ValueError(
+            f"X has {X.shape[0]} rows, but the forest was fitted on {forest._n_samples}: give it "
+            "its training table."
+        )
+
+
 def list_rows(forest: BaseEstimator, X: Any, y: np.ndarray) -> TrainingRows:
     """The rows of a table in the order of y, and which of them share a leaf.
 
@@ -274,11 +283,7 @@ def list_rows(forest: BaseEstimator, X: Any, y: np.ndarray) -> TrainingRows:
     ValueError
         If the leaves do not hold the rows that the trees were grown on.
     """
-    if X.shape[0] != forest._n_samples:
-        raise ValueError(
-            f"X has {X.shape[0]} rows, but the forest was fitted on {forest._n_samples}: give it "
-            "its training table."
-        )
+    require_as_many_rows(forest, X)
     trees = [estimator.tree_ for estimator in forest.estimators_]
     packed, bootstrap = forest._packed(), bootstrap_of(forest)
     order = np.argsort(y, kind="stable")

@@ -9,7 +9,7 @@ added batch by batch, so that sums do not depend on how many threads there are:
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from types import SimpleNamespace
@@ -98,6 +98,7 @@ class Refit:
     evaluation: EvaluationRows
     out_of_bag: bool
     trees: list | None = None
+    _prepared: dict = field(init=False, default_factory=dict, repr=False)
 
     def __sizeof__(self) -> int:
         # Dask ships objects that say they are large once, small ones with every task.
@@ -191,20 +192,12 @@ class Refit:
                 yield tree.value.reshape(tree.node_count, -1)[leaves]
             return
         packed = pack(trees, X.dtype)
-        X = self._rows_for(packed)
+        kind = type(packed)  # small or wide: rows are prepared once for either
+        if kind not in self._prepared:
+            self._prepared[kind] = PackedRows.of(packed, X)
+        X = self._prepared[kind]
         for t, (tree, mine) in enumerate(zip(trees, rows, strict=True)):
             yield tree.value.reshape(tree.node_count, -1)[leaf_ids(packed, t, X, mine)]
-
-    def _rows_for(self, packed):
-        """The rows judged as packed trees take them, prepared once for either kind."""
-        kind = type(packed)
-        if kind not in self._prepared:
-            self._prepared[kind] = PackedRows.of(packed, self.evaluation.X)
-        return self._prepared[kind]
-
-    @cached_property
-    def _prepared(self):
-        return {}
 
 
 class VoteSums(NamedTuple):

@@ -15,14 +15,7 @@ from importance.core import losses
 from importance.core.fitted_forest import FittedForest, is_classification
 from importance.core.groups import Groups
 from importance.core.result import Importances
-from importance.permutation.forest_level import (
-    donors_within_trees,
-    evaluate_forest,
-    mean_loss,
-    over_permutations,
-    score_by,
-    shared_donors,
-)
+from importance.permutation import forest_level
 from importance.permutation.shuffling import seeded
 from importance.permutation.tree_level import Options, evaluate_trees
 
@@ -95,9 +88,9 @@ def rfpimp(fitted: FittedForest, groups: Groups, options: Options) -> Importance
     from sklearn.metrics import accuracy_score, r2_score  # slow to import
 
     classification = is_classification(fitted.forest)
-    score = score_by(fitted, accuracy_score if classification else r2_score)
+    score = forest_level.score_by(fitted, accuracy_score if classification else r2_score)
     base, permuted = _permute_forest(fitted, score, groups, options, is_shared=True)
-    return over_permutations(
+    return forest_level.over_permutations(
         base - permuted, groups, measure="oob_permutation (rfpimp)", bias=BIAS,
         unit=f"decrease in out-of-bag {'accuracy' if classification else 'R2'} of the forest",
         loss="accuracy" if classification else "R2",
@@ -122,14 +115,14 @@ def breiman2001(fitted: FittedForest, groups: Groups, options: Options) -> Impor
             'definition="breiman2001" counts votes, and a forest fitted with loss= has none: its '
             "class shares are weighed by what mistakes cost. Leave out the definition."
         )
-    evaluate = mean_loss(fitted, losses.zero_one)
+    evaluate = forest_level.mean_loss(fitted, losses.zero_one)
     base, permuted = _permute_forest(fitted, evaluate, groups, options, is_shared=False)
     if base == 0.0:
         raise ValueError(
             "The out-of-bag error of the forest is 0, so no percent increase over it is defined; "
             'use definition="randomForest", or none.'
         )
-    return over_permutations(
+    return forest_level.over_permutations(
         100.0 * (permuted - base) / base, groups, measure="oob_permutation (breiman2001)",
         unit="increase in the out-of-bag error of the forest, in percent of it", bias=BIAS,
         loss="zero_one",
@@ -175,10 +168,10 @@ def _permute_forest(fitted, evaluate, groups, options, is_shared):
     n_repeats = 1 if options.n_repeats is None else options.n_repeats
     shuffles = options.shuffles or seeded(options.random_state, len(groups))
     if is_shared:
-        donors = shared_donors(shuffles, len(fitted.codes), n_repeats)
+        donors = forest_level.shared_donors(shuffles, len(fitted.codes), n_repeats)
     else:
-        donors = donors_within_trees(shuffles)
-    base, permuted, _ = evaluate_forest(
+        donors = forest_level.donors_within_trees(shuffles)
+    base, permuted, _ = forest_level.evaluate_forest(
         fitted, evaluate, groups, donors, n_repeats, not is_shared, options.n_jobs,
         options.verbose, options.callback,
     )  # fmt: skip

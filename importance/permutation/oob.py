@@ -12,7 +12,6 @@ from importance.permutation.class_share import warn_of_rare_classes
 from importance.permutation.definitions import DEFINITIONS
 from importance.permutation.drawn_rows import DrawnRows
 from importance.permutation.forest_level import forest_permutation, require_repeats
-from importance.permutation.influence import IN_CLASSIFICATION, IN_REGRESSION
 from importance.permutation.tree_level import Options, evaluate_trees
 
 OVER_ROWS = "over data, from the rows"
@@ -156,8 +155,8 @@ def _importances(forest, fitted, columns, options):
     errors = {OVER_TREES: over_trees, "over permutations": result.error_over_permutations()}
     uncertainty = OVER_TREES
     if options.has_influence:
-        times = IN_CLASSIFICATION if is_classification(forest) else IN_REGRESSION
-        uncertainty, errors[OVER_ROWS] = OVER_ROWS, result.error_over_data(times, over_trees)
+        uncertainty = OVER_ROWS
+        errors[OVER_ROWS] = result.error_over_data(fitted.is_classification, over_trees)
     return Importances(
         "oob_permutation", values, errors.pop(uncertainty), result.per_tree, columns.names,
         uncertainty=uncertainty, bias=BIAS,

@@ -28,12 +28,7 @@ from importance.core.fitted_forest import is_classification, names_of
 from importance.core.losses import MakeLoss, choose_loss
 from importance.core.result import OVER_TREES, Importances, mean_and_error
 from importance.permutation.expectation import expected_increase
-from importance.permutation.influence import (
-    IN_CLASSIFICATION,
-    IN_REGRESSION,
-    error_over_data,
-    followed,
-)
+from importance.permutation.influence import error_over_data, followed
 from importance.permutation.oob import BIAS, OVER_ROWS
 from importance.permutation.prepared_tree import PreparedTree, prepare_tree
 
@@ -254,9 +249,9 @@ def _report(forest: Any, name: str, donors: Donors, losses: Losses) -> Importanc
         share = np.where(n_rows > 0, losses.increase / n_rows, 0.0)
     values, over_trees = mean_and_error(per_tree)
     total = losses.influence - share.T @ losses.is_out
-    times = IN_CLASSIFICATION if is_classification(forest) else IN_REGRESSION
+    has_classes = is_classification(forest)
     n_trees = int(np.count_nonzero(donors.n_rows))
-    error = error_over_data(total, forest._n_samples, n_trees, times, over_trees)
+    error = error_over_data(total, forest._n_samples, n_trees, has_classes, over_trees)
     return Importances(
         "oob_permutation", values, error, per_tree, names_of(forest), uncertainty=OVER_ROWS,
         bias=BIAS, unit=f"increase in out-of-bag {name.replace('_', '-')} loss of a tree",

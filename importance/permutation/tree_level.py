@@ -110,12 +110,12 @@ class PermutationResult(NamedTuple):
         0 where the expectation was taken, nan where each tree shuffled once."""
         return np.sqrt(self.variance) / len(known_trees(self.per_tree))
 
-    def error_over_data(self, times: float, over_trees: np.ndarray) -> np.ndarray:
+    def error_over_data(self, has_classes: bool, over_trees: np.ndarray) -> np.ndarray:
         """Standard error of the mean over trees over other tables, (n_groups,); see `Influence`."""
         assert self.influence is not None
         number, total, of_draws = self.influence
         n_trees = len(known_trees(self.per_tree))
-        return error_over_data(total, len(number), n_trees, times, over_trees, of_draws)
+        return error_over_data(total, len(number), n_trees, has_classes, over_trees, of_draws)
 
     def row_mean(self) -> np.ndarray:
         """Means over the trees that a row judges; nan where there are none."""
