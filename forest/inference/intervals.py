@@ -161,12 +161,7 @@ def _find_spread(forest, trees):
 
 
 def _find_margin(spread, coverage):
-    """By how many widths the band is to be widened, and the least width.
-
-    Returns
-    -------
-    margin, least_width : float
-    """
+    """By how many widths the band is to be widened, and the least width."""
     band = out_of_bag_quantiles(spread.forest, spread.rows, _levels(coverage))
     known = ~np.isnan(band[:, 0])
     low, high = band[known].T

@@ -200,14 +200,6 @@ class Refit:
             yield tree.value.reshape(tree.node_count, -1)[leaf_ids(packed, t, X, mine)]
 
 
-class VoteSums(NamedTuple):
-    """What some trees say of the rows judged, summed."""
-
-    total: np.ndarray  # (n_rows, n_values) float64
-    n_trees: np.ndarray  # (n_rows,) float64: how many have a say on the row
-    tree_loss: np.ndarray  # (n_trees,) float64: of each tree alone; nan where it judges no row
-
-
 def losses_without(
     refit: Refit, sets: list[np.ndarray], make_loss: MakeLoss, n_jobs: int | None = None,
     watch: Any = None,
@@ -233,7 +225,9 @@ def losses_without(
 
 
 def _vote(refit, columns, batch, make_loss, watch):
-    """Grow a batch of trees without some columns, and take their votes."""
+    """Grow a batch of trees without some columns, and take their votes on the rows judged: the
+    sums, (n_rows, n_values), how many have a say on each, and the loss of each tree alone; nan
+    where it judges no row."""
     trees, rows = [], []
     for tree, mine in refit.grow_without(columns, batch):
         go_on()
@@ -255,15 +249,16 @@ def _vote(refit, columns, batch, make_loss, watch):
         if weight_of_tree > 0.0:
             loss = of_predictions(make_loss, values, evaluation.codes[mine])
             tree_loss[t] = (weight * loss).sum() / weight_of_tree
-    return VoteSums(total, n_trees, tree_loss)
+    return total, n_trees, tree_loss
 
 
 def _judge(refit, parts, make_loss):
     """Losses of the vote of all batches."""
-    total, n_trees = sum(part.total for part in parts), sum(part.n_trees for part in parts)
+    totals, counts, tree_losses = zip(*parts, strict=True)
+    total, n_trees = sum(totals), sum(counts)
     known = np.flatnonzero(n_trees)
     row_loss = np.full(len(n_trees), np.nan)
     if len(known):
         mean = total[known] / n_trees[known, np.newaxis]
         row_loss[known] = of_predictions(make_loss, mean, refit.evaluation.codes[known])
-    return row_loss, np.concatenate([part.tree_loss for part in parts])
+    return row_loss, np.concatenate(tree_losses)
