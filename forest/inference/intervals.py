@@ -103,7 +103,10 @@ def predict_interval(forest: BaseEstimator, X: ArrayLike, coverage: float = 0.9)
     X = forest._check_X(X)
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage must lie between 0 and 1, got {coverage!r}.")
-    spread = _spread_of(forest)
+    trees = [estimator.tree_ for estimator in forest.estimators_]
+    if not hasattr(forest, "_spread") or forest._spread.trees != trees:
+        forest._spread = _find_spread(forest, trees)
+    spread = forest._spread  # kept from the first call on
     if coverage not in spread.margins:
         spread.margins[coverage] = _find_margin(spread, coverage)
     margin, least_width = spread.margins[coverage]
@@ -121,14 +124,6 @@ def predict_interval(forest: BaseEstimator, X: ArrayLike, coverage: float = 0.9)
 
 def _levels(coverage):
     return np.array([(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0])
-
-
-def _spread_of(forest):
-    """The spread of a forest's residuals, found when first asked for and kept with it."""
-    trees = [estimator.tree_ for estimator in forest.estimators_]
-    if not hasattr(forest, "_spread") or forest._spread.trees != trees:
-        forest._spread = _find_spread(forest, trees)
-    return forest._spread
 
 
 def _find_spread(forest, trees):

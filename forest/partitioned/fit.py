@@ -24,17 +24,8 @@ from forest.partitioned.histograms import ClassTargets, NumberTargets
 from forest.partitioned.open_rows import begin
 from forest.partitioned.out_of_bag import Judged, judge
 from forest.partitioned.pace import Pace
+from forest.partitioned.table import partitions
 from forest.partitioned.table.in_bag import InBag
-from forest.partitioned.table.partitions import (
-    Kind,
-    examine,
-    join_covers,
-    join_looks,
-    look_of,
-    sorted_of,
-    target_of,
-    values_of,
-)
 from forest.partitioned.table.quantiles import find_bins, find_codes
 from forest.partitioned.table.sources import empty_on_disk
 from forest.partitioned.table.targets import in_steps, step_of
@@ -83,7 +74,7 @@ def fit_together(
     model = clone(forest)
     model.callback = forest.callback  # a copy would tell a copy of whom it belongs to
     refuse_impossible(model, weight_parts is not None)
-    kind = Kind(precision_of(model), is_classifier(model), model.categorical_features)
+    kind = partitions.Kind(precision_of(model), is_classifier(model), model.categorical_features)
     with Interruption() as interruption:
         look, spans, bins = _look_for_bins(model, engine, X_parts, y_parts, n_parts, kind)
         target = model._encode_target(look.labels if kind.has_classes else np.zeros(1))
@@ -119,10 +110,10 @@ def fit_together(
 
 def _look_for_bins(model, engine, X_parts, y_parts, n_parts, kind):
     """What is known of the table, its partitions and its bins, from one reading."""
-    examined = engine.map(examine, X_parts, y_parts, each=range(n_parts), common=(kind,))
-    look = engine.reduce(look_of, join_looks, examined)
+    examined = engine.map(partitions.examine, X_parts, y_parts, each=range(n_parts), common=(kind,))
+    look = engine.reduce(partitions.look_of, partitions.join_looks, examined)
     spans = _describe(model, look)  # which may refuse it
-    sorted_parts = engine.map(sorted_of, examined)
+    sorted_parts = engine.map(partitions.sorted_of, examined)
     return look, spans, find_bins(engine, sorted_parts, model.max_bins, kind.precision)
 
 
@@ -133,7 +124,7 @@ def _learn_categories(model, look, kind, bins):
     """
     if kind.categorical_features is None:
         return kind, bins, None
-    encode_categories(model, join_covers(look.cover), reset=True)
+    encode_categories(model, partitions.join_covers(look.cover), reset=True)
     kind = kind._replace(encoder=model._category_encoder)
     n_categories = model._category_encoder.n_categories
     if not n_categories.any():
@@ -213,7 +204,7 @@ def _describe(model, look):
 
 
 def _code(X, number, kind, bins, dtype, folder):
-    X = values_of(X, number, kind)[0]
+    X = partitions.values_of(X, number, kind)[0]
     shape = X.shape[::-1]
     return find_codes(
         X, bins, np.empty(shape, dtype) if folder is None else empty_on_disk(shape, dtype, folder)
@@ -222,7 +213,7 @@ def _code(X, number, kind, bins, dtype, folder):
 
 def _encode(y, span, kind, labels_or_step):
     number, first, end = span
-    y = target_of(y, end - first, number, kind)
+    y = partitions.target_of(y, end - first, number, kind)
     if kind.has_classes:
         return ClassTargets(np.searchsorted(labels_or_step, y).astype(np.uint16))
     return NumberTargets(in_steps(y, labels_or_step))

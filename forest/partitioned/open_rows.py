@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit.decorators import entry_kernel, inline_kernel
+from cart.jit.decorators import entry_kernel
 from forest.partitioned.histograms import OpenRows
 
 
@@ -77,7 +77,7 @@ def divide(codes, opened, fates):
 
 @entry_kernel
 def _divide(codes, opened, fates, after, spare):
-    missing = np.int64(_highest(codes))
+    missing = np.int64(np.uint64(0xFFFFFFFF) >> np.uint64(32 - 8 * codes.itemsize))  # all bits set
     n_segments = 0
     end = 0
     for s in range(fates.feature.shape[0]):
@@ -111,12 +111,6 @@ def _divide(codes, opened, fates, after, spare):
             n_segments += 1
             after.start[n_segments] = end
     return n_segments
-
-
-@inline_kernel
-def _highest(codes):
-    """The code of a missing value: all bits set."""
-    return np.uint64(0xFFFFFFFF) >> np.uint64(32 - 8 * codes.itemsize)
 
 
 class NodeRows(NamedTuple):

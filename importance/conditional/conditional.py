@@ -121,20 +121,19 @@ def conditional_permutation(
     name, make_loss = choose_loss(loss, forest)
     names = names_of(forest)
     columns = parse_groups(groups, names)
-    is_categorical = getattr(forest, "is_categorical_", None)
-    if is_categorical is None:
-        is_categorical = np.zeros(fitted.X.shape[1], bool)
+    is_categorical = getattr(forest, "is_categorical_", np.zeros(fitted.X.shape[1], bool))
     association = Association(fitted.X, is_categorical)
     sets = find_conditions(condition, threshold, columns, names, association)
     found = _Increases.empty(len(fitted.trees), len(columns))
-    n_trees, parts = len(fitted.trees), _parts_of(sets, method)
     if method == "cells":
-        donors = _cells(fitted.X, sets)
+        levels = find_levels(fitted.X, np.unique(np.concatenate(sets)))
+        parts, donors = [np.arange(len(sets))], iter([partial(_donors_in_cells, levels, sets)])
     else:
-        stream = check_random_state(random_state)
+        parts, stream = _parts_of(sets), check_random_state(random_state)
         donors = _neighbors(fitted.X, sets, parts, is_categorical, n_neighbors, stream)
     given = fitted, columns, make_loss, n_jobs
-    with ProgressReporter(n_trees * len(parts), "tree", verbose, callback) as watch:
+    n_steps = len(fitted.trees) * len(parts)
+    with ProgressReporter(n_steps, "tree", verbose, callback) as watch:
         for chosen, find_donors in zip(parts, donors, strict=True):
             found.fill(chosen, _over_trees(*given, chosen, find_donors, watch))
     if np.isnan(found.increase).all():
@@ -184,22 +183,14 @@ class _Increases(NamedTuple):
         return np.divide(self.n_movable.sum(axis=0), n_rows, out=unknown, where=n_rows > 0)
 
 
-def _parts_of(sets, method):
-    """Numbers of the groups that are judged at a time: all in cells; few where neighbours are held,
-    and those that are permuted freely by themselves."""
-    if method == "cells":
-        return [np.arange(len(sets))]
+def _parts_of(sets):
+    """Numbers of the groups that are judged at a time: few, since neighbours are held; those that
+    are permuted freely by themselves."""
     is_free = np.array([len(columns) == 0 for columns in sets])
     filled = np.flatnonzero(~is_free)
     n_parts = max(-(-len(filled) // _FEATURES_AT_ONCE), 1)
     parts = (np.flatnonzero(is_free), *np.array_split(filled, n_parts))
     return [part for part in parts if len(part)]
-
-
-def _cells(X, sets):
-    """How rows exchange their values in cells."""
-    levels = find_levels(X, np.unique(np.concatenate(sets)))
-    yield partial(_donors_in_cells, levels, sets)
 
 
 def _neighbors(X, sets, parts, is_categorical, n_neighbors, stream):

@@ -119,7 +119,10 @@ def conditional_test(
         per_row=per_row,
         loss=name,
     )  # fmt: skip
-    p_values = _p_values(found.values, found.standard_error, len(per_row))
+    none = np.full(len(found.values), -np.inf)  # where the rows do not differ: p is 1
+    error = found.standard_error
+    t = np.divide(found.values, error, out=none, where=error > 0.0)
+    p_values = stdtr(len(per_row) - 1, -t)  # one-sided
     false_discovery = false_discovery_p_values(p_values, "by")
     return Significance(
         found, p_values, holm(p_values), false_discovery, None, f"{method}, {cv} folds"
@@ -164,10 +167,8 @@ class _Fold(NamedTuple):
 def _resample(fitted, design, n_draws, loss, random_state, progress):
     """By how much the loss of each row grows with a column drawn anew, (n_samples, n_features)."""
     make_loss = choose_loss(loss, fitted.forest)[1]
-    is_categorical = getattr(fitted.forest, "is_categorical_", None)
     n_features = fitted.X.shape[1]
-    if is_categorical is None:
-        is_categorical = np.zeros(n_features, bool)
+    is_categorical = getattr(fitted.forest, "is_categorical_", np.zeros(n_features, bool))
     refits = design.refits(np.array(fitted.seeds), False)
     folds = for_each(partial(_grow, fitted, make_loss), list(refits), *progress)
     parts = list(product(folds, range(n_features)))
@@ -206,9 +207,3 @@ def _standard_error(per_row, folds):
     n, n_folds = len(per_row), len(folds)
     ratio = np.mean([len(test) / len(train) for train, test in folds])
     return per_row.std(axis=0, ddof=1) * np.sqrt((1.0 + n_folds * ratio) / n)
-
-
-def _p_values(values, error, n):
-    """One-sided, of a t distribution; 1 where the rows do not differ."""
-    t = np.divide(values, error, out=np.full(len(values), -np.inf), where=error > 0.0)
-    return stdtr(n - 1, -t)

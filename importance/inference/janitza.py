@@ -85,13 +85,9 @@ def janitza(
     null = mirrored_null(values)
     p_values = share_as_large(null[:, np.newaxis], values)
     return Significance(
-        found,
-        p_values,
-        None,
-        false_discovery_p_values(p_values),
-        null,
+        found, p_values, None, false_discovery_p_values(p_values), null,
         f"mirrored null of {len(null)} values",
-    )
+    )  # fmt: skip
 
 
 def mirrored_null(values: np.ndarray) -> np.ndarray:

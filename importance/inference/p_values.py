@@ -135,13 +135,9 @@ def permutation_test(
     )
     p_values = share_as_large(null, found.values)
     return Significance(
-        found,
-        p_values,
-        family_wise_p_values(null, found.values),
-        false_discovery_p_values(p_values),
-        null,
-        f"permuting y, {n_repeats} refits",
-    )
+        found, p_values, family_wise_p_values(null, found.values),
+        false_discovery_p_values(p_values), null, f"permuting y, {n_repeats} refits",
+    )  # fmt: skip
 
 
 def share_as_large(null: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -163,7 +163,11 @@ def select_features(
         raise ValueError(f"method={method!r} is not one of {sorted(METHODS)}.")
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha={alpha!r} must lie between 0 and 1.")
-    _require_rounds(method, alpha, n_rounds)
+    least = int(np.ceil(1.0 / alpha - 1.0 - 1e-9)) if method == "maximum" else 1
+    if n_rounds < least:
+        raise ValueError(
+            f"n_rounds={n_rounds} cannot confirm anything at alpha={alpha}; play {least} at least."
+        )
     rounds, shadow_rounds, _ = measure_with_shadows(
         forest, X, y, measure, n_rounds, random_state, n_jobs, verbose, callback
     )
@@ -185,11 +189,3 @@ def decide(
     is_rejected = holm(np.minimum(1.0, 2.0 * too_few)) <= alpha
     decision = np.where(is_rejected, REJECTED, TENTATIVE)
     return p_values, np.where(p_values <= alpha, CONFIRMED, decision)
-
-
-def _require_rounds(method, alpha, n_rounds):
-    least = int(np.ceil(1.0 / alpha - 1.0 - 1e-9)) if method == "maximum" else 1
-    if n_rounds < least:
-        raise ValueError(
-            f"n_rounds={n_rounds} cannot confirm anything at alpha={alpha}; play {least} at least."
-        )

@@ -119,13 +119,9 @@ def forest_permutation(
     )  # fmt: skip
     warn_of_rare_classes(fitted, n_times)
     return over_permutations(
-        sign * (permuted - base),
-        columns,
-        measure="forest_permutation",
-        unit=unit,
-        bias=BIAS,
+        sign * (permuted - base), columns, measure="forest_permutation", unit=unit, bias=BIAS,
         loss=name,
-    )
+    )  # fmt: skip
 
 
 def over_permutations(increase: np.ndarray, groups: Groups, **words: Any) -> Importances:

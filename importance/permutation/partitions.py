@@ -30,7 +30,7 @@ from importance.core.result import OVER_TREES, Importances, mean_and_error
 from importance.permutation.expectation import expected_increase
 from importance.permutation.influence import error_over_data, followed
 from importance.permutation.oob import BIAS, OVER_ROWS
-from importance.permutation.prepared_tree import PreparedTree, prepare_tree
+from importance.permutation.prepared_tree import prepare_tree
 
 __all__ = ["oob_permutation"]
 
@@ -217,7 +217,12 @@ def _judge(X, y, span, forest, kind, make_loss: MakeLoss, donors: Donors):
         start = nodes.stop
         if len(rows) == 0:
             continue
-        prepared = _with_donors(prepared, tree, donors, t, nodes)
+        donor_range = np.zeros_like(prepared.donor_range)  # of the donors of all partitions
+        donor_range[:, 1:] = donors.of_feature[t, prepared.groups]
+        prepared = prepared._replace(
+            n_below=donors.n_below[nodes].copy(), donor_range=donor_range,
+            missing_left=np.ascontiguousarray(tree.missing_go_to_left, np.uint8),
+        )  # fmt: skip
         _, of_rows = expected_increase(prepared, make_loss(values, codes[rows]), by_row=True)
         n_rows = donors.n_rows[t]
         of_rows *= len(rows) / n_rows  # the mean over the donors of all partitions
@@ -228,18 +233,6 @@ def _judge(X, y, span, forest, kind, make_loss: MakeLoss, donors: Donors):
         followed_rows = np.ix_(prepared.groups, mine[is_out])
         losses.influence[followed_rows] += of_rows[:, at[is_out]] / n_rows
     return losses
-
-
-def _with_donors(
-    prepared: PreparedTree, tree: Any, donors: Donors, t: int, nodes: slice
-) -> PreparedTree:
-    """The tree, prepared for rows of a partition, with the donors of all partitions."""
-    donor_range = np.zeros_like(prepared.donor_range)
-    donor_range[:, 1:] = donors.of_feature[t, prepared.groups]
-    return prepared._replace(
-        n_below=donors.n_below[nodes].copy(), donor_range=donor_range,
-        missing_left=np.ascontiguousarray(tree.missing_go_to_left, np.uint8),
-    )  # fmt: skip
 
 
 def _report(forest: Any, name: str, donors: Donors, losses: Losses) -> Importances:

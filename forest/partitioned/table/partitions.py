@@ -119,7 +119,9 @@ def examine(X: Any, y: Any, number: int, kind: Kind) -> Examined:
     if kind.categorical_features is not None and len(X):
         table = as_columns(X)
         encoder = CategoryEncoder(find_categorical(kind.categorical_features, table))
-        rows = _rows_that_cover(encoder.fit(table)[:, encoder.mask])
+        codes = encoder.fit(table)[:, encoder.mask]
+        firsts = [np.unique(column, return_index=True)[1] for column in codes.T]
+        rows = np.unique(np.concatenate([np.empty(0, np.int64), *firsts]))  # with every category
         is_categorical, cover = tuple(encoder.mask), (getattr(table, "iloc", table)[rows],)
         kind = kind._replace(encoder=encoder)
     X, names = values_of(X, number, kind)
@@ -130,12 +132,6 @@ def examine(X: Any, y: Any, number: int, kind: Kind) -> Examined:
     look = Look(names, X.shape[1], n_rows, labels, largest, is_categorical, cover)
     numbers = X if is_categorical is None else np.where(is_categorical, np.nan, X)
     return Examined(look, sort_columns(numbers))
-
-
-def _rows_that_cover(codes):
-    """Rows that have, together, every category of every column."""
-    firsts = [np.unique(column, return_index=True)[1] for column in codes.T]
-    return np.unique(np.concatenate([np.empty(0, np.int64), *firsts]))
 
 
 def look_of(examined: Examined) -> Look:
