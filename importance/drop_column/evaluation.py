@@ -12,7 +12,7 @@ from importance.core.fitted_forest import (
     is_classification,
 )
 from importance.core.held_out_rows import require_held_out
-from importance.drop_column.refits import EvaluationRows, Refit, Training
+from importance.drop_column.refits import Refit, Training
 
 
 class Design(NamedTuple):
@@ -20,7 +20,7 @@ class Design(NamedTuple):
 
     where: str
     fitted: FittedForest
-    evaluation: EvaluationRows  # every row that is judged, in whatever fold
+    evaluation: FittedForest  # every row that is judged, in whatever fold
     n_folds: int
     is_fitted: bool  # is the forest itself one of those that are judged?
     # `refits(seeds, is_first)` yields, fold by fold, a Refit and its rows in `evaluation`.
@@ -39,12 +39,12 @@ def choose_design(forest: Any, X: Any, y: Any, on: Any, sample_weight: Any = Non
                 "cross-validation splitter."
             )
         fitted = check_forest(forest, X, y, sample_weight)
-        evaluation = EvaluationRows(fitted.X, fitted.codes, fitted.weight)
-        return _on_the_whole_table("out-of-bag", fitted, evaluation, out_of_bag=True)
+        return _on_the_whole_table("out-of-bag", fitted, fitted, out_of_bag=True)
     if isinstance(on, tuple) and len(on) == 2:
         fitted = check_forest(forest, X, y, out_of_bag=False)
-        evaluation = EvaluationRows(*check_evaluation_rows(forest, *on, sample_weight))
-        require_held_out(forest, *evaluation, fitted)
+        rows = check_evaluation_rows(forest, *on, sample_weight)
+        require_held_out(forest, *rows, fitted)
+        evaluation = FittedForest(forest, *rows)
         return _on_the_whole_table("held-out", fitted, evaluation, out_of_bag=False)
     return _fold_by_fold(check_forest(forest, X, y, sample_weight, out_of_bag=False), on)
 
@@ -55,7 +55,7 @@ def _on_the_whole_table(where, fitted, evaluation, out_of_bag):
     def refits(seeds, is_first):
         training = Training.of(fitted, seeds, table)
         trees = fitted.trees if is_first else None
-        yield Refit(fitted.forest, training, evaluation, out_of_bag, trees), every
+        yield Refit(training, evaluation, out_of_bag, trees), every
 
     return Design(where, fitted, evaluation, 1, True, refits)
 
@@ -73,9 +73,7 @@ def _fold_by_fold(fitted, on):
     def refits(seeds, is_first):
         for train, test in folds:
             training = Training.of_rows(fitted, seeds, train)
-            evaluation = EvaluationRows(X[test], codes[test], weight[test])
-            yield Refit(fitted.forest, training, evaluation, out_of_bag=False), test
+            evaluation = FittedForest(fitted.forest, X[test], codes[test], weight[test])
+            yield Refit(training, evaluation, out_of_bag=False), test
 
-    return Design(
-        "cross-validated", fitted, EvaluationRows(X, codes, weight), len(folds), False, refits
-    )
+    return Design("cross-validated", fitted, fitted, len(folds), False, refits)

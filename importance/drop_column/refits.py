@@ -30,7 +30,7 @@ from forest.sampling.bootstrap import Bootstrap
 from forest.sampling.plan import plan_bootstrap
 from forest.sampling.weights import in_bag_weight
 from forest.voting.rules import ballots
-from importance.core.fitted_forest import FittedForest, is_classification, row_weight_of
+from importance.core.fitted_forest import FittedForest, row_weight_of
 from importance.core.losses import MakeLoss, of_predictions
 from importance.core.used_features import restrict_to_used
 
@@ -76,26 +76,18 @@ class Training(NamedTuple):
         return cls(table, codes, bootstrap.of_trees(seeds), weight)
 
 
-class EvaluationRows(NamedTuple):
-    """The rows that the forest is judged by."""
-
-    X: Any  # ndarray of shape (n_rows, n_features), C order, or csr_matrix
-    codes: np.ndarray  # (n_rows,) float64
-    weight: np.ndarray  # (n_rows,) float64: what a row counts in the loss
-
-
 @dataclass(frozen=True, eq=False)
 class Refit:
     """One way to fit the forest, to be repeated without some of its columns.
 
-    Parameters and classes are those of `forest`, fitted, ours or scikit-learn's. If `out_of_bag`
-    the evaluation rows are the training rows, and a tree has a say on those that are out of bag for
-    it; else every tree on every row. `trees` are those on all columns, where they are known.
+    `evaluation` holds the forest, whose parameters and classes they are, and the rows that it is
+    judged by. If `out_of_bag` these are the training rows, and a tree has a say on those that are
+    out of bag for it; else every tree on every row. `trees` are those on all columns, where they
+    are known.
     """
 
-    forest: Any
     training: Training
-    evaluation: EvaluationRows
+    evaluation: FittedForest
     out_of_bag: bool
     trees: list | None = None
     _prepared: dict = field(init=False, default_factory=dict, repr=False)
@@ -107,11 +99,6 @@ class Refit:
     @property
     def n_trees(self) -> int:
         return len(self.training.bootstrap.seeds)
-
-    @property
-    def n_values(self) -> int:
-        """Number of classes; 1 in regression."""
-        return len(self.forest.classes_) if is_classification(self.forest) else 1
 
     def grow_without(
         self, columns: np.ndarray, numbers: Iterable[int]
@@ -150,29 +137,30 @@ class Refit:
 
     def _plan_without(self, columns):
         """How trees are grown on the other columns."""
-        forest = self.forest
+        forest = self.evaluation.forest
         params = SimpleNamespace(**self._params)
         if params.monotonic_cst is not None:
             params.monotonic_cst = np.delete(params.monotonic_cst, columns)
         names = getattr(forest, "feature_names_in_", np.arange(forest.n_features_in_))
         params.feature_names_in_ = np.delete(names, columns)
-        task = criteria.CLASSIFICATION if is_classification(forest) else criteria.REGRESSION
+        has_classes = self.evaluation.is_classification
+        task = criteria.CLASSIFICATION if has_classes else criteria.REGRESSION
         return make_plan(
             params, task[forest.criterion], forest.estimators_[0].splitter,
-            len(self.training.codes), len(params.feature_names_in_), 1, self.n_values,
+            len(self.training.codes), len(params.feature_names_in_), 1, self.evaluation.n_classes,
         )  # fmt: skip
 
     @cached_property
     def _params(self):
-        return {"feature_draw": "sequence", **self.forest.get_params()}
+        return {"feature_draw": "sequence", **self.evaluation.forest.get_params()}
 
     def _draw(self, i):
         """Weight of every training row in tree i, and the rows that it has a say on."""
-        training = self.training
-        if not self.forest.bootstrap:
+        training, forest = self.training, self.evaluation.forest
+        if not forest.bootstrap:
             return 1.0 if training.row_weight is None else training.row_weight, self._every_row
         class_weight = self._params.get("class_weight")
-        factor = getattr(self.forest, "_class_factor", None)
+        factor = getattr(forest, "_class_factor", None)
         weight = in_bag_weight(training.bootstrap, i, training.codes, class_weight, factor)
         return weight, np.flatnonzero(weight == 0.0) if self.out_of_bag else self._every_row
 
@@ -236,9 +224,9 @@ def _vote(refit, columns, batch, make_loss, watch):
         if watch is not None and (len(columns) or refit.trees is None):
             watch.step()
     evaluation = refit.evaluation
-    is_hard = getattr(refit.forest, "voting", "soft") == "majority"
+    is_hard = getattr(evaluation.forest, "voting", "soft") == "majority"
     n_rows = len(evaluation.codes)
-    total, n_trees = np.zeros((n_rows, refit.n_values)), np.zeros(n_rows)
+    total, n_trees = np.zeros((n_rows, evaluation.n_classes)), np.zeros(n_rows)
     tree_loss = np.full(len(batch), np.nan)
     all_values = refit.leaf_values(trees, rows) if trees else ()
     for t, (mine, values) in enumerate(zip(rows, all_values, strict=True)):
