@@ -334,10 +334,10 @@ def share_below(values: Any) -> np.ndarray:
     return np.where(np.isnan(values), 0.5, share)
 
 
-def _swarm(values, n_bins=120, reach=0.36):
+def _swarm(values):
     """Offsets that spread dots of about the same value, as wide as there are many."""
     width = np.ptp(values) or 1.0
-    bins = np.floor((values - values.min()) / width * n_bins).astype(np.int64)
+    bins = np.floor((values - values.min()) / width * 120).astype(np.int64)
     offset = np.empty(len(values))
     most = np.bincount(bins).max()
     for b in np.unique(bins):
@@ -345,4 +345,4 @@ def _swarm(values, n_bins=120, reach=0.36):
         # Normal quantiles look less like a ruler than even steps.
         spread = ndtri((np.arange(len(inside)) + 0.5) / len(inside)) / 2.5
         offset[inside] = spread * (len(inside) / most) ** 0.5
-    return np.clip(offset, -1, 1) * reach
+    return 0.36 * np.clip(offset, -1, 1)

@@ -132,11 +132,9 @@ def for_each(
 
 
 def _unfitted(forest):
-    for cls in type(forest).__mro__:
-        kind = getattr(ours, cls.__name__, None)
-        if kind is not None:
-            break
-    else:
+    alike = (getattr(ours, cls.__name__, None) for cls in type(forest).__mro__)
+    kind = next(filter(None, alike), None)
+    if kind is None:
         raise TypeError(f"{type(forest).__name__} cannot be refitted: no forest of ours is alike.")
     plan = getattr(forest, "_bootstrap", None)
     for name, given in (("groups", "groups"), ("in_bag", "given")):

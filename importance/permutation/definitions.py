@@ -62,11 +62,9 @@ def ranger(fitted: FittedForest, groups: Groups, options: Options) -> Importance
     probability forests, of (1 - share of the row's class)^2. Scaled as in randomForest
     (scale.permutation.importance). By row (casewise) sums over trees are divided by T.
     """
-    known: dict[str, losses.MakeLoss]
+    known: dict[str, losses.MakeLoss] = {"squared_error": losses.squared_error}
     if is_classification(fitted.forest):
         known = {"zero_one": losses.zero_one, "true_class": losses.true_class}
-    else:
-        known = {"squared_error": losses.squared_error}
     name = next(iter(known)) if options.loss is None else options.loss
     if name not in known:
         raise ValueError(f"loss={name!r} is not one of ranger's here; use one of {list(known)}.")

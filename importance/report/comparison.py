@@ -205,25 +205,21 @@ class Comparison:
     def __repr__(self) -> str:
         order = descending(self._leading.values)[:10]
         width = max(len(str(self.feature_names[j])) for j in order)
-        lines = [
-            " " * width + "".join(f"  {name:>20}" for name in self.results),
-            " " * width
-            + "".join(
-                f"  {'± ' + r.uncertainty.partition(',')[0]:>20}" for r in self.results.values()
-            ),
-        ]
+
+        def line(name, cells):
+            return f"{name:<{width}}" + "".join(f"  {cell:>20}" for cell in cells)
+
+        results = self.results.values()
+        over = (f"± {result.uncertainty.partition(',')[0]}" for result in results)
+        lines = [line("", self.results), line("", over)]
         for j in order:
-            cells = (
-                f"  {estimate(result.values[j], result.standard_error[j]):>20}"
-                for result in self.results.values()
-            )
-            lines.append(f"{self.feature_names[j]:<{width}}" + "".join(cells))
+            cells = (estimate(result.values[j], result.standard_error[j]) for result in results)
+            lines.append(line(self.feature_names[j], cells))
         if len(self.feature_names) > len(order):
             lines.append(f"... {len(self.feature_names) - len(order)} more")
         lines += [f"! {text}" for text in self.warnings]
-        return "\n".join(
-            lines + [f"{name} is left out: {why}" for name, why in self.left_out.items()]
-        )
+        lines += [f"{name} is left out: {why}" for name, why in self.left_out.items()]
+        return "\n".join(lines)
 
 
 @of_fitted_forest
