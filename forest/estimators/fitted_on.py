@@ -8,8 +8,7 @@ from numpy.typing import DTypeLike
 from sklearn.base import BaseEstimator
 
 from forest.estimators.parameters import FOREST_CONSTRAINTS, TREE_PARAMETERS
-from forest.inference.row_fingerprints import row_fingerprints
-from forest.inference.training_rows import is_table_of
+from forest.inference.training_rows import is_table_of, row_fingerprints
 
 # Parameters that say how many trees there are, who votes and what is shown: not what a tree is.
 _NOT_OF_TREES = (

@@ -24,7 +24,7 @@ from cart.table.node_samples import FeatureCodes, NodeSamples, order_node, rotat
 from cart.table.ranking import MISSING
 from cart.table.table import same_value
 from forest.partitioned import choice_of_subsets as subsets
-from forest.partitioned.cells import ClassCells, SumCells, SumsOfCells, write
+from forest.partitioned.histograms import ClassCells, SumCells, SumsOfCells, write
 
 NOTHING, CUT, MORE = range(3)  # what is found: no cut; one; the node has to see more features
 

@@ -13,8 +13,7 @@ from importance.core.fitted_forest import is_classification, names_of
 from importance.core.groups import parse_groups
 from importance.core.losses import choose_loss
 from importance.core.result import Importances
-from importance.drop_column.evaluation import choose_design
-from importance.drop_column.refits import NO_COLUMNS, losses_without
+from importance.drop_column.refits import NO_COLUMNS, choose_design, losses_without
 
 BIAS = (
     "Of two features that carry the same information neither is missed, so both can have 0: it "

@@ -17,8 +17,7 @@ from importance.core.fitted_forest import check_forest, names_of
 from importance.core.losses import choose_loss, of_predictions
 from importance.core.result import Importances
 from importance.drop_column.drop_column import drop_column
-from importance.drop_column.evaluation import choose_design
-from importance.drop_column.refits import NO_COLUMNS
+from importance.drop_column.refits import NO_COLUMNS, choose_design
 from importance.inference.p_values import Significance, false_discovery_p_values, holm
 from importance.inference.refit import for_each, seeds_of
 

@@ -14,8 +14,7 @@ from cart.primitives.progress import ProgressReporter
 from cart.primitives.threads import in_threads, take_all
 from importance.shap.covered_trees import CoveredTrees, tree_at
 from importance.shap.interventional import Partings, explain_tree_against
-from importance.shap.path_dependent import N_LANES, Fixed, Levels, explain_tree
-from importance.shap.quadrature import Rules
+from importance.shap.path_dependent import N_LANES, Fixed, Levels, Rules, explain_tree
 
 # Rows that walk together: what is known of them on the lower levels stays in the cache.
 _BLOCK = 192
