@@ -21,10 +21,8 @@ from forest.inference.training_rows import (
 )
 from forest.voting.out_of_bag import NO_ROW
 
-# Rows per leaf of the forest of the spread: with fewer, it takes noise for spread.
-_SPREAD_LEAF = 20
-# Narrowest band that scores are divided by, in mean widths.
-_MIN_WIDTH = 1e-3
+_SPREAD_LEAF = 20  # rows per leaf of the forest of the spread: with fewer, it takes noise for it
+_MIN_WIDTH = 1e-3  # narrowest band that scores are divided by, in mean widths
 
 
 @dataclass

@@ -8,8 +8,7 @@ from cart.primitives.user_warning import warn_user
 from forest.sampling.bootstrap import bootstrap_of
 from forest.voting.rules import values_of_trees
 
-# Values of trees that are held at a time, and centred counts: 32 MB each.
-_BLOCK_VALUES = 1 << 22
+_BLOCK_VALUES = 1 << 22  # values of trees that are held at a time, and centred counts: 32 MB each
 
 
 def standard_error(forest: BaseEstimator, X: np.ndarray) -> np.ndarray:

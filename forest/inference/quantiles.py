@@ -16,10 +16,8 @@ from forest.inference import leaf_rows
 from forest.inference.training_rows import TrainingRows, training_rows
 from forest.sampling.bootstrap import bootstrap_of
 
-# Starts of leaves that are held at a time: 16 MB per thread.
-_BLOCK_STARTS = 1 << 22
-# Fewer rows per thread are answered faster by one.
-_MIN_ROWS_PER_WORKER = 256
+_BLOCK_STARTS = 1 << 22  # starts of leaves that are held at a time: 16 MB per thread
+_MIN_ROWS_PER_WORKER = 256  # fewer rows per thread are answered faster by one
 
 
 def predict_quantiles(

@@ -9,8 +9,7 @@ from sklearn.base import BaseEstimator
 from cart.primitives.user_warning import warn_user
 from forest.sampling.bootstrap import Bootstrap
 
-# Share of the rows that are drawn without replacement where nothing is said.
-WITHOUT_REPLACEMENT = 0.632
+WITHOUT_REPLACEMENT = 0.632  # share of the rows that are drawn so where nothing is said
 
 
 def plan_bootstrap(

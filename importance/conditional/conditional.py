@@ -33,8 +33,7 @@ BIAS = (
     "features carry is left in it, and rows that are alone in their cell count as no loss at all, "
     "which pulls values to 0."
 )
-# Features whose neighbours are held at once.
-_FEATURES_AT_ONCE = 16
+_FEATURES_AT_ONCE = 16  # features whose neighbours are held at once
 
 
 @of_fitted_forest

@@ -13,8 +13,7 @@ from importance.inference.p_values import Significance, false_discovery_p_values
 from importance.inference.refit import Refits, for_each, seeds_of
 from importance.permutation.oob import judge_held_out
 
-# Importances that are not positive, which the null is made of, at least.
-MIN_NON_POSITIVE = 100
+MIN_NON_POSITIVE = 100  # importances that are not positive, which the null is made of, at least
 
 
 @of_fitted_forest

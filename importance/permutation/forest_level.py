@@ -27,8 +27,7 @@ BIAS = (
     "Permuting one feature of a correlated group asks the trees about rows that do not occur; of "
     "features that can replace each other none seems to matter much."
 )
-# Sums of votes that a thread holds at a time, unless those of one group are more.
-_BLOCK_VALUES = 1 << 22
+_BLOCK_VALUES = 1 << 22  # sums of votes that a thread holds at a time; of one group all
 # evaluate(values, known) is a number, of mean votes (n_known, n_values) and the rows they are of.
 Evaluate = Callable[[np.ndarray, np.ndarray], float]
 

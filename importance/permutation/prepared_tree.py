@@ -27,17 +27,13 @@ class PreparedTree(NamedTuple):
     threshold: np.ndarray  # (n_nodes,), of the dtype of X: the largest donor that goes left
     n_below: np.ndarray  # (n_nodes,) int64: how many donors do not exceed it
     missing_left: np.ndarray  # (n_nodes,) uint8: where missing values go
-    # (n_nodes,) int64: of the subsets, as in cart.tree.packed.PackedWide; -1
-    list_start: np.ndarray
+    list_start: np.ndarray  # (n_nodes,) int64: of the subsets, see cart.tree.packed.PackedWide; -1
     lists: np.ndarray  # uint32
     columns: np.ndarray  # (n_used, n_rows), of the dtype of X: values of the features used
-    # (n_used,) int64: a feature's group, as its position among the groups used
-    group_index: np.ndarray
+    group_index: np.ndarray  # (n_used,) int64: place of a feature's group among the groups used
     groups: np.ndarray  # (n_groups,) int64: the groups used, ascending
-    # (n_groups,) int64: which list of donors is the group's; -1: an interval
-    donor_list: np.ndarray
-    # (n_groups, 3) int64: first donor, behind the last, how many are missing
-    donor_range: np.ndarray
+    donor_list: np.ndarray  # (n_groups,) int64: number of the group's list; -1: an interval
+    donor_range: np.ndarray  # (n_groups, 3) int64: first donor, behind the last, missing ones
 
 
 def prepare_tree(

@@ -16,8 +16,7 @@ from importance.shap.covered_trees import CoveredTrees, tree_at
 from importance.shap.interventional import Partings, explain_tree_against
 from importance.shap.path_dependent import N_LANES, Fixed, Levels, Rules, explain_tree
 
-# Rows that walk together: what is known of them on the lower levels stays in the cache.
-_BLOCK = 192
+_BLOCK = 192  # rows that walk together: what is known on the lower levels stays in the cache
 _BATCH_NODES = 200_000  # of trees, as often as they are walked, between two looks at Ctrl-C
 
 
