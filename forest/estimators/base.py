@@ -194,7 +194,7 @@ class BaseForest(
             By Ctrl-C. If trees were finished by then the forest is fitted with them, and a warning
             says how many; else it is as it was. With warm_start=True another fit grows the others.
         """
-        old_trees = self.estimators_ if self.warm_start and self._is_fitted() else []
+        old_trees = self.estimators_ if self.warm_start and self.__sklearn_is_fitted__() else []
         with Interruption() as interruption, fitted_at_once(self) as draft:
             given, draft.estimators_ = X, old_trees
             _refuse_sparse_target(y)
@@ -310,7 +310,7 @@ class BaseForest(
 
     def check_state(self) -> None:
         """See `cart.estimators.saved_state.SavedState`."""
-        if not self._is_fitted():
+        if not self.__sklearn_is_fitted__():
             return
         require(type(self.estimators_) is list, "a forest has no list of trees")
         for tree in self.estimators_:
@@ -348,9 +348,6 @@ class BaseForest(
         return self.estimator
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self._is_fitted()
-
-    def _is_fitted(self):
         return len(getattr(self, "estimators_", ())) > 0
 
     def _packed(self):
