@@ -112,7 +112,14 @@ class SomeCategories(NamedTuple):
         n_present, n_known = _sum_up(self, cells, n_numbers, step)
         if n_present == 0:
             return 0, 0
-        return n_present, _order_places(self, context, column, n_present, n_known)
+        least = context.limits.min_category_ratio  # as in `BestSplitter.find_subsets`
+        if self.n_categories[column] > EXACT and not exceeds_f_ratio(
+            self.subsets, n_present, n_known, least
+        ):
+            merge_categories(self.subsets, n_present)
+            return n_present, min(n_present, 2)
+        order_categories(self.subsets, n_present)
+        return n_present, n_present
 
     def keep(self, n_present, left_place):
         for p in range(n_present):
@@ -175,17 +182,3 @@ def _sum_up(categories, cells, n_numbers, step):
     for p in range(n_present):
         subsets.present[p] = subsets.spare[1, p]
     return n_present, n_known
-
-
-@kernel
-def _order_places(categories, context, column, n_present, n_known):
-    """As `cart.splitting.splitter.BestSplitter.find_subsets`; of places where all subsets are tried
-    there are two."""
-    subsets = categories.subsets
-    if categories.n_categories[column] > EXACT and not exceeds_f_ratio(
-        subsets, n_present, n_known, context.limits.min_category_ratio
-    ):
-        merge_categories(subsets, n_present)
-        return min(n_present, 2)
-    order_categories(subsets, n_present)
-    return n_present

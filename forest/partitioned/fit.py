@@ -271,22 +271,18 @@ def _grow(model, data, in_bag, spans, seeds, total_weight, target, size, interru
             start, first = perf_counter(), len(grown)
             n = pace.next(len(seeds) - first)
             if not interruption.run(partial(grow_some, range(first, first + n))):
-                _keep_finished(interruption, len(grown), len(seeds))
+                if not grown:
+                    raise KeyboardInterrupt
+                interruption.keep(
+                    f"the forest that was passed has the {len(grown)} of {len(seeds)} trees that "
+                    "were finished (those that were grown together then are lost)"
+                )
                 break
             pace.note(n, perf_counter() - start)
             for _ in range(n):
                 if not reporter.is_stopped:
                     reporter.step()
     return [example.holding(tree, seed) for tree, seed in zip(grown, seeds, strict=False)]
-
-
-def _keep_finished(interruption, n_finished, n_wanted):
-    if n_finished == 0:
-        raise KeyboardInterrupt
-    interruption.keep(
-        f"the forest that was passed has the {n_finished} of {n_wanted} trees that were finished "
-        "(those that were grown together then are lost)"
-    )
 
 
 def _score(model, engine, X_parts, y_parts, spans, kind, in_bag, interruption):

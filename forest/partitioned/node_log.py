@@ -115,11 +115,6 @@ class Level:
         number[[subset is not None for subset in known]] = np.arange(len(given))
         return goes_left.astype(np.uint8), number
 
-    def listed(self, item):
-        """The categories of the smaller side of a split, ascending."""
-        side = _LEFT if self.listed_left[item] else _RIGHT
-        return np.flatnonzero(self.subset[item] == side).astype(np.uint32)
-
 
 def make_trees(
     levels: list[Level], plan: Plan, table: Table, step: float | None, has_categories: bool
@@ -225,9 +220,10 @@ def _join_categories(levels, numbers, trees):
     flags = [np.zeros(len(nodes.feature), np.uint8) for nodes in trees]
     lists: list[list] = [[] for _ in trees]  # of node numbers, and what they list
     for level, number in zip(levels, numbers, strict=True):
-        for item in level.subset:
+        for item, subset in level.subset.items():
             t, at = level.tree[item], number[item]
-            listed = level.listed(item)
+            smaller = _LEFT if level.listed_left[item] else _RIGHT
+            listed = np.flatnonzero(subset == smaller).astype(np.uint32)
             sizes[t][at], flags[t][at] = len(listed), level.listed_left[item]
             lists[t].append((at, listed))
         for item, below in level.below.items():
