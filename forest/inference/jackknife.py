@@ -69,7 +69,15 @@ def standard_error(forest: BaseEstimator, X: np.ndarray) -> np.ndarray:
             squares = sum(((part.T @ values) ** 2).sum(axis=0) for part in _centred(counts))
         of_block = (squares - counts.shape[1] * spread) / n_trees**2
         variance[some] = of_block.reshape(-1, n_values)
-    return _root(variance, n_trees, counts.shape[1]).reshape(X.shape[0], forest.n_outputs_, -1)
+    n_negative, n_samples = np.count_nonzero(variance < 0.0), counts.shape[1]
+    if n_negative:
+        warn_user(
+            f"{n_negative} of {variance.size} estimated variances are negative and count as 0: "
+            f"{n_trees} trees are too few for {n_samples} training rows. Their number should be "
+            f"of the order of the rows': n_estimators={max(2 * n_trees, n_samples)}."
+        )
+    error = np.sqrt(np.maximum(variance, 0.0))
+    return error.reshape(X.shape[0], forest.n_outputs_, -1)
 
 
 def _require_plain_bootstrap(forest):
@@ -100,14 +108,3 @@ def _centred(counts):
     n_trees, n_samples = counts.shape
     for some in gen_batches(n_samples, max(1, _BLOCK_VALUES // n_trees)):
         yield counts[:, some] - 1.0
-
-
-def _root(variance, n_trees, n_samples):
-    n_negative = np.count_nonzero(variance < 0.0)
-    if n_negative:
-        warn_user(
-            f"{n_negative} of {variance.size} estimated variances are negative and count as 0: "
-            f"{n_trees} trees are too few for {n_samples} training rows. Their number should be "
-            f"of the order of the rows': n_estimators={max(2 * n_trees, n_samples)}."
-        )
-    return np.sqrt(np.maximum(variance, 0.0))

@@ -103,8 +103,10 @@ def fit_together(
         )
         if model.oob_score:
             _score(model, engine, X_parts, y_parts, spans, kind, in_bag, interruption)
-        if interruption.came or interruption.is_cut:
-            _keep_in(forest, model)  # what is returned, nobody will have
+        if interruption.came or interruption.is_cut:  # nobody will have what is returned
+            names = model.get_params(deep=False)
+            fitted = {name: value for name, value in vars(model).items() if name not in names}
+            forest.__dict__ = {**{name: getattr(forest, name) for name in names}, **fitted}
     return model
 
 
@@ -302,10 +304,3 @@ def _score(model, engine, X_parts, y_parts, spans, kind, in_bag, interruption):
         model.oob_score_ = found[0].score(kind.has_classes)
     else:
         interruption.keep("its out-of-bag score is not known")
-
-
-def _keep_in(forest, model):
-    """Let the forest that was passed have what was fitted; its parameters stay what they are."""
-    names = model.get_params(deep=False)
-    fitted = {name: value for name, value in vars(model).items() if name not in names}
-    forest.__dict__ = {**{name: getattr(forest, name) for name in names}, **fitted}

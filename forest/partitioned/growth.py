@@ -214,7 +214,12 @@ class _Growth:
         if len(small) == 0:
             return
         sizes = level.n_rows[segments[small]]
-        jobs = self._jobs(sizes)
+        # Each job grows some of them, of about as many rows.
+        n_jobs = data.engine.n_workers * (1 if self._is_held_apart else _JOBS_PER_WORKER)
+        most = self._size.job_rows * (_ROWS_LISTED if self._is_held_apart else 1)
+        rows = min(most, max(_LEAST_JOB_ROWS, -(-int(sizes.sum()) // n_jobs)))
+        ends = np.flatnonzero(np.diff((np.cumsum(sizes) - 1) // rows)) + 1
+        jobs = np.split(np.arange(len(sizes)), ends)
         asked = []
         for job in jobs:
             origins = [
@@ -230,11 +235,3 @@ class _Growth:
             grown = data.engine.collect(list_rows, grow_below_held, (opened,), asked, data.held)
         for job, trees in zip(jobs, grown, strict=True):
             level.below.update(zip(segments[small[job]].tolist(), trees, strict=True))
-
-    def _jobs(self, sizes):
-        """Numbers of nodes that are grown in one job each, of about as many rows."""
-        n_jobs = self._data.engine.n_workers * (1 if self._is_held_apart else _JOBS_PER_WORKER)
-        most = self._size.job_rows * (_ROWS_LISTED if self._is_held_apart else 1)
-        rows = min(most, max(_LEAST_JOB_ROWS, -(-int(sizes.sum()) // n_jobs)))
-        job = (np.cumsum(sizes) - 1) // rows
-        return np.split(np.arange(len(sizes)), np.flatnonzero(np.diff(job)) + 1)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
+from cart.jit.decorators import dispatch, entry_kernel
 from cart.primitives.sort_keys import record_of
 from cart.splitting.criterion import Side
 from cart.splitting.mean_criteria import SquaredError
@@ -99,30 +99,20 @@ def count(codes, targets, opened, request):
 @entry_kernel
 def _count(codes, targets, opened, request, cells):
     segments, features = request.segments, request.features
+    missing, last = np.int64(cells.shape[2] - 1), cells.shape[3] - 1
     for i in range(segments.shape[0]):
         first, end = opened.start[segments[i]], opened.start[segments[i] + 1]
         for k in range(features.shape[1]):
-            column = codes[features[i, k]]
+            column, mine = codes[features[i, k]], cells[i, k]
             if request.keeps_first:
-                _note_first_rows(column, opened, first, end, cells[i, k])
-            _count_segment(column, targets, opened, first, end, cells[i, k])
-
-
-@inline_kernel
-def _note_first_rows(column, opened, first, end, cells):
-    missing, last = np.int64(cells.shape[0] - 1), cells.shape[1] - 1
-    for j in range(end - 1, first - 1, -1):
-        code = min(np.int64(column[opened.rows[j]]), missing)
-        cells[code, last] = np.int64(FIRST) - (opened.first_row + np.int64(opened.rows[j]))
-
-
-@inline_kernel
-def _count_segment(column, targets, opened, first, end, cells):
-    missing = np.int64(cells.shape[0] - 1)
-    for j in range(first, end):
-        row = opened.rows[j]
-        code = min(np.int64(column[row]), missing)
-        add(targets, cells[code], row, np.int64(opened.weight[j]))
+                for j in range(end - 1, first - 1, -1):
+                    row = np.int64(opened.rows[j])
+                    code = min(np.int64(column[row]), missing)
+                    mine[code, last] = np.int64(FIRST) - (opened.first_row + row)
+            for j in range(first, end):
+                row = np.int64(opened.rows[j])
+                code = min(np.int64(column[row]), missing)
+                add(targets, mine[code], row, np.int64(opened.weight[j]))
 
 
 def count_roots(targets, opened, n_numbers):

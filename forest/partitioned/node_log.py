@@ -201,17 +201,13 @@ def _write_level(trees, level, number, following, table, step):
         nodes.weighted_n_node_samples[at] = weight[mine]
         nodes.missing_go_to_left[at] = level.missing_left[mine]
         nodes.value[at, 0] = value[mine]
-    for item, tree in level.below.items():
-        _write_below(trees[level.tree[item]], int(number[item]), tree)
-
-
-def _write_below(nodes, first, tree):
-    """Write what was grown below a small node, in its place."""
-    span = slice(first, first + tree.node_count)
-    for mine, theirs in zip(nodes, tree.nodes, strict=True):
-        mine[span] = theirs
-    for children in (nodes.children_left[span], nodes.children_right[span]):
-        children[children != LEAF] += first
+    for item, tree in level.below.items():  # what was grown below a small node, in its place
+        nodes, first = trees[level.tree[item]], int(number[item])
+        span = slice(first, first + tree.node_count)
+        for mine, theirs in zip(nodes, tree.nodes, strict=True):
+            mine[span] = theirs
+        for children in (nodes.children_left[span], nodes.children_right[span]):
+            children[children != LEAF] += first
 
 
 def _join_categories(levels, numbers, trees):

@@ -115,7 +115,14 @@ def conditional_permutation(
     <Importances conditional_permutation, squared_error, ± over trees: bmi 1,420 ± 120, s5 850 ±
      120, bp 290 ± 44, s4 148 ± 39, s6 147 ± 26, ...>
     """
-    _check_options(method, threshold, n_neighbors, condition)
+    if method not in METHODS:
+        raise ValueError(f"method={method!r} is not known; use one of {METHODS}.")
+    if not 0.0 <= threshold <= 1.0:
+        raise ValueError(f"threshold={threshold!r} must lie between 0 and 1.")
+    if n_neighbors < 1:
+        raise ValueError(f"n_neighbors={n_neighbors!r} must be at least 1.")
+    if condition is not None and not isinstance(condition, dict):
+        raise TypeError(f"condition must map features to lists of columns, got {condition!r}.")
     fitted = check_forest(forest, X, y, sample_weight)
     name, make_loss = choose_loss(loss, forest)
     names = names_of(forest)
@@ -145,17 +152,6 @@ def conditional_permutation(
         unit=f"increase in out-of-bag {name.replace('_', '-')} loss of a tree", loss=name,
         movable=found.movable, conditioned_on=[names[of_set] for of_set in sets],
     )  # fmt: skip
-
-
-def _check_options(method, threshold, n_neighbors, condition):
-    if method not in METHODS:
-        raise ValueError(f"method={method!r} is not known; use one of {METHODS}.")
-    if not 0.0 <= threshold <= 1.0:
-        raise ValueError(f"threshold={threshold!r} must lie between 0 and 1.")
-    if n_neighbors < 1:
-        raise ValueError(f"n_neighbors={n_neighbors!r} must be at least 1.")
-    if condition is not None and not isinstance(condition, dict):
-        raise TypeError(f"condition must map features to lists of columns, got {condition!r}.")
 
 
 class _Increases(NamedTuple):

@@ -104,7 +104,9 @@ def drop_column(
     name, make_loss = choose_loss(loss, forest)
     columns = parse_groups(groups, names_of(forest))
     _refuse_what_cannot_be_refitted(design.fitted, columns, n_refits)
-    seeds = _seeds_of_pairs(design.fitted, n_refits)
+    known = np.array(design.fitted.seeds)  # of the trees, from which those of further pairs follow
+    further = np.random.RandomState(known).randint(DRAW_SEED_MAX, size=(n_refits - 1, len(known)))
+    seeds = np.vstack((known, further))
     sets = [NO_COLUMNS, *(group.columns for group in columns)]
     weight = design.evaluation.weight
     n_forests = len(sets) * n_refits * design.n_folds - design.is_fitted
@@ -151,13 +153,6 @@ def _refuse_what_cannot_be_refitted(fitted, groups, n_refits):
             )
     if n_refits < 1:
         raise ValueError(f"n_refits={n_refits} must be at least 1.")
-
-
-def _seeds_of_pairs(fitted, n_refits):
-    """Seeds of the trees, (n_refits, n_trees): those of the forest, and what follows from them."""
-    known = np.array(fitted.seeds)
-    further = np.random.RandomState(known).randint(DRAW_SEED_MAX, size=(n_refits - 1, len(known)))
-    return np.vstack((known, further))
 
 
 def _evaluate_pair(design, seeds, is_first, sets, make_loss, n_jobs, watch):

@@ -108,7 +108,12 @@ def cover_trees(trees: list, values: slice, n_jobs: int | None = None) -> Covere
 
     def fill(first: int, end: int) -> None:
         for t in range(first, end):
-            _copy(nodes[t], slice(*covered.start[t : t + 2]), values, covered, cover)
+            own, of = slice(*covered.start[t : t + 2]), nodes[t]
+            covered.children[own, 0], covered.children[own, 1] = of.children_left, of.children_right
+            covered.feature[own], covered.threshold[own] = of.feature, of.threshold
+            covered.missing_left[own] = of.missing_go_to_left
+            covered.mean[own] = of.value[:, 0, values]
+            cover[own, 0], cover[own, 1] = of.weighted_n_node_samples, of.n_node_samples
         scratch = np.empty((3, max(sizes)), np.int64)
         span = np.array([first, end])
         are_right.append(_fill(covered, span, cover, np.full(n_features, -1), scratch))
@@ -120,15 +125,6 @@ def cover_trees(trees: list, values: slice, n_jobs: int | None = None) -> Covere
             "negative weights, and SHAP values by cover mean nothing there."
         )
     return covered
-
-
-def _copy(nodes, own, values, covered, cover):
-    """Write what is known of the nodes of a tree to the places of its own."""
-    covered.children[own, 0], covered.children[own, 1] = nodes.children_left, nodes.children_right
-    covered.feature[own], covered.threshold[own] = nodes.feature, nodes.threshold
-    covered.missing_left[own] = nodes.missing_go_to_left
-    covered.mean[own] = nodes.value[:, 0, values]
-    cover[own, 0], cover[own, 1] = nodes.weighted_n_node_samples, nodes.n_node_samples
 
 
 def _lists(trees, sizes):

@@ -95,7 +95,9 @@ def plot_dependence(
     )
     ax.axhline(0.0, color=base.ink_of(ax), linewidth=0.8, zorder=0)
     base.plain_numbers(ax.yaxis)
-    ax.set_xlabel(base.short_names(found.feature_names)[j] + _not_drawn(across))
+    n_missing = np.isnan(across).sum()
+    missing = f"\n(without {n_missing:,} rows that have no value)" if n_missing else ""
+    ax.set_xlabel(base.short_names(found.feature_names)[j] + missing)
     if labels is not None:
         shown = np.arange(0, len(labels), -(-len(labels) // MOST_LABELS))
         names = base.short_names(labels[shown])
@@ -195,12 +197,6 @@ def _numbers(column):
         numbers = np.full(len(column), float(len(known)))
         numbers[~is_missing] = places
         return numbers, np.append(known, ["missing"] if is_missing.any() else [])
-
-
-def _not_drawn(across):
-    """What to add to the name of a feature that some rows have no value of."""
-    n = np.isnan(across).sum()
-    return f"\n(without {n:,} rows that have no value)" if n else ""
 
 
 def _shades(column):

@@ -111,13 +111,13 @@ class FewValues(NamedTuple):
 
 def few_values(columns):
     """The FewValues of every column of a partition."""
-    return [FewValues(len(keys), _few_distinct(keys)) for keys in columns]
-
-
-def _few_distinct(keys):
-    is_new = np.ones(len(keys), bool)
-    np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
-    return keys[is_new] if np.count_nonzero(is_new) <= MAX_BINS else None
+    found = []
+    for keys in columns:
+        is_new = np.ones(len(keys), bool)
+        np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
+        is_few = np.count_nonzero(is_new) <= MAX_BINS
+        found.append(FewValues(len(keys), keys[is_new] if is_few else None))
+    return found
 
 
 def count_up_to(columns, wanted):
