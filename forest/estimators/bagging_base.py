@@ -9,13 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context
 from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils import metadata_routing as routing
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    _raise_for_params,
-    process_routing,
-)
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -192,7 +187,7 @@ class BaseBagging(
             By Ctrl-C. The estimators before the first that was not finished are kept, and a warning
             says how many; without any the fit before is. With warm_start=True another fit goes on.
         """
-        _raise_for_params(fit_params, self, "fit")
+        routing._raise_for_params(fit_params, self, "fit")
         estimators, features, draws = self._kept()
         n_kept = len(estimators)
         with Interruption() as interruption, fitted_at_once(self) as draft:
@@ -203,7 +198,7 @@ class BaseBagging(
             draft._refuse_contradictions(n_kept)
             if draft.oob_score or draft._learns_to_vote:
                 _require_rows(draws, X.shape[0])
-            fit_params = process_routing(draft, "fit", **fit_params)["estimator"]["fit"]
+            fit_params = routing.process_routing(draft, "fit", **fit_params)["estimator"]["fit"]
             if n_kept == draft.n_estimators:
                 warn_user(
                     "Warm-start fitting without increasing n_estimators does not fit new ones."
@@ -391,10 +386,10 @@ class BaseBagging(
         `predict(estimator, X, params)` is called with the metadata of each of its methods, which
         is routed from `params`, that of our method `caller`.
         """
-        _raise_for_params(params, self, caller)
+        routing._raise_for_params(params, self, caller)
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **_ANY_TABLE)
-        routed = process_routing(self, caller, **params)["estimator"]
+        routed = routing.process_routing(self, caller, **params)["estimator"]
         # Estimators that the user took away do not vote; features of theirs are left over.
         each = zip(self.estimators_, self.estimators_features_, strict=False)
         return self._in_order(
@@ -411,7 +406,7 @@ class BaseBagging(
         check_is_fitted(self)
         return [patches.draws(i) for patches, i in self._draws]
 
-    def get_metadata_routing(self) -> MetadataRouter:
+    def get_metadata_routing(self) -> routing.MetadataRouter:
         """Which metadata goes to which method of the base estimator.
 
         `sample_weight` of `fit` goes to none: it decides on the draws.
@@ -423,7 +418,7 @@ class BaseBagging(
         base = self._base()
         votes = "predict_proba" if hasattr(base, "predict_proba") else "predict"
         log_votes = "predict_log_proba" if hasattr(base, "predict_log_proba") else votes
-        mapping = MethodMapping()
+        mapping = routing.MethodMapping()
         for caller, callee in (
             ("fit", "fit"),
             ("decision_function", "decision_function"),
@@ -432,7 +427,7 @@ class BaseBagging(
             ("predict_log_proba", log_votes),
         ):
             mapping.add(caller=caller, callee=callee)
-        return MetadataRouter(owner=self).add(estimator=base, method_mapping=mapping)
+        return routing.MetadataRouter(owner=self).add(estimator=base, method_mapping=mapping)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

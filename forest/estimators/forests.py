@@ -8,12 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import StrOptions
 
-from cart import (
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ExtraTreeClassifier,
-    ExtraTreeRegressor,
-)
+import cart
 from cart.estimators.class_costs import true_shares
 from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
 from cart.estimators.parameters import (
@@ -201,12 +196,12 @@ class ForestRegressor(RegressorOutputs, BaseForest):
 class RandomForestClassifier(ForestClassifier):
     __doc__ = with_docs_of(
         BaseForest, "A random forest of classification trees.",
-        of_trees=DecisionTreeClassifier,
+        of_trees=cart.DecisionTreeClassifier,
         defaults={"bootstrap": True, "max_features": "sqrt"},
         name="RandomForestClassifier", data="load_iris", arguments="oob_score=True, random_state=0",
         shown="round(model.oob_score_, 3)", output="0.953",
     )  # fmt: skip
-    _tree_class = DecisionTreeClassifier
+    _tree_class = cart.DecisionTreeClassifier
 
     def __init__(
         self, n_estimators: int | str = 100, *, criterion: str = "gini",
@@ -232,13 +227,13 @@ class RandomForestClassifier(ForestClassifier):
 class RandomForestRegressor(ForestRegressor):
     __doc__ = with_docs_of(
         BaseForest, "A random forest of regression trees.",
-        of_trees=DecisionTreeRegressor,
+        of_trees=cart.DecisionTreeRegressor,
         defaults={"bootstrap": True, "max_features": 1.0},
         name="RandomForestRegressor", data="load_diabetes",
         arguments="oob_score=True, max_features=1 / 3, random_state=0",
         shown="round(model.oob_score_, 3)", output="0.439",
     )  # fmt: skip
-    _tree_class = DecisionTreeRegressor
+    _tree_class = cart.DecisionTreeRegressor
 
     def __init__(
         self, n_estimators: int | str = 100, *, criterion: str = "squared_error",
@@ -265,12 +260,12 @@ class ExtraTreesClassifier(ForestClassifier):
     __doc__ = with_docs_of(
         BaseForest,
         "Extremely randomised classification trees: one random threshold per feature.",
-        of_trees=ExtraTreeClassifier,
+        of_trees=cart.ExtraTreeClassifier,
         defaults={"bootstrap": False},
         name="ExtraTreesClassifier", data="load_iris", arguments="random_state=0",
         shown="model.feature_importances_.round(2)", output="array([0.08, 0.07, 0.41, 0.44])",
     )  # fmt: skip
-    _tree_class = ExtraTreeClassifier
+    _tree_class = cart.ExtraTreeClassifier
 
     def __init__(
         self, n_estimators: int | str = 100, *, criterion: str = "gini",
@@ -297,13 +292,13 @@ class ExtraTreesRegressor(ForestRegressor):
     __doc__ = with_docs_of(
         BaseForest,
         "Extremely randomised regression trees: one random threshold per feature.",
-        of_trees=ExtraTreeRegressor,
+        of_trees=cart.ExtraTreeRegressor,
         defaults={"bootstrap": False},
         name="ExtraTreesRegressor", data="load_diabetes", arguments="random_state=0",
         shown="model.feature_importances_.round(2)",
         output="array([0.06, 0.03, 0.25, 0.12, 0.05, 0.05, 0.07, 0.07, 0.23, 0.07])",
     )  # fmt: skip
-    _tree_class = ExtraTreeRegressor
+    _tree_class = cart.ExtraTreeRegressor
 
     def __init__(
         self, n_estimators: int | str = 100, *, criterion: str = "squared_error",

@@ -11,14 +11,8 @@ from sklearn.utils import check_random_state
 from cart.primitives.progress import ProgressReporter
 from cart.primitives.user_warning import warn_user
 from forest.growing.workers import go_on, results_of, shares_memory
+from importance.conditional import donors
 from importance.conditional.association import Association
-from importance.conditional.donors import (
-    cut_by_tree,
-    exchange_with,
-    exchange_within,
-    find_levels,
-    find_neighbors,
-)
 from importance.conditional.exchange import increase_by, row_losses
 from importance.core.adoption import of_fitted_forest
 from importance.core.fitted_forest import check_forest, names_of
@@ -132,15 +126,15 @@ def conditional_permutation(
     sets = find_conditions(condition, threshold, columns, names, association)
     found = _Increases.empty(len(fitted.trees), len(columns))
     if method == "cells":
-        levels = find_levels(fitted.X, np.unique(np.concatenate(sets)))
-        parts, donors = [np.arange(len(sets))], iter([partial(_donors_in_cells, levels, sets)])
+        levels = donors.find_levels(fitted.X, np.unique(np.concatenate(sets)))
+        parts, finders = [np.arange(len(sets))], iter([partial(_donors_in_cells, levels, sets)])
     else:
         parts, stream = _parts_of(sets), check_random_state(random_state)
-        donors = _neighbors(fitted.X, sets, parts, is_categorical, n_neighbors, stream)
+        finders = _neighbors(fitted.X, sets, parts, is_categorical, n_neighbors, stream)
     given = fitted, columns, make_loss, n_jobs
     n_steps = len(fitted.trees) * len(parts)
     with ProgressReporter(n_steps, "tree", verbose, callback) as watch:
-        for chosen, find_donors in zip(parts, donors, strict=True):
+        for chosen, find_donors in zip(parts, finders, strict=True):
             found.fill(chosen, _over_trees(*given, chosen, find_donors, watch))
     if np.isnan(found.increase).all():
         raise ValueError(
@@ -192,7 +186,7 @@ def _neighbors(X, sets, parts, is_categorical, n_neighbors, stream):
     """How rows get values of their neighbours, part by part of the groups."""
     for part in parts:
         nearest = {
-            g: find_neighbors(X, sets[g], is_categorical, n_neighbors, stream)
+            g: donors.find_neighbors(X, sets[g], is_categorical, n_neighbors, stream)
             for g in part
             if len(sets[g])
         }
@@ -268,7 +262,7 @@ def _donors_in_cells(levels, sets, g, tree, rows, prepared, cuts):
         if column not in cuts:
             cuts[column] = _cut(levels, column, tree, rows, prepared)
     bins = [cuts[column] for column in sets[g]]
-    return exchange_within([cut for cut in bins if cut is not None], len(rows))
+    return donors.exchange_within([cut for cut in bins if cut is not None], len(rows))
 
 
 def _cut(levels, column, tree, rows, prepared):
@@ -278,13 +272,13 @@ def _cut(levels, column, tree, rows, prepared):
     used_index = np.searchsorted(prepared.groups, column)
     if used_index == len(prepared.groups) or prepared.groups[used_index] != column:
         return None
-    return cut_by_tree(tree, column, prepared.columns[used_index])
+    return donors.cut_by_tree(tree, column, prepared.columns[used_index])
 
 
 def _donors_among_neighbors(n_samples, nearest, g, tree, rows, prepared, cuts):
     if g not in nearest:
-        return exchange_within([], len(rows))
-    return exchange_with(nearest[g], rows, n_samples)
+        return donors.exchange_within([], len(rows))
+    return donors.exchange_with(nearest[g], rows, n_samples)
 
 
 def _warn_of_few_movable(movable, names, method):

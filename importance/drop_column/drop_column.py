@@ -9,7 +9,7 @@ import numpy as np
 from cart.primitives.progress import ProgressReporter
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from importance.core.adoption import of_fitted_forest, refuse_refits
-from importance.core.fitted_forest import is_classification, names_of
+from importance.core.fitted_forest import names_of
 from importance.core.groups import parse_groups
 from importance.core.losses import choose_loss
 from importance.core.result import Importances
@@ -205,7 +205,7 @@ def _over_rows(per_row, weight):
 
 def _per_class(per_row, design):
     """The value over the rows of each class, (n_classes, n_features); None in regression."""
-    if not is_classification(design.fitted.forest):
+    if not design.fitted.is_classification:
         return None
     evaluation = design.evaluation
     out = np.full((design.fitted.n_classes, per_row.shape[1]), np.nan)

@@ -36,7 +36,6 @@ from importance.core.fitted_forest import (
     FittedForest,
     check_evaluation_rows,
     check_forest,
-    is_classification,
     row_weight_of,
 )
 from importance.core.held_out_rows import require_held_out
@@ -310,7 +309,7 @@ def _fold_by_fold(fitted, on):
     from sklearn.model_selection import check_cv  # slow to import
 
     X, codes, weight = fitted.X, fitted.codes, fitted.weight
-    is_classifier = is_classification(fitted.forest)
+    is_classifier = fitted.is_classification
     labels = codes.astype(np.int64) if is_classifier else codes
     every = np.arange(len(codes))
     splits = check_cv(on, labels, classifier=is_classifier).split(X, labels)

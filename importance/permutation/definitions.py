@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from importance.core import losses
-from importance.core.fitted_forest import FittedForest, is_classification
+from importance.core.fitted_forest import FittedForest
 from importance.core.groups import Groups
 from importance.core.result import Importances
 from importance.permutation import forest_level
@@ -39,7 +39,7 @@ def random_forest(fitted: FittedForest, groups: Groups, options: Options) -> Imp
     T too. By row (localImp) sums over trees are divided by how often the row was out of bag.
     (Its localImp counts a change from one wrong class to another as a loss of 1; here it is 0.)
     """
-    classification = is_classification(fitted.forest)
+    classification = fitted.is_classification
     loss = "zero_one" if classification else "squared_error"
     make_loss = losses.zero_one if classification else losses.squared_error
     result = evaluate_trees(fitted, losses.as_predicted(make_loss, fitted.forest), groups, options)
@@ -63,7 +63,7 @@ def ranger(fitted: FittedForest, groups: Groups, options: Options) -> Importance
     (scale.permutation.importance). By row (casewise) sums over trees are divided by T.
     """
     known: dict[str, losses.MakeLoss] = {"squared_error": losses.squared_error}
-    if is_classification(fitted.forest):
+    if fitted.is_classification:
         known = {"zero_one": losses.zero_one, "true_class": losses.true_class}
     name = next(iter(known)) if options.loss is None else options.loss
     if name not in known:
@@ -85,7 +85,7 @@ def rfpimp(fitted: FittedForest, groups: Groups, options: Options) -> Importance
     """
     from sklearn.metrics import accuracy_score, r2_score  # slow to import
 
-    classification = is_classification(fitted.forest)
+    classification = fitted.is_classification
     score = forest_level.score_by(fitted, accuracy_score if classification else r2_score)
     base, permuted = _permute_forest(fitted, score, groups, options, is_shared=True)
     return forest_level.over_permutations(
@@ -103,7 +103,7 @@ def breiman2001(fitted: FittedForest, groups: Groups, options: Options) -> Impor
     increase is divided by the out-of-bag rate with all features intact. Of two classes with as many
     votes the first one wins.
     """
-    if not is_classification(fitted.forest):
+    if not fitted.is_classification:
         raise ValueError(
             'definition="breiman2001" counts votes for classes, and numbers have none; use '
             '"randomForest" for squared error.'

@@ -15,7 +15,7 @@ from cart.primitives.progress import ProgressReporter
 from forest.growing.workers import go_on, results_of, shares_memory
 from forest.voting.rules import RULES, ballots
 from importance.core.adoption import of_fitted_forest
-from importance.core.fitted_forest import FittedForest, check_forest, is_classification
+from importance.core.fitted_forest import FittedForest, check_forest
 from importance.core.groups import Groups, group_columns
 from importance.core.losses import MakeLoss, choose_loss, of_predictions, predictions_of
 from importance.core.result import Importances
@@ -186,7 +186,7 @@ def score_by(
     fitted: FittedForest, metric: Callable, response: str = "predictions", weighs: bool = False
 ) -> Evaluate:
     """Judge aggregated predictions by a metric in the style of `sklearn.metrics`."""
-    classes = fitted.forest.classes_ if is_classification(fitted.forest) else None
+    classes = fitted.forest.classes_ if fitted.is_classification else None
     if response not in ("predictions", "probabilities"):
         raise ValueError(f'response must be "predictions" or "probabilities", but is {response!r}.')
     if response == "probabilities" and classes is None:

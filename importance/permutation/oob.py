@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from importance.core.adoption import of_fitted_forest
-from importance.core.fitted_forest import check_evaluation_rows, check_forest, is_classification
+from importance.core.fitted_forest import check_evaluation_rows, check_forest
 from importance.core.groups import group_columns
 from importance.core.held_out_rows import EvaluatedForest, require_held_out
 from importance.core.losses import choose_loss
@@ -126,7 +126,7 @@ def oob_permutation(
             n_jobs=n_jobs, verbose=verbose, callback=callback,
         )  # fmt: skip
     fitted = check_forest(forest, X, y, sample_weight)
-    if per_class and not is_classification(forest):
+    if per_class and not fitted.is_classification:
         raise ValueError("per_class=True judges every class, and numbers have none.")
     columns = group_columns(groups, forest)
     options = Options(
