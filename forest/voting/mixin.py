@@ -18,12 +18,6 @@ VOTING_CONSTRAINTS = {
 }
 
 
-OUT_OF_BAG_ATTRIBUTES = (
-    "oob_score_", "oob_decision_function_", "oob_prediction_", "estimator_weights_", "_stack",
-    "final_estimator_",
-)  # fmt: skip
-
-
 class VotingMixin:
     """Of estimators with the parameters `voting`, `final_estimator` and `bootstrap`."""
 
@@ -97,7 +91,8 @@ class VotingMixin:
             )
 
     def _forget_out_of_bag(self):
-        for name in OUT_OF_BAG_ATTRIBUTES:
+        scores = ("oob_score_", "oob_decision_function_", "oob_prediction_")
+        for name in (*scores, "estimator_weights_", "_stack", "final_estimator_"):
             self.__dict__.pop(name, None)
 
     def _decide(self, outputs):
