@@ -42,16 +42,13 @@ def main(words: list[str] | None = None) -> int:
             warnings.showwarning = _say_warning
             args.run(args)
         sys.stdout.flush()
-    except UserError as error:
-        say(f"cartwood {args.command}: {error}")
-        return 2
     except KeyboardInterrupt:
         say("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still held
         return NOT_READ
-    except OSError as error:  # a file that may not be read or written, a full disk
+    except (UserError, OSError) as error:  # such as a file that may not be read, a full disk
         say(f"cartwood {args.command}: {error}")
         return 2
     return 0

@@ -24,8 +24,7 @@ from importance import (
 from importance.core.fitted_forest import check_forest
 from importance.core.groups import group_columns
 from importance.core.losses import choose_loss
-from importance.inference.selection import CONFIRMED, decide
-from importance.inference.shadow import measure_with_shadows
+from importance.inference.shadow import CONFIRMED, decide, measure_with_shadows
 from importance.permutation.tree_level import Options, evaluate_trees
 
 SETS, QUICK_SETS = 500, 6

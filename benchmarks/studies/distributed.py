@@ -32,7 +32,7 @@ N_KILLS = 20
 PHASES = (
     *("examine", "look_of", "sorted_of", "count_up_to", "next_above", "_code", "_encode"),
     *("itself", "_all_of"),
-    *("_begin", "count_roots", "count", "_join_all", "divide", "list_rows", "grow_below_held"),
+    *("_begin", "count_roots", "count", "reduce", "divide", "list_rows", "grow_below_held"),
     "judge",
 )
 PARTS = ("identity", "scores", "cost", "scale", "parquet", "faults", "hosts", "peers")
@@ -173,7 +173,7 @@ _KINDS = {
     "codes and classes": ("all_of", "code", "encode"),
     "rows of small nodes": ("list_rows", "gather"),
     "sums of histograms and quantiles": (
-        *("count", "count_roots", "join_all", "few_values", "count_up_to", "next_above"),
+        *("count", "count_roots", "reduce", "few_values", "count_up_to", "next_above"),
     ),
     "looks and trees": ("look_of", "grow_below", "grow_below_held"),
 }

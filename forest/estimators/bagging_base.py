@@ -1,24 +1,16 @@
 """Base class of Bagging: fit on drawn rows and features, votes, out-of-bag predictions."""
 
 from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import (
-    BaseEstimator,
-    MetaEstimatorMixin,
-    _fit_context,
-)
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context
 from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils import metadata_routing as routing
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    _raise_for_params,
-    process_routing,
-)
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -27,18 +19,13 @@ from sklearn.utils.validation import (
 )
 
 from cart.estimators.doc_link import DocLink
-from cart.estimators.parameters import INT_MAX, MatrixLike
+from cart.estimators.parameters import INT_MAX, MatrixLike, RandomState, keep_parameters
 from cart.estimators.saved_state import SavedState, check_classes_of
 from cart.estimators.validation import as_of_now, fitted_at_once, refuse_too_large
 from cart.files import require
 from cart.primitives.user_warning import warn_user
 from cart.splitting.feature_draw import DRAW_SEED_MAX
-from forest.estimators.bagging_workers import (
-    fit_one,
-    predict_one,
-    predict_out_of_bag,
-    takes_sample_weight,
-)
+from forest.estimators import bagging_workers as workers
 from forest.estimators.parameters import FOREST_CONSTRAINTS
 from forest.estimators.sequence import EstimatorSequence
 from forest.growing.interruption import Interruption
@@ -56,14 +43,9 @@ _AS_FORESTS = ("bootstrap", "warm_start", "random_state", "verbose", *VOTING_CON
 
 
 class BaseBagging(
-    SavedState,
-    DocLink,
-    EstimatorSequence,
-    VotingMixin,
-    MetaEstimatorMixin,
-    BaseEstimator,
+    SavedState, DocLink, EstimatorSequence, VotingMixin, MetaEstimatorMixin, BaseEstimator,
     metaclass=ABCMeta,
-):
+):  # fmt: skip
     """What Bagging of classifiers and of regressors share.
 
     Parameters
@@ -160,6 +142,15 @@ class BaseBagging(
         **{name: FOREST_CONSTRAINTS[name] for name in _AS_FORESTS},
     }
 
+    def __init__(
+        self, estimator: BaseEstimator | None = None, n_estimators: int = 10, *,
+        max_samples: float | None = None, max_features: float = 1.0, bootstrap: bool = True,
+        bootstrap_features: bool = False, oob_score: bool | Callable = False,
+        warm_start: bool = False, n_jobs: int | None = None, random_state: RandomState = None,
+        verbose: int = 0, voting: str = "soft", final_estimator: BaseEstimator | None = None,
+    ) -> None:  # fmt: skip
+        keep_parameters(self, locals())
+
     estimator_params = ()  # what estimators take from it: nothing, as in scikit-learn
 
     # The estimator's own validation is wanted: nobody has checked its parameters yet.
@@ -196,7 +187,7 @@ class BaseBagging(
             By Ctrl-C. The estimators before the first that was not finished are kept, and a warning
             says how many; without any the fit before is. With warm_start=True another fit goes on.
         """
-        _raise_for_params(fit_params, self, "fit")
+        routing._raise_for_params(fit_params, self, "fit")
         estimators, features, draws = self._kept()
         n_kept = len(estimators)
         with Interruption() as interruption, fitted_at_once(self) as draft:
@@ -207,10 +198,10 @@ class BaseBagging(
             draft._refuse_contradictions(n_kept)
             if draft.oob_score or draft._learns_to_vote:
                 _require_rows(draws, X.shape[0])
-            fit_params = process_routing(draft, "fit", **fit_params)["estimator"]["fit"]
+            fit_params = routing.process_routing(draft, "fit", **fit_params)["estimator"]["fit"]
             if n_kept == draft.n_estimators:
                 warn_user(
-                    "Warm-start fitting without increasing n_estimators does not fit new ones.",
+                    "Warm-start fitting without increasing n_estimators does not fit new ones."
                 )
             else:
                 n_draws = count_draws(draft.max_samples, X.shape[0], weight)
@@ -256,7 +247,7 @@ class BaseBagging(
         if not self.bootstrap:
             warn_user(
                 f"When fitting {type(self).__name__} with sample_weight it is recommended to use "
-                "bootstrap=True: rows drawn without replacement follow their weights only loosely.",
+                "bootstrap=True: rows drawn without replacement follow their weights only loosely."
             )
         return weight
 
@@ -288,13 +279,13 @@ class BaseBagging(
 
     def _fit_each(self, X, y, patches, fit_params, interruption):
         """A new estimator for each patch; after Ctrl-C those that were finished."""
-        takes_weight = takes_sample_weight(self.estimator_)
+        takes_weight = workers.takes_sample_weight(self.estimator_)
         fitted: list = []
 
         def fit_all():
             table, how = (X, y, patches), (takes_weight, fit_params, self.verbose)
             numbers = range(len(patches.seeds))
-            tasks = ((fit_one, self.estimator_, *table, i, *how) for i in numbers)
+            tasks = ((workers.fit_one, self.estimator_, *table, i, *how) for i in numbers)
             with self._in_order(tasks) as results:
                 for estimator in results:
                     fitted.append(estimator)
@@ -317,7 +308,7 @@ class BaseBagging(
         """See `VotingMixin._votes_out_of_bag`."""
         # As in `_each_output`: estimators may have been taken away.
         tasks = (
-            (predict_out_of_bag, self._predictor(), estimator, X, patches, i)
+            (workers.predict_out_of_bag, self._predictor(), estimator, X, patches, i)
             for estimator, (patches, i) in zip(self.estimators_, self._draws, strict=False)
         )
         seed = self._draws[0][0].seeds[0]
@@ -378,19 +369,14 @@ class BaseBagging(
         check_classes_of(self)
 
     def _vote(self, X, caller, params):
-        """The vote of the estimators, (n_samples, n_outputs, n_values), by another rule than soft.
-
-        X, caller, params : see `_each_output`
-        """
+        """The vote of the estimators, (n_samples, n_outputs, n_values), by another rule than soft;
+        the parameters are those of `_each_output`."""
         with self._each_output(self._predictor(), X, caller, params) as answers:
             outputs = list(answers)
         return self._decide(np.stack([said.reshape(-1, *self._shape) for said in outputs], axis=1))
 
     def _mean_output(self, predict, X, caller, params):
-        """Mean of the outputs, added in their order: bitwise equal for every `n_jobs`.
-
-        predict, X, caller, params : see `_each_output`
-        """
+        """Mean of the outputs, added in their order: bitwise equal for every `n_jobs`."""
         with self._each_output(predict, X, caller, params) as outputs:
             return sum(outputs) / len(self.estimators_)
 
@@ -400,14 +386,15 @@ class BaseBagging(
         `predict(estimator, X, params)` is called with the metadata of each of its methods, which
         is routed from `params`, that of our method `caller`.
         """
-        _raise_for_params(params, self, caller)
+        routing._raise_for_params(params, self, caller)
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **_ANY_TABLE)
-        routed = process_routing(self, caller, **params)["estimator"]
+        routed = routing.process_routing(self, caller, **params)["estimator"]
         # Estimators that the user took away do not vote; features of theirs are left over.
         each = zip(self.estimators_, self.estimators_features_, strict=False)
         return self._in_order(
-            (predict_one, predict, estimator, X, features, routed) for estimator, features in each
+            (workers.predict_one, predict, estimator, X, features, routed)
+            for estimator, features in each
         )
 
     def _base(self):
@@ -419,7 +406,7 @@ class BaseBagging(
         check_is_fitted(self)
         return [patches.draws(i) for patches, i in self._draws]
 
-    def get_metadata_routing(self) -> MetadataRouter:
+    def get_metadata_routing(self) -> routing.MetadataRouter:
         """Which metadata goes to which method of the base estimator.
 
         `sample_weight` of `fit` goes to none: it decides on the draws.
@@ -431,7 +418,7 @@ class BaseBagging(
         base = self._base()
         votes = "predict_proba" if hasattr(base, "predict_proba") else "predict"
         log_votes = "predict_log_proba" if hasattr(base, "predict_log_proba") else votes
-        mapping = MethodMapping()
+        mapping = routing.MethodMapping()
         for caller, callee in (
             ("fit", "fit"),
             ("decision_function", "decision_function"),
@@ -440,7 +427,7 @@ class BaseBagging(
             ("predict_log_proba", log_votes),
         ):
             mapping.add(caller=caller, callee=callee)
-        return MetadataRouter(owner=self).add(estimator=base, method_mapping=mapping)
+        return routing.MetadataRouter(owner=self).add(estimator=base, method_mapping=mapping)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -458,10 +445,6 @@ class BaseBagging(
     @abstractmethod
     def _predictor(self):
         """The function `predict(estimator, X, params)` that gives an estimator's vote."""
-
-    @abstractmethod
-    def _keep_out_of_bag(self, votes):
-        """Keep the out-of-bag votes as attribute and return what they predict."""
 
 
 def _require_rows(draws, n_samples):

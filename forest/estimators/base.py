@@ -1,6 +1,5 @@
 """Base class of the forests: fit, votes and leaves of rows, out-of-bag predictions."""
 
-from abc import ABCMeta
 from functools import partial
 from inspect import signature
 from operator import attrgetter
@@ -19,11 +18,7 @@ from cart.estimators.doc_link import DocLink
 from cart.estimators.encoding import takes_sparse
 from cart.estimators.parameters import NO_ALTERNATIVES, GivenParameters, MatrixLike
 from cart.estimators.preparation import prepare
-from cart.estimators.saved_state import (
-    SavedState,
-    check_classes_of,
-    check_tree_of,
-)
+from cart.estimators.saved_state import SavedState, check_classes_of, check_tree_of
 from cart.estimators.trees import BaseDecisionTree
 from cart.estimators.validation import as_of_now, check_table, fitted_at_once, require_weight
 from cart.files import require
@@ -51,15 +46,9 @@ _PACKED: WeakKeyDictionary = WeakKeyDictionary()
 
 
 class BaseForest(
-    SavedState,
-    DocLink,
-    GivenParameters,
-    EstimatorSequence,
-    VotingMixin,
-    MultiOutputMixin,
+    SavedState, DocLink, GivenParameters, EstimatorSequence, VotingMixin, MultiOutputMixin,
     BaseEstimator,
-    metaclass=ABCMeta,
-):
+):  # fmt: skip
     """What forests of classification and regression trees share.
 
     Parameters
@@ -204,7 +193,7 @@ class BaseForest(
             By Ctrl-C. If trees were finished by then the forest is fitted with them, and a warning
             says how many; else it is as it was. With warm_start=True another fit grows the others.
         """
-        old_trees = self.estimators_ if self.warm_start and self._is_fitted() else []
+        old_trees = self.estimators_ if self.warm_start and self.__sklearn_is_fitted__() else []
         with Interruption() as interruption, fitted_at_once(self) as draft:
             given, draft.estimators_ = X, old_trees
             _refuse_sparse_target(y)
@@ -212,7 +201,7 @@ class BaseForest(
             _warn_of_column(y)
             if len(old_trees) == draft.n_estimators:
                 warn_user(
-                    "Warm-start fitting without increasing n_estimators does not fit new trees.",
+                    "Warm-start fitting without increasing n_estimators does not fit new trees."
                 )
                 if not draft._learns_to_vote and (
                     not draft.oob_score or hasattr(draft, "oob_score_")
@@ -266,7 +255,7 @@ class BaseForest(
                 warn_user(
                     f"class_weight={self.class_weight!r} is not recommended for warm_start if the "
                     "fitted data differs from the full dataset: pass the weights of the full "
-                    "dataset as a dict instead.",
+                    "dataset as a dict instead."
                 )
             weight = combine_weights(self.class_weight, weight, y, target.labels, self.bootstrap)
         if weight is not None:
@@ -320,7 +309,7 @@ class BaseForest(
 
     def check_state(self) -> None:
         """See `cart.estimators.saved_state.SavedState`."""
-        if not self._is_fitted():
+        if not self.__sklearn_is_fitted__():
             return
         require(type(self.estimators_) is list, "a forest has no list of trees")
         for tree in self.estimators_:
@@ -358,9 +347,6 @@ class BaseForest(
         return self.estimator
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self._is_fitted()
-
-    def _is_fitted(self):
         return len(getattr(self, "estimators_", ())) > 0
 
     def _packed(self):

@@ -8,8 +8,7 @@ from numpy.typing import DTypeLike
 from sklearn.base import BaseEstimator
 
 from forest.estimators.parameters import FOREST_CONSTRAINTS, TREE_PARAMETERS
-from forest.inference.row_fingerprints import row_fingerprints
-from forest.inference.training_rows import is_table_of
+from forest.inference.training_rows import is_table_of, row_fingerprints
 
 # Parameters that say how many trees there are, who votes and what is shown: not what a tree is.
 _NOT_OF_TREES = (
@@ -37,17 +36,15 @@ def remember_the_fit(
     forest._row_fingerprints, forest._is_of_one_table = rows, not is_other
     if before is None:
         forest._grown_with = [grown_with]
-    elif not any(is_same_parameters(grown_with, each) for each in before):
+    elif all(
+        grown_with.keys() != each.keys() or changed_parameters(grown_with, each) for each in before
+    ):
         forest._grown_with = [*before, grown_with]
 
 
-def is_same_parameters(one: dict, other: dict) -> bool:
-    """Are the values of two sets of parameters equal? A share of 1.0 is not a number of 1."""
-    return one.keys() == other.keys() and not changed_parameters(one, other)
-
-
 def changed_parameters(one: dict, other: dict) -> list[str]:
-    """Names of the parameters of both that have another value in the other."""
+    """Names of the parameters of both that have another value in the other; a share of 1.0 is not a
+    number of 1."""
     return [k for k in one if k in other and not _is_same(one[k], other[k])]
 
 

@@ -8,12 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import StrOptions
 
-from cart import (
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ExtraTreeClassifier,
-    ExtraTreeRegressor,
-)
+import cart
 from cart.estimators.class_costs import true_shares
 from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
 from cart.estimators.parameters import (
@@ -100,10 +95,7 @@ class ForestRegressor(RegressorOutputs, BaseForest):
     """What forests of regression trees share."""
 
     _has_classes = False
-    _parameter_constraints = {
-        **BaseForest._parameter_constraints,
-        "criterion": REGRESSOR_CRITERION,
-    }
+    _parameter_constraints = {**BaseForest._parameter_constraints, "criterion": REGRESSOR_CRITERION}
 
     def predict(  # type: ignore[override]  # a pair, as scikit-learn's with return_std
         self, X: MatrixLike, check_input: bool = True, return_std: bool = False
@@ -200,21 +192,16 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         keep_leaves(self, X, y)
         return self
 
-    def _keep_out_of_bag(self, votes):
-        values = votes.values[:, :, 0]
-        self.oob_prediction_ = values[:, 0] if self.n_outputs_ == 1 else values
-        return self.oob_prediction_
-
 
 class RandomForestClassifier(ForestClassifier):
     __doc__ = with_docs_of(
         BaseForest, "A random forest of classification trees.",
-        of_trees=DecisionTreeClassifier,
+        of_trees=cart.DecisionTreeClassifier,
         defaults={"bootstrap": True, "max_features": "sqrt"},
         name="RandomForestClassifier", data="load_iris", arguments="oob_score=True, random_state=0",
         shown="round(model.oob_score_, 3)", output="0.953",
     )  # fmt: skip
-    _tree_class = DecisionTreeClassifier
+    _tree_class = cart.DecisionTreeClassifier
 
     def __init__(
         self, n_estimators: int | str = 100, *, criterion: str = "gini",
@@ -240,13 +227,13 @@ class RandomForestClassifier(ForestClassifier):
 class RandomForestRegressor(ForestRegressor):
     __doc__ = with_docs_of(
         BaseForest, "A random forest of regression trees.",
-        of_trees=DecisionTreeRegressor,
+        of_trees=cart.DecisionTreeRegressor,
         defaults={"bootstrap": True, "max_features": 1.0},
         name="RandomForestRegressor", data="load_diabetes",
         arguments="oob_score=True, max_features=1 / 3, random_state=0",
         shown="round(model.oob_score_, 3)", output="0.439",
     )  # fmt: skip
-    _tree_class = DecisionTreeRegressor
+    _tree_class = cart.DecisionTreeRegressor
 
     def __init__(
         self, n_estimators: int | str = 100, *, criterion: str = "squared_error",
@@ -273,12 +260,12 @@ class ExtraTreesClassifier(ForestClassifier):
     __doc__ = with_docs_of(
         BaseForest,
         "Extremely randomised classification trees: one random threshold per feature.",
-        of_trees=ExtraTreeClassifier,
+        of_trees=cart.ExtraTreeClassifier,
         defaults={"bootstrap": False},
         name="ExtraTreesClassifier", data="load_iris", arguments="random_state=0",
         shown="model.feature_importances_.round(2)", output="array([0.08, 0.07, 0.41, 0.44])",
     )  # fmt: skip
-    _tree_class = ExtraTreeClassifier
+    _tree_class = cart.ExtraTreeClassifier
 
     def __init__(
         self, n_estimators: int | str = 100, *, criterion: str = "gini",
@@ -305,13 +292,13 @@ class ExtraTreesRegressor(ForestRegressor):
     __doc__ = with_docs_of(
         BaseForest,
         "Extremely randomised regression trees: one random threshold per feature.",
-        of_trees=ExtraTreeRegressor,
+        of_trees=cart.ExtraTreeRegressor,
         defaults={"bootstrap": False},
         name="ExtraTreesRegressor", data="load_diabetes", arguments="random_state=0",
         shown="model.feature_importances_.round(2)",
         output="array([0.06, 0.03, 0.25, 0.12, 0.05, 0.05, 0.07, 0.07, 0.23, 0.07])",
     )  # fmt: skip
-    _tree_class = ExtraTreeRegressor
+    _tree_class = cart.ExtraTreeRegressor
 
     def __init__(
         self, n_estimators: int | str = 100, *, criterion: str = "squared_error",

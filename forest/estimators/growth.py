@@ -137,7 +137,7 @@ def _grow_until_stable(forest, grow, X, target, old_trees, interruption):
         warn_user(
             f"Growing was stopped by {stability.stopped_by} at {judge.n_trees} trees, "
             f"before the out-of-bag {what} was stable; see stability_. With warm_start=True "
-            "another fit goes on.",
+            "another fit goes on."
         )
     return trees, seeds
 

@@ -1,6 +1,6 @@
 """Forests whose trees each know one partition of a table: fast, at a loss of accuracy."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
@@ -62,8 +62,9 @@ def fit_partitions(forest: BaseEstimator, X: Any, y: Any) -> BaseEstimator:
     pairs = list(zip(X_parts, y_parts, strict=True))
     look = dask.delayed(_look)
     looks = dask.compute(*(look(a, b, is_classifier(forest)) for a, b in pairs))
-    _refuse_differences(looks)
-    n_rows = np.array([look.n_rows for look in looks])
+    sizes, columns, labels = zip(*looks, strict=True)
+    _refuse_differences(sizes, columns, labels)
+    n_rows = np.array(sizes)
     shares = round_to_sum(forest.n_estimators * n_rows / n_rows.sum(), forest.n_estimators)
     seeds = check_random_state(forest.random_state).randint(DRAW_SEED_MAX, size=len(n_rows))
     grow = dask.delayed(_grow_part)
@@ -75,7 +76,6 @@ def fit_partitions(forest: BaseEstimator, X: Any, y: Any) -> BaseEstimator:
     # An empty share draws nothing, but its rows count.
     fitted = iter(dask.compute(*grown))
     parts = [next(fitted) if n > 0 else None for n in shares]
-    labels = [look.labels for look in looks] if is_classifier(forest) else None
     return _join(clone(forest), parts, n_rows, labels)
 
 
@@ -117,16 +117,9 @@ def partitions_of(table: Any, name: str) -> list:
     raise TypeError(f"{name} must be a Dask array or dataframe, got {type(table).__name__}.")
 
 
-class _Look(NamedTuple):
-    """What is known of a partition before trees are grown on it."""
-
-    n_rows: int
-    columns: tuple  # names, or numbers where they have none
-    labels: np.ndarray | None  # distinct ones; None in regression
-
-
 def _look(X, y, has_classes):
-    """What a partition is like."""
+    """How many rows a partition has, names or numbers of its columns, and its distinct labels, None
+    in regression."""
     if len(X) != len(y):
         raise ValueError(f"A partition of X has {len(X)} rows, but that of y {len(y)}.")
     is_aligned = not (hasattr(X, "index") and hasattr(y, "index")) or X.index.equals(y.index)
@@ -140,30 +133,28 @@ def _look(X, y, has_classes):
             f"y has {np.shape(y)[1]} outputs, but forests of partitions have one: fit one each."
         )
     columns = tuple(getattr(X, "columns", range(np.shape(X)[1])))
-    return _Look(len(X), columns, np.unique(np.ravel(y)) if has_classes else None)
+    return len(X), columns, np.unique(np.ravel(y)) if has_classes else None
 
 
-def _refuse_differences(looks):
+def _refuse_differences(sizes, columns, labels):
     """Refuse partitions that are none of one table; warn of those that have one class."""
-    first = looks[0]
-    for number, look in enumerate(looks):
-        if look.n_rows == 0:
+    for number, (n_rows, names) in enumerate(zip(sizes, columns, strict=True)):
+        if n_rows == 0:
             raise ValueError(
                 f"Partition {number} has no rows; leave it out, for example by rechunking."
             )
-        if look.columns != first.columns:
+        if names != columns[0]:
             raise ValueError(
-                f"The columns of partition {number} are {list(look.columns)}, those of partition 0 "
-                f"{list(first.columns)}: all partitions need the same columns in the same order."
+                f"The columns of partition {number} are {list(names)}, those of partition 0 "
+                f"{list(columns[0])}: all partitions need the same columns in the same order."
             )
-    if first.labels is None:
+    if labels[0] is None:
         return
-    n_classes = len(np.unique(np.concatenate([look.labels for look in looks])))
-    one = [number for number, look in enumerate(looks) if len(look.labels) == 1]
-    if one and n_classes > 1:
+    one = [number for number, mine in enumerate(labels) if len(mine) == 1]
+    if one and len(np.unique(np.concatenate(labels))) > 1:
         warn_user(
             f"Partitions {one} have rows of one class only, so that their trees say that class of "
-            "every row: shuffle the rows, or use forest.dask.fit, which grows on all together.",
+            "every row: shuffle the rows, or use forest.dask.fit, which grows on all together."
         )
 
 
@@ -180,7 +171,7 @@ def _join(forest, parts, n_rows, labels):
             setattr(forest, name, getattr(first, name))
     forest.n_merged_values_ = np.max([part.n_merged_values_ for part in grown], axis=0)
     classes = None
-    if labels is not None:
+    if labels[0] is not None:
         forest.classes_ = classes = np.unique(np.concatenate(labels))
         forest.n_classes_ = len(classes)
     forest.estimators_ = [

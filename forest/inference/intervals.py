@@ -11,20 +11,12 @@ from cart.estimators.target import encode_numbers
 from cart.estimators.validation import as_of_now
 from cart.files import require, storable
 from cart.table.precision import precision_of
+from forest.inference import training_rows
 from forest.inference.quantiles import out_of_bag_quantiles, quantiles_of
-from forest.inference.training_rows import (
-    TrainingRows,
-    forget,
-    keep_leaves,
-    list_rows,
-    training_table,
-)
 from forest.voting.out_of_bag import NO_ROW
 
-# Rows per leaf of the forest of the spread: with fewer, it takes noise for spread.
-_SPREAD_LEAF = 20
-# Narrowest band that scores are divided by, in mean widths.
-_MIN_WIDTH = 1e-3
+_SPREAD_LEAF = 20  # rows per leaf of the forest of the spread: with fewer, it takes noise for it
+_MIN_WIDTH = 1e-3  # narrowest band that scores are divided by, in mean widths
 
 
 @dataclass
@@ -33,13 +25,13 @@ class Spread:
 
     trees: list  # of cart.tree.tree.Tree: those that the residuals are of
     forest: object
-    rows: TrainingRows  # in the order of the residuals
+    rows: training_rows.TrainingRows  # in the order of the residuals
     margins: dict = field(default_factory=dict)  # of each coverage: see `_find_margin`
 
     def check(self) -> None:
         """Check that the rows are those of the trees that are asked."""
         trees = [estimator.tree_ for estimator in self.forest.estimators_]  # type: ignore[attr-defined]
-        require(isinstance(self.rows, TrainingRows), "residuals have no rows")
+        require(isinstance(self.rows, training_rows.TrainingRows), "residuals have no rows")
         require(self.rows.trees == trees, "residuals are of other trees")
 
 
@@ -103,7 +95,10 @@ def predict_interval(forest: BaseEstimator, X: ArrayLike, coverage: float = 0.9)
     X = forest._check_X(X)
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage must lie between 0 and 1, got {coverage!r}.")
-    spread = _spread_of(forest)
+    trees = [estimator.tree_ for estimator in forest.estimators_]
+    if not hasattr(forest, "_spread") or forest._spread.trees != trees:
+        forest._spread = _find_spread(forest, trees)
+    spread = forest._spread  # kept from the first call on
     if coverage not in spread.margins:
         spread.margins[coverage] = _find_margin(spread, coverage)
     margin, least_width = spread.margins[coverage]
@@ -123,19 +118,11 @@ def _levels(coverage):
     return np.array([(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0])
 
 
-def _spread_of(forest):
-    """The spread of a forest's residuals, found when first asked for and kept with it."""
-    trees = [estimator.tree_ for estimator in forest.estimators_]
-    if not hasattr(forest, "_spread") or forest._spread.trees != trees:
-        forest._spread = _find_spread(forest, trees)
-    return forest._spread
-
-
 def _find_spread(forest, trees):
     if not forest._bootstrap.is_drawn:
         raise ValueError(NO_ROW)
-    keep_leaves(forest)  # refuses a table that was changed since the fit
-    X, y = training_table(forest)
+    training_rows.keep_leaves(forest)  # refuses a table that was changed since the fit
+    X, y = training_rows.training_table(forest)
     votes, _ = forest._predict_out_of_bag(X, encode_numbers(y))
     known = votes.n_models > 0
     if not known.any():
@@ -155,18 +142,13 @@ def _find_spread(forest, trees):
     groups = forest._bootstrap.groups
     groups = None if groups is None else groups[known]
     grown.fit(X[known], np.abs(residuals), weight, groups=groups)
-    rows = list_rows(grown, grown._check_X(X[known]), residuals)
-    forget(grown)  # its table: the residuals are all that is asked for
+    rows = training_rows.list_rows(grown, grown._check_X(X[known]), residuals)
+    training_rows.forget(grown)  # its table: the residuals are all that is asked for
     return Spread(trees, grown, rows)
 
 
 def _find_margin(spread, coverage):
-    """By how many widths the band is to be widened, and the least width.
-
-    Returns
-    -------
-    margin, least_width : float
-    """
+    """By how many widths the band is to be widened, and the least width."""
     band = out_of_bag_quantiles(spread.forest, spread.rows, _levels(coverage))
     known = ~np.isnan(band[:, 0])
     low, high = band[known].T

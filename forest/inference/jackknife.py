@@ -8,8 +8,7 @@ from cart.primitives.user_warning import warn_user
 from forest.sampling.bootstrap import bootstrap_of
 from forest.voting.rules import values_of_trees
 
-# Values of trees that are held at a time, and centred counts: 32 MB each.
-_BLOCK_VALUES = 1 << 22
+_BLOCK_VALUES = 1 << 22  # values of trees that are held at a time, and centred counts: 32 MB each
 
 
 def standard_error(forest: BaseEstimator, X: np.ndarray) -> np.ndarray:
@@ -56,7 +55,9 @@ def standard_error(forest: BaseEstimator, X: np.ndarray) -> np.ndarray:
     counts = np.array([bootstrap.counts(t).astype(np.uint16) for t in range(n_trees)])
     block = max(1, _BLOCK_VALUES // (n_trees * n_values))
     is_gram = min(block, X.shape[0]) * n_values > n_trees
-    gram = _gram(counts) if is_gram else None
+    # Products of the trees' counts make the sum over training rows the same small product for every
+    # x. All their terms are whole numbers: they are exact.
+    gram = sum(part @ part.T for part in _centred(counts)) if is_gram else None
     variance = np.empty((X.shape[0], n_values))
     for some in gen_batches(X.shape[0], block):
         values = values_of_trees(packed, X[some], forest.n_jobs).reshape(n_trees, -1)
@@ -68,7 +69,15 @@ def standard_error(forest: BaseEstimator, X: np.ndarray) -> np.ndarray:
             squares = sum(((part.T @ values) ** 2).sum(axis=0) for part in _centred(counts))
         of_block = (squares - counts.shape[1] * spread) / n_trees**2
         variance[some] = of_block.reshape(-1, n_values)
-    return _root(variance, n_trees, counts.shape[1]).reshape(X.shape[0], forest.n_outputs_, -1)
+    n_negative, n_samples = np.count_nonzero(variance < 0.0), counts.shape[1]
+    if n_negative:
+        warn_user(
+            f"{n_negative} of {variance.size} estimated variances are negative and count as 0: "
+            f"{n_trees} trees are too few for {n_samples} training rows. Their number should be "
+            f"of the order of the rows': n_estimators={max(2 * n_trees, n_samples)}."
+        )
+    error = np.sqrt(np.maximum(variance, 0.0))
+    return error.reshape(X.shape[0], forest.n_outputs_, -1)
 
 
 def _require_plain_bootstrap(forest):
@@ -99,23 +108,3 @@ def _centred(counts):
     n_trees, n_samples = counts.shape
     for some in gen_batches(n_samples, max(1, _BLOCK_VALUES // n_trees)):
         yield counts[:, some] - 1.0
-
-
-def _gram(counts):
-    """Products of the trees' centred counts, (n_trees, n_trees) float64.
-
-    They make the sum over training rows the same small product for every x. All its terms are
-    whole numbers: it is exact.
-    """
-    return sum(part @ part.T for part in _centred(counts))
-
-
-def _root(variance, n_trees, n_samples):
-    n_negative = np.count_nonzero(variance < 0.0)
-    if n_negative:
-        warn_user(
-            f"{n_negative} of {variance.size} estimated variances are negative and count as 0: "
-            f"{n_trees} trees are too few for {n_samples} training rows. Their number should be "
-            f"of the order of the rows': n_estimators={max(2 * n_trees, n_samples)}.",
-        )
-    return np.sqrt(np.maximum(variance, 0.0))

@@ -21,10 +21,8 @@ from cart.tree.nodes import LEAF
 # A cumulative weight that falls short of q by no more than this has reached it: far above what
 # rounding makes of a sum of weights, far below what a row can weigh.
 TOLERANCE = 1e-10
-# A tree that has no say on a row.
-NO_LEAF = -1
-# Ranks whose weights are summed in advance: a quantile skips them in one step.
-_GROUP = 128
+NO_LEAF = -1  # a tree that has no say on a row
+_GROUP = 128  # ranks whose weights are summed in advance: a quantile skips them in one step
 
 
 class QuantileScratch(NamedTuple):

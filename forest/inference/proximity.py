@@ -21,10 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 from cart.primitives.progress import watched
 
 PAIRS = ("all", "out_of_bag", "gap")
-# Rows whose proximities are made at a time.
-_BLOCK_ROWS = 1024
-# Pairs of rows whose common trees are counted at a time.
-_BLOCK_PAIRS = 1 << 20
+_BLOCK_ROWS = 1024  # rows whose proximities are made at a time
+_BLOCK_PAIRS = 1 << 20  # pairs of rows whose common trees are counted at a time
 
 
 def proximity(

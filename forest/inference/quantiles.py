@@ -10,20 +10,12 @@ from cart.estimators.validation import as_of_now
 from cart.files import require
 from cart.primitives.threads import in_parts
 from cart.tree.traversal import leaf_ids, rows_for
-from forest.inference.leaf_rows import (
-    QuantileScratch,
-    find_own_starts,
-    find_starts,
-    leaf_quantiles,
-    list_draws,
-)
+from forest.inference import leaf_rows
 from forest.inference.training_rows import TrainingRows, training_rows
 from forest.sampling.bootstrap import bootstrap_of
 
-# Starts of leaves that are held at a time: 16 MB per thread.
-_BLOCK_STARTS = 1 << 22
-# Fewer rows per thread are answered faster by one.
-_MIN_ROWS_PER_WORKER = 256
+_BLOCK_STARTS = 1 << 22  # starts of leaves that are held at a time: 16 MB per thread
+_MIN_ROWS_PER_WORKER = 256  # fewer rows per thread are answered faster by one
 
 
 def predict_quantiles(
@@ -72,22 +64,17 @@ def predict_quantiles(
     """
     forest = as_of_now(forest)
     X = forest._check_X(X)
-    levels = _check_levels(q)
+    levels = np.atleast_1d(np.asarray(q, dtype=np.float64))
+    if levels.ndim != 1 or not len(levels):
+        raise ValueError(f"q must be a number or a list of numbers, got {q!r}.")
+    if not np.all((levels >= 0.0) & (levels <= 1.0)):
+        raise ValueError(f"Quantiles q must lie in [0, 1], got {q!r}.")
     rows = training_rows(forest)
     members, mass = rows.members, rows.mass
     if in_bag and bootstrap_of(forest).is_drawn:
         members, mass = _drawn_members(forest, rows), np.ones(len(rows.y))
     out = quantiles_of(forest, X, members, mass, rows.y, levels)
     return out[:, 0] if np.ndim(q) == 0 else out
-
-
-def _check_levels(q):
-    levels = np.atleast_1d(np.asarray(q, dtype=np.float64))
-    if levels.ndim != 1 or not len(levels):
-        raise ValueError(f"q must be a number or a list of numbers, got {q!r}.")
-    if not np.all((levels >= 0.0) & (levels <= 1.0)):
-        raise ValueError(f"Quantiles q must lie in [0, 1], got {q!r}.")
-    return levels
 
 
 def _drawn_members(forest, rows):
@@ -101,7 +88,7 @@ def _drawn_members(forest, rows):
         for t in range(first_tree, end_tree):
             counts = rows.counts(bootstrap, t)
             drawn[t] = -1
-            list_draws(rows.members[t], counts, drawn[t])
+            leaf_rows.list_draws(rows.members[t], counts, drawn[t])
             n_drawn = counts.sum()  # of some trees more than of others
             n_leaves = np.count_nonzero(rows.members[t] < 0)
             require(np.count_nonzero(drawn[t, :n_drawn] < 0) == n_leaves, "a leaf has no drawn row")
@@ -155,11 +142,11 @@ def quantiles_of(
         first = np.empty(most_nodes, np.int32)
         for t, tree in enumerate(trees):
             leaf = leaf_ids(packed, t, part)
-            find_starts(leaf, tree.expanded.children_left, members[t], first, start[t])
+            leaf_rows.find_starts(leaf, tree.expanded.children_left, members[t], first, start[t])
         own = np.full(end - begin, -1)
-        leaf_quantiles(
+        leaf_rows.leaf_quantiles(
             members, start, own, mass, y, ascending,
-            QuantileScratch.create(len(y), len(trees)), out[begin:end],
+            leaf_rows.QuantileScratch.create(len(y), len(trees)), out[begin:end],
         )  # fmt: skip
 
     _in_blocks(fill, X.shape[0], len(trees), forest.n_jobs)
@@ -193,10 +180,10 @@ def out_of_bag_quantiles(
     def fill(begin, end):
         start = np.empty((n_trees, end - begin), np.int32)
         for t in range(n_trees):
-            find_own_starts(rows.members[t], rows.counts(bootstrap, t), begin, start[t])
-        leaf_quantiles(
+            leaf_rows.find_own_starts(rows.members[t], rows.counts(bootstrap, t), begin, start[t])
+        leaf_rows.leaf_quantiles(
             rows.members, start, np.arange(begin, end), rows.mass, rows.y, levels,
-            QuantileScratch.create(n_rows, n_trees), out[begin:end],
+            leaf_rows.QuantileScratch.create(n_rows, n_trees), out[begin:end],
         )  # fmt: skip
 
     _in_blocks(fill, n_rows, n_trees, forest.n_jobs)

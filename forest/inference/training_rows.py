@@ -1,5 +1,13 @@
-"""Training rows of a forest: its table, whether another one is that, and the rows of every leaf."""
+"""Training rows of a forest: its table, whether another one is that, and the rows of every leaf.
 
+Single rows have fingerprints, by which those of one table are found in another, in any order:
+
+    bits of a value, folded     b_1  b_2 ..  b_p      0 of a value that is 0, so that sparse rows
+    odd numbers, one a column   a_1  a_2 ..  a_p      have those of dense ones
+    row                         b_1 a_1 + b_2 a_2 + .. + b_p a_p  mod 2**64  (multilinear hashing)
+"""
+
+from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 from zlib import crc32
@@ -8,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_array, check_consistent_length, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.target import Target, encode_numbers
@@ -18,13 +26,14 @@ from cart.primitives.threads import in_parts
 from cart.tree.traversal import leaf_ids, rows_for
 from cart.tree.tree import Tree
 from forest.inference.leaf_rows import group_by_leaf
-from forest.inference.row_fingerprints import row_fingerprints
 from forest.sampling.bootstrap import Draws, bootstrap_of
 
 # The training table of each fit, by its bootstrap, beside the estimators: no pickle holds it.
 _TABLES: WeakKeyDictionary = WeakKeyDictionary()
 # Attributes in which a forest keeps what was found on its training rows.
 _FOUND = ("_training_rows", "_spread")
+# Of fingerprints: values whose bits are taken at once, and seeds of the numbers of columns.
+_VALUES_AT_ONCE, _X, _Y = 1 << 16, 1, 2
 
 _ANOTHER_TABLE = (
     "The trees were not grown on this table: it is another one, or was changed since the fit. Call "
@@ -47,7 +56,7 @@ def is_table_of(
     Parameters
     ----------
     forest : fitted forest, ours or scikit-learn's
-    X, codes, precision : see `forest.inference.row_fingerprints.row_fingerprints`
+    X, codes, precision : see `row_fingerprints`
 
     Returns
     -------
@@ -253,6 +262,15 @@ def _require_one_output(forest):
         )
 
 
+def require_as_many_rows(forest: BaseEstimator, X: Any) -> None:
+    """Refuse another number of rows than that of the training table: a ValueError."""
+    if X.shape[0] != forest._n_samples:
+        raise ValueError(
+            f"X has {X.shape[0]} rows, but the forest was fitted on {forest._n_samples}: give it "
+            "its training table."
+        )
+
+
 def list_rows(forest: BaseEstimator, X: Any, y: np.ndarray) -> TrainingRows:
     """The rows of a table in the order of y, and which of them share a leaf.
 
@@ -273,11 +291,7 @@ def list_rows(forest: BaseEstimator, X: Any, y: np.ndarray) -> TrainingRows:
     ValueError
         If the leaves do not hold the rows that the trees were grown on.
     """
-    if X.shape[0] != forest._n_samples:
-        raise ValueError(
-            f"X has {X.shape[0]} rows, but the forest was fitted on {forest._n_samples}: give it "
-            "its training table."
-        )
+    require_as_many_rows(forest, X)
     trees = [estimator.tree_ for estimator in forest.estimators_]
     packed, bootstrap = forest._packed(), bootstrap_of(forest)
     order = np.argsort(y, kind="stable")
@@ -301,3 +315,41 @@ def list_rows(forest: BaseEstimator, X: Any, y: np.ndarray) -> TrainingRows:
 
     in_parts(group, len(trees), forest.n_jobs)
     return TrainingRows(trees, order, y[order], mass, members)
+
+
+def row_fingerprints(X: Any, codes: np.ndarray, precision: DTypeLike | None = None) -> np.ndarray:
+    """The fingerprint of every row, (n_samples,) uint64; equal rows have equal ones.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), float32 or float64, or sparse matrix
+    codes : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
+        Positions of the classes, or numbers.
+    precision : dtype, optional
+        In which X is taken; its own unless given.
+    """
+    precision = np.dtype(precision or X.dtype)
+    codes = codes.reshape(len(codes), -1)
+    prints = _bits(codes) @ _numbers(_Y, codes.shape[1])
+    numbers = _numbers(_X, X.shape[1])
+    if issparse(X):
+        X = X.tocsr()
+        terms = _bits(X.data.astype(precision)) * numbers[X.indices]
+        sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(terms)))
+        return prints + (sums[X.indptr[1:]] - sums[X.indptr[:-1]])
+    for some in gen_batches(len(X), max(1, _VALUES_AT_ONCE // X.shape[1])):
+        prints[some] += _bits(X[some].astype(precision, order="C", copy=False)) @ numbers
+    return prints
+
+
+def _bits(values):
+    """The bits of numbers, folded: round numbers differ in their upper half alone."""
+    bits = (values + 0.0).view(f"u{values.itemsize}")  # -0.0 is 0.0
+    bits ^= bits >> (4 * values.itemsize)
+    return bits.astype(np.uint64)
+
+
+@lru_cache(8)
+def _numbers(seed, n):
+    """Odd numbers, one for each column; to seed their stream takes longer than to draw them."""
+    return np.frombuffer(np.random.RandomState(seed).bytes(8 * n), "<u8").astype(np.uint64) | 1

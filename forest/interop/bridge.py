@@ -6,16 +6,8 @@ import sklearn.ensemble
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-import cart.interop.bridge
 import forest
-from cart.interop.bridge import (
-    behind,
-    copy_attributes,
-    counterpart,
-    holding,
-    indicators_of,
-    refuse_foreign,
-)
+from cart.interop import bridge
 from forest.sampling.bootstrap import Bootstrap
 
 _FITTED = (
@@ -65,26 +57,26 @@ def to_sklearn(
     array([[113.8, 177.5, 225. ]])
     """
     if not isinstance(estimator, forest.estimators.base.BaseForest):
-        return cart.interop.bridge.to_sklearn(estimator, categories=categories)
-    peer = counterpart(estimator, forest, sklearn.ensemble)
+        return bridge.to_sklearn(estimator, categories=categories)
+    peer = bridge.counterpart(estimator, forest, sklearn.ensemble)
     check_is_fitted(estimator)
     trees = [tree.tree_ for tree in estimator.estimators_]
-    indicators = indicators_of(estimator, trees, categories)
-    refuse_foreign(estimator, indicators is not None)
+    indicators = bridge.indicators_of(estimator, trees, categories)
+    bridge.refuse_foreign(estimator, indicators is not None)
     _refuse_foreign_votes(estimator)
-    copy_attributes(estimator, peer, _FITTED)
+    bridge.copy_attributes(estimator, peer, _FITTED)
     peer.n_estimators = len(estimator.estimators_)
     peer.estimator_ = clone(peer.estimator)
     peer._n_samples_bootstrap = estimator._bootstrap.n_draws
     peer._sample_weight = estimator._row_weight
     if indicators is None:
-        peer.estimators_ = [cart.interop.bridge.to_sklearn(tree) for tree in estimator.estimators_]
+        peer.estimators_ = [bridge.to_sklearn(tree) for tree in estimator.estimators_]
         return peer
     peer.estimators_ = [
-        behind(indicators, holding(tree, indicators.rewrite(tree.tree_)))[-1]
+        bridge.behind(indicators, bridge.holding(tree, indicators.rewrite(tree.tree_)))[-1]
         for tree in estimator.estimators_
     ]
-    return behind(indicators, peer)
+    return bridge.behind(indicators, peer)
 
 
 def from_sklearn(estimator: BaseEstimator) -> BaseEstimator:
@@ -116,11 +108,11 @@ def from_sklearn(estimator: BaseEstimator) -> BaseEstimator:
     True
     """
     if not hasattr(estimator, "n_estimators"):
-        return cart.interop.bridge.from_sklearn(estimator)
-    ours = counterpart(estimator, sklearn.ensemble, forest)
+        return bridge.from_sklearn(estimator)
+    ours = bridge.counterpart(estimator, sklearn.ensemble, forest)
     check_is_fitted(estimator)
-    copy_attributes(estimator, ours, _FITTED)
-    ours.estimators_ = [cart.interop.bridge.from_sklearn(tree) for tree in estimator.estimators_]
+    bridge.copy_attributes(estimator, ours, _FITTED)
+    ours.estimators_ = [bridge.from_sklearn(tree) for tree in estimator.estimators_]
     ours._row_weight = estimator._sample_weight
     ours._bootstrap = Bootstrap.plain(
         estimator._n_samples, estimator._n_samples_bootstrap, estimator._sample_weight

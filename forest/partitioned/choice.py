@@ -18,39 +18,13 @@ import numpy as np
 from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.primitives.sort_keys import code_of, record_of
-from cart.splitting import criteria
-from cart.splitting.feature_draw import (
-    KeyedDraw,
-    begin_draw,
-    child_key,
-    mark_constant,
-    mark_searched,
-    next_feature,
-    restart,
-    root_key,
-)
+from cart.splitting import criteria, feature_draw
 from cart.splitting.splitter import BestSplitter, Bounds, SearchContext, cut_at, scan_cuts
-from cart.table.node_samples import (
-    FeatureCodes,
-    NodeSamples,
-    order_node,
-    rotate,
-    with_range,
-)
+from cart.table.node_samples import FeatureCodes, NodeSamples, order_node, rotate, with_range
 from cart.table.ranking import MISSING
-from cart.table.table import Table, same_value
-from forest.partitioned.cells import ClassCells, SumCells, SumsOfCells, write
-from forest.partitioned.choice_of_subsets import (
-    NoCategories,
-    SomeCategories,
-    has_places,
-    keep,
-    order_places,
-    place_of,
-    side_of,
-    sum_up,
-    try_subsets,
-)
+from cart.table.table import same_value
+from forest.partitioned import choice_of_subsets as subsets
+from forest.partitioned.histograms import ClassCells, SumCells, SumsOfCells, write
 
 NOTHING, CUT, MORE = range(3)  # what is found: no cut; one; the node has to see more features
 
@@ -59,12 +33,9 @@ class Chooser(NamedTuple):
     """What cuts are chosen with."""
 
     kind: ClassCells | SumCells
-    criterion: tuple
-    node: NodeSamples
+    context: SearchContext  # of cells; its table has no codes
     rows: np.ndarray  # (n_cells,) int64: of each record
-    draw: KeyedDraw
-    table: Table  # without codes
-    categories: NoCategories | SomeCategories
+    categories: subsets.NoCategories | subsets.SomeCategories
     limits: Limits
     total_weight: float  # of a tree
     step: float  # of targets; 1 of classes
@@ -78,22 +49,22 @@ class Chooser(NamedTuple):
         """
         is_class = step is None
         n_cells = n_codes * n_numbers if is_class else n_codes
-        node = NodeSamples.create(n_cells, 1 if is_class else 2)
         limits = plan.limits._replace(min_weight_leaf=plan.min_weight_fraction_leaf * total_weight)
         kind = plan.criterion if is_class else SumsOfCells
+        context = SearchContext(
+            BestSplitter(0), kind.create(1, plan.n_values, n_cells),
+            NodeSamples.create(n_cells, 1 if is_class else 2),
+            feature_draw.KeyedDraw.create(plan.feature_keys), table,
+            limits._replace(min_samples_leaf=1),  # positions of a scan count cells, not rows
+            Bounds(-np.inf, np.inf), False,
+        )  # fmt: skip
+        categories = subsets.NoCategories()
+        if n_categories is not None:
+            categories = subsets.SomeCategories.create(n_categories, plan.n_values)
         return cls(
-            ClassCells() if is_class else SumCells(float(step)),
-            kind.create(1, plan.n_values, n_cells),
-            node,
-            np.zeros(n_cells, np.int64),
-            KeyedDraw.create(plan.feature_keys),
-            table,
-            NoCategories() if n_categories is None
-            else SomeCategories.create(n_categories, plan.n_values),
-            limits,
-            float(total_weight),
-            1.0 if is_class else float(step),
-            np.array([n_numbers]),
+            ClassCells() if is_class else SumCells(float(step)), context,
+            np.zeros(n_cells, np.int64), categories, limits, float(total_weight),
+            1.0 if is_class else float(step), np.array([n_numbers]),
         )  # fmt: skip
 
 
@@ -156,20 +127,20 @@ def choose(chooser, features, keys, own, cells, choices):
 @kernel
 def _load_criterion(chooser, own):
     """Take up a node."""
-    node = chooser.node
+    node = chooser.context.node
     n = write(chooser.kind, own, 0, node, chooser.rows)
     for j in range(n):
         node.keys[j] = np.uint64(j)
-    criteria.load(chooser.criterion, node.records, node.keys, n, False)
+    criteria.load(chooser.context.criterion, node.records, node.keys, n, False)
     return n
 
 
 @kernel
 def _choose(chooser, features, key, cells, i, choices):
-    draw, table, categories = chooser.draw, chooser.table, chooser.categories
+    draw, table, categories = chooser.context.draw, chooser.context.table, chooser.categories
     best = _Best(-1, 0, False, -np.inf, 0, 0)
-    drawing = begin_draw(draw, key, 0)
-    j, drawing = next_feature(draw, drawing, chooser.limits.max_features)
+    drawing = feature_draw.begin_draw(draw, key, 0)
+    j, drawing = feature_draw.next_feature(draw, drawing, chooser.limits.max_features)
     place = 0
     while j >= 0:
         if place >= features.shape[0]:
@@ -177,7 +148,7 @@ def _choose(chooser, features, key, cells, i, choices):
             return
         feature = features[place]
         n_present = 0
-        is_categorical = has_places(categories, table.columns[feature])
+        is_categorical = subsets.has_places(categories, table.columns[feature])
         if is_categorical:
             codes, n_present = _load_places(chooser, feature, cells[place])
         else:
@@ -185,15 +156,15 @@ def _choose(chooser, features, key, cells, i, choices):
         if codes.n_missing == codes.n or (
             codes.n_missing == 0 and same_value(table, codes.column, codes.lowest, codes.highest)
         ):
-            drawing = mark_constant(draw, drawing, j)
+            drawing = feature_draw.mark_constant(draw, drawing, j)
         else:
-            drawing = mark_searched(draw, drawing, j)
+            drawing = feature_draw.mark_searched(draw, drawing, j)
             found = _search(chooser, codes, place, best)
             if is_categorical and found.score > best.score:
-                keep(categories, n_present, found.left_code)
+                subsets.keep(categories, n_present, found.left_code)
             best = found
         place += 1
-        j, drawing = next_feature(draw, drawing, chooser.limits.max_features)
+        j, drawing = feature_draw.next_feature(draw, drawing, chooser.limits.max_features)
     choices.found[i] = NOTHING
     if best.place >= 0:
         _write_cut(chooser, features[best.place], cells[best.place], best, i, choices)
@@ -202,7 +173,7 @@ def _choose(chooser, features, key, cells, i, choices):
 @kernel
 def _load(chooser, feature, cells):
     """Make a histogram the node's records and keys; missing values stand last."""
-    node, table = chooser.node, chooser.table
+    node, table = chooser.context.node, chooser.context.table
     column = table.columns[feature]
     n_known_codes, n_numbers = cells.shape[0] - 1, chooser.n_numbers[0]
     lowest, highest, n = -1, 0, 0
@@ -230,64 +201,42 @@ def _load(chooser, feature, cells):
 def _load_places(chooser, feature, cells):
     """The same for a column of categories: codes are their places in the node; also how many
     categories the node has."""
-    node, categories, column = chooser.node, chooser.categories, chooser.table.columns[feature]
-    n_numbers = chooser.n_numbers[0]
-    context = _context(chooser)
-    n_present, n_known_rows = sum_up(categories, cells, n_numbers, chooser.step)
-    nothing = FeatureCodes(
-        np.int64(feature), column, np.int64(0), np.int64(0), np.int64(0), np.uint32(0),
-        np.uint32(0),
-    )  # fmt: skip
-    n_places = 0
-    if n_present > 0:
-        n_places = order_places(categories, context, nothing, n_present, n_known_rows)
-    n = 0
-    for code in range(cells.shape[0] - 1):
-        first = n
-        n = write(chooser.kind, cells[code, :n_numbers], first, node, chooser.rows)
-        for j in range(first, n):
-            node.codes[j] = np.uint32(place_of(categories, code))
-    codes = _finish_codes(chooser, nothing, n, cells)
+    categories, context = chooser.categories, chooser.context
+    column = context.table.columns[feature]
+    n_present, n_places = subsets.find_places(
+        categories, context, column, cells, chooser.n_numbers[0], chooser.step
+    )
+    codes = _load_categories(chooser, feature, cells, False)
     if n_places == n_present:
-        n_places = try_subsets(categories, context, codes, n_present)
+        n_places = subsets.try_subsets(categories, context, codes, n_present)
     codes = with_range(codes, 0, max(n_places, 1) - 1)
-    order_node(node, codes, chooser.table.tie_span[column] + np.uint32(1), False)
+    order_node(context.node, codes, context.table.tie_span[column] + np.uint32(1), False)
     return codes, n_present
 
 
 @kernel
-def _load_sides(chooser, feature, cells):
-    """The same, where codes are the sides of the best cut."""
-    node, column = chooser.node, chooser.table.columns[feature]
-    n_numbers = chooser.n_numbers[0]
-    nothing = FeatureCodes(
-        np.int64(feature), column, np.int64(0), np.int64(0), np.int64(0), np.uint32(0),
-        np.uint32(1),
-    )  # fmt: skip
+def _load_categories(chooser, feature, cells, by_side):
+    """Make a histogram of categories the node's records, in no order: codes are their places in the
+    node, or the sides of the best cut."""
+    node, n_numbers, missing = chooser.context.node, chooser.n_numbers[0], cells.shape[0] - 1
     n = 0
-    for code in range(cells.shape[0] - 1):
+    for code in range(missing):
         first = n
         n = write(chooser.kind, cells[code, :n_numbers], first, node, chooser.rows)
         for j in range(first, n):
-            node.codes[j] = np.uint32(side_of(chooser.categories, code))
-    codes = _finish_codes(chooser, nothing, n, cells)
-    order_node(node, codes, np.uint32(1), False)
-    return codes
-
-
-@inline_kernel
-def _finish_codes(chooser, codes, n_known, cells):
-    """Write the cells of missing values behind the known ones, and number all."""
-    node = chooser.node
-    missing = cells[cells.shape[0] - 1, : chooser.n_numbers[0]]
-    n = write(chooser.kind, missing, n_known, node, chooser.rows)
+            if by_side:
+                node.codes[j] = np.uint32(subsets.side_of(chooser.categories, code))
+            else:
+                node.codes[j] = np.uint32(subsets.place_of(chooser.categories, code))
+    n_known = n
+    n = write(chooser.kind, cells[missing, :n_numbers], n_known, node, chooser.rows)
     for j in range(n):
         node.numbers[j] = j
     for j in range(n_known, n):
         node.codes[j] = MISSING
     return FeatureCodes(
-        codes.feature, codes.column, np.int64(n), np.int64(n), np.int64(n - n_known),
-        codes.lowest, codes.highest,
+        np.int64(feature), chooser.context.table.columns[feature], np.int64(n), np.int64(n),
+        np.int64(n - n_known), np.uint32(0), np.uint32(1),
     )  # fmt: skip
 
 
@@ -297,19 +246,19 @@ def _search(chooser, codes, place, best):
     `cart.splitting.splitter.BestSplitter` does."""
     n, n_missing = codes.n, codes.n_missing
     n_known = n - n_missing
-    context = _context(chooser)
+    context = chooser.context
     for missing_left in range(2 if n_missing > 0 else 1):
         first, last = np.int64(1), min(n_known, n - 1)
         if missing_left:
-            rotate(chooser.node, n, n_known)
+            rotate(context.node, n, n_known)
             first, last = n_missing + 1, n - 1
         first, last = _with_enough_rows(chooser, n, first, last)
         score, p = scan_cuts(context, codes, first, last, best.score)
         if p > 0:
-            left_code = np.int64(codes.lowest) + np.int64(code_of(chooser.node.keys[p - 1]))
-            right_code = np.int64(codes.lowest) + np.int64(code_of(chooser.node.keys[p]))
+            left_code = np.int64(codes.lowest) + np.int64(code_of(context.node.keys[p - 1]))
+            right_code = np.int64(codes.lowest) + np.int64(code_of(context.node.keys[p]))
             if missing_left == 0 and p == n_known:  # only the missing go right
-                start = chooser.table.level_start
+                start = context.table.level_start
                 right_code = start[codes.column + 1] - start[codes.column]
             best = _Best(
                 np.int64(place), np.int64(p), missing_left == 1, score, left_code, right_code
@@ -318,36 +267,17 @@ def _search(chooser, codes, place, best):
 
 
 @inline_kernel
-def _context(chooser):
-    """What cells are searched with."""
-    return SearchContext(
-        BestSplitter(0), chooser.criterion, chooser.node, chooser.draw, chooser.table,
-        _of_cells(chooser.limits), Bounds(-np.inf, np.inf), False,
-    )  # fmt: skip
-
-
-@inline_kernel
-def _of_cells(limits):
-    """The limits of a scan whose positions count cells, not rows."""
-    return Limits(
-        limits.max_depth, limits.min_samples_split, np.int64(1), limits.min_weight_leaf,
-        limits.max_features, limits.max_leaf_nodes, limits.min_impurity_decrease,
-        limits.min_category_ratio, limits.is_monotonic, limits.monotonic,
-    )  # fmt: skip
-
-
-@inline_kernel
 def _with_enough_rows(chooser, n, first, last):
     """The positions from `first` to `last` that leave `min_samples_leaf` rows on either side."""
-    least = chooser.limits.min_samples_leaf
+    least, keys = chooser.limits.min_samples_leaf, chooser.context.node.keys
     if least > 1:
         n_rows = 0
         for j in range(n):
-            n_rows += chooser.rows[record_of(chooser.node.keys[j])]
+            n_rows += chooser.rows[record_of(keys[j])]
         n_left = 0
         highest = 0
         for p in range(1, n):
-            n_left += chooser.rows[record_of(chooser.node.keys[p - 1])]
+            n_left += chooser.rows[record_of(keys[p - 1])]
             if n_left < least:
                 first = max(first, p + 1)
             if n_rows - n_left >= least:
@@ -359,11 +289,12 @@ def _with_enough_rows(chooser, n, first, last):
 @kernel
 def _write_cut(chooser, feature, cells, best, i, choices):
     """Write the best cut, unless its decrease of impurity is too small."""
-    node, criterion, categories = chooser.node, chooser.criterion, chooser.categories
-    is_categorical = has_places(categories, chooser.table.columns[feature])
+    node, criterion = chooser.context.node, chooser.context.criterion
+    is_categorical = subsets.has_places(chooser.categories, chooser.context.table.columns[feature])
     p = best.p
     if is_categorical:
-        codes = _load_sides(chooser, feature, cells)
+        codes = _load_categories(chooser, feature, cells, True)
+        order_node(node, codes, np.uint32(1), False)
         p = np.int64(0)
         while p < codes.n - codes.n_missing and code_of(node.keys[p]) == 0:
             p += 1
@@ -400,11 +331,11 @@ def _write_left(chooser, cells, best, is_categorical, i, choices):
     n_rows, n_left_rows = 0, 0
     for code in range(n_known_codes):
         if is_categorical:
-            rows = write(chooser.kind, cells[code, :n_numbers], 0, chooser.node, chooser.rows)
+            n = write(chooser.kind, cells[code, :n_numbers], 0, chooser.context.node, chooser.rows)
             of_code = 0
-            for j in range(rows):
+            for j in range(n):
                 of_code += chooser.rows[j]
-            goes_left = of_code > 0 and side_of(chooser.categories, code) == 0
+            goes_left = of_code > 0 and subsets.side_of(chooser.categories, code) == 0
             n_rows += of_code
             n_left_rows += of_code if goes_left else 0
             choices.subset[i, code] = 0 if of_code == 0 else (2 if goes_left else 1)
@@ -426,16 +357,16 @@ def _write_left(chooser, cells, best, is_categorical, i, choices):
 def root_keys(draw, seeds, keys):
     """Write the keys of the roots of trees with these seeds."""
     for i in range(seeds.shape[0]):
-        restart(draw, seeds[i])
-        keys[i] = root_key(draw)
+        feature_draw.restart(draw, seeds[i])
+        keys[i] = feature_draw.root_key(draw)
 
 
 @entry_kernel
 def child_keys(draw, keys, children):
     """Write the keys of the left and the right child of every node."""
     for i in range(keys.shape[0]):
-        children[i, 0] = child_key(draw, keys[i], True)
-        children[i, 1] = child_key(draw, keys[i], False)
+        children[i, 0] = feature_draw.child_key(draw, keys[i], True)
+        children[i, 1] = feature_draw.child_key(draw, keys[i], False)
 
 
 @entry_kernel
@@ -443,16 +374,16 @@ def first_features(draw, keys, features):
     """Write the features that every node looks at first, in the order of its draw."""
     n_wanted = features.shape[1]
     for i in range(keys.shape[0]):
-        drawing = begin_draw(draw, keys[i], 0)
+        drawing = feature_draw.begin_draw(draw, keys[i], 0)
         for k in range(n_wanted):
-            j, drawing = next_feature(draw, drawing, n_wanted)
+            j, drawing = feature_draw.next_feature(draw, drawing, n_wanted)
             features[i, k] = draw.features[j]
 
 
 @entry_kernel
 def impurities(chooser, cells, result):
     """Write the impurity of nodes whose cells are given, (n, n_numbers)."""
-    node, criterion = chooser.node, chooser.criterion
+    node, criterion = chooser.context.node, chooser.context.criterion
     for i in range(cells.shape[0]):
         n = _load_criterion(chooser, cells[i])
         result[i] = criteria.impurity(criterion, node.records, node.keys, n)

@@ -21,6 +21,7 @@ from cart.splitting.category_subsets import (
     merge_categories,
     order_categories,
 )
+from cart.splitting.splitter import SearchContext
 from forest.partitioned.histograms import FIRST, ROW, WEIGHT
 
 
@@ -38,10 +39,9 @@ def has_places(categories, column):
 
 
 @dispatch
-def sum_up(categories, cells, n_numbers, step):
-    """Find a node's categories, in the order of their first rows, and sum up their responses;
-    return how many there are, and how many rows have one."""
-    return categories.sum_up(cells, n_numbers, step)
+def find_places(categories, context, column, cells, n_numbers, step):
+    """Give the node's categories their places; return how many they are, and how many places."""
+    return categories.find_places(context, column, cells, n_numbers, step)
 
 
 @dispatch
@@ -63,12 +63,6 @@ def side_of(categories, code):
 
 
 @dispatch
-def order_places(categories, context, codes, n_present, n_known):
-    """Give the node's categories their places; return how many there are."""
-    return categories.order_places(context, codes, n_present, n_known)
-
-
-@dispatch
 def try_subsets(categories, context, codes, n_present):
     """Try all subsets of few categories where they have several responses; how many places there
     are then."""
@@ -83,7 +77,7 @@ class NoCategories(NamedTuple):
     def has_places(self, column):
         return False
 
-    def sum_up(self, cells, n_numbers, step):
+    def find_places(self, context, column, cells, n_numbers, step):
         return 0, 0
 
     def keep(self, n_present, left_place):
@@ -94,9 +88,6 @@ class NoCategories(NamedTuple):
 
     def side_of(self, code):
         return 0
-
-    def order_places(self, context, codes, n_present, n_known):
-        return n_present
 
     def try_subsets(self, context, codes, n_present):
         return n_present
@@ -117,8 +108,18 @@ class SomeCategories(NamedTuple):
     def has_places(self, column):
         return self.n_categories[column] > 0
 
-    def sum_up(self, cells, n_numbers, step):
-        return _sum_up(self, cells, n_numbers, step)
+    def find_places(self, context, column, cells, n_numbers, step):
+        n_present, n_known = _sum_up(self, cells, n_numbers, step)
+        if n_present == 0:
+            return 0, 0
+        least = context.limits.min_category_ratio  # as in `BestSplitter.find_subsets`
+        if self.n_categories[column] > EXACT and not exceeds_f_ratio(
+            self.subsets, n_present, n_known, least
+        ):
+            merge_categories(self.subsets, n_present)
+            return n_present, min(n_present, 2)
+        order_categories(self.subsets, n_present)
+        return n_present, n_present
 
     def keep(self, n_present, left_place):
         for p in range(n_present):
@@ -131,35 +132,21 @@ class SomeCategories(NamedTuple):
     def side_of(self, code):
         return 1 - np.int64(self.subsets.goes_left[code])
 
-    def order_places(self, context, codes, n_present, n_known):
-        return _order_places(self, context, codes, n_present, n_known)
-
     def try_subsets(self, context, codes, n_present):
         if self.subsets.response.shape[1] > 1 and 2 < n_present <= EXACT:
-            try_all_subsets(_WithSubsets(
-                context.criterion, context.node, context.limits, _Holder(self.subsets)
-            ), codes, n_present)  # fmt: skip
+            with_subsets = SearchContext(
+                context.splitter, context.criterion, context.node, context.draw, self,
+                context.limits, context.bounds, context.keep_order,
+            )  # fmt: skip
+            try_all_subsets(with_subsets, codes, n_present)
             return 2
         return n_present
 
 
-class _Holder(NamedTuple):
-    """What stands for a table where subsets are tried."""
-
-    subsets: Subsets
-
-
-class _WithSubsets(NamedTuple):
-    """What subsets are tried with, see `cart.splitting.all_subsets.try_all_subsets`."""
-
-    criterion: tuple
-    node: tuple
-    limits: tuple
-    table: _Holder
-
-
 @kernel
 def _sum_up(categories, cells, n_numbers, step):
+    """Find a node's categories, in the order of their first rows, and sum up their responses;
+    return how many there are, and how many rows have one."""
     subsets = categories.subsets
     n_responses = subsets.response.shape[1]
     n_present = 0
@@ -195,17 +182,3 @@ def _sum_up(categories, cells, n_numbers, step):
     for p in range(n_present):
         subsets.present[p] = subsets.spare[1, p]
     return n_present, n_known
-
-
-@kernel
-def _order_places(categories, context, codes, n_present, n_known):
-    """As `cart.splitting.splitter.BestSplitter.find_subsets`; of places where all subsets are tried
-    there are two."""
-    subsets = categories.subsets
-    if categories.n_categories[codes.column] > EXACT and not exceeds_f_ratio(
-        subsets, n_present, n_known, context.limits.min_category_ratio
-    ):
-        merge_categories(subsets, n_present)
-        return min(n_present, 2)
-    order_categories(subsets, n_present)
-    return n_present

@@ -69,12 +69,13 @@ class DaskEngine(Engine):
         answers = self.map(function, *handles, common=common)
         while len(answers) > 1:
             answers = [
-                self._submit(_join_all, join, answers[i : i + _FAN_IN])
+                self._submit(reduce, join, answers[i : i + _FAN_IN])
                 for i in range(0, len(answers), _FAN_IN)
             ]
         total = answers[0].result()
         if self._places is None:
-            self._places = self._places_of(handles[0])
+            who_has = self._client.who_has(handles[0])
+            self._places = [next(iter(who_has.get(part.key, ())), None) for part in handles[0]]
         return total
 
     def hold(self, *handles):
@@ -106,15 +107,6 @@ class DaskEngine(Engine):
         self._made.add(future)
         return future
 
-    def _places_of(self, handle):
-        """The address of a worker that has each part of a handle, or None."""
-        who_has = self._client.who_has(handle)
-        return [next(iter(who_has.get(part.key, ())), None) for part in handle]
-
 
 def _all_of(*parts):
     return parts
-
-
-def _join_all(join, answers):
-    return reduce(join, answers)

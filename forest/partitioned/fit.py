@@ -1,7 +1,6 @@
 """The forest of a table in partitions, which is the forest of the whole table."""
 
 from functools import partial
-from itertools import pairwise
 from time import perf_counter
 from typing import Any
 
@@ -25,17 +24,8 @@ from forest.partitioned.histograms import ClassTargets, NumberTargets
 from forest.partitioned.open_rows import begin
 from forest.partitioned.out_of_bag import Judged, judge
 from forest.partitioned.pace import Pace
+from forest.partitioned.table import partitions
 from forest.partitioned.table.in_bag import InBag
-from forest.partitioned.table.partitions import (
-    Kind,
-    examine,
-    join_covers,
-    join_looks,
-    look_of,
-    sorted_of,
-    target_of,
-    values_of,
-)
 from forest.partitioned.table.quantiles import find_bins, find_codes
 from forest.partitioned.table.sources import empty_on_disk
 from forest.partitioned.table.targets import in_steps, step_of
@@ -84,10 +74,9 @@ def fit_together(
     model = clone(forest)
     model.callback = forest.callback  # a copy would tell a copy of whom it belongs to
     refuse_impossible(model, weight_parts is not None)
-    kind = Kind(precision_of(model), is_classifier(model), model.categorical_features)
+    kind = partitions.Kind(precision_of(model), is_classifier(model), model.categorical_features)
     with Interruption() as interruption:
-        look, bins = _look_for_bins(model, engine, X_parts, y_parts, n_parts, kind)
-        spans = _spans(_describe(model, look))
+        look, spans, bins = _look_for_bins(model, engine, X_parts, y_parts, n_parts, kind)
         target = model._encode_target(look.labels if kind.has_classes else np.zeros(1))
         weight = weights_of_table(model, engine, y_parts, weight_parts, spans, kind, target)
         total_weight = _plan_draws(model, engine, spans[-1][-1], weight, size)
@@ -114,18 +103,20 @@ def fit_together(
         )
         if model.oob_score:
             _score(model, engine, X_parts, y_parts, spans, kind, in_bag, interruption)
-        if interruption.came or interruption.is_cut:
-            _keep_in(forest, model)  # what is returned, nobody will have
+        if interruption.came or interruption.is_cut:  # nobody will have what is returned
+            names = model.get_params(deep=False)
+            fitted = {name: value for name, value in vars(model).items() if name not in names}
+            forest.__dict__ = {**{name: getattr(forest, name) for name in names}, **fitted}
     return model
 
 
 def _look_for_bins(model, engine, X_parts, y_parts, n_parts, kind):
-    """What is known of the table, and its bins, from one reading."""
-    examined = engine.map(examine, X_parts, y_parts, each=range(n_parts), common=(kind,))
-    look = engine.reduce(look_of, join_looks, examined)
-    _describe(model, look)  # which may refuse it
-    sorted_parts = engine.map(sorted_of, examined)
-    return look, find_bins(engine, sorted_parts, model.max_bins, kind.precision)
+    """What is known of the table, its partitions and its bins, from one reading."""
+    examined = engine.map(partitions.examine, X_parts, y_parts, each=range(n_parts), common=(kind,))
+    look = engine.reduce(partitions.look_of, partitions.join_looks, examined)
+    spans = _describe(model, look)  # which may refuse it
+    sorted_parts = engine.map(partitions.sorted_of, examined)
+    return look, spans, find_bins(engine, sorted_parts, model.max_bins, kind.precision)
 
 
 def _learn_categories(model, look, kind, bins):
@@ -135,7 +126,7 @@ def _learn_categories(model, look, kind, bins):
     """
     if kind.categorical_features is None:
         return kind, bins, None
-    encode_categories(model, join_covers(look.cover), reset=True)
+    encode_categories(model, partitions.join_covers(look.cover), reset=True)
     kind = kind._replace(encoder=model._category_encoder)
     n_categories = model._category_encoder.n_categories
     if not n_categories.any():
@@ -199,10 +190,9 @@ def refuse_impossible(forest: BaseEstimator, has_weights: bool = False) -> None:
 
 
 def _describe(model, look):
-    """Let the forest know what its table is like; return where partitions start, and the end."""
-    n_rows = [n for _, n in sorted(look.n_rows)]
-    starts = np.cumsum([0, *n_rows])
-    if starts[-1] == 0:
+    """Let the forest know what its table is like; number, first row and end of every partition."""
+    ends = np.cumsum([n for _, n in sorted(look.n_rows)]).tolist()
+    if ends[-1] == 0:
         raise ValueError("The partitions have no rows.")
     if look.n_features == 0:
         raise ValueError("The partitions have no columns.")
@@ -212,16 +202,11 @@ def _describe(model, look):
     if look.names is not None:
         model.feature_names_in_ = np.array(look.names, dtype=object)
     model.n_merged_values_ = np.zeros(look.n_features, np.int64)
-    return starts.tolist()
-
-
-def _spans(starts):
-    """Number, first row and end of every partition."""
-    return [(number, *span) for number, span in enumerate(pairwise(starts))]
+    return list(zip(range(len(ends)), [0, *ends], ends, strict=False))
 
 
 def _code(X, number, kind, bins, dtype, folder):
-    X = values_of(X, number, kind)[0]
+    X = partitions.values_of(X, number, kind)[0]
     shape = X.shape[::-1]
     return find_codes(
         X, bins, np.empty(shape, dtype) if folder is None else empty_on_disk(shape, dtype, folder)
@@ -230,7 +215,7 @@ def _code(X, number, kind, bins, dtype, folder):
 
 def _encode(y, span, kind, labels_or_step):
     number, first, end = span
-    y = target_of(y, end - first, number, kind)
+    y = partitions.target_of(y, end - first, number, kind)
     if kind.has_classes:
         return ClassTargets(np.searchsorted(labels_or_step, y).astype(np.uint16))
     return NumberTargets(in_steps(y, labels_or_step))
@@ -288,22 +273,18 @@ def _grow(model, data, in_bag, spans, seeds, total_weight, target, size, interru
             start, first = perf_counter(), len(grown)
             n = pace.next(len(seeds) - first)
             if not interruption.run(partial(grow_some, range(first, first + n))):
-                _keep_finished(interruption, len(grown), len(seeds))
+                if not grown:
+                    raise KeyboardInterrupt
+                interruption.keep(
+                    f"the forest that was passed has the {len(grown)} of {len(seeds)} trees that "
+                    "were finished (those that were grown together then are lost)"
+                )
                 break
             pace.note(n, perf_counter() - start)
             for _ in range(n):
                 if not reporter.is_stopped:
                     reporter.step()
     return [example.holding(tree, seed) for tree, seed in zip(grown, seeds, strict=False)]
-
-
-def _keep_finished(interruption, n_finished, n_wanted):
-    if n_finished == 0:
-        raise KeyboardInterrupt
-    interruption.keep(
-        f"the forest that was passed has the {n_finished} of {n_wanted} trees that were finished "
-        "(those that were grown together then are lost)"
-    )
 
 
 def _score(model, engine, X_parts, y_parts, spans, kind, in_bag, interruption):
@@ -323,10 +304,3 @@ def _score(model, engine, X_parts, y_parts, spans, kind, in_bag, interruption):
         model.oob_score_ = found[0].score(kind.has_classes)
     else:
         interruption.keep("its out-of-bag score is not known")
-
-
-def _keep_in(forest, model):
-    """Let the forest that was passed have what was fitted; its parameters stay what they are."""
-    names = model.get_params(deep=False)
-    fitted = {name: value for name, value in vars(model).items() if name not in names}
-    forest.__dict__ = {**{name: getattr(forest, name) for name in names}, **fitted}

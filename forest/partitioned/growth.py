@@ -16,17 +16,7 @@ from cart.growth.general import Origin
 from cart.growth.plan import Plan
 from cart.table.table import Table
 from cart.tree.tree import Tree
-from forest.partitioned.choice import (
-    CUT,
-    MORE,
-    Choices,
-    Chooser,
-    child_keys,
-    choose,
-    first_features,
-    impurities,
-    root_keys,
-)
+from forest.partitioned import choice
 from forest.partitioned.choice_of_subsets import join_cells
 from forest.partitioned.engines import Engine
 from forest.partitioned.histograms import Request, count, count_roots
@@ -126,7 +116,7 @@ class _Growth:
         small_rows = _SMALL_ROWS_HELD if self._is_held_apart else _SMALL_ROWS
         self._small_rows = small_rows if size.small_rows is None else size.small_rows
         self._n_numbers = plan.n_values if data.step is None else 3
-        self._chooser = Chooser.create(
+        self._chooser = choice.Chooser.create(
             plan, data.table, data.n_codes, self._n_numbers, total_weight, data.step,
             data.n_categories,
         )  # fmt: skip
@@ -139,9 +129,9 @@ class _Growth:
         data = self._data
         cells = data.engine.reduce(count_roots, np.add, (data.targets, opened), self._n_numbers)
         keys = np.empty(len(seeds), np.uint64)
-        root_keys(self._chooser.draw, np.asarray(seeds, np.uint64), keys)
+        choice.root_keys(self._chooser.context.draw, np.asarray(seeds, np.uint64), keys)
         impurity = np.empty(len(seeds))
-        impurities(self._chooser, cells, impurity)
+        choice.impurities(self._chooser, cells, impurity)
         return Level(0, np.arange(len(seeds)), keys, cells, impurity, data.step is None)
 
     def decide(self, level, segments, opened):
@@ -165,11 +155,11 @@ class _Growth:
         large = np.flatnonzero(~is_small & level.may_split(self._limits)[segments])
         items = segments[large]
         choices = self._choose(opened, large, level.key[items], level.cells[items])
-        is_cut = choices.found == CUT
+        is_cut = choices.found == choice.CUT
         if not is_cut.any():
             return None, None
         keys = np.empty((np.count_nonzero(is_cut), 2), np.uint64)
-        child_keys(self._chooser.draw, level.key[items[is_cut]], keys)
+        choice.child_keys(self._chooser.context.draw, level.key[items[is_cut]], keys)
         children = level.split(items, choices, keys)
         return children, children.may_split(self._limits)
 
@@ -188,7 +178,7 @@ class _Growth:
 
     def _create_choices(self, n):
         n_categories = self._data.n_codes - 1 if self._keeps_first else 0
-        return Choices.create(n, self._n_numbers, n_categories)
+        return choice.Choices.create(n, self._n_numbers, n_categories)
 
     def _choose(self, opened, segments, keys, own):
         """Choices for the nodes of some segments, which have these keys and cells."""
@@ -198,7 +188,7 @@ class _Growth:
         todo = np.arange(len(keys))
         for n_wanted in (few, n_features):
             self._choose_among(opened, segments, keys, own, todo, n_wanted, choices)
-            todo = np.flatnonzero(choices.found == MORE)  # of constant features only
+            todo = np.flatnonzero(choices.found == choice.MORE)  # of constant features only
         return choices
 
     def _choose_among(self, opened, segments, keys, own, todo, n_wanted, choices):
@@ -210,11 +200,11 @@ class _Growth:
         for first in range(0, len(todo), n_at_once):
             some = todo[first : first + n_at_once]
             features = np.empty((len(some), n_wanted), np.int32)
-            first_features(self._chooser.draw, keys[some], features)
+            choice.first_features(self._chooser.context.draw, keys[some], features)
             request = Request(segments[some], features, shape, self._keeps_first)
             cells = data.engine.reduce(count, join, (data.codes, data.targets, opened), request)
             part = self._create_choices(len(some))
-            choose(self._chooser, features, keys[some], own[some], cells, part)
+            choice.choose(self._chooser, features, keys[some], own[some], cells, part)
             for array, mine in zip(choices, part, strict=True):
                 array[some] = mine
 
@@ -224,7 +214,12 @@ class _Growth:
         if len(small) == 0:
             return
         sizes = level.n_rows[segments[small]]
-        jobs = self._jobs(sizes)
+        # Each job grows some of them, of about as many rows.
+        n_jobs = data.engine.n_workers * (1 if self._is_held_apart else _JOBS_PER_WORKER)
+        most = self._size.job_rows * (_ROWS_LISTED if self._is_held_apart else 1)
+        rows = min(most, max(_LEAST_JOB_ROWS, -(-int(sizes.sum()) // n_jobs)))
+        ends = np.flatnonzero(np.diff((np.cumsum(sizes) - 1) // rows)) + 1
+        jobs = np.split(np.arange(len(sizes)), ends)
         asked = []
         for job in jobs:
             origins = [
@@ -240,11 +235,3 @@ class _Growth:
             grown = data.engine.collect(list_rows, grow_below_held, (opened,), asked, data.held)
         for job, trees in zip(jobs, grown, strict=True):
             level.below.update(zip(segments[small[job]].tolist(), trees, strict=True))
-
-    def _jobs(self, sizes):
-        """Numbers of nodes that are grown in one job each, of about as many rows."""
-        n_jobs = self._data.engine.n_workers * (1 if self._is_held_apart else _JOBS_PER_WORKER)
-        most = self._size.job_rows * (_ROWS_LISTED if self._is_held_apart else 1)
-        rows = min(most, max(_LEAST_JOB_ROWS, -(-int(sizes.sum()) // n_jobs)))
-        job = (np.cumsum(sizes) - 1) // rows
-        return np.split(np.arange(len(sizes)), np.flatnonzero(np.diff(job)) + 1)

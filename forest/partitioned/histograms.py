@@ -8,14 +8,20 @@ cells of that code, in whole numbers, which add up to the same in every order:
 
 q are targets in whole steps, see `forest.partitioned.table.targets`. The last code is that of
 missing values. Where there are categories, a cell has one number more, see
-`forest.partitioned.choice_of_subsets`.
+`forest.partitioned.choice_of_subsets`. Criteria read cells as records:
+
+    classes    a record of each class: weight, class
+    numbers    one record: weight, sum of targets, sum of their squares
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit.decorators import dispatch, entry_kernel, inline_kernel
+from cart.jit.decorators import dispatch, entry_kernel
+from cart.primitives.sort_keys import record_of
+from cart.splitting.criterion import Side
+from cart.splitting.mean_criteria import SquaredError
 
 ROW = 1 << 32  # of a word of rows and weight
 WEIGHT = ROW - 1
@@ -93,30 +99,20 @@ def count(codes, targets, opened, request):
 @entry_kernel
 def _count(codes, targets, opened, request, cells):
     segments, features = request.segments, request.features
+    missing, last = np.int64(cells.shape[2] - 1), cells.shape[3] - 1
     for i in range(segments.shape[0]):
         first, end = opened.start[segments[i]], opened.start[segments[i] + 1]
         for k in range(features.shape[1]):
-            column = codes[features[i, k]]
+            column, mine = codes[features[i, k]], cells[i, k]
             if request.keeps_first:
-                _note_first_rows(column, opened, first, end, cells[i, k])
-            _count_segment(column, targets, opened, first, end, cells[i, k])
-
-
-@inline_kernel
-def _note_first_rows(column, opened, first, end, cells):
-    missing, last = np.int64(cells.shape[0] - 1), cells.shape[1] - 1
-    for j in range(end - 1, first - 1, -1):
-        code = min(np.int64(column[opened.rows[j]]), missing)
-        cells[code, last] = np.int64(FIRST) - (opened.first_row + np.int64(opened.rows[j]))
-
-
-@inline_kernel
-def _count_segment(column, targets, opened, first, end, cells):
-    missing = np.int64(cells.shape[0] - 1)
-    for j in range(first, end):
-        row = opened.rows[j]
-        code = min(np.int64(column[row]), missing)
-        add(targets, cells[code], row, np.int64(opened.weight[j]))
+                for j in range(end - 1, first - 1, -1):
+                    row = np.int64(opened.rows[j])
+                    code = min(np.int64(column[row]), missing)
+                    mine[code, last] = np.int64(FIRST) - (opened.first_row + row)
+            for j in range(first, end):
+                row = np.int64(opened.rows[j])
+                code = min(np.int64(column[row]), missing)
+                add(targets, mine[code], row, np.int64(opened.weight[j]))
 
 
 def count_roots(targets, opened, n_numbers):
@@ -136,3 +132,70 @@ def _count_roots(targets, opened, cells):
     for s in range(cells.shape[0]):
         for j in range(opened.start[s], opened.start[s + 1]):
             add(targets, cells[s], opened.rows[j], np.int64(opened.weight[j]))
+
+
+class SumsOfCells(SquaredError):
+    """The squared error of cells: records are weights, sums of targets and of their squares."""
+
+    __slots__ = ()
+
+    def load(self, records, keys, n, keep_order):
+        self.node[0] = 0.0
+        self.weight[0] = 0.0
+        self.squares[0] = 0.0
+        for j in range(n):
+            i = record_of(keys[j])
+            self.weight[0] += records[i, 0]
+            self.node[0] += records[i, 1]
+            self.squares[0] += records[i, 2]
+
+    def move(self, side, records, i, sign):
+        return Side(side.weight + sign * records[i, 0], side.first + sign * records[i, 1], 0.0)
+
+    def children_impurity(self, side, records, keys, n_left, n):
+        weight_right = self.weight[0] - side.weight
+        squares = 0.0
+        for j in range(n_left):
+            squares += records[record_of(keys[j]), 2]
+        mean_left = side.first / side.weight
+        mean_right = (self.node[0] - side.first) / weight_right
+        variance_left = squares / side.weight - mean_left * mean_left
+        variance_right = (self.squares[0] - squares) / weight_right - mean_right * mean_right
+        return variance_left, variance_right
+
+
+class ClassCells(NamedTuple):
+    """Cells of class counts."""
+
+    name: int = 0  # numba wants a field
+
+    def write(self, numbers, first, node, rows):
+        end = first
+        for c in range(numbers.shape[0]):
+            if numbers[c] != 0:
+                node.records[end, 0] = numbers[c] & np.int64(WEIGHT)
+                node.records[end, 1] = c
+                rows[end] = numbers[c] // np.int64(ROW)
+                end += 1
+        return end
+
+
+class SumCells(NamedTuple):
+    """Cells of sums, in steps of that length."""
+
+    step: float
+
+    def write(self, numbers, first, node, rows):
+        if numbers[0] == 0:
+            return first
+        node.records[first, 0] = numbers[0] & np.int64(WEIGHT)
+        node.records[first, 1] = numbers[1] * self.step
+        node.records[first, 2] = numbers[2] * (self.step * self.step)
+        rows[first] = numbers[0] // np.int64(ROW)
+        return first + 1
+
+
+@dispatch
+def write(kind, numbers, first, node, rows):
+    """Write the records of a code from `first` on, and how many rows each is of; return the end."""
+    return kind.write(numbers, first, node, rows)

@@ -4,7 +4,7 @@ A node is known by its cell (see `forest.partitioned.histograms`): its rows, wei
 is below a small node was grown elsewhere, as a tree of its own, and is put in its place.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,21 +32,16 @@ class Level:
     cells: np.ndarray  # (n, n_numbers) int64
     impurity: np.ndarray  # (n,) float64
     is_class: bool
-    # What is decided of them.
-    feature: np.ndarray = field(init=False)  # (n,) int32; UNDEFINED in leaves
-    cut: np.ndarray = field(init=False)  # (n,) uint64: see `cart.table.thresholds`
-    missing_left: np.ndarray = field(init=False)  # (n,) uint8
-    child: np.ndarray = field(init=False)  # (n,) int64: item of the left one in the next level
-    below: dict = field(default_factory=dict)  # Tree of each small node
-    subset: dict = field(default_factory=dict)  # of nodes split on categories: see `Choices`
-    listed_left: np.ndarray = field(init=False)  # (n,) uint8
 
     def __post_init__(self):
+        """What is decided of them."""
         n = len(self.key)
-        self.feature = np.full(n, UNDEFINED, np.int32)
-        self.cut = np.zeros(n, np.uint64)
+        self.feature = np.full(n, UNDEFINED, np.int32)  # UNDEFINED in leaves
+        self.cut = np.zeros(n, np.uint64)  # see `cart.table.thresholds`
         self.missing_left = np.zeros(n, np.uint8)
-        self.child = np.full(n, -1)
+        self.child = np.full(n, -1)  # item of the left one in the next level
+        self.below: dict = {}  # Tree of each small node
+        self.subset: dict = {}  # of nodes split on categories: see `Choices`
         self.listed_left = np.zeros(n, np.uint8)
 
     @property
@@ -119,11 +114,6 @@ class Level:
         number = np.full(len(items), -1, np.int32)
         number[[subset is not None for subset in known]] = np.arange(len(given))
         return goes_left.astype(np.uint8), number
-
-    def listed(self, item):
-        """The categories of the smaller side of a split, ascending."""
-        side = _LEFT if self.listed_left[item] else _RIGHT
-        return np.flatnonzero(self.subset[item] == side).astype(np.uint32)
 
 
 def make_trees(
@@ -211,17 +201,13 @@ def _write_level(trees, level, number, following, table, step):
         nodes.weighted_n_node_samples[at] = weight[mine]
         nodes.missing_go_to_left[at] = level.missing_left[mine]
         nodes.value[at, 0] = value[mine]
-    for item, tree in level.below.items():
-        _write_below(trees[level.tree[item]], int(number[item]), tree)
-
-
-def _write_below(nodes, first, tree):
-    """Write what was grown below a small node, in its place."""
-    span = slice(first, first + tree.node_count)
-    for mine, theirs in zip(nodes, tree.nodes, strict=True):
-        mine[span] = theirs
-    for children in (nodes.children_left[span], nodes.children_right[span]):
-        children[children != LEAF] += first
+    for item, tree in level.below.items():  # what was grown below a small node, in its place
+        nodes, first = trees[level.tree[item]], int(number[item])
+        span = slice(first, first + tree.node_count)
+        for mine, theirs in zip(nodes, tree.nodes, strict=True):
+            mine[span] = theirs
+        for children in (nodes.children_left[span], nodes.children_right[span]):
+            children[children != LEAF] += first
 
 
 def _join_categories(levels, numbers, trees):
@@ -230,9 +216,10 @@ def _join_categories(levels, numbers, trees):
     flags = [np.zeros(len(nodes.feature), np.uint8) for nodes in trees]
     lists: list[list] = [[] for _ in trees]  # of node numbers, and what they list
     for level, number in zip(levels, numbers, strict=True):
-        for item in level.subset:
+        for item, subset in level.subset.items():
             t, at = level.tree[item], number[item]
-            listed = level.listed(item)
+            smaller = _LEFT if level.listed_left[item] else _RIGHT
+            listed = np.flatnonzero(subset == smaller).astype(np.uint32)
             sizes[t][at], flags[t][at] = len(listed), level.listed_left[item]
             lists[t].append((at, listed))
         for item, below in level.below.items():

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit.decorators import entry_kernel, inline_kernel
+from cart.jit.decorators import entry_kernel
 from forest.partitioned.histograms import OpenRows
 
 
@@ -77,7 +77,7 @@ def divide(codes, opened, fates):
 
 @entry_kernel
 def _divide(codes, opened, fates, after, spare):
-    missing = np.int64(_highest(codes))
+    missing = np.int64(np.uint64(0xFFFFFFFF) >> np.uint64(32 - 8 * codes.itemsize))  # all bits set
     n_segments = 0
     end = 0
     for s in range(fates.feature.shape[0]):
@@ -113,12 +113,6 @@ def _divide(codes, opened, fates, after, spare):
     return n_segments
 
 
-@inline_kernel
-def _highest(codes):
-    """The code of a missing value: all bits set."""
-    return np.uint64(0xFFFFFFFF) >> np.uint64(32 - 8 * codes.itemsize)
-
-
 class NodeRows(NamedTuple):
     """Rows of some nodes, with all that is known of them."""
 
@@ -126,10 +120,6 @@ class NodeRows(NamedTuple):
     targets: np.ndarray  # (n,): classes, or whole steps
     weight: np.ndarray  # (n,)
     start: np.ndarray  # (n_nodes + 1,) int64
-
-    @property
-    def nbytes(self):
-        return sum(array.nbytes for array in self)
 
 
 class RowLists(NamedTuple):
@@ -195,13 +185,8 @@ def list_rows(opened, segments):
     )  # fmt: skip
 
 
-def take(codes, targets, listed):
-    """All that is known of listed rows of a partition, as NodeRows."""
-    return take_rows(codes, targets, listed.rows, listed.weight, listed.start)
-
-
 def take_rows(codes, targets, rows, weight, start):
-    """The same of rows that are given by their numbers."""
+    """All that is known of rows of a partition, by their numbers, as NodeRows."""
     return NodeRows(codes.take(rows, axis=1), targets[0][rows], weight, start)
 
 
@@ -218,4 +203,5 @@ def gather(codes, targets, opened, segments):
     -------
     NodeRows
     """
-    return take(codes, targets, list_rows(opened, segments))
+    listed = list_rows(opened, segments)
+    return take_rows(codes, targets, listed.rows, listed.weight, listed.start)

@@ -41,7 +41,7 @@ class Judged(NamedTuple):
         if self.n_known < self.n_rows:
             warn_user(
                 f"{self.n_rows - self.n_known} of {self.n_rows} rows were never out of bag: they "
-                "are left out of oob_score_. More trees reach them.",
+                "are left out of oob_score_. More trees reach them."
             )
         total = self.n_known if has_classes else self.spread
         return 1.0 - self.loss / total if total else np.nan

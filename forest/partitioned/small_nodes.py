@@ -13,8 +13,7 @@ from cart.table.ranking import MISSING
 from cart.tree.tree import Tree
 from forest.partitioned.open_rows import NodeRows, RowLists, take_rows
 
-# Rows whose codes are taken at once, about, where those of all rows are.
-_ROWS_TAKEN = 1 << 18
+_ROWS_TAKEN = 1 << 18  # rows whose codes are taken at once, about, where those of all rows are
 
 
 def grow_below(

@@ -181,10 +181,11 @@ class Bootstrap(Draws):
             return draws_in_blocks(seed, self.n_samples, self.n_draws).astype(np.int32)
         stream = restart_stream(self.seeds[tree])
         if self.strata is not None:
-            drawn = [
-                part[self._pick(stream, len(part), n_draws, self._probabilities_of(part))]
-                for part, n_draws in zip(self._strata, self._draws_per_stratum, strict=True)
-            ]
+            drawn = []
+            for part, n_draws in zip(self._strata, self._draws_per_stratum, strict=True):
+                likely = None if self.probabilities is None else self.probabilities[part]
+                likely = None if likely is None else likely / likely.sum()
+                drawn.append(part[self._pick(stream, len(part), n_draws, likely)])
             rows = np.concatenate(drawn)
         elif self.groups is not None:
             drawn = self._pick(stream, len(self._groups), self.n_draws)
@@ -197,11 +198,6 @@ class Bootstrap(Draws):
         if self.replace and probabilities is None:
             return stream.randint(0, n, n_draws)
         return stream.choice(n, n_draws, replace=self.replace, p=probabilities)
-
-    def _probabilities_of(self, part):
-        if self.probabilities is None:
-            return None
-        return self.probabilities[part] / self.probabilities[part].sum()
 
     @cached_property
     def _strata(self):

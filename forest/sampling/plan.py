@@ -9,8 +9,7 @@ from sklearn.base import BaseEstimator
 from cart.primitives.user_warning import warn_user
 from forest.sampling.bootstrap import Bootstrap
 
-# Share of the rows that are drawn without replacement where nothing is said.
-WITHOUT_REPLACEMENT = 0.632
+WITHOUT_REPLACEMENT = 0.632  # share of the rows that are drawn so where nothing is said
 
 
 def plan_bootstrap(
@@ -181,7 +180,7 @@ def count_draws(
             warn_user(
                 f"Using the fractional value max_samples={max_samples} when the {what} is {total} "
                 f"results in a low number ({n_draws}) of bootstrap samples. We recommend passing "
-                "`max_samples` as an integer instead.",
+                "`max_samples` as an integer instead."
             )
     if not replace and n_draws > n_most:
         raise ValueError(

@@ -18,12 +18,6 @@ VOTING_CONSTRAINTS = {
 }
 
 
-OUT_OF_BAG_ATTRIBUTES = (
-    "oob_score_", "oob_decision_function_", "oob_prediction_", "estimator_weights_", "_stack",
-    "final_estimator_",
-)  # fmt: skip
-
-
 class VotingMixin:
     """Of estimators with the parameters `voting`, `final_estimator` and `bootstrap`."""
 
@@ -64,25 +58,32 @@ class VotingMixin:
             answers, n_models, target.codes, self.final_estimator, n_values, seed
         )
 
-    def _learn_out_of_bag(self, X, target, truth, is_scored):
-        """Keep what decides later votes and, with `is_scored`, the out-of-bag votes and score.
-
-        To be called by `fit`, on its table. `truth` is what the votes are scored against.
-        """
-        votes, stack = self._predict_out_of_bag(X, target)
-        if stack is not None:
-            self._stack = stack
-            self.final_estimator_ = stack.learners
-        elif self._learns_to_vote:
-            self.estimator_weights_ = weights_of(votes.scores)
-        if is_scored:
-            score = self.oob_score if callable(self.oob_score) else default_score(self)
-            guess, is_known = self._keep_out_of_bag(votes), votes.n_models > 0
-            self.oob_score_ = score_out_of_bag(score, truth, guess, is_known)
+    def _keep_out_of_bag(self, votes):
+        """Keep the out-of-bag votes as attribute and return what they predict; here of numbers."""
+        values = votes.values[:, :, 0]
+        self.oob_prediction_ = values[:, 0] if self.n_outputs_ == 1 else values
+        return self.oob_prediction_
 
     def _learn_or_forget(self, X, target, truth, is_scored, interruption):
-        """`_learn_out_of_bag`, which Ctrl-C ends: then nothing is known out of bag."""
-        if not interruption.run(lambda: self._learn_out_of_bag(X, target, truth, is_scored)):
+        """Keep what decides later votes and, with `is_scored`, the out-of-bag votes and score.
+
+        To be called by `fit`, on its table. `truth` is what the votes are scored against. By Ctrl-C
+        nothing is known out of bag.
+        """
+
+        def learn():
+            votes, stack = self._predict_out_of_bag(X, target)
+            if stack is not None:
+                self._stack = stack
+                self.final_estimator_ = stack.learners
+            elif self._learns_to_vote:
+                self.estimator_weights_ = weights_of(votes.scores)
+            if is_scored:
+                score = self.oob_score if callable(self.oob_score) else default_score(self)
+                guess, is_known = self._keep_out_of_bag(votes), votes.n_models > 0
+                self.oob_score_ = score_out_of_bag(score, truth, guess, is_known)
+
+        if not interruption.run(learn):
             self._forget_out_of_bag()
             interruption.keep(
                 "what it says out of bag is not known, so there is no score and nothing to weigh "
@@ -90,7 +91,8 @@ class VotingMixin:
             )
 
     def _forget_out_of_bag(self):
-        for name in OUT_OF_BAG_ATTRIBUTES:
+        scores = ("oob_score_", "oob_decision_function_", "oob_prediction_")
+        for name in (*scores, "estimator_weights_", "_stack", "final_estimator_"):
             self.__dict__.pop(name, None)
 
     def _decide(self, outputs):

@@ -418,6 +418,6 @@ def score_out_of_bag(
             "Some inputs do not have OOB scores. This probably means too few estimators were used "
             "to compute any reliable oob estimates. "
             f"{np.count_nonzero(~is_known)} of {len(is_known)} rows were never out of bag: they "
-            "are nan in the out-of-bag predictions and left out of oob_score_.",
+            "are nan in the out-of-bag predictions and left out of oob_score_."
         )
     return score(truth[is_known], guess[is_known]) if is_known.any() else np.nan

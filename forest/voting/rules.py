@@ -14,12 +14,9 @@ from cart.primitives.threads import in_parts
 from cart.tree.packed import Packed
 from cart.tree.traversal import rows_for, sum_of_values
 
-# Fewer rows per thread are sent faster by one.
-MIN_ROWS_PER_WORKER = 1024
-# Rows times trees that are walked between two looks for Ctrl-C: a third of a second.
-_MOST_WALKS = 1 << 23
-# Outputs of single trees that are held at a time.
-_BLOCK_VALUES = 1 << 21
+MIN_ROWS_PER_WORKER = 1024  # fewer rows per thread are sent faster by one
+_MOST_WALKS = 1 << 23  # rows times trees between two looks for Ctrl-C: a third of a second
+_BLOCK_VALUES = 1 << 21  # outputs of single trees that are held at a time
 
 
 class Rule(NamedTuple):

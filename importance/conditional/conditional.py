@@ -11,17 +11,10 @@ from sklearn.utils import check_random_state
 from cart.primitives.progress import ProgressReporter
 from cart.primitives.user_warning import warn_user
 from forest.growing.workers import go_on, results_of, shares_memory
+from importance.conditional import donors
 from importance.conditional.association import Association
-from importance.conditional.donors import (
-    cut_by_tree,
-    exchange_with,
-    exchange_within,
-    find_levels,
-    find_neighbors,
-)
 from importance.conditional.exchange import increase_by, row_losses
 from importance.core.adoption import of_fitted_forest
-from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import check_forest, names_of
 from importance.core.groups import Groups, parse_groups, positions_of
 from importance.core.losses import choose_loss
@@ -34,11 +27,9 @@ BIAS = (
     "features carry is left in it, and rows that are alone in their cell count as no loss at all, "
     "which pulls values to 0."
 )
-# Features whose neighbours are held at once.
-_FEATURES_AT_ONCE = 16
+_FEATURES_AT_ONCE = 16  # features whose neighbours are held at once
 
 
-@with_shared_parameters
 @of_fitted_forest
 def conditional_permutation(
     forest: Any, X: Any, y: Any, *, condition: dict | None = None, threshold: float = 0.2,
@@ -118,26 +109,32 @@ def conditional_permutation(
     <Importances conditional_permutation, squared_error, ± over trees: bmi 1,420 ± 120, s5 850 ±
      120, bp 290 ± 44, s4 148 ± 39, s6 147 ± 26, ...>
     """
-    _check_options(method, threshold, n_neighbors, condition)
+    if method not in METHODS:
+        raise ValueError(f"method={method!r} is not known; use one of {METHODS}.")
+    if not 0.0 <= threshold <= 1.0:
+        raise ValueError(f"threshold={threshold!r} must lie between 0 and 1.")
+    if n_neighbors < 1:
+        raise ValueError(f"n_neighbors={n_neighbors!r} must be at least 1.")
+    if condition is not None and not isinstance(condition, dict):
+        raise TypeError(f"condition must map features to lists of columns, got {condition!r}.")
     fitted = check_forest(forest, X, y, sample_weight)
     name, make_loss = choose_loss(loss, forest)
     names = names_of(forest)
     columns = parse_groups(groups, names)
-    is_categorical = getattr(forest, "is_categorical_", None)
-    if is_categorical is None:
-        is_categorical = np.zeros(fitted.X.shape[1], bool)
+    is_categorical = getattr(forest, "is_categorical_", np.zeros(fitted.X.shape[1], bool))
     association = Association(fitted.X, is_categorical)
     sets = find_conditions(condition, threshold, columns, names, association)
     found = _Increases.empty(len(fitted.trees), len(columns))
-    n_trees, parts = len(fitted.trees), _parts_of(sets, method)
     if method == "cells":
-        donors = _cells(fitted.X, sets)
+        levels = donors.find_levels(fitted.X, np.unique(np.concatenate(sets)))
+        parts, finders = [np.arange(len(sets))], iter([partial(_donors_in_cells, levels, sets)])
     else:
-        stream = check_random_state(random_state)
-        donors = _neighbors(fitted.X, sets, parts, is_categorical, n_neighbors, stream)
+        parts, stream = _parts_of(sets), check_random_state(random_state)
+        finders = _neighbors(fitted.X, sets, parts, is_categorical, n_neighbors, stream)
     given = fitted, columns, make_loss, n_jobs
-    with ProgressReporter(n_trees * len(parts), "tree", verbose, callback) as watch:
-        for chosen, find_donors in zip(parts, donors, strict=True):
+    n_steps = len(fitted.trees) * len(parts)
+    with ProgressReporter(n_steps, "tree", verbose, callback) as watch:
+        for chosen, find_donors in zip(parts, finders, strict=True):
             found.fill(chosen, _over_trees(*given, chosen, find_donors, watch))
     if np.isnan(found.increase).all():
         raise ValueError(
@@ -149,17 +146,6 @@ def conditional_permutation(
         unit=f"increase in out-of-bag {name.replace('_', '-')} loss of a tree", loss=name,
         movable=found.movable, conditioned_on=[names[of_set] for of_set in sets],
     )  # fmt: skip
-
-
-def _check_options(method, threshold, n_neighbors, condition):
-    if method not in METHODS:
-        raise ValueError(f"method={method!r} is not known; use one of {METHODS}.")
-    if not 0.0 <= threshold <= 1.0:
-        raise ValueError(f"threshold={threshold!r} must lie between 0 and 1.")
-    if n_neighbors < 1:
-        raise ValueError(f"n_neighbors={n_neighbors!r} must be at least 1.")
-    if condition is not None and not isinstance(condition, dict):
-        raise TypeError(f"condition must map features to lists of columns, got {condition!r}.")
 
 
 class _Increases(NamedTuple):
@@ -186,11 +172,9 @@ class _Increases(NamedTuple):
         return np.divide(self.n_movable.sum(axis=0), n_rows, out=unknown, where=n_rows > 0)
 
 
-def _parts_of(sets, method):
-    """Numbers of the groups that are judged at a time: all in cells; few where neighbours are held,
-    and those that are permuted freely by themselves."""
-    if method == "cells":
-        return [np.arange(len(sets))]
+def _parts_of(sets):
+    """Numbers of the groups that are judged at a time: few, since neighbours are held; those that
+    are permuted freely by themselves."""
     is_free = np.array([len(columns) == 0 for columns in sets])
     filled = np.flatnonzero(~is_free)
     n_parts = max(-(-len(filled) // _FEATURES_AT_ONCE), 1)
@@ -198,17 +182,11 @@ def _parts_of(sets, method):
     return [part for part in parts if len(part)]
 
 
-def _cells(X, sets):
-    """How rows exchange their values in cells."""
-    levels = find_levels(X, np.unique(np.concatenate(sets)))
-    yield partial(_donors_in_cells, levels, sets)
-
-
 def _neighbors(X, sets, parts, is_categorical, n_neighbors, stream):
     """How rows get values of their neighbours, part by part of the groups."""
     for part in parts:
         nearest = {
-            g: find_neighbors(X, sets[g], is_categorical, n_neighbors, stream)
+            g: donors.find_neighbors(X, sets[g], is_categorical, n_neighbors, stream)
             for g in part
             if len(sets[g])
         }
@@ -284,7 +262,7 @@ def _donors_in_cells(levels, sets, g, tree, rows, prepared, cuts):
         if column not in cuts:
             cuts[column] = _cut(levels, column, tree, rows, prepared)
     bins = [cuts[column] for column in sets[g]]
-    return exchange_within([cut for cut in bins if cut is not None], len(rows))
+    return donors.exchange_within([cut for cut in bins if cut is not None], len(rows))
 
 
 def _cut(levels, column, tree, rows, prepared):
@@ -294,13 +272,13 @@ def _cut(levels, column, tree, rows, prepared):
     used_index = np.searchsorted(prepared.groups, column)
     if used_index == len(prepared.groups) or prepared.groups[used_index] != column:
         return None
-    return cut_by_tree(tree, column, prepared.columns[used_index])
+    return donors.cut_by_tree(tree, column, prepared.columns[used_index])
 
 
 def _donors_among_neighbors(n_samples, nearest, g, tree, rows, prepared, cuts):
     if g not in nearest:
-        return exchange_within([], len(rows))
-    return exchange_with(nearest[g], rows, n_samples)
+        return donors.exchange_within([], len(rows))
+    return donors.exchange_with(nearest[g], rows, n_samples)
 
 
 def _warn_of_few_movable(movable, names, method):

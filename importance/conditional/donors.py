@@ -18,8 +18,7 @@ from importance.conditional.exchange import DonorSegments
 # A column counts as discrete if it has so few values, each of so many rows on average.
 MOST_VALUES = 20
 ROWS_A_VALUE = 10
-# Categories that neighbours can be told apart by: one column each.
-MOST_CATEGORIES = 64
+MOST_CATEGORIES = 64  # that neighbours can be told apart by: one column each
 _MOST_CELLS = np.iinfo(np.int64).max // 2
 
 

@@ -33,21 +33,6 @@ class DonorSegments(NamedTuple):
     donor_start: np.ndarray  # (n_segments + 1,) int64
 
 
-class PendingNodes(NamedTuple):
-    """Stack of nodes, each with its rows and its donors."""
-
-    node: np.ndarray  # int32
-    start: np.ndarray  # int32
-    end: np.ndarray  # int32
-    low: np.ndarray  # int32
-    high: np.ndarray  # int32
-
-    @classmethod
-    def create(cls, prepared: PreparedTree) -> "PendingNodes":
-        capacity = len(prepared.left) // 2 + 2
-        return cls(*(np.empty(capacity, np.int32) for _ in cls._fields))
-
-
 def row_losses(prepared: PreparedTree, loss: losses.Loss, n_rows: int) -> np.ndarray:
     """Loss of every row as it is, (n_rows,); the parameters are those of `increase_by`."""
     out = np.empty(n_rows)
@@ -66,7 +51,7 @@ def increase_by(
     """
     is_given = np.isin(prepared.groups, columns)
     own = segments._replace(rows=segments.rows.copy(), donors=segments.donors.copy())
-    pending = PendingNodes.create(prepared)
+    pending = np.empty((len(prepared.left) // 2 + 2, 5), np.int32)  # see `_push`
     return _increase(prepared, loss, row_loss, weight, is_given, own, pending)
 
 
@@ -89,11 +74,10 @@ def _increase(prepared, loss, row_loss, weight, is_given, segments, pending):
 
 @inline_kernel
 def _push(pending, height, node, start, end, low, high):
-    pending.node[height] = node
-    pending.start[height] = start
-    pending.end[height] = end
-    pending.low[height] = low
-    pending.high[height] = high
+    """Write a node, with where its rows and its donors begin and end, on top of the stack."""
+    pending[height, 0] = node
+    pending[height, 1], pending[height, 2] = start, end
+    pending[height, 3], pending[height, 4] = low, high
     return height + 1
 
 
@@ -110,11 +94,7 @@ def _expected_loss(prepared, loss, weight, is_given, segments, s, pending):
     )  # fmt: skip
     while height > 0:
         height -= 1
-        node = pending.node[height]
-        start = pending.start[height]
-        end = pending.end[height]
-        low = pending.low[height]
-        high = pending.high[height]
+        node, start, end, low, high = pending[height]
         while prepared.left[node] != LEAF and start < end and low < high:
             right = prepared.right[node]
             if is_given[prepared.used_index[node]]:

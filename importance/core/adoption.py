@@ -21,6 +21,7 @@ from cart.table.precision import precision_of
 from cart.tree.nodes import LEAF, Nodes
 from forest.estimators.fitted_on import changed_parameters
 from forest.sampling.bootstrap import Bootstrap
+from importance.core.docs import with_shared_parameters
 
 F = TypeVar("F", bound=Callable)
 
@@ -29,8 +30,9 @@ _NOT_HANDED_ON = {"random_state", "class_weight", "n_jobs"}
 
 
 def of_fitted_forest(function: F) -> F:
-    """Let a function of a fitted forest take what `adopt` takes."""
+    """Let a function of a fitted forest take what `adopt` takes, and describe its parameters."""
 
+    @with_shared_parameters
     @wraps(function)
     def call(forest, *args, **kwargs):
         return function(adopt(forest), *args, **kwargs)
@@ -189,7 +191,6 @@ def _behind(steps, forest):
 class BaggedTrees(BaseEstimator):
     """The trees of a fitted Bagging as those of a forest: their features are columns of X."""
 
-    voting = "soft"
     class_weight = None
 
     def __init__(self, bagging: Any):
@@ -217,7 +218,8 @@ class BaggedTrees(BaseEstimator):
             _on_columns(tree, columns, self.n_features_in_) for tree, columns in each
         ]
         drawn = bagging.estimators_samples_[: len(self.estimators_)]
-        self._n_samples = _rows_of(bagging)
+        draws = getattr(bagging, "_draws", None)  # ours do not say how many rows there were
+        self._n_samples = bagging._n_samples if draws is None else draws[0][0].n_samples
         counts = [np.bincount(rows, minlength=self._n_samples) for rows in drawn]
         given = np.array(counts, np.int32)
         self.bootstrap = bool((given == 0).any())  # is a row out of bag?
@@ -228,12 +230,6 @@ class BaggedTrees(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan, tags.input_tags.sparse = self._allows_nan, True
         return tags
-
-
-def _rows_of(bagging):
-    """Rows of its training table."""
-    draws = getattr(bagging, "_draws", None)
-    return bagging._n_samples if draws is None else draws[0][0].n_samples
 
 
 def _on_columns(estimator, columns, n_features):

@@ -11,7 +11,7 @@ from cart.estimators.encoding import encode_columns
 from cart.estimators.target import encode_known_labels
 from cart.estimators.validation import check_rows, check_sample_weight
 from forest.growing.thread_pool import bytes_of
-from forest.inference.training_rows import is_of_one_table, is_table_of
+from forest.inference.training_rows import is_of_one_table, is_table_of, require_as_many_rows
 from forest.sampling.bootstrap import Bootstrap
 from forest.sampling.weights import in_bag_weight
 from importance.core.adoption import take_steps
@@ -117,7 +117,7 @@ def check_forest(
     if out_of_bag:
         _require_bootstrap(forest)
     X, codes, weight = check_evaluation_rows(forest, X, y, sample_weight)
-    _require_as_many_rows(forest, X)
+    require_as_many_rows(forest, X)
     fitted = FittedForest(forest, X, codes, weight)
     _require_training_table(fitted)
     return fitted
@@ -131,7 +131,7 @@ def check_training_rows(forest: Any, X: Any) -> FittedForest:
     """
     _require_bootstrap(forest)
     X = take_rows(forest, X)
-    _require_as_many_rows(forest, X)
+    require_as_many_rows(forest, X)
     fitted = FittedForest(forest, X, np.zeros(X.shape[0]), np.ones(X.shape[0]))
     if not fills_leaves(fitted):
         raise ValueError(
@@ -146,14 +146,6 @@ def _require_bootstrap(forest):
         raise ValueError(
             f"{getattr(forest, 'name', type(forest).__name__)} was fitted with bootstrap=False: no "
             "row is out of bag. Fit it with bootstrap=True."
-        )
-
-
-def _require_as_many_rows(forest, X):
-    if X.shape[0] != forest._n_samples:
-        raise ValueError(
-            f"X has {X.shape[0]} rows, but the forest was fitted on {forest._n_samples}: give it "
-            "its training table."
         )
 
 
@@ -174,18 +166,17 @@ def check_evaluation_rows(
     weight = np.ones(X.shape[0]) if weight is None else weight
     if not weight.any():
         raise ValueError("sample_weight is 0 in every row: no loss is left to compare.")
-    return X, _encode(forest, y), weight
+    if is_classification(forest):
+        return X, encode_known_labels(y, [forest.classes_]).codes[:, 0], weight
+    return X, y.astype(np.float64), weight
 
 
 def take_rows(forest: Any, X: Any) -> Any:
-    """Rows as the forest takes them, behind the steps of its pipeline."""
+    """Rows as the forest takes them, behind the steps of its pipeline.
+
+    Refuses those that surrogates send: the importances walk trees by their splits alone.
+    """
     X = check_rows(forest, take_steps(forest, X))
-    _refuse_routes(forest, X)
-    return X
-
-
-def _refuse_routes(forest, X):
-    """Refuse rows that surrogates send: the importances walk trees by their splits alone."""
     is_sent = getattr(forest, "missing", "learned") == "surrogate" and not issparse(X)
     if is_sent and np.isnan(X).any():
         raise ValueError(
@@ -193,6 +184,7 @@ def _refuse_routes(forest, X):
             "this importance walks its trees by their splits alone. Fill them in, fit with "
             "missing='learned', or ask surrogate_importance(forest), which needs no X."
         )
+    return X
 
 
 def _require_training_table(fitted):
@@ -241,9 +233,3 @@ def names_of(forest: Any) -> np.ndarray:
     """Names of the features; x0, x1, ... where the forest has none."""
     unnamed = getattr(forest, "_column_names", [f"x{j}" for j in range(forest.n_features_in_)])
     return np.array(getattr(forest, "feature_names_in_", unnamed), dtype=object)
-
-
-def _encode(forest, y):
-    if not is_classification(forest):
-        return y.astype(np.float64)
-    return encode_known_labels(y, [forest.classes_]).codes[:, 0]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from cart.primitives.user_warning import warn_user
-from forest.inference.row_fingerprints import row_fingerprints
+from forest.inference.training_rows import row_fingerprints
 from importance.core.fitted_forest import FittedForest, check_forest
 from importance.core.training_table import grew_on, has_rows_of
 
@@ -59,7 +59,7 @@ def compare_rows(known: np.ndarray, rows: np.ndarray) -> None:
     ----------
     known, rows : ndarray of uint64
         Fingerprints of the training rows, and of the others; see
-        `forest.inference.row_fingerprints`.
+        `forest.inference.training_rows`.
 
     Raises
     ------

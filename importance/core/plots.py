@@ -58,7 +58,6 @@ def draw_bars(ax: Any, result: Any, shown: np.ndarray, reach: np.ndarray) -> Non
     places = np.arange(len(shown))
     ax.barh(places, result.values[shown], xerr=reach, color=COLOR, ecolor=ink_of(ax), capsize=2)
     name_features(ax, result.feature_names, shown)
-    plain_numbers(ax.xaxis)
 
 
 def plot_trees(result: Any, ax: Any = None, max_features: int = 30) -> Any:
@@ -91,7 +90,6 @@ def plot_trees(result: Any, ax: Any = None, max_features: int = 30) -> Any:
     )  # fmt: skip
     ax.plot(result.values[shown], np.arange(len(shown)), "D", color=ink_of(ax), markersize=3)
     name_features(ax, result.feature_names, shown)
-    plain_numbers(ax.xaxis)
     box = f"box: quartiles of {len(per_tree)} trees, whiskers: 5 to 95 %, ◆ mean"
     return _entitle(ax, result, shown, box)
 
@@ -127,19 +125,26 @@ def plot_rows(
     ax = axes_for(ax, len(shown), height=0.42)
     known = np.flatnonzero(~np.isnan(result.per_row).any(axis=1))
     rows = known[:: -(-len(known) // max_rows)]
-    for place, j in enumerate(shown):
-        values = result.per_row[rows, j]
-        shades: dict[str, Any] = {"color": COLOR}
-        if X is not None:
-            shade = share_below(np.asarray(X)[rows, j])
-            shades = {"c": shade, "cmap": "coolwarm", "vmin": 0, "vmax": 1}
-        ax.scatter(
-            values, place + swarm(values), s=5, linewidths=0, alpha=0.8, rasterized=True, **shades
-        )
+    shades = None if X is None else [share_below(np.asarray(X)[rows, j]) for j in shown]
+    draw_swarms(ax, result.feature_names, result.per_row[rows], shown, shades)
     note = "" if X is None else ", blue to red: low to high values of the feature"
-    name_features(ax, result.feature_names, shown)
-    plain_numbers(ax.xaxis)
     return _entitle(ax, result, shown, f"a dot: a row{note}")
+
+
+def draw_swarms(
+    ax: Any, names: np.ndarray, values: np.ndarray, shown: np.ndarray, shades: list | None = None
+) -> None:
+    """A swarm for each feature shown, upwards, of values (n_rows, n_features).
+
+    `shades` are colours of the dots of each, from 0 to 1.
+    """
+    for place, j in enumerate(shown):
+        look: dict[str, Any] = {"color": COLOR}
+        if shades is not None:
+            look = {"c": shades[place], "cmap": "coolwarm", "vmin": 0, "vmax": 1}
+        heights = place + _swarm(values[:, j])
+        ax.scatter(values[:, j], heights, s=5, linewidths=0, alpha=0.8, rasterized=True, **look)
+    name_features(ax, names, shown)
 
 
 def plot_ranks(
@@ -231,20 +236,26 @@ def plot_clusters(
     order = [0]
     if len(kept) > 1:
         order = leaves_list(average(squareform(1.0 - strength, checks=False)))
-    side = 0.8 + room_of(names) + 0.2 * len(kept)
-    if ax is None:
-        side = max(side, 1.6)  # the scale has to be named
-        ax = new_axes((side + 1.0, side), "compressed")
+    side = max(0.8 + room_of(names) + 0.2 * len(kept), 1.6)  # the scale has to be named
     drawn = np.asarray(correlation)[np.ix_(kept, kept)][np.ix_(order, order)]
-    image = ax.imshow(drawn, cmap="RdBu_r", vmin=-1, vmax=1)
-    ax.set_xticks(range(len(kept)), names[kept][order], rotation=90, fontsize=8)
-    ax.set_yticks(range(len(kept)), names[kept][order], fontsize=8)
-    ax.tick_params(length=0)
-    scale = ax.figure.colorbar(image, ax=ax, shrink=0.6)
+    ax, scale = draw_matrix(ax, drawn, names[kept][order], side, cmap="RdBu_r", vmin=-1, vmax=1)
     scale.set_label("rank correlation\n(Spearman)", fontsize=8)
     if len(kept) < len(names):
         ax.set_title(f"the {len(kept)} most correlated of {len(names)} features", fontsize=9)
     return ax
+
+
+def draw_matrix(
+    ax: Any, values: np.ndarray, names: np.ndarray, side: float, **look: Any
+) -> tuple[Any, Any]:
+    """Cells of features by features, on an axes or in a new figure of so many inches; the axes and
+    the scale of the colours beside it."""
+    ax = new_axes((side + 1.0, side), "compressed") if ax is None else ax
+    image = ax.imshow(values, **look)
+    ax.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
+    ax.set_yticks(range(len(names)), names, fontsize=8)
+    ax.tick_params(length=0)
+    return ax, ax.figure.colorbar(image, ax=ax, shrink=0.6)
 
 
 def _places(ranks, most):
@@ -299,11 +310,12 @@ def axes_for(ax: Any, n_features: int, height: float = ROW_HEIGHT) -> Any:
 
 
 def name_features(ax: Any, names: np.ndarray, shown: np.ndarray) -> None:
-    """Names of the features shown, upwards, and a line at 0."""
+    """Names of the features shown, upwards, plain numbers below, and a line at 0."""
     ax.set_yticks(np.arange(len(shown)), short_names(names[shown]), fontsize=9)
     ax.set_ylim(-0.6, len(shown) - 0.4)
     ax.axvline(0.0, color=ink_of(ax), linewidth=0.8, zorder=0)
     ax.spines[["top", "right"]].set_visible(False)
+    plain_numbers(ax.xaxis)
 
 
 def _entitle(ax, result, shown, note):
@@ -322,10 +334,10 @@ def share_below(values: Any) -> np.ndarray:
     return np.where(np.isnan(values), 0.5, share)
 
 
-def swarm(values: np.ndarray, n_bins: int = 120, reach: float = 0.36) -> np.ndarray:
+def _swarm(values):
     """Offsets that spread dots of about the same value, as wide as there are many."""
     width = np.ptp(values) or 1.0
-    bins = np.floor((values - values.min()) / width * n_bins).astype(np.int64)
+    bins = np.floor((values - values.min()) / width * 120).astype(np.int64)
     offset = np.empty(len(values))
     most = np.bincount(bins).max()
     for b in np.unique(bins):
@@ -333,4 +345,4 @@ def swarm(values: np.ndarray, n_bins: int = 120, reach: float = 0.36) -> np.ndar
         # Normal quantiles look less like a ruler than even steps.
         spread = ndtri((np.arange(len(inside)) + 0.5) / len(inside)) / 2.5
         offset[inside] = spread * (len(inside) / most) ** 0.5
-    return np.clip(offset, -1, 1) * reach
+    return 0.36 * np.clip(offset, -1, 1)

@@ -47,6 +47,8 @@ def has_rows_of(fitted: Any) -> bool:
     Every leaf then has as many rows as it was grown on, at least. So it has by chance where rows
     are many, or leaves large; True is said where fresh rows would do so once in a million times.
     """
+    from scipy.stats import poisson  # slow to import
+
     n_rows, log_chance = len(fitted.codes), 0.0
     for tree in fitted.trees[:MOST_TREES]:
         is_leaf = tree.children_left == LEAF
@@ -54,16 +56,9 @@ def has_rows_of(fitted: Any) -> bool:
         found = np.bincount(_leaves(fitted, tree), minlength=tree.node_count)[is_leaf]
         if (found < grown).any():
             return False
-        log_chance += _log_chance_of_as_many(grown, n_rows / grown.sum())
-    return log_chance < np.log(1e-6)
-
-
-def _log_chance_of_as_many(grown, ratio):
-    """Log of the probability that as many fresh rows reach each leaf, `ratio` times as many in all,
-    as if all leaves were independent."""
-    from scipy.stats import poisson  # slow to import
-
-    return float(poisson.logsf(grown - 1, ratio * grown).sum())
+        # As if fresh rows came to each leaf independently of the others.
+        log_chance += poisson.logsf(grown - 1, n_rows / grown.sum() * grown).sum()
+    return bool(log_chance < np.log(1e-6))
 
 
 def _leaves(fitted, tree, rows=None):

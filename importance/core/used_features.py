@@ -1,13 +1,15 @@
-"""A tree on the features it uses only, so that a wide or sparse table costs what they cost."""
+"""A tree on the features it uses only, so that a wide or sparse table costs what they cost; what a
+split asks of rows."""
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
 
-from cart.jit.decorators import entry_kernel
+from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.tree.nodes import LEAF, Nodes, expanded_nodes_of
+from cart.tree.packed import is_in_left_subset
 
 
 def restrict_to_used(tree: Any, X: Any, rows: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -20,31 +22,63 @@ def restrict_to_used(tree: Any, X: Any, rows: np.ndarray) -> tuple[Any, np.ndarr
     of_trees = ("node_count", "n_outputs", "max_n_classes", "categories", "is_subset")
     restricted = SimpleNamespace(**{name: getattr(tree, name, None) for name in of_trees})
     vars(restricted).update({name: getattr(nodes, name) for name in Nodes._fields})
-    number = np.full(X.shape[1], -1, np.int32)
-    restricted.feature = np.empty(tree.node_count, np.int32)
     # scikit-learn's are 64 bits wide, and views with gaps: kernels are compiled for one kind.
-    _renumber(
-        np.ascontiguousarray(nodes.children_left, np.int32),
-        np.ascontiguousarray(nodes.feature, np.int32), number, restricted.feature,
-    )  # fmt: skip
-    features = np.flatnonzero(number >= 0)
-    restricted.n_features = len(features)
+    restricted.feature = np.array(nodes.feature, np.int32)
+    features, number = np.empty(X.shape[1], np.int64), np.full(X.shape[1], -1)
+    left = np.ascontiguousarray(nodes.children_left, np.int32)
+    restricted.n_features = _number_features(left, restricted.feature, number, features)
+    features = features[: restricted.n_features]
     return restricted, features, values_of(X, rows, features)
 
 
 @entry_kernel
-def _renumber(left, feature, number, renumbered):
-    """Number the features that splits use, ascending; 0 stands in the leaves."""
-    for node in range(left.shape[0]):
+def _number_features(left, feature, number, features):
+    return number_features(left, feature, number, features)
+
+
+@inline_kernel
+def number_features(
+    left: np.ndarray, feature: np.ndarray, number: np.ndarray, features: np.ndarray
+) -> int:
+    """Number the features that splits use, ascending, and note them; return how many there are.
+
+    Numbers take the place of features, 0 in leaves. `number` has a place for each feature, all -1,
+    and is left so.
+    """
+    for node in range(feature.shape[0]):
         if left[node] != LEAF:
             number[feature[node]] = 0
-    n_used = 0
+    n = 0
     for j in range(number.shape[0]):
         if number[j] == 0:
-            number[j] = n_used
-            n_used += 1
-    for node in range(left.shape[0]):
-        renumbered[node] = 0 if left[node] == LEAF else number[feature[node]]
+            features[n], number[j] = j, n
+            n += 1
+    for node in range(feature.shape[0]):
+        feature[node] = 0 if left[node] == LEAF else number[feature[node]]
+    for k in range(n):
+        number[features[k]] = -1
+    return n
+
+
+class Test(NamedTuple):
+    """What a split asks of rows."""
+
+    values: np.ndarray  # (n_rows,): of its feature
+    threshold: float
+    missing_left: bool
+    first: int  # where its list of categories begins, see cart.tree.packed.PackedWide; -1
+    lists: np.ndarray
+
+
+@inline_kernel
+def goes_left(test: Test, row: int) -> bool:
+    """Does a row go left?"""
+    x = test.values[row]
+    if np.isnan(x):
+        return test.missing_left
+    if test.first >= 0:
+        return is_in_left_subset(test.lists, test.first, x)
+    return x <= test.threshold
 
 
 def values_of(X: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -9,13 +9,11 @@ import numpy as np
 from cart.primitives.progress import ProgressReporter
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from importance.core.adoption import of_fitted_forest, refuse_refits
-from importance.core.docs import with_shared_parameters
-from importance.core.fitted_forest import is_classification, names_of
+from importance.core.fitted_forest import names_of
 from importance.core.groups import parse_groups
 from importance.core.losses import choose_loss
 from importance.core.result import Importances
-from importance.drop_column.evaluation import choose_design
-from importance.drop_column.refits import NO_COLUMNS, losses_without
+from importance.drop_column.refits import NO_COLUMNS, choose_design, losses_without
 
 BIAS = (
     "Of two features that carry the same information neither is missed, so both can have 0: it "
@@ -23,7 +21,6 @@ BIAS = (
 )
 
 
-@with_shared_parameters
 @of_fitted_forest
 def drop_column(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, groups: Any = None, n_refits: int = 1,
@@ -107,7 +104,9 @@ def drop_column(
     name, make_loss = choose_loss(loss, forest)
     columns = parse_groups(groups, names_of(forest))
     _refuse_what_cannot_be_refitted(design.fitted, columns, n_refits)
-    seeds = _seeds_of_pairs(design.fitted, n_refits)
+    known = np.array(design.fitted.seeds)  # of the trees, from which those of further pairs follow
+    further = np.random.RandomState(known).randint(DRAW_SEED_MAX, size=(n_refits - 1, len(known)))
+    seeds = np.vstack((known, further))
     sets = [NO_COLUMNS, *(group.columns for group in columns)]
     weight = design.evaluation.weight
     n_forests = len(sets) * n_refits * design.n_folds - design.is_fitted
@@ -154,13 +153,6 @@ def _refuse_what_cannot_be_refitted(fitted, groups, n_refits):
             )
     if n_refits < 1:
         raise ValueError(f"n_refits={n_refits} must be at least 1.")
-
-
-def _seeds_of_pairs(fitted, n_refits):
-    """Seeds of the trees, (n_refits, n_trees): those of the forest, and what follows from them."""
-    known = np.array(fitted.seeds)
-    further = np.random.RandomState(known).randint(DRAW_SEED_MAX, size=(n_refits - 1, len(known)))
-    return np.vstack((known, further))
 
 
 def _evaluate_pair(design, seeds, is_first, sets, make_loss, n_jobs, watch):
@@ -213,7 +205,7 @@ def _over_rows(per_row, weight):
 
 def _per_class(per_row, design):
     """The value over the rows of each class, (n_classes, n_features); None in regression."""
-    if not is_classification(design.fitted.forest):
+    if not design.fitted.is_classification:
         return None
     evaluation = design.evaluation
     out = np.full((design.fitted.n_classes, per_row.shape[1]), np.nan)

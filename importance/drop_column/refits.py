@@ -6,10 +6,12 @@ added batch by batch, so that sums do not depend on how many threads there are:
     sets       all columns          without a            without b, c
     queue      [ 0-15 | 16-31 | .. ][ 0-15 | 16-31 | .. ][ 0-15 | 16-31 | .. ]
     votes        total + total + ..   total + total + ..   -> loss by row, and of each tree
+
+What forests are grown on and judged by, out of bag, on other rows or fold by fold, is a `Design`.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from types import SimpleNamespace
@@ -30,7 +32,13 @@ from forest.sampling.bootstrap import Bootstrap
 from forest.sampling.plan import plan_bootstrap
 from forest.sampling.weights import in_bag_weight
 from forest.voting.rules import ballots
-from importance.core.fitted_forest import FittedForest, is_classification, row_weight_of
+from importance.core.fitted_forest import (
+    FittedForest,
+    check_evaluation_rows,
+    check_forest,
+    row_weight_of,
+)
+from importance.core.held_out_rows import require_held_out
 from importance.core.losses import MakeLoss, of_predictions
 from importance.core.used_features import restrict_to_used
 
@@ -76,28 +84,21 @@ class Training(NamedTuple):
         return cls(table, codes, bootstrap.of_trees(seeds), weight)
 
 
-class EvaluationRows(NamedTuple):
-    """The rows that the forest is judged by."""
-
-    X: Any  # ndarray of shape (n_rows, n_features), C order, or csr_matrix
-    codes: np.ndarray  # (n_rows,) float64
-    weight: np.ndarray  # (n_rows,) float64: what a row counts in the loss
-
-
 @dataclass(frozen=True, eq=False)
 class Refit:
     """One way to fit the forest, to be repeated without some of its columns.
 
-    Parameters and classes are those of `forest`, fitted, ours or scikit-learn's. If `out_of_bag`
-    the evaluation rows are the training rows, and a tree has a say on those that are out of bag for
-    it; else every tree on every row. `trees` are those on all columns, where they are known.
+    `evaluation` holds the forest, whose parameters and classes they are, and the rows that it is
+    judged by. If `out_of_bag` these are the training rows, and a tree has a say on those that are
+    out of bag for it; else every tree on every row. `trees` are those on all columns, where they
+    are known.
     """
 
-    forest: Any
     training: Training
-    evaluation: EvaluationRows
+    evaluation: FittedForest
     out_of_bag: bool
     trees: list | None = None
+    _prepared: dict = field(init=False, default_factory=dict, repr=False)
 
     def __sizeof__(self) -> int:
         # Dask ships objects that say they are large once, small ones with every task.
@@ -106,11 +107,6 @@ class Refit:
     @property
     def n_trees(self) -> int:
         return len(self.training.bootstrap.seeds)
-
-    @property
-    def n_values(self) -> int:
-        """Number of classes; 1 in regression."""
-        return len(self.forest.classes_) if is_classification(self.forest) else 1
 
     def grow_without(
         self, columns: np.ndarray, numbers: Iterable[int]
@@ -149,29 +145,30 @@ class Refit:
 
     def _plan_without(self, columns):
         """How trees are grown on the other columns."""
-        forest = self.forest
+        forest = self.evaluation.forest
         params = SimpleNamespace(**self._params)
         if params.monotonic_cst is not None:
             params.monotonic_cst = np.delete(params.monotonic_cst, columns)
         names = getattr(forest, "feature_names_in_", np.arange(forest.n_features_in_))
         params.feature_names_in_ = np.delete(names, columns)
-        task = criteria.CLASSIFICATION if is_classification(forest) else criteria.REGRESSION
+        has_classes = self.evaluation.is_classification
+        task = criteria.CLASSIFICATION if has_classes else criteria.REGRESSION
         return make_plan(
             params, task[forest.criterion], forest.estimators_[0].splitter,
-            len(self.training.codes), len(params.feature_names_in_), 1, self.n_values,
+            len(self.training.codes), len(params.feature_names_in_), 1, self.evaluation.n_classes,
         )  # fmt: skip
 
     @cached_property
     def _params(self):
-        return {"feature_draw": "sequence", **self.forest.get_params()}
+        return {"feature_draw": "sequence", **self.evaluation.forest.get_params()}
 
     def _draw(self, i):
         """Weight of every training row in tree i, and the rows that it has a say on."""
-        training = self.training
-        if not self.forest.bootstrap:
+        training, forest = self.training, self.evaluation.forest
+        if not forest.bootstrap:
             return 1.0 if training.row_weight is None else training.row_weight, self._every_row
         class_weight = self._params.get("class_weight")
-        factor = getattr(self.forest, "_class_factor", None)
+        factor = getattr(forest, "_class_factor", None)
         weight = in_bag_weight(training.bootstrap, i, training.codes, class_weight, factor)
         return weight, np.flatnonzero(weight == 0.0) if self.out_of_bag else self._every_row
 
@@ -191,28 +188,12 @@ class Refit:
                 yield tree.value.reshape(tree.node_count, -1)[leaves]
             return
         packed = pack(trees, X.dtype)
-        X = self._rows_for(packed)
+        kind = type(packed)  # small or wide: rows are prepared once for either
+        if kind not in self._prepared:
+            self._prepared[kind] = PackedRows.of(packed, X)
+        X = self._prepared[kind]
         for t, (tree, mine) in enumerate(zip(trees, rows, strict=True)):
             yield tree.value.reshape(tree.node_count, -1)[leaf_ids(packed, t, X, mine)]
-
-    def _rows_for(self, packed):
-        """The rows judged as packed trees take them, prepared once for either kind."""
-        kind = type(packed)
-        if kind not in self._prepared:
-            self._prepared[kind] = PackedRows.of(packed, self.evaluation.X)
-        return self._prepared[kind]
-
-    @cached_property
-    def _prepared(self):
-        return {}
-
-
-class VoteSums(NamedTuple):
-    """What some trees say of the rows judged, summed."""
-
-    total: np.ndarray  # (n_rows, n_values) float64
-    n_trees: np.ndarray  # (n_rows,) float64: how many have a say on the row
-    tree_loss: np.ndarray  # (n_trees,) float64: of each tree alone; nan where it judges no row
 
 
 def losses_without(
@@ -240,7 +221,9 @@ def losses_without(
 
 
 def _vote(refit, columns, batch, make_loss, watch):
-    """Grow a batch of trees without some columns, and take their votes."""
+    """Grow a batch of trees without some columns, and take their votes on the rows judged: the
+    sums, (n_rows, n_values), how many have a say on each, and the loss of each tree alone; nan
+    where it judges no row."""
     trees, rows = [], []
     for tree, mine in refit.grow_without(columns, batch):
         go_on()
@@ -249,9 +232,9 @@ def _vote(refit, columns, batch, make_loss, watch):
         if watch is not None and (len(columns) or refit.trees is None):
             watch.step()
     evaluation = refit.evaluation
-    is_hard = getattr(refit.forest, "voting", "soft") == "majority"
+    is_hard = getattr(evaluation.forest, "voting", "soft") == "majority"
     n_rows = len(evaluation.codes)
-    total, n_trees = np.zeros((n_rows, refit.n_values)), np.zeros(n_rows)
+    total, n_trees = np.zeros((n_rows, evaluation.n_classes)), np.zeros(n_rows)
     tree_loss = np.full(len(batch), np.nan)
     all_values = refit.leaf_values(trees, rows) if trees else ()
     for t, (mine, values) in enumerate(zip(rows, all_values, strict=True)):
@@ -262,15 +245,80 @@ def _vote(refit, columns, batch, make_loss, watch):
         if weight_of_tree > 0.0:
             loss = of_predictions(make_loss, values, evaluation.codes[mine])
             tree_loss[t] = (weight * loss).sum() / weight_of_tree
-    return VoteSums(total, n_trees, tree_loss)
+    return total, n_trees, tree_loss
 
 
 def _judge(refit, parts, make_loss):
     """Losses of the vote of all batches."""
-    total, n_trees = sum(part.total for part in parts), sum(part.n_trees for part in parts)
+    totals, counts, tree_losses = zip(*parts, strict=True)
+    total, n_trees = sum(totals), sum(counts)
     known = np.flatnonzero(n_trees)
     row_loss = np.full(len(n_trees), np.nan)
     if len(known):
         mean = total[known] / n_trees[known, np.newaxis]
         row_loss[known] = of_predictions(make_loss, mean, refit.evaluation.codes[known])
-    return row_loss, np.concatenate([part.tree_loss for part in parts])
+    return row_loss, np.concatenate(tree_losses)
+
+
+class Design(NamedTuple):
+    """How forests are judged."""
+
+    where: str
+    fitted: FittedForest
+    evaluation: FittedForest  # every row that is judged, in whatever fold
+    n_folds: int
+    is_fitted: bool  # is the forest itself one of those that are judged?
+    # `refits(seeds, is_first)` yields, fold by fold, a Refit and its rows in `evaluation`.
+    refits: Callable
+
+
+def choose_design(forest: Any, X: Any, y: Any, on: Any, sample_weight: Any = None) -> Design:
+    """Check a forest, its training table, and what it is to be evaluated on.
+
+    `on` as in `importance.drop_column`; `sample_weight` is what each row that is evaluated counts.
+    """
+    if isinstance(on, str):
+        if on != "oob":
+            raise ValueError(
+                f'on={on!r} is neither "oob" nor rows (X_test, y_test), a number of folds or a '
+                "cross-validation splitter."
+            )
+        fitted = check_forest(forest, X, y, sample_weight)
+        return _on_the_whole_table("out-of-bag", fitted, fitted, out_of_bag=True)
+    if isinstance(on, tuple) and len(on) == 2:
+        fitted = check_forest(forest, X, y, out_of_bag=False)
+        rows = check_evaluation_rows(forest, *on, sample_weight)
+        require_held_out(forest, *rows, fitted)
+        evaluation = FittedForest(forest, *rows)
+        return _on_the_whole_table("held-out", fitted, evaluation, out_of_bag=False)
+    return _fold_by_fold(check_forest(forest, X, y, sample_weight, out_of_bag=False), on)
+
+
+def _on_the_whole_table(where, fitted, evaluation, out_of_bag):
+    table, every = fitted.encode(), np.arange(len(evaluation.codes))
+
+    def refits(seeds, is_first):
+        training = Training.of(fitted, seeds, table)
+        trees = fitted.trees if is_first else None
+        yield Refit(training, evaluation, out_of_bag, trees), every
+
+    return Design(where, fitted, evaluation, 1, True, refits)
+
+
+def _fold_by_fold(fitted, on):
+    from sklearn.model_selection import check_cv  # slow to import
+
+    X, codes, weight = fitted.X, fitted.codes, fitted.weight
+    is_classifier = fitted.is_classification
+    labels = codes.astype(np.int64) if is_classifier else codes
+    every = np.arange(len(codes))
+    splits = check_cv(on, labels, classifier=is_classifier).split(X, labels)
+    folds = [(every[train], every[test]) for train, test in splits]
+
+    def refits(seeds, is_first):
+        for train, test in folds:
+            training = Training.of_rows(fitted, seeds, train)
+            evaluation = FittedForest(fitted.forest, X[test], codes[test], weight[test])
+            yield Refit(training, evaluation, out_of_bag=False), test
+
+    return Design("cross-validated", fitted, fitted, len(folds), False, refits)

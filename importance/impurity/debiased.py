@@ -22,15 +22,9 @@ from cart.tree.packed import PackedRows, pack
 from cart.tree.traversal import leaf_ids
 from forest.growing.workers import results_of
 from importance.core.adoption import of_fitted_forest
-from importance.core.docs import with_shared_parameters
-from importance.core.fitted_forest import FittedForest, check_forest, is_classification, names_of
+from importance.core.fitted_forest import FittedForest, check_forest, names_of
 from importance.core.groups import parse_groups
-from importance.core.result import (
-    Importances,
-    importances_over_trees,
-    known_trees,
-    mean_and_error,
-)
+from importance.core.result import Importances, importances_over_trees, known_trees, mean_and_error
 from importance.core.used_features import restrict_to_used
 
 METHODS = ("ufi", "mdi_oob")
@@ -81,7 +75,6 @@ class Optimism:
     unjudged_by_depth: np.ndarray
 
 
-@with_shared_parameters
 @of_fitted_forest
 def unbiased_mdi(
     forest: Any, X: Any, y: Any, *, method: str = "ufi", sample_weight: Any = None,
@@ -141,7 +134,7 @@ def unbiased_mdi(
     per_tree = np.full((len(fitted.trees), n_features), np.nan)
     for t, splits in evaluate_trees(fitted, method, n_jobs, verbose, callback):
         per_tree[t] = np.bincount(splits.feature, splits.debiased, n_features)
-    impurity = "Gini impurity" if is_classification(forest) else "squared error"
+    impurity = "Gini impurity" if fitted.is_classification else "squared error"
     return importances_over_trees(
         f"unbiased_mdi ({method})", columns.sum(per_tree), columns.names,
         unit=f"weighted decrease of the {impurity} of a tree, judged out of bag ({method})",
@@ -150,7 +143,6 @@ def unbiased_mdi(
 
 
 @of_fitted_forest
-@with_shared_parameters
 def optimism(
     forest: Any, X: Any, y: Any, *, method: str = "ufi", sample_weight: Any = None,
     groups: Any = None, n_jobs: int | None = None, verbose: int = 0,
@@ -253,7 +245,7 @@ def _evaluate_splits(fitted, packed, X, t, method):
     leaves = _leaves_of_sparse(tree, X) if packed is None else leaf_ids(packed, t, X)
     levels = split_levels(tree)
     # The zero of y changes no impurity; near the mean, sums lose no digits.
-    zero = 0.0 if is_classification(fitted.forest) else fitted.codes.mean()
+    zero = 0.0 if fitted.is_classification else fitted.codes.mean()
     out_weight = fitted.weight * (fitted.counts(t) == 0)
     inside, outside = (
         sum_labels(tree, levels, leaves, weight, fitted.codes - zero, fitted.n_classes)

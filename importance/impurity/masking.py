@@ -9,7 +9,7 @@ import numpy as np
 from cart.primitives.progress import watched
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import names_of
-from importance.core.plots import new_axes, room_of, short_names
+from importance.core.plots import draw_matrix, room_of, short_names
 from importance.impurity.stand_ins import with_surrogates
 
 
@@ -74,18 +74,13 @@ class Masking:
         """
         shown = np.argsort(-self.improvement, kind="stable")[:max_features]
         names = short_names(self.feature_names[shown])
-        if ax is None:
-            side = 1.2 + room_of(names) + 0.28 * len(shown)
-            ax = new_axes((side + 1.0, side), "compressed")
-        drawn = self.values[np.ix_(shown, shown)]
-        image = ax.imshow(np.ma.masked_invalid(drawn), cmap="Blues", vmin=0, vmax=1)
+        side = 1.2 + room_of(names) + 0.28 * len(shown)
+        drawn = np.ma.masked_invalid(self.values[np.ix_(shown, shown)])
+        ax, scale = draw_matrix(ax, drawn, names, side, cmap="Blues", vmin=0, vmax=1)
+        scale.set_label("adj")
         ax.set_facecolor("#eeeeee")  # where there is nothing to say
-        ax.set_xticks(range(len(shown)), names, rotation=90, fontsize=8)
-        ax.set_yticks(range(len(shown)), names, fontsize=8)
-        ax.tick_params(length=0)
         ax.set_xlabel("stands in")
         ax.set_ylabel("for the splits on")
-        ax.figure.colorbar(image, ax=ax, label="adj", shrink=0.6)
         if len(shown) < len(self.values):
             n_all = len(self.values)
             ax.set_title(f"the {len(shown)} of {n_all} features that improve most", fontsize=9)

@@ -6,7 +6,6 @@ import numpy as np
 
 from cart.tree.tree import impurity_decrease
 from importance.core.adoption import of_fitted_forest
-from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import names_of, trees_of
 from importance.core.groups import parse_groups
 from importance.core.result import Importances, mean_and_error
@@ -17,7 +16,6 @@ BIAS = (
 )
 
 
-@with_shared_parameters
 @of_fitted_forest
 def mdi(forest: Any, normalize: bool = True, *, groups: Any = None) -> Importances:
     """Mean decrease in impurity.

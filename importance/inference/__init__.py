@@ -3,8 +3,7 @@
 from importance.inference.conditional_test import conditional_test
 from importance.inference.janitza import janitza
 from importance.inference.p_values import Significance, permutation_test
-from importance.inference.selection import Selection, select_features
-from importance.inference.shadow import Shadows, shadow
+from importance.inference.shadow import Selection, Shadows, select_features, shadow
 from importance.inference.subsampling import over_data
 
 __all__ = [

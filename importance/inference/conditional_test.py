@@ -13,13 +13,11 @@ from cart.tree.packed import Packed, pack
 from forest.voting.rules import soft_vote
 from importance.conditional.sampler import ConditionalSampler
 from importance.core.adoption import of_fitted_forest, refuse_refits
-from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import check_forest, names_of
 from importance.core.losses import choose_loss, of_predictions
 from importance.core.result import Importances
 from importance.drop_column.drop_column import drop_column
-from importance.drop_column.evaluation import choose_design
-from importance.drop_column.refits import NO_COLUMNS
+from importance.drop_column.refits import NO_COLUMNS, choose_design
 from importance.inference.p_values import Significance, false_discovery_p_values, holm
 from importance.inference.refit import for_each, seeds_of
 
@@ -30,7 +28,6 @@ BIAS = (
 )
 
 
-@with_shared_parameters
 @of_fitted_forest
 def conditional_test(
     forest: Any, X: Any, y: Any, *, method: str = "resample", cv: int = 5, n_draws: int = 20,
@@ -121,7 +118,10 @@ def conditional_test(
         per_row=per_row,
         loss=name,
     )  # fmt: skip
-    p_values = _p_values(found.values, found.standard_error, len(per_row))
+    none = np.full(len(found.values), -np.inf)  # where the rows do not differ: p is 1
+    error = found.standard_error
+    t = np.divide(found.values, error, out=none, where=error > 0.0)
+    p_values = stdtr(len(per_row) - 1, -t)  # one-sided
     false_discovery = false_discovery_p_values(p_values, "by")
     return Significance(
         found, p_values, holm(p_values), false_discovery, None, f"{method}, {cv} folds"
@@ -166,10 +166,8 @@ class _Fold(NamedTuple):
 def _resample(fitted, design, n_draws, loss, random_state, progress):
     """By how much the loss of each row grows with a column drawn anew, (n_samples, n_features)."""
     make_loss = choose_loss(loss, fitted.forest)[1]
-    is_categorical = getattr(fitted.forest, "is_categorical_", None)
     n_features = fitted.X.shape[1]
-    if is_categorical is None:
-        is_categorical = np.zeros(n_features, bool)
+    is_categorical = getattr(fitted.forest, "is_categorical_", np.zeros(n_features, bool))
     refits = design.refits(np.array(fitted.seeds), False)
     folds = for_each(partial(_grow, fitted, make_loss), list(refits), *progress)
     parts = list(product(folds, range(n_features)))
@@ -208,9 +206,3 @@ def _standard_error(per_row, folds):
     n, n_folds = len(per_row), len(folds)
     ratio = np.mean([len(test) / len(train) for train, test in folds])
     return per_row.std(axis=0, ddof=1) * np.sqrt((1.0 + n_folds * ratio) / n)
-
-
-def _p_values(values, error, n):
-    """One-sided, of a t distribution; 1 where the rows do not differ."""
-    t = np.divide(values, error, out=np.full(len(values), -np.inf), where=error > 0.0)
-    return stdtr(n - 1, -t)

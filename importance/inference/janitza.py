@@ -7,18 +7,15 @@ from typing import Any
 import numpy as np
 
 from importance.core.adoption import of_fitted_forest
-from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import is_classification
 from importance.core.result import mean_and_error
 from importance.inference.p_values import Significance, false_discovery_p_values, share_as_large
 from importance.inference.refit import Refits, for_each, seeds_of
-from importance.permutation.held_out import judge_held_out
+from importance.permutation.oob import judge_held_out
 
-# Importances that are not positive, which the null is made of, at least.
-MIN_NON_POSITIVE = 100
+MIN_NON_POSITIVE = 100  # importances that are not positive, which the null is made of, at least
 
 
-@with_shared_parameters
 @of_fitted_forest
 def janitza(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, random_state: Any = None,
@@ -87,13 +84,9 @@ def janitza(
     null = mirrored_null(values)
     p_values = share_as_large(null[:, np.newaxis], values)
     return Significance(
-        found,
-        p_values,
-        None,
-        false_discovery_p_values(p_values),
-        null,
+        found, p_values, None, false_discovery_p_values(p_values), null,
         f"mirrored null of {len(null)} values",
-    )
+    )  # fmt: skip
 
 
 def mirrored_null(values: np.ndarray) -> np.ndarray:

@@ -7,7 +7,6 @@ from typing import Any, Literal
 import numpy as np
 
 from importance.core.adoption import of_fitted_forest
-from importance.core.docs import with_shared_parameters
 from importance.core.numbers import significant
 from importance.core.ordering import descending, list_leaders
 from importance.core.result import Importances
@@ -78,7 +77,6 @@ class Significance:
         return f"<Significance of {name}, {self.method}: {leaders}>"
 
 
-@with_shared_parameters
 @of_fitted_forest
 def permutation_test(
     forest: Any, X: Any, y: Any, *, measure: Measure | None = None, n_repeats: int = 199,
@@ -137,13 +135,9 @@ def permutation_test(
     )
     p_values = share_as_large(null, found.values)
     return Significance(
-        found,
-        p_values,
-        family_wise_p_values(null, found.values),
-        false_discovery_p_values(p_values),
-        null,
-        f"permuting y, {n_repeats} refits",
-    )
+        found, p_values, family_wise_p_values(null, found.values),
+        false_discovery_p_values(p_values), null, f"permuting y, {n_repeats} refits",
+    )  # fmt: skip
 
 
 def share_as_large(null: np.ndarray, values: np.ndarray) -> np.ndarray:

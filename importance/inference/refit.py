@@ -79,20 +79,15 @@ class Refits:
         X, y, weight = self.X if X is None else X, self.y if y is None else y, self.weight
         if rows is not None:
             X, y = _safe_indexing(X, rows), y[rows]
-            self._require_classes_of_costs(y)
+            if _has_costs(self.model) and len(missing := np.setdiff1d(self.y, y)):
+                raise ValueError(
+                    f"The rows of a refit have none of class {missing[0]}, which priors or loss= "
+                    "of the forest name. Draw more of the rows, or fit it without."
+                )
             weight = None if weight is None else weight[rows]
             if isinstance(model.max_samples, int | np.integer):
                 model.max_samples = max(1, round(model.max_samples * len(rows) / self.n_samples))
         return model.fit(X, y, sample_weight=weight), X, y
-
-    def _require_classes_of_costs(self, y):
-        """Refuse rows without one of the classes that priors and losses name."""
-        missing = np.setdiff1d(self.y, y) if _has_costs(self.model) else ()
-        if len(missing):
-            raise ValueError(
-                f"The rows of a refit have none of class {missing[0]}, which priors or loss= of "
-                "the forest name. Draw more of the rows, or fit it without."
-            )
 
     def measure_each(
         self, change: Callable[[np.random.RandomState], dict], keep: Callable[[Importances], T],
@@ -132,11 +127,9 @@ def for_each(
 
 
 def _unfitted(forest):
-    for cls in type(forest).__mro__:
-        kind = getattr(ours, cls.__name__, None)
-        if kind is not None:
-            break
-    else:
+    alike = (getattr(ours, cls.__name__, None) for cls in type(forest).__mro__)
+    kind = next(filter(None, alike), None)
+    if kind is None:
         raise TypeError(f"{type(forest).__name__} cannot be refitted: no forest of ours is alike.")
     plan = getattr(forest, "_bootstrap", None)
     for name, given in (("groups", "groups"), ("in_bag", "given")):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from cart.estimators.doc_link import DocLink
 from cart.estimators.parameters import keep_parameters
 from importance.inference.refit import Measure
-from importance.inference.selection import METHODS, select_features
+from importance.inference.shadow import METHODS, select_features
 
 
 class FeatureSelector(DocLink, SelectorMixin, MetaEstimatorMixin, BaseEstimator):

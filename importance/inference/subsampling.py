@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 
 from importance.core.adoption import of_fitted_forest
-from importance.core.docs import with_shared_parameters
 from importance.core.result import OVER_TREES, Importances
 from importance.inference.refit import Measure, Refits
 
 OVER_DATA = "over data"
 
 
-@with_shared_parameters
 @of_fitted_forest
 def over_data(
     forest: Any, X: Any, y: Any, *, measure: Measure | None = None, n_subsamples: int = 50,

@@ -5,8 +5,7 @@ import numpy as np
 from cart.primitives.user_warning import warn_user
 from importance.core.fitted_forest import FittedForest
 
-# A class that is out of bag less than half as often as the others is warned of.
-LEAST_SHARE = 0.5
+LEAST_SHARE = 0.5  # of how often the others are out of bag: a class with less is warned of
 MOST_NAMED = 10  # classes that the warning names
 
 

@@ -12,17 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from importance.core import losses
-from importance.core.fitted_forest import FittedForest, is_classification
+from importance.core.fitted_forest import FittedForest
 from importance.core.groups import Groups
 from importance.core.result import Importances
-from importance.permutation.forest_level import (
-    donors_within_trees,
-    evaluate_forest,
-    mean_loss,
-    over_permutations,
-    score_by,
-    shared_donors,
-)
+from importance.permutation import forest_level
 from importance.permutation.shuffling import seeded
 from importance.permutation.tree_level import Options, evaluate_trees
 
@@ -46,7 +39,7 @@ def random_forest(fitted: FittedForest, groups: Groups, options: Options) -> Imp
     T too. By row (localImp) sums over trees are divided by how often the row was out of bag.
     (Its localImp counts a change from one wrong class to another as a loss of 1; here it is 0.)
     """
-    classification = is_classification(fitted.forest)
+    classification = fitted.is_classification
     loss = "zero_one" if classification else "squared_error"
     make_loss = losses.zero_one if classification else losses.squared_error
     result = evaluate_trees(fitted, losses.as_predicted(make_loss, fitted.forest), groups, options)
@@ -69,11 +62,9 @@ def ranger(fitted: FittedForest, groups: Groups, options: Options) -> Importance
     probability forests, of (1 - share of the row's class)^2. Scaled as in randomForest
     (scale.permutation.importance). By row (casewise) sums over trees are divided by T.
     """
-    known: dict[str, losses.MakeLoss]
-    if is_classification(fitted.forest):
+    known: dict[str, losses.MakeLoss] = {"squared_error": losses.squared_error}
+    if fitted.is_classification:
         known = {"zero_one": losses.zero_one, "true_class": losses.true_class}
-    else:
-        known = {"squared_error": losses.squared_error}
     name = next(iter(known)) if options.loss is None else options.loss
     if name not in known:
         raise ValueError(f"loss={name!r} is not one of ranger's here; use one of {list(known)}.")
@@ -94,10 +85,10 @@ def rfpimp(fitted: FittedForest, groups: Groups, options: Options) -> Importance
     """
     from sklearn.metrics import accuracy_score, r2_score  # slow to import
 
-    classification = is_classification(fitted.forest)
-    score = score_by(fitted, accuracy_score if classification else r2_score)
+    classification = fitted.is_classification
+    score = forest_level.score_by(fitted, accuracy_score if classification else r2_score)
     base, permuted = _permute_forest(fitted, score, groups, options, is_shared=True)
-    return over_permutations(
+    return forest_level.over_permutations(
         base - permuted, groups, measure="oob_permutation (rfpimp)", bias=BIAS,
         unit=f"decrease in out-of-bag {'accuracy' if classification else 'R2'} of the forest",
         loss="accuracy" if classification else "R2",
@@ -112,7 +103,7 @@ def breiman2001(fitted: FittedForest, groups: Groups, options: Options) -> Impor
     increase is divided by the out-of-bag rate with all features intact. Of two classes with as many
     votes the first one wins.
     """
-    if not is_classification(fitted.forest):
+    if not fitted.is_classification:
         raise ValueError(
             'definition="breiman2001" counts votes for classes, and numbers have none; use '
             '"randomForest" for squared error.'
@@ -122,14 +113,14 @@ def breiman2001(fitted: FittedForest, groups: Groups, options: Options) -> Impor
             'definition="breiman2001" counts votes, and a forest fitted with loss= has none: its '
             "class shares are weighed by what mistakes cost. Leave out the definition."
         )
-    evaluate = mean_loss(fitted, losses.zero_one)
+    evaluate = forest_level.mean_loss(fitted, losses.zero_one)
     base, permuted = _permute_forest(fitted, evaluate, groups, options, is_shared=False)
     if base == 0.0:
         raise ValueError(
             "The out-of-bag error of the forest is 0, so no percent increase over it is defined; "
             'use definition="randomForest", or none.'
         )
-    return over_permutations(
+    return forest_level.over_permutations(
         100.0 * (permuted - base) / base, groups, measure="oob_permutation (breiman2001)",
         unit="increase in the out-of-bag error of the forest, in percent of it", bias=BIAS,
         loss="zero_one",
@@ -175,10 +166,10 @@ def _permute_forest(fitted, evaluate, groups, options, is_shared):
     n_repeats = 1 if options.n_repeats is None else options.n_repeats
     shuffles = options.shuffles or seeded(options.random_state, len(groups))
     if is_shared:
-        donors = shared_donors(shuffles, len(fitted.codes), n_repeats)
+        donors = forest_level.shared_donors(shuffles, len(fitted.codes), n_repeats)
     else:
-        donors = donors_within_trees(shuffles)
-    base, permuted, _ = evaluate_forest(
+        donors = forest_level.donors_within_trees(shuffles)
+    base, permuted, _ = forest_level.evaluate_forest(
         fitted, evaluate, groups, donors, n_repeats, not is_shared, options.n_jobs,
         options.verbose, options.callback,
     )  # fmt: skip

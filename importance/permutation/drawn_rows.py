@@ -17,14 +17,6 @@ from sklearn.utils import check_random_state
 _KEY = 66  # sets the draws apart from all else that follows from the seed of a tree
 
 
-class Judges(NamedTuple):
-    """The rows that judge a tree."""
-
-    rows: np.ndarray  # (n_rows,) int64, ascending
-    share: float  # of the rows that could
-    factor: float  # of their increases of the loss, so that they speak for all
-
-
 class DrawnRows(NamedTuple):
     """At most so many rows of each tree, drawn without replacement from a seed of its own."""
 
@@ -45,12 +37,18 @@ class DrawnRows(NamedTuple):
         return cls(most, np.asarray(seeds, np.int64))
 
 
-def judges_of(tree: int, rows: np.ndarray, drawn: DrawnRows | None) -> Judges:
-    """All rows that could judge a tree, or those of them that are drawn."""
+def judges_of(
+    tree: int, rows: np.ndarray, drawn: DrawnRows | None
+) -> tuple[np.ndarray, float, float]:
+    """All rows that could judge a tree, or those of them that are drawn, ascending.
+
+    Also their share of the rows, and the factor of their increases of the loss with which they
+    speak for all.
+    """
     n = len(rows)
     if drawn is None or n <= drawn.most:
-        return Judges(rows, 1.0, 1.0)
+        return rows, 1.0, 1.0
     m = drawn.most
     stream = np.random.default_rng([_KEY, int(drawn.seeds[tree])])
     picked = np.sort(stream.choice(n, m, replace=False, shuffle=False))
-    return Judges(rows[picked], m / n, (1.0 - 1.0 / n) / (1.0 - 1.0 / m))
+    return rows[picked], m / n, (1.0 - 1.0 / n) / (1.0 - 1.0 / m)

@@ -34,13 +34,8 @@ import numpy as np
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.tree.nodes import LEAF
 from importance.core import losses
-from importance.permutation.prepared_tree import (
-    PreparedTree,
-    divide,
-    fill_losses,
-    goes_left,
-    test_of,
-)
+from importance.core.used_features import goes_left
+from importance.permutation.prepared_tree import PreparedTree, divide, fill_losses, test_of
 
 
 class Donors(NamedTuple):

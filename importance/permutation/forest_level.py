@@ -15,8 +15,7 @@ from cart.primitives.progress import ProgressReporter
 from forest.growing.workers import go_on, results_of, shares_memory
 from forest.voting.rules import RULES, ballots
 from importance.core.adoption import of_fitted_forest
-from importance.core.docs import with_shared_parameters
-from importance.core.fitted_forest import FittedForest, check_forest, is_classification
+from importance.core.fitted_forest import FittedForest, check_forest
 from importance.core.groups import Groups, group_columns
 from importance.core.losses import MakeLoss, choose_loss, of_predictions, predictions_of
 from importance.core.result import Importances
@@ -28,13 +27,11 @@ BIAS = (
     "Permuting one feature of a correlated group asks the trees about rows that do not occur; of "
     "features that can replace each other none seems to matter much."
 )
-# Sums of votes that a thread holds at a time, unless those of one group are more.
-_BLOCK_VALUES = 1 << 22
+_BLOCK_VALUES = 1 << 22  # sums of votes that a thread holds at a time; of one group all
 # evaluate(values, known) is a number, of mean votes (n_known, n_values) and the rows they are of.
 Evaluate = Callable[[np.ndarray, np.ndarray], float]
 
 
-@with_shared_parameters
 @of_fitted_forest
 def forest_permutation(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, metric: Callable | None = None,
@@ -121,13 +118,9 @@ def forest_permutation(
     )  # fmt: skip
     warn_of_rare_classes(fitted, n_times)
     return over_permutations(
-        sign * (permuted - base),
-        columns,
-        measure="forest_permutation",
-        unit=unit,
-        bias=BIAS,
+        sign * (permuted - base), columns, measure="forest_permutation", unit=unit, bias=BIAS,
         loss=name,
-    )
+    )  # fmt: skip
 
 
 def over_permutations(increase: np.ndarray, groups: Groups, **words: Any) -> Importances:
@@ -193,7 +186,7 @@ def score_by(
     fitted: FittedForest, metric: Callable, response: str = "predictions", weighs: bool = False
 ) -> Evaluate:
     """Judge aggregated predictions by a metric in the style of `sklearn.metrics`."""
-    classes = fitted.forest.classes_ if is_classification(fitted.forest) else None
+    classes = fitted.forest.classes_ if fitted.is_classification else None
     if response not in ("predictions", "probabilities"):
         raise ValueError(f'response must be "predictions" or "probabilities", but is {response!r}.')
     if response == "probabilities" and classes is None:

@@ -62,13 +62,14 @@ def followed(n_samples: int) -> np.ndarray:
 
 
 def error_over_data(
-    total: np.ndarray, n_samples: int, n_trees: int, times: float, over_trees: np.ndarray,
+    total: np.ndarray, n_samples: int, n_trees: int, has_classes: bool, over_trees: np.ndarray,
     of_draws: np.ndarray | float = 0.0,
 ) -> np.ndarray:  # fmt: skip
     """Standard error of the mean over trees over other tables, (n_groups,), from an Influence.
 
-    The variance of receivers counts `times` times; `over_trees` is the error over trees.
+    `over_trees` is the error over trees.
     """
+    times = IN_CLASSIFICATION if has_classes else IN_REGRESSION
     squares = np.maximum(np.square(total).sum(axis=1) - of_draws, 0.0) / n_trees**2
     return np.sqrt(times * squares * (n_samples / total.shape[1]) + over_trees**2)
 

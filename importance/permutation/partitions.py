@@ -24,19 +24,13 @@ from forest.partitioned.table.in_bag import counts_of_part
 from forest.partitioned.table.partitions import Kind, target_of, values_of
 from forest.sampling.bootstrap import Bootstrap, bootstrap_of
 from importance.core.adoption import of_fitted_forest
-from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import is_classification, names_of
 from importance.core.losses import MakeLoss, choose_loss
 from importance.core.result import OVER_TREES, Importances, mean_and_error
 from importance.permutation.expectation import expected_increase
-from importance.permutation.influence import (
-    IN_CLASSIFICATION,
-    IN_REGRESSION,
-    error_over_data,
-    followed,
-)
+from importance.permutation.influence import error_over_data, followed
 from importance.permutation.oob import BIAS, OVER_ROWS
-from importance.permutation.prepared_tree import PreparedTree, prepare_tree
+from importance.permutation.prepared_tree import prepare_tree
 
 __all__ = ["oob_permutation"]
 
@@ -57,7 +51,6 @@ class Losses(NamedTuple):
     is_out: np.ndarray  # (n_trees, n_followed) uint8: are these out of bag?
 
 
-@with_shared_parameters
 @of_fitted_forest
 def oob_permutation(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, client: Any = None,
@@ -224,7 +217,12 @@ def _judge(X, y, span, forest, kind, make_loss: MakeLoss, donors: Donors):
         start = nodes.stop
         if len(rows) == 0:
             continue
-        prepared = _with_donors(prepared, tree, donors, t, nodes)
+        donor_range = np.zeros_like(prepared.donor_range)  # of the donors of all partitions
+        donor_range[:, 1:] = donors.of_feature[t, prepared.groups]
+        prepared = prepared._replace(
+            n_below=donors.n_below[nodes].copy(), donor_range=donor_range,
+            missing_left=np.ascontiguousarray(tree.missing_go_to_left, np.uint8),
+        )  # fmt: skip
         _, of_rows = expected_increase(prepared, make_loss(values, codes[rows]), by_row=True)
         n_rows = donors.n_rows[t]
         of_rows *= len(rows) / n_rows  # the mean over the donors of all partitions
@@ -237,18 +235,6 @@ def _judge(X, y, span, forest, kind, make_loss: MakeLoss, donors: Donors):
     return losses
 
 
-def _with_donors(
-    prepared: PreparedTree, tree: Any, donors: Donors, t: int, nodes: slice
-) -> PreparedTree:
-    """The tree, prepared for rows of a partition, with the donors of all partitions."""
-    donor_range = np.zeros_like(prepared.donor_range)
-    donor_range[:, 1:] = donors.of_feature[t, prepared.groups]
-    return prepared._replace(
-        n_below=donors.n_below[nodes].copy(), donor_range=donor_range,
-        missing_left=np.ascontiguousarray(tree.missing_go_to_left, np.uint8),
-    )  # fmt: skip
-
-
 def _report(forest: Any, name: str, donors: Donors, losses: Losses) -> Importances:
     n_rows = donors.n_rows[:, np.newaxis]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -256,9 +242,9 @@ def _report(forest: Any, name: str, donors: Donors, losses: Losses) -> Importanc
         share = np.where(n_rows > 0, losses.increase / n_rows, 0.0)
     values, over_trees = mean_and_error(per_tree)
     total = losses.influence - share.T @ losses.is_out
-    times = IN_CLASSIFICATION if is_classification(forest) else IN_REGRESSION
+    has_classes = is_classification(forest)
     n_trees = int(np.count_nonzero(donors.n_rows))
-    error = error_over_data(total, forest._n_samples, n_trees, times, over_trees)
+    error = error_over_data(total, forest._n_samples, n_trees, has_classes, over_trees)
     return Importances(
         "oob_permutation", values, error, per_tree, names_of(forest), uncertainty=OVER_ROWS,
         bias=BIAS, unit=f"increase in out-of-bag {name.replace('_', '-')} loss of a tree",

@@ -13,7 +13,7 @@ from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.tree.nodes import LEAF
 from cart.tree.packed import is_in_left_subset
 from importance.core import losses
-from importance.core.used_features import restrict_to_used
+from importance.core.used_features import Test, restrict_to_used
 
 
 class PreparedTree(NamedTuple):
@@ -27,17 +27,13 @@ class PreparedTree(NamedTuple):
     threshold: np.ndarray  # (n_nodes,), of the dtype of X: the largest donor that goes left
     n_below: np.ndarray  # (n_nodes,) int64: how many donors do not exceed it
     missing_left: np.ndarray  # (n_nodes,) uint8: where missing values go
-    # (n_nodes,) int64: of the subsets, as in cart.tree.packed.PackedWide; -1
-    list_start: np.ndarray
+    list_start: np.ndarray  # (n_nodes,) int64: of the subsets, see cart.tree.packed.PackedWide; -1
     lists: np.ndarray  # uint32
     columns: np.ndarray  # (n_used, n_rows), of the dtype of X: values of the features used
-    # (n_used,) int64: a feature's group, as its position among the groups used
-    group_index: np.ndarray
+    group_index: np.ndarray  # (n_used,) int64: place of a feature's group among the groups used
     groups: np.ndarray  # (n_groups,) int64: the groups used, ascending
-    # (n_groups,) int64: which list of donors is the group's; -1: an interval
-    donor_list: np.ndarray
-    # (n_groups, 3) int64: first donor, behind the last, how many are missing
-    donor_range: np.ndarray
+    donor_list: np.ndarray  # (n_groups,) int64: number of the group's list; -1: an interval
+    donor_range: np.ndarray  # (n_groups, 3) int64: first donor, behind the last, missing ones
 
 
 def prepare_tree(
@@ -138,29 +134,16 @@ def _list_splits(prepared, n_rows, found):
 
 
 @inline_kernel
-def test_of(prepared: PreparedTree, node: int) -> tuple:
-    """What a split asks of rows: their values, then what decides; see `divide`."""
-    return (
-        prepared.columns[prepared.used_index[node]],
-        prepared.threshold[node],
-        prepared.missing_left[node] != 0,
-        prepared.list_start[node],
-        prepared.lists,
-    )
+def test_of(prepared: PreparedTree, node: int) -> Test:
+    """What a split asks of rows."""
+    return Test(
+        prepared.columns[prepared.used_index[node]], prepared.threshold[node],
+        prepared.missing_left[node] != 0, prepared.list_start[node], prepared.lists,
+    )  # fmt: skip
 
 
 @inline_kernel
-def goes_left(test: tuple, row: int) -> bool:
-    """Does a row go left?"""
-    values, threshold, missing_left, first, lists = test
-    x = values[row]
-    if np.isnan(x):
-        return missing_left
-    return is_in_left_subset(lists, first, x) if first >= 0 else x <= threshold
-
-
-@inline_kernel
-def divide(test: tuple, rows: np.ndarray, start: int, end: int) -> int:
+def divide(test: Test, rows: np.ndarray, start: int, end: int) -> int:
     """Bring rows[start:end] into the order left | right; return where the right side begins."""
     values, threshold, missing_left, first, lists = test
     middle = start

@@ -1,7 +1,6 @@
 """Permutation tree by tree: each tree's loss on its own out-of-bag rows, by group of columns."""
 
-from collections.abc import Callable, Generator
-from contextlib import closing
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from importance.core.fitted_forest import FittedForest
 from importance.core.groups import Groups
 from importance.core.losses import MakeLoss
 from importance.core.result import known_trees
-from importance.permutation.drawn_rows import DrawnRows, Judges, judges_of
+from importance.permutation.drawn_rows import DrawnRows, judges_of
 from importance.permutation.expectation import expected_increase
 from importance.permutation.influence import Influence, error_over_data
 from importance.permutation.prepared_tree import prepare_tree
@@ -86,6 +85,17 @@ class PermutationResult(NamedTuple):
             Influence.empty(len(fitted.codes), n_groups) if options.has_influence else None,
         )  # fmt: skip
 
+    def add_batch(
+        self, trees: np.ndarray, results: list[TreeResult], n_times: np.ndarray,
+        influence: Influence | None,
+    ) -> None:  # fmt: skip
+        """Add what some trees say, see `_evaluate_batch`."""
+        self.n_times[:] += n_times
+        if self.influence is not None and influence is not None:
+            self.influence.merge(influence)
+        for t, result in zip(trees, results, strict=True):
+            self.add(t, result)
+
     def add(self, t: int, result: TreeResult) -> None:
         """Add what tree t says."""
         groups = result.groups
@@ -110,12 +120,12 @@ class PermutationResult(NamedTuple):
         0 where the expectation was taken, nan where each tree shuffled once."""
         return np.sqrt(self.variance) / len(known_trees(self.per_tree))
 
-    def error_over_data(self, times: float, over_trees: np.ndarray) -> np.ndarray:
+    def error_over_data(self, has_classes: bool, over_trees: np.ndarray) -> np.ndarray:
         """Standard error of the mean over trees over other tables, (n_groups,); see `Influence`."""
         assert self.influence is not None
         number, total, of_draws = self.influence
         n_trees = len(known_trees(self.per_tree))
-        return error_over_data(total, len(number), n_trees, times, over_trees, of_draws)
+        return error_over_data(total, len(number), n_trees, has_classes, over_trees, of_draws)
 
     def row_mean(self) -> np.ndarray:
         """Means over the trees that a row judges; nan where there are none."""
@@ -137,25 +147,6 @@ def evaluate_trees(
     if options.shuffles is None and options.n_repeats is not None:
         options = options._replace(shuffles=seeded(options.random_state, len(fitted.trees)))
     total = PermutationResult.empty(fitted, len(groups), options)
-    given = fitted, make_loss, groups.group_of
-    n_trees = len(fitted.trees)
-    with (
-        ProgressReporter(n_trees, "tree", options.verbose, options.callback) as watch,
-        closing(_evaluate_batches(*given, options, total, watch)) as results,
-    ):
-        for t, result in enumerate(results):
-            total.add(t, result)
-    if np.isnan(total.per_tree).all():
-        raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
-    return total
-
-
-def _evaluate_batches(
-    fitted: FittedForest, make_loss: MakeLoss, group_of: np.ndarray, options: Options,
-    total: PermutationResult, watch: ProgressReporter,
-) -> Generator[TreeResult, None, None]:  # fmt: skip
-    """The result of every tree, in their order; adds up how often rows are out of bag, and what
-    they add."""
     n_trees, n_threads = len(fitted.trees), effective_n_jobs(options.n_jobs)
     # By rows an answer is as large as the tree's share of the table: few are held at a time.
     # Sums by row are added batch by batch: the same ones for every `n_jobs`.
@@ -163,21 +154,23 @@ def _evaluate_batches(
     n_batches = n_trees if options.per_row else n_batches
     batches = np.array_split(np.arange(n_trees), n_batches)
     step = 8 * n_threads
-    # Threads tell of every tree; who has no share in our memory, of what has come back.
-    known_here = watch if shares_memory() else None
-    given = fitted, make_loss, group_of, options._replace(callback=None)
-    for first in range(0, n_batches, step):
-        some = batches[first : first + step]
-        tasks = ((_evaluate_batch, *given, batch, total.influence, known_here) for batch in some)
-        with results_of(tasks, options.n_jobs) as answers:
-            for results, times, influence in answers:
-                total.n_times[:] += times
-                if total.influence is not None:
-                    total.influence.merge(influence)
-                for result in results:
-                    if known_here is None:
+    with ProgressReporter(n_trees, "tree", options.verbose, options.callback) as watch:
+        # Threads tell of every tree; who has no share in our memory, of what has come back.
+        known_here = watch if shares_memory() else None
+        given = fitted, make_loss, groups.group_of, options._replace(callback=None)
+        for first in range(0, n_batches, step):
+            some = batches[first : first + step]
+            tasks = (
+                (_evaluate_batch, *given, batch, total.influence, known_here) for batch in some
+            )
+            with results_of(tasks, options.n_jobs) as answers:
+                for batch, answer in zip(some, answers, strict=True):
+                    total.add_batch(batch, *answer)
+                    for _ in batch if known_here is None else ():
                         watch.step()
-                    yield result
+    if np.isnan(total.per_tree).all():
+        raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
+    return total
 
 
 def _evaluate_batch(fitted, make_loss, group_of, options, trees, influence, watch):
@@ -195,7 +188,7 @@ def _evaluate_batch(fitted, make_loss, group_of, options, trees, influence, watc
     return results, n_times, influence
 
 
-def _evaluate_tree(fitted, make_loss, group_of, options, t, judges: Judges, influence):
+def _evaluate_tree(fitted, make_loss, group_of, options, t, judges, influence):
     rows, share, factor = judges
     tree, codes, weight = fitted.trees[t], fitted.codes[rows], fitted.weight[rows]
     has_weight = bool(weight.any())

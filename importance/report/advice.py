@@ -166,11 +166,10 @@ def on_noise(comparison: Any) -> Iterator[Sentence]:
     is_noise = np.abs(result.values) <= REACH * result.standard_error
     n = np.count_nonzero(is_noise)
     if n:
-        names = [str(name) for name in result.feature_names[is_noise]]
-        some = _list(names) if n <= 5 else f"{', '.join(names[:4])} and {n - 4} more"
         yield Sentence(
             f"{n} of {len(is_noise)} features cannot be told from noise by permutation at this "
-            f"sample size (within {REACH:g} standard errors {_over(result)} of 0): {some}.",
+            f"sample size (within {REACH:g} standard errors {_over(result)} of 0): "
+            f"{_list(result.feature_names[is_noise])}.",
             np.flatnonzero(is_noise),
         )
 

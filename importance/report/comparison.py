@@ -10,19 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
+from importance.core import plots
 from importance.core.adoption import BaggedTrees, of_fitted_forest
 from importance.core.fitted_forest import check_forest
 from importance.core.groups import Group, parse_groups
 from importance.core.numbers import estimate
 from importance.core.ordering import descending, leading, ranks_of
-from importance.core.plots import (
-    HEADROOM,
-    ROW_HEIGHT,
-    draw_bars,
-    plain_numbers,
-    plot_clusters,
-    plot_ranks,
-)
 from importance.core.result import Importances
 from importance.drop_column.drop_column import drop_column
 from importance.impurity.debiased import unbiased_mdi
@@ -157,12 +150,12 @@ class Comparison:
         shown = leading(self._leading.values, max_features, self.named)
         figure, axes = plt.subplots(
             1, len(self.results), sharey=True, squeeze=False, layout="constrained",
-            figsize=(2.2 + 2.3 * len(self.results), HEADROOM + ROW_HEIGHT * len(shown)),
+            figsize=(2.2 + 2.3 * len(self.results), plots.HEADROOM + plots.ROW_HEIGHT * len(shown)),
         )  # fmt: skip
         for ax, (name, result) in zip(axes[0], self.results.items(), strict=True):
-            draw_bars(ax, result, shown, result.standard_error[shown])
+            plots.draw_bars(ax, result, shown, result.standard_error[shown])
             ax.set_title(name, fontsize=10)
-            plain_numbers(ax.xaxis, 3)  # long numbers stay apart
+            plots.plain_numbers(ax.xaxis, 3)  # long numbers stay apart
             ax.tick_params(axis="x", labelsize=8)
             ax.set_xlabel(fill(f"{result.unit} (± 1 standard error {result.uncertainty})", 30))
             ax.xaxis.label.set_fontsize(8)
@@ -184,7 +177,7 @@ class Comparison:
         -------
         matplotlib axes
         """
-        return plot_ranks(self.results, ax, max_features, self.named)
+        return plots.plot_ranks(self.results, ax, max_features, self.named)
 
     def plot_clusters(self, ax: Any = None, max_features: int = 60) -> Any:
         """Rank correlations of the features; see `importance.core.plots.plot_clusters`.
@@ -207,30 +200,26 @@ class Comparison:
         """
         if self.correlation is None:
             raise ValueError("Rank correlations of sparse tables are not computed.")
-        return plot_clusters(self.correlation, self.feature_names, ax, max_features)
+        return plots.plot_clusters(self.correlation, self.feature_names, ax, max_features)
 
     def __repr__(self) -> str:
         order = descending(self._leading.values)[:10]
         width = max(len(str(self.feature_names[j])) for j in order)
-        lines = [
-            " " * width + "".join(f"  {name:>20}" for name in self.results),
-            " " * width
-            + "".join(
-                f"  {'± ' + r.uncertainty.partition(',')[0]:>20}" for r in self.results.values()
-            ),
-        ]
+
+        def line(name, cells):
+            return f"{name:<{width}}" + "".join(f"  {cell:>20}" for cell in cells)
+
+        results = self.results.values()
+        over = (f"± {result.uncertainty.partition(',')[0]}" for result in results)
+        lines = [line("", self.results), line("", over)]
         for j in order:
-            cells = (
-                f"  {estimate(result.values[j], result.standard_error[j]):>20}"
-                for result in self.results.values()
-            )
-            lines.append(f"{self.feature_names[j]:<{width}}" + "".join(cells))
+            cells = (estimate(result.values[j], result.standard_error[j]) for result in results)
+            lines.append(line(self.feature_names[j], cells))
         if len(self.feature_names) > len(order):
             lines.append(f"... {len(self.feature_names) - len(order)} more")
         lines += [f"! {text}" for text in self.warnings]
-        return "\n".join(
-            lines + [f"{name} is left out: {why}" for name, why in self.left_out.items()]
-        )
+        lines += [f"{name} is left out: {why}" for name, why in self.left_out.items()]
+        return "\n".join(lines)
 
 
 @of_fitted_forest
@@ -398,12 +387,7 @@ def _impossible(fitted):
 
 def _count_distinct(X):
     """Distinct values of every column; missing ones are one."""
-    columns = X.tocsc() if issparse(X) else X
-    found = np.empty(X.shape[1], np.int64)
-    for j in range(X.shape[1]):
-        if issparse(X):
-            values = columns.data[columns.indptr[j] : columns.indptr[j + 1]]
-            found[j] = len(np.unique(values)) + (len(values) < X.shape[0])
-        else:
-            found[j] = len(np.unique(columns[:, j]))
-    return found
+    if not issparse(X):
+        return np.array([len(np.unique(column)) for column in X.T])
+    stored = np.split(X.tocsc().data, X.tocsc().indptr[1:-1])
+    return np.array([len(np.unique(x)) + (len(x) < X.shape[0]) for x in stored])

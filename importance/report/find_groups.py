@@ -10,10 +10,8 @@ from sklearn.utils import _safe_indexing, check_array
 
 from cart.estimators.category_encoder import as_columns, find_categorical
 
-# Names of columns that the name of a group lists.
-_MAX_LISTED = 3
-# Pairs whose ranks vary by less than this share of their squares, where both are present, do not.
-_NO_VARIANCE = 1e-10
+_MAX_LISTED = 3  # names of columns that the name of a group lists
+_NO_VARIANCE = 1e-10  # of their squares: ranks that vary less, where both are present, do not
 _SEPARATORS = "_-=.:/ "
 
 

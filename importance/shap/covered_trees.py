@@ -17,7 +17,7 @@ import numpy as np
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.primitives.threads import in_parts
 from cart.tree.nodes import LEAF, nodes_of
-from cart.tree.packed import is_in_left_subset
+from importance.core.used_features import Test, number_features
 
 _LEAST_NODES = 50_000  # for a thread
 
@@ -54,16 +54,6 @@ class CoveredTrees(NamedTuple):
         return self.mean[self.start[:-1]]
 
 
-class Test(NamedTuple):
-    """What a split asks of rows."""
-
-    values: np.ndarray  # (n_rows,) float64: of its feature
-    threshold: float
-    missing_left: bool
-    first: int  # where its list of categories begins; -1
-    lists: np.ndarray
-
-
 @inline_kernel
 def tree_at(trees, t):
     """One of the trees, as a structure of its own."""
@@ -85,16 +75,6 @@ def test_of(tree, values, node):
         values, tree.threshold[node], tree.missing_left[node] != 0, tree.list_start[node],
         tree.lists,
     )  # fmt: skip
-
-
-@inline_kernel
-def goes_left(test, row):
-    x = test.values[row]
-    if np.isnan(x):
-        return test.missing_left
-    if test.first >= 0:
-        return is_in_left_subset(test.lists, test.first, x)
-    return x <= test.threshold
 
 
 def cover_trees(trees: list, values: slice, n_jobs: int | None = None) -> CoveredTrees:
@@ -128,7 +108,12 @@ def cover_trees(trees: list, values: slice, n_jobs: int | None = None) -> Covere
 
     def fill(first: int, end: int) -> None:
         for t in range(first, end):
-            _copy(nodes[t], slice(*covered.start[t : t + 2]), values, covered, cover)
+            own, of = slice(*covered.start[t : t + 2]), nodes[t]
+            covered.children[own, 0], covered.children[own, 1] = of.children_left, of.children_right
+            covered.feature[own], covered.threshold[own] = of.feature, of.threshold
+            covered.missing_left[own] = of.missing_go_to_left
+            covered.mean[own] = of.value[:, 0, values]
+            cover[own, 0], cover[own, 1] = of.weighted_n_node_samples, of.n_node_samples
         scratch = np.empty((3, max(sizes)), np.int64)
         span = np.array([first, end])
         are_right.append(_fill(covered, span, cover, np.full(n_features, -1), scratch))
@@ -140,15 +125,6 @@ def cover_trees(trees: list, values: slice, n_jobs: int | None = None) -> Covere
             "negative weights, and SHAP values by cover mean nothing there."
         )
     return covered
-
-
-def _copy(nodes, own, values, covered, cover):
-    """Write what is known of the nodes of a tree to the places of its own."""
-    covered.children[own, 0], covered.children[own, 1] = nodes.children_left, nodes.children_right
-    covered.feature[own], covered.threshold[own] = nodes.feature, nodes.threshold
-    covered.missing_left[own] = nodes.missing_go_to_left
-    covered.mean[own] = nodes.value[:, 0, values]
-    cover[own, 0], cover[own, 1] = nodes.weighted_n_node_samples, nodes.n_node_samples
 
 
 def _lists(trees, sizes):
@@ -174,32 +150,15 @@ def _fill(trees, span, cover, number, scratch):
     is_right = True
     for t in range(span[0], span[1]):
         first, end = trees.start[t], trees.start[t + 1]
-        trees.n_used[t] = _number_features(
-            trees.children[first:end], trees.feature[first:end], number, trees.features[first:end]
-        )
+        trees.n_used[t] = number_features(
+            trees.children[first:end, 0], trees.feature[first:end], number,
+            trees.features[first:end],
+        )  # fmt: skip
         tree = tree_at(trees, t)
         is_right &= _share_out(tree, cover[first:end])
         _follow_paths(tree, scratch)
         _take_means(tree)
     return is_right
-
-
-@inline_kernel
-def _number_features(children, feature, number, features):
-    """Number the features that splits use, ascending, and note them; return how many there are."""
-    for node in range(feature.shape[0]):
-        if children[node, 0] != LEAF:
-            number[feature[node]] = 0
-    n = 0
-    for j in range(number.shape[0]):
-        if number[j] == 0:
-            features[n], number[j] = j, n
-            n += 1
-    for node in range(feature.shape[0]):
-        feature[node] = 0 if children[node, 0] == LEAF else number[feature[node]]
-    for k in range(n):
-        number[features[k]] = -1
-    return n
 
 
 @inline_kernel

@@ -22,7 +22,8 @@ from scipy.special import beta
 
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.tree.nodes import LEAF
-from importance.shap.covered_trees import CoveredTrees, goes_left, test_of, tree_at
+from importance.core.used_features import goes_left
+from importance.shap.covered_trees import CoveredTrees, test_of, tree_at
 
 BOTH, ROW_ALONE, REFERENCE_ALONE = 0, 1, 2
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils import _safe_indexing
 
 from importance.core.result import Importances
 from importance.shap.values import EVERYONE, explain, forest_or_tree, trees_out_of_bag
@@ -49,8 +50,9 @@ def mean_absolute_shap(
     n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
     rows = np.arange(n_samples)[:: -(-n_samples // max_rows)]
     takes = trees_out_of_bag(forest, X)[:, rows] if out_of_bag else EVERYONE
+    some_rows = _safe_indexing(X.tocsr() if issparse(X) else X, rows)
     found = explain(
-        forest, _rows_of(X, rows), takes, n_jobs=n_jobs, verbose=verbose, callback=callback
+        forest, some_rows, takes, n_jobs=n_jobs, verbose=verbose, callback=callback
     ).mean_abs(per_row=True)
     name = "mean_absolute_shap_oob" if out_of_bag else "mean_absolute_shap"
     some = f", {len(rows):,} of {n_samples:,} rows" if len(rows) < n_samples else ""
@@ -74,9 +76,3 @@ def falls_out_of_bag(inside: Importances, outside: Importances) -> np.ndarray:
     fall = fall[~np.isnan(fall).any(axis=1)]
     least = np.maximum(FALL * inside.values, REACH * fall.std(axis=0) / np.sqrt(max(1, len(fall))))
     return fall.sum(axis=0) / max(1, len(fall)) > least
-
-
-def _rows_of(X, rows):
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return (X.tocsr() if issparse(X) else np.asarray(X))[rows]

@@ -14,11 +14,9 @@ from cart.primitives.progress import ProgressReporter
 from cart.primitives.threads import in_threads, take_all
 from importance.shap.covered_trees import CoveredTrees, tree_at
 from importance.shap.interventional import Partings, explain_tree_against
-from importance.shap.path_dependent import N_LANES, Fixed, Levels, explain_tree
-from importance.shap.quadrature import Rules
+from importance.shap.path_dependent import N_LANES, Fixed, Levels, Rules, explain_tree
 
-# Rows that walk together: what is known of them on the lower levels stays in the cache.
-_BLOCK = 192
+_BLOCK = 192  # rows that walk together: what is known on the lower levels stays in the cache
 _BATCH_NODES = 200_000  # of trees, as often as they are walked, between two looks at Ctrl-C
 
 
@@ -105,10 +103,9 @@ def sum_over_trees(
             if is_over.is_set():
                 return
             if background is None:
-                add = _add_interactions if interactions else _add_path_dependent
-                add(trees, span, block, rules, levels, sums)
+                _add_path_dependent(trees, span, block, rules, levels, sums)
             else:
-                _add_interventional(trees, span, block, references, partings, sums)
+                _add_interventional(trees, span, block, references, partings)
             reporter.step()
         sums.fill(block)
 
@@ -200,27 +197,8 @@ def _add(tree, block, n, phi):
 
 @entry_kernel
 def _add_path_dependent(trees, span, block, rules, levels, sums):
-    nobody = Fixed(-1, False)
-    for t in range(span[0], span[1]):
-        tree, n = tree_at(trees, t), _take_rows(block, t)
-        if n > 0:
-            n_vectors = _set_values(tree, block, n, levels)
-            explain_tree(tree, rules, t, nobody, levels, n_vectors)
-            _add(tree, block, n, levels.phi)
-
-
-@entry_kernel
-def _add_interventional(trees, span, block, references, partings, sums):
-    for t in range(span[0], span[1]):
-        tree, rows = tree_at(trees, t), block.mine[: _take_rows(block, t)]
-        if rows.shape[0] > 0:
-            explain_tree_against(tree, block.columns, rows, references, partings)
-            _add(tree, block, rows.shape[0], partings.phi)
-
-
-@entry_kernel
-def _add_interactions(trees, span, block, rules, levels, sums):
-    """The values, and their halves with each feature there less those without it."""
+    """The values; and, where pairs are asked for, half of them with each feature there less half of
+    them without it."""
     for t in range(span[0], span[1]):
         tree, n = tree_at(trees, t), _take_rows(block, t)
         if n == 0:
@@ -228,7 +206,7 @@ def _add_interactions(trees, span, block, rules, levels, sums):
         n_vectors = _set_values(tree, block, n, levels)
         explain_tree(tree, rules, t, Fixed(-1, False), levels, n_vectors)
         _add(tree, block, n, levels.phi)
-        for fixed in range(tree.features.shape[0]):
+        for fixed in range(tree.features.shape[0] if sums.pairs.shape[0] > 0 else 0):
             for is_present in range(2):
                 explain_tree(tree, rules, t, Fixed(fixed, is_present == 1), levels, n_vectors)
                 _add_pairs(tree, block, n, fixed, is_present - 0.5, levels, sums)
@@ -243,3 +221,12 @@ def _add_pairs(tree, block, n, fixed, sign, levels, sums):
             for k in range(levels.phi.shape[1]):
                 if j != fixed:
                     pairs[k] += sign * levels.phi[j, k, i]
+
+
+@entry_kernel
+def _add_interventional(trees, span, block, references, partings):
+    for t in range(span[0], span[1]):
+        tree, rows = tree_at(trees, t), block.mine[: _take_rows(block, t)]
+        if rows.shape[0] > 0:
+            explain_tree_against(tree, block.columns, rows, references, partings)
+            _add(tree, block, rows.shape[0], partings.phi)

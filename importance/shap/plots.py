@@ -48,14 +48,8 @@ def plot_beeswarm(
     shown = leading(size, max_features)
     ax = base.axes_for(ax, len(shown), height=0.42)
     table = found.table()
-    for place, j in enumerate(shown):
-        said = values[rows, j]
-        ax.scatter(
-            said, place + base.swarm(said), c=_shades(table[rows, j]), cmap="coolwarm", s=5,
-            linewidths=0, alpha=0.8, vmin=0, vmax=1, rasterized=True,
-        )  # fmt: skip
-    base.name_features(ax, found.feature_names, shown)
-    base.plain_numbers(ax.xaxis)
+    shades = [_shades(table[rows, j]) for j in shown]
+    base.draw_swarms(ax, found.feature_names, values[rows], shown, shades)
     colors = "blue to red: low to high values"
     if any(_numbers(table[:, j])[1] is not None for j in shown):
         colors += ", categories by name"
@@ -101,7 +95,9 @@ def plot_dependence(
     )
     ax.axhline(0.0, color=base.ink_of(ax), linewidth=0.8, zorder=0)
     base.plain_numbers(ax.yaxis)
-    ax.set_xlabel(base.short_names(found.feature_names)[j] + _not_drawn(across))
+    n_missing = np.isnan(across).sum()
+    missing = f"\n(without {n_missing:,} rows that have no value)" if n_missing else ""
+    ax.set_xlabel(base.short_names(found.feature_names)[j] + missing)
     if labels is not None:
         shown = np.arange(0, len(labels), -(-len(labels) // MOST_LABELS))
         names = base.short_names(labels[shown])
@@ -145,12 +141,9 @@ def plot_waterfall(
     start = float(base_value if at is None else base_value[at])
     shown = leading(np.abs(values), max_features)
     others = np.setdiff1d(np.arange(len(values)), shown)
-    names = [
-        f"{name} = {_short(value)}"
-        for name, value in zip(
-            base.short_names(found.feature_names[shown]), found.table()[row, shown], strict=True
-        )
-    ]
+    named = zip(base.short_names(found.feature_names), found.table()[row], strict=True)
+    names = [f"{name} = {_short(value)}" for name, value in named]
+    names = [names[j] for j in shown]
     steps = values[shown]
     if len(others):
         names = [f"{len(others)} other features", *names]
@@ -204,12 +197,6 @@ def _numbers(column):
         numbers = np.full(len(column), float(len(known)))
         numbers[~is_missing] = places
         return numbers, np.append(known, ["missing"] if is_missing.any() else [])
-
-
-def _not_drawn(across):
-    """What to add to the name of a feature that some rows have no value of."""
-    n = np.isnan(across).sum()
-    return f"\n(without {n:,} rows that have no value)" if n else ""
 
 
 def _shades(column):

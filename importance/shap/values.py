@@ -9,15 +9,9 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from cart.primitives.progress import ProgressReporter
+from importance.core import fitted_forest
 from importance.core.adoption import adopt
 from importance.core.docs import with_shared_parameters
-from importance.core.fitted_forest import (
-    check_training_rows,
-    is_classification,
-    names_of,
-    take_rows,
-    trees_of,
-)
 from importance.shap.covered_trees import cover_trees
 from importance.shap.interventional import add_reference_values
 from importance.shap.over_trees import Sums, sum_over_trees
@@ -93,7 +87,7 @@ def trees_out_of_bag(model: Any, X: Any) -> np.ndarray:
     """Which trees have not seen which row of their training table, (n_trees, n_samples) bool."""
     if hasattr(model, "tree_"):
         raise ValueError("out_of_bag=True is for forests: a single tree has seen all its rows.")
-    fitted = check_training_rows(model, X)
+    fitted = fitted_forest.check_training_rows(model, X)
     takes = np.array([fitted.counts(t) == 0 for t in range(len(fitted.trees))])
     if not takes.any():
         raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
@@ -151,12 +145,12 @@ def trees_to_explain(model: Any) -> list:
             f"With voting={model.voting!r} the prediction is not the mean of what the trees say, "
             'and SHAP values of trees do not add up to it; use set_params(voting="soft").'
         )
-    return trees_of(model)
+    return fitted_forest.trees_of(model)
 
 
 def _dense(model: Any, X: Any) -> np.ndarray:
     """Rows as the model takes them, in double precision, which changes no number."""
-    X = take_rows(model, X)
+    X = fitted_forest.take_rows(model, X)
     return (X.toarray() if issparse(X) else X).astype(np.float64)
 
 
@@ -177,14 +171,13 @@ def _result(model, X, sums: Sums, base, takes, n_values) -> ShapValues:
         diagonal = np.arange(pairs.shape[1])
         pairs[:, diagonal, diagonal] = values - pairs.sum(axis=2)
     error = np.where(each > 1, np.sqrt(variance), np.nan)
-    classes = model.classes_ if is_classification(model) else None
+    classes = model.classes_ if fitted_forest.is_classification(model) else None
     if n_values == 2:
         base = np.concatenate((1.0 - base, base), axis=-1)
     values, pairs = (_of_all(of, n_values, classes, -1.0) for of in (values, pairs))
     base, error = _of_all(base, n_values, classes), _of_all(error, n_values, classes)
-    return ShapValues(
-        values, base, error, names_of(model), classes, n_trees, X, pairs, is_out_of_bag
-    )
+    names = fitted_forest.names_of(model)
+    return ShapValues(values, base, error, names, classes, n_trees, X, pairs, is_out_of_bag)
 
 
 def _of_all(found, n_values, classes, sign=1.0):

@@ -8,7 +8,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from cart.estimators.category_encoder import CategoryEncoder, as_columns, find_categorical
 from cart.table.precision import dates_as_seconds
-from forest.partitioned.table.quantiles import SortedColumns, sort_columns
+from forest.partitioned.table.quantiles import sort_columns
 
 
 class Kind(NamedTuple):
@@ -37,7 +37,7 @@ class Examined(NamedTuple):
     """A partition, looked at, and its columns sorted."""
 
     look: Look
-    columns: SortedColumns
+    columns: list  # see `forest.partitioned.table.quantiles.sort_columns`
 
 
 def values_of(X: Any, number: int, kind: Kind) -> tuple[np.ndarray, tuple | None]:
@@ -119,7 +119,9 @@ def examine(X: Any, y: Any, number: int, kind: Kind) -> Examined:
     if kind.categorical_features is not None and len(X):
         table = as_columns(X)
         encoder = CategoryEncoder(find_categorical(kind.categorical_features, table))
-        rows = _rows_that_cover(encoder.fit(table)[:, encoder.mask])
+        codes = encoder.fit(table)[:, encoder.mask]
+        firsts = [np.unique(column, return_index=True)[1] for column in codes.T]
+        rows = np.unique(np.concatenate([np.empty(0, np.int64), *firsts]))  # with every category
         is_categorical, cover = tuple(encoder.mask), (getattr(table, "iloc", table)[rows],)
         kind = kind._replace(encoder=encoder)
     X, names = values_of(X, number, kind)
@@ -132,18 +134,12 @@ def examine(X: Any, y: Any, number: int, kind: Kind) -> Examined:
     return Examined(look, sort_columns(numbers))
 
 
-def _rows_that_cover(codes):
-    """Rows that have, together, every category of every column."""
-    firsts = [np.unique(column, return_index=True)[1] for column in codes.T]
-    return np.unique(np.concatenate([np.empty(0, np.int64), *firsts]))
-
-
 def look_of(examined: Examined) -> Look:
     """What is known of a partition."""
     return examined.look
 
 
-def sorted_of(examined: Examined) -> SortedColumns:
+def sorted_of(examined: Examined) -> list:
     """The sorted columns of a partition."""
     return examined.columns
 

@@ -27,13 +27,6 @@ from cart.table.table import Table
 _DIGIT = 4  # bits
 
 
-class SortedColumns(NamedTuple):
-    """The values of a partition that are not missing."""
-
-    keys: list  # of each column: ndarray of shape (n_known,), uint32 or uint64, ascending
-    n_rows: int
-
-
 class Bins(NamedTuple):
     """The bins of all columns."""
 
@@ -72,7 +65,8 @@ def sort_columns(X):
 
     Returns
     -------
-    SortedColumns
+    list of ndarray, uint32 or uint64
+        Of each column its values that are not missing, as keys, ascending.
     """
     keys = []
     for column in X.T:
@@ -80,7 +74,7 @@ def sort_columns(X):
         mine = _keys_of(column[~np.isnan(column)])
         mine.sort()
         keys.append(mine)
-    return SortedColumns(keys, len(X))
+    return keys
 
 
 def _keys_of(values):
@@ -117,13 +111,13 @@ class FewValues(NamedTuple):
 
 def few_values(columns):
     """The FewValues of every column of a partition."""
-    return [FewValues(len(keys), _few_distinct(keys)) for keys in columns.keys]
-
-
-def _few_distinct(keys):
-    is_new = np.ones(len(keys), bool)
-    np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
-    return keys[is_new] if np.count_nonzero(is_new) <= MAX_BINS else None
+    found = []
+    for keys in columns:
+        is_new = np.ones(len(keys), bool)
+        np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
+        is_few = np.count_nonzero(is_new) <= MAX_BINS
+        found.append(FewValues(len(keys), keys[is_new] if is_few else None))
+    return found
 
 
 def count_up_to(columns, wanted):
@@ -131,7 +125,8 @@ def count_up_to(columns, wanted):
 
     Parameters
     ----------
-    columns : SortedColumns
+    columns : list of ndarray
+        See `sort_columns`.
     wanted : list of (int, ndarray)
         Numbers of columns, and keys, ascending.
 
@@ -139,18 +134,16 @@ def count_up_to(columns, wanted):
     -------
     list of ndarray, int64
     """
-    return [np.searchsorted(columns.keys[j], keys, side="right") for j, keys in wanted]
+    return [np.searchsorted(columns[j], keys, side="right") for j, keys in wanted]
 
 
 def next_above(columns, wanted):
     """The smallest key of a partition above each of some keys; the largest number if none is."""
     found = []
     for j, keys in wanted:
-        mine = columns.keys[j]
-        last = np.iinfo(mine.dtype).max
-        found.append(
-            np.append(mine, mine.dtype.type(last))[np.searchsorted(mine, keys, side="right")]
-        )
+        last = columns[j].dtype.type(np.iinfo(columns[j].dtype).max)
+        at = np.searchsorted(columns[j], keys, side="right")
+        found.append(np.append(columns[j], last)[at])
     return found
 
 
@@ -168,7 +161,7 @@ def find_bins(engine, sorted_parts, max_bins, precision):
     Parameters
     ----------
     engine : forest.partitioned.engines.Engine
-    sorted_parts : handle of the SortedColumns of the partitions
+    sorted_parts : handle of the sorted columns of the partitions
     max_bins : int
     precision : dtype
 

@@ -21,7 +21,7 @@ from forest import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from forest.inference.row_fingerprints import row_fingerprints
+from forest.inference.training_rows import row_fingerprints
 from importance import (
     compare,
     conditional_permutation,

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from forest import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from importance import FeatureSelector, mdi, oob_permutation, select_features, shadow
 from importance.inference.p_values import holm
-from importance.inference.selection import decide
+from importance.inference.shadow import decide
 
 MAX = np.iinfo(np.int32).max
 
