@@ -9,6 +9,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 from cart.estimators.category_advice import warn_of_other_texts
 from cart.estimators.parameters import MatrixLike
 from cart.files import storable, with_state
+from cart.table.precision import dates_as_seconds
 
 # The code of a category that was not met in training.
 UNSEEN = -1
@@ -179,7 +180,8 @@ def encode_categories(estimator, X, reset):
             'categories is known to hold the best subset. Use "squared_error", or '
             "categorical_features=None with ordinal codes."
         )
-    if mask.any() and np.any(np.resize(estimator.monotonic_cst or 0, len(mask))[mask]):
+    signs = estimator.monotonic_cst
+    if np.shape(signs) == mask.shape and np.any(np.asarray(signs)[mask]):
         raise ValueError("monotonic_cst must be 0 for categorical features: they have no order.")
     encoder = CategoryEncoder(mask)
     names, X = getattr(X, "columns", ()), encoder.fit(X)
@@ -234,7 +236,8 @@ def count_unseen(model: BaseEstimator, X: MatrixLike) -> np.ndarray:
 
 
 def as_columns(X):
-    """X as a DataFrame or a two-dimensional array, in which columns can be chosen.
+    """X as a DataFrame or a two-dimensional array, in which columns can be chosen; dates are
+    seconds.
 
     Raises
     ------
@@ -246,6 +249,7 @@ def as_columns(X):
             "categorical_features needs a dense table: a sparse one has numbers only. Use "
             "X.toarray(), or categorical_features=None."
         )
+    X = dates_as_seconds(X)
     if not hasattr(X, "columns"):
         X = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
         if X.ndim != 2:

@@ -181,6 +181,16 @@ def test_unseen_categories_go_where_most_rows_go():
     assert tree.n_node_samples[tree.children_left[0] if listed_left else 2] == 5
 
 
+def test_monotonic_constraints_of_other_columns_come_as_an_array():
+    rng = np.random.default_rng(0)
+    X, y = np.c_[rng.integers(0, 4, 80), rng.random(80)], rng.random(80)
+    given, listed = (
+        cart.DecisionTreeRegressor(categorical_features=[0], monotonic_cst=signs, random_state=0)
+        for signs in (np.array([0, 1]), [0, 1])
+    )
+    np.testing.assert_array_equal(given.fit(X, y).predict(X), listed.fit(X, y).predict(X))
+
+
 @pytest.mark.parametrize("Model", [cart.DecisionTreeClassifier, forest.ExtraTreesRegressor])
 @pytest.mark.parametrize("missing", [None, np.nan])
 def test_unseen_categories_are_counted(Model, missing):
