@@ -59,7 +59,8 @@ def run(args: Namespace) -> None:
 def _with_dates(text: str, names: Iterable[str]) -> str:
     """Conditions on these columns, whose seconds nobody can read, with dates."""
     for name in names:
-        condition = rf"^(|\|.*--- ){re.escape(name)} (<=| >|>)( *)(-?\d+\.\d+)$"
+        said = rf"{re.escape(name)} (<=| >|>)( *)(-?\d+(?:\.\d+)?)"
+        condition = rf"^(|\|.*(?:--- |surrogate: |competitor: )){said}(?=$| \()"
         text = re.sub(condition, partial(_with_date, name), text, flags=re.MULTILINE)
     return text
 

@@ -211,6 +211,23 @@ def test_show_has_dates_where_trees_have_seconds(tmp_path, capsys):
     assert "2020-01-" in picture.read_text()
 
 
+def test_show_has_dates_in_the_splits_beside_a_split(tmp_path, capsys):
+    days = pd.date_range("2020-01-01", periods=40, freq="D")
+    rng = np.random.default_rng(0)
+    y = np.repeat([0.0, 10.0], 20) + rng.random(40)
+    frame = pd.DataFrame({"sold": days, "paid": rng.permutation(days), "x": y.round(), "y": y})
+    table, model = tmp_path / "t.csv", tmp_path / "t.model"
+    frame.to_csv(table, index=False)
+    kept = ("--trees", 1, "--surrogates", 2, "--competitors", 2, "--save", model)
+    assert run("fit", table, "--target", "y", "--n-jobs", 1, *kept) == 0
+    capsys.readouterr()
+    assert run("show", model, "--surrogates", 2, "--competitors", 2) == 0
+    lines = capsys.readouterr().out.splitlines()
+    beside = [line for line in lines if re.search("(surrogate|competitor): (sold|paid)", line)]
+    assert beside
+    assert all(re.search(r" 2020-0[12]-\d\d( 12:00:00)? \(", line) for line in beside)
+
+
 def test_show_prints_the_splits_beside_a_split(houses, capsys):
     path = houses.with_name("kept.model")
     kept = ("--trees", 2, "--n-jobs", 1, "--surrogates", 2, "--competitors", 1, "--save", path)
