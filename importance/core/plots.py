@@ -5,8 +5,9 @@ as its features need to be read. Names of features are cut where they are long. 
 dark axes is pale.
 """
 
-from collections.abc import Iterable
-from typing import Any
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -18,6 +19,26 @@ ROW_HEIGHT = 0.24  # inches of a feature
 HEADROOM = 1.3  # inches of title and axis
 MOST_LETTERS = 32  # of a feature's name
 LETTER = 0.065  # inches
+T = TypeVar("T")
+
+
+def as_written(draw: Callable[..., T]) -> Callable[..., T]:
+    """Of a function that draws: a name such as "$a^$" stands as it is, and is no formula."""
+
+    @functools.wraps(draw)
+    def drawn(*args, **kwargs):
+        import matplotlib
+
+        with matplotlib.rc_context({"text.parse_math": False}):
+            result = draw(*args, **kwargs)
+            if hasattr(result, "xaxis"):  # texts of an axes that was there before
+                x, y = result.xaxis, result.yaxis
+                texts = *x.get_ticklabels(), *y.get_ticklabels(), x.label, y.label, result.title
+                for text in texts:
+                    text.set_parse_math(False)
+            return result
+
+    return drawn
 
 
 def plot_bars(

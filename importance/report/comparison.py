@@ -18,6 +18,7 @@ from importance.core.ordering import descending, leading, ranks_of
 from importance.core.plots import (
     HEADROOM,
     ROW_HEIGHT,
+    as_written,
     draw_bars,
     plain_numbers,
     plot_clusters,
@@ -140,6 +141,7 @@ class Comparison:
     def _leading(self) -> Importances:
         return self.results.get("oob_permutation", next(iter(self.results.values())))
 
+    @as_written
     def plot(self, max_features: int = 20) -> Any:
         """Bars of every measure beside each other, features in one order.
 
@@ -170,6 +172,7 @@ class Comparison:
             figure.suptitle(f"{len(shown)} of {len(self.feature_names)} features", fontsize=9)
         return figure
 
+    @as_written
     def plot_ranks(self, ax: Any = None, max_features: int = 25) -> Any:
         """The ranks by every measure, joined by lines; see `importance.core.plots.plot_ranks`.
 
@@ -186,6 +189,7 @@ class Comparison:
         """
         return plot_ranks(self.results, ax, max_features, self.named)
 
+    @as_written
     def plot_clusters(self, ax: Any = None, max_features: int = 60) -> Any:
         """Rank correlations of the features; see `importance.core.plots.plot_clusters`.
 

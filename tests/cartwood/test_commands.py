@@ -211,6 +211,16 @@ def test_show_has_dates_where_trees_have_seconds(tmp_path, capsys):
     assert "2020-01-" in picture.read_text()
 
 
+def test_show_draws_names_that_look_like_formulas(tmp_path):
+    x = np.arange(40)
+    frame = pd.DataFrame({r"$\bad{$": x, "y": np.where(x < 20, r"$\v{$", "n")})
+    table, model, picture = (tmp_path / name for name in ("t.csv", "t.model", "t.png"))
+    frame.to_csv(table, index=False)
+    kept = ("--trees", 1, "--n-jobs", 1, "--save", model)
+    assert run("fit", table, "--target", "y", *kept) == 0
+    assert run("show", model, "--output", picture) == 0
+
+
 def test_show_has_dates_in_the_splits_beside_a_split(tmp_path, capsys):
     days = pd.date_range("2020-01-01", periods=40, freq="D")
     rng = np.random.default_rng(0)
