@@ -36,8 +36,10 @@ def dates_as_seconds(X):
     if isinstance(X, np.ndarray):
         return _seconds(X) if X.dtype.kind in _DATES else X
     if isinstance(X, (list, tuple)):
-        has_dates = any(_is_date(value) for row in X[:1] for value in np.atleast_1d(row))
-        return [[_seconds(v) if _is_date(v) else v for v in row] for row in X] if has_dates else X
+        types = {type(value) for row in X if np.iterable(row) for value in row}
+        if types.isdisjoint((np.datetime64, np.timedelta64)):
+            return X
+        return [[_seconds(v) if _is_date(v) else v for v in row] for row in X]
     if hasattr(X, "with_columns") and hasattr(X, "to_dicts"):
         found = {column.name: column.to_numpy() for column in X if column.dtype.is_temporal()}
         found = {name: _seconds(dates) for name, dates in found.items() if _is_date(dates)}

@@ -363,6 +363,8 @@ def test_dates_are_seconds_in_any_container():
         twin.fit(listed, y)
         np.testing.assert_array_equal(twin.tree_.threshold, tree.tree_.threshold)
         np.testing.assert_array_equal(twin.predict(listed), y)
+        listed[0][0] = np.nan  # what comes below is a date all the same
+        np.testing.assert_array_equal(twin.predict(listed)[1:], y[1:])
 
 
 def test_dates_that_are_categories_are_counted():
