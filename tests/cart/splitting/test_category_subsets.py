@@ -447,6 +447,21 @@ def test_refusals_of_tables():
         model.set_params(categorical_features=["few"]).fit(FRAME, Y)
 
 
+@pytest.mark.parametrize(
+    ("values", "kinds"),
+    [([1, "a"] * 3, "int and str"), ([(1, 2), (1, 3)] * 3, "tuple"), ([[1], [2]] * 3, "list")],
+)
+def test_values_that_do_not_sort_are_named(values, kinds):
+    frame = pd.DataFrame({"x": range(6), "c": pd.Series(values, dtype=object)})
+    model = cart.DecisionTreeRegressor(categorical_features=["c"])
+    with pytest.raises(TypeError, match=f"Column 'c' holds {kinds}, which do not sort"):
+        model.fit(frame, range(6))
+    model.set_params(categorical_features=[1])
+    with pytest.raises(TypeError, match=f"Column 1 holds {kinds}, which do not sort"):
+        model.fit([[x, value] for x, value in enumerate(values)], range(6))
+    model.fit(frame.assign(c=frame["c"].map(str)), range(6))
+
+
 def test_no_categorical_column_is_no_different():
     X = FRAME[["x"]]
     with warnings.catch_warnings():
