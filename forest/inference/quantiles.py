@@ -84,12 +84,12 @@ def predict_quantiles(
 
 
 def _check_levels(q):
-    levels = np.atleast_1d(np.asarray(q, dtype=np.float64))
-    if levels.ndim != 1 or not len(levels):
+    levels = np.atleast_1d(np.asarray(q))
+    if levels.ndim != 1 or not len(levels) or levels.dtype.kind not in "biuf":
         raise ValueError(f"q must be a number or a list of numbers, got {q!r}.")
     if not np.all((levels >= 0.0) & (levels <= 1.0)):
         raise ValueError(f"Quantiles q must lie in [0, 1], got {q!r}.")
-    return levels
+    return levels.astype(np.float64)
 
 
 def _drawn_members(forest, rows):
