@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from scipy.special import ndtri
+from sklearn.utils._missing import is_pandas_na
 
 from importance.core.ordering import leading, ranks_of
 
@@ -128,7 +129,7 @@ def plot_rows(
     result : Importances
         With `per_row`.
     X : array-like of shape (n_samples, n_features), default=None
-        The training table, for the colours; numbers.
+        The training table, for the colours.
     ax, max_features : see `plot_bars`
     max_rows : int, default=1000
         Draw so many rows, evenly spaced.
@@ -335,9 +336,23 @@ def _entitle(ax, result, shown, note):
     return ax
 
 
-def share_below(values: Any) -> np.ndarray:
-    """Ranks of values, from 0 to 1; the middle where one is missing."""
-    values = np.asarray(values, dtype=np.float64)
+def numbers_in(column: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """A column as numbers, and None; of what is none the places in its order, and their names."""
+    is_missing = np.array([v is None or is_pandas_na(v) or v != v for v in column], bool)
+    if column.dtype == object:
+        column = np.where(is_missing, np.nan, column)
+    try:
+        return column.astype(np.float64), None
+    except (TypeError, ValueError):
+        known, places = np.unique(column[~is_missing].astype(str), return_inverse=True)
+        numbers = np.full(len(column), float(len(known)))
+        numbers[~is_missing] = places
+        return numbers, np.append(known, ["missing"] if is_missing.any() else [])
+
+
+def share_below(column: Any) -> np.ndarray:
+    """Ranks of the values of a column, from 0 to 1; the middle where one is missing."""
+    values, _ = numbers_in(np.asarray(column))
     known = values[~np.isnan(values)]
     share = np.searchsorted(np.sort(known), values) / max(1, len(known) - 1)
     return np.where(np.isnan(values), 0.5, share)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils import _safe_indexing
 
 from importance.core.result import Importances
 from importance.shap.values import EVERYONE, explain, forest_or_tree, trees_out_of_bag
@@ -77,6 +78,4 @@ def falls_out_of_bag(inside: Importances, outside: Importances) -> np.ndarray:
 
 
 def _rows_of(X, rows):
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return (X.tocsr() if issparse(X) else np.asarray(X))[rows]
+    return _safe_indexing(X.tocsr() if issparse(X) else X, rows)

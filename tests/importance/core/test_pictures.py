@@ -135,3 +135,23 @@ def test_names_are_no_formulas(is_given):
         assert texts
         assert not any(text.get_parse_math() for text in texts)
         plt.close("all")
+
+
+def test_tables_of_any_type_give_colours_and_a_comparison():
+    """Dates, categories, nullable numbers; polars frames, which hold dates beside numbers."""
+    pl = pytest.importorskip("polars")
+    rng = np.random.default_rng(0)
+    day = np.datetime64("2020-01-01", "us") + rng.integers(0, 99, 60)
+    x, y = rng.random(60), rng.random(60) > 0.5
+    frame = pd.DataFrame({"day": day, "c": rng.choice(["u", "v"], 60), "x": x})
+    frame["n"] = pd.array(rng.choice([1, 2, None], 60), "Int64")
+    forest = RandomForestClassifier(5, categorical_features=["c"], random_state=0).fit(frame, y)
+    importances = oob_permutation(forest, frame, y, per_row=True)
+    columns = {name: frame[name].tolist() for name in ("c", "x")}
+    numbers = [None if value is pd.NA else value for value in frame["n"]]
+    of_polars = pl.DataFrame({"day": day, **columns, "n": numbers})
+    for X in (frame, of_polars):
+        dots = importances.plot("rows", X=X).collections
+        assert [len(np.unique(each.get_array())) > 1 for each in dots] == [True] * 4
+        plt.close("all")
+    assert str(compare(forest, of_polars, y)) == str(compare(forest, frame, y))
