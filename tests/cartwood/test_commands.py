@@ -211,6 +211,15 @@ def test_show_has_dates_where_trees_have_seconds(tmp_path, capsys):
     assert "2020-01-" in picture.read_text()
 
 
+def test_compare_names_numbers_that_scikit_learn_does_not_take(tmp_path, capsys):
+    frame = pd.DataFrame(
+        {"x": np.arange(40), "huge": np.linspace(-1e300, 1.0, 40), "y": [0, 1] * 20}
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert run("compare", tmp_path / "t.csv", "--target", "y", "--trees", 2) == 2
+    assert "column 'huge' has numbers above 3.4e38" in capsys.readouterr().err
+
+
 def test_show_draws_names_that_look_like_formulas(tmp_path):
     x = np.arange(40)
     frame = pd.DataFrame({r"$\bad{$": x, "y": np.where(x < 20, r"$\v{$", "n")})
