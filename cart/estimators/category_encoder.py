@@ -1,14 +1,18 @@
 """Categorical columns: which they are, and their categories as whole numbers."""
 
+from contextlib import contextmanager
+
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils._missing import is_scalar_nan
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from cart.estimators.category_advice import warn_of_other_texts
 from cart.estimators.parameters import MatrixLike
 from cart.files import storable, with_state
+from cart.table.precision import dates_as_seconds
 
 # The code of a category that was not met in training.
 UNSEEN = -1
@@ -162,6 +166,8 @@ def encode_categories(estimator, X, reset):
     ------
     ValueError
         If the categorical features do not fit the table or the other parameters.
+    TypeError
+        If the values of one do not sort.
 
     Warns
     -----
@@ -179,16 +185,39 @@ def encode_categories(estimator, X, reset):
             'categories is known to hold the best subset. Use "squared_error", or '
             "categorical_features=None with ordinal codes."
         )
-    if mask.any() and np.any(np.resize(estimator.monotonic_cst or 0, len(mask))[mask]):
+    signs = estimator.monotonic_cst
+    if np.shape(signs) == mask.shape and np.any(np.asarray(signs)[mask]):
         raise ValueError("monotonic_cst must be 0 for categorical features: they have no order.")
     encoder = CategoryEncoder(mask)
-    names, X = getattr(X, "columns", ()), encoder.fit(X)
+    with _naming_what_does_not_sort(X, mask):
+        names, X = getattr(X, "columns", ()), encoder.fit(X)
     if isinstance(estimator.categorical_features, str):
         warn_of_other_texts(names, encoder.categories, len(X))
     estimator._category_encoder = encoder
     estimator.is_categorical_ = mask
     estimator.categories_ = encoder.categories
     return X
+
+
+@contextmanager
+def _naming_what_does_not_sort(X, mask):
+    """Of values that are no categories an error that says in which column they are."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        for j in np.flatnonzero(mask).tolist():
+            values = np.asarray(_safe_indexing(X, [j], axis=1), dtype=object)[:, 0]
+            known = [v for v in values if np.ndim(v) > 0 or not is_scalar_nan(v)]
+            kinds = {type(v).__name__ for v in known} - {"NoneType", "NAType", "NaTType"}
+            is_plain = not any(isinstance(v, (list, tuple, dict, set, np.ndarray)) for v in known)
+            if is_plain and "complex" not in kinds and (kinds <= {"str"} or "str" not in kinds):
+                continue
+            raise TypeError(
+                f"Column {getattr(X, 'columns', range(len(mask)))[j]!r} holds "
+                f"{' and '.join(sorted(kinds))}, which do not sort as categories; make texts of "
+                "its values, str(value)."
+            ) from error
+        raise
 
 
 def count_unseen(model: BaseEstimator, X: MatrixLike) -> np.ndarray:
@@ -234,7 +263,8 @@ def count_unseen(model: BaseEstimator, X: MatrixLike) -> np.ndarray:
 
 
 def as_columns(X):
-    """X as a DataFrame or a two-dimensional array, in which columns can be chosen.
+    """X as a DataFrame or a two-dimensional array, in which columns can be chosen; dates are
+    seconds.
 
     Raises
     ------
@@ -246,6 +276,7 @@ def as_columns(X):
             "categorical_features needs a dense table: a sparse one has numbers only. Use "
             "X.toarray(), or categorical_features=None."
         )
+    X = dates_as_seconds(X)
     if not hasattr(X, "columns"):
         X = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
         if X.ndim != 2:

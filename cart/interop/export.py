@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 import sklearn.tree
+from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.reading.words import names_of_categories
@@ -55,8 +56,7 @@ def _of_our_tree(
         if not tree.is_subset.any() and shown == _NOTHING:
             peer = holding(decision_tree, tree)  # thresholds are shown in double precision
             return draw(peer, *args, feature_names=feature_names, **kwargs)
-        if feature_names is None:
-            feature_names = [default_name.format(j) for j in range(tree.n_features)]
+        feature_names = _names_of(tree, feature_names, default_name, draw.__name__)
         lines = lines_of(decision_tree, feature_names, shown)
         conditions = _conditions(decision_tree, feature_names)
         names = [*feature_names, *(left for left, _ in conditions)]
@@ -72,6 +72,17 @@ def _of_our_tree(
         end = "    Returns\n    -------"
         draw_ours.__doc__ = draw_ours.__doc__.replace(end, PARAMETERS + end, 1)
     return draw_ours
+
+
+def _names_of(tree, given, default_name, caller):
+    """Names of all features, those that are given or else the default."""
+    if given is None:
+        return [default_name.format(j) for j in range(tree.n_features)]
+    names = {"feature_names": given}
+    validate_parameter_constraints({"feature_names": ["array-like"]}, names, caller)
+    if len(given) != tree.n_features:
+        raise ValueError(f"feature_names must contain {tree.n_features} elements, got {len(given)}")
+    return given
 
 
 def _refuse_to_show(estimator, shown):

@@ -27,7 +27,7 @@ def dates_as_seconds(X):
     Parameters
     ----------
     X : array-like or sparse
-        Columns of a pandas DataFrame may differ in type.
+        Columns of a DataFrame, of pandas or polars, and items of a list may differ in type.
 
     Returns
     -------
@@ -35,6 +35,15 @@ def dates_as_seconds(X):
     """
     if isinstance(X, np.ndarray):
         return _seconds(X) if X.dtype.kind in _DATES else X
+    if isinstance(X, (list, tuple)):
+        types = {type(value) for row in X if np.iterable(row) for value in row}
+        if types.isdisjoint((np.datetime64, np.timedelta64)):
+            return X
+        return [[_seconds(v) if _is_date(v) else v for v in row] for row in X]
+    if hasattr(X, "with_columns") and hasattr(X, "to_dicts"):
+        found = {column.name: column.to_numpy() for column in X if column.dtype.is_temporal()}
+        found = {name: _seconds(dates) for name, dates in found.items() if _is_date(dates)}
+        return X.with_columns(**{n: type(X[n])(n, x) for n, x in found.items()}) if found else X
     if not hasattr(X, "isetitem"):
         return X
     dates = [j for j, kind in enumerate(kinds_of(X)) if kind in _DATES]
@@ -44,6 +53,11 @@ def dates_as_seconds(X):
         column = X.iloc[:, j]
         X.isetitem(j, _seconds(column.to_numpy(f"{column.dtype.kind}8[us]")))
     return X
+
+
+def _is_date(values):
+    """Is it dates or durations of NumPy, an array of them or one?"""
+    return getattr(values, "dtype", np.dtype(object)).kind in _DATES
 
 
 def _seconds(dates):

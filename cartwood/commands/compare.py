@@ -11,7 +11,7 @@ import numpy as np
 from cartwood import interop, page
 from cartwood.commands import fitting, judging
 from cartwood.page import blocks
-from cartwood.terminal import Steps, print_table, say
+from cartwood.terminal import Steps, UserError, print_table, say
 
 HELP = "Cartwood's forest beside scikit-learn's: scores, times and importances"
 EXAMPLES = (
@@ -63,6 +63,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> None:
     """Fit both, judge both, print the table, write the page."""
     training = fitting.load(args)
+    _refuse_too_large(training.X)
     split = _split(training, args.seed)
     ours = _measure_ours(training, split, args)
     peer = _measure_peer(training, split, ours.model, args)
@@ -73,6 +74,16 @@ def run(args: Namespace) -> None:
     title = f"Cartwood and scikit-learn on {training.name}"
     page.write(args.output, title, lead, _blocks(ours, peer, training))
     say(f"the page is {args.output}")
+
+
+def _refuse_too_large(X):
+    """Refuse numbers that scikit-learn's forest does not take, before both are fitted."""
+    largest = X.select_dtypes("number").abs().max()
+    for name in largest.index[largest > np.finfo(np.float32).max][:1]:
+        raise UserError(
+            f"column {name!r} has numbers above 3.4e38, more than scikit-learn's forest takes; "
+            f'--drop "{name}" leaves it out.'
+        )
 
 
 def _split(training, seed):

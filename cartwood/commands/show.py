@@ -59,7 +59,8 @@ def run(args: Namespace) -> None:
 def _with_dates(text: str, names: Iterable[str]) -> str:
     """Conditions on these columns, whose seconds nobody can read, with dates."""
     for name in names:
-        condition = rf"^(|\|.*--- ){re.escape(name)} (<=| >|>)( *)(-?\d+\.\d+)$"
+        said = rf"{re.escape(name)} (<=| >|>)( *)(-?\d+(?:\.\d+)?)"
+        condition = rf"^(|\|.*(?:--- |surrogate: |competitor: )){said}(?=$| \()"
         text = re.sub(condition, partial(_with_date, name), text, flags=re.MULTILINE)
     return text
 
@@ -104,10 +105,11 @@ def draw(
     depth = min(depth, tree.get_depth())
     size = 2.7 * 2**depth + 1.0, 1.7 * (depth + 2)
     figure, ax = plt.subplots(figsize=size, layout="constrained")
-    nodes = plot_tree(
-        tree, feature_names=list(short_names(names)), class_names=labels, max_depth=depth,
-        filled=True, rounded=True, fontsize=8, ax=ax,
-    )  # fmt: skip
+    with plt.rc_context({"text.parse_math": False}):  # a name may be "$a^$"
+        nodes = plot_tree(
+            tree, feature_names=list(short_names(names)), class_names=labels, max_depth=depth,
+            filled=True, rounded=True, fontsize=8, ax=ax,
+        )  # fmt: skip
     for node in nodes:
         node.set_text(_folded(_with_dates(node.get_text(), short_names(dates))))
     return figure

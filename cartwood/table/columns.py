@@ -409,6 +409,8 @@ def _booleans(column):
 def _dates(column, **options):
     import pandas as pd
 
+    from cart.table.precision import dates_as_seconds
+
     if column.notna().any() and is_number(column):
         raise ValueError("it holds numbers")
     how = _ISO if _are_dates(column, _ISO) else options
@@ -416,7 +418,7 @@ def _dates(column, **options):
         text = _first_that_is_none(column, how)
         raise ValueError(f"{text!r} is none, or its day and month are not in training's order")
     dates = pd.to_datetime(column, utc=True, **how)
-    return ((dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)).to_numpy(np.float64)
+    return dates_as_seconds(dates.to_numpy("M8[us]"))  # in which 9999-12-31 has a place
 
 
 def _first_that_is_none(column, how):

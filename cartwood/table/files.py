@@ -119,7 +119,17 @@ def _read_parquet(path):
         frame = polars.read_parquet(path)
     except polars.exceptions.PolarsError as error:
         raise UserError(f"cannot read {path}: {error}") from error
-    return pd.DataFrame({column.name: column.to_numpy() for column in frame})
+    return pd.DataFrame({column.name: _values_of(column) for column in frame})
+
+
+def _values_of(column):
+    """A column of polars as pandas takes it."""
+    import pandas as pd
+
+    if column.dtype.is_decimal() or str(column.dtype) in ("Int128", "UInt128"):
+        column = column.cast(float)  # NumPy has no such numbers
+    values = column.to_numpy()
+    return values if values.ndim == 1 else pd.Series(column.to_list(), dtype=object)
 
 
 def _others(path):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from math import ceil
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -93,7 +94,7 @@ def predict_interval(forest: BaseEstimator, X: ArrayLike, coverage: float = 0.9)
     """
     forest = as_of_now(forest)
     X = forest._check_X(X)
-    if not 0.0 < coverage < 1.0:
+    if not (isinstance(coverage, Real) and 0.0 < coverage < 1.0):
         raise ValueError(f"coverage must lie between 0 and 1, got {coverage!r}.")
     trees = [estimator.tree_ for estimator in forest.estimators_]
     if not hasattr(forest, "_spread") or forest._spread.trees != trees:

@@ -64,8 +64,8 @@ def predict_quantiles(
     """
     forest = as_of_now(forest)
     X = forest._check_X(X)
-    levels = np.atleast_1d(np.asarray(q, dtype=np.float64))
-    if levels.ndim != 1 or not len(levels):
+    levels = np.atleast_1d(np.asarray(q))
+    if levels.ndim != 1 or not len(levels) or levels.dtype.kind not in "biuf":
         raise ValueError(f"q must be a number or a list of numbers, got {q!r}.")
     if not np.all((levels >= 0.0) & (levels <= 1.0)):
         raise ValueError(f"Quantiles q must lie in [0, 1], got {q!r}.")
@@ -73,7 +73,7 @@ def predict_quantiles(
     members, mass = rows.members, rows.mass
     if in_bag and bootstrap_of(forest).is_drawn:
         members, mass = _drawn_members(forest, rows), np.ones(len(rows.y))
-    out = quantiles_of(forest, X, members, mass, rows.y, levels)
+    out = quantiles_of(forest, X, members, mass, rows.y, levels.astype(np.float64))
     return out[:, 0] if np.ndim(q) == 0 else out
 
 

@@ -33,6 +33,11 @@ def combine_weights(
     Returns
     -------
     ndarray of shape (n_samples,), float64, or None
+
+    Raises
+    ------
+    ValueError
+        If classes are to be balanced of which one has no weight.
     """
     if class_weight is None or (class_weight == "balanced_subsample" and bootstrap):
         return sample_weight
@@ -47,7 +52,17 @@ def combine_weights(
 
 
 def _balance(classes, y, sample_weight):
-    return compute_class_weight("balanced", classes=classes, y=y, sample_weight=sample_weight)
+    with np.errstate(divide="ignore"):
+        of_class = compute_class_weight(
+            "balanced", classes=classes, y=y, sample_weight=sample_weight
+        )
+    if not np.isfinite(of_class).all():
+        label = classes[~np.isfinite(of_class)][:1].tolist()[0]
+        raise ValueError(
+            f'class_weight="balanced" cannot weigh class {label!r}, whose rows all have weight 0: '
+            "leave them out."
+        )
+    return of_class
 
 
 def balance_subsample(counts: np.ndarray, codes: np.ndarray) -> np.ndarray:

@@ -5,11 +5,13 @@ as its features need to be read. Names of features are cut where they are long. 
 dark axes is pale.
 """
 
-from collections.abc import Iterable
-from typing import Any
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.special import ndtri
+from sklearn.utils._missing import is_pandas_na
 
 from importance.core.ordering import leading, ranks_of
 
@@ -18,6 +20,26 @@ ROW_HEIGHT = 0.24  # inches of a feature
 HEADROOM = 1.3  # inches of title and axis
 MOST_LETTERS = 32  # of a feature's name
 LETTER = 0.065  # inches
+T = TypeVar("T")
+
+
+def as_written(draw: Callable[..., T]) -> Callable[..., T]:
+    """Of a function that draws: a name such as "$a^$" stands as it is, and is no formula."""
+
+    @functools.wraps(draw)
+    def drawn(*args, **kwargs):
+        import matplotlib
+
+        with matplotlib.rc_context({"text.parse_math": False}):
+            result = draw(*args, **kwargs)
+            if hasattr(result, "xaxis"):  # texts of an axes that was there before
+                x, y = result.xaxis, result.yaxis
+                texts = *x.get_ticklabels(), *y.get_ticklabels(), x.label, y.label, result.title
+                for text in texts:
+                    text.set_parse_math(False)
+            return result
+
+    return drawn
 
 
 def plot_bars(
@@ -105,7 +127,7 @@ def plot_rows(
     result : Importances
         With `per_row`.
     X : array-like of shape (n_samples, n_features), default=None
-        The training table, for the colours; numbers.
+        The training table, for the colours.
     ax, max_features : see `plot_bars`
     max_rows : int, default=1000
         Draw so many rows, evenly spaced.
@@ -326,9 +348,23 @@ def _entitle(ax, result, shown, note):
     return ax
 
 
-def share_below(values: Any) -> np.ndarray:
-    """Ranks of values, from 0 to 1; the middle where one is missing."""
-    values = np.asarray(values, dtype=np.float64)
+def numbers_in(column: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """A column as numbers, and None; of what is none the places in its order, and their names."""
+    is_missing = np.array([v is None or is_pandas_na(v) or v != v for v in column], bool)
+    if column.dtype == object:
+        column = np.where(is_missing, np.nan, column)
+    try:
+        return column.astype(np.float64), None
+    except (TypeError, ValueError):
+        known, places = np.unique(column[~is_missing].astype(str), return_inverse=True)
+        numbers = np.full(len(column), float(len(known)))
+        numbers[~is_missing] = places
+        return numbers, np.append(known, ["missing"] if is_missing.any() else [])
+
+
+def share_below(column: Any) -> np.ndarray:
+    """Ranks of the values of a column, from 0 to 1; the middle where one is missing."""
+    values, _ = numbers_in(np.asarray(column))
     known = values[~np.isnan(values)]
     share = np.searchsorted(np.sort(known), values) / max(1, len(known) - 1)
     return np.where(np.isnan(values), 0.5, share)

@@ -164,6 +164,7 @@ class Importances:
         frame.attrs.update(standard_error=self.uncertainty, loss=self.loss)
         return frame.sort_values("importance", ascending=False, kind="stable")
 
+    @plots.as_written
     def plot(self, kind: str = "bars", ax: Any = None, **options: Any) -> Any:
         """Draw the importances.
 

@@ -9,7 +9,7 @@ import numpy as np
 from cart.primitives.progress import watched
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import names_of
-from importance.core.plots import draw_matrix, room_of, short_names
+from importance.core.plots import as_written, draw_matrix, room_of, short_names
 from importance.impurity.stand_ins import with_surrogates
 
 
@@ -58,6 +58,7 @@ class Masking:
         })  # fmt: skip
         return frame.sort_values("adj", ascending=False, kind="stable", ignore_index=True)
 
+    @as_written
     def plot(self, ax: Any = None, max_features: int = 30) -> Any:
         """Draw the matrix: the darker, the better the column stands in for the row.
 

@@ -14,7 +14,7 @@ from importance.core.adoption import of_fitted_forest
 from importance.core.fitted_forest import names_of, take_rows
 from importance.core.numbers import significant
 from importance.core.ordering import descending, leading, list_leaders
-from importance.core.plots import plot_bars
+from importance.core.plots import as_written, plot_bars
 from importance.core.result import Importances
 from importance.inference.p_values import holm
 from importance.inference.refit import Measure, Refits
@@ -63,6 +63,7 @@ class Shadows:
         frame["largest_shadow"] = self.shadow_rounds.max(axis=0)[order]
         return frame
 
+    @as_written
     def plot(self, ax: Any = None, max_features: int = 30) -> Any:
         """Bars of the features, and what their shadows reached: the mean, and all rounds.
 

@@ -133,6 +133,7 @@ class Comparison:
     def _leading(self) -> Importances:
         return self.results.get("oob_permutation", next(iter(self.results.values())))
 
+    @plots.as_written
     def plot(self, max_features: int = 20) -> Any:
         """Bars of every measure beside each other, features in one order.
 
@@ -163,6 +164,7 @@ class Comparison:
             figure.suptitle(f"{len(shown)} of {len(self.feature_names)} features", fontsize=9)
         return figure
 
+    @plots.as_written
     def plot_ranks(self, ax: Any = None, max_features: int = 25) -> Any:
         """The ranks by every measure, joined by lines; see `importance.core.plots.plot_ranks`.
 
@@ -179,6 +181,7 @@ class Comparison:
         """
         return plots.plot_ranks(self.results, ax, max_features, self.named)
 
+    @plots.as_written
     def plot_clusters(self, ax: Any = None, max_features: int = 60) -> Any:
         """Rank correlations of the features; see `importance.core.plots.plot_clusters`.
 

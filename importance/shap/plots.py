@@ -48,10 +48,10 @@ def plot_beeswarm(
     shown = leading(size, max_features)
     ax = base.axes_for(ax, len(shown), height=0.42)
     table = found.table()
-    shades = [_shades(table[rows, j]) for j in shown]
+    shades = [base.share_below(table[rows, j]) for j in shown]
     base.draw_swarms(ax, found.feature_names, values[rows], shown, shades)
     colors = "blue to red: low to high values"
-    if any(_numbers(table[:, j])[1] is not None for j in shown):
+    if any(base.numbers_in(table[:, j])[1] is not None for j in shown):
         colors += ", categories by name"
     ax.set_xlabel(f"{_unit(found, label)}\n(a dot: a row, {colors})")
     if len(shown) < len(size):
@@ -86,10 +86,10 @@ def plot_dependence(
     shades: dict[str, Any] = {"color": base.COLOR}
     if color_by is not None:
         other = _position(found, color_by)
-        shades = {"c": _shades(table[:, other]), "cmap": "coolwarm"}
+        shades = {"c": base.share_below(table[:, other]), "cmap": "coolwarm"}
         name = base.short_names(found.feature_names)[other]
         ax.set_title(f"blue to red: low to high {name}", fontsize=9)
-    across, labels = _numbers(table[:, j])
+    across, labels = base.numbers_in(table[:, j])
     ax.scatter(
         across, found.of_class(label)[:, j], s=8, linewidths=0, alpha=0.7, rasterized=True, **shades
     )
@@ -185,22 +185,6 @@ def _position(found, feature):
     if not 0 <= feature < len(found.feature_names):
         raise ValueError(f"feature={feature!r} must lie below {len(found.feature_names)}.")
     return feature
-
-
-def _numbers(column):
-    """A column as numbers, and None; of what is none the places in its order, and their names."""
-    try:
-        return column.astype(np.float64), None
-    except (TypeError, ValueError):
-        is_missing = np.array([value is None or value != value for value in column])
-        known, places = np.unique(column[~is_missing].astype(str), return_inverse=True)
-        numbers = np.full(len(column), float(len(known)))
-        numbers[~is_missing] = places
-        return numbers, np.append(known, ["missing"] if is_missing.any() else [])
-
-
-def _shades(column):
-    return base.share_below(_numbers(column)[0])
 
 
 def _short(value):

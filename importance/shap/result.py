@@ -9,6 +9,7 @@ from scipy.sparse import issparse
 
 from importance.core.numbers import estimate
 from importance.core.ordering import list_leaders
+from importance.core.plots import as_written
 from importance.core.result import Importances
 from importance.shap import plots
 
@@ -183,6 +184,7 @@ class ShapValues:
         """The rows as an array; of objects where columns are of different kinds."""
         return self.data.toarray() if issparse(self.data) else np.asarray(self.data)
 
+    @as_written
     def plot(self, kind: str = "beeswarm", ax: Any = None, **options: Any) -> Any:
         """Draw the values.
 

@@ -195,20 +195,13 @@ def test_show_prints_and_draws_a_tree(saved, capsys):
     assert "the model has 10 trees" in capsys.readouterr().err
 
 
-def test_show_has_dates_where_trees_have_seconds(tmp_path, capsys):
-    days = pd.date_range("2020-01-01", periods=40, freq="D")
-    frame = pd.DataFrame({"sold (day)": days, "y": np.repeat([0.0, 10.0], 20)})
-    table, model, picture = (tmp_path / name for name in ("t.csv", "t.model", "t.svg"))
-    frame.to_csv(table, index=False)
-    options = ("--trees", 1, "--n-jobs", 1, "--save", model)
-    assert run("fit", table, "--target", "y", *options) == 0
-    capsys.readouterr()
-    assert run("show", model) == 0
-    first, *_, last = [line for line in capsys.readouterr().out.splitlines() if "sold" in line]
-    assert re.fullmatch(r"\|--- sold \(day\) <= 2020-01-\d\d( 12:00:00)?", first)
-    assert re.fullmatch(r"\|--- sold \(day\) >  2020-01-\d\d( 12:00:00)?", last)
-    assert run("show", model, "--output", picture) == 0
-    assert "2020-01-" in picture.read_text()
+def test_compare_names_numbers_that_scikit_learn_does_not_take(tmp_path, capsys):
+    frame = pd.DataFrame(
+        {"x": np.arange(40), "huge": np.linspace(-1e300, 1.0, 40), "y": [0, 1] * 20}
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert run("compare", tmp_path / "t.csv", "--target", "y", "--trees", 2) == 2
+    assert "column 'huge' has numbers above 3.4e38" in capsys.readouterr().err
 
 
 def test_show_prints_the_splits_beside_a_split(houses, capsys):

@@ -307,6 +307,37 @@ def test_parquet_is_the_same_table(frame, tmp_path):
     pd.testing.assert_frame_equal(Recipe.of(found).apply(found), Recipe.of(plain).apply(plain))
 
 
+def test_parquet_columns_that_numpy_has_no_type_for(tmp_path):
+    """Decimals and wide integers are numbers, records and arrays their texts."""
+    polars = pytest.importorskip("polars")
+    cents = polars.Series(range(6))
+    columns = {
+        "price": (cents / 4).cast(polars.Decimal(10, 2)), "wide": cents.cast(polars.Int128),
+        "record": [{"a": k % 2} for k in range(6)],
+        "pair": polars.Series([[k % 2, 1] for k in range(6)], dtype=polars.Array(polars.Int64, 2)),
+    }  # fmt: skip
+    polars.DataFrame(columns).write_parquet(tmp_path / "t.parquet")
+    found = read(tmp_path / "t.parquet")
+    kinds = {"price": "number", "wide": "number", "record": "category", "pair": "category"}
+    assert Recipe.of(found).kinds == kinds
+    X = Recipe.of(found).apply(found)
+    assert X["price"].tolist() == [k / 4 for k in range(6)]
+    assert X["record"].tolist() == ["{'a': 0}", "{'a': 1}"] * 3
+
+
+@pytest.mark.parametrize("last", ["9999-12-31", "1066-10-14", "0001-01-01"])
+def test_dates_far_away_are_dates(last):
+    """Beyond what nanoseconds since 1970 count: 9999-12-31 often stands for none yet."""
+    frame = pd.DataFrame({"until": ["2020-01-01", "2021-06-30", last]})
+    recipe = Recipe.of(frame)
+    assert recipe.kinds == {"until": "date"}
+    expected = pd.Series(frame["until"].to_numpy("M8[s]").astype(np.int64)).astype(float)
+    assert recipe.apply(frame)["until"].tolist() == expected.tolist()
+    assert recipe.apply(frame.assign(until=frame["until"].to_numpy("M8[s]"))).equals(
+        recipe.apply(frame)
+    )
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_text_in_any_encoding(encoding, tmp_path):
     """With blanks around names, and ? for what is missing."""

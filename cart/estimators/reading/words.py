@@ -7,11 +7,18 @@ import numpy as np
 from cart.estimators.class_costs import cheapest, true_shares
 
 MOST_NAMED = 8  # categories that a condition names
+_MANY_DIGITS = 1e4
 
 
 def number(value: float) -> str:
     """A number in few digits."""
     return f"{value:.5g}"
+
+
+def cut(threshold: float) -> str:
+    """A threshold in few digits, and in more where whole numbers lie on either side of it: 12345.5
+    must not become 12346."""
+    return number(threshold) if abs(threshold) < _MANY_DIGITS else f"{threshold:.12g}"
 
 
 def name_of(estimator: Any, feature: int) -> str:
@@ -40,7 +47,7 @@ def condition(estimator: Any, node: int, is_left: bool) -> str:
         return f"{name} {'in' if listed_left == is_left else 'not in'} {members}"
     if np.isinf(threshold):
         return f"{name} is {'known' if is_left else 'missing'}"
-    return f"{name} {'<=' if is_left else '>'} {number(threshold)}"
+    return f"{name} {'<=' if is_left else '>'} {cut(threshold)}"
 
 
 def alternative(estimator: Any, split: Any, is_left: bool = True, names: Any = None) -> str:
@@ -51,7 +58,7 @@ def alternative(estimator: Any, split: Any, is_left: bool = True, names: Any = N
         codes = split.left if is_left else split.right
         return f"{name} in {names_of_categories(estimator, split.feature, codes)}"
     sign = "<=" if getattr(split, "low_left", True) == is_left else ">"
-    return f"{name} {sign} {number(split.threshold)}"
+    return f"{name} {sign} {cut(split.threshold)}"
 
 
 class Answer:

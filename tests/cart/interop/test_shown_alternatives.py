@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 import sklearn.tree
 
-from cart import DecisionTreeClassifier, DecisionTreeRegressor, export_graphviz, export_text
+from cart import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    export_graphviz,
+    export_text,
+    plot_tree,
+)
 from tests.data import load
 
 NAMES = [f'the "{j}" <b>' for j in range(30)]
@@ -118,3 +124,15 @@ def test_what_is_not_there_is_refused():
             draw(peer, competitors=1)
         assert draw(peer, surrogates=0) == draw(peer)
         assert "surrogates : int" in draw.__doc__
+
+
+@pytest.mark.parametrize("draw", [export_text, export_graphviz, plot_tree])
+def test_names_that_do_not_fit_trees_of_categories_are_refused(draw):
+    X, y = [[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]], [0, 1, 0]
+    tree = DecisionTreeClassifier(categorical_features=[0]).fit(X, y)
+    assert tree.tree_.is_subset.any()
+    for names in (["a"], ["a", "b", "c"]):
+        with pytest.raises(ValueError, match=f"must contain 2 elements, got {len(names)}"):
+            draw(tree, feature_names=names)
+    with pytest.raises(ValueError, match="'feature_names' parameter"):
+        draw(tree, feature_names="ab")

@@ -181,6 +181,16 @@ def test_unseen_categories_go_where_most_rows_go():
     assert tree.n_node_samples[tree.children_left[0] if listed_left else 2] == 5
 
 
+def test_monotonic_constraints_of_other_columns_come_as_an_array():
+    rng = np.random.default_rng(0)
+    X, y = np.c_[rng.integers(0, 4, 80), rng.random(80)], rng.random(80)
+    given, listed = (
+        cart.DecisionTreeRegressor(categorical_features=[0], monotonic_cst=signs, random_state=0)
+        for signs in (np.array([0, 1]), [0, 1])
+    )
+    np.testing.assert_array_equal(given.fit(X, y).predict(X), listed.fit(X, y).predict(X))
+
+
 @pytest.mark.parametrize("Model", [cart.DecisionTreeClassifier, forest.ExtraTreesRegressor])
 @pytest.mark.parametrize("missing", [None, np.nan])
 def test_unseen_categories_are_counted(Model, missing):
@@ -435,6 +445,21 @@ def test_refusals_of_tables():
         model.set_params(categorical_features="from_dtype").fit(np.eye(3), [1, 2, 3])
     with pytest.raises(ValueError, match="could not convert string"):
         model.set_params(categorical_features=["few"]).fit(FRAME, Y)
+
+
+@pytest.mark.parametrize(
+    ("values", "kinds"),
+    [([1, "a"] * 3, "int and str"), ([(1, 2), (1, 3)] * 3, "tuple"), ([[1], [2]] * 3, "list")],
+)
+def test_values_that_do_not_sort_are_named(values, kinds):
+    frame = pd.DataFrame({"x": range(6), "c": pd.Series(values, dtype=object)})
+    model = cart.DecisionTreeRegressor(categorical_features=["c"])
+    with pytest.raises(TypeError, match=f"Column 'c' holds {kinds}, which do not sort"):
+        model.fit(frame, range(6))
+    model.set_params(categorical_features=[1])
+    with pytest.raises(TypeError, match=f"Column 1 holds {kinds}, which do not sort"):
+        model.fit([[x, value] for x, value in enumerate(values)], range(6))
+    model.fit(frame.assign(c=frame["c"].map(str)), range(6))
 
 
 def test_no_categorical_column_is_no_different():

@@ -349,6 +349,41 @@ def test_dates_are_seconds(kind):
     )
 
 
+def test_dates_are_seconds_in_any_container():
+    """Polars frames, alone or beside numbers, and lists, in units of their own: a tree of a pandas
+    frame is theirs, and predicts for them."""
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    rng = np.random.default_rng(0)
+    days = np.datetime64("2020-01-01") + rng.integers(0, 300, 60)
+    lasted, x = (days - days[0]).astype("m8[ms]"), rng.random(60)
+    y = days.astype(int) % 7 > 2
+    gaps = np.where(np.arange(60) == 7, np.datetime64("NaT"), days)
+    of_polars = pl.DataFrame({"day": gaps, "lasted": lasted})
+    there = pl.col("day").cast(pl.Datetime("ms", "UTC")).dt.convert_time_zone("Asia/Tokyo")
+    for numbers in ({}, {"x": x}):
+        frame = pd.DataFrame({"day": gaps, "lasted": lasted, **numbers})
+        tree = cart.DecisionTreeClassifier(random_state=0).fit(frame, y)
+        in_polars = of_polars.with_columns(pl.Series(name, v) for name, v in numbers.items())
+        for table in (in_polars, in_polars.with_columns(there)):
+            twin = cart.DecisionTreeClassifier(random_state=0).fit(table, y)
+            np.testing.assert_array_equal(twin.tree_.threshold, tree.tree_.threshold)
+            np.testing.assert_array_equal(tree.predict(table), y)
+        listed = [list(row) for row in zip(gaps, lasted, *numbers.values(), strict=True)]
+        twin.fit(listed, y)
+        np.testing.assert_array_equal(twin.tree_.threshold, tree.tree_.threshold)
+        np.testing.assert_array_equal(twin.predict(listed), y)
+        listed[0][0] = np.nan  # what comes below is a date all the same
+        np.testing.assert_array_equal(twin.predict(listed)[1:], y[1:])
+
+
+def test_dates_that_are_categories_are_counted():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2020-01-02", None] * 5)})
+    tree = cart.DecisionTreeClassifier(categorical_features=["day"]).fit(table, [0, 1, 0] * 5)
+    assert cart.count_unseen(tree, table).tolist() == [0]
+    assert cart.count_unseen(tree, table + pd.Timedelta(days=1)).tolist() == [5]
+
+
 # ------------------------------------------------------------------------------------ refusals
 
 

@@ -436,7 +436,7 @@ def test_impossible_quantiles(diabetes):
     for q in (-0.1, 1.1, np.nan, [0.5, 2]):
         with pytest.raises(ValueError, match=r"must lie in \[0, 1\]"):
             forest.predict_quantiles(X, q)
-    for q in ([], [[0.5]]):
+    for q in ([], [[0.5]], "0.5", None, [0.1, "a"]):
         with pytest.raises(ValueError, match="a number or a list"):
             forest.predict_quantiles(X, q)
     several = RandomForestRegressor(2, random_state=0).fit(X, np.column_stack([y, y]))
@@ -450,7 +450,7 @@ def test_impossible_intervals(diabetes):
     forest, X, y = diabetes
     with pytest.raises(NotFittedError):
         RandomForestRegressor().predict_interval(X)
-    for coverage in (0, 1, -0.5, 90, np.nan):
+    for coverage in (0, 1, -0.5, 90, np.nan, "0.9", None, [0.9]):
         with pytest.raises(ValueError, match="between 0 and 1"):
             forest.predict_interval(X, coverage)
     with pytest.raises(ValueError, match="bootstrap=True"):

@@ -3,9 +3,12 @@
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks.structure.pictures import PICTURES, cut_off, draw, judge, overlapping, table
+from forest import RandomForestClassifier
+from importance import compare, masking, oob_permutation, shadow, shap_values
 from importance.core.numbers import estimate, significant
 from importance.core.plots import DARK, PALE, ink_of, plot_ranks
 from importance.core.result import Importances
@@ -100,3 +103,55 @@ def test_ordinals(n, word):
 )  # fmt: skip
 def test_numbers_have_three_digits(value, text):
     assert significant(value) == text
+
+
+@pytest.mark.parametrize("is_given", [True, False], ids=["given axes", "new axes"])
+def test_names_are_no_formulas(is_given):
+    """Of features, categories and classes, in every picture; "$5 to $9" is not in italics."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.random((60, 2)), columns=["$5 to $9", r"$\bad{$"])
+    X["c"] = rng.choice([r"$\v{$", "x"], 60)
+    X["twin"] = X["$5 to $9"]
+    y = np.where(X["$5 to $9"] > 0.5, "$y^$", "n")
+    forest = RandomForestClassifier(9, categorical_features=["c"], surrogates=1, random_state=0)
+    forest.fit(X, y)
+    found, shap, both = oob_permutation(forest, X, y), shap_values(forest, X), compare(forest, X, y)
+    drawn = [
+        lambda ax: found.plot("trees", ax=ax), lambda ax: shap.plot(ax=ax),
+        lambda ax: shap.plot("bar", ax=ax), lambda ax: shap.plot("waterfall", ax=ax),
+        lambda ax: shap.plot("dependence", feature="c", color_by="$5 to $9", ax=ax),
+        lambda ax: shap.plot("dependence", feature=r"$\bad{$", ax=ax),
+        lambda ax: both.plot_ranks(ax=ax), lambda ax: both.plot_clusters(ax=ax),
+        lambda ax: masking(forest).plot(ax=ax), lambda ax: both.plot(),
+        lambda ax: shadow(forest, X, y, n_rounds=2).plot(ax=ax),
+    ]  # fmt: skip
+    for plot in drawn:
+        ax = plt.subplots()[1] if is_given else None
+        result = plot(ax)
+        figure = getattr(result, "figure", None) or result
+        figure.draw_without_rendering()
+        seen = [text for text in figure.findobj(plt.Text) if text.get_visible()]
+        texts = [text for text in seen if "$" in text.get_text()]
+        assert texts
+        assert not any(text.get_parse_math() for text in texts)
+        plt.close("all")
+
+
+def test_tables_of_any_type_give_colours_and_a_comparison():
+    """Dates, categories, nullable numbers; polars frames, which hold dates beside numbers."""
+    pl = pytest.importorskip("polars")
+    rng = np.random.default_rng(0)
+    day = np.datetime64("2020-01-01", "us") + rng.integers(0, 99, 60)
+    x, y = rng.random(60), rng.random(60) > 0.5
+    frame = pd.DataFrame({"day": day, "c": rng.choice(["u", "v"], 60), "x": x})
+    frame["n"] = pd.array(rng.choice([1, 2, None], 60), "Int64")
+    forest = RandomForestClassifier(5, categorical_features=["c"], random_state=0).fit(frame, y)
+    importances = oob_permutation(forest, frame, y, per_row=True)
+    columns = {name: frame[name].tolist() for name in ("c", "x")}
+    numbers = [None if value is pd.NA else value for value in frame["n"]]
+    of_polars = pl.DataFrame({"day": day, **columns, "n": numbers})
+    for X in (frame, of_polars):
+        dots = importances.plot("rows", X=X).collections
+        assert [len(np.unique(each.get_array())) > 1 for each in dots] == [True] * 4
+        plt.close("all")
+    assert str(compare(forest, of_polars, y)) == str(compare(forest, frame, y))

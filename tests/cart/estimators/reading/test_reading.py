@@ -41,6 +41,15 @@ def test_the_conditions_lead_to_the_rows_of_the_leaf(max_leaf_nodes):
         assert path.answer == f"predicts {y[rows].mean():.5g}"
 
 
+def test_neighbouring_whole_numbers_are_told_apart():
+    """12346 is said to be above 12345.5, not above 12346; so are seconds of dates."""
+    for low in (12345, 1_600_000_000):
+        X = np.array([[low], [low + 1], [low - 9], [low + 9]], np.float64)
+        tree = DecisionTreeClassifier(precision="float64", competitors=1).fit(X, [0, 1, 0, 1])
+        assert f"x[0] > {low}.5 " in str(explain_path(tree, X[1]))
+        assert f"split: x[0] <= {low}.5 to" in summary(tree)
+
+
 def test_a_row_may_come_in_several_forms():
     X, y = load("iris")
     model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
