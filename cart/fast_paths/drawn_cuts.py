@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NONE_MISSING, Cut
-from cart.fast_paths.near_rows import SIGN, WIDTH, n_blocks
+from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NONE_MISSING, Cut, has_missing
+from cart.fast_paths.near_rows import HALF, SIGN, WIDTH, load_across, n_blocks
 from cart.jit.decorators import inline_kernel
 from cart.jit.simd import on_lanes
 from cart.primitives.float_order import TOP
@@ -41,14 +41,18 @@ class DrawnCuts(NamedTuple):
     marks: np.ndarray  # (64,) int64: the bits
     feature: np.ndarray  # (n_features,) int64: those drawn, in the order of the draw
     n_drawn: np.ndarray  # (1,) int64: how many
+    n_whole: int  # blocks of rows across of which more than half is filled
+    has_missing: bool  # is any value of the table missing?
 
     @classmethod
-    def create(cls, n_columns, n_features):
-        n = n_blocks(n_columns) * WIDTH
+    def create(cls, table):
+        n_columns = len(table.codes)
+        n, n_whole = n_blocks(n_columns) * WIDTH, (n_columns + HALF - 1) // WIDTH
         return cls(
             np.zeros(n), np.zeros(n), np.zeros(n, np.int32), np.zeros(n), np.zeros(n, np.int32),
             np.zeros(n, np.int32), np.zeros(n, np.int64), np.int64(1) << np.arange(64),
-            np.empty(n_features, np.int64), np.zeros(1, np.int64),
+            np.empty(len(table.columns), np.int64), np.zeros(1, np.int64), n_whole,
+            has_missing(table),
         )  # fmt: skip
 
 
@@ -57,55 +61,72 @@ def _values_of(lanes, ordinals):
     return lanes.with_bits(lanes.where(ordinals > -1, ordinals, ordinals * -1 | ~_MISSING))
 
 
-def _find_ranges_on(lanes, across, samples, shift, n, low, high, kind, block):
+def _find_ranges_on(lanes, cuts, across, samples, shift, n, block):
+    place = lanes.number(block) * (WIDTH // lanes.n)
+
     def code_of(k):
         row = lanes.number(lanes.same(samples, k)) >> lanes.number(shift)
-        return lanes.load(across, row)
+        return load_across(lanes, across, row)
 
-    def widen(k, lowest, above, highest):
+    def widen(k, lowest, highest):
         code = code_of(k)
-        following = code + 1  # of a missing value the lowest of all
         return (
             lanes.where(lowest > code, code, lowest),
-            lanes.where(following > above, following, above),
             lanes.where(code > highest, code, highest),
         )
 
+    def widen_known(k, lowest, above, highest):
+        following = code_of(k) + 1  # of a missing value the lowest of all
+        above = lanes.where(following > above, following, above)
+        lowest, highest = widen(k, lowest, highest)
+        return lowest, above, highest
+
+    def ranges():
+        lowest, highest = lanes.repeat(lanes.number(n), widen, first, first)
+        return lowest, highest, highest
+
+    def known_ranges():
+        lowest, above, highest = lanes.repeat(lanes.number(n), widen_known, first, first + 1, first)
+        return lowest, above - 1, highest
+
     first = code_of(0)
-    lowest, above, highest = lanes.repeat(lanes.number(n), widen, first, first + 1, first)
-    low_value, high_value = _values_of(lanes, lowest), _values_of(lanes, above - 1)
+    lowest, known, highest = lanes.choose(lanes.number(cuts.has_missing), known_ranges, ranges)
+    low_value, high_value = _values_of(lanes, lowest), _values_of(lanes, known)
     differ = high_value > low_value + FEATURE_THRESHOLD
     found = lanes.where(differ, _VARIES, lowest & _CONSTANT)
     found = lanes.where(highest > _MISSING - 1, _HAS_MISSING, found)
     found = lanes.where(lowest > _MISSING - 1, _CONSTANT, found)  # all are missing
-    block = lanes.number(block)
-    lanes.store(low, lanes.double(low_value), block)
-    lanes.store(high, lanes.double(high_value), block)
-    lanes.store(kind, found, block)
+    lanes.store(cuts.low, lanes.double(low_value), place)
+    lanes.store(cuts.high, lanes.double(high_value), place)
+    lanes.store(cuts.kind, found, place)
 
 
-def _find_sides_on(lanes, across, samples, n, last, step, marks, sides, block):
-    block = lanes.number(block)
-    most, added = lanes.load(last, block), lanes.load(step, block)
+def _find_sides_on(lanes, cuts, across, samples, n, block):
+    place = lanes.number(block) * (WIDTH // lanes.n)
+    most, added = lanes.load(cuts.last, place), lanes.load(cuts.step, place)
 
     def look(k, found):
         row = lanes.number(lanes.same(samples, k))
-        goes_left = lanes.load(across, row) + added <= most
-        return (lanes.where(goes_left, found | lanes.same(marks, row), found),)
+        goes_left = load_across(lanes, across, row) + added <= most
+        return (lanes.where(goes_left, found | lanes.same(cuts.marks, row), found),)
 
-    nobody = lanes.load(sides, block) & 0
-    lanes.store(sides, lanes.repeat(lanes.number(n), look, nobody)[0], block)
+    nobody = lanes.load(cuts.sides, place) & 0
+    lanes.store(cuts.sides, lanes.repeat(lanes.number(n), look, nobody)[0], place)
 
 
-_find_ranges, _find_sides = on_lanes(WIDTH)(_find_ranges_on), on_lanes(WIDTH)(_find_sides_on)
+# The last block may have half as many columns, and few CPUs have vectors for all of it.
+_find_ranges, _find_sides = map(on_lanes(WIDTH), (_find_ranges_on, _find_sides_on))
+_find_ranges_of_half, _find_sides_of_half = map(on_lanes(HALF), (_find_ranges_on, _find_sides_on))
 
 
 @inline_kernel
 def begin_cuts(cuts, across, samples, shift, n):
     """Find the ranges of n rows across; of a sample, uint32, they are the bits from `shift` on."""
     cuts.n_drawn[0] = 0
-    for block in range(across.shape[0]):
-        _find_ranges(across[block], samples, shift, n, cuts.low, cuts.high, cuts.kind, block)
+    for block in range(cuts.n_whole):
+        _find_ranges(cuts, across[block], samples, shift, n, block)
+    for block in range(cuts.n_whole, across.shape[0]):
+        _find_ranges_of_half(cuts, across[block], samples, shift, n, block)
 
 
 @inline_kernel
@@ -130,8 +151,10 @@ def draw_cut(cuts, table, draw, feature):
 @inline_kernel
 def find_sides(cuts, across, samples, n):
     """Find which of n rows, numbers below 64, go left at each cut: bits of `sides`."""
-    for block in range(across.shape[0]):
-        _find_sides(across[block], samples, n, cuts.last, cuts.step, cuts.marks, cuts.sides, block)
+    for block in range(cuts.n_whole):
+        _find_sides(cuts, across[block], samples, n, block)
+    for block in range(cuts.n_whole, across.shape[0]):
+        _find_sides_of_half(cuts, across[block], samples, n, block)
 
 
 @inline_kernel

@@ -9,7 +9,7 @@ import numpy as np
 from cart.jit.decorators import inline_kernel
 from cart.jit.simd import on_lanes
 
-WIDTH = 16
+WIDTH, HALF = 16, 8
 SIGN = np.uint32(1 << 31)  # codes are compared as signed numbers
 
 
@@ -38,6 +38,14 @@ def across_of(codes):
     for column, mine in enumerate(codes):
         by_place[column // WIDTH, :, column % WIDTH] = (mine ^ SIGN).view(np.int32)
     return across
+
+
+def load_across(lanes, block, row):
+    """The codes of a row in a block of rows across, or the first ones, as many as there are lanes.
+
+    A block of which no more than half is filled has HALF columns: few CPUs have vectors for all.
+    """
+    return lanes.load(block, row * (WIDTH // lanes.n))
 
 
 @on_lanes(WIDTH)

@@ -10,6 +10,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from cart.jit.decorators import inline_kernel
+from cart.jit.simd import knows
 
 _IS_PYTHON = getattr(numba.config, "DISABLE_JIT")  # noqa: B009 (numba sets it at run time)
 
@@ -145,9 +146,7 @@ def can_store_chosen(typing_context):
     vectors of 64 bytes? Others must not come there."""
 
     def generate(context, builder, signature, arguments):
-        _, cpu, features = context.codegen().magic_tuple()
-        has_avx512 = cpu == "x86-64-v4" or "+avx512f" in features.split(",")
-        return context.get_constant(types.boolean, has_avx512)
+        return context.get_constant(types.boolean, knows(context, "avx2"))
 
     return types.boolean(), generate
 

@@ -13,11 +13,11 @@ import numba
 
 # As psABI defines them, in LLVM's words.
 _V3 = "cx16 popcnt sahf sse3 ssse3 sse4.1 sse4.2 avx avx2 bmi bmi2 f16c fma lzcnt movbe xsave"
-_NEEDS = {
+NEEDS = {
     "x86-64-v4": {*_V3.split(), "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
     "x86-64-v3": {*_V3.split()},
 }
-LEVELS = tuple(_NEEDS)  # the highest first
+LEVELS = tuple(NEEDS)  # the highest first
 
 
 @functools.cache
@@ -39,7 +39,7 @@ def targets_below(target):
     if chosen or not triple.startswith("x86_64"):
         return ()
     has = {name[1:] for name in features.split(",") if name.startswith("+")}
-    return tuple((triple, level, "") for level in LEVELS if _NEEDS[level] <= has)
+    return tuple((triple, level, "") for level in LEVELS if NEEDS[level] <= has)
 
 
 def environment_of(level):

@@ -9,6 +9,20 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from cart.jit.levels import NEEDS
+
+_PERMUTED = 8  # items of 32 bits that CPUs with AVX2 can bring into any order at once
+_ORDERS = [
+    sorted(range(_PERMUTED), key=lambda lane: not bits >> lane & 1)
+    for bits in range(1 << _PERMUTED)
+]
+
+
+def knows(context, feature):
+    """Does the CPU that is compiled for know a set of instructions?"""
+    _, cpu, features = context.codegen().magic_tuple()
+    return feature in NEEDS.get(cpu, ()) or f"+{feature}" in features.split(",")
+
 
 class PlainLanes:
     """What a function decorated with `on_lanes` may do, in plain NumPy.
@@ -89,7 +103,8 @@ class PlainLanes:
         return number
 
     def choose(self, is_so, one, other):
-        """What `one()` gives if a number is not 0, else what `other()` does; only that is done."""
+        """What `one()` gives if a number is not 0, else what `other()` does, a tuple; only that is
+        done."""
         return one() if is_so else other()
 
     def gather(self, array, places):
@@ -183,12 +198,39 @@ class _CompiledLanes(PlainLanes):
 
     def store_chosen(self, array, values, condition, first):
         kind, mask = values.value.type, condition.value.type
-        name = f"llvm.x86.avx512.mask.compress.v{self.n}i{kind.element.width}"
-        how = ir.FunctionType(kind, [kind, kind, mask])
-        compress = cgutils.get_or_insert_function(self.builder.module, how, name)
-        nothing = ir.Constant(kind, [0] * self.n)
-        chosen = self.builder.call(compress, [values.value, nothing, condition.value])
-        self.store_at(array, _Vector(self, chosen), first)
+        if knows(self._context, "avx512f"):
+            name = f"llvm.x86.avx512.mask.compress.v{self.n}i{kind.element.width}"
+            how = ir.FunctionType(kind, [kind, kind, mask])
+            compress = cgutils.get_or_insert_function(self.builder.module, how, name)
+            nothing = ir.Constant(kind, [0] * self.n)
+            chosen = self.builder.call(compress, [values.value, nothing, condition.value])
+            self.store_at(array, _Vector(self, chosen), first)
+            return
+        bits = self.builder.bitcast(condition.value, ir.IntType(self.n))
+        for lane in range(0, self.n, _PERMUTED):
+            part = _CompiledLanes(_PERMUTED, self._context, self.builder)
+            mine = self.builder.trunc(
+                self.builder.lshr(bits, bits.type(lane)), ir.IntType(_PERMUTED)
+            )
+            part.store_at(array, part._permuted(values, lane, mine), first)
+            first = first + _Vector(
+                self, self.builder.zext(self.builder.ctpop(mine), ir.IntType(64))
+            )
+
+    def _permuted(self, values, lane, bits):
+        """Of a wider vector's items of 32 bits as many as there are lanes, those whose bits are set
+        first. For each of 256 numbers that bits can be there is an order, a byte a lane."""
+        builder, kind = self.builder, ir.VectorType(ir.IntType(32), self.n)
+        byte = ir.VectorType(ir.IntType(8), self.n)
+        orders = ir.Constant(ir.ArrayType(byte, len(_ORDERS)), [byte(each) for each in _ORDERS])
+        table = cgutils.global_constant(builder.module, "cart.orders", orders)
+        place = [ir.IntType(64)(0), builder.zext(bits, ir.IntType(64))]
+        order = builder.zext(builder.load(builder.gep(table, place), align=self.n), kind)
+        mine = ir.Constant(kind, list(range(lane, lane + self.n)))
+        mine = builder.shuffle_vector(values.value, values.value, mine)
+        how = ir.FunctionType(kind, [kind, kind])
+        permute = cgutils.get_or_insert_function(builder.module, how, "llvm.x86.avx2.permd")
+        return _Vector(self, builder.call(permute, [mine, order]))
 
     def count(self, condition):
         bits = self.builder.bitcast(condition.value, ir.IntType(self.n))
@@ -217,7 +259,7 @@ class _CompiledLanes(PlainLanes):
         return _Vector(self, self.builder.extract_element(value.value, ir.IntType(32)(0)))
 
     def repeat(self, n, step, *carried):
-        no, none = ir.IntType(1)(0), _Vector(self, ir.IntType(64)(0))
+        no, none = (_Vector(self, ir.IntType(n)(0)) for n in (1, 64))
 
         def go_on(k, *carried):
             following = step(k, *carried)
@@ -239,10 +281,10 @@ class _CompiledLanes(PlainLanes):
             each.value.add_incoming(then.value, builder.block)
         behind = builder.append_basic_block("done")
         is_over = builder.icmp_signed("==", following[0].value, end.value)
-        builder.cbranch(builder.or_(is_last, is_over), behind, inside)
+        builder.cbranch(builder.or_(is_last.value, is_over), behind, inside)
         builder.position_at_end(behind)
         chosen = (
-            builder.select(is_last, one.value, other.value)
+            builder.select(is_last.value, one.value, other.value)
             for one, other in zip(here, following, strict=True)
         )
         return tuple(_Vector(self, value) for value in chosen)
@@ -257,11 +299,12 @@ class _CompiledLanes(PlainLanes):
             found = []
             for branch, do in zip(branches, (one, other), strict=True):
                 with branch:
-                    found.append((do().value, builder.block))
-        chosen = builder.phi(found[0][0].type)
-        for value, block in found:
-            chosen.add_incoming(value, block)
-        return _Vector(self, chosen)
+                    found.append(([each.value for each in do()], builder.block))
+        chosen = [builder.phi(value.type) for value in found[0][0]]
+        for values, block in found:
+            for each, value in zip(chosen, values, strict=True):
+                each.add_incoming(value, block)
+        return tuple(_Vector(self, value) for value in chosen)
 
     def real(self, values):
         return self._turned(values, "sitofp", ir.FloatType())
@@ -338,7 +381,7 @@ class _CompiledLanes(PlainLanes):
 
     def any(self, condition):
         bits = self.builder.bitcast(condition.value, ir.IntType(self.n))
-        return self.builder.icmp_unsigned("!=", bits, bits.type(0))
+        return _Vector(self, self.builder.icmp_unsigned("!=", bits, bits.type(0)))
 
 
 def _constant(kind, number):

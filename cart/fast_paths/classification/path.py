@@ -83,12 +83,12 @@ class ClassCountsWay(NamedTuple):
     limits: Limits
 
     def load(self, node):
-        weight = _sum(self.scratch.pending[node.row])
+        weight = total_weight(self.scratch.pending[node.row])
         return with_weight(node, np.float64(weight), node.impurity)
 
     def write_leaf(self, tree, this, node):
         counts = self.scratch.pending[node.row]
-        weight = _sum(counts)
+        weight = total_weight(counts)
         write_leaf(tree.nodes, this, node.impurity, node.end - node.start, weight)
         write_shares(self.criterion, tree.nodes.value[this], counts, weight)
         if self.limits.is_monotonic:
@@ -121,7 +121,7 @@ class ClassCountsWay(NamedTuple):
     def divide(self, node, cut):
         counts, left_counts = self.scratch.pending[node.row], self.scratch.pending[node.row + 1]
         n_left = divide_words(self.cuts, self, node, cut, left_counts)
-        weight, left_weight = np.int64(node.weight), _sum(left_counts)
+        weight, left_weight = np.int64(node.weight), total_weight(left_counts)
         left, right = child_impurities(self.criterion, left_counts, counts, left_weight, weight)
         share_left = np.float64(left_weight) / np.float64(weight)
         share_right = np.float64(weight - left_weight) / np.float64(weight)
@@ -151,15 +151,15 @@ def _pass_on_bounds(way, row, direction):
     """Bounds of the children, whose counts are there: the right one in `row`, the left above."""
     scratch, bounds = way.scratch, bounds_at(way, row)
     right, left = scratch.pending[row], scratch.pending[row + 1]
-    value = np.float64(left[0]) / np.float64(_sum(left)) / 2.0
-    value += np.float64(right[0]) / np.float64(_sum(right)) / 2.0
+    value = np.float64(left[0]) / np.float64(total_weight(left)) / 2.0
+    value += np.float64(right[0]) / np.float64(total_weight(right)) / 2.0
     for is_left in (True, False):
         own = child_bounds(bounds, direction, value, is_left)
         scratch.lower[row + is_left], scratch.upper[row + is_left] = own.lower, own.upper
 
 
 @inline_kernel
-def _sum(counts):
+def total_weight(counts):
     total = np.int64(0)
     for c in range(counts.shape[0]):
         total += counts[c]
@@ -182,7 +182,7 @@ def _begin_tree(way, weight, classes, seed):
     restart(way.draw, seed)
     n_rows = pack_rows(weight, classes, way.layout, way.tiers[0].words, root)
     begin_tree(way.cuts, way, n_rows)
-    total = _sum(root)
+    total = total_weight(root)
     way.scratch.total[0] = total
     way.scratch.lower[0], way.scratch.upper[0] = -np.inf, np.inf
     push_root(way.stack, n_rows, impurity_of(way.criterion, root, total))

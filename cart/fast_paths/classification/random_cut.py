@@ -31,14 +31,16 @@ from cart.fast_paths.classification.packed_rows import (
     weight_of,
     write_quarters,
 )
-from cart.fast_paths.classification.path import ClassCountsPath
+from cart.fast_paths.classification.path import ClassCountsPath, total_weight
 from cart.fast_paths.drawn_cuts import DrawnCuts, begin_cuts, draw_cut, drawn_cut
 from cart.fast_paths.near_rows import (
+    HALF,
     SIGN,
     WIDTH,
     across_of,
     copy_across,
     create_across,
+    load_across,
     place_across,
 )
 from cart.jit.decorators import inline_kernel
@@ -52,6 +54,7 @@ from cart.table.ranking import MISSING
 from cart.table.table import code_up_to, same_value, value_of
 
 _CLASSES_MAX = 6
+_AS_WEIGHT = -1
 _VECTORS_PAY = 32  # rows
 _SHARE = 1 / 16  # of the columns that a node must look at for rows across to pay
 _TABLE_MAX = 1 << 20  # values of a table that is held across as a whole
@@ -107,6 +110,18 @@ def _codes_in(rows, column):
     return StridedCodes(rows.bits[block], np.int64(WIDTH), place, SIGN)
 
 
+class CountedHalf(NamedTuple):
+    """Two of the counts that stand in quarters of a number (see `packed_rows.quarter_of`): vectors
+    have twice as many numbers of 32 bits."""
+
+    of_rows: np.ndarray  # (_ROWS_MAX,) int32: of each row of a node
+    left: np.ndarray  # (n_columns, filled up to whole vectors) int32: of the rows that go left
+
+    @classmethod
+    def create(cls, n):
+        return cls(np.empty(_ROWS_MAX, np.int32), np.empty(n, np.int32))
+
+
 class RandomCuts(NamedTuple):
     """One cut of a feature, at a random threshold.
 
@@ -115,15 +130,14 @@ class RandomCuts(NamedTuple):
     """
 
     drawn: DrawnCuts
-    quarters: np.ndarray  # (_ROWS_MAX,) int64: of each row, see `packed_rows.quarter_of`
-    left: np.ndarray  # (n_columns, filled up to whole vectors) int64: of the rows that go left
-    n_left: np.ndarray  # the same, int32: how many rows these are
+    low: CountedHalf
+    high: CountedHalf
 
     @classmethod
-    def create(cls, n_columns, n_features):
-        drawn = DrawnCuts.create(n_columns, n_features)
-        n, quarters = len(drawn.low), np.empty(_ROWS_MAX, np.int64)
-        return cls(drawn, quarters, np.empty(n, np.int64), np.empty(n, np.int32))
+    def create(cls, table):
+        drawn = DrawnCuts.create(table)
+        low, high = (CountedHalf.create(len(drawn.low)) for _ in range(2))
+        return cls(drawn, low, high)
 
     begin_tree = no_tree_to_begin
 
@@ -160,9 +174,16 @@ class RandomCuts(NamedTuple):
 @inline_kernel
 def _is_put_off(way, node, searched):
     """Are the cuts of the node to be tried together?"""
-    n, n_classes = node.end - node.start, searched.counts.shape[0]
+    n, n_counts = node.end - node.start, searched.counts.shape[0] + _counts_rows(way)
     is_across = way.tiers[node.tier].across.shape[0] > 0 and n <= _ROWS_MAX
-    return is_across and fit_quarters(n, n_classes, way.layout)
+    return is_across and fit_quarters(n, n_counts, way.layout)
+
+
+@inline_kernel
+def _counts_rows(way):
+    """Does a quarter count rows? Where each weighs 1, or one is enough for a leaf, weights do."""
+    layout = way.layout
+    return way.limits.min_samples_leaf > 1 and layout.low_mask >> layout.class_bits > 1
 
 
 @inline_kernel
@@ -193,15 +214,20 @@ def _search_feature(way, node, searched, feature, best):
 @inline_kernel
 def _try_drawn(cuts, way, node, searched):
     """Try the cuts that were put off, in the order of the draw."""
-    drawn, best = cuts.drawn, NO_CUT
-    _count_lanes(cuts, way, node)
+    drawn, best, left = cuts.drawn, NO_CUT, searched.prefix.left
+    n_classes, counts_rows, n_left = left.shape[0], _counts_rows(way), _AS_WEIGHT
+    _write_halves(cuts, way, node, n_classes if counts_rows else -1)
+    _count_lanes(cuts, way, node, n_classes + counts_rows)
     for k in range(drawn.n_drawn[0]):
         if not best.score < 0.0:
             break
         feature = drawn.feature[k]
         column = way.table.columns[feature]
-        write_quarters(np.uint64(cuts.left[column]), searched.prefix.left)
-        n_left = np.int64(cuts.n_left[column])
+        low, high = np.uint32(cuts.low.left[column]), np.uint32(cuts.high.left[column])
+        quarters = np.uint64(high) << np.uint64(32) | np.uint64(low)
+        write_quarters(quarters, left)
+        if counts_rows:
+            n_left = np.int64(quarters >> np.uint64(16 * n_classes)) & 0xFFFF
         score = _score_if_legal(way, node, searched, feature, n_left)
         if score > best.score:
             best = drawn_cut(drawn, feature, column, 0, score)
@@ -209,33 +235,55 @@ def _try_drawn(cuts, way, node, searched):
 
 
 @inline_kernel
-def _count_lanes(cuts, way, node):
-    """Count the rows, and in quarters the classes, that go left of the cut of each column."""
-    rows, layout = way.tiers[node.tier], way.layout
-    words, n = rows.words[node.start : node.end], node.end - node.start
-    for i in range(n):
-        cuts.quarters[i] = quarter_of(words[i], layout)
+def _write_halves(cuts, way, node, place_of_rows):
+    """Write the weight of each row of the node in the quarter of its class, and 1 in that of rows
+    if this has a place."""
+    words, layout = way.tiers[node.tier].words[node.start : node.end], way.layout
+    one = np.uint64(place_of_rows >= 0) << np.uint64(16 * max(place_of_rows, 0))
+    for i in range(words.shape[0]):
+        quarters = quarter_of(words[i], layout) | one
+        cuts.low.of_rows[i] = np.int32(np.uint32(quarters & np.uint64(0xFFFFFFFF)))
+        cuts.high.of_rows[i] = np.int32(np.uint32(quarters >> np.uint64(32)))
+
+
+@inline_kernel
+def _count_lanes(cuts, way, node, n_counts):
+    """Add up the quarters of the rows that go left of the cut of each column; of two counts the
+    higher ones are not met."""
+    rows, drawn, low, high = way.tiers[node.tier], cuts.drawn, cuts.low, cuts.high
+    words, shift, n = rows.words[node.start : node.end], way.layout.low_bits, node.end - node.start
     for block in range(rows.across.shape[0]):
-        _count_block(rows.across[block], words, layout.low_bits, n, cuts, block)
+        across = rows.across[block]
+        is_whole = block < drawn.n_whole
+        if n_counts <= 2 and is_whole:
+            _count(drawn, across, words, shift, n, block, low)
+        elif n_counts <= 2:
+            _count_of_half(drawn, across, words, shift, n, block, low)
+        elif is_whole:
+            _count(drawn, across, words, shift, n, block, low, high)
+        else:
+            _count_of_half(drawn, across, words, shift, n, block, low, high)
 
 
-@on_lanes(WIDTH)
-def _count_block(lanes, across, words, shift, n, cuts, block):
-    drawn, block = cuts.drawn, lanes.number(block)
-    most, added = lanes.load(drawn.last, block), lanes.load(drawn.step, block)
+def _count_on(lanes, drawn, across, words, shift, n, block, *halves):
+    place = lanes.number(block) * (WIDTH // lanes.n)
+    most, added = lanes.load(drawn.last, place), lanes.load(drawn.step, place)
 
-    def count(k, its_left, its_n_left):
+    def count(k, *sums):
         row = lanes.number(lanes.same(words, k)) >> lanes.number(shift)
-        goes_left = lanes.load(across, row) + added <= most
-        return (
-            lanes.where(goes_left, its_left + lanes.same(cuts.quarters, k), its_left),
-            lanes.where(goes_left, its_n_left + 1, its_n_left),
+        goes_left = load_across(lanes, across, row) + added <= most
+        return tuple(
+            lanes.where(goes_left, its_sum + lanes.same(half.of_rows, k), its_sum)
+            for its_sum, half in zip(sums, halves, strict=True)
         )
 
-    nothing, nobody = lanes.load(cuts.left, block) & 0, lanes.load(cuts.n_left, block) & 0
-    its_left, its_n_left = lanes.repeat(lanes.number(n), count, nothing, nobody)
-    lanes.store(cuts.left, its_left, block)
-    lanes.store(cuts.n_left, its_n_left, block)
+    nothing = [most & 0] * len(halves)
+    sums = lanes.repeat(lanes.number(n), count, *nothing)
+    for its_sum, half in zip(sums, halves, strict=True):
+        lanes.store(half.left, its_sum, place)
+
+
+_count, _count_of_half = on_lanes(WIDTH)(_count_on), on_lanes(HALF)(_count_on)
 
 
 @inline_kernel
@@ -294,14 +342,17 @@ def _count_left(node, codes, words, left_code, missing_left):
 
 @inline_kernel
 def _score_if_legal(way, pending, node, feature, n_left):
-    """Score of a cut whose classes are counted in `left`; -inf where limits forbid it."""
+    """Score of a cut whose classes are counted in `left`; -inf where limits forbid it.
+
+    `n_left` is how many rows go left, or _AS_WEIGHT where weights say whether they are enough.
+    """
     criterion, running, _, counts, weight = node
-    if min(n_left, pending.end - pending.start - n_left) < way.limits.min_samples_leaf:
+    left_weight = total_weight(running.left)
+    right_weight, n_right = weight - left_weight, pending.end - pending.start - n_left
+    if n_left == _AS_WEIGHT:
+        n_left, n_right = left_weight, right_weight
+    if min(n_left, n_right) < way.limits.min_samples_leaf:
         return -np.inf
-    left_weight = np.int64(0)
-    for c in range(counts.shape[0]):
-        left_weight += running.left[c]
-    right_weight = weight - left_weight
     if min(left_weight, right_weight) < way.limits.min_weight_leaf:
         return -np.inf
     monotony = monotony_of(way, pending, feature)
@@ -320,7 +371,7 @@ class RandomClassCountsPath(ClassCountsPath):
     copy_bytes = 2**15, 2**12
 
     def _create_cuts(self):
-        return RandomCuts.create(len(self._table.codes), len(self._table.columns))
+        return RandomCuts.create(self._table)
 
     def _create_tiers(self):
         codes, limits = self._table.codes, self._plan.limits

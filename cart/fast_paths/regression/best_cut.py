@@ -205,8 +205,8 @@ def _finding(score_of, keeps_rest, is_settled, n_outputs):
         def take(i, entry, previous, best, place, _, *left):
             left = _add_row(on, left, rows.targets, entry, n_outputs, keeps_rest)
             found, n_left = score(left), on.everywhere(i + 1)
-            found = on.choose(
-                is_bound, lambda: _score_within(on, found, left, lanes, rows), lambda: found
+            (found,) = on.choose(
+                is_bound, lambda: (_score_within(on, found, left, lanes, rows),), lambda: (found,)
             )
             (following,) = on.gather_rows(rows.entries, first + n_left, 1)
             code, following_code = entry >> int(CODE_SHIFT), following >> int(CODE_SHIFT)

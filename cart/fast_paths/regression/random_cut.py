@@ -413,5 +413,4 @@ class RandomMeanPath(MeanPath):
         tiers = tuple(
             starmap(partial(DrawnRows.create, self._per_row), [(n_rows, codes), *near, nearest])
         )
-        cuts = DrawnCuts.create(n_columns, len(self._table.columns))
-        return tiers, np.empty(n_rows, np.uint32), cuts, np.empty(8)
+        return tiers, np.empty(n_rows, np.uint32), DrawnCuts.create(self._table), np.empty(8)

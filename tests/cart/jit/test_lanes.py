@@ -98,7 +98,7 @@ def test_lanes_stop_where_plain_ones_do(width):
 
         def add(k, total, turns):
             added = total + lanes.load(state.steps, k)
-            added = lanes.choose(is_double, lambda: added + added, lambda: added)
+            (added,) = lanes.choose(is_double, lambda: (added + added,), lambda: (added,))
             is_last = lanes.any(added > most)
             return is_last, (added, turns), (added, turns + lanes.everywhere(k))
 
