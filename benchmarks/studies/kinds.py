@@ -53,6 +53,7 @@ def _kind(
 
 _SIGNS, _BALANCED = {"monotonic_cst": (1, -1, 0)}, {"class_weight": "balanced"}
 _WIDE, _FEW = "50000x20", "rounded:54000x9"
+_WORDS = "classification:1000x20000"  # as where words are counted
 _SHORT = "300x20000"  # few rows, and as many columns as a chip of genes has
 KINDS = (
     _kind("plain: binary", None, BINARY, GINI),
@@ -90,6 +91,8 @@ KINDS = (
     _kind("monotonic: regression, a third", 6, NUMBERS, {**THIRD, **_SIGNS}),
     _kind("min_weight_fraction_leaf", 11, BINARY, {**GINI, "min_weight_fraction_leaf": 1e-3}),
     _kind("sparse 20,000 x 300, 2 %", 5, "classification:20000x300", GINI, zeros=0.98),
+    _kind("sparse 1,000 x 20,000, 0.1 %", None, _WORDS, GINI, zeros=0.999, what=BESIDE),
+    _kind("sparse 1,000 x 20,000: predict", None, _WORDS, GINI, zeros=0.999, what=LATER),
     _kind("categories: class", 6, "flights:20000", GINI),
     _kind("categories: regression", 5, "flights:20000", THIRD),
     _kind("few features, many equal values, a third", 6, _FEW, THIRD),
