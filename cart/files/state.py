@@ -30,6 +30,7 @@ from cart.files.errors import DamagedModelError, require
 _PLAIN = (type(None), bool, int, str)
 _TENSORS = "?bBhHiIlLqQefd"  # characters of the dtypes that are tensors as they are
 _NUMBER = re.compile(r"(\|b1|[<|][iu][1248]|<f[248]|<U\d{1,9}|<[mM]8(\[\w{1,9}\])?)\Z")
+_NO_NUMBERS = "nan", "inf", "-inf"  # which JSON does not have
 _LAST_CHARACTER = 0x10FFFF
 
 
@@ -291,7 +292,8 @@ class _Reader:
             return [self.value_of(item) for item in content]
         (kind, *_), given = content, content
         if kind == "float":
-            return float(_one_of(given["float"], ("nan", "inf", "-inf")))
+            require(given["float"] in _NO_NUMBERS, f"{given['float']!r} is none of {_NO_NUMBERS}")
+            return float(given["float"])
         if kind == "tuple":
             return tuple(self.value_of(given["tuple"]))
         if kind == "dict":
@@ -342,11 +344,6 @@ class _Reader:
             return tensor.view(dtype)
         require(tensor.dtype == dtype, "numbers are of another dtype")
         return tensor
-
-
-def _one_of(value, known):
-    require(value in known, f"{value!r} is none of {known}")
-    return value
 
 
 @lru_cache(1_000)

@@ -132,14 +132,10 @@ def _undo_split(nodes, this):
 
 
 @kernel
-def _push_heap(candidates, last, node):
-    """Add a node to the heap [0, last) (std::push_heap)."""
-    _rise(candidates.heap, candidates.decrease, last, node)
-
-
-@kernel
-def _rise(heap, decrease, hole, node):
-    """Put a node into the hole of the heap, or above."""
+def _push_heap(candidates, hole, node):
+    """Put a node into the hole of the heap, or above; behind the last one it is added
+    (std::push_heap)."""
+    heap, decrease = candidates.heap, candidates.decrease
     above = (hole - 1) // 2
     while hole > 0 and decrease[heap[above]] < decrease[node]:
         heap[hole] = heap[above]
@@ -167,5 +163,5 @@ def _pop_heap(candidates, last):
         child = 2 * (child + 1)
         heap[hole] = heap[child - 1]
         hole = child - 1
-    _rise(heap, decrease, hole, node)
+    _push_heap(candidates, hole, node)
     return best

@@ -143,7 +143,13 @@ class GeneralWay(NamedTuple):
         inherited.key[to] = inherited.key[row]
 
     def write_split(self, tree, this, node, cut, children):
-        make_split(self, tree, this, node, cut, children.middle)
+        split, middle = cut.split, children.middle
+        tree.feature[this] = split.feature
+        tree.threshold[this] = split.threshold
+        # Where none was missing in training, missing values follow the majority.
+        majority_left = middle - node.start > node.end - middle
+        tree.missing_go_to_left[this] = split.missing_left if split.has_missing else majority_left
+        write_list(self.table, self.node, this, split.column)
         inherit(self, this, node.row, cut.feature, children.value, node.row + 1, node.row)
 
 
@@ -217,15 +223,3 @@ def write_node(way, tree, this, node):
         value[0, 0] = min(max(value[0, 0], bounds.lower), bounds.upper)
         if value.shape[1] == 2:
             value[0, 1] = 1.0 - value[0, 0]
-
-
-@inline_kernel
-def make_split(way, tree, this, node, cut, middle):
-    """Make a leaf a split, but for the numbers of its children."""
-    split = cut.split
-    tree.feature[this] = split.feature
-    tree.threshold[this] = split.threshold
-    # Where none was missing in training, missing values follow the majority.
-    majority_left = middle - node.start > node.end - middle
-    tree.missing_go_to_left[this] = split.missing_left if split.has_missing else majority_left
-    write_list(way.table, way.node, this, split.column)

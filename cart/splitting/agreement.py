@@ -23,11 +23,12 @@ import numpy as np
 from cart.jit.decorators import inline_kernel, kernel
 from cart.primitives.float_order import are_whole
 from cart.primitives.sort_keys import code_of, record_of
+from cart.splitting.feature_draw import GOLDEN, scramble
 from cart.table.ranking import MISSING
+from cart.tree.nodes import side_of_category
 
 LEAST_ROWS = 2  # that a cut sends either way
 _STRIDE = 16  # rows that are summed up at once
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # steps of SplitMix64
 _TOTAL = 51  # bits of the sum of all units: sums of them are exact as floats, too
 
 
@@ -250,24 +251,15 @@ def draw_candidates(draw, primary, sent, start, end):
     for feature in range(n):
         features[feature] = feature
     if n_drawn < n:
-        state = _mix(
-            np.uint64(draw.seed) ^ _mix(np.uint64(start) << np.uint64(32) | np.uint64(end))
-        )
+        rows = np.uint64(start) << np.uint64(32) | np.uint64(end)
+        state = scramble(np.uint64(draw.seed) ^ scramble(rows))
         for i in range(n_drawn):
-            state += _GOLDEN
-            j = i + np.int64(_mix(state) % np.uint64(n - i))
+            state += GOLDEN
+            j = i + np.int64(scramble(state) % np.uint64(n - i))
             features[i], features[j] = features[j], features[i]
     return Candidates(
         features[:n_drawn], draw.n_categories, primary, sent, draw.of_all, draw.heaviest
     )
-
-
-@inline_kernel
-def _mix(z):
-    """SplitMix64's output function (Steele, Lea and Flood 2014)."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 @kernel
@@ -357,21 +349,6 @@ def _list(ranking, at, keys, start, end, vote, ties_left):
             ranking.listed[at, n] = 2 * category + goes_left
             n += 1
     ranking.n_listed[at] = n
-
-
-@inline_kernel
-def side_of_category(listed, n, category):
-    """1 where a category goes left by a list, 0 where it goes right, -1 where it is not listed."""
-    low, high = np.int64(0), np.int64(n)
-    while low < high:
-        middle = (low + high) // 2
-        if listed[middle] >> 1 < category:
-            low = middle + 1
-        else:
-            high = middle
-    if low < n and listed[low] >> 1 == category:
-        return np.int64(listed[low] & 1)
-    return np.int64(-1)
 
 
 @kernel

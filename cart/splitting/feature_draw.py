@@ -14,6 +14,7 @@ from cart.jit.decorators import dispatch, inline_kernel, kernel
 
 # A tree starts its stream from a seed in [0, DRAW_SEED_MAX) (RAND_R_MAX in `_splitter.pyx`).
 DRAW_SEED_MAX = np.iinfo(np.int32).max
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # steps of SplitMix64
 
 
 class Drawing(NamedTuple):
@@ -291,8 +292,13 @@ class KeyedDraw(NamedTuple):
 
 @inline_kernel
 def _mix(x):
-    """A 64-bit hash: one step of splitmix64 (Steele, Lea and Flood 2014)."""
-    x += np.uint64(0x9E3779B97F4A7C15)
+    """A 64-bit hash: one step of SplitMix64."""
+    return scramble(x + GOLDEN)
+
+
+@inline_kernel
+def scramble(x):
+    """SplitMix64's output function (Steele, Lea and Flood 2014)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

@@ -12,8 +12,7 @@ Gini's cuts. They have no impurity of a node: it is Gini's, for limits, importan
 """
 
 from cart.jit.decorators import inline_kernel
-from cart.splitting.class_criteria import ClassCounts, Gini, count_left
-from cart.splitting.criterion import children_of_side
+from cart.splitting.class_criteria import Gini, count_left
 
 
 @inline_kernel
@@ -31,14 +30,10 @@ def _balance(criterion, side):
     return share * (1.0 - share)
 
 
-class Twoing(ClassCounts):
+class Twoing(Gini):
     """Parts the classes into any two groups; the mean over outputs."""
 
     __slots__ = ()
-
-    impurity = Gini.impurity
-    children_impurity = children_of_side
-    side_impurities = Gini.side_impurities
 
     def score(self, side):
         total = 0.0
@@ -50,14 +45,10 @@ class Twoing(ClassCounts):
         return _balance(self, side) * total / 4.0
 
 
-class OrderedTwoing(ClassCounts):
+class OrderedTwoing(Gini):
     """Parts the classes into those up to one and those above it; the mean over outputs."""
 
     __slots__ = ()
-
-    impurity = Gini.impurity
-    children_impurity = children_of_side
-    side_impurities = Gini.side_impurities
 
     def score(self, side):
         total = 0.0

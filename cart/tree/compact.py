@@ -204,7 +204,7 @@ class Compact:
         ways = np.empty(n_nodes, np.uint8)
         _order(is_leaf, samples, (right, item, ways), tuple(room))
         if value is not None:
-            value = _of_leaves(is_leaf, value.reshape(n_nodes, -1), len(samples))
+            value = value.reshape(n_nodes, -1)[np.flatnonzero(is_leaf)]
         elif flags & SUMS:
             value = kept["totals"][:, np.newaxis] / kept["counts"].astype(np.float64)
         else:
@@ -361,23 +361,6 @@ def _find_ways(is_leaf, right, ways, before, behind):
         n_left, n_right = here - before[node], end - here
         ways[node] = MORE_GO_RIGHT * (n_right > n_left) | MISSING_GO_LEFT * (n_left > n_right)
         behind[node] = end
-
-
-def _of_leaves(is_leaf, value, n_leaves):
-    """The values of leaves, side by side."""
-    room = np.empty((n_leaves + 1, value.shape[1]))
-    _take(is_leaf, value, room)
-    return room[:n_leaves]
-
-
-@entry_kernel
-def _take(is_leaf, value, taken):
-    """Copy some rows; there is room for one more."""
-    n = 0
-    for node in range(is_leaf.shape[0]):
-        for k in range(value.shape[1]):
-            taken[n, k] = value[node, k]
-        n += is_leaf[node]
 
 
 @entry_kernel

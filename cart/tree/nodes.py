@@ -143,6 +143,21 @@ def is_listed(listed, code):
     return low < listed.shape[0] and listed[low] == code
 
 
+@inline_kernel
+def side_of_category(listed, n, category):
+    """1 where a category goes left by a list, 0 where it goes right, -1 where it is not listed."""
+    low, high = np.int64(0), np.int64(n)
+    while low < high:
+        middle = (low + high) // 2
+        if listed[middle] >> 1 < category:
+            low = middle + 1
+        else:
+            high = middle
+    if low < n and listed[low] >> 1 == category:
+        return np.int64(listed[low] & 1)
+    return np.int64(-1)
+
+
 class Categories(NamedTuple):
     """Which categories go left at the nodes that split on a subset; their threshold is nan.
 

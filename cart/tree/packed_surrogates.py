@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cart.jit.decorators import entry_kernel, kernel
+from cart.tree.nodes import side_of_category
 from cart.tree.packed_protocol import (
     MISSING_LEFT,
     as_compared,
@@ -83,16 +84,9 @@ def _goes_right(packed, surrogates, place, X, row):
         if first == end:
             is_low = x <= surrogates.threshold[s]
             return np.uint64(is_low != (surrogates.low_left[s] == 1))
-        low = first
-        high = end
-        while low < high:
-            middle = (low + high) // 2
-            if surrogates.listed[middle] >> 1 < x:
-                low = middle + 1
-            else:
-                high = middle
-        if low < end and surrogates.listed[low] >> 1 == x:
-            return np.uint64(1 - (surrogates.listed[low] & 1))
+        side = side_of_category(surrogates.listed[first:end], end - first, x)
+        if side >= 0:
+            return np.uint64(1 - side)
     return missing_goes_right(packed, place)
 
 

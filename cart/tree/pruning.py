@@ -13,7 +13,7 @@ import numpy as np
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.tree.compact import compress_if_large
 from cart.tree.nodes import LEAF, UNDEFINED, Nodes
-from cart.tree.tree import Tree
+from cart.tree.tree import Tree, parents_of
 
 
 def prune(tree, ccp_alpha):
@@ -148,7 +148,7 @@ def _cut_weakest_links(tree, ccp_alpha, node_cost=None):
         node_cost = tree.weighted_n_node_samples * tree.impurity / tree.weighted_n_node_samples[0]
     nodes = tree.expanded
     branches = _Branches(
-        nodes.children_left, nodes.children_right, np.full(n_nodes, -1), node_cost,
+        nodes.children_left, nodes.children_right, parents_of(tree), node_cost,
         np.zeros(n_nodes), np.zeros(n_nodes, np.int64), is_leaf, ~is_leaf,
         np.full(n_nodes, np.inf), np.empty(n_nodes, np.int64), np.full(n_nodes + 1, np.inf),
         np.full(2 << (n_nodes - 1).bit_length(), n_nodes),
@@ -185,11 +185,7 @@ def _cut(branches, ccp_alpha, alphas, impurities):
 
 @inline_kernel
 def _sum_leaves(branches):
-    """Fill parents, costs and numbers of leaves, leaf after leaf."""
-    for node in range(branches.left.shape[0]):
-        if not branches.is_leaf[node]:
-            branches.parent[branches.left[node]] = node
-            branches.parent[branches.right[node]] = node
+    """Fill costs and numbers of leaves, leaf after leaf."""
     for leaf in range(branches.left.shape[0]):
         if branches.is_leaf[leaf]:
             branches.cost[leaf] = branches.node_cost[leaf]

@@ -87,13 +87,21 @@ class Surrogates(NamedTuple):
 
     def select(self, kept: np.ndarray, is_split: np.ndarray) -> Self:
         """Those of the nodes `kept`, none where `is_split` is False."""
-        return _select(self, kept, is_split)
+        counts = np.where(is_split, np.diff(self.start)[kept], 0)
+        taken, start = _runs(self.start[kept], counts)
+        primary = np.where(is_split, self.primary[kept], 0.0)
+        return _take(self, taken)._replace(start=start, primary=primary)
 
     def on_columns(self, columns: np.ndarray, split_on: np.ndarray) -> Self:
         """The same with feature j called columns[j], in nodes that are split on the columns
         `split_on`. Of features that are one column the best is left, none beside its own split:
         where that is missing they all are."""
-        return _on_columns(self, columns, split_on)
+        node = np.repeat(np.arange(len(split_on)), np.diff(self.start))
+        column = np.asarray(columns, np.int32)[self.feature]
+        first = np.unique(np.column_stack((node, column)), axis=0, return_index=True)[1]
+        taken = np.sort(first[column[first] != split_on[node[first]]])
+        start = np.concatenate(([0], np.cumsum(np.bincount(node[taken], minlength=len(split_on)))))
+        return _take(self._replace(feature=column), taken)._replace(start=start)
 
     def check(self, n_features: int, is_split: np.ndarray) -> None:
         """Raise DamagedModelError if rows cannot be sent by them."""
@@ -145,15 +153,8 @@ class Competitors(NamedTuple):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(self.primary > 0.0, 1.0 - runner_up / self.primary, np.nan)
 
-    def select(self, kept: np.ndarray, is_split: np.ndarray) -> Self:
-        """Those of the nodes `kept`, none where `is_split` is False."""
-        return _select(self, kept, is_split)
-
-    def on_columns(self, columns: np.ndarray, split_on: np.ndarray) -> Self:
-        """The same with feature j called columns[j], in nodes that are split on the columns
-        `split_on`. Of features that are one column the best is left, none beside its own split:
-        where that is missing they all are."""
-        return _on_columns(self, columns, split_on)
+    select = Surrogates.select
+    on_columns = Surrogates.on_columns
 
     def check(self, n_features: int, is_split: np.ndarray) -> None:
         """Raise DamagedModelError if they are not of such a tree."""
@@ -172,27 +173,11 @@ def _of_splits(splits):
     return set(splits._fields) & set(_DTYPES) - {"start", "list_start", "listed", "primary"}
 
 
-def _select(splits, kept, is_split):
-    counts = np.where(is_split, np.diff(splits.start)[kept], 0)
-    taken, start = _runs(splits.start[kept], counts)
-    primary = np.where(is_split, splits.primary[kept], 0.0)
-    return _take(splits, taken)._replace(start=start, primary=primary)
-
-
 def _take(splits, taken):
     """The splits of some numbers, without their nodes."""
     at, list_start = _runs(splits.list_start[taken], np.diff(splits.list_start)[taken])
     arrays = {name: getattr(splits, name)[taken] for name in _of_splits(splits)}
     return splits._replace(**arrays, list_start=list_start, listed=splits.listed[at])
-
-
-def _on_columns(splits, columns, split_on):
-    node = np.repeat(np.arange(len(split_on)), np.diff(splits.start))
-    column = np.asarray(columns, np.int32)[splits.feature]
-    first = np.unique(np.column_stack((node, column)), axis=0, return_index=True)[1]
-    taken = np.sort(first[column[first] != split_on[node[first]]])
-    start = np.concatenate(([0], np.cumsum(np.bincount(node[taken], minlength=len(split_on)))))
-    return _take(splits._replace(feature=column), taken)._replace(start=start)
 
 
 def _runs(first, counts):

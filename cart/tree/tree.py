@@ -88,14 +88,8 @@ class Tree:
         self._hold(nodes)
         self.n_features = n_features
         self.categories = categories
-        self._keep_alternatives(surrogates, competitors)
+        self.surrogates, self.competitors = surrogates, competitors
         self.check()
-
-    def _keep_alternatives(self, surrogates, competitors):
-        if surrogates is not None:
-            self.surrogates = surrogates
-        if competitors is not None:
-            self.competitors = competitors
 
     @classmethod
     def grown(cls, nodes: Any, n_features: int, categories: Categories | None = None) -> Self:

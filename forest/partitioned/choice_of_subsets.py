@@ -18,6 +18,7 @@ from cart.splitting.category_subsets import (
     EXACT,
     Subsets,
     exceeds_f_ratio,
+    keep_left,
     merge_categories,
     order_categories,
 )
@@ -122,9 +123,7 @@ class SomeCategories(NamedTuple):
         return n_present, n_present
 
     def keep(self, n_present, left_place):
-        for p in range(n_present):
-            c = self.subsets.present[p]
-            self.subsets.goes_left[c] = self.subsets.place[c] <= left_place
+        keep_left(self.subsets, n_present, left_place)
 
     def place_of(self, code):
         return np.int64(self.subsets.place[code])

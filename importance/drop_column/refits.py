@@ -18,14 +18,13 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
 
 from cart.estimators.encoding import encode_columns
 from cart.estimators.validation import require_weight
 from cart.growth.plan import make_plan
 from cart.splitting import criteria
-from cart.tree.packed import PackedRows, pack
-from cart.tree.traversal import leaf_ids
+from cart.tree.packed import pack
+from cart.tree.traversal import leaf_ids, rows_for
 from forest.growing.thread_pool import Job, bytes_of, grow_each
 from forest.growing.workers import go_on, results_of, shares_memory
 from forest.sampling.bootstrap import Bootstrap
@@ -40,7 +39,6 @@ from importance.core.fitted_forest import (
 )
 from importance.core.held_out_rows import require_held_out
 from importance.core.losses import MakeLoss, of_predictions
-from importance.core.used_features import restrict_to_used
 
 # Trees of a task. Votes are added task by task: the same number for every `n_jobs`, so that sums
 # do not depend on it.
@@ -179,18 +177,10 @@ class Refit:
     def leaf_values(self, trees: list, rows: list[np.ndarray]) -> Iterator[np.ndarray]:
         """What each of some trees gives its rows of those judged: (n_rows, n_values) each."""
         X = self.evaluation.X
-        if issparse(X):  # only the columns that a tree uses are made dense
-            for tree, mine in zip(trees, rows, strict=True):
-                leaves = np.zeros(len(mine), np.int64)
-                if tree.node_count > 1:  # a lone root uses none: kernels take no such table
-                    restricted, _, X_used = restrict_to_used(tree, X, mine)
-                    leaves = leaf_ids(pack([restricted], X.dtype), 0, X_used)
-                yield tree.value.reshape(tree.node_count, -1)[leaves]
-            return
         packed = pack(trees, X.dtype)
         kind = type(packed)  # small or wide: rows are prepared once for either
         if kind not in self._prepared:
-            self._prepared[kind] = PackedRows.of(packed, X)
+            self._prepared[kind] = rows_for(packed, X)
         X = self._prepared[kind]
         for t, (tree, mine) in enumerate(zip(trees, rows, strict=True)):
             yield tree.value.reshape(tree.node_count, -1)[leaf_ids(packed, t, X, mine)]

@@ -14,18 +14,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
 
 from cart.primitives.progress import watched
 from cart.tree.nodes import LEAF
-from cart.tree.packed import PackedRows, pack
-from cart.tree.traversal import leaf_ids
+from cart.tree.packed import pack
+from cart.tree.traversal import leaf_ids, rows_for
 from forest.growing.workers import results_of
 from importance.core.adoption import of_fitted_forest
 from importance.core.fitted_forest import FittedForest, check_forest, names_of
 from importance.core.groups import parse_groups
 from importance.core.result import Importances, importances_over_trees, known_trees, mean_and_error
-from importance.core.used_features import restrict_to_used
 
 METHODS = ("ufi", "mdi_oob")
 BIAS = (
@@ -228,11 +226,8 @@ def evaluate_trees(
         raise ValueError(
             "No row that counts is out of bag for any tree; draw fewer rows with max_samples."
         )
-    if issparse(fitted.X):
-        packed, X = None, fitted.X
-    else:
-        packed = pack(fitted.trees, fitted.X.dtype)
-        X = PackedRows.of(packed, fitted.X)
+    packed = pack(fitted.trees, fitted.X.dtype)
+    X = rows_for(packed, fitted.X)
     tasks = ((_evaluate_splits, fitted, packed, X, t, method) for t in trees)
     with results_of(tasks, n_jobs) as splits:
         steps = watched(splits, len(trees), "tree", verbose, callback)
@@ -242,7 +237,7 @@ def evaluate_trees(
 def _evaluate_splits(fitted, packed, X, t, method):
     """The Splits of one tree."""
     tree = fitted.trees[t]
-    leaves = _leaves_of_sparse(tree, X) if packed is None else leaf_ids(packed, t, X)
+    leaves = leaf_ids(packed, t, X)
     levels = split_levels(tree)
     # The zero of y changes no impurity; near the mean, sums lose no digits.
     zero = 0.0 if fitted.is_classification else fitted.codes.mean()
@@ -274,14 +269,6 @@ def _evaluate_splits(fitted, packed, X, t, method):
 
 def _dot(a, b):
     return np.einsum("ij,ij->i", a, b)
-
-
-def _leaves_of_sparse(tree, X):
-    """Leaf of every row, of the columns that the tree uses only."""
-    if tree.node_count == 1:  # which uses none
-        return np.zeros(X.shape[0], np.int64)
-    restricted, features, _ = restrict_to_used(tree, X, np.empty(0, np.int64))
-    return leaf_ids(pack([restricted], X.dtype), 0, X[:, features].tocsr())
 
 
 def split_levels(tree: Any) -> list[np.ndarray]:

@@ -27,12 +27,7 @@ from cart.estimators.pruning.cp_table import RULES, make_table, refuse_several_o
 from cart.estimators.pruning.folds import folds_of
 from cart.estimators.pruning.risk import Sequence, refuse_other_risks
 from cart.estimators.trees import BaseDecisionTree
-from cart.estimators.validation import (
-    check_sample_weight,
-    check_table,
-    fitted_at_once,
-    require_weight,
-)
+from cart.estimators.validation import check_table, fitted_at_once, require_weight
 from cart.growth.plan import make_plan
 from cart.primitives.progress import ProgressReporter
 from cart.primitives.threads import in_parts
@@ -146,10 +141,7 @@ def fit_pruned(draft, X, y, sample_weight, how):
     is_classification = prepared.target.labels is not None
     labels = prepared.target.codes[:, 0]
     folds = folds_of(how.cv, numbers, labels, is_classification, how.random_state)
-    own_weight = draft._combine_weights(
-        check_sample_weight(sample_weight, numbers), y, prepared.target
-    )
-    folded = _Folded(draft, prepared, X, own_weight, seed)
+    folded = _Folded(draft, prepared, X, seed)
     with ProgressReporter(1 + len(folds), "tree", how.verbose, how.callback) as reporter:
         whole = Sequence.of(draft, folded.grow(np.arange(len(y))))
         reporter.step()
@@ -165,13 +157,14 @@ def fit_pruned(draft, X, y, sample_weight, how):
 class _Folded:
     """Grows trees on a part of the rows, all on one table, and judges them on others."""
 
-    def __init__(self, draft, prepared, given, own_weight, seed):
+    def __init__(self, draft, prepared, given, seed):
         self._draft, self._prepared, self._seed = draft, prepared, seed
         self._table, self._columns = prepared.encode(draft, given, keeps_values=True)
         self._rows = prepared.X.tocsr() if issparse(prepared.X) else prepared.X
         self._codes = codes = prepared.target.codes
         self._weight = np.broadcast_to(prepared.weight, len(codes))
-        self.own_weight = np.broadcast_to(own_weight, len(codes))  # without priors and losses
+        # Without priors and losses.
+        self.own_weight = np.broadcast_to(prepared.own_weight, len(codes))
         self._factor = np.ones(len(codes))  # what a row's losses weigh by the priors
         self.unit = 1.0  # of the losses
         if prepared.target.labels is not None and draft.priors is not None:

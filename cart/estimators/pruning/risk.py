@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cart.estimators.class_costs import cheapest, node_costs, true_shares
+from cart.estimators.class_costs import node_costs
 from cart.tree.held_out import ABSOLUTE, CLASSES, SQUARES, Pruned
 from cart.tree.nodes import LEAF
 from cart.tree.pruning import collapse_alphas, subtree
@@ -33,12 +33,8 @@ class Sequence(NamedTuple):
             If the squares of y overflow.
         """
         if hasattr(estimator, "classes_"):
-            loss = getattr(estimator, "loss_", None)
-            risk = node_costs(tree, loss)
-            shares = tree.value[:, 0]
-            answer = (
-                shares.argmax(axis=1) if loss is None else cheapest(true_shares(shares, loss), loss)
-            )
+            risk = node_costs(tree, getattr(estimator, "loss_", None))
+            answer = estimator._decide_classes(estimator._true_shares(tree.value[:, 0]))
         else:
             weight = tree.weighted_n_node_samples
             risk = weight * np.maximum(tree.impurity, 0.0) / weight[0]  # which may round below it
