@@ -26,8 +26,8 @@ def correlation_groups(
     ----------
     X : DataFrame or array-like of shape (n_samples, n_features)
         nan is a missing value: a column is ranked among its present values, and a pair is
-        correlated over the rows where both are present. Constant columns, and those of a DataFrame
-        that hold categories or strings, are in no group.
+        correlated over the rows where both are present. Constant columns, and those that hold
+        categories or strings, are in no group.
     threshold : float, default=0.7
         |rho| from which on columns belong together; from 0.7 on regressions are known to suffer
         (Dormann et al. 2013).
@@ -148,11 +148,21 @@ def _numbers(X):
     holds_numbers = np.ones(X.shape[1], bool)
     if hasattr(X, "columns"):
         holds_numbers = ~find_categorical("from_dtype", X)
+    elif X.dtype.kind in "OUS":
+        holds_numbers = np.array([_are_numbers(column) for column in X.T], bool)
     positions = np.flatnonzero(holds_numbers)
     if len(positions) == 0:
         return np.empty((X.shape[0], 0)), positions
     part = _safe_indexing(X, positions, axis=1)
     return check_array(part, dtype=np.float64, ensure_all_finite="allow-nan"), positions
+
+
+def _are_numbers(values):
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def rank_correlation(X: np.ndarray) -> np.ndarray:
