@@ -46,7 +46,7 @@ def check_priors(priors, labels):
                 f"{strange}, which y has not."
             )
         priors = [priors[label] for label in labels.tolist()]
-    numbers = np.asarray(priors, dtype=np.float64)
+    numbers = _as_numbers("priors", priors)
     if numbers.shape != labels.shape:
         raise ValueError(
             f"priors has shape {numbers.shape}, but there are {len(labels)} classes; give a number "
@@ -64,6 +64,13 @@ def _is_labelled(values):
     """Is it of pandas, with names of rows?"""
     rows = getattr(values, "index", None)
     return hasattr(rows, "tolist") and rows.tolist() != list(range(len(rows)))
+
+
+def _as_numbers(name, values):
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array of numbers, but is {values!r}.") from error
 
 
 def check_loss(loss, labels):
@@ -96,7 +103,7 @@ def check_loss(loss, labels):
                 f"rows {named[0]} and columns {named[1]}."
             )
         loss = loss.loc[labels, labels]
-    numbers = np.asarray(loss, dtype=np.float64)
+    numbers = _as_numbers("loss", loss)
     if numbers.shape != (n_classes, n_classes):
         raise ValueError(
             f"loss has shape {numbers.shape}, but there are {n_classes} classes; give a row for "

@@ -360,11 +360,13 @@ def require_weight(weight):
     Raises
     ------
     ValueError
-        If `weight` is 0 everywhere, or its sum overflows.
+        If `weight` is 0 everywhere, nan, or its sum overflows.
     """
     with np.errstate(over="ignore"):
         total = np.sum(weight)
     if total == 0.0:
         raise ValueError("Every row has weight 0; at least one must be positive.")
+    if np.isnan(total):
+        raise ValueError("The weights of the rows contain NaN; leave such rows out.")
     if not np.isfinite(total):
         raise ValueError("The weights of the rows have no finite sum; divide them by the largest.")
