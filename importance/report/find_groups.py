@@ -2,6 +2,7 @@
 
 import re
 from itertools import takewhile
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,7 @@ def correlation_groups(
     >>> correlation_groups(X)
     {'s1 + s2': ['s1', 's2'], 's3 + s4': ['s3', 's4']}
     """
-    if not 0.0 < threshold <= 1.0:
-        raise ValueError(f"threshold={threshold!r} must be above 0 and at most 1.")
+    require_threshold("threshold", threshold)
     if method not in ("complete", "average", "single"):
         raise ValueError(f'method={method!r} must be "complete", "average" or "single".')
     if issparse(X):
@@ -73,6 +73,12 @@ def correlation_groups(
     for j, c in zip(positions, cluster, strict=True):
         groups.setdefault(c, []).append(labels[j])
     return {_list_names(group): group for group in groups.values() if len(group) > 1}
+
+
+def require_threshold(name: str, value: float) -> None:
+    """Refuse what is no correlation from which on columns may belong together."""
+    if not (isinstance(value, Real) and 0.0 < value <= 1.0):
+        raise ValueError(f"{name}={value!r} must be above 0 and at most 1.")
 
 
 def one_hot_groups(X: Any) -> dict[str, list]:
