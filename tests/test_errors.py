@@ -250,6 +250,15 @@ def test_class_weights_that_are_no_weights_are_refused(kind, bags, value):
 def test_weights_without_a_finite_sum_are_refused(pair):
     with pytest.raises(ValueError, match="no finite sum"):
         pair[0]().fit(X, Y, np.full(len(Y), 1e308))
+    with pytest.raises(ValueError, match="NaN"):
+        pair[0]().fit(X, Y, np.nan)
+
+
+@pytest.mark.parametrize("kind", ["RandomForestClassifier", "BaggingRegressor"])
+def test_a_truth_is_no_number_of_rows(kind):
+    """One row a tree would be meant by hardly anyone; scikit-learn fails in the draw."""
+    with pytest.raises(ValueError, match="max_samples=True is neither"):
+        getattr(forest, kind)(max_samples=True).fit(X, Y)
 
 
 @pytest.mark.parametrize("pair", CLASSIFIERS, ids=NAMES.get)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_array
-from sklearn.utils._missing import is_scalar_nan
+from sklearn.utils._missing import is_pandas_na, is_scalar_nan
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from cart.estimators.category_advice import warn_of_other_texts
@@ -103,8 +103,11 @@ class CategoryEncoder:
             return values, [places for places, _ in found]
         part = np.asarray(part)
         if part.dtype == object:
-            part = np.where(np.equal(part, None), np.nan, part)
+            part = np.where(_is_missing(part).astype(bool), np.nan, part)
         return part, None
+
+
+_is_missing = np.frompyfunc(lambda value: value is None or is_pandas_na(value), 1, 1)
 
 
 def _side_by_side(columns):
@@ -339,7 +342,10 @@ def _numbers_of(names, X):
     known = list(getattr(X, "columns", []))
     strange = [name for name in names if name not in known]
     if strange:
-        raise ValueError(f"categorical_features names columns that X does not have: {strange}.")
+        instead = "" if known else "; X has no names: choose them by their numbers or a mask"
+        raise ValueError(
+            f"categorical_features names columns that X does not have: {strange}{instead}."
+        )
     return np.array([known.index(name) for name in names])
 
 

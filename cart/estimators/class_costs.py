@@ -21,6 +21,7 @@ def check_priors(priors, labels):
     Parameters
     ----------
     priors : dict of label to float, array-like of shape (n_classes,), or None
+        A Series of pandas is by its labels, unless these are 0, 1, ... as by default.
     labels : ndarray of shape (n_classes,)
 
     Returns
@@ -34,6 +35,8 @@ def check_priors(priors, labels):
     """
     if priors is None:
         return None
+    if _is_labelled(priors):
+        priors = priors.to_dict()
     if isinstance(priors, dict):
         missing = [label for label in labels.tolist() if label not in priors]
         strange = [label for label in priors if label not in labels.tolist()]
@@ -43,7 +46,7 @@ def check_priors(priors, labels):
                 f"{strange}, which y has not."
             )
         priors = [priors[label] for label in labels.tolist()]
-    numbers = np.asarray(priors, dtype=np.float64)
+    numbers = _as_numbers("priors", priors)
     if numbers.shape != labels.shape:
         raise ValueError(
             f"priors has shape {numbers.shape}, but there are {len(labels)} classes; give a number "
@@ -57,14 +60,27 @@ def check_priors(priors, labels):
     return numbers / numbers.sum()
 
 
-def check_loss(loss, n_classes):
+def _is_labelled(values):
+    """Is it of pandas, with names of rows?"""
+    rows = getattr(values, "index", None)
+    return hasattr(rows, "tolist") and rows.tolist() != list(range(len(rows)))
+
+
+def _as_numbers(name, values):
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array of numbers, but is {values!r}.") from error
+
+
+def check_loss(loss, labels):
     """The loss matrix.
 
     Parameters
     ----------
     loss : array-like of shape (n_classes, n_classes), or None
-        loss[i][j]: of taking class i for class j.
-    n_classes : int
+        loss[i][j]: of taking class i for class j. A DataFrame is by its labels, as priors are.
+    labels : ndarray of shape (n_classes,)
 
     Returns
     -------
@@ -73,12 +89,21 @@ def check_loss(loss, n_classes):
     Raises
     ------
     ValueError
-        If it has another shape, a negative number, another diagonal than 0, or a row without a
-        positive number.
+        If it has another shape or other labels, a negative number, another diagonal than 0, or a
+        row without a positive number.
     """
     if loss is None:
         return None
-    numbers = np.asarray(loss, dtype=np.float64)
+    n_classes = len(labels)
+    if _is_labelled(loss):
+        named = [loss.index.tolist(), loss.columns.tolist()]
+        if any({*names} != {*labels.tolist()} for names in named):
+            raise ValueError(
+                f"loss must name the classes {labels.tolist()} in its rows and columns, but has "
+                f"rows {named[0]} and columns {named[1]}."
+            )
+        loss = loss.loc[labels, labels]
+    numbers = _as_numbers("loss", loss)
     if numbers.shape != (n_classes, n_classes):
         raise ValueError(
             f"loss has shape {numbers.shape}, but there are {n_classes} classes; give a row for "

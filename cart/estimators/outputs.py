@@ -90,7 +90,7 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
                 "priors and loss say what classes weigh, and so does class_weight; leave it out."
             )
         labels, codes = target.labels[0], target.codes[:, 0]
-        priors, loss = check_priors(self.priors, labels), check_loss(self.loss, len(labels))
+        priors, loss = check_priors(self.priors, labels), check_loss(self.loss, labels)
         if loss is not None:
             self.loss_ = loss
         factor = class_factors(weight, codes, priors, loss, len(labels))

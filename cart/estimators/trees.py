@@ -94,9 +94,9 @@ class BaseDecisionTree(
     class_weight : dict, list of dict or "balanced", default=None
         Weight of each class, one dict per output (classification only).
     priors : dict of label to float, or array-like of shape (n_classes,), default=None
-        Share of each class among the rows to come, in the order of `classes_`, with the sum 1;
-        None takes them from the weighted rows. Classification of one output only, and not with
-        `class_weight`.
+        Share of each class among the rows to come, in the order of `classes_` (a Series of pandas
+        is by its labels), with the sum 1; None takes them from the weighted rows. Classification
+        of one output only, and not with `class_weight`.
     loss : array-like of shape (n_classes, n_classes), default=None
         loss[i][j] is what it costs to take class i for class j, in the order of `classes_`; None
         is 1 for any mistake. Splits are chosen under altered priors, which give more weight to

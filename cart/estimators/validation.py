@@ -11,6 +11,7 @@ from sklearn.utils.validation import (
     _check_sample_weight,
     _check_y,
     check_consistent_length,
+    check_is_fitted,
     validate_data,
 )
 
@@ -20,6 +21,7 @@ from cart.estimators.category_encoder import (
     match_categories,
 )
 from cart.table.precision import dates_as_seconds, precision_of
+from cart.tree.tree import Tree
 
 # A tree has up to two nodes a row, and numbers nodes and features with 31 bits.
 ROWS_MAX, COLUMNS_MAX = 2**30, 2**31 - 1
@@ -360,11 +362,36 @@ def require_weight(weight):
     Raises
     ------
     ValueError
-        If `weight` is 0 everywhere, or its sum overflows.
+        If `weight` is 0 everywhere, nan, or its sum overflows.
     """
     with np.errstate(over="ignore"):
         total = np.sum(weight)
     if total == 0.0:
         raise ValueError("Every row has weight 0; at least one must be positive.")
+    if np.isnan(total):
+        raise ValueError("The weights of the rows contain NaN; leave such rows out.")
     if not np.isfinite(total):
         raise ValueError("The weights of the rows have no finite sum; divide them by the largest.")
+
+
+def require_tree(tree, caller, takes_theirs=False):
+    """Refuse what is no fitted tree to a function of one tree.
+
+    Raises
+    ------
+    TypeError
+        If it is a forest, or a tree of scikit-learn that the function does not take.
+    sklearn.exceptions.NotFittedError
+    """
+    name = type(tree).__name__
+    if hasattr(tree, "estimators_"):
+        raise TypeError(
+            f"{caller} is of one tree, and {name} has {len(tree.estimators_)}; give it "
+            "forest.estimators_[0] for the first."
+        )
+    check_is_fitted(tree, "tree_")
+    if not (takes_theirs or isinstance(tree.tree_, Tree)):
+        raise TypeError(
+            f"{caller} is of trees of Cartwood, and this {name} is none; give it "
+            "cartwood.from_sklearn(tree)."
+        )

@@ -179,7 +179,8 @@ class _Writer:
     def _once(self, value, path):
         if id(value) in self._numbers:
             return {"same": self._numbers[id(value)]}
-        content = self._content_of_object(value, path)
+        # Not in `_Summer`: checksums of pickles would be others than older versions have written.
+        content = self._content_of_object(_as_array(value), path)
         self._numbers[id(value)] = len(self._kept)
         self._kept.append(value)
         return content
@@ -242,6 +243,15 @@ class _Summer(_Writer):
 
     def _keep(self, tensor, path):
         return tensor.shape, digest_of(tensor)
+
+
+def _as_array(value):
+    """A range, or a column of pandas or polars, as an array; all else, and what has names of rows,
+    as it is."""
+    is_column = hasattr(value, "to_numpy") and len(getattr(value, "shape", ())) == 1
+    rows = getattr(value, "index", None) if is_column else None
+    has_names = rows is not None and rows.tolist() != list(range(len(rows)))
+    return np.asarray(value) if isinstance(value, range) or (is_column and not has_names) else value
 
 
 def _number_of(value, path):

@@ -12,6 +12,7 @@ _MISSING = ["?"]  # beside what pandas takes for it: nothing, NA, null and the l
 _PARQUET = (".parquet", ".pq")
 _SPREADSHEETS = (".xlsx", ".xls", ".ods")
 _SEPARATORS = ",;\t|"
+_WITH_COMMAS = r"[+-]?[\d.,]+\s*%?"  # numbers, in a table of one column
 
 
 def read(path: Path, texts: Sequence[str] = ()) -> Any:
@@ -105,7 +106,17 @@ def _first_line(path, encoding):
         separator: pd.read_csv(path, sep=separator, encoding=encoding, **how).iloc[0]
         for separator in _SEPARATORS
     }
-    return max(lines.items(), key=lambda line: len(line[1]))
+    separator, names = max(lines.items(), key=lambda line: len(line[1]))
+    return ";" if len(names) == 1 and _has_decimal_commas(path, encoding) else separator, names
+
+
+def _has_decimal_commas(path, encoding):
+    """Do commas in a table of one column stand in numbers alone?"""
+    import pandas as pd
+
+    lines = pd.read_csv(path, sep=";", encoding=encoding, index_col=False, dtype=str).iloc[:, 0]
+    with_commas = lines[lines.str.contains(",", na=False)].str.strip()
+    return bool(len(with_commas) and with_commas.str.fullmatch(_WITH_COMMAS).all())
 
 
 def _read_parquet(path):

@@ -24,6 +24,7 @@ from cart.estimators.validation import as_of_now, fitted_at_once, refuse_too_lar
 from cart.files import require
 from cart.primitives.user_warning import warn_user
 from cart.splitting.feature_draw import DRAW_SEED_MAX
+from cart.table.precision import dates_as_seconds
 from forest.estimators import bagging_workers as workers
 from forest.estimators.parameters import FOREST_CONSTRAINTS
 from forest.estimators.sequence import EstimatorSequence
@@ -182,7 +183,10 @@ class BaseBagging(
         n_kept = len(estimators)
         with Interruption() as interruption, fitted_at_once(self) as draft:
             refuse_too_large(X)
-            X, y = validate_data(draft, X, y, reset=not n_kept, multi_output=True, **_ANY_TABLE)
+            base = workers.with_categories_of(draft._base(), X)
+            X, y = validate_data(
+                draft, draft._as_table(X), y, reset=not n_kept, multi_output=True, **_ANY_TABLE
+            )
             weight = draft._check_weight(sample_weight, X)
             y = draft._encode_target(y, keep=n_kept > 0)
             draft._refuse_contradictions(n_kept)
@@ -196,7 +200,7 @@ class BaseBagging(
             else:
                 n_draws = count_draws(draft.max_samples, X.shape[0], weight)
                 patches = draft._plan_patches(X.shape, n_draws, weight, n_kept)
-                draft.estimator_ = draft._base()
+                draft.estimator_ = base
                 fitted = draft._fit_each(X, y, patches, fit_params, interruption)
                 draft.estimators_ = [*estimators, *fitted]
                 new = range(len(fitted))
@@ -330,7 +334,7 @@ class BaseBagging(
             raise ValueError(
                 "No row is out of bag: bootstrap=False leaves none out. Fit with bootstrap=True."
             )
-        X = validate_data(self, X, reset=False, **_ANY_TABLE)
+        X = validate_data(self, self._as_table(X), reset=False, **_ANY_TABLE)
         _require_rows(self._draws, X.shape[0])
         y = np.asarray(y)
         check_consistent_length(X, y)
@@ -378,7 +382,7 @@ class BaseBagging(
         """
         routing._raise_for_params(params, self, caller)
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **_ANY_TABLE)
+        X = validate_data(self, self._as_table(X), reset=False, **_ANY_TABLE)
         routed = routing.process_routing(self, caller, **params)["estimator"]
         # Estimators that the user took away do not vote; features of theirs are left over.
         each = zip(self.estimators_, self.estimators_features_, strict=False)
@@ -386,6 +390,10 @@ class BaseBagging(
             (workers.predict_one, predict, estimator, X, features, routed)
             for estimator, features in each
         )
+
+    def _as_table(self, X):
+        """X with dates as our trees count them: there are no arrays of these and numbers."""
+        return dates_as_seconds(X) if isinstance(self._base(), SavedState) else X
 
     def _base(self):
         return self._tree_class() if self.estimator is None else self.estimator

@@ -8,6 +8,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metadata_routing import _routing_enabled, get_routing_for_object
 from sklearn.utils.validation import _check_method_params, has_fit_parameter
 
+from cart.estimators.category_encoder import as_columns, find_categorical
+from cart.estimators.saved_state import SavedState
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from forest.sampling.bootstrap import restart_stream
 from forest.sampling.patches import Patches
@@ -57,6 +59,20 @@ def _spread(shares, classes, n_classes, absent):
     return out
 
 
+def with_categories_of(base: BaseEstimator, X: Any) -> BaseEstimator:
+    """An estimator that is told which columns of X hold categories by a mask, as it gets arrays
+    without names, of drawn columns; `base` itself where it takes none for categories."""
+    if not _knows_categories(base):
+        return base
+    mask = find_categorical(base.categorical_features, as_columns(X))
+    return clone(base).set_params(categorical_features=mask)
+
+
+def _knows_categories(estimator):
+    is_ours = isinstance(estimator, SavedState)
+    return is_ours and getattr(estimator, "categorical_features", None) is not None
+
+
 def fit_one(
     base: BaseEstimator,
     X: Any,
@@ -79,7 +95,10 @@ def fit_one(
         fit_params = _check_method_params(X, fit_params, indices=rows)
         X, y = X[rows], y[rows]
     if not patches.takes_all_features:
-        X = X[:, patches.features(i)]
+        features = patches.features(i)
+        X = X[:, features]
+        if _knows_categories(estimator):
+            estimator.set_params(categorical_features=estimator.categorical_features[features])
     estimator.fit(X, y, **fit_params)
     return estimator
 

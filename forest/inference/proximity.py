@@ -217,6 +217,8 @@ class _Proximities:
 
     def __init__(self, forest, X, Y, pairs):
         check_is_fitted(forest)
+        if not hasattr(forest, "estimators_"):
+            raise TypeError(f"Proximities are of a forest, and {type(forest).__name__} is none.")
         if pairs not in PAIRS:
             raise ValueError(f"pairs must be one of {PAIRS}, got {pairs!r}.")
         self.pairs = pairs

@@ -163,8 +163,10 @@ def count_draws(
     Raises
     ------
     ValueError
-        If more are asked for than can be drawn without replacement.
+        If more are asked for than can be drawn without replacement, or True.
     """
+    if isinstance(max_samples, bool):
+        raise ValueError(f"max_samples={max_samples} is neither a number of rows nor a share.")
     if not replace:
         weight, n_most = None, n_samples if weight is None else np.count_nonzero(weight)
         max_samples = WITHOUT_REPLACEMENT if max_samples is None else max_samples

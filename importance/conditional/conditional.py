@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from importance.conditional.association import Association
 from importance.conditional.exchange import increase_by, row_losses
 from importance.core.adoption import of_fitted_forest
 from importance.core.fitted_forest import check_forest, names_of
+from importance.core.given import require_count
 from importance.core.groups import Groups, parse_groups, positions_of
 from importance.core.losses import choose_loss
 from importance.core.result import Importances, importances_over_trees
@@ -111,10 +113,9 @@ def conditional_permutation(
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} is not known; use one of {METHODS}.")
-    if not 0.0 <= threshold <= 1.0:
+    if not (isinstance(threshold, Real) and 0.0 <= threshold <= 1.0):
         raise ValueError(f"threshold={threshold!r} must lie between 0 and 1.")
-    if n_neighbors < 1:
-        raise ValueError(f"n_neighbors={n_neighbors!r} must be at least 1.")
+    require_count("n_neighbors", n_neighbors)
     if condition is not None and not isinstance(condition, dict):
         raise TypeError(f"condition must map features to lists of columns, got {condition!r}.")
     fitted = check_forest(forest, X, y, sample_weight)

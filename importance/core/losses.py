@@ -153,7 +153,7 @@ def choose_loss(name: str | None, forest: Any) -> tuple[str, MakeLoss]:
     losses = CLASSIFICATION if has_classes else REGRESSION
     task = "classification" if has_classes else "regression"
     name = next(iter(losses)) if name is None else name
-    if name not in losses:
+    if not isinstance(name, str) or name not in losses:
         raise ValueError(f"loss={name!r} is not a loss of {task}; use one of {sorted(losses)}.")
     return name, as_predicted(losses[name], forest)
 

@@ -10,6 +10,7 @@ from cart.primitives.progress import ProgressReporter
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from importance.core.adoption import of_fitted_forest, refuse_refits
 from importance.core.fitted_forest import names_of
+from importance.core.given import require_count
 from importance.core.groups import parse_groups
 from importance.core.losses import choose_loss
 from importance.core.result import Importances
@@ -151,8 +152,7 @@ def _refuse_what_cannot_be_refitted(fitted, groups, n_refits):
                 f"drop_column: without {group.name!r} no column is left to fit; X needs at least "
                 "two, and no group may hold them all."
             )
-    if n_refits < 1:
-        raise ValueError(f"n_refits={n_refits} must be at least 1.")
+    require_count("n_refits", n_refits)
 
 
 def _evaluate_pair(design, seeds, is_first, sets, make_loss, n_jobs, watch):

@@ -14,6 +14,7 @@ from forest.voting.rules import soft_vote
 from importance.conditional.sampler import ConditionalSampler
 from importance.core.adoption import of_fitted_forest, refuse_refits
 from importance.core.fitted_forest import check_forest, names_of
+from importance.core.given import require_count
 from importance.core.losses import choose_loss, of_predictions
 from importance.core.result import Importances
 from importance.drop_column.drop_column import drop_column
@@ -91,8 +92,7 @@ def conditional_test(
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} is not known; use one of {METHODS}.")
-    if n_draws < 1:
-        raise ValueError(f"n_draws={n_draws} must be at least 1.")
+    require_count("n_draws", n_draws)
     refuse_refits(forest, "conditional_test")
     fitted = check_forest(forest, X, y, out_of_bag=False)
     name = choose_loss(loss, forest)[0]

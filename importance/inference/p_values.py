@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from importance.core.adoption import of_fitted_forest
+from importance.core.given import require_count
 from importance.core.numbers import significant
 from importance.core.ordering import descending, list_leaders
 from importance.core.result import Importances
@@ -120,8 +121,7 @@ def permutation_test(
     <Significance of oob_permutation, permuting y, 9 refits: s5 1,570 (p = 0.1), bmi 1,470 (p =
      0.1), bp 623 (p = 0.1), s4 433 (p = 0.1), s3 239 (p = 0.2), ...>
     """
-    if n_repeats < 1:
-        raise ValueError(f"n_repeats={n_repeats} must be at least 1.")
+    require_count("n_repeats", n_repeats)
     refits = Refits.of(forest, X, y, measure)
     found = refits.measure(forest, X, y)
 

@@ -17,6 +17,7 @@ from forest.sampling.plan import count_draws
 from forest.sampling.weights import combine_weights
 from importance.core.adoption import refuse_refits, refuse_steps
 from importance.core.fitted_forest import check_forest, row_weight_of
+from importance.core.given import require_function
 from importance.core.result import Importances
 from importance.permutation.oob import oob_permutation, values_out_of_bag
 
@@ -48,6 +49,7 @@ class Refits:
         Raises TypeError or ValueError if it is not a fitted forest, the table is not the one that
         it was fitted on, or it was fitted with what a refit on other rows cannot repeat.
         """
+        require_function("measure", measure, "importance.mdi")
         refuse_refits(forest, "A refit")
         refuse_steps(forest)
         check_forest(forest, X, y, out_of_bag=False)

@@ -4,6 +4,7 @@ features whose rows are permuted.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.special import bdtr
 
 from importance.core.adoption import of_fitted_forest
 from importance.core.fitted_forest import names_of, take_rows
+from importance.core.given import require_count
 from importance.core.numbers import significant
 from importance.core.ordering import descending, leading, list_leaders
 from importance.core.plots import as_written, plot_bars
@@ -145,8 +147,7 @@ def shadow(
     <Shadows of oob_permutation: s5 1,470 (shadow 25), bmi 1,320 (shadow -0.28), bp 392 (shadow
      -8.3), s4 197 (shadow 3.4), s6 169 (shadow -15), ...>
     """
-    if n_rounds < 2:
-        raise ValueError(f"n_rounds={n_rounds} must be at least 2, to have a standard error.")
+    require_count("n_rounds", n_rounds, 2)  # to have a standard error
     rounds, shadow_rounds, example = measure_with_shadows(
         forest, X, y, measure, n_rounds, random_state, n_jobs, verbose, callback
     )
@@ -348,8 +349,9 @@ def select_features(
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} is not one of {sorted(METHODS)}.")
-    if not 0.0 < alpha < 1.0:
+    if not (isinstance(alpha, Real) and 0.0 < alpha < 1.0):
         raise ValueError(f"alpha={alpha!r} must lie between 0 and 1.")
+    require_count("n_rounds", n_rounds)
     least = int(np.ceil(1.0 / alpha - 1.0 - 1e-9)) if method == "maximum" else 1
     if n_rounds < least:
         raise ValueError(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from importance.core.adoption import of_fitted_forest
+from importance.core.given import require_count
 from importance.core.result import OVER_TREES, Importances
 from importance.inference.refit import Measure, Refits
 
@@ -66,8 +67,7 @@ def over_data(
     <Importances oob_permutation, squared_error, ± over data, from the rows: s5 1,570 ± 310, bmi
      1,470 ± 330, bp 620 ± 230, s4 430 ± 160, s3 240 ± 150, ...>
     """
-    if n_subsamples < 1:
-        raise ValueError(f"n_subsamples={n_subsamples} must be at least 1.")
+    require_count("n_subsamples", n_subsamples)
     refits = Refits.of(forest, X, y, measure)
     n = refits.n_samples
     b = round(subsample * n)

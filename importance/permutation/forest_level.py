@@ -16,6 +16,7 @@ from forest.growing.workers import go_on, results_of, shares_memory
 from forest.voting.rules import RULES, ballots
 from importance.core.adoption import of_fitted_forest
 from importance.core.fitted_forest import FittedForest, check_forest
+from importance.core.given import require_count, require_function
 from importance.core.groups import Groups, group_columns
 from importance.core.losses import MakeLoss, choose_loss, of_predictions, predictions_of
 from importance.core.result import Importances
@@ -93,6 +94,7 @@ def forest_permutation(
     """
     fitted = check_forest(forest, X, y, sample_weight)
     require_repeats(n_repeats)
+    require_function("metric", metric, "sklearn.metrics.accuracy_score")
     columns = group_columns(groups, forest)
     voting = getattr(forest, "voting", "soft")
     if voting not in ("soft", "majority"):
@@ -137,8 +139,8 @@ def over_permutations(increase: np.ndarray, groups: Groups, **words: Any) -> Imp
 
 def require_repeats(n_repeats: int | None) -> None:
     """Refuse less than one permutation."""
-    if n_repeats is not None and n_repeats < 1:
-        raise ValueError(f"n_repeats={n_repeats} must be at least 1.")
+    if n_repeats is not None:
+        require_count("n_repeats", n_repeats)
 
 
 def shared_donors(shuffles: Callable, n_samples: int, n_repeats: int) -> Callable:

@@ -175,7 +175,7 @@ def _choose_level(level: str | None, definition: str | None) -> str:
         raise ValueError(f'level={level!r} must be "tree" or "forest".')
     if definition is None:
         return level or "tree"
-    if definition not in DEFINITIONS:
+    if not isinstance(definition, str) or definition not in DEFINITIONS:
         raise ValueError(f"definition={definition!r} must be one of {list(DEFINITIONS)}.")
     known = DEFINITIONS[definition].level
     if level not in (None, known):

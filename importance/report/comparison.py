@@ -22,7 +22,7 @@ from importance.impurity.debiased import unbiased_mdi
 from importance.impurity.mdi import mdi
 from importance.permutation.oob import oob_permutation
 from importance.report.advice import MOST_NAMED, advise
-from importance.report.find_groups import correlation_groups, rank_correlation
+from importance.report.find_groups import correlation_groups, rank_correlation, require_threshold
 from importance.shap import mean_absolute_shap, trees_to_explain
 
 
@@ -295,7 +295,8 @@ def compare(
     ! 1 of 4 features cannot be told from noise by permutation at this sample size (within 2
     standard errors over data of 0): sepal width (cm).
     """
-    chosen = _choose(measures, without)
+    chosen, without = _choose(measures, without)
+    require_threshold("correlated", correlated)
     fitted = check_forest(forest, X, y)
     left_out = dict.fromkeys(without, "as asked")
     if measures is None:
@@ -339,18 +340,22 @@ def compare(
 
 
 def _choose(measures, without):
-    """The names of the measures that are asked for, also of those that are left out."""
-    chosen = list(MEASURES) if measures is None else list(measures)
+    """The names of the measures that are asked for, and of those that are left out."""
+    chosen = list(MEASURES) if measures is None else _listed(measures)
+    without = _listed(without)
     for what, names in (("measures", chosen), ("without", without)):
         unknown = sorted({*names} - {*MEASURES, JOINTLY})
         if unknown:
             known = [*MEASURES, *([JOINTLY] if what == "without" else [])]
             raise ValueError(f"{what}={unknown} are not known; choose of {known}.")
     if not {*chosen} - {*without, JOINTLY}:
-        raise ValueError(
-            f"without={list(without)!r} leaves no measure; choose of {list(MEASURES)}."
-        )
-    return chosen
+        raise ValueError(f"without={without!r} leaves no measure; choose of {list(MEASURES)}.")
+    return chosen, without
+
+
+def _listed(names):
+    """One name, several or None as a list."""
+    return [names] if isinstance(names, str) else list(names or ())
 
 
 def _how(fitted, name, n_jobs, verbose, callback):

@@ -2,6 +2,7 @@
 
 import re
 from itertools import takewhile
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,8 @@ def correlation_groups(
     ----------
     X : DataFrame or array-like of shape (n_samples, n_features)
         nan is a missing value: a column is ranked among its present values, and a pair is
-        correlated over the rows where both are present. Constant columns, and those of a DataFrame
-        that hold categories or strings, are in no group.
+        correlated over the rows where both are present. Constant columns, and those that hold
+        categories or strings, are in no group.
     threshold : float, default=0.7
         |rho| from which on columns belong together; from 0.7 on regressions are known to suffer
         (Dormann et al. 2013).
@@ -54,8 +55,7 @@ def correlation_groups(
     >>> correlation_groups(X)
     {'s1 + s2': ['s1', 's2'], 's3 + s4': ['s3', 's4']}
     """
-    if not 0.0 < threshold <= 1.0:
-        raise ValueError(f"threshold={threshold!r} must be above 0 and at most 1.")
+    require_threshold("threshold", threshold)
     if method not in ("complete", "average", "single"):
         raise ValueError(f'method={method!r} must be "complete", "average" or "single".')
     if issparse(X):
@@ -73,6 +73,12 @@ def correlation_groups(
     for j, c in zip(positions, cluster, strict=True):
         groups.setdefault(c, []).append(labels[j])
     return {_list_names(group): group for group in groups.values() if len(group) > 1}
+
+
+def require_threshold(name: str, value: float) -> None:
+    """Refuse what is no correlation from which on columns may belong together."""
+    if not (isinstance(value, Real) and 0.0 < value <= 1.0):
+        raise ValueError(f"{name}={value!r} must be above 0 and at most 1.")
 
 
 def one_hot_groups(X: Any) -> dict[str, list]:
@@ -148,11 +154,21 @@ def _numbers(X):
     holds_numbers = np.ones(X.shape[1], bool)
     if hasattr(X, "columns"):
         holds_numbers = ~find_categorical("from_dtype", X)
+    elif X.dtype.kind in "OUS":
+        holds_numbers = np.array([_are_numbers(column) for column in X.T], bool)
     positions = np.flatnonzero(holds_numbers)
     if len(positions) == 0:
         return np.empty((X.shape[0], 0)), positions
     part = _safe_indexing(X, positions, axis=1)
     return check_array(part, dtype=np.float64, ensure_all_finite="allow-nan"), positions
+
+
+def _are_numbers(values):
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def rank_correlation(X: np.ndarray) -> np.ndarray:

@@ -210,6 +210,16 @@ def test_commas_as_decimals(tmp_path):
     np.testing.assert_allclose(task.y, table["y"])
 
 
+def test_decimal_commas_of_one_column(tmp_path):
+    """They are not taken for what parts columns; where a comma stands in a word, it is."""
+    path = tmp_path / "t.csv"
+    path.write_text("a\n1,5\nn.a.\n-12,25 %\n1.000,5\n")
+    assert read(path)["a"].tolist() == ["1,5", "n.a.", "-12,25 %", "1.000,5"]
+    path.write_text("a\n1,5\nOslo,3\n")
+    with pytest.raises(UserError, match="more fields than its first line"):
+        read(path)
+
+
 def test_new_rows_get_what_training_rows_got(frame):
     recipe = Recipe.of(frame)
     new = frame.iloc[:1].assign(city="Bergen", size="3.5", same=9)

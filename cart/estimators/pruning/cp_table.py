@@ -3,9 +3,9 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.pruning.risk import Sequence, refuse_other_risks
+from cart.estimators.validation import require_tree
 from cart.files import storable
 
 RULES = ("1se", "min")
@@ -133,7 +133,7 @@ def cp_table(tree: Any) -> CpTable:
     3 0.01      3      0.04
     4    0      4      0.03
     """
-    check_is_fitted(tree, "tree_")
+    require_tree(tree, "cp_table")
     if hasattr(tree, "cp_table_"):
         return tree.cp_table_
     refuse_several_outputs(tree)
@@ -173,7 +173,7 @@ def prune_at(tree: Any, cp: float) -> Any:
     >>> whole.get_n_leaves(), prune_at(whole, 0.1).get_n_leaves()
     (9, 3)
     """
-    check_is_fitted(tree, "tree_")
+    require_tree(tree, "prune_at")
     if not cp >= 0.0:
         raise ValueError(f"cp={cp} must not be negative.")
     refuse_several_outputs(tree)

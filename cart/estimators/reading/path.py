@@ -4,11 +4,10 @@ import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.parameters import MatrixLike
 from cart.estimators.reading.words import Answer, alternative, condition, name_of
-from cart.estimators.validation import check_rows
+from cart.estimators.validation import check_rows, require_tree
 from cart.tree.nodes import LEAF
 
 
@@ -89,7 +88,7 @@ def explain_path(tree: Any, x: MatrixLike) -> TreePath:
     2. petal width (cm) <= 1.75   54 rows
     -> predicts 1 (1 90.7%, 2 9.3%), from 54 rows
     """
-    check_is_fitted(tree, "tree_")
+    require_tree(tree, "explain_path", takes_theirs=True)
     row = check_rows(tree, _as_table(x))
     nodes, values = tree.tree_, row.toarray()[0] if hasattr(row, "toarray") else row[0]
     passed = _in_order(nodes, nodes.decision_path(row).indices)

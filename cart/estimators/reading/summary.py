@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.pruning.cp_table import cp_table
 from cart.estimators.reading.words import Answer, alternative, condition, name_of, number
+from cart.estimators.validation import require_tree
 from cart.tree.nodes import LEAF
 
 
@@ -53,7 +53,7 @@ def summary(tree: Any, max_nodes: int = 30) -> str:
     Node 2: 100 rows
       predicts 1 (1 50.0%, 2 50.0%)
     """
-    check_is_fitted(tree, "tree_")
+    require_tree(tree, "summary")
     nodes = tree.tree_
     parts = [f"{type(tree).__name__}: {nodes.n_node_samples[0]} rows, {nodes.n_leaves} leaves"]
     has_risk = bool(np.isfinite(nodes.impurity[0]))  # squares of the target may overflow

@@ -1,6 +1,7 @@
 """Priors and losses against what they mean, computed row by row."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -167,6 +168,26 @@ def test_models_are_saved_with_their_losses(tmp_path):
     assert loaded.get_params() == model.get_params()
 
 
+def test_priors_and_losses_of_pandas_are_by_their_labels():
+    """However they are ordered, as by `value_counts(normalize=True)`; unless rows have no names."""
+    X, y = load("iris")
+    y = np.array(["a", "b", "c"])[y]
+    priors = pd.Series({"c": 0.6, "a": 0.3, "b": 0.1})
+    loss = pd.DataFrame(LOSS, index=[*"abc"], columns=[*"abc"])
+    for as_frame, plain in (
+        ({"priors": priors}, {"priors": [0.3, 0.1, 0.6]}),
+        ({"priors": priors.reset_index(drop=True)}, {"priors": [0.6, 0.3, 0.1]}),
+        ({"loss": loss.loc[[*"cab"], [*"bca"]]}, {"loss": LOSS}),
+        ({"loss": pd.DataFrame(LOSS)}, {"loss": LOSS}),
+    ):
+        one, other = (
+            DecisionTreeClassifier(max_depth=2, random_state=0, **params).fit(X, y)
+            for params in (as_frame, plain)
+        )
+        np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
+        np.testing.assert_array_equal(one.predict(X), other.predict(X))
+
+
 def test_a_fit_without_losses_forgets_those_before():
     X, y = load("iris")
     model = DecisionTreeClassifier(max_depth=2, random_state=0, loss=LOSS).fit(X, y)
@@ -183,6 +204,11 @@ def test_a_fit_without_losses_forgets_those_before():
         ({"priors": [0.0, 0.5, 0.5]}, "positive"),
         ({"priors": {0: 0.5, 1: 0.5}}, "lacks \\[2\\]"),
         ({"priors": {0: 0.5, 1: 0.3, 2: 0.1, 7: 0.1}}, "has \\[7\\]"),
+        ({"priors": pd.Series({0: 0.5, 2: 0.5})}, "lacks \\[1\\]"),
+        ({"loss": pd.DataFrame(LOSS, index=[*"abc"])}, "rows \\['a', 'b', 'c'\\]"),
+        ({"priors": ["a", 0.5, 0.5]}, "priors must be an array of numbers"),
+        ({"loss": {0: {1: 2}}}, "loss must be an array of numbers"),
+        ({"loss": [[0, 1, 2], [1]]}, "loss must be an array of numbers"),
         ({"loss": [[0, 1], [1, 0]]}, "shape \\(2, 2\\)"),
         ({"loss": np.ones((3, 3))}, "diagonal"),
         ({"loss": -1.0 * np.array(LOSS)}, "not negative"),

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars
 import pytest
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
@@ -113,6 +114,23 @@ def test_labels_names_and_categories_come_back(tmp_path):
         assert loaded.categories_[4].tolist() == model.categories_[4].tolist()
         unseen = frame.head().assign(kind="neu")
         np.testing.assert_array_equal(loaded.predict(unseen), model.predict(unseen))
+
+
+def test_choices_of_columns_of_any_container_come_back(tmp_path):
+    """As arrays; a pickle has them as they are."""
+    frame = pd.DataFrame({"kind": [*"abcabcab"], "size": np.arange(8.0)})
+    for chosen in (
+        pd.Index(["kind"]), pd.Series(["kind"]), pd.Series([True, False], dtype="boolean"),
+        polars.Series(["kind"]), range(1),
+    ):  # fmt: skip
+        model = forest.RandomForestRegressor(3, categorical_features=chosen, random_state=0)
+        model.fit(frame, np.arange(8.0))
+        loaded = back(model, tmp_path)
+        np.testing.assert_array_equal(loaded.categorical_features, np.asarray(chosen))
+        np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
+        refit = clone(loaded).fit(frame, np.arange(8.0))
+        np.testing.assert_array_equal(refit.predict(frame), model.predict(frame))
+        assert type(pickle.loads(pickle.dumps(model)).categorical_features) is type(chosen)
 
 
 def test_a_file_is_of_the_format_that_others_read(tmp_path):

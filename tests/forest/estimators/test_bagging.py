@@ -4,6 +4,7 @@ import pickle
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.tree
 from hypothesis import given
@@ -298,8 +299,33 @@ def test_our_trees_in_theirs_and_theirs_in_ours():
         assert_same_models(*fit_both(PAIRS[0], X, y, base(max_depth=3), 4), X)
 
 
+@pytest.mark.parametrize("params", [{}, {"max_features": 2}, {"bootstrap_features": True}], ids=str)
+def test_categories_of_a_frame(params):
+    """By their names, whichever columns an estimator draws; with dates and missing values."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({
+        "when": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 99, 60), unit="D"),
+        "size": np.where(np.arange(60) == 7, np.nan, rng.random(60)),
+        "city": pd.array([None, *rng.choice([*"abc"], 59)], dtype="string"),
+    })  # fmt: skip
+    y = rng.random(60) + (frame["city"] == "a").fillna(False)
+    codes = frame.assign(city=frame["city"].map({"a": 0.0, "b": 1.0, "c": 2.0}))
+    codes = codes.assign(when=frame["when"].to_numpy("M8[s]").astype(float))
+    codes = codes.to_numpy(np.float64, na_value=np.nan)
+    plain = BaggingRegressor(cart.DecisionTreeRegressor(), 5, random_state=0, **params)
+    plain.set_params(estimator__categorical_features=[False, False, True])
+    expected = plain.fit(codes, y).predict(codes)
+    for chosen in (["city"], [2], "from_dtype"):
+        model = clone(plain).set_params(estimator__categorical_features=chosen).fit(frame, y)
+        np.testing.assert_array_equal(model.predict(frame), expected)
+        for tree, drawn in zip(model.estimators_, model.estimators_features_, strict=True):
+            np.testing.assert_array_equal(tree.is_categorical_, drawn == 2)
+        assert model.estimator.categorical_features == chosen
+    with pytest.raises(ValueError, match="by their numbers or a mask"):
+        model.set_params(estimator__categorical_features=["city"]).fit(codes, y)
+
+
 def test_feature_names():
-    pd = pytest.importorskip("pandas")
     X, y = table()
     frame = pd.DataFrame(X, columns=list("abcdef"))
     model = BaggingClassifier(n_estimators=3, random_state=0).fit(frame, y)

@@ -12,6 +12,7 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 from sklearn.exceptions import NotFittedError
 
+from cart import DecisionTreeClassifier
 from forest import (
     ExtraTreesClassifier,
     RandomForestClassifier,
@@ -171,6 +172,8 @@ def test_rows_that_are_never_out_of_bag_have_no_proximity():
 def test_impossible_combinations():
     X, y = load_iris(return_X_y=True)
     forest = RandomForestClassifier(5, random_state=0).fit(X, y)
+    with pytest.raises(TypeError, match="DecisionTreeClassifier is none"):
+        proximity(DecisionTreeClassifier().fit(X, y), X)
     with pytest.raises(NotFittedError):
         proximity(RandomForestClassifier(), X)
     with pytest.raises(ValueError, match="pairs must be one of"):

@@ -136,6 +136,16 @@ def test_long_names_of_groups_are_cut():
         assert sorted(j for group in found for j in group.columns) == list(range(30))
 
 
+def test_text_in_an_array_is_in_no_group():
+    """As in a DataFrame; numbers in an array of objects are numbers."""
+    x = np.random.default_rng(0).random(20)
+    for kind in (object, str):
+        X = np.column_stack([x.astype(kind), np.tile(["red", "blue"], 10), x.astype(kind)])
+        assert correlation_groups(X.astype(kind)) == {"x0 + x2": [0, 2]}
+        blocks = np.column_stack([np.eye(2)[np.arange(20) % 2].astype(kind), X[:, 1]])
+        assert one_hot_groups(blocks) == {"x0 + x1": [0, 1]}
+
+
 def test_correlations_are_refused():
     X = np.eye(4)
     for args, params, message in (

@@ -2,14 +2,18 @@
 
 import numpy as np
 import pytest
+import sklearn.tree
 
 from cart import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    cp_table,
     cv_prune,
     explain_path,
+    prune_at,
     summary,
 )
+from forest import BaggingClassifier, RandomForestClassifier
 from tests.data import load
 
 
@@ -179,3 +183,23 @@ def test_a_summary_of_targets_whose_squares_overflow():
     assert "Node 0: 442 rows" in text
     assert "rel error" not in text
     assert "Importance" not in text
+
+
+def test_what_is_no_tree_of_ours_is_named():
+    """A fitted forest was said not to be fitted, a tree of scikit-learn to lack an attribute."""
+    X, y = load("iris")
+    theirs = sklearn.tree.DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    of_one_tree = {
+        "summary": summary,
+        "explain_path": lambda tree: explain_path(tree, X[0]),
+        "cp_table": cp_table,
+        "prune_at": lambda tree: prune_at(tree, 0.1),
+    }
+    for name, function in of_one_tree.items():
+        for model in (RandomForestClassifier(3), BaggingClassifier(n_estimators=3)):
+            with pytest.raises(TypeError, match=f"{name} is of one tree, .* has 3; .*estimators_"):
+                function(model.fit(X, y))
+        if name != "explain_path":
+            with pytest.raises(TypeError, match=f"{name} is of trees of Cartwood.*from_sklearn"):
+                function(theirs)
+    assert len(explain_path(theirs, X[0]).steps) == 1

@@ -1,0 +1,17 @@
+"""Checks of what functions are given beside a forest and its table."""
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any
+
+
+def require_count(name: str, value: Any, least: int = 1) -> None:
+    """Refuse what is no whole number, or a smaller one."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name}={value!r} must be at least {least}, a whole number.")
+
+
+def require_function(name: str, value: Callable | None, example: str) -> None:
+    """Refuse what cannot be called; None may stand for a default."""
+    if value is not None and not callable(value):
+        raise TypeError(f"{name}={value!r} must be a function, such as {example}.")
