@@ -9,6 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import repeat
 from pathlib import Path
 
+import llvmlite.binding as llvm
+import numba
 import numpy as np
 
 from benchmarks.harness import display
@@ -20,7 +22,7 @@ ONE_LINE = 600  # characters
 
 
 def environment():
-    """Where results were measured: versions, cores, CPU model, commit, date.
+    """Where results were measured: versions, cores, CPU model and generation, commit, date.
 
     Returns
     -------
@@ -30,7 +32,7 @@ def environment():
     return {
         **{name: found for name in names if (found := _version(name))},
         "python": platform.python_version(),
-        "cpu": _cpu_model(),
+        "cpu": f"{_cpu_model()} ({_target()})",
         "cores": str(_n_cores()),
         "system": f"{platform.system()} {platform.machine()}",
         "commit": _commit(),
@@ -147,6 +149,11 @@ def _cpu_model():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
+
+
+def _target():
+    """What kernels are compiled for: vectors of CPUs of one name differ, and times with them."""
+    return numba.config.CPU_NAME or llvm.get_host_cpu_name()
 
 
 def _commit():
