@@ -330,13 +330,17 @@ def _count_left(node, codes, words, left_code, missing_left):
             goes_left = np.uint32(codes[i] + step) <= last
             left[class_of(words[i], layout)] += weight_of(words[i], layout) * goes_left
         return np.int64(n_left)
-    for c in range(n_classes):
+    weighs_rows, rest = low_mask >> shift > 1, np.int64(n_left)
+    for c in range(n_classes if weighs_rows else n_classes - 1):
         its_weight = np.uint32(0)
         for i in range(n):
             goes_left = np.uint32(codes[i] + step) <= last
             is_its = goes_left & ((words[i] & class_mask) == np.uint32(c))
             its_weight += (words[i] & low_mask) >> shift if is_its else np.uint32(0)
         left[c] = its_weight
+        rest -= np.int64(its_weight)
+    if not weighs_rows:  # the last class has what the others leave
+        left[n_classes - 1] = rest
     return np.int64(n_left)
 
 
