@@ -209,17 +209,18 @@ class _CompiledLanes(PlainLanes):
         bits = self.builder.bitcast(condition.value, ir.IntType(self.n))
         for lane in range(0, self.n, _PERMUTED):
             part = _CompiledLanes(_PERMUTED, self._context, self.builder)
-            mine = self.builder.trunc(
-                self.builder.lshr(bits, bits.type(lane)), ir.IntType(_PERMUTED)
-            )
-            part.store_at(array, part._permuted(values, lane, mine), first)
-            first = first + _Vector(
-                self, self.builder.zext(self.builder.ctpop(mine), ir.IntType(64))
-            )
+            its_bits = self.builder.lshr(bits, bits.type(lane))
+            its_bits = self.builder.trunc(its_bits, ir.IntType(_PERMUTED))
+            part.store_at(array, part._permuted(values, lane, its_bits), first)
+            n_chosen = self.builder.zext(self.builder.ctpop(its_bits), ir.IntType(64))
+            first = first + _Vector(self, n_chosen)
 
     def _permuted(self, values, lane, bits):
-        """Of a wider vector's items of 32 bits as many as there are lanes, those whose bits are set
-        first. For each of 256 numbers that bits can be there is an order, a byte a lane."""
+        """Some items of 32 bits of a wider vector, from a lane on: those whose bits are set first.
+
+        bits    0 1 0 0 1 1 0 0        a table has the order for each of 256 such numbers,
+        order   1 4 5 0 2 3 6 7        a byte a lane
+        """
         builder, kind = self.builder, ir.VectorType(ir.IntType(32), self.n)
         byte = ir.VectorType(ir.IntType(8), self.n)
         orders = ir.Constant(ir.ArrayType(byte, len(_ORDERS)), [byte(each) for each in _ORDERS])
@@ -259,7 +260,7 @@ class _CompiledLanes(PlainLanes):
         return _Vector(self, self.builder.extract_element(value.value, ir.IntType(32)(0)))
 
     def repeat(self, n, step, *carried):
-        no, none = (_Vector(self, ir.IntType(n)(0)) for n in (1, 64))
+        no, none = ir.IntType(1)(0), _Vector(self, ir.IntType(64)(0))
 
         def go_on(k, *carried):
             following = step(k, *carried)
@@ -281,10 +282,10 @@ class _CompiledLanes(PlainLanes):
             each.value.add_incoming(then.value, builder.block)
         behind = builder.append_basic_block("done")
         is_over = builder.icmp_signed("==", following[0].value, end.value)
-        builder.cbranch(builder.or_(is_last.value, is_over), behind, inside)
+        builder.cbranch(builder.or_(is_last, is_over), behind, inside)
         builder.position_at_end(behind)
         chosen = (
-            builder.select(is_last.value, one.value, other.value)
+            builder.select(is_last, one.value, other.value)
             for one, other in zip(here, following, strict=True)
         )
         return tuple(_Vector(self, value) for value in chosen)
@@ -381,7 +382,7 @@ class _CompiledLanes(PlainLanes):
 
     def any(self, condition):
         bits = self.builder.bitcast(condition.value, ir.IntType(self.n))
-        return _Vector(self, self.builder.icmp_unsigned("!=", bits, bits.type(0)))
+        return self.builder.icmp_unsigned("!=", bits, bits.type(0))
 
 
 def _constant(kind, number):

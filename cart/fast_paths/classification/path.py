@@ -160,6 +160,7 @@ def _pass_on_bounds(way, row, direction):
 
 @inline_kernel
 def total_weight(counts):
+    """The weight of all classes together."""
     total = np.int64(0)
     for c in range(counts.shape[0]):
         total += counts[c]

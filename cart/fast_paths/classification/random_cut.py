@@ -54,7 +54,7 @@ from cart.table.ranking import MISSING
 from cart.table.table import code_up_to, same_value, value_of
 
 _CLASSES_MAX = 6
-_AS_WEIGHT = -1
+_AS_WEIGHT = -1  # in place of a number of rows
 _VECTORS_PAY = 32  # rows
 _SHARE = 1 / 16  # of the columns that a node must look at for rows across to pay
 _TABLE_MAX = 1 << 20  # values of a table that is held across as a whole
@@ -110,7 +110,7 @@ def _codes_in(rows, column):
     return StridedCodes(rows.bits[block], np.int64(WIDTH), place, SIGN)
 
 
-class CountedHalf(NamedTuple):
+class CountedPair(NamedTuple):
     """Two of the counts that stand in quarters of a number (see `packed_rows.quarter_of`): vectors
     have twice as many numbers of 32 bits."""
 
@@ -130,13 +130,13 @@ class RandomCuts(NamedTuple):
     """
 
     drawn: DrawnCuts
-    low: CountedHalf
-    high: CountedHalf
+    low: CountedPair
+    high: CountedPair
 
     @classmethod
     def create(cls, table):
         drawn = DrawnCuts.create(table)
-        low, high = (CountedHalf.create(len(drawn.low)) for _ in range(2))
+        low, high = (CountedPair.create(len(drawn.low)) for _ in range(2))
         return cls(drawn, low, high)
 
     begin_tree = no_tree_to_begin
@@ -216,7 +216,7 @@ def _try_drawn(cuts, way, node, searched):
     """Try the cuts that were put off, in the order of the draw."""
     drawn, best, left = cuts.drawn, NO_CUT, searched.prefix.left
     n_classes, counts_rows, n_left = left.shape[0], _counts_rows(way), _AS_WEIGHT
-    _write_halves(cuts, way, node, n_classes if counts_rows else -1)
+    _write_pairs(cuts, way, node, n_classes if counts_rows else -1)
     _count_lanes(cuts, way, node, n_classes + counts_rows)
     for k in range(drawn.n_drawn[0]):
         if not best.score < 0.0:
@@ -235,7 +235,7 @@ def _try_drawn(cuts, way, node, searched):
 
 
 @inline_kernel
-def _write_halves(cuts, way, node, place_of_rows):
+def _write_pairs(cuts, way, node, place_of_rows):
     """Write the weight of each row of the node in the quarter of its class, and 1 in that of rows
     if this has a place."""
     words, layout = way.tiers[node.tier].words[node.start : node.end], way.layout
@@ -265,7 +265,7 @@ def _count_lanes(cuts, way, node, n_counts):
             _count_of_half(drawn, across, words, shift, n, block, low, high)
 
 
-def _count_on(lanes, drawn, across, words, shift, n, block, *halves):
+def _count_on(lanes, drawn, across, words, shift, n, block, *pairs):
     place = lanes.number(block) * (WIDTH // lanes.n)
     most, added = lanes.load(drawn.last, place), lanes.load(drawn.step, place)
 
@@ -273,14 +273,14 @@ def _count_on(lanes, drawn, across, words, shift, n, block, *halves):
         row = lanes.number(lanes.same(words, k)) >> lanes.number(shift)
         goes_left = load_across(lanes, across, row) + added <= most
         return tuple(
-            lanes.where(goes_left, its_sum + lanes.same(half.of_rows, k), its_sum)
-            for its_sum, half in zip(sums, halves, strict=True)
+            lanes.where(goes_left, its_sum + lanes.same(pair.of_rows, k), its_sum)
+            for its_sum, pair in zip(sums, pairs, strict=True)
         )
 
-    nothing = [most & 0] * len(halves)
+    nothing = [most & 0] * len(pairs)
     sums = lanes.repeat(lanes.number(n), count, *nothing)
-    for its_sum, half in zip(sums, halves, strict=True):
-        lanes.store(half.left, its_sum, place)
+    for its_sum, pair in zip(sums, pairs, strict=True):
+        lanes.store(pair.left, its_sum, place)
 
 
 _count, _count_of_half = on_lanes(WIDTH)(_count_on), on_lanes(HALF)(_count_on)
