@@ -17,7 +17,7 @@ from cart.files.checksum import digest_of
 from cart.primitives.mersenne_twister import first_draws
 from cart.tree.compact import Compact
 from cart.tree.packed import pack
-from cart.tree.traversal import sum_of_values
+from cart.tree.traversal import rows_for, sum_of_values
 
 FEW, MANY = 30, 2**16 + 1  # distinct values, whose codes have 16 bits, and 32
 N_FEATURES = 9  # of which one is few
@@ -63,9 +63,10 @@ def use(case: Case) -> None:
     X[0, 0] = X[1, 0]  # such doubles are looked at once more
     y = rng.integers(0, 2, case.n_rows)
     tree = case.model.set_params(max_depth=2).fit(X, y if case.is_whole else y + 0.5).tree_
+    packed = pack([tree], np.float32)
+    rows_for(packed, X)
     X = X.astype(np.float32)
     tree.apply(X)
-    packed = pack([tree], X.dtype)
     sum_of_values(packed, X)
     Compact.of(tree.nodes).expand()
     digest_of(np.zeros(1 << 13))  # of models that are saved

@@ -36,6 +36,11 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "california: needs the California housing table")
 
 
+def pytest_collection_modifyitems(config, items):
+    if hasattr(config, "workerinput"):  # the first tests are in one process: one wheel for all
+        items.sort(key=lambda item: item.path.name != "test_wheel.py")
+
+
 def pytest_runtest_setup(item):
     if item.get_closest_marker("california") and data.why_no_california():
         pytest.skip(data.why_no_california())

@@ -43,12 +43,15 @@ class Kind(NamedTuple):
     what: str = FIT
     n_jobs: int = 1
     n_asked: int | None = None  # rows of a DataFrame that are predicted; None: all of an array
+    order: str = "C"  # of the array
 
 
 def _kind(
-    name, bar, data, params, model=FOREST, n_trees=10, what=FIT, n_jobs=1, n_asked=None, **rest
-):
-    return Kind(name, Case(name, data, model, params, **rest), bar, n_trees, what, n_jobs, n_asked)
+    name, bar, data, params, model=FOREST, n_trees=10, what=FIT, n_jobs=1, n_asked=None, order="C",
+    **rest,
+):  # fmt: skip
+    case = Case(name, data, model, params, **rest)
+    return Kind(name, case, bar, n_trees, what, n_jobs, n_asked, order)
 
 
 _SIGNS, _BALANCED = {"monotonic_cst": (1, -1, 0)}, {"class_weight": "balanced"}
@@ -100,6 +103,9 @@ KINDS = (
     _kind("300 x 20,000: regression, a tenth", None, f"regression:{_SHORT}", _TENTH, what=BESIDE),
     _kind("300 x 20,000: extra trees, a tenth", None, f"regression:{_SHORT}", _TENTH, EXTRA,
           what=BESIDE),
+    _kind("300 x 20,000: predict", None, f"classification:{_SHORT}", GINI, what=LATER),
+    _kind("300 x 20,000: predict, Fortran order", None, f"classification:{_SHORT}", GINI,
+          what=LATER, order="F"),
     _kind("few features: first predict", 4, _FEW, THIRD, n_trees=50, what=FIRST, n_jobs=2),
     _kind("first predict: binary", 5, f"classification:{_WIDE}", GINI, n_trees=50, what=FIRST,
           n_jobs=2),
@@ -201,6 +207,8 @@ def _sides(kind):
         return _categorical(kind, changed)
     ours, peer = create_both(kind.case, 0, **changed)
     data = training(kind.case, 0)
+    if kind.order == "F":
+        data = np.asfortranarray(data[0]), *data[1:]
     if kind.n_asked is not None:
         X = pd.DataFrame(data[0])
         data = X.set_axis([f"x{j}" for j in X], axis="columns"), *data[1:]

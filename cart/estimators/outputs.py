@@ -21,8 +21,7 @@ from cart.estimators.parameters import MatrixLike
 from cart.estimators.target import encode_known_labels, encode_labels, encode_numbers
 from cart.estimators.validation import as_of_now, check_rows
 from cart.splitting import criteria
-from cart.tree.packed import goes_by_keys
-from cart.tree.traversal import Infinite
+from cart.tree.packed import Infinite, goes_by_keys
 
 
 class _Outputs:

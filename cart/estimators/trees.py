@@ -55,7 +55,7 @@ from cart.table.precision import precision_of
 from cart.table.thresholds import fill_thresholds
 from cart.tree.packed import with_values
 from cart.tree.pruning import pruning_path
-from cart.tree.traversal import sum_of_values
+from cart.tree.traversal import leaf_ids, paths_to, sum_of_values
 from cart.tree.tree import Tree
 
 
@@ -310,8 +310,11 @@ class BaseDecisionTree(
         ndarray of shape (n_samples,), int64
         """
         self = as_of_now(self)
-        X = self._check_X(X, check_input)
-        return self.tree_.apply(X)
+        self._require_fit()
+        if not check_input:
+            return self.tree_.apply(self._check_X(X, check_input))
+        packed = self.tree_.packed_for(precision_of(self))
+        return self._walk(lambda packed, X: leaf_ids(packed, 0, X), packed, X)
 
     def decision_path(self, X: MatrixLike, check_input: bool = True) -> csr_matrix:
         """Which nodes of `tree_` each row passes.
@@ -327,8 +330,7 @@ class BaseDecisionTree(
         scipy.sparse.csr_matrix of shape (n_samples, node_count)
         """
         self = as_of_now(self)
-        X = self._check_X(X, check_input)
-        return self.tree_.decision_path(X)
+        return paths_to(self.apply(X, check_input)[np.newaxis], [self.tree_])[0]
 
     def get_depth(self) -> int:
         """Greatest distance of a leaf from the root."""

@@ -224,8 +224,9 @@ def check_rows(estimator, X, converts=True):
     estimator : estimator
     X : array-like of shape (n_samples, n_features)
     converts : bool, default=True
-        False may leave an array in double precision as it is, in any order and not looked at, for
-        those who walk down trees to round it, take what is missing, and refuse what is infinite.
+        False may leave an array in any order, and in double precision as it is and not looked at,
+        for those who walk down trees to round it, take what is missing, and refuse what is
+        infinite.
 
     Returns
     -------
@@ -261,7 +262,7 @@ def _take_plain(estimator, X, converts):
     if not converts and X.dtype == np.float64 and precision == np.float32:
         return X
     with np.errstate(over="ignore"):
-        X = X.astype(precision, order="C", copy=False)
+        X = X.astype(precision, order="C" if converts else "K", copy=False)
     return X if _is_finite(X) else None
 
 

@@ -18,8 +18,14 @@ import numpy as np
 
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.jit.instructions import prefetch
-from cart.jit.simd import on_lanes
-from cart.primitives.float_order import TOP, ordinal_of
+from cart.primitives.row_keys import (
+    INFINITE,
+    MISSING,
+    key_of,
+    keys_of,
+    keys_of_columns,
+    write_keys,
+)
 from cart.primitives.threads import in_parts
 from cart.tree.nodes import LEAF, MISSING_GO_LEFT, MORE_GO_RIGHT, steps_of
 from cart.tree.packed_protocol import (
@@ -29,28 +35,31 @@ from cart.tree.packed_protocol import (
     write_leaf,
     write_split,
 )
-from cart.tree.packed_surrogates import add_surrogates
+from cart.tree.packed_surrogates import add_surrogates, goes_by_surrogates
 
 SINGLE = np.dtype(np.float32)
-# The key of a missing value, above all others, and those of infinite ones.
-MISSING = np.uint32(0xFFFFFFFF)
-_INFINITE, _MINUS_INFINITE = np.uint32(0xFF800000), np.uint32(0x00800000)
-FINITE, SOME_MISSING, INFINITE = range(3)  # rows: all values, some missing, some infinite
-_LARGEST = 0x7F7FFFFF  # bits of the largest value
-_SIGN = -(1 << 31)
-_LANES, _LANE_BITS = 8, 3
 NO_TABLE = np.empty((0, 0))
 _LINE = 64  # bytes of a cache line
 _NODES_PER_THREAD = 20_000  # for which another thread is worth its start
+# Of so many columns and more, those that trees use are taken alone where they are one in so many.
+_MANY_COLUMNS, _FEW_COLUMNS = 64, 2
 _ONE, _LOW, _UPPER = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
+
+
+class Infinite(ValueError):
+    """Rows that were to be sent down trees have infinite values in single precision."""
 
 
 class Packed(NamedTuple):
     """Trees for rows in single precision; tree t owns nodes start[t]:start[t + 1].
 
     Values and thresholds are compared as unsigned integers, their keys: see `key_of`. Thresholds
-    are rounded down to float32, which decides as the thresholds themselves do. Behind its features
+    are rounded down to float32, which decides as the thresholds themselves do. Behind its columns
     a row has a zero, which is what leaves look at: there the key is free for another number.
+
+        table    .1 .7 .3 .9 .4 .2 .8 .5      of a wide table, of which trees use few features,
+        columns  1 3 6                        rows have those alone, and nodes count by them
+        row      .7 .9 .8 0
     """
 
     # (2 * n_nodes,) uint32: of each node how many places further on its left child is, above the
@@ -61,7 +70,8 @@ class Packed(NamedTuple):
     start: np.ndarray  # (n_trees + 1,) int64
     value: np.ndarray  # (n_distinct, n_values) float64: of the leaves; pure ones share theirs
     value_start: np.ndarray  # (n_trees + 1,) int64: where the rows of `value` of a tree begin
-    n_features: int  # of the rows
+    n_features: int  # of tables
+    columns: np.ndarray  # (n_columns,) int64: of those what rows have: all features, or those used
 
     def step(self, place, X, row, may_miss):
         way = np.uint64(self.words[place + place])
@@ -96,7 +106,7 @@ class Packed(NamedTuple):
         self.words[2 * place + 1] = as_compared(self, threshold)
 
     def write_leaf(self, place, row):
-        self.words[2 * place] = self.n_features
+        self.words[2 * place] = self.columns.shape[0]
         self.words[2 * place + 1] = row
 
     def fetch(self, tree, part, n_parts):
@@ -104,7 +114,7 @@ class Packed(NamedTuple):
         fetch_values(self, tree, part, n_parts)
 
     def write_rows(self, X, values):
-        return _write_keys(X, values)
+        return write_keys(X, values)
 
 
 class PackedWide(NamedTuple):
@@ -205,7 +215,7 @@ class PackedRows(NamedTuple):
     """Rows as the trees of one pack take them, or a table and room for as many of its rows."""
 
     values: np.ndarray  # (n_rows * width,): uint32 keys for `Packed`, else float32 or float64
-    width: int  # the number of features, with keys one more
+    width: int  # the number of their columns, with keys one more
     may_miss: bool
     table: np.ndarray  # (n_samples, n_features) float64; or empty, and `values` are all
 
@@ -216,20 +226,29 @@ class PackedRows(NamedTuple):
 
     @classmethod
     def of(cls, packed, X):
-        """Prepare X, (n_samples, n_features), float32 or float64, C order.
+        """Prepare X, (n_samples, n_features), float32 or float64, in any order.
 
         Values in double precision are rounded where trees were packed for single precision.
 
         Raises
         ------
+        Infinite
+            If a value in double precision is infinite in single precision.
         ValueError
             If X is not of the width that the trees were packed for.
         """
         check_width(packed, X)
         if not goes_by_keys(packed):
             return cls(X.ravel(), X.shape[1], has_missing(X), NO_TABLE)
-        keys, may_miss = keys_of(X)
-        return cls(keys, X.shape[1] + 1, may_miss, NO_TABLE)
+        columns = _without_surrogates(packed).columns
+        picks, is_double = picks_columns(packed, X), X.dtype == np.float64
+        if is_narrow(packed) and not is_double:  # no other column has to be looked at
+            X = X.take(columns, 1) if X.flags.c_contiguous else X.T[columns].T
+            columns, picks = np.arange(len(columns)), not X.flags.c_contiguous
+        keys, may_miss, found = keys_of_columns(X, columns) if picks else keys_of(X)
+        if found == INFINITE and is_double:
+            raise Infinite
+        return cls(keys, len(columns) + 1, may_miss, NO_TABLE)
 
     @classmethod
     def in_turn(cls, packed, X, n_rows):
@@ -246,7 +265,22 @@ class PackedRows(NamedTuple):
 
 def goes_by_keys(packed):
     """Do trees take the keys of rows in single precision?"""
-    return isinstance(getattr(packed, "packed", packed), Packed)
+    return isinstance(_without_surrogates(packed), Packed)
+
+
+def _without_surrogates(packed):
+    return getattr(packed, "packed", packed)
+
+
+def is_narrow(packed):
+    """Do trees take keys of some columns of a table alone, those that they use?"""
+    return isinstance(packed, Packed) and len(packed.columns) < packed.n_features
+
+
+def picks_columns(packed, X):
+    """Are the keys of a table best made column by column, or of some columns alone?"""
+    is_across = X.shape[1] >= _MANY_COLUMNS and not X.flags.c_contiguous
+    return goes_by_keys(packed) and (is_narrow(packed) or is_across)
 
 
 def check_width(packed, X):
@@ -256,83 +290,13 @@ def check_width(packed, X):
         )
 
 
-def keys_of(X):
-    """The keys of rows, a zero behind each; and is any value missing?"""
-    keys = np.empty(len(X) * (X.shape[1] + 1), np.uint32)
-    found = _fill_keys(np.ascontiguousarray(X), keys)
-    return keys, found == SOME_MISSING or (found == INFINITE and bool(keys.max() == MISSING))
-
-
 def has_missing(X):
     """Is any value of a dense table missing?"""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isnan(X.sum(dtype=np.float64)))
 
 
-@inline_kernel
-def key_of(bits):
-    """Place of a float32 value among all, see `cart.primitives.float_order.ordinal_of`, counted
-    from 0, uint32."""
-    return np.uint32(np.int64(ordinal_of(bits)) + (np.int64(1) << 31))
-
-
-@on_lanes(_LANES)
-def _write_most_keys(lanes, X, keys, n_rows, n_features):
-    """Write the keys of the first rows, and a zero behind each; is any of the values not finite?
-
-    The last lanes of a row go beyond its end; what they write there the next row replaces.
-    """
-    n_rows, n_features = lanes.number(n_rows), lanes.number(n_features)
-    n_parts = (n_features + (_LANES - 1)) >> _LANE_BITS
-    zeros = lanes.bits(lanes.single(lanes.load(X)))
-    zeros = zeros ^ zeros
-
-    def write_row(i, largest):
-        begin, at = i * n_features, i * (n_features + 1)
-
-        def write_part(k, largest):
-            bits = lanes.bits(lanes.single(lanes.load_at(X, begin + k * _LANES)))
-            magnitude = bits & int(TOP)
-            key = lanes.where(bits > -1, magnitude, zeros - magnitude) ^ _SIGN
-            key = lanes.where(magnitude > _LARGEST + 1, -1, key)  # MISSING
-            lanes.store_at(keys, key, at + k * _LANES)
-            return (lanes.where(magnitude > largest, magnitude, largest),)
-
-        (largest,) = lanes.repeat(n_parts, write_part, largest)
-        lanes.store_at(keys, zeros, at + n_features)
-        return (largest,)
-
-    (largest,) = lanes.repeat(n_rows, write_row, zeros)
-    return lanes.any(largest > _LARGEST)
-
-
-@inline_kernel
-def _write_keys(X, keys):
-    """Write the keys of rows, a zero behind each; return FINITE, SOME_MISSING or INFINITE."""
-    n, n_features = X.shape
-    n_written = max(0, n - 1 - (_LANES - 2) // n_features)  # lanes stay within X and keys
-    is_finite = n_written == 0 or not _write_most_keys(X, keys, n_written, n_features)
-    for i in range(n_written, n):
-        at = i * (n_features + 1)
-        for j in range(n_features):
-            bits = np.float32(X[i, j]).view(np.int32)
-            is_finite &= (bits & TOP) <= _LARGEST
-            keys[at + j] = key_of(bits)
-        keys[at + n_features] = 0
-    if is_finite:
-        return FINITE
-    n_infinite = 0
-    for i in range(n * (n_features + 1)):
-        n_infinite += (keys[i] == _INFINITE) | (keys[i] == _MINUS_INFINITE)
-    return INFINITE if n_infinite > 0 else SOME_MISSING
-
-
-@entry_kernel
-def _fill_keys(X, keys):
-    return _write_keys(X, keys)
-
-
-def pack(trees, dtype, n_jobs=None):
+def pack(trees, dtype, n_jobs=None, every_column=False):
     """Pack trees for rows of one precision.
 
     Parameters
@@ -342,6 +306,8 @@ def pack(trees, dtype, n_jobs=None):
         float32 or float64: of the rows.
     n_jobs : int or None
         joblib's.
+    every_column : bool, default=False
+        Have rows that were prepared for other trees of the same table do for these.
 
     Returns
     -------
@@ -358,7 +324,8 @@ def pack(trees, dtype, n_jobs=None):
     value = np.empty((value_start[-1], n_values))
     value[:n_shared, :n_shared] = np.eye(n_shared)
     number = np.empty(start[-1], np.uint32)
-    n_features = int(max(tree.n_features for tree in trees))
+    n_features = int(trees[0].n_features)
+    columns = np.arange(n_features) if every_column else _columns_of(trees)
     feature_bits = n_features.bit_length()
     has_subsets = any(getattr(tree, "categories", None) is not None for tree in trees)
     fits = feature_bits + (int(counts.max()) - 1).bit_length() <= 32
@@ -371,14 +338,18 @@ def pack(trees, dtype, n_jobs=None):
     else:
         words = np.empty(2 * start[-1], np.uint32)
         packed = Packed(
-            words, np.uint64(feature_bits), number, start, value, value_start, n_features
+            words, np.uint64(feature_bits), number, start, value, value_start, n_features, columns
         )
     n_rows = np.empty(len(trees), np.int64)
 
     def fill(first_tree, end_tree):
         waiting = np.empty((2, counts.max()), np.int32)
         for t in range(first_tree, end_tree):
-            n_rows[t] = _fill(packed, np.int64(t), steps_of(trees[t]), waiting)
+            steps = steps_of(trees[t])
+            if is_narrow(packed):
+                place = np.searchsorted(columns, steps.feature)
+                steps = steps._replace(feature=place.astype(np.int32))
+            n_rows[t] = _fill(packed, np.int64(t), steps, waiting)
 
     in_parts(fill, len(trees), n_jobs, -(-_NODES_PER_THREAD // (int(start[-1]) // len(trees) + 1)))
     if n_shared:  # close the gaps
@@ -390,6 +361,19 @@ def pack(trees, dtype, n_jobs=None):
         list_start, lists = _lists(trees, start, number)
         packed = packed._replace(list_start=list_start, lists=lists)
     return add_surrogates(packed, trees)
+
+
+def _columns_of(trees):
+    """What rows have of a table: all columns, or, where trees use few of many, those."""
+    n_features = int(trees[0].n_features)
+    if n_features < _MANY_COLUMNS or any(map(goes_by_surrogates, trees)):
+        return np.arange(n_features)
+    is_used = np.arange(n_features) == 0  # rows of lone roots have a column, too
+    for tree in trees:
+        features = getattr(tree, "splits", None) or (tree.feature,)
+        is_used[features[0][features[0] >= 0]] = True
+    columns = np.flatnonzero(is_used)
+    return columns if len(columns) * _FEW_COLUMNS <= n_features else np.arange(n_features)
 
 
 def with_values(packed, value):

@@ -90,6 +90,12 @@ def _goes_right(packed, surrogates, place, X, row):
     return missing_goes_right(packed, place)
 
 
+def goes_by_surrogates(tree: Any) -> bool:
+    """Do rows go down a tree by surrogates where they lack values?"""
+    surrogates = getattr(tree, "surrogates", None)
+    return surrogates is not None and bool(surrogates.routes)
+
+
 def add_surrogates(packed: Any, trees: list) -> Any:
     """Packed trees, with their surrogates if rows go by them.
 
@@ -103,8 +109,7 @@ def add_surrogates(packed: Any, trees: list) -> Any:
     -------
     Packed, PackedWide or PackedWithSurrogates
     """
-    kept = [getattr(tree, "surrogates", None) for tree in trees]
-    kept = [some if some is not None and some.routes else None for some in kept]
+    kept = [tree.surrogates if goes_by_surrogates(tree) else None for tree in trees]
     if not any(some is not None for some in kept):
         return packed
     number = packed.number & ~MISSING_LEFT

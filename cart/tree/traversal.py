@@ -12,16 +12,17 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
+from cart.primitives.row_keys import INFINITE, SOME_MISSING, keys_of
 from cart.tree.nodes import LEAF
 from cart.tree.packed import (
-    INFINITE,
     NO_TABLE,
-    SOME_MISSING,
+    Infinite,
     PackedRows,
     check_width,
     goes_by_keys,
     has_missing,
-    keys_of,
+    is_narrow,
+    picks_columns,
 )
 from cart.tree.packed_protocol import (
     MISSING_LEFT,
@@ -49,10 +50,6 @@ _NODES_PER_ROW = 8
 _LEAST_ROWS, _ROWS_PER_TREE = 8192, 1024
 # Values that sparse rows are written into, so many rows at a time: they stay in the cache.
 _SPARSE_VALUES = 1 << 18
-
-
-class Infinite(ValueError):
-    """Rows that were to be sent down trees have infinite values in single precision."""
 
 
 class Walkers(NamedTuple):
@@ -90,13 +87,20 @@ class SparseRows(NamedTuple):
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        values = np.append(X.data, X.dtype.type(0))
-        width, may_miss = X.shape[1], has_missing(values)
+        start, columns, values = X.indptr.astype(np.int64), X.indices, X.data
+        width = X.shape[1]
+        if is_narrow(packed):
+            number, width = np.full(width, -1, np.int32), len(packed.columns)
+            number[packed.columns] = np.arange(width)
+            columns = number[columns]
+            kept = np.flatnonzero(columns >= 0)
+            start, columns, values = np.searchsorted(kept, start), columns[kept], values[kept]
+        values = np.append(values, X.dtype.type(0))
+        may_miss = has_missing(values)
         if goes_by_keys(packed):
-            values, may_miss = keys_of(values[np.newaxis])
+            values, may_miss, _ = keys_of(values[np.newaxis])
             width += 1
-        start, columns = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
-        return cls(start, columns, values, width, may_miss)
+        return cls(start, columns.astype(np.int32, copy=False), values, width, may_miss)
 
     @property
     def n_samples(self):
@@ -332,8 +336,8 @@ def leaf_ids(packed, tree, X, rows=None):
     packed : cart.tree.packed.Packed, PackedWide or PackedWithSurrogates
     tree : int
     X : PackedRows, SparseRows, ndarray or csr_matrix
-        Of shape (n_samples, n_features); an array in C order, of the dtype that `packed` is made
-        for.
+        Of shape (n_samples, n_features); an array of the dtype that `packed` is made for, or see
+        `PackedRows.of`.
     rows : ndarray of shape (n_rows,), int64, optional
         Rows of X to send; all by default.
 
@@ -395,7 +399,7 @@ def sum_of_values(packed, X, first_tree=0, end_tree=None, rows=None, out=None):
     n_trees, n_nodes = end_tree - first_tree, packed.start[end_tree] - packed.start[first_tree]
     step = max(_LEAST_ROWS, _ROWS_PER_TREE * n_trees, int(n_nodes) // max(n_trees, 1))
     rows = np.arange(min(step, len(X)))
-    in_turn = X.dtype == np.float64 and goes_by_keys(packed)
+    in_turn = X.dtype == np.float64 and goes_by_keys(packed) and not picks_columns(packed, X)
     size = max(len(X), 1) if in_turn and X.flags.carray else step
     for first in range(0, len(X), size):
         part = X[first : first + size]

@@ -283,6 +283,9 @@ def _predictions(side, tables):
     yield "leaves", lambda: (fitted().apply(X), fitted().decision_path(X))
     yield "double precision, leaves", lambda: side.Tree(precision="float64").fit(X, y).apply(X)
     rows = scipy.sparse.csr_matrix(X)
+    wide = np.asfortranarray(np.tile(X, (1, 20)))
+    forms = wide, wide.copy(), wide.astype(np.float32)
+    yield "wide tables", lambda: list(map(side.Tree(max_depth=2).fit(wide, y).apply, forms))
     yield "sparse rows", lambda: (fitted().predict(rows), fitted().apply(rows))
     yield "out of bag", lambda: fitted().out_of_bag(X, y)
     is_classes = len(np.unique(y)) == 2

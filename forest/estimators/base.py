@@ -366,8 +366,8 @@ class BaseForest(
             walk = partial(soft_vote, n_jobs=self.n_jobs)
             values = self._walk(walk, packed, X, check_input)
             return values.reshape(len(values), self.n_outputs_, -1)
-        X = self._check_X(X, check_input)
-        return vote(packed, X, self.n_outputs_, self._decide, self.n_jobs)
+        walk = partial(vote, n_outputs=self.n_outputs_, decide=self._decide, n_jobs=self.n_jobs)
+        return self._walk(walk, packed, X, check_input)
 
     def apply(self, X: MatrixLike) -> np.ndarray:
         """Number of the leaf that each row reaches in each tree.
@@ -381,12 +381,13 @@ class BaseForest(
         ndarray of shape (n_samples, n_estimators), int64
         """
         self = as_of_now(self)
-        return self._leaves_of(self._check_X(X)).T
+        return self._leaves_of(X).T
 
     def _leaves_of(self, X):
+        self._require_fit()
         packed = self._packed()
-        leaves = np.empty((len(self.estimators_), X.shape[0]), np.int64)
-        X = rows_for(packed, X)
+        X = self._walk(rows_for, packed, X)
+        leaves = np.empty((len(self.estimators_), X.n_samples), np.int64)
 
         def fill(first_tree, end_tree):
             for tree in range(first_tree, end_tree):
@@ -410,7 +411,6 @@ class BaseForest(
             Tree t owns columns n_nodes_ptr[t]:n_nodes_ptr[t + 1].
         """
         self = as_of_now(self)
-        X = self._check_X(X)
         return paths_to(self._leaves_of(X), [estimator.tree_ for estimator in self.estimators_])
 
     def __sklearn_tags__(self) -> Tags:

@@ -177,7 +177,7 @@ class Refit:
     def leaf_values(self, trees: list, rows: list[np.ndarray]) -> Iterator[np.ndarray]:
         """What each of some trees gives its rows of those judged: (n_rows, n_values) each."""
         X = self.evaluation.X
-        packed = pack(trees, X.dtype)
+        packed = pack(trees, X.dtype, every_column=True)
         kind = type(packed)  # small or wide: rows are prepared once for either
         if kind not in self._prepared:
             self._prepared[kind] = rows_for(packed, X)

@@ -121,7 +121,7 @@ def test_the_warm_up_compiles_what_forests_need(warm):
 
 
 def test_kernels_are_compiled_for_few_types(warm):
-    """Growth for the widths of codes, the rest once."""
+    """Growth for the widths of codes, keys of rows for either precision, the rest once."""
     counts = Counter(line.split()[1] for line in warm)
     assert (
         counts.pop("cart.fast_paths.classification.path.grow_trees") == 2 * 3
@@ -130,6 +130,7 @@ def test_kernels_are_compiled_for_few_types(warm):
     assert (
         counts.pop("cart.fast_paths.regression.sorted_path._grow_trees") == 2
     )  # with lists of codes, or sorting them
+    assert counts.pop("cart.primitives.row_keys._fill_keys") == 2
     assert set(counts.values()) == {1}
 
 

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 
 import cart
+from cart.primitives.row_keys import MISSING, keys_of
 from cart.tree.compact import Compact
-from cart.tree.packed import MISSING, PackedRows, pack
-from cart.tree.traversal import Infinite, paths_to, sum_of_values
+from cart.tree.packed import Infinite, PackedRows, pack
+from cart.tree.traversal import leaf_ids, paths_to, sum_of_values
 from cart.tree.tree import Tree
 from tests.examples import examples
 
@@ -93,14 +95,68 @@ def test_keys_are_in_the_order_of_values(seed, n, n_features, is_double, special
     expected = np.c_[np.where(np.isnan(single), MISSING, keys), np.zeros(n, int)]
     tree = cart.DecisionTreeRegressor().fit(np.zeros((n, n_features)), np.zeros(n)).tree_
     packed = pack([tree], np.float32)
-    rows = PackedRows.of(packed, X)
-    np.testing.assert_array_equal(rows.values.reshape(n, -1), expected)
-    assert rows.may_miss == np.isnan(single).any()
+    keys, may_miss, _ = keys_of(X)
+    np.testing.assert_array_equal(keys.reshape(n, -1), expected)
+    assert may_miss == np.isnan(single).any()
     if is_double and np.isinf(single).any():
-        with pytest.raises(Infinite):
-            sum_of_values(packed, X)
+        for refuses in (sum_of_values, PackedRows.of):
+            with pytest.raises(Infinite):
+                refuses(packed, X)
     else:
         sum_of_values(packed, X)
+        np.testing.assert_array_equal(PackedRows.of(packed, X).values, keys)
+
+
+AS_GIVEN = [
+    np.ascontiguousarray,
+    np.asfortranarray,
+    lambda X: np.repeat(X, 2, axis=0)[::2],
+    lambda X: np.asfortranarray(np.repeat(X, 2, axis=0))[::2],
+    lambda X: X[:, ::-1].copy()[:, ::-1],
+]
+
+
+@examples(200)
+@given(
+    seed=st.integers(0, 2**32 - 1), n=st.integers(1, 40), n_features=st.integers(64, 300),
+    n_used=st.integers(0, 40), is_double=st.booleans(), form=st.sampled_from(AS_GIVEN),
+    special=st.sampled_from([(), (np.nan,), (np.inf,), (-1e39, -0.0), (-np.nan, 3e38, 1e-45)]),
+)  # fmt: skip
+def test_of_wide_tables_the_columns_used_are_taken(
+    seed, n, n_features, n_used, is_double, form, special
+):
+    """Rows reach the leaves that they reach with all columns, dense or sparse, in any order; what
+    is infinite is found in other columns, too."""
+    rng = np.random.default_rng(seed)
+    used = rng.integers(0, n_features, n_used)
+    grown = np.zeros((60, n_features))
+    grown[:, used] = rng.normal(size=(60, n_used))
+    trees = [cart.DecisionTreeRegressor(random_state=s, splitter="random") for s in range(3)]
+    trees = [tree.fit(grown, rng.normal(size=60)).tree_ for tree in trees]
+    narrow = pack(trees, np.float32)
+    every = pack(trees, np.float32, every_column=True)
+    met = np.unique(np.concatenate([[0], *(tree.feature for tree in trees)]))
+    if 2 * (n_used + 1) <= n_features:
+        np.testing.assert_array_equal(narrow.columns, met[met >= 0])
+    X = rng.normal(size=(n, n_features)) * (rng.random((n, n_features)) < 0.5)
+    for value in special:
+        X[rng.integers(n), rng.integers(n_features)] = value
+    with np.errstate(over="ignore"):
+        single = X.astype(np.float32)
+    given = form(X if is_double else single)
+    if is_double and np.isinf(single).any():
+        for refuses in (leaf_ids, sum_of_values):
+            with pytest.raises(Infinite):
+                refuses(narrow, 0, given) if refuses is leaf_ids else refuses(narrow, given)
+        return
+    expected = [walk(tree, X) for tree in trees]
+    for rows in (given, csr_matrix(single)):
+        for packed in (narrow, every):
+            leaves = [leaf_ids(packed, t, rows) for t in range(3)]
+            np.testing.assert_array_equal(leaves, expected)
+        np.testing.assert_array_equal(sum_of_values(narrow, rows), sum_of_values(every, rows))
+    some = rng.integers(0, n, 5)
+    np.testing.assert_array_equal(leaf_ids(narrow, 1, given, some), expected[1][some])
 
 
 @pytest.mark.parametrize("n_trees", [1, 30])
