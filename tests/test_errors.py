@@ -203,6 +203,10 @@ def test_a_column_of_text_is_named(pair):
     assert re.search("float: 'x' in column 'b'; .* name it in categorical_features", message)
     message = same_error(pair, lambda model: model.fit(frame, Y).predict(text))
     assert "in column 'b'; training had numbers there" in message
+    unknown = frame.astype({"b": object})
+    unknown.loc[3, "b"] = pd.NA
+    message = same_error(pair, lambda model: model.fit(unknown, Y))
+    assert "'NAType' in column 'b'; make numbers of it" in message
     both = frame.assign(a=["u", "v"] * 5, b="x")
     with pytest.raises(ValueError, match="in column 'b'"):
         pair[0](categorical_features=["a"]).fit(both, Y)

@@ -55,11 +55,12 @@ def _naming_text(estimator, X, remedy):
     """Of text in a DataFrame, where numbers are asked for, an error that says in which column."""
     try:
         yield
-    except ValueError as error:
-        name = _column_of_text(estimator, X) if "could not convert" in str(error) else None
+    except (TypeError, ValueError) as error:
+        is_of_numbers = "could not convert" in str(error) or "float() argument" in str(error)
+        name = _column_of_text(estimator, X) if is_of_numbers else None
         if name is None:
             raise
-        raise ValueError(f"{error} in column {name!r}; {remedy}.") from error
+        raise type(error)(f"{error} in column {name!r}; {remedy}.") from error
 
 
 def _column_of_text(estimator, X):

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 
 def require_count(name: str, value: Any, least: int = 1) -> None:
     """Refuse what is no whole number, or a smaller one."""
@@ -15,3 +17,9 @@ def require_function(name: str, value: Callable | None, example: str) -> None:
     """Refuse what cannot be called; None may stand for a default."""
     if value is not None and not callable(value):
         raise TypeError(f"{name}={value!r} must be a function, such as {example}.")
+
+
+def require_bool(name: str, value: Any) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name}={value!r} must be True or False.")

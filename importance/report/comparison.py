@@ -1,7 +1,7 @@
 """All measures of one forest side by side, and what their differences mean, in words."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from textwrap import fill
 from time import perf_counter
@@ -341,8 +341,8 @@ def compare(
 
 def _choose(measures, without):
     """The names of the measures that are asked for, and of those that are left out."""
-    chosen = list(MEASURES) if measures is None else _listed(measures)
-    without = _listed(without)
+    chosen = list(MEASURES) if measures is None else _listed("measures", measures)
+    without = _listed("without", without)
     for what, names in (("measures", chosen), ("without", without)):
         unknown = sorted({*names} - {*MEASURES, JOINTLY})
         if unknown:
@@ -353,9 +353,12 @@ def _choose(measures, without):
     return chosen, without
 
 
-def _listed(names):
+def _listed(what, names):
     """One name, several or None as a list."""
-    return [names] if isinstance(names, str) else list(names or ())
+    names = [] if names is None else [names] if isinstance(names, str) else names
+    if not (isinstance(names, Iterable) and all(isinstance(name, str) for name in names)):
+        raise TypeError(f'{what}={names!r} must be names of measures, such as ["mdi"].')
+    return list(names)
 
 
 def _how(fitted, name, n_jobs, verbose, callback):

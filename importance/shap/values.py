@@ -12,6 +12,7 @@ from cart.primitives.progress import ProgressReporter
 from importance.core import fitted_forest
 from importance.core.adoption import adopt
 from importance.core.docs import with_shared_parameters
+from importance.core.given import require_bool
 from importance.shap.covered_trees import cover_trees
 from importance.shap.interventional import add_reference_values
 from importance.shap.over_trees import Sums, sum_over_trees
@@ -76,6 +77,8 @@ def shap_values(
     >>> bool(abs(found.base_value + found.values.sum(axis=1) - forest.predict(X)).max() < 1e-9)
     True
     """
+    require_bool("interactions", interactions)
+    require_bool("out_of_bag", out_of_bag)
     if interactions and background is not None:
         raise ValueError("interactions=True is for path-dependent values; leave out background.")
     model = forest_or_tree(model)

@@ -167,6 +167,9 @@ def test_what_is_left_out_is_said_and_why():
         compare(forest, X, y, without=["drop"])
     with pytest.raises(ValueError, match=r"measures=\['drop'\] are not known; choose of \['mdi'"):
         compare(forest, X, y, measures=["drop"])
+    for strange in (3, [3], [["mdi"]]):
+        with pytest.raises(TypeError, match=r"measures=.* must be names of measures"):
+            compare(forest, X, y, measures=strange)
     single = compare(forest.fit(X[:, :1], y), X[:, :1], y)
     assert "without the single feature" in single.left_out["drop_column"]
     majority = RandomForestClassifier(10, voting="majority", random_state=0).fit(X, y)

@@ -311,6 +311,8 @@ def test_mean_abs():
         (cart.DecisionTreeRegressor(), {"out_of_bag": True}, ValueError, "True is for forests"),
         (forest.RandomForestRegressor(2), {"interactions": True, "background": np.zeros((1, 5))},
          ValueError, "leave out background"),
+        (forest.RandomForestRegressor(2), {"interactions": "all"}, TypeError, "True or False"),
+        (forest.RandomForestRegressor(2), {"out_of_bag": "yes"}, TypeError, "True or False"),
     ],
 )  # fmt: skip
 def test_refusals(model, options, error, words):
