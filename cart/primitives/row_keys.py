@@ -63,8 +63,13 @@ def _write_most_keys(lanes, X, keys, n_rows, n_features):
 @inline_kernel
 def write_keys(X, keys):
     """Write the keys of rows, a zero behind each; return FINITE, SOME_MISSING or INFINITE."""
-    n, n_features = X.shape
-    return _write_rows(X, keys, max(0, n - 1 - (_LANES - 2) // n_features))
+    return _write_rows(X, keys, _n_by_lanes(X))
+
+
+@inline_kernel
+def _n_by_lanes(X):
+    """How many rows end so far before the end of X that lanes may go on behind them."""
+    return max(0, X.shape[0] - 1 - (_LANES - 2) // X.shape[1])
 
 
 @inline_kernel
@@ -138,10 +143,10 @@ def _fill_across(X, columns, keys, spare):
     """
     n_features, n = X.shape
     found, n_columns = FINITE, columns.shape[0]
-    first, n_waiting = 0, 0
+    first, n_waiting, n_by_lanes = 0, 0, _n_by_lanes(X)
     for j in range(n_features):
         row = spare[n_waiting * (n + 1) :]
-        found = max(found, _write_rows(X[j : j + 1], row, min(1, n_features - 1 - j)))
+        found = max(found, _write_rows(X[j : j + 1], row, np.int64(j < n_by_lanes)))
         column = first + n_waiting
         n_waiting += column < n_columns and columns[min(column, n_columns - 1)] == j
         if n_waiting == _BLOCK or j == n_features - 1:

@@ -5,6 +5,7 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.utils._missing import is_pandas_na
 
 from cart.primitives.user_warning import warn_user
 from forest.sampling.bootstrap import Bootstrap
@@ -118,8 +119,17 @@ def _check_groups(groups, n_samples):
             f"groups must have one entry per row, shape ({n_samples},), but has shape "
             f"{groups.shape}."
         )
+    is_missing = _is_missing(groups).astype(bool) if groups.dtype == object else groups != groups
+    if is_missing.any():  # which do not sort, so that rows of a group would part
+        raise ValueError(
+            f"groups has {is_missing.sum()} missing value(s), row {is_missing.argmax()} first; "
+            "name a group for these rows, or leave them out."
+        )
     names, groups = np.unique(groups, return_inverse=True)
     return groups, len(names)
+
+
+_is_missing = np.frompyfunc(lambda name: name is None or is_pandas_na(name) or name != name, 1, 1)
 
 
 def _check_in_bag(in_bag, n_trees, n_samples):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 import cart
-from cart.primitives.row_keys import MISSING, keys_of
+from cart.primitives.row_keys import FINITE, MISSING, keys_of, keys_of_columns
 from cart.tree.compact import Compact
 from cart.tree.packed import Infinite, PackedRows, pack
 from cart.tree.traversal import leaf_ids, paths_to, sum_of_values
@@ -157,6 +157,18 @@ def test_of_wide_tables_the_columns_used_are_taken(
         np.testing.assert_array_equal(sum_of_values(narrow, rows), sum_of_values(every, rows))
     some = rng.integers(0, n, 5)
     np.testing.assert_array_equal(leaf_ids(narrow, 1, given, some), expected[1][some])
+
+
+@pytest.mark.parametrize("n", range(1, 10))
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_nothing_behind_a_wide_table_is_read(n, order):
+    """In either order: of few rows in columns, lanes go beyond more than the next column."""
+    around = np.full((64 + 9) * n, np.inf)
+    around[: 64 * n] = 1.0
+    X = around[: 64 * n].reshape(n, 64, order=order)
+    keys, _, found = keys_of_columns(X, np.arange(20))
+    assert found == FINITE
+    np.testing.assert_array_equal(keys, keys_of(np.ascontiguousarray(X[:, :20]))[0])
 
 
 @pytest.mark.parametrize("n_trees", [1, 30])

@@ -4,6 +4,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,6 +85,25 @@ def test_groups_are_in_bag_together_or_out(replace):
         assert all(len(each) == 1 for each in per_group)
         drawn = sum(int(each[0]) for each in per_group)
         assert drawn == (60 if replace else int(0.632 * 60))
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        [1.0, np.nan, 2.0],
+        np.array([1, np.nan, 2], object),
+        ["a", None, "b"],
+        pd.array([1, None, 2], dtype="Int64"),
+        pd.Categorical(["a", None, "b"]),
+        pd.to_datetime(["2026-01-01", None, "2026-01-02"]),
+    ],
+    ids=["float", "object", "None", "NA", "category", "NaT"],
+)
+def test_rows_without_a_group_are_refused(groups):
+    """Among objects nan would part the rows of a group."""
+    groups = np.asarray(groups)[[0, 1, 2] * 50]
+    with pytest.raises(ValueError, match=r"groups has 50 missing value\(s\), row 1 first"):
+        RandomForestClassifier(2).fit(X, Y, groups=groups)
 
 
 def test_out_of_bag_is_honest_only_by_group():
