@@ -53,10 +53,12 @@ def judge(model: Any, training: Training, args: Namespace) -> Any:
     names = ["oob_permutation", *(name for name in PARTS[:2] if name not in args.without)]
     if args.shap:
         names += ["mean_absolute_shap", "mean_absolute_shap_oob"]
-    if args.refits:
-        names.append("drop_column")
-    else:
+    if not args.refits:
         say("drop-column importance is left out: it needs a forest per column (--refits)")
+    elif training.X.shape[1] == 1:
+        say("drop-column importance is left out: without the only column none is left to fit")
+    else:
+        names.append("drop_column")
     say(*(f"{name} is left out (--without {name})" for name in args.without))
     max_rows = None if args.exact else MAX_ROWS
     with Phases(PHASES) as step:

@@ -63,6 +63,15 @@ def test_importance_prints_a_table_and_writes_a_page(houses, capsys):
     assert not re.search(r'(src|href)="(?!#)|@import|url\((?!#)', text)  # needs no other file
 
 
+def test_refits_without_the_only_column_are_left_out(houses, capsys):
+    options = ("--refits", "--drop", "city", "--drop", "<noise>", "--trees", 5, "--n-jobs", 1)
+    page = houses.with_name("page.html")
+    assert run("importance", houses, "--target", "price", *options, "--output", page) == 0
+    said = capsys.readouterr()
+    assert "left out: without the only column none is left to fit" in said.err
+    assert "drop column" not in said.out
+
+
 def test_importance_with_shap(houses, capsys):
     page = houses.with_name("page.html")
     options = ("--shap", "--trees", 20, "--n-jobs", 1, "--output", page)
