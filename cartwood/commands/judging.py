@@ -53,10 +53,12 @@ def judge(model: Any, training: Training, args: Namespace) -> Any:
     names = ["oob_permutation", *(name for name in PARTS[:2] if name not in args.without)]
     if args.shap:
         names += ["mean_absolute_shap", "mean_absolute_shap_oob"]
-    if args.refits:
-        names.append("drop_column")
-    else:
+    if not args.refits:
         say("drop-column importance is left out: it needs a forest per column (--refits)")
+    elif training.X.shape[1] == 1:
+        say("drop-column importance is left out: without the only column none is left to fit")
+    else:
+        names.append("drop_column")
     say(*(f"{name} is left out (--without {name})" for name in args.without))
     max_rows = None if args.exact else MAX_ROWS
     with Phases(PHASES) as step:
@@ -119,13 +121,21 @@ def finding(model: Any, training: Training, comparison: Any) -> str:
     first, *others = ordered(result)
     positive = np.maximum(result.values, 0.0)
     share = positive / (positive.sum() or 1.0)
-    clear = [j for j in others[:2] if result.values[j] > _CLEAR * result.standard_error[j]]
+    is_clear = result.values > _CLEAR * result.standard_error  # where the error is nan none is
+    clear = [j for j in others[:2] if is_clear[j]]
     then = " and ".join(f"{result.feature_names[j]} ({share[j]:.0%})" for j in clear)
     unit = result.unit.removeprefix("increase in ").replace("loss of a tree", "loss of the trees")
+    name = result.feature_names[first]
     sentence = (
-        f"{result.feature_names[first]} matters most for {training.target}, with "
-        f"{share[first]:.0%} of the importance of all columns: permuting it raises the {unit} by "
-        f"{significant(result.values[first])} ± {significant(result.standard_error[first], 2)}"
+        f"{name} matters most for {training.target}, with {share[first]:.0%} of the importance of "
+        "all columns"
+        if is_clear.any()
+        else f"Which column matters most for {training.target} is not known, since none is known "
+        f"to lie {_CLEAR:g} standard errors above 0; the first is {name}"
+    )
+    sentence += (
+        f": permuting it raises the {unit} by {significant(result.values[first])} ± "
+        f"{significant(result.standard_error[first], 2)}"
     )
     sentence += f"; then {'come' if len(clear) > 1 else 'comes'} {then}." if then else "."
     others = [text for text in (quality, drawn(result)) if text]

@@ -328,6 +328,8 @@ def _are_dates(text, options):
 
 def _convert(column, kind):
     """The values of a column, float64, or str and nan in an array of objects."""
+    if column.isna().all():  # which has no kind of its own
+        return np.full(len(column), np.nan, object if kind == CATEGORY else np.float64)
     try:
         return _CONVERT[kind](column)
     except (ValueError, TypeError) as error:
@@ -338,6 +340,8 @@ def _convert(column, kind):
 def _numbers(column):
     import pandas as pd
 
+    if column.dtype.kind in "mM":  # which pandas counts in parts of a second
+        raise ValueError("it holds dates or durations")
     values = pd.to_numeric(column).to_numpy(np.float64, na_value=np.nan)
     return np.where(np.isinf(values), np.nan, values)
 
@@ -435,11 +439,17 @@ def _times_of_day(column):
     import pandas as pd
 
     text = column.astype(object).where(column.notna(), None).map(str, na_action="ignore")
+    known = text.dropna().str.strip()
+    others = known[~known.str.fullmatch(rf"{_CLOCK}(\.\d+)?")]
+    if len(others):
+        raise ValueError(f"{others.iloc[0]!r} is none")
     whole = text.where(text.str.count(":") != 1, text + ":00")
     return pd.to_timedelta(whole).dt.total_seconds().to_numpy(np.float64)
 
 
 def _durations(column):
+    if column.dtype.kind != "m":
+        raise ValueError("it holds none")
     return column.dt.total_seconds().to_numpy(np.float64)
 
 

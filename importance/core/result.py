@@ -212,7 +212,7 @@ def mean_and_error(per_tree: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean over trees and its standard error, sqrt((mean d^2 - mean(d)^2) / T), (n_features,) each.
 
     Rows of nan are left out; the error of one tree is nan. (The form of Breiman and Cutler, and of
-    R's randomForest.)
+    R's randomForest.) What rows of a table say has the same mean and error.
     """
     known = known_trees(per_tree)
     error = known.std(axis=0) / np.sqrt(len(known))

@@ -193,14 +193,15 @@ class _RowMeans:
 
 
 def _over_rows(per_row, weight):
-    """Weighted mean over the rows that are judged, and its standard error over rows."""
+    """Weighted mean over the rows that are judged, and its standard error over rows; of one nan."""
     known = ~np.isnan(per_row[:, 0])
     per_row, weight = per_row[known], weight[known, np.newaxis]
     if not weight.any():
         raise ValueError("sample_weight is 0 in every row that is judged.")
     share = weight / weight.sum()
     mean = (share * per_row).sum(axis=0)
-    return mean, np.sqrt(np.square(share * (per_row - mean)).sum(axis=0))
+    error = np.sqrt(np.square(share * (per_row - mean)).sum(axis=0))
+    return mean, error if np.count_nonzero(weight) > 1 else np.full(len(error), np.nan)
 
 
 def _per_class(per_row, design):

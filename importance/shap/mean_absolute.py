@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
-from importance.core.result import Importances
+from importance.core.result import Importances, mean_and_error
 from importance.shap.values import EVERYONE, explain, forest_or_tree, trees_out_of_bag
 
 MAX_ROWS = 1_000
@@ -72,7 +72,5 @@ def falls_out_of_bag(inside: Importances, outside: Importances) -> np.ndarray:
     """
     assert inside.per_row is not None
     assert outside.per_row is not None
-    fall = inside.per_row - outside.per_row
-    fall = fall[~np.isnan(fall).any(axis=1)]
-    least = np.maximum(FALL * inside.values, REACH * fall.std(axis=0) / np.sqrt(max(1, len(fall))))
-    return fall.sum(axis=0) / max(1, len(fall)) > least
+    fall, error = mean_and_error(inside.per_row - outside.per_row)
+    return fall > np.maximum(FALL * inside.values, REACH * error)

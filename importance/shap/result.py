@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from importance.core.numbers import estimate
 from importance.core.ordering import list_leaders
 from importance.core.plots import as_written
-from importance.core.result import Importances
+from importance.core.result import Importances, mean_and_error
 from importance.shap import plots
 
 BIAS = (
@@ -143,11 +143,9 @@ class ShapValues:
         """
         size = np.abs(self.values)
         size = size.sum(axis=2) if size.ndim == 3 else size
-        known = size[~np.isnan(size).any(axis=1)]
         where = "out-of-bag " if self.is_out_of_bag else ""
         return Importances(
-            "mean_absolute_shap", known.mean(axis=0), known.std(axis=0) / np.sqrt(len(known)),
-            None, self.feature_names,
+            "mean_absolute_shap", *mean_and_error(size), None, self.feature_names,
             unit=f"mean |SHAP| of the {where}predicted "
             + ("value" if self.classes is None else "class shares"),
             uncertainty="over rows", bias=BIAS, per_row=size if per_row else None,

@@ -63,6 +63,27 @@ def test_importance_prints_a_table_and_writes_a_page(houses, capsys):
     assert not re.search(r'(src|href)="(?!#)|@import|url\((?!#)', text)  # needs no other file
 
 
+def test_no_column_is_said_to_matter_most_where_none_is_clear_of_0(tmp_path, capsys):
+    rng = np.random.RandomState(2)
+    frame = pd.DataFrame(rng.normal(size=(20, 4)), columns=list("abcd"))
+    path, page = tmp_path / "noise.csv", tmp_path / "page.html"
+    frame.assign(y=rng.normal(size=20) + 0.25 * frame["a"]).to_csv(path, index=False)
+    options = ("--trees", 20, "--n-jobs", 1, "--without", "pictures", "--output", page)
+    assert run("importance", path, "--target", "y", *options) == 0
+    said = capsys.readouterr().err
+    assert "Which column matters most for y is not known" in said
+    assert "a matters most" not in said
+
+
+def test_refits_without_the_only_column_are_left_out(houses, capsys):
+    options = ("--refits", "--drop", "city", "--drop", "<noise>", "--trees", 5, "--n-jobs", 1)
+    page = houses.with_name("page.html")
+    assert run("importance", houses, "--target", "price", *options, "--output", page) == 0
+    said = capsys.readouterr()
+    assert "left out: without the only column none is left to fit" in said.err
+    assert "drop column" not in said.out
+
+
 def test_importance_with_shap(houses, capsys):
     page = houses.with_name("page.html")
     options = ("--shap", "--trees", 20, "--n-jobs", 1, "--output", page)

@@ -220,6 +220,27 @@ def test_decimal_commas_of_one_column(tmp_path):
         read(path)
 
 
+@pytest.mark.parametrize(
+    ("values", "others"),
+    [
+        (["3,5", "12,1"], None),
+        ([*map(str, range(100)), "n.a."], None),
+        (["1,234", "999"], None),
+        (["7,5", "1.234,5"], None),
+        (["09:30", "17:05"], [930, 1705]),  # which pandas takes for billionths of a second
+        (pd.to_timedelta([1, 2], unit="s"), [1, 2]),
+        ([1.5, 2.5], pd.to_datetime(["2020-01-01", "2020-01-02"])),
+    ],
+)
+def test_new_rows_without_values_or_with_those_of_another_kind(values, others):
+    recipe = Recipe.of(pd.DataFrame({"x": values}))
+    for empty in ([None, None], np.full(2, np.nan), pd.Series([None, None], dtype="str")):
+        assert recipe.apply(pd.DataFrame({"x": empty}))["x"].isna().all()
+    if others is not None:
+        with pytest.raises(UserError, match=f"column 'x' should hold a {recipe.kinds['x']}: "):
+            recipe.apply(pd.DataFrame({"x": others}))
+
+
 def test_new_rows_get_what_training_rows_got(frame):
     recipe = Recipe.of(frame)
     new = frame.iloc[:1].assign(city="Bergen", size="3.5", same=9)

@@ -343,6 +343,16 @@ def test_rows_that_no_fold_judges_say_nothing():
     assert result.per_class is None
 
 
+@pytest.mark.parametrize(("n_rows", "weight"), [(1, None), (2, [0.0, 3.0])])
+def test_one_row_has_no_error(n_rows, weight):
+    X, y = table(load_diabetes)
+    forest = RandomForestRegressor(5, random_state=0).fit(X[n_rows:], y[n_rows:])
+    on = X[:n_rows], y[:n_rows]
+    result = drop_column(forest, X[n_rows:], y[n_rows:], on=on, sample_weight=weight)
+    assert np.isfinite(result.values).all()
+    assert np.isnan(result.standard_error).all()
+
+
 # --------------------------------------------------------------------------- work and refusals
 
 

@@ -1,6 +1,7 @@
 """SHAP values against the Shapley value over all subsets, and what they promise."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ import cart
 import forest
 from benchmarks.oracles import shapley as oracle
 from importance import shap_values
+from importance.shap import falls_out_of_bag
 from tests.agreement.same import trees_of
 
 ROWS = 3
@@ -297,6 +299,15 @@ def test_mean_abs():
     np.testing.assert_allclose(whole.values, size.mean(axis=0))
     np.testing.assert_allclose(whole.standard_error, size.std(axis=0) / np.sqrt(len(X)))
     np.testing.assert_array_equal(found.mean_abs(per_row=True).per_row, size)
+
+
+def test_one_row_has_no_error_and_tells_no_fall():
+    X, y = table("classes")
+    model = forest.RandomForestClassifier(5, random_state=0).fit(X, y)
+    inside = shap_values(model, X[:1]).mean_abs(per_row=True)
+    assert np.isnan(inside.standard_error).all()
+    outside = replace(inside, values=0.5 * inside.values, per_row=0.5 * inside.per_row)
+    assert not falls_out_of_bag(inside, outside).any()
 
 
 @pytest.mark.parametrize(
