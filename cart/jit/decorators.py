@@ -14,7 +14,6 @@ from cart.jit.interrupts import uninterrupted
 from cart.jit.notice import announced
 from cart.jit.private_hooks import HOOKS
 from cart.jit.unsigned_indices import count_from_the_start
-from cart.jit.whole_structures import pass_structures_whole
 
 # error_model="numpy" removes the ZeroDivisionError path, so that LLVM inlines the helpers
 # (ten times faster in the scan). No fastmath: the order of additions is part of the model.
@@ -30,16 +29,10 @@ if HOOKS["no_counting"]:
 _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
 
 
-def _pass_structures_whole(state):
-    if HOOKS["structures"]:
-        state.targetctx = pass_structures_whole(state.targetctx)
-
-
 class _Compiler(Compiler):
     """numba's compiler, without Python's search for garbage among all that it has to keep."""
 
     def define_pipelines(self):
-        _pass_structures_whole(self.state)
         return count_from_the_start(super().define_pipelines())
 
     def compile_extra(self, function):
@@ -91,7 +84,6 @@ class _PartsCodegen:
 
 class _PartCompiler(Compiler):
     def define_pipelines(self):
-        _pass_structures_whole(self.state)
         whole = self.state.targetctx.codegen()
         self.state.library = _Part(whole, self.state.func_id.func_qualname)
         return count_from_the_start(super().define_pipelines())

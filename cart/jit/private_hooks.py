@@ -5,19 +5,15 @@ import inspect
 import warnings
 
 import numba
-from numba.core.base import BaseContext
 from numba.core.caching import NullCache
 from numba.core.codegen import CPUCodegen, JITCodeLibrary
 from numba.core.compiler import CompileResult
-from numba.core.datamodel.manager import DataModelManager
-from numba.core.datamodel.models import TupleModel
 from numba.core.options import DefaultOptions
 
 LOST = {
     "no_counting": "kernels count references, so that small nodes take twice as long",
     "parts": "inner kernels are compiled on their own first, so that compiling takes longer",
     "constants": "kernels are compiled anew for constants, so that compiling takes longer",
-    "structures": "structures are handed on field by field, so that compiling takes longer",
     "cache": "compiled kernels are not kept, so that every process compiles its own",
 }
 
@@ -31,9 +27,6 @@ def find_hooks():
             "_finalize_dynamic_globals",
         ),
         "constants": numba.config.DISABLE_JIT or _has(numba.njit(_nothing), "get_call_template"),
-        "structures": _has(BaseContext, "get_arg_packer")
-        and _has(DataModelManager, "copy", "register")
-        and _has(TupleModel, "get_argument_type", "as_argument", "from_argument"),
         "cache": _has(NullCache, "load_overload", "save_overload")
         and _has(CompileResult, "_reduce", "_rebuild")
         and _has(CPUCodegen, "magic_tuple")

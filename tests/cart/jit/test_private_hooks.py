@@ -3,27 +3,15 @@
 import subprocess
 import sys
 import warnings
-from typing import Any, NamedTuple
 
-import numpy as np
 import pytest
-from numba import typeof
 from numba.core.caching import NullCache
 from numba.core.codegen import CPUCodegen, JITCodeLibrary
 from numba.core.compiler import CompileResult
-from numba.core.datamodel.manager import DataModelManager
-from numba.core.datamodel.models import TupleModel
 from numba.core.dispatcher import Dispatcher
-from numba.core.registry import cpu_target
 
 from cart.jit import private_hooks
 from cart.jit.private_hooks import HOOKS, LOST, find_hooks, warn_of_lost
-from cart.jit.whole_structures import pass_structures_whole
-
-
-class Segment(NamedTuple):
-    array: np.ndarray
-    rest: Any
 
 
 def test_this_version_has_all():
@@ -42,8 +30,6 @@ def test_this_version_has_all():
         (NullCache, "save_overload", "cache"),
         (CompileResult, "_rebuild", "cache"),
         (CPUCodegen, "magic_tuple", "cache"),
-        (DataModelManager, "copy", "structures"),
-        (TupleModel, "as_argument", "structures"),
     ],
 )
 def test_what_lacks_is_found(monkeypatch, owner, attribute, lost):
@@ -51,14 +37,6 @@ def test_what_lacks_is_found(monkeypatch, owner, attribute, lost):
         if attribute in vars(each):
             monkeypatch.delattr(each, attribute)
     assert [name for name, is_there in find_hooks().items() if not is_there] == [lost]
-
-
-def test_a_structure_is_one_argument():
-    """Of kernels that are compiled for our target; numba's own is left as it was."""
-    context = cpu_target.target_context
-    kind = typeof(Segment(np.arange(3), Segment(np.ones((2, 2)), 1.5)))
-    assert len(pass_structures_whole(context).get_arg_packer([kind]).argument_types) == 1
-    assert len(context.get_arg_packer([kind]).argument_types) > 10
 
 
 def test_reference_counting_that_cannot_be_switched_off(monkeypatch):
