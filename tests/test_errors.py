@@ -194,6 +194,13 @@ def test_labels_are_not_numbers(pair):
     assert "could not convert" in message
 
 
+@pytest.mark.parametrize("weight", [-1.0, np.inf, np.nan, "heavy", [1.0], None])
+def test_a_weight_of_a_class_is_named(weight):
+    for kind in (cart.DecisionTreeClassifier, forest.RandomForestClassifier):
+        with pytest.raises(ValueError, match="class_weight gives class 0 the weight"):
+            kind(class_weight={0: weight}).fit(X, Y)
+
+
 @pytest.mark.parametrize("pair", PAIRS, ids=NAMES.get)
 def test_a_column_of_text_is_named(pair):
     pd = pytest.importorskip("pandas")

@@ -347,15 +347,22 @@ def check_class_weight(class_weight):
     Raises
     ------
     ValueError
-        If a weight is negative or not finite.
+        If a weight is no number, negative or not finite.
     """
     for of_output in class_weight if isinstance(class_weight, (list, tuple)) else [class_weight]:
         for label, weight in of_output.items() if isinstance(of_output, dict) else ():
-            if not 0.0 <= np.float64(weight) < np.inf:
+            if not _is_weight(weight):
                 raise ValueError(
                     f"class_weight gives class {label!r} the weight {weight!r}; weights must be "
-                    "finite and not negative."
+                    "numbers, finite and not negative."
                 )
+
+
+def _is_weight(weight):
+    try:
+        return np.ndim(weight) == 0 and 0.0 <= np.float64(weight) < np.inf
+    except (TypeError, ValueError):
+        return False
 
 
 def require_weight(weight):

@@ -11,6 +11,7 @@ from cart.primitives.user_warning import warn_user
 from forest.sampling.bootstrap import Bootstrap
 
 WITHOUT_REPLACEMENT = 0.632  # share of the rows that are drawn so where nothing is said
+_DRAWS_MAX = 2**30
 
 
 def plan_bootstrap(
@@ -173,7 +174,7 @@ def count_draws(
     Raises
     ------
     ValueError
-        If more are asked for than can be drawn without replacement, or True.
+        If more are asked for than can be drawn without replacement, or counted, or True.
     """
     if isinstance(max_samples, bool):
         raise ValueError(f"max_samples={max_samples} is neither a number of rows nor a share.")
@@ -194,6 +195,11 @@ def count_draws(
                 f"results in a low number ({n_draws}) of bootstrap samples. We recommend passing "
                 "`max_samples` as an integer instead."
             )
+    if n_draws > _DRAWS_MAX:
+        raise ValueError(
+            f"max_samples={max_samples} asks for {n_draws:,} draws for each tree; at most "
+            f"{_DRAWS_MAX:,} can be made."
+        )
     if not replace and n_draws > n_most:
         raise ValueError(
             f"{n_draws} draws without replacement need as many rows (groups) with a weight, but "

@@ -161,6 +161,7 @@ def test_a_warm_start_with_given_counts():
 
 
 REFUSED = {
+    "more than can be made": ({"max_samples": 2**40}, {}, "1,099,511,627,776 draws"),
     "more than there are": ({"replace": False, "max_samples": 151}, {}, "replace=True"),
     "weights too few": (
         {"replace": False}, {"sample_weight": np.arange(150) < 50}, "without replacement",
