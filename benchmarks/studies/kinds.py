@@ -46,12 +46,10 @@ class Kind(NamedTuple):
     order: str = "C"  # of the array
 
 
-def _kind(
-    name, bar, data, params, model=FOREST, n_trees=10, what=FIT, n_jobs=1, n_asked=None, order="C",
-    **rest,
-):  # fmt: skip
-    case = Case(name, data, model, params, **rest)
-    return Kind(name, case, bar, n_trees, what, n_jobs, n_asked, order)
+def _kind(name, bar, data, params, model=FOREST, **rest):
+    """A row; `rest` are fields of Kind and of Case."""
+    timed = {field: rest.pop(field) for field in Kind._fields if field in rest}
+    return Kind(name, Case(name, data, model, params, **rest), bar, **timed)
 
 
 _SIGNS, _BALANCED = {"monotonic_cst": (1, -1, 0)}, {"class_weight": "balanced"}

@@ -106,7 +106,7 @@ def _fill_keys(X, keys):
 
 
 def keys_of_columns(X, columns):
-    """The same of some columns, ascending; all of X is looked at. In any order."""
+    """What `keys_of` gives, of some columns alone, ascending; all of X is looked at."""
     n, n_features = X.shape
     keys = np.empty(n * (len(columns) + 1), np.uint32)
     if X.flags.c_contiguous:

@@ -11,7 +11,7 @@ from cart.primitives.user_warning import warn_user
 from forest.sampling.bootstrap import Bootstrap
 
 WITHOUT_REPLACEMENT = 0.632  # share of the rows that are drawn so where nothing is said
-_DRAWS_MAX = 2**30
+_DRAWS_MAX = 2**30  # as many as there may be rows
 
 
 def plan_bootstrap(
