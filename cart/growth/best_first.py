@@ -62,12 +62,15 @@ def grow_best_first(way, tree, nodes, candidates):
     The path writes to `tree`, of which `nodes` are the node arrays.
     """
     candidates.row[0] = 0
-    _enter(way, tree, nodes, candidates, 0)
-    _push_heap(candidates, 0, 0)
-    height = 1
-    n_nodes = 1
+    first, n_nodes, height = 0, 1, 0
     n_splits_left = way.limits.max_leaf_nodes - 1
-    while height > 0:
+    while first < n_nodes or height > 0:
+        for new in range(first, n_nodes):
+            _enter(way, tree, nodes, candidates, new)
+        for new in range(first, n_nodes):
+            _push_heap(candidates, height, new)
+            height += 1
+        first = n_nodes
         height -= 1
         this = _pop_heap(candidates, height)
         if candidates.middle[this] < 0 or n_splits_left <= 0:
@@ -76,11 +79,6 @@ def grow_best_first(way, tree, nodes, candidates):
         n_splits_left -= 1
         _push_children(way, candidates, this, n_nodes)
         nodes.children_left[this], nodes.children_right[this] = n_nodes, n_nodes + 1
-        for child in range(n_nodes, n_nodes + 2):
-            _enter(way, tree, nodes, candidates, child)
-        for child in range(n_nodes, n_nodes + 2):
-            _push_heap(candidates, height, child)
-            height += 1
         n_nodes += 2
     return n_nodes
 

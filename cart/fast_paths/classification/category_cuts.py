@@ -15,11 +15,13 @@ import numpy as np
 
 from cart.fast_paths.base import MISSING_LEFT, NONE_MISSING, Cut, write_split
 from cart.fast_paths.classification.cuts import (
+    Ordered,
     divide_in_order,
+    is_open,
     no_search_to_begin,
     nothing_put_off,
     nothing_to_expect,
-    search_codes,
+    read_codes,
     search_ordered,
 )
 from cart.fast_paths.classification.impurities import child_impurities
@@ -59,8 +61,16 @@ class CategoryCuts(NamedTuple):
 
     def search_feature(self, way, node, searched, feature, best):
         if way.table.n_categories[way.table.columns[feature]] == 0:
-            return search_codes(way, node, searched, feature, best)
-        return _search_subsets(self, way, node, searched, feature, best)
+            codes, n_present = read_codes(way, node, searched, feature, best), 0
+        else:
+            codes, n_present = _read_places(self, way, node, searched, feature, best)
+        if not codes.is_searched:
+            return codes.is_constant, best
+        found = search_ordered(way, node, searched, feature, codes, best)
+        if n_present > 0 and found.score > best.score:
+            keep_left(way.table.subsets, n_present, found.left_code)
+            found = Cut(feature, np.int64(0), np.int64(1), found.score, found.missing, 0.0)
+        return False, found
 
     def divide_words(self, way, node, cut, left_counts):
         return _divide(way, node, cut, left_counts)
@@ -75,35 +85,28 @@ class CategoryCuts(NamedTuple):
 
 
 @kernel
-def _search_subsets(cuts, way, node, searched, feature, best):
-    """See `cart.fast_paths.classification.cuts.search_feature`."""
+def _read_places(cuts, way, node, searched, feature, best):
+    """Read the places of a node's categories along a column, as Ordered codes; and how many
+    categories there are."""
     subsets, table = way.table.subsets, way.table
     n, column = node.end - node.start, table.columns[feature]
     n_known, n_present = _tally(cuts, subsets, way, node, searched, column)
     is_constant = n_present == 0 or (n_present == 1 and n_known == n)
-    if is_constant or not best.score < 0.0:  # then no cut is better: both sides are pure
-        _clear(cuts, subsets, n_present)
-        return is_constant, best
-    n_places = _find_places(cuts, way, node, searched, column, n_known, n_present)
-    if n_places == 1 and n_known == n:
-        _clear(cuts, subsets, n_present)
-        return False, best
+    is_counted, is_searched, n_places = False, not is_constant and is_open(best), 1
+    if is_searched:
+        n_places = _find_places(cuts, way, node, searched, column, n_known, n_present)
+        is_searched = n_places > 1 or n_known < n
     missing = np.uint32(n_places)
-    is_counted = n_known == n and way.limits.min_samples_leaf == 1
-    n_cells = n_places * cuts.tallies.shape[1]
-    span = np.uint32(0), np.uint32(n_places - 1)
-    if is_counted and n_cells <= n:
-        _count_places(cuts, subsets, searched.prefix, n_present, n_cells)
-    else:
-        is_counted = False
-        span = np.uint32(0), np.uint32(n_places - (n_known == n))
-        _gather_places(subsets, way, node, searched.layout, column, missing)
+    if is_searched:
+        n_cells = n_places * cuts.tallies.shape[1]
+        is_counted = n_known == n and way.limits.min_samples_leaf == 1 and n_cells <= n
+        if is_counted:
+            _count_places(cuts, subsets, searched.prefix, n_present, n_cells)
+        else:
+            _gather_places(subsets, way, node, searched.layout, column, missing)
     _clear(cuts, subsets, n_present)
-    found = search_ordered(way, node, searched, feature, span, missing, is_counted, best)
-    if found.score > best.score:
-        keep_left(subsets, n_present, found.left_code)
-        found = Cut(feature, np.int64(0), np.int64(1), found.score, found.missing, 0.0)
-    return False, found
+    span = np.uint32(0), np.uint32(n_places - (n_known == n))
+    return Ordered(span, missing, is_counted, is_constant, is_searched), n_present
 
 
 @inline_kernel

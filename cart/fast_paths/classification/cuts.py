@@ -161,22 +161,42 @@ def _put_in_order(node, scratch, n, span, score, asked, table, column):
         n_levels = add_up_counts(criterion, running, lowest, highest, counts, layout)
         return running.levels, n_levels
     needs_all |= asked.min_weight > 0.0 or asked.monotony.direction != 0
-    if not needs_all and is_worth_screening(criterion, n, counts.shape[0]):
-        n_kept, shift = screen(node, keys, n, span, score, table, column, spare)
-        kept = spare
-        if sort_short_keys(kept, n_kept, layout.low_bits, lowest, highest, keys, scratch.digits):
-            kept = keys
-        add_up_kept(criterion, running, kept, n_kept, lowest, shift, counts, layout)
-        return kept, n_kept
+    is_screened = not needs_all and is_worth_screening(criterion, n, counts.shape[0])
+    shift = np.uint32(0)
+    if is_screened:
+        n, shift = screen(node, keys, n, span, score, table, column, spare)
+        keys, spare = spare, keys
     if sort_short_keys(keys, n, layout.low_bits, lowest, highest, spare, scratch.digits):
         keys = spare
-    add_up(criterion, running, keys, n, counts, layout)
+    if is_screened:
+        add_up_kept(criterion, running, keys, n, lowest, shift, counts, layout)
+    else:
+        add_up(criterion, running, keys, n, counts, layout)
     return keys, n
+
+
+class Ordered(NamedTuple):
+    """Codes of a node's rows, ready to be searched: as keys at hand, or counted."""
+
+    span: tuple  # the lowest and the highest, uint32
+    missing: np.uint32  # the code of missing values
+    is_counted: bool
+    is_constant: bool  # is there but one value?
+    is_searched: bool  # may a cut be better than the best so far?
 
 
 @inline_kernel
 def search_codes(way, node, searched, feature, best):
     """See `search_feature`: all cuts between codes."""
+    codes = read_codes(way, node, searched, feature, best)
+    if codes.is_searched:
+        best = search_ordered(way, node, searched, feature, codes, best)
+    return codes.is_constant, best
+
+
+@inline_kernel
+def read_codes(way, node, searched, feature, best):
+    """Read the Ordered codes of a node along a column."""
     table, rows, scratch = way.table, way.tiers[node.tier], way.scratch
     prefix, layout, counts = searched.prefix, searched.layout, searched.counts
     column = table.columns[feature]
@@ -186,28 +206,31 @@ def search_codes(way, node, searched, feature, best):
     n_codes = table.level_start[column + 1] - table.level_start[column]
     missing = np.uint32(n_codes)
     is_free = way.limits.min_samples_leaf == 1
-    counts_codes = is_free and is_worth_counting(n, n_codes + 1, n_classes)
-    if counts_codes:
+    is_counted = is_free and is_worth_counting(n, n_codes + 1, n_classes)
+    if is_counted:
         span = count_codes(prefix, codes, rows.words, start, n, n_codes, n_classes, layout)
         if span[1] == missing:
-            counts_codes = False
-    if not counts_codes:
+            is_counted = False
+    if not is_counted:
         span = gather_keys(codes, rows.words, start, n, layout, missing, scratch.keys)
-    if same_value(table, column, span[0], span[1]):
-        return True, best
-    if not best.score < 0.0:  # no cut is better: both sides are pure
-        return False, best
-    return False, search_ordered(way, node, searched, feature, span, missing, counts_codes, best)
+    is_constant = same_value(table, column, span[0], span[1])
+    return Ordered(span, missing, is_counted, is_constant, not is_constant and is_open(best))
 
 
 @inline_kernel
-def search_ordered(way, node, searched, feature, span, missing, counts_codes, best):
-    """The better Cut, after those along the keys at hand, or along counted codes, in that span."""
+def is_open(best):
+    """May a cut be better? None is where both sides are pure."""
+    return best.score < 0.0
+
+
+@inline_kernel
+def search_ordered(way, node, searched, feature, codes, best):
+    """The better Cut, after those along the codes."""
     table, scratch, n = way.table, way.scratch, node.end - node.start
     criterion, prefix, layout, counts, weight = searched
-    column = table.columns[feature]
+    column, span, missing = table.columns[feature], codes.span, codes.missing
     asked = _what_is_asked(way, node, feature, missing, span[1] == missing)
-    if counts_codes:
+    if codes.is_counted:
         entries = prefix.levels
         n_entries = add_up_counts(criterion, prefix, span[0], span[1], counts, layout)
     else:

@@ -129,49 +129,48 @@ def _search(scratch, growth, table, node, limits):
     slack = slack_of(node.n, growth.y_max)
     screens = _is_screened(rows, growth.criterion, searched, slack, node.impurity)
     n_places = N_LANES - 1 if scratch.has_missing else N_LANES
-    best, last, turned, n_drawn = NO_CUT, -1, np.int64(0), 0
+    best, last, turned = NO_CUT, -1, np.int64(0)
     begin_screening(screen)
     drawing = begin_draw(draw, np.uint64(0), node.n_constant)
     j, drawing = next_feature(draw, drawing, limits.max_features)
     while j >= 0:
-        feature, column = draw.features[j], table.columns[draw.features[j]]
-        expect_feature(rows, table, table.columns[likely_next(draw, drawing, j, 0)], node)
-        at, lowest, highest = load_feature(rows, table, column, n_drawn, node)
-        ways = np.int64(lowest <= highest)
-        if lowest < highest:
-            if highest == MISSING:
-                turned = room_for(rows, column, n_drawn, node)
-                n_known = order_missing(scratch, table, growth.swap, node, at, turned, last)
-                ways = 2 if n_known > 1 else 1
-            if keeps_order(table):
-                last = turned if highest == MISSING else at
-        if lowest <= highest and same_value(table, column, lowest, highest):
-            drawing = mark_constant(draw, drawing, j)
-            if scratch.has_missing:  # the next one may take its place
-                _take_order(scratch, node, last)
-                last = -1
+        n_drawn = 0
+        while j >= 0 and (screens or n_drawn < n_places):
+            feature, column = draw.features[j], table.columns[draw.features[j]]
+            expect_feature(rows, table, table.columns[likely_next(draw, drawing, j, 0)], node)
+            at, lowest, highest = load_feature(rows, table, column, n_drawn, node)
+            ways = np.int64(lowest <= highest)
+            if lowest < highest:
+                if highest == MISSING:
+                    turned = room_for(rows, column, n_drawn, node)
+                    n_known = order_missing(scratch, table, growth.swap, node, at, turned, last)
+                    ways = 2 if n_known > 1 else 1
+                if keeps_order(table):
+                    last = turned if highest == MISSING else at
+            if lowest <= highest and same_value(table, column, lowest, highest):
+                drawing = mark_constant(draw, drawing, j)
+                if scratch.has_missing:  # the next one may take its place
+                    _take_order(scratch, node, last)
+                    last = -1
+            else:
+                drawing = mark_searched(draw, drawing, j)
+                for way in range(ways):
+                    missing = MISSING_RIGHT if highest == MISSING else NONE_MISSING
+                    direction = limits.monotonic[feature]
+                    _note_drawn(drawn, n_drawn, feature, column, at, missing, direction)
+                    if way == 1:
+                        drawn.first[n_drawn], drawn.missing[n_drawn] = turned, MISSING_LEFT
+                    n_drawn += 1
+            j, drawing = next_feature(draw, drawing, limits.max_features)
+        if screens:
+            screen_features(scratch.shared, screen, searched, drawn, n_drawn, slack, table)
+        if screens and is_certain(screen, slack):
+            left, right = screen.best[1], screen.best[2]
+            best = cut_between(table, screen.best[0], left, right, 0.0, screen.best[3])
         else:
-            drawing = mark_searched(draw, drawing, j)
-            for way in range(ways):
-                missing = MISSING_RIGHT if highest == MISSING else NONE_MISSING
-                direction = limits.monotonic[feature]
-                _note_drawn(drawn, n_drawn, feature, column, at, missing, direction)
-                if way == 1:
-                    drawn.first[n_drawn], drawn.missing[n_drawn] = turned, MISSING_LEFT
-                n_drawn += 1
-            if not screens and n_drawn >= n_places:
-                best = _search_lanes(scratch.lanes, drawn, 0, n_drawn, searched, best, table)
-                n_drawn = 0
-        j, drawing = next_feature(draw, drawing, limits.max_features)
-    if screens:
-        screen_features(scratch.shared, screen, searched, drawn, n_drawn, slack, table)
-    if screens and is_certain(screen, slack):
-        left, right = screen.best[1], screen.best[2]
-        best = cut_between(table, screen.best[0], left, right, 0.0, screen.best[3])
-    else:
-        for k in range(0, n_drawn, N_LANES):
-            end = min(k + N_LANES, n_drawn)
-            best = _search_lanes(scratch.lanes, drawn, k, end, searched, best, table)
+            for k in range(0, n_drawn, N_LANES):
+                end = min(k + N_LANES, n_drawn)
+                best = _search_lanes(scratch.lanes, drawn, k, end, searched, best, table)
     return best, end_draw(draw, drawing), last
 
 
