@@ -19,11 +19,17 @@ from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.primitives.sort_keys import code_of, record_of
 from cart.splitting import criteria, feature_draw
-from cart.splitting.splitter import BestSplitter, Bounds, SearchContext, cut_at, scan_cuts
-from cart.table.node_samples import FeatureCodes, NodeSamples, order_node, rotate, with_range
+from cart.splitting.category_subsets import (
+    find_places,
+    is_categorical,
+    keep_subset,
+    replace_by_sides,
+)
+from cart.splitting.splitter import Bounds, SearchContext, cut_at, scan_cuts
+from cart.table.node_samples import FeatureCodes, NodeSamples, order_node, rotate
 from cart.table.ranking import MISSING
-from cart.table.table import same_value
-from forest.partitioned import choice_of_subsets as subsets
+from cart.table.table import order_codes, same_value
+from forest.partitioned.choice_of_subsets import CellSplitter
 from forest.partitioned.histograms import ClassCells, SumCells, SumsOfCells, write
 
 NOTHING, CUT, MORE = range(3)  # what is found: no cut; one; the node has to see more features
@@ -35,14 +41,12 @@ class Chooser(NamedTuple):
     kind: ClassCells | SumCells
     context: SearchContext  # of cells; its table has no codes
     rows: np.ndarray  # (n_cells,) int64: of each record
-    categories: subsets.NoCategories | subsets.SomeCategories
     limits: Limits
     total_weight: float  # of a tree
-    step: float  # of targets; 1 of classes
     n_numbers: np.ndarray  # (1,) int64: of a cell, without a first row
 
     @classmethod
-    def create(cls, plan, table, n_codes, n_numbers, total_weight, step, n_categories=None):
+    def create(cls, plan, table, n_codes, n_numbers, total_weight, step):
         """For trees to that plan; `step` is the length of a step of targets, None of classes.
 
         Codes of a feature are `n_codes` at most, with the missing one, of `n_numbers` each.
@@ -51,20 +55,19 @@ class Chooser(NamedTuple):
         n_cells = n_codes * n_numbers if is_class else n_codes
         limits = plan.limits._replace(min_weight_leaf=plan.min_weight_fraction_leaf * total_weight)
         kind = plan.criterion if is_class else SumsOfCells
+        rows = np.zeros(n_cells, np.int64)
         context = SearchContext(
-            BestSplitter(0), kind.create(1, plan.n_values, n_cells),
+            CellSplitter(rows, np.zeros(n_codes, np.int64)),
+            kind.create(1, plan.n_values, n_cells),
             NodeSamples.create(n_cells, 1 if is_class else 2),
-            feature_draw.KeyedDraw.create(plan.feature_keys), table,
+            feature_draw.KeyedDraw.create(plan.feature_keys),
+            table.with_room(n_codes, 0, 1, 1, plan.n_values),
             limits._replace(min_samples_leaf=1),  # positions of a scan count cells, not rows
             Bounds(-np.inf, np.inf), False,
         )  # fmt: skip
-        categories = subsets.NoCategories()
-        if n_categories is not None:
-            categories = subsets.SomeCategories.create(n_categories, plan.n_values)
         return cls(
-            ClassCells() if is_class else SumCells(float(step)), context,
-            np.zeros(n_cells, np.int64), categories, limits, float(total_weight),
-            1.0 if is_class else float(step), np.array([n_numbers]),
+            ClassCells() if is_class else SumCells(float(step)), context, rows, limits,
+            float(total_weight), np.array([n_numbers]),
         )  # fmt: skip
 
 
@@ -137,7 +140,8 @@ def _load_criterion(chooser, own):
 
 @kernel
 def _choose(chooser, features, key, cells, i, choices):
-    draw, table, categories = chooser.context.draw, chooser.context.table, chooser.categories
+    context = chooser.context
+    draw, table = context.draw, context.table
     best = _Best(-1, 0, False, -np.inf, 0, 0)
     drawing = feature_draw.begin_draw(draw, key, 0)
     j, drawing = feature_draw.next_feature(draw, drawing, chooser.limits.max_features)
@@ -148,9 +152,11 @@ def _choose(chooser, features, key, cells, i, choices):
             return
         feature = features[place]
         n_present = 0
-        is_categorical = subsets.has_places(categories, table.columns[feature])
-        if is_categorical:
-            codes, n_present = _load_places(chooser, feature, cells[place])
+        has_categories = is_categorical(table, table.columns[feature])
+        if has_categories:
+            codes = _load_categories(chooser, feature, cells[place])
+            codes, n_present = find_places(table, context, codes)
+            order_codes(table, context.node, codes, False)
         else:
             codes = _load(chooser, feature, cells[place])
         if codes.n_missing == codes.n or (
@@ -160,8 +166,8 @@ def _choose(chooser, features, key, cells, i, choices):
         else:
             drawing = feature_draw.mark_searched(draw, drawing, j)
             found = _search(chooser, codes, place, best)
-            if is_categorical and found.score > best.score:
-                subsets.keep(categories, n_present, found.left_code)
+            if has_categories and found.score > best.score:
+                keep_subset(table, context.node, n_present, found.left_code)
             best = found
         place += 1
         j, drawing = feature_draw.next_feature(draw, drawing, chooser.limits.max_features)
@@ -198,36 +204,17 @@ def _load(chooser, feature, cells):
 
 
 @kernel
-def _load_places(chooser, feature, cells):
-    """The same for a column of categories: codes are their places in the node; also how many
-    categories the node has."""
-    categories, context = chooser.categories, chooser.context
-    column = context.table.columns[feature]
-    n_present, n_places = subsets.find_places(
-        categories, context, column, cells, chooser.n_numbers[0], chooser.step
-    )
-    codes = _load_categories(chooser, feature, cells, False)
-    if n_places == n_present:
-        n_places = subsets.try_subsets(categories, context, codes, n_present)
-    codes = with_range(codes, 0, max(n_places, 1) - 1)
-    order_node(context.node, codes, context.table.tie_span[column] + np.uint32(1), False)
-    return codes, n_present
-
-
-@kernel
-def _load_categories(chooser, feature, cells, by_side):
-    """Make a histogram of categories the node's records, in no order: codes are their places in the
-    node, or the sides of the best cut."""
-    node, n_numbers, missing = chooser.context.node, chooser.n_numbers[0], cells.shape[0] - 1
+def _load_categories(chooser, feature, cells):
+    """Make a histogram of categories the node's records, category by category."""
+    context, n_numbers, missing = chooser.context, chooser.n_numbers[0], cells.shape[0] - 1
+    node = context.node
     n = 0
     for code in range(missing):
         first = n
         n = write(chooser.kind, cells[code, :n_numbers], first, node, chooser.rows)
+        context.splitter.first[code] = cells[code, n_numbers]
         for j in range(first, n):
-            if by_side:
-                node.codes[j] = np.uint32(subsets.side_of(chooser.categories, code))
-            else:
-                node.codes[j] = np.uint32(subsets.place_of(chooser.categories, code))
+            node.codes[j] = np.uint32(code)
     n_known = n
     n = write(chooser.kind, cells[missing, :n_numbers], n_known, node, chooser.rows)
     for j in range(n):
@@ -235,7 +222,7 @@ def _load_categories(chooser, feature, cells, by_side):
     for j in range(n_known, n):
         node.codes[j] = MISSING
     return FeatureCodes(
-        np.int64(feature), chooser.context.table.columns[feature], np.int64(n), np.int64(n),
+        np.int64(feature), context.table.columns[feature], np.int64(n), np.int64(n),
         np.int64(n - n_known), np.uint32(0), np.uint32(1),
     )  # fmt: skip
 
@@ -289,11 +276,12 @@ def _with_enough_rows(chooser, n, first, last):
 @kernel
 def _write_cut(chooser, feature, cells, best, i, choices):
     """Write the best cut, unless its decrease of impurity is too small."""
-    node, criterion = chooser.context.node, chooser.context.criterion
-    is_categorical = subsets.has_places(chooser.categories, chooser.context.table.columns[feature])
+    table, node, criterion = chooser.context.table, chooser.context.node, chooser.context.criterion
+    has_categories = is_categorical(table, table.columns[feature])
     p = best.p
-    if is_categorical:
-        codes = _load_categories(chooser, feature, cells, True)
+    if has_categories:
+        codes = _load_categories(chooser, feature, cells)
+        replace_by_sides(table, node, codes.n, codes.column)
         order_node(node, codes, np.uint32(1), False)
         p = np.int64(0)
         while p < codes.n - codes.n_missing and code_of(node.keys[p]) == 0:
@@ -321,21 +309,22 @@ def _write_cut(chooser, feature, cells, best, i, choices):
     if codes.n_missing > 0:
         choices.missing_way[i] = 1 if best.missing_left else 0
     choices.impurity[i, 0], choices.impurity[i, 1] = left, right
-    _write_left(chooser, cells, best, is_categorical, i, choices)
+    _write_left(chooser, cells, best, has_categories, i, choices)
 
 
 @kernel
-def _write_left(chooser, cells, best, is_categorical, i, choices):
+def _write_left(chooser, cells, best, has_categories, i, choices):
     """Write the cell of all that go left, and of categories who goes where."""
-    n_known_codes, n_numbers = cells.shape[0] - 1, chooser.n_numbers[0]
-    n_rows, n_left_rows = 0, 0
+    node, n_known_codes, n_numbers = chooser.context.node, cells.shape[0] - 1, chooser.n_numbers[0]
+    n_rows, n_left_rows, at = 0, 0, 0
     for code in range(n_known_codes):
-        if is_categorical:
-            n = write(chooser.kind, cells[code, :n_numbers], 0, chooser.context.node, chooser.rows)
+        if has_categories:
+            n = write(chooser.kind, cells[code, :n_numbers], 0, node, chooser.rows)
             of_code = 0
             for j in range(n):
                 of_code += chooser.rows[j]
-            goes_left = of_code > 0 and subsets.side_of(chooser.categories, code) == 0
+            goes_left = n > 0 and node.codes[at] == 0  # the sides of the records
+            at += n
             n_rows += of_code
             n_left_rows += of_code if goes_left else 0
             choices.subset[i, code] = 0 if of_code == 0 else (2 if goes_left else 1)

@@ -80,7 +80,7 @@ def fit_together(
         target = model._encode_target(look.labels if kind.has_classes else np.zeros(1))
         weight = weights_of_table(model, engine, y_parts, weight_parts, spans, kind, target)
         total_weight = _plan_draws(model, engine, spans[-1][-1], weight, size)
-        kind, bins, n_categories = _learn_categories(model, look, kind, bins)
+        kind, bins = _learn_categories(model, look, kind, bins)
         table = bins.table()
         dtype = np.min_scalar_type(int(np.diff(table.level_start).max()))
         codes = engine.map(_code, X_parts, each=range(n_parts), common=(kind, bins, dtype, folder))
@@ -92,7 +92,7 @@ def fit_together(
         n_bytes = len(bins.levels) * dtype.itemsize + (2 if kind.has_classes else 8)
         is_held = _is_held(n_bytes, model._n_samples, engine, size)
         held = engine.hold(codes, targets) if is_held else None
-        data = PartitionedTable(engine, codes, targets, table, step, n_categories, held)
+        data = PartitionedTable(engine, codes, targets, table, step, held)
         seeds = check_random_state(model.random_state).randint(
             DRAW_SEED_MAX, size=model.n_estimators
         )
@@ -120,23 +120,21 @@ def _look_for_bins(model, engine, X_parts, y_parts, n_parts, kind):
 
 
 def _learn_categories(model, look, kind, bins):
-    """Let the forest know the categories of the whole table: a code each, and no bins.
-
-    Returns the Kind and the Bins then, and how many each column has; None where there are none.
-    """
+    """Let the forest know the categories of the whole table: a code each, and no bins. Returns the
+    Kind and the Bins then."""
     if kind.categorical_features is None:
-        return kind, bins, None
+        return kind, bins
     encode_categories(model, partitions.join_covers(look.cover), reset=True)
     kind = kind._replace(encoder=model._category_encoder)
     n_categories = model._category_encoder.n_categories
     if not n_categories.any():
-        return kind, bins, None
+        return kind, bins
     if len(look.labels if kind.has_classes else ()) > 2 and model.min_samples_leaf != 1:
         raise ValueError(
             "Forests of partitions with categories and more than two classes cannot have "
             "min_samples_leaf yet; leave it out."
         )
-    return kind, bins.with_categories(n_categories), n_categories
+    return kind, bins.with_categories(n_categories)
 
 
 def refuse_impossible(forest: BaseEstimator, has_weights: bool = False) -> None:

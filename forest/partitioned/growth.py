@@ -14,6 +14,7 @@ import numpy as np
 
 from cart.growth.general import Origin
 from cart.growth.plan import Plan
+from cart.splitting.category_subsets import CategoricalTable
 from cart.table.table import Table
 from cart.tree.tree import Tree
 from forest.partitioned import choice
@@ -56,9 +57,8 @@ class PartitionedTable(NamedTuple):
     engine: Engine
     codes: Any  # handle of the codes, see `forest.partitioned.histograms.count`
     targets: Any  # handle of ClassTargets or NumberTargets
-    table: Table  # complete; without codes
+    table: Table | CategoricalTable  # complete; without codes
     step: float | None  # the length of a step of targets; None of classes
-    n_categories: np.ndarray | None = None  # (n_columns,) int64: 0 of numbers; None: no categories
     held: Any = None  # codes and targets in every place; None: rows are sent for every tree
 
     @property
@@ -102,7 +102,7 @@ def grow_together(
         segments = np.flatnonzero(is_open)
         level = children
         levels.append(level)
-    return make_trees(levels, plan, data.table, data.step, data.n_categories is not None)
+    return make_trees(levels, plan, data.table, data.step)
 
 
 class _Growth:
@@ -117,10 +117,9 @@ class _Growth:
         self._small_rows = small_rows if size.small_rows is None else size.small_rows
         self._n_numbers = plan.n_values if data.step is None else 3
         self._chooser = choice.Chooser.create(
-            plan, data.table, data.n_codes, self._n_numbers, total_weight, data.step,
-            data.n_categories,
-        )  # fmt: skip
-        self._keeps_first = data.n_categories is not None
+            plan, data.table, data.n_codes, self._n_numbers, total_weight, data.step
+        )
+        self._keeps_first = isinstance(data.table, CategoricalTable)
         self._limits = self._chooser.limits
         self._total_weight = self._chooser.total_weight
 
@@ -226,8 +225,7 @@ class _Growth:
                 Origin(key, level.depth, self._total_weight)
                 for key in level.key[segments[small[job]]]
             ]
-            common = origins, self._plan, data.table, data.step, data.n_categories
-            asked.append((small[job], common))
+            asked.append((small[job], (origins, self._plan, data.table, data.step)))
         if data.held is None:
             handles = data.codes, data.targets, opened
             grown = data.engine.collect(gather, grow_below, handles, asked)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cart.growth.plan import Plan
+from cart.splitting.category_subsets import CategoricalTable
 from cart.splitting.criteria import EPSILON
 from cart.table.table import Table
 from cart.table.thresholds import write_thresholds
@@ -117,7 +118,7 @@ class Level:
 
 
 def make_trees(
-    levels: list[Level], plan: Plan, table: Table, step: float | None, has_categories: bool
+    levels: list[Level], plan: Plan, table: Table | CategoricalTable, step: float | None
 ) -> list[Tree]:
     """The trees of a log.
 
@@ -125,12 +126,10 @@ def make_trees(
     ----------
     levels : list of Level
     plan : cart.growth.plan.Plan
-    table : cart.table.table.Table
+    table : Table or CategoricalTable
         Complete; without codes.
     step : float or None
         The length of a step of targets; None of classes.
-    has_categories : bool
-        Are there columns of categories?
 
     Returns
     -------
@@ -149,7 +148,9 @@ def make_trees(
     for i, (level, number) in enumerate(zip(levels, numbers, strict=True)):
         following = numbers[i + 1] if i + 1 < len(levels) else None
         _write_level(trees, level, number, following, table, step)
-    subsets = _join_categories(levels, numbers, trees) if has_categories else [None] * len(trees)
+    subsets = [None] * len(trees)
+    if isinstance(table, CategoricalTable):
+        subsets = _join_categories(levels, numbers, trees)
     grown = [
         Tree.grown(compress_if_large(nodes), len(table.columns), categories)
         for nodes, categories in zip(trees, subsets, strict=True)

@@ -8,7 +8,6 @@ import numpy as np
 
 from cart.growth.general import Origin, create_workspace, grow_tree, make_records
 from cart.growth.plan import Plan
-from cart.splitting.category_subsets import CategoricalTable
 from cart.table.ranking import MISSING
 from cart.tree.tree import Tree
 from forest.partitioned.open_rows import NodeRows, RowLists, take_rows
@@ -18,7 +17,7 @@ _ROWS_TAKEN = 1 << 18  # rows whose codes are taken at once, about, where those 
 
 def grow_below(
     pieces: Sequence[NodeRows], origins: Sequence[Origin], plan: Plan, table: Any,
-    step: float | None, n_categories: np.ndarray | None = None,
+    step: float | None,
 ) -> list[Tree]:  # fmt: skip
     """Grow what is below some nodes.
 
@@ -29,19 +28,15 @@ def grow_below(
     origins : sequence of Origin
         The nodes.
     plan : Plan
-    table : cart.table.table.Table
+    table : Table or CategoricalTable
         Complete; without codes.
     step : float or None
         The length of a step of targets; None of classes.
-    n_categories : ndarray of shape (n_columns,), int64, optional
-        0 of columns of numbers.
 
     Returns
     -------
     list of Tree
     """
-    if n_categories is not None:
-        table = CategoricalTable._make([*table, n_categories, None])
     sizes = np.sum([np.diff(piece.start) for piece in pieces], axis=0)
     most = int(sizes.max())
     workspace = create_workspace(plan, most, most, table)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit.decorators import entry_kernel
+from cart.splitting.category_subsets import CategoricalTable
 from cart.table.bins import MAX_BINS
 from cart.table.distinct_values import Levels, Ties
 from cart.table.table import Table
@@ -33,6 +34,7 @@ class Bins(NamedTuple):
     levels: list  # of each column: ndarray of shape (n_bins,), float32 or float64: smallest values
     tops: list  # of each column: the largest
     is_cut: np.ndarray  # (n_columns,) bool: are there fewer bins than distinct values?
+    n_categories: np.ndarray | None = None  # (n_columns,) int64: 0 of numbers; None: no categories
 
     def with_categories(self, n_categories):
         """These bins, but for columns of categories, which have a code for each."""
@@ -41,19 +43,20 @@ class Bins(NamedTuple):
             [mine if len(mine) else known for mine, known in zip(values, old, strict=True)]
             for old in (self.levels, self.tops)
         )
-        return Bins(levels, tops, self.is_cut & (n_categories == 0))
+        return Bins(levels, tops, self.is_cut & (n_categories == 0), n_categories)
 
     def table(self):
-        """A `cart.table.table.Table` of these bins, without codes."""
+        """A Table or CategoricalTable of these bins, without codes."""
         start = np.cumsum([0, *map(len, self.levels)])
         values = np.concatenate(self.levels)
         ties = Ties.find(values, start)
         span = np.where(self.is_cut, 0, ties.tie_span).astype(np.uint32)
         n_columns = len(self.levels)
-        return Table(
+        table = Table(
             np.empty((n_columns, 0), np.uint32), Levels.of(values),
             Levels.of(np.concatenate(self.tops)), start, ties, span, np.arange(n_columns),
         )  # fmt: skip
+        return table if self.n_categories is None else CategoricalTable(*table, self.n_categories)
 
 
 def sort_columns(X):
