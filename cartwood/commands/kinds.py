@@ -144,10 +144,8 @@ def _tables(side, tables):
             forest = side.Forest(3, oob_score=what != "sparse", **parameters)
             yield f"{what}, {criterion}, a forest", _fit(forest, X, side.y)
             if "max_bins" not in asked:
-                yield (
-                    f"{what}, {criterion}, extra trees",
-                    _fit(side.Extras(3, **parameters), X, side.y),
-                )
+                extras = side.Extras(3, **parameters)
+                yield f"{what}, {criterion}, extra trees", _fit(extras, X, side.y)
     yield "an extra tree", _fit(side.Extra(), tables.numbers, side.y)
     for criterion in side.others:
         for what, X, asked in tables.numbers_and_categories(criterion):
@@ -169,17 +167,12 @@ def _parameters(side, tables):
         for criterion in side.criteria:
             best_first = {"criterion": criterion, "max_leaf_nodes": 5, **asked}
             yield f"best first, {what}, {criterion}", _fit(Forest(3, **best_first), table, y)
-        yield (
-            f"best first, {what}, extra trees",
-            _fit(side.Extras(3, max_leaf_nodes=5, **asked), table, y),
-        )
+        extras = side.Extras(3, max_leaf_nodes=5, **asked)
+        yield f"best first, {what}, extra trees", _fit(extras, table, y)
         yield f"keyed draws, {what}", _fit(Forest(3, **_KEYED, **asked), table, y)
     for criterion in side.criteria:
-        model = Forest(1, criterion=criterion, max_leaf_nodes=3)
-        yield (
-            f"best first, many values, {criterion}",
-            _fit(model, tables.many, _repeated(y, tables)),
-        )
+        model, many_y = Forest(1, criterion=criterion, max_leaf_nodes=3), _repeated(y, tables)
+        yield f"best first, many values, {criterion}", _fit(model, tables.many, many_y)
     fractions = np.linspace(0.5, 1.5, _N_ROWS)
     for criterion in side.criteria:
         fit = partial(Forest, 3, criterion=criterion)
@@ -195,10 +188,8 @@ def _parameters(side, tables):
         three, balanced = side.outputs[:, 0], {"class_weight": "balanced"}
         yield "class weights", _fit(Forest(3, class_weight="balanced_subsample"), X, y)
         yield "class weights, three classes", _fit(Tree(**balanced), X, three)
-        yield (
-            "class weights, three classes, extra trees",
-            _fit(side.Extras(3, **balanced), X, three),
-        )
+        extras = side.Extras(3, **balanced)
+        yield "class weights, three classes, extra trees", _fit(extras, X, three)
     keyed_rows = Forest(3, bootstrap_draw="keyed", oob_score=True)
     yield "keyed draws of rows", _fit(keyed_rows, X, y)
 
@@ -236,7 +227,6 @@ def _outputs(side, tables):
 
 def _books(side, tables):
     """Surrogates, the other rules for missing values, priors and losses, pruning by risk."""
-    import importance
     from cart import cp_table, cv_prune
 
     X, y = tables.missing, side.y
@@ -254,15 +244,11 @@ def _books(side, tables):
         return side.Forest(5, random_state=0, **_BY_SURROGATES).fit(X, y)
 
     yield "surrogates, a tree", _fit(side.Tree(**_BY_SURROGATES), X, y)
-    yield "importance of surrogates", lambda: importance.surrogate_importance(fitted())
-    whole = side.Forest(5, random_state=0, **_BY_SURROGATES)
-    yield (
-        "importance of surrogates out of bag",
-        lambda: importance.surrogate_importance(
-            whole.fit(tables.numbers, y), tables.numbers, y, on="oob"
-        ),
-    )
-    yield "masking", lambda: importance.masking(fitted())
+    yield "importance of surrogates", partial(_judge, "surrogate_importance", fitted)
+    whole, given = side.Forest(5, random_state=0, **_BY_SURROGATES), (tables.numbers, y)
+    out_of_bag = partial(_judge, "surrogate_importance", lambda: whole.fit(*given), *given)
+    yield "importance of surrogates out of bag", partial(out_of_bag, on="oob")
+    yield "masking", partial(_judge, "masking", fitted)
     yield "pruning by risk", lambda: cp_table(cv_prune(side.Tree(random_state=0), X, y, cv=3))
     yield "a pruned tree", _fit(side.Pruned(cv=3), tables.numbers, y)
     if len(np.unique(y)) == 2:
@@ -317,7 +303,6 @@ def _partitions(side, tables):
 
 def _importances(side, tables):
     """Every measure of a forest of numbers, and those that meet categories of one with them."""
-    import importance
     from forest.interop.bridge import to_sklearn
 
     X, y = tables.numbers, side.y
@@ -327,11 +312,8 @@ def _importances(side, tables):
         return to_sklearn(side.Forest(20, random_state=0).fit(X, y))
 
     for name in ("oob_permutation", "unbiased_mdi"):
-        yield (
-            f"{name} of scikit-learn's forest",
-            lambda name=name: getattr(importance, name)(peer(), X, y),
-        )
-    yield "SHAP values of scikit-learn's forest", lambda: importance.shap_values(peer(), X)
+        yield f"{name} of scikit-learn's forest", partial(_judge, name, peer, X, y)
+    yield "SHAP values of scikit-learn's forest", partial(_judge, "shap_values", peer, X)
     for what, table, asked in [*tables.by_name()][:3]:
 
         @functools.cache
@@ -340,48 +322,51 @@ def _importances(side, tables):
 
         few = {"conditional_permutation", "drop_column", "oob_permutation", "shap_values",
                "unbiased_mdi"}  # fmt: skip
-        for name, call in _MEASURES:
-            if what == "numbers" or name.partition(",")[0] in few:
-                yield f"{name}, {what}", partial(_judge, call, importance, fitted, table, y)
-    yield (
-        "SHAP values beside a background",
-        lambda: importance.shap_values(
-            side.Forest(3, random_state=0).fit(X, y), X, background=X[:5]
-        ),
-    )
+        for name, options in _MEASURES.items():
+            function = name.partition(",")[0]
+            if what == "numbers" or function in few:
+                given = _GIVEN.get(function, lambda X, y: (X, y))(table, y)
+                yield f"{name}, {what}", partial(_judge, function, fitted, *given, **options)
+    small = side.Forest(3, random_state=0)
+    beside = partial(_judge, "shap_values", lambda: small.fit(X, y), X)
+    yield "SHAP values beside a background", partial(beside, background=X[:5])
 
 
-def _judge(call, importance, fitted, X, y):
-    return call(importance, fitted(), X, y)
+def _judge(name, fitted, *given, **options):
+    """An importance of a forest that is fitted then."""
+    import importance
+
+    return getattr(importance, name)(fitted(), *given, **options)
 
 
-_FEW = {"random_state": 0, "n_jobs": 1}
-_GROUPS = {"groups": {"some": [0, 1], "others": [2, 3, 4]}}
-_MEASURES: tuple[tuple[str, Callable], ...] = (
-    ("mdi", lambda all_, *given: all_.mdi(given[0])),
-    ("unbiased_mdi", lambda all_, *given: all_.unbiased_mdi(*given)),
-    ("unbiased_mdi, out of bag", lambda all_, *given: all_.unbiased_mdi(*given, method="mdi_oob")),
-    ("optimism", lambda all_, *given: all_.optimism(*given)),
-    ("oob_permutation", lambda all_, *given: all_.oob_permutation(*given)),
-    ("oob_permutation, groups", lambda all_, *given: all_.oob_permutation(*given, **_GROUPS)),
-    ("oob_permutation, ranger's", lambda all_, *given: all_.oob_permutation(
-        *given, definition="ranger", random_state=0)),
-    ("held_out_permutation", lambda all_, forest, X, y: all_.held_out_permutation(
-        forest, X + 0.5, y)),
-    ("forest_permutation", lambda all_, *given: all_.forest_permutation(*given, n_repeats=1)),
-    ("conditional_permutation", lambda all_, *given: all_.conditional_permutation(*given)),
-    ("conditional_permutation, neighbours", lambda all_, *given: all_.conditional_permutation(
-        *given, method="neighbours")),
-    ("conditional_test", lambda all_, *given: all_.conditional_test(
-        *given, cv=2, n_draws=2, **_FEW)),
-    ("drop_column", lambda all_, *given: all_.drop_column(*given)),
-    ("over_data", lambda all_, *given: all_.over_data(*given, n_subsamples=2, **_FEW)),
-    ("permutation_test", lambda all_, *given: all_.permutation_test(*given, n_repeats=2, **_FEW)),
-    ("shadow", lambda all_, *given: all_.shadow(*given, n_rounds=2, **_FEW)),
-    ("select_features", lambda all_, *given: all_.select_features(*given, n_rounds=19, **_FEW)),
-    ("shap_values", lambda all_, *given: all_.shap_values(*given[:2])),
-    ("shap_values, out of bag", lambda all_, *given: all_.shap_values(*given[:2], out_of_bag=True)),
-    ("shap_values, interactions", lambda all_, *given: all_.shap_values(
-        *given[:2], interactions=True)),
-    ("compare", lambda all_, *given: all_.compare(*given)),
-)  # fmt: skip
+# What some are given beside the forest; all others X and y.
+_GIVEN: dict[str, Callable[[Any, Any], tuple]] = {
+    "mdi": lambda X, y: (),
+    "held_out_permutation": lambda X, y: (X + 0.5, y),
+    "shap_values": lambda X, y: (X,),
+}
+_FEW: dict[str, Any] = {"random_state": 0, "n_jobs": 1}
+# Options by the name of the function, and what is special.
+_MEASURES: dict[str, dict[str, Any]] = {
+    "mdi": {},
+    "unbiased_mdi": {},
+    "unbiased_mdi, out of bag": {"method": "mdi_oob"},
+    "optimism": {},
+    "oob_permutation": {},
+    "oob_permutation, groups": {"groups": {"some": [0, 1], "others": [2, 3, 4]}},
+    "oob_permutation, ranger's": {"definition": "ranger", "random_state": 0},
+    "held_out_permutation": {},
+    "forest_permutation": {"n_repeats": 1},
+    "conditional_permutation": {},
+    "conditional_permutation, neighbours": {"method": "neighbours"},
+    "conditional_test": {"cv": 2, "n_draws": 2, **_FEW},
+    "drop_column": {},
+    "over_data": {"n_subsamples": 2, **_FEW},
+    "permutation_test": {"n_repeats": 2, **_FEW},
+    "shadow": {"n_rounds": 2, **_FEW},
+    "select_features": {"n_rounds": 19, **_FEW},
+    "shap_values": {},
+    "shap_values, out of bag": {"out_of_bag": True},
+    "shap_values, interactions": {"interactions": True},
+    "compare": {},
+}
