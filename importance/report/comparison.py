@@ -3,9 +3,10 @@
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from textwrap import fill
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -25,31 +26,6 @@ from importance.report.advice import MOST_NAMED, advise
 from importance.report.find_groups import correlation_groups, rank_correlation, require_threshold
 from importance.shap import mean_absolute_shap, trees_to_explain
 
-
-class Asked(NamedTuple):
-    """What measures are given beside the forest: `how` all of them, losses some."""
-
-    X: Any
-    y: Any
-    loss: str | None
-    max_rows: int | None
-    how: dict[str, Any]  # n_jobs, verbose, callback
-
-
-MEASURES: dict[str, Callable[[Any, Asked], Importances]] = {
-    "mdi": lambda forest, asked: mdi(forest),
-    "unbiased_mdi": lambda forest, asked: unbiased_mdi(forest, asked.X, asked.y, **asked.how),
-    "oob_permutation": lambda forest, asked: oob_permutation(
-        forest, asked.X, asked.y, loss=asked.loss, max_rows=asked.max_rows, **asked.how
-    ),
-    "drop_column": lambda forest, asked: drop_column(
-        forest, asked.X, asked.y, loss=asked.loss, **asked.how
-    ),
-    "mean_absolute_shap": lambda forest, asked: mean_absolute_shap(forest, asked.X, **asked.how),
-    "mean_absolute_shap_oob": lambda forest, asked: mean_absolute_shap(
-        forest, asked.X, out_of_bag=True, **asked.how
-    ),
-}
 SHAP = ("mean_absolute_shap", "mean_absolute_shap_oob")
 JOINTLY = "jointly"  # the permutation of correlated features together
 
@@ -295,7 +271,8 @@ def compare(
     ! 1 of 4 features cannot be told from noise by permutation at this sample size (within 2
     standard errors over data of 0): sepal width (cm).
     """
-    chosen, without = _choose(measures, without)
+    known = _measures(forest, X, y, loss, max_rows)
+    chosen, without = _choose(list(known), measures, without)
     require_threshold("correlated", correlated)
     fitted = check_forest(forest, X, y)
     left_out = dict.fromkeys(without, "as asked")
@@ -304,9 +281,9 @@ def compare(
     chosen = [name for name in chosen if name not in left_out]
     results, seconds = {}, {}
     for name in chosen:
-        asked = Asked(X, y, loss, max_rows, _how(fitted, name, n_jobs, verbose, callback))
+        how = _how(fitted, name, n_jobs, verbose, callback)
         start = perf_counter()
-        results[name] = MEASURES[name](forest, asked)
+        results[name] = known[name](**how)
         seconds[name] = perf_counter() - start
     names = next(iter(results.values())).feature_names
     correlation, groups, jointly = None, parse_groups(None, names), None
@@ -322,9 +299,7 @@ def compare(
         groups = parse_groups(found, names)
         if len(groups) < len(names) and "oob_permutation" in results and JOINTLY not in left_out:
             how = _how(fitted, JOINTLY, n_jobs, verbose, callback)
-            jointly = oob_permutation(
-                forest, X, y, groups=found, loss=loss, max_rows=max_rows, **how
-            )
+            jointly = known["oob_permutation"](groups=found, **how)
     elif "oob_permutation" in results:
         left_out.setdefault(JOINTLY, "rank correlations of sparse tables are not computed")
     n_distinct = _count_distinct(fitted.X)
@@ -339,17 +314,29 @@ def compare(
     )  # fmt: skip
 
 
-def _choose(measures, without):
+def _measures(forest, X, y, loss, max_rows) -> dict[str, Callable[..., Importances]]:
+    """The measures by name, of n_jobs, verbose and callback."""
+    return {
+        "mdi": lambda **how: mdi(forest),
+        "unbiased_mdi": partial(unbiased_mdi, forest, X, y),
+        "oob_permutation": partial(oob_permutation, forest, X, y, loss=loss, max_rows=max_rows),
+        "drop_column": partial(drop_column, forest, X, y, loss=loss),
+        "mean_absolute_shap": partial(mean_absolute_shap, forest, X),
+        "mean_absolute_shap_oob": partial(mean_absolute_shap, forest, X, out_of_bag=True),
+    }
+
+
+def _choose(all_names, measures, without):
     """The names of the measures that are asked for, and of those that are left out."""
-    chosen = list(MEASURES) if measures is None else _listed("measures", measures)
+    chosen = all_names if measures is None else _listed("measures", measures)
     without = _listed("without", without)
     for what, names in (("measures", chosen), ("without", without)):
-        unknown = sorted({*names} - {*MEASURES, JOINTLY})
+        unknown = sorted({*names} - {*all_names, JOINTLY})
         if unknown:
-            known = [*MEASURES, *([JOINTLY] if what == "without" else [])]
+            known = [*all_names, *([JOINTLY] if what == "without" else [])]
             raise ValueError(f"{what}={unknown} are not known; choose of {known}.")
     if not {*chosen} - {*without, JOINTLY}:
-        raise ValueError(f"without={without!r} leaves no measure; choose of {list(MEASURES)}.")
+        raise ValueError(f"without={without!r} leaves no measure; choose of {all_names}.")
     return chosen, without
 
 
