@@ -145,27 +145,29 @@ def plot_rows(
         raise ValueError(f"{result.measure} has no per_row: ask for it with per_row=True.")
     shown = leading(result.values, max_features)
     ax = axes_for(ax, len(shown), height=0.42)
-    known = np.flatnonzero(~np.isnan(result.per_row).any(axis=1))
-    rows = known[:: -(-len(known) // max_rows)]
-    shades = None if X is None else [share_below(np.asarray(X)[rows, j]) for j in shown]
-    draw_swarms(ax, result.feature_names, result.per_row[rows], shown, shades)
+    table = None if X is None else np.asarray(X)
+    draw_swarms(ax, result.feature_names, result.per_row, shown, max_rows, table)
     note = "" if X is None else ", blue to red: low to high values of the feature"
     return _entitle(ax, result, shown, f"a dot: a row{note}")
 
 
 def draw_swarms(
-    ax: Any, names: np.ndarray, values: np.ndarray, shown: np.ndarray, shades: list | None = None
-) -> None:
+    ax: Any, names: np.ndarray, values: np.ndarray, shown: np.ndarray, max_rows: int,
+    table: np.ndarray | None,
+) -> None:  # fmt: skip
     """A swarm for each feature shown, upwards, of values (n_rows, n_features).
 
-    `shades` are colours of the dots of each, from 0 to 1.
+    Rows of nan are left out, and of the others all but `max_rows`, evenly spaced. The table gives
+    the colours.
     """
+    known = np.flatnonzero(~np.isnan(values).any(axis=1))
+    rows = known[:: -(-len(known) // max_rows)]
     for place, j in enumerate(shown):
         look: dict[str, Any] = {"color": COLOR}
-        if shades is not None:
-            look = {"c": shades[place], "cmap": "coolwarm", "vmin": 0, "vmax": 1}
-        heights = place + _swarm(values[:, j])
-        ax.scatter(values[:, j], heights, s=5, linewidths=0, alpha=0.8, rasterized=True, **look)
+        if table is not None:
+            look = {"c": share_below(table[rows, j]), "cmap": "coolwarm", "vmin": 0, "vmax": 1}
+        x = values[rows, j]
+        ax.scatter(x, place + _swarm(x), s=5, linewidths=0, alpha=0.8, rasterized=True, **look)
     name_features(ax, names, shown)
 
 

@@ -42,14 +42,11 @@ def plot_beeswarm(
     matplotlib.axes.Axes
     """
     values = found.of_class(label)
-    known = np.flatnonzero(~np.isnan(values).any(axis=1))
-    rows = known[:: -(-len(known) // max_rows)]
-    size = np.abs(values[known]).mean(axis=0)
+    size = np.abs(values[~np.isnan(values).any(axis=1)]).mean(axis=0)
     shown = leading(size, max_features)
     ax = base.axes_for(ax, len(shown), height=0.42)
     table = found.table()
-    shades = [base.share_below(table[rows, j]) for j in shown]
-    base.draw_swarms(ax, found.feature_names, values[rows], shown, shades)
+    base.draw_swarms(ax, found.feature_names, values, shown, max_rows, table)
     colors = "blue to red: low to high values"
     if any(base.numbers_in(table[:, j])[1] is not None for j in shown):
         colors += ", categories by name"
