@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Condition, local
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
 from warnings import catch_warnings, simplefilter
 
 from joblib import effective_n_jobs, wrap_non_picklable_objects
@@ -13,9 +13,11 @@ from joblib.parallel import SequentialBackend, get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
 from cart.jit.interrupts import HeldInterrupts
+from cart.primitives.progress import ProgressReporter
 from cart.primitives.threads import has_room_for
 from forest.growing.dask_tasks import results_of_dask
 
+T = TypeVar("T")
 _THREADS = {"prefer": "threads"}
 _OF_POOL = 3  # threads that a pool has beside its workers
 _SHARED = "c"  # large arrays in files: kernels take none that are read-only, and a write stays here
@@ -31,6 +33,18 @@ def go_on() -> None:
     work = getattr(_here, "work", None)
     if work is not None and work.is_over:
         raise WorkIsOver
+
+
+def each_step(items: Iterable[T], watch: ProgressReporter | None) -> Iterator[T]:
+    """Items of a long task, which ends between two of them where nobody waits for it any more.
+
+    `watch` is told of every item that has been dealt with.
+    """
+    for item in items:
+        go_on()
+        yield item
+        if watch is not None:
+            watch.step()
 
 
 def shares_memory(**wish: Any) -> bool:

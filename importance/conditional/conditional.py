@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from cart.primitives.progress import ProgressReporter
 from cart.primitives.user_warning import warn_user
-from forest.growing.workers import go_on, results_of, shares_memory
+from forest.growing.workers import each_step, results_of, shares_memory
 from importance.conditional import donors
 from importance.conditional.association import Association
 from importance.conditional.exchange import increase_by, row_losses
@@ -232,10 +232,7 @@ def _over_trees(fitted, groups, make_loss, n_jobs, chosen, find_donors, watch):
 
 def _of_batch(fitted, batch, groups, chosen, make_loss, find_donors, watch):
     found = _Increases.empty(len(batch), len(chosen))
-    for i, t in enumerate(batch):
-        if watch is not None and i > 0:
-            watch.step()
-        go_on()
+    for i, t in enumerate(each_step(batch, watch)):
         rows = fitted.out_of_bag(t)
         weight = fitted.weight[rows]
         if not weight.any():
@@ -252,8 +249,6 @@ def _of_batch(fitted, batch, groups, chosen, make_loss, find_donors, watch):
                 found.n_movable[i, k] = len(segments.rows)
                 total = increase_by(segments, prepared, loss, row_loss, weight, groups[g].columns)
                 found.increase[i, k] = total / weight.sum()
-    if watch is not None:
-        watch.step()
     return found
 
 

@@ -26,7 +26,7 @@ from cart.splitting import criteria
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids, rows_for
 from forest.growing.thread_pool import Job, bytes_of, grow_each
-from forest.growing.workers import go_on, results_of, shares_memory
+from forest.growing.workers import each_step, results_of, shares_memory
 from forest.sampling.bootstrap import Bootstrap
 from forest.sampling.plan import plan_bootstrap
 from forest.sampling.weights import in_bag_weight
@@ -215,12 +215,10 @@ def _vote(refit, columns, batch, make_loss, watch):
     sums, (n_rows, n_values), how many have a say on each, and the loss of each tree alone; nan
     where it judges no row."""
     trees, rows = [], []
-    for tree, mine in refit.grow_without(columns, batch):
-        go_on()
+    is_grown = len(columns) or refit.trees is None
+    for tree, mine in each_step(refit.grow_without(columns, batch), watch if is_grown else None):
         trees.append(tree)
         rows.append(mine)
-        if watch is not None and (len(columns) or refit.trees is None):
-            watch.step()
     evaluation = refit.evaluation
     is_hard = getattr(evaluation.forest, "voting", "soft") == "majority"
     n_rows = len(evaluation.codes)

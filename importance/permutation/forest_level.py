@@ -12,7 +12,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from cart.primitives.progress import ProgressReporter
-from forest.growing.workers import go_on, results_of, shares_memory
+from forest.growing.workers import each_step, results_of, shares_memory
 from forest.voting.rules import RULES, ballots
 from importance.core.adoption import of_fitted_forest
 from importance.core.fitted_forest import FittedForest, check_forest
@@ -93,7 +93,7 @@ def forest_permutation(
      81, bp 346 ± 30, s4 82 ± 21, s6 67 ± 64, ...>
     """
     fitted = check_forest(forest, X, y, sample_weight)
-    require_repeats(n_repeats)
+    require_count("n_repeats", n_repeats)
     require_function("metric", metric, "sklearn.metrics.accuracy_score")
     columns = group_columns(groups, forest)
     voting = getattr(forest, "voting", "soft")
@@ -135,12 +135,6 @@ def over_permutations(increase: np.ndarray, groups: Groups, **words: Any) -> Imp
         values=increase.mean(axis=0), standard_error=error, per_tree=None,
         feature_names=groups.names, uncertainty="over permutations", **words,
     )  # fmt: skip
-
-
-def require_repeats(n_repeats: int | None) -> None:
-    """Refuse less than one permutation."""
-    if n_repeats is not None:
-        require_count("n_repeats", n_repeats)
 
 
 def shared_donors(shuffles: Callable, n_samples: int, n_repeats: int) -> Callable:
@@ -256,8 +250,7 @@ def _evaluate_block(fitted, judge, group_of, block, donors, n_repeats, is_hard, 
     """
     totals = np.zeros((len(block), n_repeats, *shape))
     find = [donors(group) for group in block]
-    for t, tree in enumerate(fitted.trees):
-        go_on()
+    for t, tree in each_step(enumerate(fitted.trees), watch):
         rows = fitted.out_of_bag(t)
         permuted = PermutedTree(tree, fitted.X, rows, group_of)
         votes = _ballots(tree, is_hard)
@@ -269,8 +262,6 @@ def _evaluate_block(fitted, judge, group_of, block, donors, n_repeats, is_hard, 
             for repeat in range(n_repeats):
                 values = values_of(fitted.X, find[i](t, repeat, rows), features)
                 totals[i, repeat, rows] += votes[permuted.leaves_with(block[i], values)]
-        if watch is not None:
-            watch.step()
     return np.array([[judge(one) for one in of_group] for of_group in totals]).T
 
 

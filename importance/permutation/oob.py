@@ -5,6 +5,7 @@ from typing import Any
 
 from importance.core.adoption import of_fitted_forest
 from importance.core.fitted_forest import check_evaluation_rows, check_forest
+from importance.core.given import require_count
 from importance.core.groups import group_columns
 from importance.core.held_out_rows import EvaluatedForest, require_held_out
 from importance.core.losses import choose_loss
@@ -12,7 +13,7 @@ from importance.core.result import OVER_TREES, Importances, importances_over_tre
 from importance.permutation.class_share import warn_of_rare_classes
 from importance.permutation.definitions import DEFINITIONS
 from importance.permutation.drawn_rows import DrawnRows
-from importance.permutation.forest_level import forest_permutation, require_repeats
+from importance.permutation.forest_level import forest_permutation
 from importance.permutation.tree_level import Options, evaluate_trees
 
 OVER_ROWS = "over data, from the rows"
@@ -118,7 +119,8 @@ def oob_permutation(
         level, definition, loss=loss, per_row=per_row, per_class=per_class, metric=metric,
         scale=scale, sample_weight=sample_weight, max_rows=max_rows,
     )  # fmt: skip
-    require_repeats(n_repeats)
+    if n_repeats is not None:
+        require_count("n_repeats", n_repeats)
     if level == "forest" and definition is None:
         return forest_permutation(
             forest, X, y, loss=loss, metric=metric, sample_weight=sample_weight, groups=groups,

@@ -7,7 +7,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from cart.primitives.progress import ProgressReporter
-from forest.growing.workers import go_on, results_of, shares_memory
+from forest.growing.workers import each_step, results_of, shares_memory
 from importance.core.fitted_forest import FittedForest
 from importance.core.groups import Groups
 from importance.core.losses import MakeLoss
@@ -177,14 +177,11 @@ def _evaluate_batch(fitted, make_loss, group_of, options, trees, influence, watc
     """The results of some trees, for how many of them each row is out of bag, and what it adds."""
     results, n_times = [], np.zeros(len(fitted.codes), np.int64)
     influence = None if influence is None else influence.again()
-    for t in trees:
-        go_on()
+    for t in each_step(trees, watch):
         rows = fitted.out_of_bag(t)
         n_times[rows] += 1
         judges = judges_of(t, rows, options.drawn)
         results.append(_evaluate_tree(fitted, make_loss, group_of, options, t, judges, influence))
-        if watch is not None:
-            watch.step()
     return results, n_times, influence
 
 
