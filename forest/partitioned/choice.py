@@ -26,7 +26,7 @@ from cart.splitting.category_subsets import (
     replace_by_sides,
 )
 from cart.splitting.splitter import Bounds, SearchContext, cut_at, scan_cuts
-from cart.table.node_samples import FeatureCodes, NodeSamples, order_node, rotate
+from cart.table.node_samples import FeatureCodes, NodeSamples, order_node, rotate, with_range
 from cart.table.ranking import MISSING
 from cart.table.table import order_codes, same_value
 from forest.partitioned.choice_of_subsets import CellSplitter
@@ -151,14 +151,10 @@ def _choose(chooser, features, key, cells, i, choices):
             choices.found[i] = MORE
             return
         feature = features[place]
-        n_present = 0
         has_categories = is_categorical(table, table.columns[feature])
+        codes, n_present = find_places(table, context, _load(chooser, feature, cells[place]))
         if has_categories:
-            codes = _load_categories(chooser, feature, cells[place])
-            codes, n_present = find_places(table, context, codes)
             order_codes(table, context.node, codes, False)
-        else:
-            codes = _load(chooser, feature, cells[place])
         if codes.n_missing == codes.n or (
             codes.n_missing == 0 and same_value(table, codes.column, codes.lowest, codes.highest)
         ):
@@ -178,52 +174,32 @@ def _choose(chooser, features, key, cells, i, choices):
 
 @kernel
 def _load(chooser, feature, cells):
-    """Make a histogram the node's records and keys; missing values stand last."""
-    node, table = chooser.context.node, chooser.context.table
-    column = table.columns[feature]
-    n_known_codes, n_numbers = cells.shape[0] - 1, chooser.n_numbers[0]
+    """Make a histogram the node's records, code by code, and keys; missing values stand last."""
+    context, n_numbers, missing = chooser.context, chooser.n_numbers[0], cells.shape[0] - 1
+    node, column = context.node, context.table.columns[feature]
     lowest, highest, n = -1, 0, 0
-    for code in range(n_known_codes):
+    for code in range(missing):
         first = n
         n = write(chooser.kind, cells[code, :n_numbers], first, node, chooser.rows)
+        context.splitter.first[code] = cells[code, cells.shape[1] - 1]
         if n > first:
             if lowest < 0:
                 lowest = code
             highest = code
             for j in range(first, n):
+                node.codes[j] = np.uint32(code)
                 node.keys[j] = np.uint64(code - lowest) << np.uint64(32) | np.uint64(j)
     n_known = n
-    n = write(chooser.kind, cells[n_known_codes, :n_numbers], n_known, node, chooser.rows)
-    behind = highest - max(lowest, 0) + np.int64(table.tie_span[column]) + 1
+    n = write(chooser.kind, cells[missing, :n_numbers], n_known, node, chooser.rows)
+    behind = highest - max(lowest, 0) + np.int64(context.table.tie_span[column]) + 1
     for j in range(n_known, n):
+        node.codes[j] = MISSING
         node.keys[j] = np.uint64(behind) << np.uint64(32) | np.uint64(j)
+    for j in range(n):
+        node.numbers[j] = j
     return FeatureCodes(
         np.int64(feature), column, np.int64(n), np.int64(n), np.int64(n - n_known),
         np.uint32(max(lowest, 0)), np.uint32(highest),
-    )  # fmt: skip
-
-
-@kernel
-def _load_categories(chooser, feature, cells):
-    """Make a histogram of categories the node's records, category by category."""
-    context, n_numbers, missing = chooser.context, chooser.n_numbers[0], cells.shape[0] - 1
-    node = context.node
-    n = 0
-    for code in range(missing):
-        first = n
-        n = write(chooser.kind, cells[code, :n_numbers], first, node, chooser.rows)
-        context.splitter.first[code] = cells[code, n_numbers]
-        for j in range(first, n):
-            node.codes[j] = np.uint32(code)
-    n_known = n
-    n = write(chooser.kind, cells[missing, :n_numbers], n_known, node, chooser.rows)
-    for j in range(n):
-        node.numbers[j] = j
-    for j in range(n_known, n):
-        node.codes[j] = MISSING
-    return FeatureCodes(
-        np.int64(feature), context.table.columns[feature], np.int64(n), np.int64(n),
-        np.int64(n - n_known), np.uint32(0), np.uint32(1),
     )  # fmt: skip
 
 
@@ -278,18 +254,15 @@ def _write_cut(chooser, feature, cells, best, i, choices):
     """Write the best cut, unless its decrease of impurity is too small."""
     table, node, criterion = chooser.context.table, chooser.context.node, chooser.context.criterion
     has_categories = is_categorical(table, table.columns[feature])
-    p = best.p
+    codes, p = _load(chooser, feature, cells), best.p
     if has_categories:
-        codes = _load_categories(chooser, feature, cells)
         replace_by_sides(table, node, codes.n, codes.column)
-        order_node(node, codes, np.uint32(1), False)
+        order_node(node, with_range(codes, 0, 1), np.uint32(1), False)
         p = np.int64(0)
         while p < codes.n - codes.n_missing and code_of(node.keys[p]) == 0:
             p += 1
         if best.missing_left:
             p += codes.n_missing
-    else:
-        codes = _load(chooser, feature, cells)
     n = codes.n
     if best.missing_left:
         rotate(node, n, n - codes.n_missing)
