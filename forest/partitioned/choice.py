@@ -254,20 +254,15 @@ def _write_cut(chooser, feature, cells, best, i, choices):
     """Write the best cut, unless its decrease of impurity is too small."""
     table, node, criterion = chooser.context.table, chooser.context.node, chooser.context.criterion
     has_categories = is_categorical(table, table.columns[feature])
-    codes, p = _load(chooser, feature, cells), best.p
+    codes = _load(chooser, feature, cells)
     if has_categories:
         replace_by_sides(table, node, codes.n, codes.column)
         order_node(node, with_range(codes, 0, 1), np.uint32(1), False)
-        p = np.int64(0)
-        while p < codes.n - codes.n_missing and code_of(node.keys[p]) == 0:
-            p += 1
-        if best.missing_left:
-            p += codes.n_missing
     n = codes.n
     if best.missing_left:
         rotate(node, n, n - codes.n_missing)
-    side = cut_at(criterion, node, p, n)
-    left, right = criteria.children_impurity(criterion, side, node.records, node.keys, p, n)
+    side = cut_at(criterion, node, best.p, n)
+    left, right = criteria.children_impurity(criterion, side, node.records, node.keys, best.p, n)
     impurity = criteria.impurity(criterion, node.records, node.keys, n)
     weight = criterion.weight[0]
     decrease = (weight / chooser.total_weight) * (
