@@ -117,26 +117,22 @@ def on_shared_importance(comparison: Any) -> Iterator[Sentence]:
 
 def on_replaceable(comparison: Any) -> Iterator[Sentence]:
     """The forest would hardly miss a feature that its trees use: the loss is bounded."""
-    for j, text, most in _used_and_hardly_missed(comparison):
-        missed = comparison.results["drop_column"]
-        if most <= SMALL * comparison.results["oob_permutation"].values[j]:
-            yield Sentence(
-                f"{text} {_short(missed, j, most)} at most "
-                f"({_value(missed, j)}): the other features can replace it.",
-                np.array([j]),
-            )
+    for j, text, missed, most in _used_and_hardly_missed(comparison, is_bounded=True):
+        yield Sentence(
+            f"{text} {_short(missed, j, most)} at most "
+            f"({_value(missed, j)}): the other features can replace it.",
+            np.array([j]),
+        )
 
 
 def on_unknown_loss(comparison: Any) -> Iterator[Sentence]:
     """Whether the forest would miss a feature that its trees use is not known from so few rows."""
-    for j, text, most in _used_and_hardly_missed(comparison):
-        missed = comparison.results["drop_column"]
-        if most > SMALL * comparison.results["oob_permutation"].values[j]:
-            yield Sentence(
-                f"{text} {_value(missed, j)}, which cannot be told from 0 at this sample size; "
-                "nor can it be said that the other features replace it.",
-                np.array([j]),
-            )
+    for j, text, missed, _ in _used_and_hardly_missed(comparison, is_bounded=False):
+        yield Sentence(
+            f"{text} {_value(missed, j)}, which cannot be told from 0 at this sample size; "
+            "nor can it be said that the other features replace it.",
+            np.array([j]),
+        )
 
 
 def on_order(comparison: Any) -> Iterator[Sentence]:
@@ -185,24 +181,25 @@ SENTENCES = {
 }
 
 
-def _used_and_hardly_missed(comparison):
-    """Leaders that the trees use and whose loss may be 0: position, begin of a sentence, and the
-    upper bound of the loss."""
+def _used_and_hardly_missed(comparison, is_bounded):
+    """Leaders that the trees use and whose loss may be 0, those with a small bound of it or the
+    others: position, begin of a sentence, the losses, and this upper bound."""
     results = comparison.results
     if not {"oob_permutation", "drop_column"} <= results.keys():
         return
     used, missed = results["oob_permutation"], results["drop_column"]
     ranks = ranks_of(used.values)
     reach = REACH * missed.standard_error
-    may_be_zero = _is_above_zero(used) & (np.abs(missed.values) <= reach)
+    most = missed.values + reach
+    is_meant = _is_above_zero(used) & (np.abs(missed.values) <= reach)
+    is_meant &= (most <= SMALL * used.values) == is_bounded
     for j in np.argsort(ranks)[: min(LEADERS, -(-len(ranks) // 2))]:
-        if may_be_zero[j]:
-            yield (
-                j,
+        if is_meant[j]:
+            text = (
                 f"Permutation ranks {used.feature_names[j]} {ordinal(ranks[j])} "
-                f"({_value(used, j)}), but without it the forest loses",
-                missed.values[j] + reach[j],
+                f"({_value(used, j)}), but without it the forest loses"
             )
+            yield j, text, missed, most[j]
 
 
 def _is_above_zero(result):
