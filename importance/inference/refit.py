@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
 
 import forest as ours
-from cart.primitives.progress import ProgressReporter
+from cart.primitives.progress import watched
 from forest.growing.workers import results_of
 from forest.sampling.plan import count_draws
 from forest.sampling.weights import combine_weights
@@ -117,15 +117,8 @@ def for_each(
     callback: Callable | None,
 ) -> list[T]:  # fmt: skip
     """`function(item)` of every item over threads, in the order of the items; a step is a refit."""
-    with ProgressReporter(len(items), "refit", verbose, callback) as watch:
-
-        def call(item):
-            result = function(item)
-            watch.step()
-            return result
-
-        with results_of(((call, item) for item in items), n_jobs, require="sharedmem") as results:
-            return list(results)
+    with results_of(((function, item) for item in items), n_jobs, require="sharedmem") as results:
+        return list(watched(results, len(items), "refit", verbose, callback))
 
 
 def _unfitted(forest):
