@@ -100,7 +100,7 @@ def _measure_ours(training, split, args):
     model = fitting.new_forest(training, args)
     small = fitting.new_forest(training, args).set_params(n_estimators=1, oob_score=False)
     small.fit(X, y).predict(X_test)  # compiles
-    model, side = _fit("Cartwood", model, X, X_test, y, y_test)
+    side = _fit("Cartwood", model, X, X_test, y, y_test)
     side = side._replace(mdi=mdi(model).values)
     if args.no_permutation:
         say("permutation importances are left out (--no-permutation)")
@@ -125,8 +125,8 @@ def _measure_peer(training, split, ours, args):
     X_test = interop.encode(X_test, categorical, X)
     peer = interop.peer_of(ours)
     about = f" (about {_estimate(peer, numbers, y, args.n_jobs):.0f} s, by its first trees)"
-    model, side = _fit("scikit-learn", peer, numbers, X_test, y, y_test, about)
-    side = side._replace(mdi=model.feature_importances_)
+    side = _fit("scikit-learn", peer, numbers, X_test, y, y_test, about)
+    side = side._replace(mdi=peer.feature_importances_)
     if args.no_permutation:
         return side
     scoring = "neg_mean_squared_error" if judging.is_regression(training) else "accuracy"
@@ -140,7 +140,7 @@ def _measure_peer(training, split, ours, args):
             return found
 
         found = permutation_importance(
-            model, X_test, y_test, scoring=score_and_tell, n_repeats=N_REPEATS,
+            peer, X_test, y_test, scoring=score_and_tell, n_repeats=N_REPEATS,
             random_state=args.seed,
         )  # fmt: skip
     return side._replace(permutation=found.importances_mean, error=found.importances_std)
@@ -157,7 +157,7 @@ def _estimate(model, X, y, n_jobs):
 
 
 def _fit(name, model, X, X_test, y, y_test, about=""):
-    """The model, fitted, and its score and times; ours tells of every tree."""
+    """A side without importances; our forest tells of every tree."""
     is_ours = "callback" in model.get_params(deep=False)
     n_steps = model.n_estimators if is_ours else 1
     progress = Steps(f"growing {model.n_estimators} trees, {name}{about}", n_steps)
@@ -169,7 +169,7 @@ def _fit(name, model, X, X_test, y, y_test, about=""):
         model.set_params(callback=None)
     seconds_predict = _seconds(lambda: model.predict(X_test))
     score = model.score(X_test, y_test)
-    return model, Side(name, model, score, seconds_fit, seconds_predict, np.empty(0))
+    return Side(name, model, score, seconds_fit, seconds_predict, np.empty(0))
 
 
 def _seconds(call: Callable[[], Any]) -> float:

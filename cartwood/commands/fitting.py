@@ -51,13 +51,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("data", type=Path, metavar="FILE", help="a .csv or .parquet file")
     add("--target", required=True, metavar="COLUMN", help="what to predict")
     add("--task", choices=KINDS, help="by default what the target's values say")
-    add(
-        "--drop",
-        action="append",
-        default=[],
-        metavar="COLUMN",
-        help="leave a column out; may be repeated",
-    )
+    more = "leave a column out; may be repeated"
+    add("--drop", action="append", default=[], metavar="COLUMN", help=more)
     add("--trees", type=positive, default=100, metavar="N", help="of the forest (100)")
     add("--seed", type=seed, default=0, metavar="N", help="the same seed gives the same forest (0)")
     add("--n-jobs", type=positive, default=os.cpu_count(), metavar="N", help="threads (all)")
@@ -65,10 +60,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def positive(text: str) -> int:
     """A whole number of at least 1."""
-    number = int(text)
-    if number < 1:
-        raise ArgumentTypeError("must be at least 1")
-    return number
+    return not_negative(text, 1)
 
 
 def seed(text: str) -> int:
@@ -79,11 +71,11 @@ def seed(text: str) -> int:
     return number
 
 
-def not_negative(text: str) -> int:
-    """A whole number of at least 0."""
+def not_negative(text: str, least: int = 0) -> int:
+    """A whole number of at least 0, or more."""
     number = int(text)
-    if number < 0:
-        raise ArgumentTypeError("must be at least 0")
+    if number < least:
+        raise ArgumentTypeError(f"must be at least {least}")
     return number
 
 
@@ -149,13 +141,12 @@ def quiet_about_rows_in_every_bag() -> Iterator[None]:
 
 def quality(model: Any, training: Training) -> str:
     """How well the forest predicts rows it has not seen, in words."""
-    score, y = model.oob_score_, training.task.y
+    score = model.oob_score_
     if training.task.kind == "regression":
         return f"out of bag the forest explains {score:.1%} of the variance of {training.target}"
-    _, counts = np.unique(y, return_counts=True)
     return (
         f"out of bag the forest is right in {score:.1%} of the rows, where always saying the most "
-        f"frequent class would be in {counts.max() / counts.sum():.1%}"
+        f"frequent class would be in {_largest_share(training.task.y):.1%}"
     )
 
 
@@ -163,7 +154,11 @@ def is_useless(model: Any, training: Training) -> bool:
     """Is the forest no better out of bag than the mean, or the most frequent class?"""
     if training.task.kind == "regression":
         return model.oob_score_ <= 0.0
-    _, counts = np.unique(training.task.y, return_counts=True)
-    share = counts.max() / counts.sum()
-    error = np.sqrt(share * (1.0 - share) / counts.sum())
+    share = _largest_share(training.task.y)
+    error = np.sqrt(share * (1.0 - share) / len(training.task.y))
     return model.oob_score_ <= share + error
+
+
+def _largest_share(y):
+    """Of a class in the rows."""
+    return np.unique(y, return_counts=True)[1].max() / len(y)

@@ -1,7 +1,8 @@
 """Which columns matter: the table on standard output, and a page."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,22 +50,16 @@ def _blocks(
     model: Any, training: fitting.Training, comparison: Any, has_pictures: bool
 ) -> Iterator[str]:
     """The page below its first sentences."""
-    result = comparison.results["oob_permutation"]
     from importance.core.ordering import leading  # slow to import
 
+    result = comparison.results["oob_permutation"]
     order = judging.ordered(result)
     shown = leading(result.values, TOP, comparison.named)[::-1]
-    yield page.facts(
-        (
-            (f"{len(training.X):,}", "rows"),
-            (f"{training.X.shape[1]}", "columns"),
-            (f"{len(model.estimators_)}", "trees"),
-            (
-                f"{model.oob_score_:.3f}",
-                "R² out of bag" if judging.is_regression(training) else "right out of bag",
-            ),
-        )
-    )
+    score = "R² out of bag" if judging.is_regression(training) else "right out of bag"
+    yield page.facts([
+        (f"{len(training.X):,}", "rows"), (f"{training.X.shape[1]}", "columns"),
+        (f"{len(model.estimators_)}", "trees"), (f"{model.oob_score_:.3f}", score),
+    ])  # fmt: skip
     yield page.heading("Which columns matter")
     yield page.bars(
         result.feature_names[shown], result.values[shown], result.standard_error[shown],
@@ -96,19 +91,16 @@ def _pictures(comparison: Any) -> Iterator[str]:
     if not page.has_pictures():
         yield blocks.note('Pictures need matplotlib; pip install "cartwood[plot]" brings it.')
         return
-    drawings = {
-        "Permutation, tree by tree.": lambda: comparison.results["oob_permutation"].plot(
-            "trees", max_features=TOP
-        ),
-        "Ranks by every measure; crossings are disagreements.": lambda: comparison.plot_ranks(
-            max_features=TOP
-        ),
+    results, some = comparison.results, {"max_features": TOP}
+    ranks = partial(comparison.plot_ranks, **some)
+    drawings: dict[str, Callable] = {
+        "Permutation, tree by tree.": partial(results["oob_permutation"].plot, "trees", **some),
+        "Ranks by every measure; crossings are disagreements.": ranks,
     }
     if comparison.jointly is not None:
         drawings["Columns that go together share their importance."] = comparison.plot_clusters
-    if "mean_absolute_shap_oob" in comparison.results:
-        drawings["Mean |SHAP| by trees that have not seen the row."] = lambda: comparison.results[
-            "mean_absolute_shap_oob"
-        ].plot(max_features=TOP)
+    if "mean_absolute_shap_oob" in results:
+        shap = partial(results["mean_absolute_shap_oob"].plot, **some)
+        drawings["Mean |SHAP| by trees that have not seen the row."] = shap
     for caption, plot in drawings.items():
         yield page.figure(caption, page.draw(plot))

@@ -1,7 +1,7 @@
 """Reports as one HTML file: text, tables, bars, and pictures where matplotlib is installed."""
 
 from cartwood.page.blocks import bars, facts, figure, heading, listing, table, write
-from cartwood.page.numbers import estimates, seconds, share, significant
+from cartwood.page.numbers import estimates, seconds, significant
 from cartwood.page.pictures import draw, has_pictures
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "heading",
     "listing",
     "seconds",
-    "share",
     "significant",
     "table",
     "write",

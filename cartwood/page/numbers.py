@@ -22,13 +22,6 @@ def seconds(value: float) -> str:
     return f"{significant(value * 1e6)} µs"
 
 
-def share(part: float, whole: float) -> str:
-    """A share in per cent that says 100 % only where it is exact."""
-    if part in (0, whole):
-        return "100 %" if part else "0 %"
-    return f"{min(100.0 * part / whole, 99.99):.2f} %"
-
-
 def estimates(values: ArrayLike, errors: ArrayLike | None = None) -> list[str]:
     """Values with three digits each, or with two digits of their uncertainty.
 

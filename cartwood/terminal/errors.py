@@ -29,11 +29,11 @@ def require(module: str, extra: str) -> Any:
         ) from error
 
 
-def nearest(name: str, known: Iterable[Any], most: int = 3) -> str:
+def nearest(name: str, known: Iterable[Any]) -> str:
     """The names that are most like one that does not exist: "did you mean a, b?", or all."""
     names = [str(each) for each in known]
     folded = {each.casefold(): each for each in names}
-    found = get_close_matches(name.casefold(), folded, most, cutoff=0.6)
+    found = get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
     if found:
         return f"did you mean {', '.join(folded[each] for each in found)}?"
     some = ", ".join(names[:20])
