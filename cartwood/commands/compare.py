@@ -10,7 +10,6 @@ import numpy as np
 
 from cartwood import interop, page
 from cartwood.commands import fitting, judging
-from cartwood.page import blocks
 from cartwood.terminal import Steps, UserError, print_table, say
 
 HELP = "Cartwood's forest beside scikit-learn's: scores, times and importances"
@@ -236,7 +235,7 @@ def _blocks(ours, peer, training) -> Iterator[str]:
         for side in (ours, peer):
             yield page.heading(f"{title}, {side.name}")
             yield _bars(side, attribute, list(training.X.columns))
-        yield blocks.note(f"{unit[0].upper()}{unit[1:]}.")
+        yield page.note(f"{unit[0].upper()}{unit[1:]}.")
     yield page.heading("All columns")
     yield page.table(*_table(ours, peer, list(training.X.columns)))
 

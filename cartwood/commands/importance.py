@@ -3,12 +3,12 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from cartwood import page
 from cartwood.commands import fitting, judging
-from cartwood.page import blocks
 from cartwood.terminal import Steps, print_table, say
 
 HELP = "which columns matter for a target, with uncertainties: a table and a page"
@@ -66,7 +66,7 @@ def _blocks(
         page.estimates(result.values[shown]),
     )  # fmt: skip
     some = f"{len(shown)} of {len(order)} columns. " if len(shown) < len(order) else ""
-    yield blocks.note(
+    yield page.note(
         f"{some}{result.unit[0].upper()}{result.unit[1:]} when a column is permuted; "
         f"lines: ± one standard error {result.uncertainty}."
     )
@@ -79,17 +79,17 @@ def _blocks(
     if has_pictures:
         yield from _pictures(comparison)
     yield page.heading("What was done to the columns")
-    yield f"<p>{blocks.escape(training.recipe.in_words(training.X))}.</p>"
+    yield f"<p>{escape(training.recipe.in_words(training.X))}.</p>"
     if training.doubts:
         yield page.listing(training.doubts)
-    yield blocks.note(judging.how(model, training))
+    yield page.note(judging.how(model, training))
 
 
 def _pictures(comparison: Any) -> Iterator[str]:
     """Pictures of the measures, where matplotlib is installed."""
     yield page.heading("In pictures")
     if not page.has_pictures():
-        yield blocks.note('Pictures need matplotlib; pip install "cartwood[plot]" brings it.')
+        yield page.note('Pictures need matplotlib; pip install "cartwood[plot]" brings it.')
         return
     results, some = comparison.results, {"max_features": TOP}
     ranks = partial(comparison.plot_ranks, **some)

@@ -1,11 +1,30 @@
-"""The parts of a page, each a piece of HTML; texts are escaped here."""
+"""Reports as one HTML file: text, tables, bars, and pictures where matplotlib is installed.
 
-from collections.abc import Iterable, Sequence
+Texts are escaped here. Numbers are in the style of `importance.core.numbers`, which is imported
+when one is shown: `--help` and a misspelt column should not wait for it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 from string import Template
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 _TEMPLATE = Path(__file__).with_name("page.html")
+_RASTER_DPI = 150  # of what an SVG holds as pixels: swarms of dots
+STYLE: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.axisbelow": True,  # lines of the grid behind what is drawn
+    "axes.edgecolor": "#999999",
+    "svg.hashsalt": "cartwood",
+    "text.parse_math": False,  # a feature may be called "$a^$"
+}
 
 
 def write(path: Path, title: str, lead: str, blocks: Iterable[str]) -> None:
@@ -97,3 +116,65 @@ def figure(caption: str, svg: str) -> str:
 
 def _lines(parts):
     return "\n".join(parts)
+
+
+# --------------------------------------------------------------------------------------- numbers
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number rounded to so many digits: "12,300", "0.00123"."""
+    from importance.core import numbers
+
+    return numbers.significant(value, digits)
+
+
+def seconds(value: float) -> str:
+    """A time in a unit that fits."""
+    for factor, unit in ((1.0, "s"), (1e3, "ms")):
+        if value * factor >= 0.9995:
+            return f"{significant(value * factor)} {unit}"
+    return f"{significant(value * 1e6)} µs"
+
+
+def estimates(values: ArrayLike, errors: ArrayLike | None = None) -> list[str]:
+    """Values with three digits each, or with two digits of their uncertainty.
+
+    Parameters
+    ----------
+    values, errors : array-like of shape (n,)
+
+    Returns
+    -------
+    list of str
+    """
+    from importance.core.numbers import estimate
+
+    if errors is None:
+        return [significant(value) for value in np.asarray(values, dtype=np.float64)]
+    pairs = zip(np.asarray(values), np.asarray(errors), strict=True)
+    return [estimate(value, error) for value, error in pairs]
+
+
+# -------------------------------------------------------------------------------------- pictures
+
+
+def has_pictures() -> bool:
+    """Is matplotlib installed?"""
+    return find_spec("matplotlib") is not None
+
+
+def draw(plot: Callable[[], Any]) -> str:
+    """What `plot` draws, an axes or a figure, as SVG to stand inside a page."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    with matplotlib.rc_context(STYLE):
+        drawn = plot()
+        picture = getattr(drawn, "figure", None) or drawn
+        text = StringIO()
+        picture.savefig(text, format="svg", dpi=_RASTER_DPI, metadata={"Date": None})
+        plt.close(picture)
+    drawing = text.getvalue()
+    return drawing[drawing.index("<svg") :]

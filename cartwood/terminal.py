@@ -1,13 +1,72 @@
-"""How far a command is: a bar where there is a terminal and tqdm, else lines."""
+"""What a command says on the terminal: lines, tables, progress, errors in words."""
 
 import sys
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from time import perf_counter
 from typing import Any
 
-from cartwood.terminal.text import say
-
 _PATIENCE = 5.0  # seconds between two lines
+
+
+def say(*lines: str) -> None:
+    """Print lines on standard error, where they do not mix with results."""
+    for line in lines:
+        print(line, file=sys.stderr, flush=True)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print cells of text, the first column to the left, the others to the right."""
+    lines = [list(columns), *map(list, rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for first, *others in lines:
+        cells = (f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True))
+        print("  ".join((f"{first:<{widths[0]}}", *cells)).rstrip())
+
+
+def named_version() -> str:
+    """The program and its version."""
+    try:
+        return f"cartwood {version('cartwood')}"
+    except PackageNotFoundError:
+        return "cartwood, from a checkout that is not installed"
+
+
+class UserError(Exception):
+    """What is wrong and how to mend it, in one line; the exit code is 2."""
+
+
+def require(module: str, extra: str) -> Any:
+    """A module that is not among the dependencies, or the extra that brings it.
+
+    Raises
+    ------
+    UserError
+        If it is not installed.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        if (error.name or "").partition(".")[0] != package:
+            raise
+        raise UserError(
+            f'{package} is not installed; pip install "cartwood[{extra}]" brings it.'
+        ) from error
+
+
+def nearest(name: str, known: Iterable[Any]) -> str:
+    """The names that are most like one that does not exist: "did you mean a, b?", or all."""
+    names = [str(each) for each in known]
+    folded = {each.casefold(): each for each in names}
+    found = get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
+    if found:
+        return f"did you mean {', '.join(folded[each] for each in found)}?"
+    some = ", ".join(names[:20])
+    return f"there are {some}" + (f" and {len(names) - 20} more." if len(names) > 20 else ".")
 
 
 class Steps:
