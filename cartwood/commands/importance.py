@@ -53,11 +53,11 @@ def _blocks(
     from importance.core.ordering import leading  # slow to import
 
     result = comparison.results["oob_permutation"]
-    order = judging.ordered(result)
     shown = leading(result.values, TOP, comparison.named)[::-1]
+    n_columns = len(result.values)
     score = "R² out of bag" if judging.is_regression(training) else "right out of bag"
     yield page.facts([
-        (f"{len(training.X):,}", "rows"), (f"{training.X.shape[1]}", "columns"),
+        (f"{len(training.X):,}", "rows"), (f"{n_columns}", "columns"),
         (f"{len(model.estimators_)}", "trees"), (f"{model.oob_score_:.3f}", score),
     ])  # fmt: skip
     yield page.heading("Which columns matter")
@@ -65,7 +65,7 @@ def _blocks(
         result.feature_names[shown], result.values[shown], result.standard_error[shown],
         page.estimates(result.values[shown]),
     )  # fmt: skip
-    some = f"{len(shown)} of {len(order)} columns. " if len(shown) < len(order) else ""
+    some = f"{len(shown)} of {n_columns} columns. " if len(shown) < n_columns else ""
     yield page.note(
         f"{some}{result.unit[0].upper()}{result.unit[1:]} when a column is permuted; "
         f"lines: ± one standard error {result.uncertainty}."

@@ -183,18 +183,12 @@ def _kind_of(column):
         return DURATION
     if is_number(column) or (known.dtype == object and _are(known, (int, float))):
         return NUMBER
-    if not isinstance(column.dtype, _categorical_dtype()):
+    if column.dtype.name != "category":
         kind = _kind_of_text(known)
         if kind is not None:
             return kind
     is_name = len(known) >= _SOME and n_distinct > _NEARLY_ALL * len(known)
     return "name" if is_name else CATEGORY
-
-
-def _categorical_dtype():
-    from pandas import CategoricalDtype
-
-    return CategoricalDtype
 
 
 def _is_text(column):
@@ -264,7 +258,7 @@ def _words_that_are_missing(column):
 
 
 def _may_be_numbers(column):
-    if isinstance(column.dtype, _categorical_dtype()):
+    if column.dtype.name == "category":
         return
     words = _words_among_numbers(column)
     if words is not None and len(words):
