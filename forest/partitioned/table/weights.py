@@ -46,20 +46,12 @@ def weights_of_table(
     ValueError
         If weights are negative or not finite, of other rows, or all of them 0.
     """
-    has_class_weight = getattr(model, "class_weight", None) is not None
-    if weight_parts is None and not has_class_weight:
-        return None
-    labels = target.labels[0] if has_class_weight and target.labels is not None else None
-    if weight_parts is None:
-        found = engine.map(_classes_alone, y_parts, each=spans, common=(kind, labels))
-    else:
-        found = engine.map(
-            _classes_and_weights, y_parts, weight_parts, each=spans, common=(kind, labels)
-        )
-    parts = sorted(engine.reduce(itself, add, found), key=lambda part: part[0])
-    _, classes, weights = zip(*parts, strict=True)
-    weight = None if weight_parts is None else np.concatenate(weights)
-    y = None if labels is None else labels[np.concatenate(classes)]
+    weight = y = None
+    if weight_parts is not None:
+        weight = _gather(engine, _weights_of, weight_parts, spans)
+    if target.labels is not None and model.class_weight is not None:
+        labels = target.labels[0]
+        y = labels[_gather(engine, _classes_of, y_parts, spans, kind, labels)]
     return model._combine_weights(weight, y, target)
 
 
@@ -86,13 +78,19 @@ def total_of_whole(weight: np.ndarray) -> int:
     return int(total)
 
 
-def _classes_alone(y, span, kind, labels):
+def _gather(engine, function, parts, spans, *common):
+    """What a function has of the rows of every partition, which it gives with its number."""
+    found = engine.reduce(itself, add, engine.map(function, parts, each=spans, common=common))
+    return np.concatenate([of_rows for _, of_rows in sorted(found, key=lambda part: part[0])])
+
+
+def _classes_of(y, span, kind, labels):
     number, first, end = span
     y = target_of(y, end - first, number, kind)
-    return [(number, np.searchsorted(labels, y).astype(np.uint16), None)]
+    return [(number, np.searchsorted(labels, y).astype(np.uint16))]
 
 
-def _classes_and_weights(y, weight, span, kind, labels):
+def _weights_of(weight, span):
     number, first, end = span
     weight = weight() if callable(weight) else weight
     weight = np.asarray(weight, np.float64)
@@ -105,5 +103,4 @@ def _classes_and_weights(y, weight, span, kind, labels):
         raise ValueError(
             f"sample_weight, in partition {number}, has weights that are negative or not finite."
         )
-    classes = None if labels is None else _classes_alone(y, span, kind, labels)[0][1]
-    return [(number, classes, weight)]
+    return [(number, weight)]
