@@ -86,7 +86,7 @@ class Choices(NamedTuple):
     listed_left: np.ndarray  # (n,) uint8: is the left side the smaller one?
 
     @classmethod
-    def create(cls, n, n_numbers, n_categories=0):
+    def create(cls, n, n_numbers, n_categories):
         return cls(
             np.zeros(n, np.int8), np.full(n, -2, np.int32), np.zeros(n, np.int64),
             np.zeros(n, np.int64), np.zeros(n, np.int8), np.zeros((n, n_numbers), np.int64),

@@ -41,8 +41,8 @@ def require_held_out(
     if known is not None:
         compare_rows(known, row_fingerprints(X, codes))
         return
-    rows = EvaluatedForest(forest, X, codes, weight)
-    if len(codes) == forest._n_samples and grew_on(FittedForest(forest, X, codes, weight)):
+    rows = FittedForest(forest, X, codes, weight)
+    if len(codes) == forest._n_samples and grew_on(rows):
         raise ValueError(_TRAINED_ON.format("The rows are the"))
     if has_rows_of(rows):
         raise ValueError(_TRAINED_ON.format("The rows hold those of the"))

@@ -62,7 +62,6 @@ def has_rows_of(fitted: Any) -> bool:
 
 
 def _leaves(fitted, tree, rows=None):
-    rows = np.arange(len(fitted.codes)) if rows is None else rows
     return leaf_ids(pack([tree], fitted.X.dtype), 0, fitted.X, rows)
 
 

@@ -209,12 +209,9 @@ class Splits(NamedTuple):
 
 
 def evaluate_trees(
-    fitted: FittedForest,
-    method: str,
-    n_jobs: int | None,
-    verbose: int = 0,
+    fitted: FittedForest, method: str, n_jobs: int | None, verbose: int = 0,
     callback: Callable | None = None,
-) -> Iterator[tuple[int, Splits]]:
+) -> Iterator[tuple[int, Splits]]:  # fmt: skip
     """Numbers and Splits, one after the other, of the trees that have out-of-bag rows.
 
     Raises ValueError if the method is not known, or there is no such tree.
