@@ -28,7 +28,7 @@ PHASES = {
     "mean_absolute_shap_oob": "explaining rows out of bag (SHAP)",
 }
 PARTS = ("unbiased_mdi", "mdi", "jointly")  # that can be left out
-_CLEAR = 2.0  # standard errors from 0
+CLEAR = 2.0  # standard errors from 0
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -121,25 +121,36 @@ def finding(model: Any, training: Training, comparison: Any) -> str:
     first, *others = ordered(result)
     positive = np.maximum(result.values, 0.0)
     share = positive / (positive.sum() or 1.0)
-    is_clear = result.values > _CLEAR * result.standard_error  # where the error is nan none is
+    is_clear = result.values > CLEAR * result.standard_error  # where the error is nan none is
     clear = [j for j in others[:2] if is_clear[j]]
     then = " and ".join(f"{result.feature_names[j]} ({share[j]:.0%})" for j in clear)
     unit = result.unit.removeprefix("increase in ").replace("loss of a tree", "loss of the trees")
     name = result.feature_names[first]
+    rivals = _rivals(result, first, others)
     sentence = (
-        f"{name} matters most for {training.target}, with {share[first]:.0%} of the importance of "
-        "all columns"
-        if is_clear.any()
-        else f"Which column matters most for {training.target} is not known, since none is known "
-        f"to lie {_CLEAR:g} standard errors above 0; the first is {name}"
+        f"{name} {'comes first' if rivals else 'matters most'} for {training.target}, with "
+        f"{share[first]:.0%} of the importance of all columns"
+        if is_clear[first]
+        else f"Which column matters most for {training.target} is not known, since the first is "
+        f"not known to lie {CLEAR:g} standard errors above 0; it is {name}"
     )
     sentence += (
         f": permuting it raises the {unit} by {significant(result.values[first])} ± "
         f"{significant(result.standard_error[first], 2)}"
     )
     sentence += f"; then {'come' if len(clear) > 1 else 'comes'} {then}." if then else "."
-    others = [text for text in (quality, drawn(result)) if text]
+    others = [text for text in (rivals, quality, drawn(result)) if text]
     return " ".join((sentence, *(f"{text[0].upper()}{text[1:]}." for text in others)))
+
+
+def _rivals(result, first, others):
+    """Which of the others may matter as much as the first, by their errors, in words."""
+    error = np.hypot(result.standard_error[first], result.standard_error)
+    is_clear = result.values[first] - result.values > CLEAR * error
+    names = [str(result.feature_names[j]) for j in others if not is_clear[j]]
+    named = [*names[:2], *([f"{len(names) - 2} more"] if len(names) > 2 else [])]
+    may = f"by these errors {' and '.join(named)} may matter as much as "
+    return may + str(result.feature_names[first]) if names else ""
 
 
 def how(model: Any, training: Training) -> str:

@@ -1,0 +1,57 @@
+"""The first sentence of importance and compare: what matters most, as far as errors tell."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cartwood.__main__ import main
+
+N = 150
+
+
+def run(*words):
+    return main([str(word) for word in words])
+
+
+def test_no_column_is_said_to_matter_most_where_none_is_clear_of_0(tmp_path, capsys):
+    rng = np.random.RandomState(2)
+    frame = pd.DataFrame(rng.normal(size=(20, 4)), columns=list("abcd"))
+    path, page = tmp_path / "noise.csv", tmp_path / "page.html"
+    frame.assign(y=rng.normal(size=20) + 0.25 * frame["a"]).to_csv(path, index=False)
+    options = ("--trees", 20, "--n-jobs", 1, "--without", "pictures", "--output", page)
+    assert run("importance", path, "--target", "y", *options) == 0
+    said = capsys.readouterr().err
+    assert "Which column matters most for y is not known" in said
+    assert "a matters most" not in said
+
+
+def test_columns_within_the_errors_of_the_first_may_matter_as_much(tmp_path, capsys):
+    rng = np.random.RandomState(0)
+    frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
+    path, page = tmp_path / "alike.csv", tmp_path / "page.html"
+    frame.assign(y=frame["a"] + frame["b"]).to_csv(path, index=False)
+    options = ("--trees", 20, "--n-jobs", 1, "--without", "pictures", "--output", page)
+    assert run("importance", path, "--target", "y", *options) == 0
+    said = capsys.readouterr().err
+    assert re.search(r"([ab]) comes first for y, .* By these errors [ab] may matter as much", said)
+
+
+def test_importance_says_when_nothing_predicts(tmp_path, capsys):
+    rng = np.random.default_rng(1)
+    path = tmp_path / "noise.csv"
+    columns = {"a": rng.normal(size=N), "b": rng.normal(size=N), "y": rng.normal(size=N)}
+    pd.DataFrame(columns).to_csv(path, index=False)
+    options = ("--trees", 20, "--n-jobs", 1, "--output", tmp_path / "page.html")
+    assert run("importance", path, "--target", "y", *options) == 0
+    assert "Nothing in this table predicts y" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", [(), ("--no-permutation",)])
+def test_compare_does_not_agree_on_noise(tmp_path, capsys, option):
+    path, page = tmp_path / "noise.csv", tmp_path / "page.html"
+    pd.DataFrame(np.random.RandomState(0).normal(size=(40, 3)), columns=list("aby")).to_csv(path)
+    options = ("--trees", 5, "--n-jobs", 1, "--output", page)
+    assert run("compare", path, "--target", "y", *options, *option) == 0
+    assert "what matters most is not known" in capsys.readouterr().err
