@@ -33,7 +33,8 @@ class Side(NamedTuple):
         Accuracy or R² on the held-out rows; times of one run.
     mdi : ndarray of shape (n_columns,)
     permutation, error : ndarray of shape (n_columns,), or None
-        Out of bag for ours, on the held-out rows for scikit-learn's.
+        Out of bag for ours, on the held-out rows for scikit-learn's; standard errors over data,
+        and of a mean over permutations.
     """
 
     name: str
@@ -142,7 +143,8 @@ def _measure_peer(training, split, ours, args):
             peer, X_test, y_test, scoring=score_and_tell, n_repeats=N_REPEATS,
             random_state=args.seed,
         )  # fmt: skip
-    return side._replace(permutation=found.importances_mean, error=found.importances_std)
+    error = found.importances.std(axis=1, ddof=1) / np.sqrt(N_REPEATS)
+    return side._replace(permutation=found.importances_mean, error=error)
 
 
 def _estimate(model, X, y, n_jobs):
@@ -180,17 +182,25 @@ def _seconds(call: Callable[[], Any]) -> float:
 def finding(ours: Side, peer: Side, training: fitting.Training, n_test: int) -> str:
     """Who is faster, who predicts better, and whether they agree on what matters."""
     score = "R²" if judging.is_regression(training) else "accuracy"
-    names = [str(training.X.columns[np.argmax(_leading(side))]) for side in (ours, peer)]
-    agree = (
-        f"both find that {names[0]} matters most"
-        if names[0] == names[1]
-        else f"{names[0]} matters most in Cartwood's forest, {names[1]} in scikit-learn's"
-    )
     return (
         f"On {training.name} Cartwood fits in {page.seconds(ours.seconds_fit)} where scikit-learn "
         f"takes {page.seconds(peer.seconds_fit)}, with {score} {ours.score:.3f} and "
-        f"{peer.score:.3f} on {n_test:,} held-out rows; {agree}."
+        f"{peer.score:.3f} on {n_test:,} held-out rows; {_agreement(ours, peer, training)}."
     )
+
+
+def _agreement(ours, peer, training):
+    """What both find to matter most, where each side's first column is clear of 0."""
+    first = [np.argmax(_leading(side)) for side in (ours, peer)]
+    names = training.X.columns[first]
+    for side, j in zip((ours, peer), first, strict=True):
+        error = 0.0 if side.error is None else side.error[j]
+        is_clear = _leading(side)[j] > judging.CLEAR * error
+        if fitting.is_useless(side.model, training) or not is_clear:
+            return f"what matters most is not known, as {side.name}'s forest does not tell"
+    if names[0] == names[1]:
+        return f"both find that {names[0]} matters most"
+    return f"{names[0]} matters most in Cartwood's forest, {names[1]} in scikit-learn's"
 
 
 def _leading(side):
@@ -227,7 +237,7 @@ def _blocks(ours, peer, training) -> Iterator[str]:
         "scikit-learn's side has codes for them, and the models differ.",
     )
     for title, attribute, unit in (
-        ("Permutation", "permutation", "± one standard error over trees, or over permutations"),
+        ("Permutation", "permutation", "± one standard error over data, or over permutations"),
         ("Mean decrease in impurity", "mdi", "shares, which sum to 1"),
     ):
         if getattr(ours, attribute) is None:
