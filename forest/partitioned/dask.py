@@ -25,7 +25,8 @@ def fit(
     Trees are those of `forest.fit(X, y)` on one machine, for every way to cut the table, every
     order in which work is done and every number of workers. In regression the targets are rounded
     first, so that sums are exact in every order: the forest is that of
-    `forest.fit(X, fixed_point(y))` (see `forest.partitioned.table.targets`).
+    `forest.fit(X, fixed_point(y))` (see `forest.partitioned.table.targets`), where a tree draws as
+    many rows as there are.
 
     Workers keep their partitions as codes, a byte a cell, and read X twice. They add up histograms
     of the rows in open nodes, whose sums choose the cuts; what is below small nodes is grown by one

@@ -44,7 +44,10 @@ class Judged(NamedTuple):
                 "are left out of oob_score_. More trees reach them."
             )
         total = self.n_known if has_classes else self.spread
-        return 1.0 - self.loss / total if total else np.nan
+        if not total:
+            return np.nan
+        # Of classes a ratio of whole numbers, rounded once, as that of one machine.
+        return (total - self.loss) / total if has_classes else 1.0 - self.loss / total
 
 
 def judge(X: Any, y: Any, span: tuple, model: BaseEstimator, kind: Kind, in_bag: InBag) -> Judged:
