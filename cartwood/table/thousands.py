@@ -48,7 +48,8 @@ def _may_be(column):
     """Do the numbers allow it? Most columns need not be read as text."""
     if column.dtype.kind != "f":
         return False
-    values = np.abs(column.dropna().to_numpy())
+    values = np.abs(column.to_numpy())
+    values = values[np.isfinite(values)]
     is_whole = values % 1.0 == 0.0
     return (
         0 < np.count_nonzero(is_whole) < len(values)

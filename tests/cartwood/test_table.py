@@ -1,5 +1,6 @@
 """What the commands do to a table's columns, and what they refuse."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -190,6 +191,13 @@ def test_points_that_may_part_thousands_are_said(texts, first, tmp_path):
     for sentence in said:
         assert sentence.startswith(f'price: "{first}" is read as {float(first):g}, beside ')
     assert not list(doubts_on_points(path, frame[["a"]]))
+
+
+def test_infinity_beside_points_is_no_warning(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("price\ninf\n12.345\n1.250\n999\n")
+    with warnings.catch_warnings(action="error"):
+        assert not list(doubts_on_points(path, read(path)))
 
 
 def test_points_of_parquet_part_no_thousands(tmp_path):
