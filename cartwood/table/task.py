@@ -73,7 +73,8 @@ def _numbers_of(column):
 
 
 def _classes_of(column):
-    is_plain = column.dtype.kind in "biuf"
+    """Whole numbers and booleans as they are; fractions are no labels to trees, but their texts."""
+    is_plain = column.dtype.kind in "biu" or (column.dtype.kind == "f" and (column % 1 == 0).all())
     return column.to_numpy() if is_plain else column.astype(str).to_numpy(str)
 
 

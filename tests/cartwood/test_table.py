@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cartwood import DecisionTreeClassifier
 from cartwood.table import Recipe, Task, read
 from cartwood.table.columns import doubts_on_numbers
 from cartwood.table.thousands import doubts_on_points
@@ -286,6 +287,20 @@ def test_the_target_says_the_task(values, kind):
     task = Task.of(pd.Series(values, name="y"))
     assert task.kind == kind
     assert len(task.y) == task.has_target.sum()
+
+
+@pytest.mark.parametrize(
+    ("values", "classes"),
+    [
+        ([0.5, 1.0, np.nan, 0.5], ["0.5", "1.0"]),
+        ([1.0, np.inf, 1.0], ["1.0", "inf"]),
+        ([1.0, 2.0, 1.0], [1.0, 2.0]),
+    ],
+)
+def test_numbers_are_classes_where_that_is_asked(values, classes):
+    task = Task.of(pd.Series(values, name="y"), "classification")
+    model = DecisionTreeClassifier().fit(np.ones((len(task.y), 1)), task.y)
+    assert model.classes_.tolist() == classes
 
 
 @pytest.mark.parametrize(
