@@ -8,7 +8,7 @@ from cart.table.bins import bin_table
 from cart.table.columns import Columns
 from cart.table.encoding import encode
 from cart.table.float_table import FloatTable
-from cart.table.merged_values import count_merged_values, warn_of_merged_values
+from cart.table.merged_values import count_merged_values, exceeds_doubles, warn_of_merged_values
 from cart.table.table import Table
 
 _MANY_VALUES = 1 << 17  # of a table
@@ -18,7 +18,7 @@ _DENSE_FROM, _DENSE_MAX = {"best": 1 / 4, "random": 1 / 16}, 1 << 22
 
 
 def encode_table(estimator, given, columns, splitter, keeps_values):
-    """Encode columns and tell what was lost when they were cast to float32.
+    """Encode columns and tell what was lost when they were cast to the precision.
 
     Parameters
     ----------
@@ -43,11 +43,13 @@ def encode_table(estimator, given, columns, splitter, keeps_values):
     """
     table = _encode_values(estimator, columns, splitter, keeps_values)
     n_merged, n_left = np.zeros((2, estimator.n_features_in_), np.int64)
-    if columns.precision == np.float32:
+    is_single = columns.precision == np.float32
+    if is_single or exceeds_doubles(given):
         n_merged, n_left = count_merged_values(given, table, _n_jobs_of(estimator))
     estimator.n_merged_values_ = n_merged
     names = getattr(estimator, "feature_names_in_", range(len(n_merged)))
-    warn_of_merged_values(given, n_merged, n_left, names)
+    precision = "single" if is_single else "double"
+    warn_of_merged_values(given, n_merged, n_left, names, precision)
     return _finish(estimator, table)
 
 

@@ -22,8 +22,8 @@ from cart.table.repeated_codes import RepeatedCodes
 _WHOLE = "iumM"
 # Kinds of dtypes that kernels of NumPy compare as numbers.
 _NUMBERS = "biuf"
-# Whole numbers up to here are float32 numbers.
-_WHOLE_MAX = 2**24
+# Whole numbers up to here are float32 numbers; doubles.
+_WHOLE_MAX, _DOUBLE_MAX = 2**24, 2**53
 # Threads that look at shorter columns wait for the interpreter longer than they work.
 _MIN_ROWS = 1 << 16
 # Values of rows that the caches hold, but at least of so many rows that NumPy is worth a call; and
@@ -35,15 +35,26 @@ _SHARE = 0.01
 _NAMED = 10
 
 
+def exceeds_doubles(X):
+    """Does a dense table hold integers that doubles may not keep apart?"""
+    if issparse(X) or hasattr(X, "sparse"):
+        return False
+    if not hasattr(X, "iloc"):
+        X = np.asarray(X)
+        return X.dtype.kind in "iu" and not _survive(X, most=_DOUBLE_MAX)
+    whole = [j for j, kind in enumerate(kinds_of(X)) if kind in "iu"]
+    return any((np.abs(_in_doubles(X.iloc[:, j])) > _DOUBLE_MAX).any() for j in whole)
+
+
 def count_merged_values(X, table, n_jobs=None):
-    """How many distinct values of each column the cast to float32 merges into others.
+    """How many distinct values of each column the cast to its precision merges into others.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features), or sparse
         As the user gave it.
     table : Table, FloatTable, SparseTable or CategoricalTable
-        Of the same cast to float32.
+        Of the same cast to float32, or float64.
     n_jobs : int or None
         joblib's: threads that long dense columns are shared among.
 
@@ -244,18 +255,18 @@ def _fits(dtype):
     return isinstance(dtype, np.dtype) and np.can_cast(dtype, np.float32)
 
 
-def _survive(values, axis=None):
-    """Is every value a float32 number? Of whole numbers, small ones only are known to be."""
+def _survive(values, axis=None, most=_WHOLE_MAX):
+    """Is every value a float32 number? Of whole numbers, up to `most` only are known to be."""
     if _fits(values.dtype):
         return True if axis is None else np.ones(values.shape[1], bool)
     if values.dtype.kind in "iu":  # as float64, two that differ may be equal
         lowest, highest = values.min(axis, initial=0), values.max(axis, initial=0)
-        return (lowest >= -_WHOLE_MAX) & (highest <= _WHOLE_MAX)
+        return (lowest >= -most) & (highest <= most)
     return (values.astype(np.float32) == values).all(axis)
 
 
-def warn_of_merged_values(X, n_merged, n_levels, names):
-    """Name the columns of which single precision loses much.
+def warn_of_merged_values(X, n_merged, n_levels, names, precision="single"):
+    """Name the columns of which single or double precision loses much.
 
     Parameters
     ----------
@@ -267,6 +278,7 @@ def warn_of_merged_values(X, n_merged, n_levels, names):
         How many distinct values of each column are left.
     names : sequence of str or int
         Of the columns.
+    precision : {"single", "double"}, default="single"
 
     Warns
     -----
@@ -283,7 +295,12 @@ def warn_of_merged_values(X, n_merged, n_levels, names):
         f"{names[j]} ({n_merged[j]} of {n_merged[j] + n_levels[j]})" for j in bad[:_NAMED]
     )
     more = f" and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
+    remedy = 'precision="float64" keeps them apart.'
+    if exceeds_doubles(X):
+        remedy = (
+            "Double precision ends at 2**53: subtract the smallest, or name categorical_features."
+        )
     warn_user(
-        f"In single precision, distinct values of X become equal; columns (how many of the "
-        f'distinct values): {listed}{more}. precision="float64" keeps them apart.',
+        f"In {precision} precision, distinct values of X become equal; columns (how many of the "
+        f"distinct values): {listed}{more}. {remedy}",
     )

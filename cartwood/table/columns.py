@@ -280,7 +280,14 @@ def _read_in_thousands(column):
     yield f'"{first.iloc[0]}" is read as {_convert(first, _kind_of_text(column))[0]:.15g}'
 
 
-def _infinite(column):
+def _not_as_written(column):
+    if column.dtype.kind in "iuO" and len(column):
+        n_distinct, n_left = column.nunique(), len(np.unique(_numbers(column)))
+        if n_left < n_distinct:
+            yield (
+                f"{n_distinct - n_left:,} of {n_distinct:,} numbers become equal to others, since "
+                "doubles keep whole numbers apart up to 2**53; subtract the smallest"
+            )
     n_infinite = np.isinf(column.astype(np.float64)).sum()
     if n_infinite:
         yield f"values that are infinite ({n_infinite:,}) count as missing"
@@ -304,7 +311,7 @@ _DOUBTS: dict[str, Callable[[Any], Iterator[str]]] = {
     CATEGORY: _may_be_numbers,
     GROUPED: _read_in_thousands,
     GROUPED_BY_POINTS: _read_in_thousands,
-    NUMBER: _infinite,
+    NUMBER: _not_as_written,
     DATE: _day_may_be_first,
 }
 

@@ -135,7 +135,7 @@ class BaseForest(
         favours features with many distinct values and what the trees overfit; see
         `importance.oob_permutation`.
     n_merged_values_ : ndarray of shape (n_features_in_,), int64
-        How many distinct values of each column single precision merges into others. A UserWarning
+        How many distinct values of each column `precision` merges into others. A UserWarning
         names columns where they are more than 1 %, or any at all of integers or dates.
 
     Notes

@@ -136,12 +136,15 @@ def test_what_may_be_meant_otherwise_is_said():
         "iso": ["2020-01-02", "2020-01-03"],
         "us": ["01/13/2020", "02/01/2020"],
         "ratio": [np.inf, 1.0],
+        "id": [2**60, 2**60 + 1],
     })  # fmt: skip
     said = list(Recipe.of(frame).doubts(frame))
     assert said == [
         'price: "1,234" is read as 1234',
         'day: "01/02/2020" is read as 2020-01-02, its month first; write dates like this one',
         "ratio: values that are infinite (1) count as missing",
+        "id: 1 of 2 numbers become equal to others, since doubles keep whole numbers apart up to "
+        "2**53; subtract the smallest",
     ]
     assert list(doubts_on_numbers(frame["price"])) == said[:1]
     assert not list(doubts_on_numbers(frame["day"]))

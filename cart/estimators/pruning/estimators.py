@@ -88,7 +88,7 @@ class _PrunedTree(BaseDecisionTree):
     feature_importances_ : ndarray of shape (n_features_in_,), float64
         Mean decrease in impurity of every feature; sums to 1, or all 0 where nothing is split.
     n_merged_values_ : ndarray of shape (n_features_in_,), int64
-        How many distinct values of each column single precision merges into others.
+        How many distinct values of each column `precision` merges into others.
 
     Notes
     -----

@@ -266,7 +266,7 @@ def warnings_of(model, X, y):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y)
-    return [str(w.message) for w in caught if "single precision" in str(w.message)]
+    return [str(w.message) for w in caught if "distinct values of X" in str(w.message)]
 
 
 @EACH_MODEL
@@ -294,6 +294,20 @@ def test_one_warning_names_the_columns_and_the_remedy(kind):
     model.set_params(precision="float64")
     assert warnings_of(model, table, y) == []
     assert model.n_merged_values_.tolist() == [0] * 6
+
+
+@pytest.mark.parametrize("as_frame", [False, True])
+@EACH_MODEL
+def test_whole_numbers_beyond_doubles_are_not_said_to_be_kept_apart(kind, as_frame):
+    X = np.c_[2**60 + np.arange(40), 2**53 - np.arange(40)]
+    if as_frame:
+        X = pytest.importorskip("pandas").DataFrame(X, columns=["0", "1"]).assign(half=0.5)
+    for dtype, words, merged in (("float32", "single", [0, 1]), ("float64", "double", [0])):
+        model = kind(**params_for(kind)).set_params(precision=dtype)
+        (message,) = warnings_of(model, X, np.arange(40) % 3)
+        assert f"In {words} precision" in message
+        assert "Double precision ends at 2**53" in message
+        assert np.flatnonzero(model.n_merged_values_).tolist() == merged
 
 
 def test_columns_without_names_are_numbered():
