@@ -45,12 +45,13 @@ def parse_groups(groups: Any, names: Iterable) -> Groups:
     groups of their own, behind the others. Raises ValueError if groups overlap or are empty, two
     have one name, or a column is not known.
     """
-    if groups is not None and not np.iterable(groups):
+    groups = () if groups is None else groups
+    if not np.iterable(groups):
         raise TypeError(
             f"groups={groups!r} must be lists of columns, or a dict of such lists by their names."
         )
     names = np.asarray(names, dtype=object)
-    named = groups if isinstance(groups, dict) else dict(enumerate(groups or ()))
+    named = groups if isinstance(groups, dict) else dict(enumerate(groups))
     found = Groups()
     name_of: dict[int, Any] = {}
     for key, members in named.items():

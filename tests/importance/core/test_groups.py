@@ -36,6 +36,10 @@ def test_every_column_is_in_one_group():
         ("d", [3]),
         ("b", [1]),
     ]
+    assert as_lists(parse_groups(np.array([["a", "b"], ["c", "d"]]), NAMES)) == [
+        ("a + b", [0, 1]),
+        ("c + d", [2, 3]),
+    ]
     assert as_lists(parse_groups({"g": "b"}, NAMES)) == [("g", [1]), alone[0], *alone[2:]]
 
 
