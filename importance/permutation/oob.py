@@ -78,8 +78,9 @@ def oob_permutation(
     max_rows : int, default=None
         Judge each tree on so many of its out-of-bag rows at most, drawn at random without
         replacement: large tables take as long as small ones. Values are those of all rows on
-        average over draws; what the draws change is in every standard error, and
-        `Importances.max_rows` says how many there were. All rows by default.
+        average over draws, with unequal `sample_weight` up to a part of about 1 / max_rows; what
+        the draws change is in every standard error, and `Importances.max_rows` says how many there
+        were. All rows by default.
     random_state : int, RandomState instance or None, default=None
         Of the shuffles, and of the draws of rows, which by default follow from the forest's seeds.
     %(watched)s
