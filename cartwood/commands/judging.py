@@ -126,7 +126,7 @@ def finding(model: Any, training: Training, comparison: Any) -> str:
     then = " and ".join(f"{result.feature_names[j]} ({share[j]:.0%})" for j in clear)
     unit = result.unit.removeprefix("increase in ").replace("loss of a tree", "loss of the trees")
     name = result.feature_names[first]
-    rivals = _rivals(result, first, others)
+    rivals = _rivals(result, first, others) if is_clear[first] else ""
     sentence = (
         f"{name} {'comes first' if rivals else 'matters most'} for {training.target}, with "
         f"{share[first]:.0%} of the importance of all columns"

@@ -25,6 +25,7 @@ def test_no_column_is_said_to_matter_most_where_none_is_clear_of_0(tmp_path, cap
     said = capsys.readouterr().err
     assert "Which column matters most for y is not known" in said
     assert "a matters most" not in said
+    assert "may matter as much" not in said  # of a column that may not matter at all
 
 
 def test_columns_within_the_errors_of_the_first_may_matter_as_much(tmp_path, capsys):
