@@ -51,7 +51,7 @@ def as_of_now(estimator):
 
 
 @contextmanager
-def _naming_text(estimator, X, remedy):
+def naming_text(estimator, X, remedy):
     """Of text in a DataFrame, where numbers are asked for, an error that says in which column."""
     try:
         yield
@@ -117,7 +117,7 @@ def check_table(estimator, X, y, reset=True):
     options["ensure_all_finite"] = missing_values_rule(estimator)
     options["multi_output"] = True
     X = dates_as_seconds(X)
-    with _naming_text(estimator, X, "make numbers of it, or name it in categorical_features"):
+    with naming_text(estimator, X, "make numbers of it, or name it in categorical_features"):
         if getattr(estimator, "categorical_features", None) is None:
             X, y = validate_data(estimator, X, y, reset=reset, **options)
         else:
@@ -239,7 +239,7 @@ def check_rows(estimator, X, converts=True):
     options = {"dtype": precision_of(estimator), "accept_sparse": "csr", "order": "C"}
     options["ensure_all_finite"] = missing_values_rule(estimator)
     X = dates_as_seconds(X)
-    with _naming_text(estimator, X, "training had numbers there"):
+    with naming_text(estimator, X, "training had numbers there"):
         if not _knows_categories(estimator):
             X = validate_data(estimator, X, reset=False, **options)
         else:

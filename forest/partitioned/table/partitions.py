@@ -7,6 +7,7 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
 from cart.estimators.category_encoder import CategoryEncoder, as_columns, find_categorical
+from cart.estimators.validation import naming_text
 from cart.table.precision import dates_as_seconds
 from forest.partitioned.table.quantiles import sort_columns
 
@@ -60,14 +61,14 @@ def values_of(X: Any, number: int, kind: Kind) -> tuple[np.ndarray, tuple | None
     if names is not None:
         names = tuple(names) if all(isinstance(name, str) for name in names) else None
     X = dates_as_seconds(X)
-    if kind.encoder is not None and len(X):
-        X = kind.encoder.transform(as_columns(X))
     if len(X) == 0:
         n_features = np.shape(X)[1] if np.ndim(X) == 2 else 0
         return np.empty((0, n_features), kind.precision), names
     name = f"X, in partition {number},"
-    X = check_array(X, dtype=kind.precision, ensure_all_finite="allow-nan", input_name=name)
-    return X, names
+    with naming_text(kind, X, "make numbers of it, or name it in categorical_features"):
+        codes = X if kind.encoder is None else kind.encoder.transform(as_columns(X))
+        options = {"dtype": kind.precision, "ensure_all_finite": "allow-nan", "input_name": name}
+        return check_array(codes, **options), names
 
 
 def target_of(y: Any, n_rows: int, number: int, kind: Kind) -> np.ndarray:

@@ -53,6 +53,7 @@ def test_partitions():
         (frames[2].rename(columns={"a": "x"}), "names in the same order"),
         (frames[2][["a", "b"]], "partition 2 has 2"),
         (frames[2].replace(frames[2].iloc[0, 0], np.inf), "partition 2"),
+        (frames[2].assign(b="x"), "'x' in column 'b'; make numbers of it, or name it"),
     ):
         with pytest.raises(ValueError, match=words):
             fit(forest, [*frames[:2], strange], Y_PARTS)
