@@ -3,6 +3,7 @@
 import warnings
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ _MISSING = ["?"]  # beside what pandas takes for it: nothing, NA, null and the l
 _PARQUET = (".parquet", ".pq")
 _SPREADSHEETS = (".xlsx", ".xls", ".ods")
 _SEPARATORS = ",;\t|"
+_NO_TEXT = "{} is no text that this command knows; save the table as CSV, in UTF-8."
 _WITH_COMMAS = r"[+-]?[\d.,]+\s*%?"  # numbers, in a table of one column
 
 
@@ -70,16 +72,19 @@ def _require_distinct(path, names):
 def _read_text(path, texts):
     with path.open("rb") as file:
         encoding = "utf-16" if file.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE) else "utf-8"
-    try:
-        return _decode(path, texts, encoding)
-    except UnicodeDecodeError:  # an older Windows: its letters, such as é, have one byte
-        return _decode(path, texts, "cp1252")
+    # Else an older Windows: its letters, such as é, have one byte.
+    for each in (encoding, "cp1252"):
+        with suppress(UnicodeDecodeError):
+            return _decode(path, texts, each)
+    raise UserError(_NO_TEXT.format(path))
 
 
 def _decode(path, texts, encoding):
     import pandas as pd
 
     separator, names = _first_line(path, encoding)
+    if any("\0" in str(name) for name in names):
+        raise UserError(_NO_TEXT.format(path))
     # pandas itself would call the second of two equal names another.
     names = _require_distinct(path, (name or f"Unnamed: {j}" for j, name in enumerate(names)))
     texts = {name: str for name in texts if name in names}

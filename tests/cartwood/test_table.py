@@ -405,6 +405,14 @@ def test_text_in_any_encoding(encoding, tmp_path):
     assert found.isna().to_numpy().tolist() == [[False, True, False], [True, False, False]]
 
 
+@pytest.mark.parametrize("content", [b"\x81\x8f\x90\n", "a,y\n1,2\n".encode("utf-16-le")])
+def test_what_is_no_text_is_refused_in_words(content, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="is no text that this command knows; save the table as"):
+        read(path)
+
+
 def test_files_that_are_refused(tmp_path):
     for name, text, words in (
         ("houses.csv", "price,price\n1,2\n", "two columns named 'price'; rename one"),
