@@ -190,7 +190,7 @@ def finding(ours: Side, peer: Side, training: fitting.Training, n_test: int) -> 
 
 
 def _agreement(ours, peer, training):
-    """What both find to matter most, where each side's first column is clear of 0."""
+    """What comes first on both sides, where that is clear of 0: no more is known of it."""
     first = [np.argmax(_leading(side)) for side in (ours, peer)]
     names = training.X.columns[first]
     for side, j in zip((ours, peer), first, strict=True):
@@ -198,9 +198,10 @@ def _agreement(ours, peer, training):
         is_clear = _leading(side)[j] > judging.CLEAR * error
         if fitting.is_useless(side.model, training) or not is_clear:
             return f"what matters most is not known, as {side.name}'s forest does not tell"
+    by = "MDI" if ours.permutation is None else "permutation"
     if names[0] == names[1]:
-        return f"both find that {names[0]} matters most"
-    return f"{names[0]} matters most in Cartwood's forest, {names[1]} in scikit-learn's"
+        return f"by {by} {names[0]} comes first in both"
+    return f"by {by} {names[0]} comes first in Cartwood's forest, {names[1]} in scikit-learn's"
 
 
 def _leading(side):

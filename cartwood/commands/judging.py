@@ -148,9 +148,11 @@ def _rivals(result, first, others):
     error = np.hypot(result.standard_error[first], result.standard_error)
     is_clear = result.values[first] - result.values > CLEAR * error
     names = [str(result.feature_names[j]) for j in others if not is_clear[j]]
-    named = [*names[:2], *([f"{len(names) - 2} more"] if len(names) > 2 else [])]
-    may = f"by these errors {' and '.join(named)} may matter as much as "
-    return may + str(result.feature_names[first]) if names else ""
+    if not names:
+        return ""
+    *named, last = [*names[:2], f"{len(names) - 2} more"] if len(names) > 2 else names
+    rivals = f"{', '.join(named)} and {last}" if named else last
+    return f"by these errors {rivals} may matter as much as {result.feature_names[first]}"
 
 
 def how(model: Any, training: Training) -> str:

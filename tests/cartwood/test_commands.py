@@ -133,7 +133,7 @@ def test_compare_has_both_sides(houses, capsys):
     said = capsys.readouterr()
     assert "permutation, scikit-learn" in said.out.splitlines()[0]
     assert "codes for city, on its side only" in said.err
-    assert "both find that city matters most" in said.err
+    assert "by permutation city comes first in both" in said.err
     text = page.read_text()
     assert "On houses Cartwood fits in" in text
     assert "one standard error over data, or over permutations" in text
