@@ -43,7 +43,7 @@ def exceeds_doubles(X):
         X = np.asarray(X)
         return X.dtype.kind in "iu" and not _survive(X, most=_DOUBLE_MAX)
     whole = [j for j, kind in enumerate(kinds_of(X)) if kind in "iu"]
-    return any((np.abs(_in_doubles(X.iloc[:, j])) > _DOUBLE_MAX).any() for j in whole)
+    return any((np.abs(_in_doubles(X.iloc[:, j])) >= _DOUBLE_MAX).any() for j in whole)
 
 
 def count_merged_values(X, table, n_jobs=None):
