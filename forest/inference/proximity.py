@@ -23,6 +23,7 @@ from cart.primitives.progress import watched
 PAIRS = ("all", "out_of_bag", "gap")
 _BLOCK_ROWS = 1024  # rows whose proximities are made at a time
 _BLOCK_PAIRS = 1 << 20  # pairs of rows whose common trees are counted at a time
+_ROUNDED = 1e-10  # by which share raw scores may differ that are one but for rounding
 
 
 def proximity(
@@ -206,7 +207,8 @@ def outlier_scores(
     scores = np.empty(n_rows)
     for code in range(len(classes)):
         mine = codes == code
-        beyond = raw[mine] - np.median(raw[mine])
+        median = np.median(raw[mine])
+        beyond = np.where(np.isclose(raw[mine], median, _ROUNDED, 0.0), 0.0, raw[mine] - median)
         with np.errstate(divide="ignore", invalid="ignore"):  # of a deviation of 0
             scores[mine] = np.where(beyond == 0.0, 0.0, beyond / np.median(np.abs(beyond)))
     return scores

@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from cart import DecisionTreeClassifier
 from forest import (
     ExtraTreesClassifier,
+    ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
     nearest_rows,
@@ -93,11 +94,20 @@ def test_outlier_scores_are_breimans(case, pairs, with_classes):
     for label, score, mine in zip(classes, outlier_scores(forest, X, y, pairs), raw, strict=True):
         of_class = raw[classes == label]
         deviation = np.median(np.abs(of_class - np.median(of_class)))
-        # A deviation that only rounding keeps from 0 decides nothing.
+        # A deviation that only rounding keeps from 0 is 0.
         if deviation > 1e-9:
             assert score == pytest.approx((mine - np.median(of_class)) / deviation, abs=1e-6)
         elif mine == np.median(of_class):
             assert not np.isnan(score)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_row_at_the_median_has_no_score_however_sums_are_rounded(seed):
+    X = np.random.RandomState(seed).normal(size=(31, 2)).round()
+    forest = ExtraTreesRegressor(10, min_samples_leaf=9, random_state=0).fit(X, X[:, 0])
+    in_one_leaf = np.rint(10 * proximity(forest, X).toarray())
+    squares = (in_one_leaf**2).sum(axis=1)  # whole numbers: nothing is rounded
+    assert not outlier_scores(forest, X)[squares == np.median(squares)].any()
 
 
 def test_a_row_apart_has_the_highest_score():
