@@ -1,11 +1,16 @@
 """Who is held out when: the folds of a cross-validation."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 Fold = tuple[np.ndarray, np.ndarray]  # rows to grow on, rows held out
+_WHAT = (
+    "cv must be a number of folds, the number of each row's fold, a splitter, or pairs of rows to "
+    "grow on and rows held out"
+)
 
 
 def folds_of(
@@ -32,7 +37,8 @@ def folds_of(
     Raises
     ------
     ValueError
-        If there are fewer than two folds, or one without rows on either side.
+        If there are fewer than two folds, or one without rows on either side; or if `cv` is none of
+        these.
     """
     n_rows = len(codes)
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
@@ -42,7 +48,7 @@ def folds_of(
             raise ValueError(f"Cross-validation needs 2 rows at least, but n_samples={n_rows}.")
         numbers = _draw(min(int(cv), n_rows), codes, is_classification, random_state)
         folds = _by_number(numbers)
-    elif hasattr(cv, "split"):
+    elif hasattr(cv, "split") and not isinstance(cv, str):  # of text it is another method
         folds = list(cv.split(X, codes))
     else:
         folds = _given(cv, n_rows)
@@ -72,14 +78,25 @@ def _by_number(numbers):
 
 
 def _given(cv, n_rows):
+    if isinstance(cv, (bool, str)) or not isinstance(cv, Iterable):
+        raise ValueError(f"{_WHAT}, not {cv!r}.")
     cv = list(cv)
     if not any(isinstance(item, (tuple, list)) for item in cv):
         if len(cv) != n_rows:
             raise ValueError(f"cv numbers the folds of {len(cv)} rows, but there are {n_rows}.")
         return _by_number(np.asarray(cv))
-    return [(_as_rows(rows), _as_rows(held_out)) for rows, held_out in cv]
+    return [_as_pair(item, n_rows) for item in cv]
 
 
-def _as_rows(rows):
+def _as_pair(item, n_rows):
+    if len(item) != 2:
+        raise ValueError(f"{_WHAT}; one of them has {len(item)} parts, not 2.")
+    return _as_rows(item[0], n_rows), _as_rows(item[1], n_rows)
+
+
+def _as_rows(rows, n_rows):
     rows = np.asarray(rows)
-    return np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
+    rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
+    if rows.ndim != 1 or np.any((rows < 0) | (rows >= n_rows)):
+        raise ValueError(f"{_WHAT}; rows are numbers from 0 to {n_rows - 1}, not {rows!r}.")
+    return rows

@@ -249,6 +249,11 @@ def test_a_variance_that_rounds_below_zero_is_no_risk():
         ({"cv": np.zeros(60)}, "1 fold"),
         ({"cv": np.zeros(59)}, "59 rows, but there are 60"),
         ({"cv": [([], [1]), ([1], [2])]}, "no rows to grow on"),
+        ({"cv": None}, "cv must be a number of folds"),
+        ({"cv": 5.0}, "cv must be a number of folds.* not 5.0"),
+        ({"cv": "5"}, "cv must be a number of folds.* not '5'"),
+        ({"cv": [(range(30), range(30, 61)), ([1], [2])]}, "numbers from 0 to 59"),
+        ({"cv": [([0], [1], [2])] * 2}, "3 parts, not 2"),
         ({"rule": "2se"}, "rule must be"),
     ],
 )
