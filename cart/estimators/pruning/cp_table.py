@@ -1,5 +1,6 @@
 """The table of complexities: how risk falls as the tree grows, in sample and cross-validated."""
 
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -174,13 +175,23 @@ def prune_at(tree: Any, cp: float) -> Any:
     (9, 3)
     """
     require_tree(tree, "prune_at")
-    if not cp >= 0.0:
-        raise ValueError(f"cp={cp} must not be negative.")
+    require_cp(cp)
     refuse_several_outputs(tree)
     refuse_other_risks(tree)
     sequence = Sequence.of(tree, tree.tree_)
     alpha = cp * sequence.root_risk * (1.0 + _ROUNDING)
     return tree.holding(sequence.pruned(alpha), tree.random_state)
+
+
+def require_cp(cp: Any) -> None:
+    """Refuse what is no complexity.
+
+    Raises
+    ------
+    ValueError
+    """
+    if not (isinstance(cp, Real) and cp >= 0.0):
+        raise ValueError(f"cp must be a number and not negative, but is {cp!r}.")
 
 
 def refuse_several_outputs(tree: Any) -> None:

@@ -23,7 +23,7 @@ from cart.estimators.class_costs import check_priors, prior_weights
 from cart.estimators.grower import Grower
 from cart.estimators.parameters import MatrixLike, RandomState
 from cart.estimators.preparation import prepare
-from cart.estimators.pruning.cp_table import RULES, make_table, refuse_several_outputs
+from cart.estimators.pruning.cp_table import RULES, make_table, refuse_several_outputs, require_cp
 from cart.estimators.pruning.folds import folds_of
 from cart.estimators.pruning.risk import Sequence, refuse_other_risks
 from cart.estimators.trees import BaseDecisionTree
@@ -124,6 +124,7 @@ def fit_pruned(draft, X, y, sample_weight, how):
     """Fit the draft of a tree estimator; see `cv_prune`."""
     if how.rule not in RULES:
         raise ValueError(f"rule must be one of {RULES}, not {how.rule!r}.")
+    require_cp(how.cp)
     if draft.ccp_alpha != 0.0:
         raise ValueError(
             f"ccp_alpha={draft.ccp_alpha} prunes by impurity before cross-validation prunes by "

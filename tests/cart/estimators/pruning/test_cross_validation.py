@@ -255,6 +255,9 @@ def test_a_variance_that_rounds_below_zero_is_no_risk():
         ({"cv": [(range(30), range(30, 61)), ([1], [2])]}, "numbers from 0 to 59"),
         ({"cv": [([0], [1], [2])] * 2}, "3 parts, not 2"),
         ({"rule": "2se"}, "rule must be"),
+        ({"cp": -0.1}, "cp must be a number and not negative"),
+        ({"cp": np.nan}, "cp must be .* nan"),
+        ({"cp": "0.1"}, "cp must be .* '0.1'"),
     ],
 )
 def test_what_makes_no_sense_is_refused(params, words):
@@ -290,6 +293,8 @@ def test_what_has_no_risk_says_so():
         cp_table(DecisionTreeClassifier().fit(X, y)).best()
     with pytest.raises(ValueError, match="negative"):
         prune_at(DecisionTreeClassifier().fit(X, y), -0.1)
+    with pytest.raises(ValueError, match="cp must be a number"):
+        prune_at(DecisionTreeClassifier().fit(X, y), "0.1")
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
