@@ -77,6 +77,8 @@ def cv_prune(
 
     Raises
     ------
+    TypeError
+        If it is no tree of `cart`.
     ValueError
         If y has several outputs, criterion="poisson", or ccp_alpha is not 0.
 
@@ -102,6 +104,11 @@ def cv_prune(
     >>> whole.get_n_leaves(), pruned.get_n_leaves()
     (22, 4)
     """
+    if not isinstance(tree, BaseDecisionTree):
+        raise TypeError(
+            f"cv_prune is of tree estimators of Cartwood, and {tree!r} is none; give it a "
+            "cartwood.DecisionTreeClassifier or DecisionTreeRegressor."
+        )
     with fitted_at_once(clone(tree)) as draft:
         how = Pruning(cv, rule, cp, random_state, n_jobs, verbose, callback)
         fit_pruned(draft, X, y, sample_weight, how)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.tree import DecisionTreeClassifier as PeerTree
 
 import cart
 from cart import (
@@ -20,6 +21,7 @@ from cart import (
 )
 from cart.estimators.class_costs import node_costs
 from cart.estimators.pruning.folds import folds_of
+from forest import RandomForestClassifier
 from tests.data import load
 from tests.examples import examples
 
@@ -264,6 +266,13 @@ def test_what_makes_no_sense_is_refused(params, words):
     X, y, _ = small(0)
     with pytest.raises(ValueError, match=words):
         cv_prune(DecisionTreeClassifier(), X, y, **params)
+
+
+def test_only_trees_of_ours_are_pruned():
+    X, y, _ = small(0)
+    for stranger in (PeerTree(), RandomForestClassifier(), DecisionTreeClassifier, None):
+        with pytest.raises(TypeError, match="cv_prune is of tree estimators of Cartwood"):
+            cv_prune(stranger, X, y)
 
 
 @pytest.mark.parametrize("criterion", ["squared_error", "absolute_error"])
