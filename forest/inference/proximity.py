@@ -10,6 +10,7 @@ It is the product of two sparse indicators of leaves, (n_rows, n_leaves), block 
 """
 
 from collections.abc import Callable
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -136,8 +137,11 @@ def nearest_rows(
     """
     of_rows = _Proximities(forest, X, Y, pairs)
     n_choices = of_rows.n_others - (Y is None)
-    if not 1 <= k <= n_choices:
-        raise ValueError(f"k must lie between 1 and {n_choices}, the rows to choose from; got {k}.")
+    if not (isinstance(k, Integral) and 1 <= k <= n_choices):
+        raise ValueError(
+            f"k must be a whole number between 1 and {n_choices}, the rows to choose from; not "
+            f"{k!r}."
+        )
     near = np.empty((of_rows.n_rows, k))
     rows = np.empty((of_rows.n_rows, k), np.int64)
     for some, found in of_rows.blocks(verbose, callback):
@@ -219,7 +223,8 @@ class _Proximities:
 
     def __init__(self, forest, X, Y, pairs):
         check_is_fitted(forest)
-        if not hasattr(forest, "estimators_"):
+        trees = getattr(forest, "estimators_", [None])
+        if not (hasattr(forest, "apply") and hasattr(trees[0], "tree_")):
             raise TypeError(f"Proximities are of a forest, and {type(forest).__name__} is none.")
         if pairs not in PAIRS:
             raise ValueError(f"pairs must be one of {PAIRS}, got {pairs!r}.")

@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import issparse
 from sklearn.datasets import load_iris
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 from sklearn.exceptions import NotFittedError
 
 from cart import DecisionTreeClassifier
 from forest import (
+    BaggingClassifier,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     RandomForestClassifier,
@@ -184,6 +186,9 @@ def test_impossible_combinations():
     forest = RandomForestClassifier(5, random_state=0).fit(X, y)
     with pytest.raises(TypeError, match="DecisionTreeClassifier is none"):
         proximity(DecisionTreeClassifier().fit(X, y), X)
+    for stranger in (BaggingClassifier(n_estimators=2), GradientBoostingClassifier(n_estimators=2)):
+        with pytest.raises(TypeError, match=f"{type(stranger).__name__} is none"):
+            proximity(stranger.fit(X, y), X)
     with pytest.raises(NotFittedError):
         proximity(RandomForestClassifier(), X)
     with pytest.raises(ValueError, match="pairs must be one of"):
@@ -195,7 +200,7 @@ def test_impossible_combinations():
             proximity(forest, X[1:], pairs=pairs)
         with pytest.raises(ValueError, match="bootstrap=False"):
             proximity(ExtraTreesClassifier(2).fit(X, y), X, pairs=pairs)
-    for k in (0, 150):
+    for k in (0, 150, 2.5, "2", None):
         with pytest.raises(ValueError, match="between 1 and 149"):
             nearest_rows(forest, X, k)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
