@@ -6,7 +6,7 @@ shape (n_samples, n_outputs, n_values) of class shares, or of means (n_values is
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import metadata_routing
+from sklearn.utils import check_array, metadata_routing
 from sklearn.utils.validation import _check_n_features, check_is_fitted
 
 from cart.estimators.class_costs import (
@@ -196,7 +196,7 @@ class RegressorOutputs(RegressorMixin, _Outputs):
         return target
 
     def _encode_known_target(self, y):
-        return encode_numbers(y)
+        return encode_numbers(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
 
     def predict(self, X: MatrixLike, check_input: bool = True) -> np.ndarray:
         """Value of the leaf, the mean over trees.

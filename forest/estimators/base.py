@@ -285,17 +285,22 @@ class BaseForest(
         Raises
         ------
         ValueError
-            If no row is out of bag, or the table has another number of rows.
+            If no row is out of bag, or the table has another number of rows or outputs.
         """
         self = as_of_now(self)
         X = self._check_X(X)
         if not self._bootstrap.is_drawn:
             raise ValueError(NO_ROW)
         y = np.asarray(y)
-        if X.shape[0] != self._n_samples or len(y) != self._n_samples:
+        n_rows, n_columns = (*y.shape, 1)[:2] if y.ndim else (0, 1)
+        if X.shape[0] != self._n_samples or n_rows != self._n_samples:
             raise ValueError(
                 f"X and y must be the training table of {self._n_samples} rows, but have "
-                f"{X.shape[0]} and {len(y)}."
+                f"{X.shape[0]} and {n_rows}."
+            )
+        if n_columns != self.n_outputs_:
+            raise ValueError(
+                f"y must have the {self.n_outputs_} output(s) of the fit, but has {n_columns}."
             )
         target = self._encode_known_target(y)
         votes, costs = self._predict_out_of_bag(X, target)[0], getattr(self, "loss_", None)

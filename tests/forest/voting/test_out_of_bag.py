@@ -155,6 +155,13 @@ def test_refusals():
         forest.out_of_bag(X[:100], y[:100])
     with pytest.raises(ValueError, match="not among the classes"):
         forest.out_of_bag(X, y + 5)
+    with pytest.raises(ValueError, match="150 and 0"):
+        forest.out_of_bag(X, None)
+    with pytest.raises(ValueError, match=r"1 output\(s\) of the fit, but has 2"):
+        forest.out_of_bag(X, np.column_stack([y, y]))
+    numbers = RandomForestRegressor(3, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="y contains NaN"):
+        numbers.out_of_bag(X, np.where(y == 1, np.nan, y))
     with pytest.raises(ValueError, match="response must be"):
         forest.out_of_bag(X, y).score(accuracy_score, "predict")
     with pytest.raises(AttributeError, match="classification"):
