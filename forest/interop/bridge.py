@@ -111,6 +111,10 @@ def from_sklearn(estimator: BaseEstimator) -> BaseEstimator:
         return bridge.from_sklearn(estimator)
     ours = bridge.counterpart(estimator, sklearn.ensemble, forest)
     check_is_fitted(estimator)
+    if not isinstance(ours, forest.estimators.base.BaseForest):
+        raise TypeError(
+            f"{type(estimator).__name__} is no forest: convert the trees in its estimators_."
+        )
     bridge.copy_attributes(estimator, ours, _FITTED)
     ours.estimators_ = [bridge.from_sklearn(tree) for tree in estimator.estimators_]
     ours._row_weight = estimator._sample_weight
