@@ -103,6 +103,8 @@ def explain_path(tree: Any, x: MatrixLike) -> TreePath:
 def _as_table(x):
     if getattr(x, "ndim", None) == 1 or (not hasattr(x, "ndim") and np.ndim(x) == 1):
         return np.asarray(x).reshape(1, -1)
+    if not hasattr(x, "shape") and np.ndim(x) == 0:
+        raise ValueError(f"explain_path is of one row, but x is {x!r}.")
     n_rows = x.shape[0] if hasattr(x, "shape") else len(x)
     if n_rows != 1:
         raise ValueError(f"explain_path is of one row, but x has {n_rows}; pass them one by one.")

@@ -1,5 +1,6 @@
 """A tree as text, node by node, as R's `summary.rpart` shows it."""
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ def summary(tree: Any, max_nodes: int = 30) -> str:
 
     Raises
     ------
+    ValueError
+        If max_nodes is no such number.
     sklearn.exceptions.NotFittedError
 
     Examples
@@ -54,6 +57,8 @@ def summary(tree: Any, max_nodes: int = 30) -> str:
       predicts 1 (1 50.0%, 2 50.0%)
     """
     require_tree(tree, "summary")
+    if not (isinstance(max_nodes, Integral) and max_nodes >= 0):
+        raise ValueError(f"max_nodes must be a whole number from 0 on, not {max_nodes!r}.")
     nodes = tree.tree_
     parts = [f"{type(tree).__name__}: {nodes.n_node_samples[0]} rows, {nodes.n_leaves} leaves"]
     has_risk = bool(np.isfinite(nodes.impurity[0]))  # squares of the target may overflow

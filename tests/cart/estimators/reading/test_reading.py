@@ -63,6 +63,12 @@ def test_a_row_may_come_in_several_forms():
     assert said.endswith("-> predicts 1 (1 90.7%, 2 9.3%), from 54 rows")
     with pytest.raises(ValueError, match="one row, but x has 2"):
         explain_path(model, X[:2])
+    for none in (None, 5.0):
+        with pytest.raises(ValueError, match=f"one row, but x is {none}"):
+            explain_path(model, none)
+    for none in (-1, 2.5, None):
+        with pytest.raises(ValueError, match=f"whole number from 0 on, not {none}"):
+            summary(model, none)
 
 
 def test_categories_and_missing_values_in_words():
