@@ -63,7 +63,7 @@ def explain_path(tree: Any, x: MatrixLike) -> TreePath:
     ----------
     tree : a fitted tree of `cart`
     x : array-like of shape (n_features,) or (1, n_features)
-        The row; or a DataFrame of one row.
+        The row; or a DataFrame of one row, or a Series that is one.
 
     Returns
     -------
@@ -101,6 +101,8 @@ def explain_path(tree: Any, x: MatrixLike) -> TreePath:
 
 
 def _as_table(x):
+    if hasattr(x, "to_frame") and hasattr(x, "index"):  # a row of a DataFrame, by names
+        return x.to_frame().T.infer_objects()
     if getattr(x, "ndim", None) == 1 or (not hasattr(x, "ndim") and np.ndim(x) == 1):
         return np.asarray(x).reshape(1, -1)
     if not hasattr(x, "shape") and np.ndim(x) == 0:

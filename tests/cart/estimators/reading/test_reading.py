@@ -45,6 +45,24 @@ def test_the_conditions_lead_to_the_rows_of_the_leaf(max_leaf_nodes):
         assert path.answer == f"predicts {y[rows].mean():.5g}"
 
 
+def test_a_row_of_a_frame_goes_by_its_names():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(
+        {
+            "city": ["Oslo", "Rome"] * 20,
+            "day": pd.date_range("2020-01-01", periods=40),
+            "size": np.arange(40.0) % 7,
+        }
+    )
+    y = np.arange(40) % 2 + (frame["size"] > 3) + 2 * (np.arange(40) > 20)
+    model = DecisionTreeRegressor(categorical_features=["city"], random_state=0).fit(frame, y)
+    for i in range(0, 40, 7):
+        said = str(explain_path(model, frame.iloc[[i]]))
+        assert str(explain_path(model, frame.iloc[i])) == said
+    with pytest.raises(ValueError, match="same order"):
+        explain_path(model, frame[["size", "day", "city"]].iloc[0])
+
+
 def test_neighbouring_whole_numbers_are_told_apart():
     """12346 is said to be above 12345.5, not above 12346; so are seconds of dates."""
     for low in (12345, 1_600_000_000):
