@@ -43,6 +43,8 @@ def condition(estimator: Any, node: int, is_left: bool) -> str:
     name = name_of(estimator, feature)
     if np.isnan(threshold):
         listed, listed_left = tree.categories.of(node)
+        if not len(listed):
+            return f"{name} is {'missing' if listed_left == is_left else 'known'}"
         members = names_of_categories(estimator, feature, listed)
         return f"{name} {'in' if listed_left == is_left else 'not in'} {members}"
     if np.isinf(threshold):

@@ -63,6 +63,13 @@ def test_a_row_of_a_frame_goes_by_its_names():
         explain_path(model, frame[["size", "day", "city"]].iloc[0])
 
 
+def test_a_split_of_the_missing_from_the_known_says_so():
+    X = np.array([["Oslo"], [None], ["Rome"], [None], ["Rome"]], object)
+    tree = DecisionTreeClassifier(categorical_features=[0]).fit(X, [0, 1, 0, 1, 0])
+    assert "split: x[0] is known to node" in summary(tree)
+    assert str(explain_path(tree, X[0])).startswith("1. x[0] is known ")
+
+
 def test_neighbouring_whole_numbers_are_told_apart():
     """12346 is said to be above 12345.5, not above 12346; so are seconds of dates."""
     for low in (12345, 1_600_000_000):
