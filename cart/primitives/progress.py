@@ -6,6 +6,8 @@ from threading import Lock
 from time import perf_counter
 from typing import NamedTuple, Self, TypeVar
 
+import numpy as np
+
 T = TypeVar("T")
 
 
@@ -88,7 +90,8 @@ class ProgressReporter:
                 self._print(progress)
             if self._callback is not None:
                 answer = self._callback(progress)
-                self.is_stopped = self.is_stopped or answer is False
+                is_end = answer is False or answer is np.False_  # None is no answer
+                self.is_stopped = self.is_stopped or is_end
 
     def _print(self, progress):
         n, n_total = progress.n_done, progress.n_total

@@ -210,6 +210,12 @@ def test_a_callback_that_returns_False_ends_growth(n_jobs, backend, in_bag, monk
         np.testing.assert_array_equal(a.tree_.threshold, b.tree_.threshold)
 
 
+def test_numpys_False_is_False():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(9, callback=lambda progress: np.less(progress.n_done, 4))
+    assert len(forest.fit(X, y).estimators_) == 4
+
+
 def test_other_work_is_ended_by_an_interrupt():
     """A drop-column study has no use for half of its forests."""
     X, y = load_diabetes(return_X_y=True)
