@@ -384,7 +384,7 @@ def require_weight(weight):
 
 
 def require_tree(tree, caller, takes_theirs=False):
-    """Refuse what is no fitted tree to a function of one tree.
+    """What is a fitted tree to a function of one tree, as of now; all else is refused.
 
     Raises
     ------
@@ -399,8 +399,10 @@ def require_tree(tree, caller, takes_theirs=False):
             "forest.estimators_[0] for the first."
         )
     check_is_fitted(tree, "tree_")
+    tree = as_of_now(tree)
     if not (takes_theirs or isinstance(tree.tree_, Tree)):
         raise TypeError(
             f"{caller} is of trees of Cartwood, and this {name} is none; give it "
             "cartwood.from_sklearn(tree)."
         )
+    return tree

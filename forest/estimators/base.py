@@ -427,6 +427,7 @@ class BaseForest(
     @property
     def estimators_samples_(self) -> list[np.ndarray]:
         """Rows drawn for each tree, made anew from its seed: a list of int32 arrays."""
+        self = as_of_now(self)
         check_is_fitted(self)
         bootstrap = bootstrap_of(self)
         return [bootstrap.draws(tree) for tree in range(len(self.estimators_))]

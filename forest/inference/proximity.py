@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from cart.estimators.validation import as_of_now
 from cart.primitives.progress import watched
 
 PAIRS = ("all", "out_of_bag", "gap")
@@ -223,6 +224,7 @@ class _Proximities:
 
     def __init__(self, forest, X, Y, pairs):
         check_is_fitted(forest)
+        forest = as_of_now(forest)
         trees = getattr(forest, "estimators_", [None])
         if not (hasattr(forest, "apply") and hasattr(trees[0], "tree_")):
             raise TypeError(f"Proximities are of a forest, and {type(forest).__name__} is none.")

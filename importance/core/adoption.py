@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from cart.estimators.validation import as_of_now
 from cart.primitives.user_warning import warn_user
 from cart.table.precision import precision_of
 from cart.tree.nodes import LEAF, Nodes
@@ -68,6 +69,7 @@ def adopt(model: Any) -> Any:
     if isinstance(model, BaggedTrees):  # adopted before
         return model
     _require_forest(model)
+    model = as_of_now(model)
     if hasattr(model, "estimators_features_"):
         model = BaggedTrees(model)
     elif hasattr(model, "_grown_with"):

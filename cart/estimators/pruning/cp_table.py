@@ -134,7 +134,7 @@ def cp_table(tree: Any) -> CpTable:
     3 0.01      3      0.04
     4    0      4      0.03
     """
-    require_tree(tree, "cp_table")
+    tree = require_tree(tree, "cp_table")
     if hasattr(tree, "cp_table_"):
         return tree.cp_table_
     refuse_several_outputs(tree)
@@ -174,7 +174,7 @@ def prune_at(tree: Any, cp: float) -> Any:
     >>> whole.get_n_leaves(), prune_at(whole, 0.1).get_n_leaves()
     (9, 3)
     """
-    require_tree(tree, "prune_at")
+    tree = require_tree(tree, "prune_at")
     require_cp(cp)
     refuse_several_outputs(tree)
     refuse_other_risks(tree)

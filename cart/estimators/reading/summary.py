@@ -56,7 +56,7 @@ def summary(tree: Any, max_nodes: int = 30) -> str:
     Node 2: 100 rows
       predicts 1 (1 50.0%, 2 50.0%)
     """
-    require_tree(tree, "summary")
+    tree = require_tree(tree, "summary")
     if not (isinstance(max_nodes, Integral) and max_nodes >= 0):
         raise ValueError(f"max_nodes must be a whole number from 0 on, not {max_nodes!r}.")
     nodes = tree.tree_

@@ -80,6 +80,46 @@ def test_a_fit_shows_when_it_stands():
     assert view.tree_ is tree.tree_ is old
 
 
+class Fitting(forest.RandomForestRegressor):
+    """Is fitted anew, on another target, whenever it has said in which leaves rows are."""
+
+    def apply(self, X):
+        leaves = super().apply(X)
+        self.other.fit(X, X[:, 1])
+        return leaves
+
+
+def test_proximities_are_of_one_fit():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    still = forest.RandomForestRegressor(4, random_state=0).fit(X, X[:, 0])
+    model = Fitting(4, random_state=0).fit(X, X[:, 0])
+    model.other = model.set_params(random_state=1)  # of the fits to come
+    found = forest.proximity(model, X, pairs="gap")
+    np.testing.assert_array_equal(
+        found.toarray(), forest.proximity(still, X, pairs="gap").toarray()
+    )
+
+
+class Row:
+    """A table of one row; whoever looks at its numbers has a tree fitted anew."""
+
+    shape, ndim = (1, 2), 2
+
+    def __init__(self, tree):
+        self.tree = tree
+
+    def __array__(self, dtype=None, copy=None):
+        self.tree.fit([[0.0], [1.0]], [7.0, 8.0])
+        return np.array([[3.0, 9.0]], dtype)
+
+
+def test_a_path_is_of_one_fit():
+    X = np.array([[0.0, 5.0], [0.0, 8.0]])
+    tree = cart.DecisionTreeRegressor().fit(X, [1.0, 2.0])
+    assert cart.explain_path(tree, Row(tree)).steps[0].condition == "x[1] > 6.5"
+    assert tree.n_features_in_ == 1
+
+
 def test_what_is_found_on_a_view_is_the_estimators():
     X = np.arange(40.0).reshape(20, 2)
     model = forest.RandomForestRegressor(3, random_state=0).fit(X, X[:, 0])
