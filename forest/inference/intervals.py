@@ -1,6 +1,6 @@
 """Prediction intervals: a band of residual quantiles, calibrated on out-of-bag rows."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from numbers import Real
 
@@ -100,8 +100,9 @@ def predict_interval(forest: BaseEstimator, X: ArrayLike, coverage: float = 0.9)
     if not hasattr(forest, "_spread") or forest._spread.trees != trees:
         forest._spread = _find_spread(forest, trees)
     spread = forest._spread  # kept from the first call on
-    if coverage not in spread.margins:
-        spread.margins[coverage] = _find_margin(spread, coverage)
+    if coverage not in spread.margins:  # another thread may be copying the one that is there
+        margins = {**spread.margins, coverage: _find_margin(spread, coverage)}
+        forest._spread = spread = replace(spread, margins=margins)
     margin, least_width = spread.margins[coverage]
     rows = spread.rows
     band = quantiles_of(

@@ -209,6 +209,17 @@ def test_pickles_keep_the_leaves_and_not_the_table():
     np.testing.assert_array_equal(lost.predict_interval(X), intervals)
 
 
+def test_intervals_asked_for_while_a_forest_is_copied_do_not_damage_the_copy():
+    X, y = load("diabetes")
+    forest = RandomForestRegressor(5, random_state=0).fit(X, y)
+    expected = forest.predict_interval(X, 0.8)
+    state = forest.__getstate__()
+    forest.predict_interval(X, 0.9)  # as another thread may
+    again = RandomForestRegressor()
+    again.__setstate__(state)
+    np.testing.assert_array_equal(again.predict_interval(X, 0.8), expected)
+
+
 def test_a_fit_forgets_what_was_known_of_the_last():
     X, y = load_diabetes(return_X_y=True)
     forest = RandomForestRegressor(5, random_state=0).fit(X, y)
