@@ -13,6 +13,8 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from mmap import ACCESS_COPY
+from mmap import mmap as map_file
 from pathlib import Path
 from typing import Any
 
@@ -121,8 +123,15 @@ def _parts_of(path, mmap):
 
 
 def _content_of(path, mmap):
-    """The bytes of a file. Mapped, they can be written to, which the file does not show."""
-    return np.memmap(path, np.uint8, "c").view(np.ndarray) if mmap else np.fromfile(path, np.uint8)
+    """The bytes of a file. Mapped, they can be written to, which the file does not show.
+
+    numpy.memmap would not do: joblib sends its arrays to processes by the name of the file, where
+    another model may lie by then.
+    """
+    if not mmap:
+        return np.fromfile(path, np.uint8)
+    with open(path, "rb") as file:
+        return np.frombuffer(map_file(file.fileno(), 0, access=ACCESS_COPY), np.uint8)
 
 
 @contextmanager
