@@ -82,7 +82,7 @@ def standard_error(forest: BaseEstimator, X: np.ndarray) -> np.ndarray:
 
 def _require_plain_bootstrap(forest):
     advice = "Fit with bootstrap=True, max_samples=None and no weights."
-    if not forest.bootstrap:
+    if not forest._bootstrap.is_drawn:
         raise ValueError(f"The infinitesimal jackknife needs a bootstrap. {advice}")
     if forest._row_weight is not None or forest.class_weight is not None:
         raise ValueError(

@@ -300,7 +300,8 @@ def _count_draws(forest, Y, n_rows):
     """How often each row was drawn for each tree: int64 of shape (n_rows, n_trees)."""
     if Y is not None:
         raise ValueError('Y takes pairs="all": rows are out of bag in the training table only.')
-    if not forest.bootstrap:
+    draws = getattr(forest, "_bootstrap", None)  # None in scikit-learn's
+    if not (forest.bootstrap if draws is None else draws.is_drawn):
         raise ValueError(
             "The forest was fitted with bootstrap=False: no row is out of bag. Fit it with "
             'bootstrap=True, or take pairs="all".'

@@ -103,3 +103,17 @@ def test_in_bag_quantiles_are_those_of_the_draws(bootstrap):
     model.set_params(bootstrap=not bootstrap)
     now = model.predict_quantiles(X, [0.3, 0.5, 0.7], in_bag=True)
     np.testing.assert_array_equal(now, said)
+
+
+def test_proximities_and_standard_errors_are_those_of_the_draws():
+    X, y = np.arange(30.0)[:, np.newaxis], np.arange(30.0)
+    model = forest.RandomForestRegressor(40, random_state=0).fit(X, y)
+    gap, (_, error) = forest.proximity(model, X, pairs="gap"), model.predict(X, return_std=True)
+    model.set_params(bootstrap=False)
+    assert (forest.proximity(model, X, pairs="gap") != gap).nnz == 0
+    np.testing.assert_array_equal(model.predict(X, return_std=True)[1], error)
+    whole = forest.RandomForestRegressor(4, bootstrap=False).fit(X, y).set_params(bootstrap=True)
+    with pytest.raises(ValueError, match="fitted with bootstrap=False"):
+        forest.proximity(whole, X, pairs="gap")
+    with pytest.raises(ValueError, match="needs a bootstrap"):
+        whole.predict(X, return_std=True)
