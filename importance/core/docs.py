@@ -18,12 +18,12 @@ n_jobs : int, default=None
     Threads; the result does not depend on it."""
 
 
-def _progress(step, end=""):
+def _progress(step):
     return f"""\
 verbose : int, default=0
     1 shows a bar with the time left on standard error; a step is a {step}.
 callback : callable, default=None
-    Called with `n_done`, `n_total`, `seconds` and `seconds_left` after every {step}{end}."""
+    Called with `n_done`, `n_total`, `seconds` and `seconds_left` after every {step}."""
 
 
 _PARAMETERS = {
@@ -49,7 +49,7 @@ groups : dict of str to list of columns, or list of lists of columns, default=No
 groups : dict of str to list of columns, or list of lists of columns, default=None
     Columns that are permuted together, one entry each; columns in none have their own.""",
     "n_jobs": _N_JOBS,
-    "progress": _N_JOBS + "\n" + _progress("refit", "; by returning\n    False it ends the work"),
+    "progress": _N_JOBS + "\n" + _progress("refit"),
     "watched": _N_JOBS + "\n" + _progress("tree"),
     "reported": _progress("tree"),
     "reported_parts": _progress("partition, each twice"),

@@ -40,8 +40,7 @@ def janitza(
     verbose : int, default=0
         1 shows a bar with the time left on standard error; a step is a refit, of 2.
     callback : callable, default=None
-        Called with `n_done`, `n_total`, `seconds` and `seconds_left` after each; by returning
-        False it ends the work.
+        Called with `n_done`, `n_total`, `seconds` and `seconds_left` after each.
 
     Returns
     -------
