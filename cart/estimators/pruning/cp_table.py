@@ -190,7 +190,7 @@ def require_cp(cp: Any) -> None:
     ------
     ValueError
     """
-    if not (isinstance(cp, Real) and cp >= 0.0):
+    if not (isinstance(cp, Real) and float(cp) >= 0.0):
         raise ValueError(f"cp must be a number and not negative, but is {cp!r}.")
 
 
