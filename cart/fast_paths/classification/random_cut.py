@@ -18,6 +18,7 @@ from cart.fast_paths.classification.best_cut import keeps_direction
 from cart.fast_paths.classification.class_rows import copy_columns
 from cart.fast_paths.classification.cuts import (
     divide_in_order,
+    is_open,
     monotony_of,
     no_tree_to_begin,
     write_threshold,
@@ -201,7 +202,7 @@ def _search_feature(way, node, searched, feature, best):
         goes = MISSING_LEFT if random_side(way.draw, feature, 0) else MISSING_RIGHT
     if not threshold < high:  # rounded up to it, or high - low is infinite
         threshold = low
-    if not best.score < 0.0:  # no cut is better: both sides are pure
+    if not is_open(best):
         return False, best
     left_code = np.uint32(code_up_to(table, column, lowest, highest, threshold))
     n_left = _count_left(searched, keys, words, left_code, goes == MISSING_LEFT)
@@ -219,7 +220,7 @@ def _try_drawn(cuts, way, node, searched):
     _write_pairs(cuts, way, node, n_classes if counts_rows else -1)
     _count_lanes(cuts, way, node, n_classes + counts_rows)
     for k in range(drawn.n_drawn[0]):
-        if not best.score < 0.0:
+        if not is_open(best):
             break
         feature = drawn.feature[k]
         column = way.table.columns[feature]

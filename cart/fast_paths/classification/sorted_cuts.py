@@ -24,6 +24,7 @@ import numpy as np
 from cart.fast_paths.base import NONE_MISSING, Cut, is_cut, write_split
 from cart.fast_paths.classification.cuts import (
     divide_by_column,
+    is_open,
     no_search_to_begin,
     nothing_put_off,
     nothing_to_expect,
@@ -71,7 +72,7 @@ class SortedCuts(NamedTuple):
         lowest, highest = code_of(keys[node.start]), code_of(keys[node.end - 1])
         if same_value(table, column, lowest, highest):
             return True, best
-        if not best.score < 0.0:  # no cut is better: both sides are pure
+        if not is_open(best):
             return False, best
         score, at = _best_cut(self, way, node, searched, feature, best.score)
         if at >= 0:

@@ -18,6 +18,7 @@ from cart.fast_paths.classification.best_cut import choose_cut, with_enough_weig
 from cart.fast_paths.classification.class_rows import ClassRows
 from cart.fast_paths.classification.cumulative_counts import begin_left, move_left
 from cart.fast_paths.classification.cuts import (
+    is_open,
     monotony_of,
     no_search_to_begin,
     nothing_put_off,
@@ -112,7 +113,7 @@ def _search_feature(cuts, way, node, searched, feature, best):
         lowest, highest = min(lowest, code), max(highest, code)
     if same_value(table, column, lowest, highest):
         return True, best
-    if not best.score < 0.0:  # no cut is better: both sides are pure
+    if not is_open(best):
         return False, best
     shift, spare = layout.low_bits, scratch.spare
     if not in_order and sort_short_keys(
