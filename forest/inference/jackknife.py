@@ -84,7 +84,9 @@ def _require_plain_bootstrap(forest):
     advice = "Fit with bootstrap=True, max_samples=None and no weights."
     if not forest._bootstrap.is_drawn:
         raise ValueError(f"The infinitesimal jackknife needs a bootstrap. {advice}")
-    if forest._row_weight is not None or forest.class_weight is not None:
+    fits = getattr(forest, "_grown_with", [vars(forest)])  # older pickles have none
+    class_weights = [grown_with.get("class_weight") for grown_with in fits]
+    if forest._row_weight is not None or class_weights != [None] * len(fits):
         raise ValueError(
             "The infinitesimal jackknife needs rows that are all drawn with the same probability, "
             f"but sample_weight or class_weight was given. {advice}"

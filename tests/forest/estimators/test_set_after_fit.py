@@ -117,3 +117,14 @@ def test_proximities_and_standard_errors_are_those_of_the_draws():
         forest.proximity(whole, X, pairs="gap")
     with pytest.raises(ValueError, match="needs a bootstrap"):
         whole.predict(X, return_std=True)
+
+
+def test_standard_errors_go_by_the_class_weight_of_the_fit():
+    X, y = np.arange(30.0)[:, np.newaxis], np.arange(30) % 2
+    model = forest.RandomForestClassifier(40, random_state=0).fit(X, y)
+    error = model.predict_proba_std(X)
+    model.set_params(class_weight="balanced")
+    np.testing.assert_array_equal(model.predict_proba_std(X), error)
+    weighted = forest.RandomForestClassifier(4, class_weight="balanced_subsample").fit(X, y)
+    with pytest.raises(ValueError, match="class_weight was given"):
+        weighted.set_params(class_weight=None).predict_proba_std(X)
