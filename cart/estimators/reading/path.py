@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cart.estimators.parameters import MatrixLike
-from cart.estimators.reading.words import Answer, alternative, condition, name_of
+from cart.estimators.reading.words import Answer, alternative, condition, name_of, rows_in_words
 from cart.estimators.validation import check_rows, require_tree
 from cart.tree.nodes import LEAF
 
@@ -49,11 +49,10 @@ class TreePath(NamedTuple):
         lines = [f"{i}. {step.condition}" for i, step in enumerate(self.steps, 1)]
         width = max((len(line) for line in lines), default=0)
         shown = [
-            f"{line.ljust(width)}   {step.n_samples} rows"
+            f"{line.ljust(width)}   {rows_in_words(step.n_samples)}"
             for line, step in zip(lines, self.steps, strict=True)
         ]
-        rows = "1 row" if self.n_samples == 1 else f"{self.n_samples} rows"
-        return "\n".join([*shown, f"-> {self.answer}, from {rows}"])
+        return "\n".join([*shown, f"-> {self.answer}, from {rows_in_words(self.n_samples)}"])
 
 
 def explain_path(tree: Any, x: MatrixLike) -> TreePath:

@@ -6,7 +6,14 @@ from typing import Any
 import numpy as np
 
 from cart.estimators.pruning.cp_table import cp_table
-from cart.estimators.reading.words import Answer, alternative, condition, name_of, number
+from cart.estimators.reading.words import (
+    Answer,
+    alternative,
+    condition,
+    name_of,
+    number,
+    rows_in_words,
+)
 from cart.estimators.validation import require_tree
 from cart.tree.nodes import LEAF
 
@@ -60,7 +67,9 @@ def summary(tree: Any, max_nodes: int = 30) -> str:
     if not (isinstance(max_nodes, Integral) and max_nodes >= 0):
         raise ValueError(f"max_nodes must be a whole number from 0 on, not {max_nodes!r}.")
     nodes = tree.tree_
-    parts = [f"{type(tree).__name__}: {nodes.n_node_samples[0]} rows, {nodes.n_leaves} leaves"]
+    parts = [
+        f"{type(tree).__name__}: {rows_in_words(nodes.n_node_samples[0])}, {nodes.n_leaves} leaves"
+    ]
     has_risk = bool(np.isfinite(nodes.impurity[0]))  # squares of the target may overflow
     if has_risk and tree.n_outputs_ == 1 and tree.criterion != "poisson":
         parts.append(str(cp_table(tree)))
@@ -84,7 +93,7 @@ def _node(tree, node):
     nodes = tree.tree_
     weight = nodes.weighted_n_node_samples
     n_rows = nodes.n_node_samples[node]
-    lines = [f"Node {node}: {n_rows} rows"]
+    lines = [f"Node {node}: {rows_in_words(n_rows)}"]
     if not np.isclose(weight[node], n_rows):
         lines[0] += f", weight {number(weight[node])}"
     lines.append(f"  {Answer(tree, node)}")
@@ -93,8 +102,8 @@ def _node(tree, node):
         return "\n".join(lines)
     sizes = nodes.n_node_samples
     lines.append(
-        f"  split: {condition(tree, node, True)} to node {left} ({sizes[left]} rows), "
-        f"else to node {right} ({sizes[right]} rows)"
+        f"  split: {condition(tree, node, True)} to node {left} ({rows_in_words(sizes[left])}), "
+        f"else to node {right} ({rows_in_words(sizes[right])})"
     )
     burden = weight * nodes.impurity
     decrease = burden[node] - burden[left] - burden[right]
@@ -106,7 +115,7 @@ def _node(tree, node):
         said = alternative(tree, split)
         lines.append(
             f"  surrogate: {said} (agree {number(split.agree)}, adj {number(split.adj)}, "
-            f"{split.n_sent} rows sent)"
+            f"{rows_in_words(split.n_sent)} sent)"
         )
     return "\n".join(lines)
 

@@ -21,6 +21,11 @@ def cut(threshold: float) -> str:
     return number(threshold) if abs(threshold) < _MANY_DIGITS else f"{threshold:.12g}"
 
 
+def rows_in_words(n: int) -> str:
+    """How many rows there are, in words."""
+    return "1 row" if n == 1 else f"{n} rows"
+
+
 def name_of(estimator: Any, feature: int) -> str:
     """A feature's name, or its number."""
     names = getattr(estimator, "feature_names_in_", None)

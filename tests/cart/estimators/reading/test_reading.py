@@ -234,3 +234,12 @@ def test_what_is_no_tree_of_ours_is_named():
             with pytest.raises(TypeError, match=f"{name} is of trees of Cartwood.*from_sklearn"):
                 function(theirs)
     assert len(explain_path(theirs, X[0]).steps) == 1
+
+
+def test_a_single_row_is_one_row():
+    tree = DecisionTreeRegressor().fit([[1.0], [3.0]], [5.0, 8.0])
+    assert str(explain_path(tree, [2.5])).splitlines() == [
+        "1. x[0] > 2   1 row", "-> predicts 8, from 1 row",
+    ]  # fmt: skip
+    assert "to node 1 (1 row), else to node 2 (1 row)" in summary(tree)
+    assert "Node 2: 1 row\n" in summary(tree)
