@@ -60,7 +60,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def positive(text: str) -> int:
     """A whole number of at least 1."""
-    return not_negative(text, 1)
+    return _at_least(1, text)
 
 
 def seed(text: str) -> int:
@@ -71,8 +71,12 @@ def seed(text: str) -> int:
     return number
 
 
-def not_negative(text: str, least: int = 0) -> int:
-    """A whole number of at least 0, or more."""
+def not_negative(text: str) -> int:
+    """A whole number of at least 0."""
+    return _at_least(0, text)
+
+
+def _at_least(least, text):
     number = int(text)
     if number < least:
         raise ArgumentTypeError(f"must be at least {least}")
