@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix, vstack
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.validation import as_of_now
@@ -186,7 +187,7 @@ def outlier_scores(
     Raises
     ------
     ValueError
-        See `proximity`; or if y is not of the length of X.
+        See `proximity`; or if y is not of the length of X, or holds no classes.
 
     Examples
     --------
@@ -202,12 +203,14 @@ def outlier_scores(
     n_rows = of_rows.n_rows
     labels = np.zeros(n_rows) if y is None else column_or_1d(y)
     check_consistent_length(of_rows.leaves, labels)
+    if type_of_target(labels) == "continuous":
+        raise ValueError("y must hold classes, and holds numbers with fractions: leave it out.")
     classes, codes = np.unique(labels, return_inverse=True)
-    indicator = np.eye(len(classes))[codes]
     squares = np.empty(n_rows)
     for some, found in of_rows.blocks(verbose, callback):
-        of_class = found.power(2) @ indicator
-        squares[some] = of_class[np.arange(len(of_class)), codes[some]]
+        of_row = np.repeat(codes[some], np.diff(found.indptr))
+        found.data *= found.data * (codes[found.indices] == of_row)
+        squares[some] = np.asarray(found.sum(axis=1)).ravel()
     raw = n_rows / np.where(squares == 0.0, 1.0, squares)
     scores = np.empty(n_rows)
     for code in range(len(classes)):

@@ -1,6 +1,7 @@
 """Proximities, nearest rows and outlier scores, against plain loops."""
 
 import sys
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -122,6 +123,17 @@ def test_a_row_apart_has_the_highest_score():
     assert scores[120] > 10
 
 
+def test_outlier_scores_of_many_classes_need_no_room_for_each():
+    X = np.arange(3_000.0)[:, np.newaxis]
+    forest = ExtraTreesRegressor(2, random_state=0).fit(X, X[:, 0])
+    tracemalloc.start()
+    try:
+        assert not outlier_scores(forest, X, X[:, 0]).any()
+        assert tracemalloc.get_traced_memory()[1] < 8 * 3_000**2
+    finally:
+        tracemalloc.stop()
+
+
 def test_gap_proximities_predict_what_the_forest_predicts_out_of_bag():
     """What Rhodes, Cutler and Moon (2023) prove of them; and rows sum to 1."""
     X = load_iris().data
@@ -205,3 +217,6 @@ def test_impossible_combinations():
             nearest_rows(forest, X, k)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         outlier_scores(forest, X, y[1:])
+    with pytest.raises(ValueError, match="y must hold classes, and holds numbers with fractions"):
+        outlier_scores(forest, X, X[:, 0])
+    outlier_scores(forest, X, y.astype(float))
