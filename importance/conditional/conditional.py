@@ -241,9 +241,11 @@ def _of_batch(fitted, batch, groups, chosen, make_loss, find_donors, watch):
         prepared, values = prepare_tree(fitted.trees[t], fitted.X, rows)
         loss = make_loss(values, fitted.codes[rows])
         row_loss = row_losses(prepared, loss, len(rows))
+        is_used = np.zeros(fitted.X.shape[1], bool)
+        is_used[prepared.groups] = True
         cuts = {}  # of this tree, by column
         for k, g in enumerate(chosen):
-            if np.isin(groups[g].columns, prepared.groups).any():
+            if is_used[groups[g].columns].any():
                 segments = find_donors(g, fitted.trees[t], rows, prepared, cuts)
                 found.n_rows[i, k] = len(rows)
                 found.n_movable[i, k] = len(segments.rows)
