@@ -7,7 +7,9 @@ splits on what they give. A pending node holds an interval of either:
     rows    [ . a b c | d e . ]   low..high of the donors stay     split on a column that is kept
     donors  [ . p q | r s t . ]   start..end of the rows stay      split on a column that is given
 
-and in a leaf every row there has met the share of its donors that got there with it.
+and in a leaf every row there has met the share of its donors that got there with it. Donors of one
+column are sorted by its value: a split parts them where a binary search ends, and those whose
+value is missing stay together.
 """
 
 from typing import NamedTuple
@@ -18,6 +20,8 @@ from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.tree.nodes import LEAF
 from importance.core import losses
 from importance.permutation.prepared_tree import PreparedTree, divide, fill_losses, test_of
+
+_LONG = 16  # donors of a segment, in the mean, that are worth sorting
 
 
 class DonorSegments(NamedTuple):
@@ -41,6 +45,14 @@ def row_losses(prepared: PreparedTree, loss: losses.Loss, n_rows: int) -> np.nda
     return out
 
 
+class _Given(NamedTuple):
+    """What donors give."""
+
+    columns: np.ndarray  # (n_used,) bool: these, of those that the tree uses
+    is_sorted: bool  # are the donors of every segment sorted by it, missing values last?
+    n_missing: np.ndarray  # (n_segments,) int64: how many such values there are, where sorted
+
+
 def increase_by(
     segments: DonorSegments, prepared: PreparedTree, loss: losses.Loss, row_loss: np.ndarray,
     weight: np.ndarray, columns: np.ndarray,
@@ -49,10 +61,25 @@ def increase_by(
 
     A weighted sum over the rows; `row_loss` is the loss of each as it is, see `row_losses`.
     """
-    is_given = np.isin(prepared.groups, columns)
+    given = np.isin(prepared.groups, columns)
     own = segments._replace(rows=segments.rows.copy(), donors=segments.donors.copy())
-    pending = np.empty((len(prepared.left) // 2 + 2, 5), np.int32)  # see `_push`
-    return _increase(prepared, loss, row_loss, weight, is_given, own, pending)
+    n_missing = np.zeros(len(segments.donor_start) - 1, np.int64)
+    is_sorted = _is_worth_sorting(segments, prepared, given)
+    if is_sorted:
+        of_segment = np.repeat(np.arange(len(n_missing)), np.diff(segments.donor_start))
+        values = prepared.columns[given][0, segments.donors]
+        own = own._replace(donors=segments.donors[np.lexsort((values, of_segment))])
+        n_missing += np.bincount(of_segment, np.isnan(values), len(n_missing)).astype(np.int64)
+    pending = np.empty((len(prepared.left) // 2 + 2, 6), np.int32)  # see `_push`
+    of_donors = _Given(given, is_sorted, n_missing)
+    return _increase(prepared, loss, row_loss, weight, of_donors, own, pending)
+
+
+def _is_worth_sorting(segments, prepared, given):
+    """Is there one column that is given, split at thresholds alone, by many donors?"""
+    asks_for_subset = given[prepared.used_index] & (prepared.list_start >= 0)
+    is_long = len(segments.donors) >= _LONG * (len(segments.donor_start) - 1)
+    return bool(is_long and np.count_nonzero(given) == 1 and not asks_for_subset.any())
 
 
 @entry_kernel
@@ -61,56 +88,72 @@ def _fill(prepared, loss, rows, reached, out):
 
 
 @entry_kernel
-def _increase(prepared, loss, row_loss, weight, is_given, segments, pending):
+def _increase(prepared, loss, row_loss, weight, given, segments, pending):
     total = 0.0
     for s in range(segments.row_start.shape[0] - 1):
         base = 0.0
         for i in range(segments.row_start[s], segments.row_start[s + 1]):
             base += weight[segments.rows[i]] * row_loss[segments.rows[i]]
         total -= base
-        total += _expected_loss(prepared, loss, weight, is_given, segments, s, pending)
+        total += _expected_loss(prepared, loss, weight, given, segments, s, pending)
     return total
 
 
 @inline_kernel
-def _push(pending, height, node, start, end, low, high):
-    """Write a node, with where its rows and its donors begin and end, on top of the stack."""
+def _push(pending, height, node, rows, donors):
+    """Write a node, with where its rows begin and end, and its donors, on top of the stack."""
     pending[height, 0] = node
-    pending[height, 1], pending[height, 2] = start, end
-    pending[height, 3], pending[height, 4] = low, high
+    pending[height, 1], pending[height, 2] = rows
+    pending[height, 3], pending[height, 4], pending[height, 5] = donors
     return height + 1
 
 
 @kernel
-def _expected_loss(prepared, loss, weight, is_given, segments, s, pending):
+def _expected_loss(prepared, loss, weight, given, segments, s, pending):
     """Weighted sum over the rows of a segment of the mean loss over its donors."""
-    rows = segments.rows
-    donors = segments.donors
-    n_donors = segments.donor_start[s + 1] - segments.donor_start[s]
+    rows, donors = segments.rows, segments.donors
+    low, high, n_missing = segments.donor_start[s], segments.donor_start[s + 1], given.n_missing[s]
+    n_donors = high - low
+    start, end = segments.row_start[s], segments.row_start[s + 1]
     total = 0.0
-    height = _push(
-        pending, 0, 0, segments.row_start[s], segments.row_start[s + 1], segments.donor_start[s],
-        segments.donor_start[s + 1],
-    )  # fmt: skip
+    height = _push(pending, 0, 0, (start, end), (low, high - n_missing, n_missing))
     while height > 0:
         height -= 1
-        node, start, end, low, high = pending[height]
-        while prepared.left[node] != LEAF and start < end and low < high:
-            right = prepared.right[node]
-            if is_given[prepared.used_index[node]]:
-                middle = divide(test_of(prepared, node), donors, low, high)
-                if middle < high:
-                    height = _push(pending, height, right, start, end, middle, high)
-                high = middle
+        node, start, end, low, high, n_missing = pending[height]
+        while prepared.left[node] != LEAF and start < end and high - low + n_missing > 0:
+            right, test = prepared.right[node], test_of(prepared, node)
+            if given.columns[prepared.used_index[node]]:
+                middle = _part_donors(test, donors, low, high, given.is_sorted)
+                missing_right = 0 if test.missing_left else n_missing
+                if middle < high or missing_right > 0:
+                    there = middle, high, missing_right
+                    height = _push(pending, height, right, (start, end), there)
+                high, n_missing = middle, n_missing - missing_right
             else:
-                middle = divide(test_of(prepared, node), rows, start, end)
+                middle = divide(test, rows, start, end)
                 if middle < end:
-                    height = _push(pending, height, right, middle, end, low, high)
+                    there = low, high, n_missing
+                    height = _push(pending, height, right, (middle, end), there)
                 end = middle
             node = prepared.left[node]
-        if low < high:
+        n_here = high - low + n_missing
+        if n_here > 0:
             here = 0.0
             for i in range(start, end):
                 here += weight[rows[i]] * losses.at(loss, node, rows[i])
-            total += here * (high - low)
+            total += here * n_here
     return total / n_donors
+
+
+@inline_kernel
+def _part_donors(test, donors, low, high, is_sorted):
+    """Where the donors that go right begin, of donors[low:high], which are parted."""
+    if not is_sorted:
+        return divide(test, donors, low, high)
+    while low < high:
+        middle = (low + high) // 2
+        if test.values[donors[middle]] <= test.threshold:
+            low = middle + 1
+        else:
+            high = middle
+    return low

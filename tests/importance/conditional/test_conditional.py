@@ -183,6 +183,21 @@ def test_without_conditions_it_is_the_marginal_value(method, kind, load):
     assert (result.movable == 1.0).all()
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("categorical", [None, [2]])
+@pytest.mark.parametrize("threshold", [0.3, 1.0])
+def test_sorted_donors_go_where_others_go(missing, categorical, threshold, monkeypatch):
+    X, y = small(load_diabetes, 150, missing)
+    X[:, 2] = np.digitize(X[:, 2], np.nanquantile(X[:, 2], [0.2, 0.5, 0.7]))
+    params = {"categorical_features": categorical, "random_state": 0}
+    forest = RandomForestRegressor(4, **params).fit(X, y)
+    found = []
+    for least in (0, 1_000):
+        monkeypatch.setattr("importance.conditional.exchange._LONG", least)
+        found.append(conditional_permutation(forest, X, y, threshold=threshold))
+    np.testing.assert_array_equal(found[0].per_tree, found[1].per_tree)
+
+
 def test_groups_move_by_one_index():
     """Columns of a group are given together, so a group of all columns swaps whole rows."""
     X, y = small(load_iris)
