@@ -5,14 +5,17 @@ trees of the last fits are judged as `python -m benchmarks identity` judges them
 of whole trees, which takes too long on so many rows: exact arithmetic says why two differ first.
 """
 
+from functools import partial
 from importlib.util import find_spec
 from statistics import geometric_mean
 from time import perf_counter, process_time
 from typing import NamedTuple
+from unittest.mock import patch
 from warnings import catch_warnings
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
 from benchmarks.harness import display, flights, results
 from benchmarks.harness.sides import FORESTS
@@ -44,6 +47,7 @@ class Kind(NamedTuple):
     n_jobs: int = 1
     n_asked: int | None = None  # rows of a DataFrame that are predicted; None: all of an array
     order: str = "C"  # of the array
+    own: dict | None = None  # parameters that scikit-learn lacks
 
 
 def _kind(name, bar, data, params, model=FOREST, **rest):
@@ -53,6 +57,8 @@ def _kind(name, bar, data, params, model=FOREST, **rest):
 
 
 _SIGNS, _BALANCED = {"monotonic_cst": (1, -1, 0)}, {"class_weight": "balanced"}
+_KEYED = {"feature_draw": "keyed"}
+_SUBSETS = {"categorical_features": "from_dtype"}
 _WIDE, _FEW = "50000x20", "rounded:54000x9"
 _WORDS = "classification:1000x20000"  # as where words are counted
 _SHORT = "300x20000"  # few rows, and as many columns as a chip of genes has
@@ -94,8 +100,11 @@ KINDS = (
     _kind("sparse 20,000 x 300, 2 %", 5, "classification:20000x300", GINI, zeros=0.98),
     _kind("sparse 1,000 x 20,000, 0.1 %", None, _WORDS, GINI, zeros=0.999, what=BESIDE),
     _kind("sparse 1,000 x 20,000: predict", None, _WORDS, GINI, zeros=0.999, what=LATER),
-    _kind("categories: class", 6, "flights:20000", GINI),
-    _kind("categories: regression", 5, "flights:20000", THIRD),
+    _kind("categories: class", 6, "flights:20000", GINI, own=_SUBSETS),
+    _kind("categories: regression", 5, "flights:20000", THIRD, own=_SUBSETS),
+    _kind("keyed draws: binary", None, BINARY, GINI, what=BESIDE, own=_KEYED),
+    _kind("keyed draws: regression, a third", None, NUMBERS, THIRD, what=BESIDE, own=_KEYED),
+    _kind("float64: binary", None, BINARY, GINI, what=BESIDE, own={"precision": "float64"}),
     _kind("few features, many equal values, a third", 6, _FEW, THIRD),
     _kind("300 x 20,000: binary", None, f"classification:{_SHORT}", GINI, what=BESIDE),
     _kind("300 x 20,000: regression, a tenth", None, f"regression:{_SHORT}", _TENTH, what=BESIDE),
@@ -205,6 +214,9 @@ def _sides(kind):
         return _categorical(kind, changed)
     ours, peer = create_both(kind.case, 0, **changed)
     data = training(kind.case, 0)
+    if kind.own:
+        ours.set_params(**kind.own)
+        return ours, peer, (data, data), lambda: _judge_by_general(ours, data)
     if kind.order == "F":
         data = np.asfortranarray(data[0]), *data[1:]
     if kind.n_asked is not None:
@@ -226,5 +238,18 @@ def _categorical(kind, changed):
     X, y = X.iloc[rows], y[rows]
     params = {**kind.case.params, **changed, "random_state": 0}
     Ours, Peer = FORESTS[task]
-    ours, peer = Ours(**params, categorical_features="from_dtype"), Peer(**params)
-    return ours, peer, ((X, y), (ordinal(X), y)), lambda: "other"
+    ours, peer = Ours(**params, **kind.own), Peer(**params)
+    return ours, peer, ((X, y), (ordinal(X), y)), lambda: _judge_by_general(ours, (X, y))
+
+
+def _judge_by_general(ours, data):
+    """How many trees are those of the general path, where scikit-learn grows others."""
+    with patch("cart.estimators.grower.FAST_PATHS", ()):
+        general = clone(ours).fit(*data)
+    pairs = zip(ours.estimators_, general.estimators_, strict=True)
+    n_same = sum(
+        all(map(partial(np.array_equal, equal_nan=True), one.tree_.nodes, other.tree_.nodes))
+        for one, other in pairs
+    )
+    n_wrong = len(ours.estimators_) - n_same
+    return f"{n_same} as on the general path" + (f", {n_wrong} wrong" if n_wrong else "")

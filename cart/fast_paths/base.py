@@ -15,7 +15,7 @@ from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import WHOLE_MAX
 from cart.splitting.category_subsets import CategoricalTable
 from cart.splitting.criteria import EPSILON
-from cart.splitting.feature_draw import Draw
+from cart.splitting.feature_draw import create_draw
 from cart.splitting.splitter import BestSplitter
 from cart.table.ranking import MISSING
 from cart.table.table import Table, same_value
@@ -172,7 +172,6 @@ class FastPath(ABC):
             plan.criterion in cls.criteria
             and type(plan.splitter) is cls.splitter
             and plan.n_outputs <= cls.most_outputs
-            and plan.feature_keys is None
             and (cls.takes_leaves or limits.max_leaf_nodes < 0)
             and (cls.takes_bounds or not (limits.is_monotonic or plan.min_weight_fraction_leaf))
         )
@@ -227,10 +226,11 @@ class FastPath(ABC):
             `cart.table.thresholds`.
         """
         if self._scratch is None:
+            n_rows = self._n_rows_of_stack
             scratch = self._create_scratch()  # all is written: it goes where memory was in use
             self._scratch = (
-                Draw.create(len(self._table.columns)),
-                NodeStack.create(self._n_rows_of_stack),
+                create_draw(self._plan.feature_keys, len(self._table.columns), n_rows),
+                NodeStack.create(n_rows),
                 *scratch,
             )
         if self._plan.limits.max_leaf_nodes > 0:

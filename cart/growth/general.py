@@ -17,7 +17,7 @@ from cart.growth.routing import Learned
 from cart.jit.decorators import entry_kernel
 from cart.primitives.float_order import sums_are_exact
 from cart.splitting import criteria
-from cart.splitting.feature_draw import Draw, KeyedDraw
+from cart.splitting.feature_draw import Draw, KeyedDraw, create_draw, restart
 from cart.table.node_samples import NodeSamples
 from cart.tree.compact import compress_if_large
 from cart.tree.nodes import Nodes
@@ -54,12 +54,10 @@ def create_workspace(plan, n_samples, n_rows, table):
     n_nodes = room_for_leaves(n_samples, limits)
     if limits.max_depth < 30:
         n_nodes = min(n_nodes, 2 ** (limits.max_depth + 1) - 1)
-    keys = plan.feature_keys
-    draw = Draw.create(len(table.columns)) if keys is None else KeyedDraw.create(keys)
     return Workspace(
         Nodes.create(n_nodes, plan.n_outputs, plan.n_values),
         NodeSamples.create(n_samples, plan.n_outputs),
-        draw,
+        create_draw(plan.feature_keys, len(table.columns), n_nodes + 1),
         NodeStack.create(n_nodes + 1),
         Inherited.create(n_nodes + 1),
         Candidates.create(0 if limits.max_leaf_nodes < 0 else n_nodes),
@@ -114,7 +112,8 @@ def grow_tree(table, records, plan, seed, workspace=None, origin=None, route=LEA
     samples = np.flatnonzero(weight).astype(np.uint64)
     if workspace is None:
         workspace = create_workspace(plan, len(samples), len(records), table)
-    workspace.draw.restart(seed)
+    if origin is not None:
+        workspace.draw.keys[0] = origin.key
     workspace.table.begin_tree(samples.astype(np.int64))
     keep_order = sums_depend_on_order(plan, weight)
     if not keep_order:
@@ -138,27 +137,27 @@ def grow_tree(table, records, plan, seed, workspace=None, origin=None, route=LEA
         route,
     )
     if limits.max_leaf_nodes < 0:
-        key = np.uint64(0 if origin is None else origin.key)
-        n_nodes = _grow_depth_first(way, workspace.nodes, key, origin is not None)
+        n_nodes = _grow_depth_first(way, workspace.nodes, seed, origin is not None)
     else:
-        n_nodes = _grow_best_first(way, workspace.nodes, workspace.candidates)
+        n_nodes = _grow_best_first(way, workspace.nodes, workspace.candidates, seed)
     nodes = Nodes(*(array[:n_nodes] for array in workspace.nodes))
     tree = Tree.grown(compress_if_large(nodes), len(table.columns), workspace.table.end_tree(nodes))
     return prune(tree, plan.ccp_alpha) if plan.ccp_alpha > 0.0 and origin is None else tree
 
 
 @entry_kernel
-def _grow_depth_first(way, nodes, key, is_below):
-    """Grow one tree, or what is below a node with that key; return how many nodes it has."""
+def _grow_depth_first(way, nodes, seed, is_below):
+    """Grow one tree, or what is below a node whose key is known; return how many nodes it has."""
+    if not is_below:
+        restart(way.draw, seed)
     begin_inheritance(way)
-    if is_below:
-        way.inherited.key[0] = key
     push_root(way.stack, way.rows.samples.shape[0], 0.0)
     return grow_depth_first(way, nodes)
 
 
 @entry_kernel
-def _grow_best_first(way, nodes, candidates):
+def _grow_best_first(way, nodes, candidates, seed):
+    restart(way.draw, seed)
     begin_inheritance(way)
     push_root(way.stack, way.rows.samples.shape[0], 0.0)
     return grow_best_first(way, nodes, nodes, candidates)

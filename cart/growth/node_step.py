@@ -13,7 +13,7 @@ from cart.growth.routing import BySurrogates, Learned, begin_routes, route_missi
 from cart.jit.decorators import inline_kernel
 from cart.splitting import criteria
 from cart.splitting.category_subsets import write_list
-from cart.splitting.feature_draw import Draw, KeyedDraw, child_key, root_key
+from cart.splitting.feature_draw import Draw, KeyedDraw, key_children, move_key
 from cart.splitting.splitter import (
     Bounds,
     SearchContext,
@@ -34,7 +34,6 @@ class Inherited(NamedTuple):
     is_left: np.ndarray  # uint8: is the node its left child?
     lower: np.ndarray  # float64: bounds of the prediction, see Bounds
     upper: np.ndarray  # float64
-    key: np.ndarray  # uint64: of the node's draws
 
     @classmethod
     def create(cls, capacity):
@@ -43,7 +42,6 @@ class Inherited(NamedTuple):
             np.empty(capacity, np.uint8),
             np.empty(capacity),
             np.empty(capacity),
-            np.empty(capacity, np.uint64),
         )
 
 
@@ -110,7 +108,7 @@ class GeneralWay(NamedTuple):
     def search(self, node):
         split, last_feature, n_constant = best_split(
             context_of(self, node), self.rows.samples, node.start, node.end - node.start,
-            self.inherited.key[node.row], node.n_constant,
+            node.row, node.n_constant,
         )  # fmt: skip
         return node, GeneralCut(split.feature, split, last_feature), n_constant
 
@@ -140,7 +138,7 @@ class GeneralWay(NamedTuple):
         inherited.is_left[to] = inherited.is_left[row]
         inherited.lower[to] = inherited.lower[row]
         inherited.upper[to] = inherited.upper[row]
-        inherited.key[to] = inherited.key[row]
+        move_key(self.draw, row, to)
 
     def write_split(self, tree, this, node, cut, children):
         split, middle = cut.split, children.middle
@@ -171,7 +169,6 @@ def begin_inheritance(way):
     inherited.is_left[0] = 0
     inherited.lower[0] = -np.inf
     inherited.upper[0] = np.inf
-    inherited.key[0] = root_key(way.draw)
 
 
 @inline_kernel
@@ -183,7 +180,7 @@ def bounds_at(inherited, row):
 def inherit(way, parent, row, feature, value, left, right):
     """Note in rows `left` and `right` what the children inherit from the node in `row`."""
     inherited = way.inherited
-    bounds, key = bounds_at(inherited, row), inherited.key[row]
+    bounds = bounds_at(inherited, row)
     direction = way.limits.monotonic[feature]
     for is_left in (True, False):
         child = left if is_left else right
@@ -192,7 +189,7 @@ def inherit(way, parent, row, feature, value, left, right):
         inherited.is_left[child] = is_left
         inherited.lower[child] = own.lower
         inherited.upper[child] = own.upper
-        inherited.key[child] = child_key(way.draw, key, is_left)
+    key_children(way.draw, row)
 
 
 @inline_kernel

@@ -37,24 +37,26 @@ def restart(draw, seed):
 
 
 @dispatch
-def root_key(draw):
-    """The key of the root."""
-    return draw.root_key()
+def key_children(draw, row):
+    """Note what the draws of a split's children depend on: it waits in that row of the stack, the
+    right child will there, the left one in the next."""
+    draw.key_children(row)
 
 
 @dispatch
-def child_key(draw, key, is_left):
-    """The key of a child of the node with that key."""
-    return draw.child_key(key, is_left)
+def move_key(draw, row, to):
+    """Note that a node waits in another row of the stack."""
+    draw.move_key(row, to)
 
 
 @dispatch
-def begin_draw(draw, key, n_known):
-    """Begin the draws of a node, of which an ancestor knows `n_known` constant features.
+def begin_draw(draw, row, n_known):
+    """Begin the draws of the node in a row of the stack, of which an ancestor knows `n_known`
+    constant features.
 
     Returns a Drawing.
     """
-    return draw.begin_draw(key, n_known)
+    return draw.begin_draw(row, n_known)
 
 
 @dispatch
@@ -130,13 +132,13 @@ class Draw(NamedTuple):
             self.features[feature] = feature
         self.state[0] = max(seed, 1)
 
-    def root_key(self):
-        return np.uint64(0)
+    def key_children(self, row):
+        pass
 
-    def child_key(self, key, is_left):
-        return key
+    def move_key(self, row, to):
+        pass
 
-    def begin_draw(self, key, n_known):
+    def begin_draw(self, row, n_known):
         zero = np.int64(0)
         return Drawing(np.int64(n_known), zero, zero, zero, np.int64(self.features.shape[0]))
 
@@ -235,24 +237,25 @@ class KeyedDraw(NamedTuple):
     features: np.ndarray  # (n_features,) int64: permutation, see above
     names: np.ndarray  # (n_features,) uint64: hashes of the names
     place: np.ndarray  # (n_features,) uint64: of each feature in the order of the node
-    state: np.ndarray  # (1,) uint64: the tree's seed
+    keys: np.ndarray  # (n_rows of the stack,) uint64: of the nodes that wait there
 
     @classmethod
-    def create(cls, names):
-        place = np.empty(len(names), np.uint64)
-        return cls(np.arange(len(names)), names, place, np.zeros(1, np.uint64))
+    def create(cls, names, n_rows=1):
+        place, keys = np.empty(len(names), np.uint64), np.zeros(n_rows, np.uint64)
+        return cls(np.arange(len(names)), names, place, keys)
 
     def restart(self, seed):
-        self.state[0] = seed
+        self.keys[0] = root_key(seed)
 
-    def root_key(self):
-        return _mix(self.state[0])
+    def key_children(self, row):
+        key = self.keys[row]
+        self.keys[row], self.keys[row + 1] = child_key(key, False), child_key(key, True)
 
-    def child_key(self, key, is_left):
-        return _mix(key ^ np.uint64(1 if is_left else 2))
+    def move_key(self, row, to):
+        self.keys[to] = self.keys[row]
 
-    def begin_draw(self, key, n_known):
-        n_features = self.features.shape[0]
+    def begin_draw(self, row, n_known):
+        n_features, key = self.features.shape[0], self.keys[row]
         for feature in range(n_features):
             self.place[feature] = _mix(key ^ self.names[feature])
         for i in range(n_features // 2 - 1, -1, -1):
@@ -291,6 +294,18 @@ class KeyedDraw(NamedTuple):
 
 
 @inline_kernel
+def root_key(seed):
+    """The key of the root of a tree."""
+    return _mix(np.uint64(seed))
+
+
+@inline_kernel
+def child_key(key, is_left):
+    """The key of a child of the node with that key."""
+    return _mix(key ^ np.uint64(1 if is_left else 2))
+
+
+@inline_kernel
 def _mix(x):
     """A 64-bit hash: one step of SplitMix64."""
     return scramble(x + GOLDEN)
@@ -316,6 +331,12 @@ def _sink(features, place, i, end):
         _exchange(features, i, child)
         i = child
         child = 2 * i + 1
+
+
+def create_draw(names, n_features, n_rows):
+    """The draws of trees: keyed by hashes of names, where there are any; with so many rows of the
+    stack."""
+    return Draw.create(n_features) if names is None else KeyedDraw.create(names, n_rows)
 
 
 def hash_names(names):

@@ -109,7 +109,7 @@ def keeps_samples_in_order(context):
 
 
 @inline_kernel
-def best_split(context, samples, start, n, key, n_constant):
+def best_split(context, samples, start, n, row, n_constant):
     """Draw features and search each.
 
     Parameters
@@ -117,8 +117,8 @@ def best_split(context, samples, start, n, key, n_constant):
     context : SearchContext
     samples, start, n : ndarray, int, int
         The node's are samples[start:start + n].
-    key : uint64
-        Of the node's draws.
+    row : int
+        Of the stack, in which the node waited.
     n_constant : int
         How many features are known to be constant.
 
@@ -133,7 +133,7 @@ def best_split(context, samples, start, n, key, n_constant):
     draw, max_features = context.draw, context.limits.max_features
     best = NO_SPLIT
     last_feature = -1
-    drawing = begin_draw(draw, key, n_constant)
+    drawing = begin_draw(draw, row, n_constant)
     j, drawing = next_feature(draw, drawing, max_features)
     while j >= 0:
         feature = draw.features[j]

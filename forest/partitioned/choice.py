@@ -143,7 +143,8 @@ def _choose(chooser, features, key, cells, i, choices):
     context = chooser.context
     draw, table = context.draw, context.table
     best = _Best(-1, 0, False, -np.inf, 0, 0)
-    drawing = feature_draw.begin_draw(draw, key, 0)
+    draw.keys[0] = key
+    drawing = feature_draw.begin_draw(draw, 0, 0)
     j, drawing = feature_draw.next_feature(draw, drawing, chooser.limits.max_features)
     place = 0
     while j >= 0:
@@ -311,19 +312,18 @@ def _write_left(chooser, cells, best, has_categories, i, choices):
 
 
 @entry_kernel
-def root_keys(draw, seeds, keys):
+def root_keys(seeds, keys):
     """Write the keys of the roots of trees with these seeds."""
     for i in range(seeds.shape[0]):
-        feature_draw.restart(draw, seeds[i])
-        keys[i] = feature_draw.root_key(draw)
+        keys[i] = feature_draw.root_key(seeds[i])
 
 
 @entry_kernel
-def child_keys(draw, keys, children):
+def child_keys(keys, children):
     """Write the keys of the left and the right child of every node."""
     for i in range(keys.shape[0]):
-        children[i, 0] = feature_draw.child_key(draw, keys[i], True)
-        children[i, 1] = feature_draw.child_key(draw, keys[i], False)
+        children[i, 0] = feature_draw.child_key(keys[i], True)
+        children[i, 1] = feature_draw.child_key(keys[i], False)
 
 
 @entry_kernel
@@ -331,7 +331,8 @@ def first_features(draw, keys, features):
     """Write the features that every node looks at first, in the order of its draw."""
     n_wanted = features.shape[1]
     for i in range(keys.shape[0]):
-        drawing = feature_draw.begin_draw(draw, keys[i], 0)
+        draw.keys[0] = keys[i]
+        drawing = feature_draw.begin_draw(draw, 0, 0)
         for k in range(n_wanted):
             j, drawing = feature_draw.next_feature(draw, drawing, n_wanted)
             features[i, k] = draw.features[j]

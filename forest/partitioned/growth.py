@@ -128,7 +128,7 @@ class _Growth:
         data = self._data
         cells = data.engine.reduce(count_roots, np.add, (data.targets, opened), self._n_numbers)
         keys = np.empty(len(seeds), np.uint64)
-        choice.root_keys(self._chooser.context.draw, np.asarray(seeds, np.uint64), keys)
+        choice.root_keys(np.asarray(seeds, np.uint64), keys)
         impurity = np.empty(len(seeds))
         choice.impurities(self._chooser, cells, impurity)
         return Level(0, np.arange(len(seeds)), keys, cells, impurity, data.step is None)
@@ -158,7 +158,7 @@ class _Growth:
         if not is_cut.any():
             return None, None
         keys = np.empty((np.count_nonzero(is_cut), 2), np.uint64)
-        choice.child_keys(self._chooser.context.draw, level.key[items[is_cut]], keys)
+        choice.child_keys(level.key[items[is_cut]], keys)
         children = level.split(items, choices, keys)
         return children, children.may_split(self._limits)
 

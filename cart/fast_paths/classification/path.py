@@ -48,10 +48,13 @@ from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.splitting.criteria import Entropy, Gini
 from cart.splitting.feature_draw import (
     Draw,
+    KeyedDraw,
     begin_draw,
     end_draw,
+    key_children,
     mark_constant,
     mark_searched,
+    move_key,
     next_feature,
     restart,
 )
@@ -78,7 +81,7 @@ class ClassCountsWay(NamedTuple):
     tiers: tuple  # of ClassRows
     scratch: ClassScratch
     prefix: PrefixCounts
-    draw: Draw
+    draw: Draw | KeyedDraw
     stack: NodeStack
     limits: Limits
 
@@ -104,7 +107,7 @@ class ClassCountsWay(NamedTuple):
         draw, limits = self.draw, self.limits
         best = NO_CUT
         begin_search(self.cuts, self, node, searched)
-        drawing = begin_draw(draw, np.uint64(0), node.n_constant)
+        drawing = begin_draw(draw, node.row, node.n_constant)
         j, drawing = next_feature(draw, drawing, limits.max_features)
         while j >= 0:
             feature = draw.features[j]
@@ -139,11 +142,13 @@ class ClassCountsWay(NamedTuple):
         for c in range(scratch.pending.shape[1]):
             scratch.pending[to, c] = scratch.pending[row, c]
         scratch.lower[to], scratch.upper[to] = scratch.lower[row], scratch.upper[row]
+        move_key(self.draw, row, to)
 
     def write_split(self, tree, this, node, cut, children):
         write_cut(self.cuts, self, tree, this, node, cut, children)
         start, end = node.start, node.end
         write_way_of_missing(tree.nodes, this, cut, children.middle - start, end - start)
+        key_children(self.draw, node.row)
 
 
 @kernel

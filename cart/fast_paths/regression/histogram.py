@@ -72,7 +72,7 @@ class Best(NamedTuple):
 def search_histograms(scratch, rows, table, draw, node, slack, limits):
     """Draw features and search each; return the best Cut and how many features are constant."""
     best = Best(NO_CUT, -1.0)
-    drawing = begin_draw(draw, np.uint64(0), node.n_constant)
+    drawing = begin_draw(draw, node.row, node.n_constant)
     j, drawing = next_feature(draw, drawing, limits.max_features)
     while j >= 0:
         feature = draw.features[j]

@@ -47,6 +47,7 @@ from cart.fast_paths.regression.tree_growth import (
     begin_growth,
     bounds_at,
     decrease_of,
+    move_sums,
     node_of,
     split_node,
     write_mean,
@@ -147,7 +148,7 @@ class DrawnMeanWay(NamedTuple):
         if few:
             begin_cuts(self.cuts, rows.across, samples, np.uint32(0), node.end - node.start)
         best, last = NO_CUT, np.int64(-1)
-        drawing = begin_draw(draw, np.uint64(0), node.n_constant)
+        drawing = begin_draw(draw, node.row, node.n_constant)
         j, drawing = next_feature(draw, drawing, limits.max_features)
         while j >= 0:
             last = draw.features[j]
@@ -187,10 +188,7 @@ class DrawnMeanWay(NamedTuple):
         decrease = decrease_of(mine, halves, growth.total_weight)
         return MeanChildren(middle, halves.left, halves.right, decrease, halves)
 
-    def move_row(self, row, to):
-        sums = self.growth.sums
-        for k in range(sums.shape[1]):
-            sums[to, k] = sums[row, k]
+    move_row = move_sums
 
     def write_split(self, tree, this, node, found, children):
         cut = found.cut

@@ -73,6 +73,7 @@ from cart.fast_paths.regression.tree_growth import (
     TreeGrowth,
     begin_growth,
     decrease_of,
+    move_sums,
     node_at,
     place_children,
     split_node,
@@ -131,7 +132,7 @@ def _search(scratch, growth, table, node, limits):
     n_places = N_LANES - 1 if scratch.has_missing else N_LANES
     best, last, turned = NO_CUT, -1, np.int64(0)
     begin_screening(screen)
-    drawing = begin_draw(draw, np.uint64(0), node.n_constant)
+    drawing = begin_draw(draw, node.row, node.n_constant)
     j, drawing = next_feature(draw, drawing, limits.max_features)
     while j >= 0:
         n_drawn = 0
@@ -358,10 +359,7 @@ class SortedWay(NamedTuple):
         decrease = decrease_of(mine, halves, growth.total_weight)
         return MeanChildren(middle, halves.left, halves.right, decrease, halves)
 
-    def move_row(self, row, to):
-        sums = self.growth.sums
-        for k in range(sums.shape[1]):
-            sums[to, k] = sums[row, k]
+    move_row = move_sums
 
     def write_split(self, tree, this, node, found, children):
         n_left, mine = children.middle - node.start, node_at(tree, node.row)

@@ -37,7 +37,7 @@ from cart.growth.node_step import child_bounds
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import are_whole
 from cart.splitting.criteria import Entropy, Gini, SquaredError
-from cart.splitting.feature_draw import Draw
+from cart.splitting.feature_draw import Draw, KeyedDraw, key_children, move_key
 from cart.splitting.splitter import Bounds
 from cart.tree.nodes import Grown, from_node
 from cart.tree.recompute import SUMS, SUMS_MAX, WEIGHTS
@@ -63,7 +63,7 @@ class TreeGrowth(NamedTuple):
     criterion: tuple  # of cart.fast_paths.regression.cut_criteria
     nodes: Grown
     cuts: np.ndarray  # (n_nodes,) uint64: see `cart.fast_paths.base.write_split`
-    draw: Draw
+    draw: Draw | KeyedDraw
     stack: NodeStack
     sums: np.ndarray  # (n_rows + 2, at least 5) float64: of pending nodes
     drawn: DrawnFeatures
@@ -181,6 +181,7 @@ def split_node(growth, this, node, cut, n_left, halves, height, limits):
         bounds = child_bounds(node.bounds, direction, halves.value, is_left)
         growth.sums[height + is_left, LOWER] = bounds.lower
         growth.sums[height + is_left, UPPER] = bounds.upper
+    key_children(growth.draw, height)
 
 
 @inline_kernel
@@ -202,6 +203,14 @@ def place_children(growth, node, middle, halves, n_constant, height, n_nodes, li
         return height + 1, n_nodes + 1
     write_mean(growth, n_nodes + 1, halves.right, end - middle, sums[height])
     return height, n_nodes + 2
+
+
+def move_sums(self, row, to):
+    """`move_row` of a path, see `cart.growth.depth_first`."""
+    sums = self.growth.sums
+    for k in range(sums.shape[1]):
+        sums[to, k] = sums[row, k]
+    move_key(self.growth.draw, row, to)
 
 
 @inline_kernel

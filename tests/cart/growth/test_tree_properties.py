@@ -243,7 +243,7 @@ def test_one_digit():
 @entry_kernel
 def _draw_node(draw, is_constant, n_known, max_features, out):
     n = 0
-    drawing = begin_draw(draw, np.uint64(0), n_known)
+    drawing = begin_draw(draw, 0, n_known)
     j, drawing = next_feature(draw, drawing, max_features)
     while j >= 0:
         feature = draw.features[j]

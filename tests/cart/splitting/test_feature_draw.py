@@ -14,14 +14,13 @@ from cart.splitting.feature_draw import (
     next_feature,
     random_between,
     restart,
-    root_key,
 )
 
 
 @entry_kernel
 def _draw_all(draw, seed, n_numbers, expected, drawn):
     restart(draw, seed)
-    drawing = begin_draw(draw, root_key(draw), np.int64(0))
+    drawing = begin_draw(draw, 0, np.int64(0))
     k = 0
     j, drawing = next_feature(draw, drawing, drawn.shape[0])
     while j >= 0:

@@ -1,10 +1,13 @@
 """With keyed draws, permuting the columns permutes the model and changes nothing else."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import config
 
 import cart
 import forest
@@ -12,15 +15,17 @@ from cart.jit.decorators import entry_kernel
 from cart.splitting.feature_draw import (
     KeyedDraw,
     begin_draw,
-    child_key,
     end_draw,
     hash_names,
+    key_children,
     mark_constant,
     mark_searched,
+    move_key,
     next_feature,
-    root_key,
+    restart,
 )
 from importance import drop_column, oob_permutation
+from tests.agreement.same import assert_same_nodes
 from tests.examples import examples
 
 pd = pytest.importorskip("pandas")
@@ -82,6 +87,31 @@ def test_permuted_columns_permute_the_tree(seed, criterion, splitter, max_featur
     assert_same_but_for_the_columns([tree], [permuted], order)
     np.testing.assert_array_equal(model.predict(other), predicted)
     np.testing.assert_allclose(model.feature_importances_, importances[order], atol=1e-14)
+
+
+_TWICE = pytest.mark.skipif(not config.DISABLE_JIT, reason="compiled twice: only with the JIT off")
+
+
+@pytest.mark.parametrize("task", ["Classifier", "Regressor"])
+@pytest.mark.parametrize(
+    ("splitter", "max_leaf_nodes"),
+    [
+        ("best", None),
+        *(pytest.param(*case, marks=_TWICE) for case in [("best", 7), ("random", None)]),
+    ],
+)
+@examples(60)
+@given(seed=seeds, max_features=st.sampled_from([None, 1, "sqrt"]))
+def test_fast_paths_grow_the_general_trees(task, splitter, max_leaf_nodes, seed, max_features):
+    X, y, rng = make_table(seed)
+    model = getattr(cart, f"DecisionTree{task}")(
+        splitter=splitter, max_features=max_features, random_state=seed % 7,
+        max_leaf_nodes=max_leaf_nodes, feature_draw="keyed",
+    )  # fmt: skip
+    weight = rng.integers(0, 3, len(y)) + (rng.permutation(len(y)) == 0)
+    ours = model.fit(X, y, weight).tree_
+    with patch("cart.estimators.grower.FAST_PATHS", ()):
+        assert_same_nodes(ours, model.fit(X, y, weight).tree_)
 
 
 @pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
@@ -193,12 +223,14 @@ def mix(x):
 
 
 @entry_kernel
-def _draw_node(draw, path, is_constant, max_features, out):
-    key = root_key(draw)
+def _draw_node(draw, seed, path, is_constant, max_features, out):
+    restart(draw, seed)
     for is_left in path:
-        key = child_key(draw, key, is_left)
+        key_children(draw, 0)
+        if is_left:
+            move_key(draw, 1, 0)
     n = 0
-    drawing = begin_draw(draw, key, 0)
+    drawing = begin_draw(draw, 0, 0)
     j, drawing = next_feature(draw, drawing, max_features)
     while j >= 0:
         feature = draw.features[j]
@@ -217,8 +249,7 @@ def test_features_come_in_the_order_of_their_keys(n_features, max_features, seed
     """`max_features` of them, and on until one varies; whatever nodes were drawn before."""
     rng = np.random.default_rng(data)
     names = hash_names([f"x{j}" for j in rng.permutation(n_features)])
-    draw, out = KeyedDraw.create(names), np.empty(n_features, np.int64)
-    draw.restart(seed)
+    draw, out = KeyedDraw.create(names, 2), np.empty(n_features, np.int64)
     for _ in range(5):
         path = rng.random(rng.integers(0, 5)) < 0.5
         is_constant = rng.random(n_features) < rng.choice([0.0, 0.5, 1.0])
@@ -228,7 +259,7 @@ def test_features_come_in_the_order_of_their_keys(n_features, max_features, seed
         expected = sorted(range(n_features), key=lambda j, key=key: mix(key ^ int(names[j])))
         varies = [i for i, j in enumerate(expected) if not is_constant[j]]
         n_expected = max(max_features, (varies[0] if varies else n_features) + 1)
-        n, n_known = _draw_node(draw, path, is_constant, max_features, out)
+        n, n_known = _draw_node(draw, seed, path, is_constant, max_features, out)
         assert out[:n].tolist() == expected[:n_expected]
         assert n_known == 0
 

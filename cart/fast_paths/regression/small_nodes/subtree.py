@@ -150,7 +150,7 @@ def _draw_for_two(growth, table, one, other, node, limits):
     the left, and the first with the other there; -1 where there is none."""
     small, draw = growth.small, growth.draw
     first, one_left, other_left = np.int64(-1), np.int64(-1), np.int64(-1)
-    drawing = begin_draw(draw, np.uint64(0), node.n_constant)
+    drawing = begin_draw(draw, node.row, node.n_constant)
     j, drawing = next_feature(draw, drawing, limits.max_features)
     while j >= 0:
         feature = draw.features[j]
@@ -197,7 +197,7 @@ def _search(growth, table, samples, node, limits):
     sort_small_node(small, samples, node.start, n)
     last = np.int64(-1)
     n_drawn = 0
-    drawing = begin_draw(draw, np.uint64(0), node.n_constant)
+    drawing = begin_draw(draw, node.row, node.n_constant)
     j, drawing = next_feature(draw, drawing, limits.max_features)
     while j >= 0:
         feature = draw.features[j]
