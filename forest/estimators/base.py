@@ -209,7 +209,6 @@ class BaseForest(
                     return self  # whatever the table is
             prepared = prepare(draft, X, y, sample_weight, draft.estimator.splitter)
             refuse_contradictions(draft, old_trees)
-            draft._refuse_impossible_votes()
             target = prepared.target
             _require_same_outputs(old_trees, target, getattr(draft, "loss_", None))
             draft._n_samples = X.shape[0]
