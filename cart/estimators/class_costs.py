@@ -187,12 +187,15 @@ def true_shares(altered, loss):
     Parameters
     ----------
     altered : ndarray of shape (..., n_classes), float64
-    loss : ndarray of shape (n_classes, n_classes)
+    loss : ndarray of shape (n_classes, n_classes), or None
+        None: they are the same.
 
     Returns
     -------
     ndarray of shape (..., n_classes), float64
     """
+    if loss is None:
+        return altered
     shares = altered / row_losses(loss)
     return shares / shares.sum(axis=-1, keepdims=True)
 
@@ -204,13 +207,18 @@ def cheapest(shares, loss):
     ----------
     shares : ndarray of shape (..., n_classes), float64
         Under the priors.
-    loss : ndarray of shape (n_classes, n_classes)
+    loss : ndarray of shape (n_classes, n_classes), or None
+        None: 1 for any mistake, so that it is the class of the highest share.
 
     Returns
     -------
     ndarray of shape (...), int64
     """
-    return _of_least(shares @ loss).argmin(axis=-1)
+    if loss is not None:
+        return _of_least(shares @ loss).argmin(axis=-1)
+    if shares.shape[-1] == 2:  # argmax takes as long as a walk down a tree
+        return (shares[..., 1] > shares[..., 0]).astype(np.intp)
+    return shares.argmax(axis=-1)
 
 
 def _of_least(costs):

@@ -131,8 +131,7 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         return self._true_shares(self._values(X, check_input))
 
     def _true_shares(self, values):
-        loss = getattr(self, "loss_", None)
-        return values if loss is None else true_shares(values, loss)
+        return true_shares(values, getattr(self, "loss_", None))
 
     def _best_classes(self, X, check_input):
         """Positions of the classes predicted, (n_samples, n_outputs)."""
@@ -179,8 +178,7 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
 
     def _decide_classes(self, shares):
         """Positions of the classes predicted, from shares of shape (..., n_classes)."""
-        loss = getattr(self, "loss_", None)
-        return highest(shares) if loss is None else cheapest(shares, loss)
+        return cheapest(shares, getattr(self, "loss_", None))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

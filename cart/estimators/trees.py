@@ -191,7 +191,6 @@ class BaseDecisionTree(
     __metadata_request__fit = {"check_input": metadata_routing.UNUSED}
     _parameter_constraints = {**TREE_CONSTRAINTS, "splitter": [StrOptions({"best", "random"})]}
 
-    class_weight = max_bins = priors = loss = None  # of estimators that have no such parameter
     _grown_in = None  # the precision of the tree; of older pickles, and before a fit
 
     @abstractmethod

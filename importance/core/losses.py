@@ -175,7 +175,5 @@ def _under_costs(make_loss, costs, values, codes):
 def predictions_of(values: np.ndarray, costs: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Class shares and classes that are predicted, from mean votes (n_rows, n_classes), with the
     loss matrix that the forest was fitted with."""
-    if costs is None:
-        return values, values.argmax(axis=1)
     shares = true_shares(values, costs)
     return shares, cheapest(shares, costs)
