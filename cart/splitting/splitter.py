@@ -302,14 +302,20 @@ class RandomSplitter(NamedTuple):
 @kernel
 def find_best_subsets(context, codes, of_known):
     """Replace the node's categories by places in an order among whose cuts the best subset is;
+    n_present = sum_by_category(context.table.subsets, context.node, codes.n)
+    return place_best_subsets(context, codes, n_present, codes.n - codes.n_missing, of_known)
+
+
+@kernel
+def place_best_subsets(context, codes, n_present, n_known, of_known):
+    """The same, of `n_present` categories that are summed up, of `n_known` rows."""
     `of_known`: by the samples alone whose category is known.
 
     Returns how many categories there are, and how many places.
     """
     subsets, node, n = context.table.subsets, context.node, codes.n
-    n_present = sum_by_category(subsets, node, n)
     if context.table.n_categories[codes.column] > EXACT and not exceeds_f_ratio(
-        subsets, n_present, n - codes.n_missing, context.limits.min_category_ratio
+        subsets, n_present, n_known, context.limits.min_category_ratio
     ):
         merge_categories(subsets, n_present)
         replace_by_places(subsets, node, n)
