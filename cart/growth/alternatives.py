@@ -15,8 +15,7 @@ from cart.growth.surrogates import (
 from cart.primitives.sort_keys import RECORD
 from cart.splitting.agreement import Ranking
 from cart.splitting.known_rows import OF_KNOWN_ROWS
-from cart.table.ranking import MISSING
-from cart.table.table import Table
+from cart.table.table import Table, has_missing
 from cart.tree.compact import compress_if_large
 from cart.tree.nodes import LEAF
 
@@ -48,8 +47,7 @@ class AlternativesFinder:
 
     def __init__(self, table, codes, plan):
         asked = plan.alternatives
-        has_missing = table.codes.dtype == np.uint32 and table.codes.max() == MISSING
-        self.sends_missing = bool(asked.by_known_rows and has_missing)
+        self.sends_missing = bool(asked.by_known_rows and has_missing(table))
         self.plan = plan
         if self.sends_missing:
             self.plan = plan._replace(splitter=OF_KNOWN_ROWS[type(plan.splitter)])

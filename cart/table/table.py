@@ -99,7 +99,11 @@ def update_positions(table, samples, start, n):
 def keeps_order(table):
     """Do samples keep the order of the features looked at before (see
     `cart.splitting.splitter`)?"""
-    return table.keeps_order()
+
+
+def has_missing(table):
+    """Is any value of a table missing?"""
+    return table.codes.dtype == np.uint32 and table.codes.max(initial=0) == MISSING
 
 
 class Table(NamedTuple):
