@@ -33,19 +33,16 @@ class Drawing(NamedTuple):
 @dispatch
 def restart(draw, seed):
     """Begin a new tree with that seed."""
-    draw.restart(seed)
 
 
 @dispatch
 def root_key(draw):
     """The key of the root."""
-    return draw.root_key()
 
 
 @dispatch
 def child_key(draw, key, is_left):
     """The key of a child of the node with that key."""
-    return draw.child_key(key, is_left)
 
 
 @dispatch
@@ -54,7 +51,6 @@ def begin_draw(draw, key, n_known):
 
     Returns a Drawing.
     """
-    return draw.begin_draw(key, n_known)
 
 
 @dispatch
@@ -63,44 +59,37 @@ def next_feature(draw, drawing, max_features):
 
     It goes on past `max_features` until one feature that is not constant was seen.
     """
-    return draw.next_feature(drawing, max_features)
 
 
 @dispatch
 def likely_next(draw, drawing, j, n_numbers):
     """The feature that comes after the one at position j if that is not constant, and if so many
     numbers are drawn before. For caches: it may be another."""
-    return draw.likely_next(drawing, j, n_numbers)
 
 
 @dispatch
 def mark_constant(draw, drawing, j):
     """The feature at position j turned out to be constant in this node; return the Drawing then."""
-    return draw.mark_constant(drawing, j)
 
 
 @dispatch
 def mark_searched(draw, drawing, j):
     """The feature at position j varies in this node and is searched; return the Drawing then."""
-    return draw.mark_searched(drawing, j)
 
 
 @dispatch
 def random_between(draw, feature, low, high):
     """A number in [low, high], to cut the feature at."""
-    return draw.random_between(feature, low, high)
 
 
 @dispatch
 def random_side(draw, feature, i):
     """Heads or tails, the feature's i-th."""
-    return draw.random_side(feature, i)
 
 
 @dispatch
 def end_draw(draw, drawing):
     """End the draws of the node; return how many features its children know to be constant."""
-    return draw.end_draw(drawing)
 
 
 # ---------------------------------------------------------------------- scikit-learn's stream
