@@ -87,7 +87,7 @@ def make_records(codes, weight):
     return records
 
 
-def grow_tree(table, records, plan, seed, workspace=None, origin=None, route=LEARNED):
+def grow_tree(table, records, plan, seed, workspace, origin=None, route=LEARNED):
     """Grow one tree, and prune it; or what is below one of its nodes.
 
     Parameters
@@ -98,7 +98,7 @@ def grow_tree(table, records, plan, seed, workspace=None, origin=None, route=LEA
     plan : Plan
     seed : int
         Of the draws, in [0, 2**31 - 1).
-    workspace : Workspace, optional
+    workspace : Workspace
         From `create_workspace`, for at least as many rows as have a weight.
     route : Learned or BySurrogates
         Where rows go that lack the value of a split; see `cart.growth.routing`.
@@ -112,8 +112,6 @@ def grow_tree(table, records, plan, seed, workspace=None, origin=None, route=LEA
     """
     weight = np.ascontiguousarray(records[:, 0])
     samples = np.flatnonzero(weight).astype(np.uint64)
-    if workspace is None:
-        workspace = create_workspace(plan, len(samples), len(records), table)
     workspace.draw.restart(seed)
     workspace.table.begin_tree(samples.astype(np.int64))
     keep_order = sums_depend_on_order(plan, weight)
