@@ -388,9 +388,8 @@ class BaseForest(
         X = self._walk(rows_for, packed, X)
         leaves = np.empty((len(self.estimators_), X.n_samples), np.int64)
 
-        def fill(first_tree, end_tree):
-            for tree in range(first_tree, end_tree):
-                leaves[tree] = leaf_ids(packed, tree, X)
+        def fill(tree, _):
+            leaves[tree] = leaf_ids(packed, tree, X)
 
         in_parts(fill, len(leaves), self.n_jobs, max_part=1)
         return leaves
