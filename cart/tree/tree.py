@@ -399,5 +399,5 @@ def _state_of(tree):
 
 
 storable("Compact", Compact, lambda compact: compact.kept, Compact)
-storable("Categories", Categories, Categories._asdict)
+storable("Categories", Categories)
 storable("Tree", Tree, _state_of, lambda state: Tree(**state))  # which checks it

@@ -4,6 +4,7 @@ import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import _num_samples
 
 from cart.estimators.parameters import MatrixLike
 from cart.estimators.reading.words import Answer, alternative, condition, name_of, rows_in_words
@@ -105,12 +106,11 @@ def explain_path(tree: Any, x: MatrixLike) -> TreePath:
 def _as_table(x):
     if hasattr(x, "to_frame") and hasattr(x, "index"):  # a row of a DataFrame, by names
         return x.to_frame().T.infer_objects()
-    if getattr(x, "ndim", None) == 1 or (not hasattr(x, "ndim") and np.ndim(x) == 1):
+    if np.ndim(x) == 1:
         return np.asarray(x).reshape(1, -1)
-    if not hasattr(x, "shape") and np.ndim(x) == 0:
+    if np.ndim(x) == 0:
         raise ValueError(f"explain_path is of one row, but x is {x!r}.")
-    n_rows = x.shape[0] if hasattr(x, "shape") else len(x)
-    if n_rows != 1:
+    if (n_rows := _num_samples(x)) != 1:
         raise ValueError(f"explain_path is of one row, but x has {n_rows}; pass them one by one.")
     return x
 
