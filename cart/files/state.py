@@ -216,7 +216,6 @@ class _Writer:
         return {"array": self._keep(tensor, path), "as": as_it_is}
 
     def _keep(self, tensor, path):
-        """Keep an array under a name."""
         name = path.strip(".") or "array"
         while name in self.arrays:
             name += "_"
