@@ -1,7 +1,6 @@
 """Base class of Bagging: fit on drawn rows and features, votes, out-of-bag predictions."""
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable
 from numbers import Integral
 from typing import Any, Self
 
@@ -19,7 +18,7 @@ from sklearn.utils.validation import (
 )
 
 from cart.estimators.doc_link import DocLink
-from cart.estimators.parameters import INT_MAX, MatrixLike, RandomState, keep_parameters
+from cart.estimators.parameters import INT_MAX, MatrixLike
 from cart.estimators.saved_state import SavedState, check_classes_of
 from cart.estimators.validation import as_of_now, fitted_at_once, refuse_too_large
 from cart.files import require
@@ -144,15 +143,6 @@ class BaseBagging(
     }
 
     estimator_params = ()  # what estimators take from it: nothing, as in scikit-learn
-
-    def __init__(
-        self, estimator: BaseEstimator | None = None, n_estimators: int = 10, *,
-        max_samples: float | None = None, max_features: float = 1.0, bootstrap: bool = True,
-        bootstrap_features: bool = False, oob_score: bool | Callable = False,
-        warm_start: bool = False, n_jobs: int | None = None, random_state: RandomState = None,
-        verbose: int = 0, voting: str = "soft", final_estimator: BaseEstimator | None = None,
-    ) -> None:  # fmt: skip
-        keep_parameters(self, locals())
 
     # The estimator's own validation is wanted: nobody has checked its parameters yet.
     @_fit_context(prefer_skip_nested_validation=False)
