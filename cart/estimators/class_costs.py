@@ -14,6 +14,8 @@ the true ones, p(i) ~ s(i) / L(i), by which the class is chosen that costs least
 
 import numpy as np
 
+from cart.files.state import has_row_names
+
 
 def check_priors(priors, labels):
     """The priors of the classes.
@@ -35,7 +37,7 @@ def check_priors(priors, labels):
     """
     if priors is None:
         return None
-    if _is_labelled(priors):
+    if has_row_names(priors):
         priors = priors.to_dict()
     if isinstance(priors, dict):
         missing = [label for label in labels.tolist() if label not in priors]
@@ -58,12 +60,6 @@ def check_priors(priors, labels):
             "their sum."
         )
     return numbers / numbers.sum()
-
-
-def _is_labelled(values):
-    """Is it of pandas, with names of rows?"""
-    rows = getattr(values, "index", None)
-    return hasattr(rows, "tolist") and rows.tolist() != list(range(len(rows)))
 
 
 def _as_numbers(name, values):
@@ -95,7 +91,7 @@ def check_loss(loss, labels):
     if loss is None:
         return None
     n_classes = len(labels)
-    if _is_labelled(loss):
+    if has_row_names(loss):
         named = [loss.index.tolist(), loss.columns.tolist()]
         if any({*names} != {*labels.tolist()} for names in named):
             raise ValueError(
@@ -191,12 +187,15 @@ def true_shares(altered, loss):
     Parameters
     ----------
     altered : ndarray of shape (..., n_classes), float64
-    loss : ndarray of shape (n_classes, n_classes)
+    loss : ndarray of shape (n_classes, n_classes), or None
+        None: they are the same.
 
     Returns
     -------
     ndarray of shape (..., n_classes), float64
     """
+    if loss is None:
+        return altered
     shares = altered / row_losses(loss)
     return shares / shares.sum(axis=-1, keepdims=True)
 
@@ -208,13 +207,18 @@ def cheapest(shares, loss):
     ----------
     shares : ndarray of shape (..., n_classes), float64
         Under the priors.
-    loss : ndarray of shape (n_classes, n_classes)
+    loss : ndarray of shape (n_classes, n_classes), or None
+        None: 1 for any mistake, so that it is the class of the highest share.
 
     Returns
     -------
     ndarray of shape (...), int64
     """
-    return _of_least(shares @ loss).argmin(axis=-1)
+    if loss is not None:
+        return _of_least(shares @ loss).argmin(axis=-1)
+    if shares.shape[-1] == 2:  # argmax takes as long as a walk down a tree
+        return (shares[..., 1] > shares[..., 0]).astype(np.intp)
+    return shares.argmax(axis=-1)
 
 
 def _of_least(costs):

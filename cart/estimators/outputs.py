@@ -17,7 +17,8 @@ from cart.estimators.class_costs import (
     refuse_several_outputs,
     true_shares,
 )
-from cart.estimators.parameters import MatrixLike
+from cart.estimators.encoding import takes_sparse
+from cart.estimators.parameters import NO_ALTERNATIVES, MatrixLike
 from cart.estimators.target import encode_known_labels, encode_labels, encode_numbers
 from cart.estimators.validation import as_of_now, check_rows
 from cart.splitting import criteria
@@ -25,6 +26,10 @@ from cart.tree.packed import Infinite, goes_by_keys
 
 
 class _Outputs:
+    # Of estimators that have no such parameter, or are older than it.
+    class_weight = max_bins = priors = loss = None
+    missing, surrogates, surrogate_style, surrogate_features, competitors = NO_ALTERNATIVES
+
     def _require_fit(self):
         if not hasattr(self, "n_features_in_"):  # to ask otherwise takes as long as a row
             check_is_fitted(self)
@@ -53,12 +58,11 @@ class _Outputs:
     def _weigh_classes(self, weight, target):
         return weight, None
 
-
-def highest(shares):
-    """Position of the highest share along the last axis; the first where several are."""
-    if shares.shape[-1] == 2:  # argmax takes as long as a walk down a tree
-        return (shares[..., 1] > shares[..., 0]).astype(np.intp)
-    return shares.argmax(axis=-1)
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing != "refuse"
+        tags.input_tags.sparse = takes_sparse(self)
+        return tags
 
 
 class ClassifierOutputs(ClassifierMixin, _Outputs):
@@ -127,8 +131,7 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         return self._true_shares(self._values(X, check_input))
 
     def _true_shares(self, values):
-        loss = getattr(self, "loss_", None)
-        return values if loss is None else true_shares(values, loss)
+        return true_shares(values, getattr(self, "loss_", None))
 
     def _best_classes(self, X, check_input):
         """Positions of the classes predicted, (n_samples, n_outputs)."""
@@ -175,8 +178,7 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
 
     def _decide_classes(self, shares):
         """Positions of the classes predicted, from shares of shape (..., n_classes)."""
-        loss = getattr(self, "loss_", None)
-        return highest(shares) if loss is None else cheapest(shares, loss)
+        return cheapest(shares, getattr(self, "loss_", None))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -1,6 +1,7 @@
 """Estimators in files and pickles: what they save, and how it is checked when it is loaded."""
 
 import os
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -129,16 +130,13 @@ def load(path: str | os.PathLike, mmap: bool = True) -> Any:
 def storable_estimators(*classes: type) -> None:
     """Have estimators of some classes stored in model files."""
     for cls in classes:
-        storable(cls.__name__, cls, vars, _restoring(cls))
+        storable(cls.__name__, cls, vars, partial(_restore, cls))
 
 
-def _restoring(cls):
-    def restore(state):
-        estimator = with_state(object.__new__(cls), state)
-        estimator.check_state()
-        return estimator
-
-    return restore
+def _restore(cls, state):
+    estimator = with_state(object.__new__(cls), state)
+    estimator.check_state()
+    return estimator
 
 
 def check_tree_of(estimator: Any, tree: Any) -> None:

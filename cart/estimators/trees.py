@@ -18,13 +18,11 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.doc_link import DocLink
-from cart.estimators.encoding import takes_sparse
 from cart.estimators.grower import Grower
 from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
 from cart.estimators.parameters import (
     CLASS_COSTS,
     CLASSIFIER_CRITERION,
-    NO_ALTERNATIVES,
     REGRESSOR_CRITERION,
     TREE_CONSTRAINTS,
     ClassWeight,
@@ -193,10 +191,7 @@ class BaseDecisionTree(
     __metadata_request__fit = {"check_input": metadata_routing.UNUSED}
     _parameter_constraints = {**TREE_CONSTRAINTS, "splitter": [StrOptions({"best", "random"})]}
 
-    class_weight = max_bins = priors = loss = None  # of estimators that have no such parameter
     _grown_in = None  # the precision of the tree; of older pickles, and before a fit
-    # Of estimators from before there were such parameters.
-    missing, surrogates, surrogate_style, surrogate_features, competitors = NO_ALTERNATIVES
 
     @abstractmethod
     def __init__(self) -> None:
@@ -341,12 +336,6 @@ class BaseDecisionTree(
         """Number of leaves."""
         check_is_fitted(self, "tree_")
         return self.tree_.n_leaves
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing != "refuse"
-        tags.input_tags.sparse = takes_sparse(self)
-        return tags
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -18,7 +18,7 @@ from cart.splitting.criteria import EPSILON
 from cart.splitting.feature_draw import create_draw
 from cart.splitting.splitter import BestSplitter
 from cart.table.ranking import MISSING
-from cart.table.table import Table, same_value
+from cart.table.table import Table, has_missing, same_value
 from cart.table.thresholds import cut_of, write_thresholds
 from cart.tree.batch import Batch
 from cart.tree.compact import MANY, Compact, compress_if_large
@@ -129,11 +129,6 @@ def write_split(nodes, this, cut, cuts):
     `cart.table.thresholds`)."""
     nodes.feature[this] = cut.feature
     cuts[this] = cut_of(cut.left_code, cut.right_code)
-
-
-def has_missing(table):
-    """Is any value of a table missing?"""
-    return table.codes.dtype == np.uint32 and table.codes.max(initial=0) == MISSING
 
 
 class FastPath(ABC):

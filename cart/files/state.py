@@ -216,7 +216,6 @@ class _Writer:
         return {"array": self._keep(tensor, path), "as": as_it_is}
 
     def _keep(self, tensor, path):
-        """Keep an array under a name."""
         name = path.strip(".") or "array"
         while name in self.arrays:
             name += "_"
@@ -249,9 +248,14 @@ def _as_array(value):
     """A range, or a column of pandas or polars, as an array; all else, and what has names of rows,
     as it is."""
     is_column = hasattr(value, "to_numpy") and len(getattr(value, "shape", ())) == 1
-    rows = getattr(value, "index", None) if is_column else None
-    has_names = rows is not None and rows.tolist() != list(range(len(rows)))
-    return np.asarray(value) if isinstance(value, range) or (is_column and not has_names) else value
+    is_bare = isinstance(value, range) or (is_column and not has_row_names(value))
+    return np.asarray(value) if is_bare else value
+
+
+def has_row_names(value: Any) -> bool:
+    """Is it of pandas, with other names of rows than their numbers?"""
+    rows: Any = getattr(value, "index", None)
+    return hasattr(rows, "tolist") and rows.tolist() != list(range(len(rows)))
 
 
 def _number_of(value, path):

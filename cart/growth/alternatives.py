@@ -15,10 +15,10 @@ from cart.growth.surrogates import (
 from cart.primitives.sort_keys import RECORD
 from cart.splitting.agreement import Ranking
 from cart.splitting.known_rows import OF_KNOWN_ROWS
-from cart.table.ranking import MISSING
-from cart.table.table import Table
+from cart.table.table import Table, has_missing
 from cart.tree.compact import compress_if_large
 from cart.tree.nodes import LEAF
+from cart.tree.tree import decreases
 
 _ROUNDING = 1e-12  # what multiplying and dividing may leave
 _RULES = {"surrogate": BY_SURROGATES, "majority": BY_MAJORITY}
@@ -48,8 +48,7 @@ class AlternativesFinder:
 
     def __init__(self, table, codes, plan):
         asked = plan.alternatives
-        has_missing = table.codes.dtype == np.uint32 and table.codes.max() == MISSING
-        self.sends_missing = bool(asked.by_known_rows and has_missing)
+        self.sends_missing = bool(asked.by_known_rows and has_missing(table))
         self.plan = plan
         if self.sends_missing:
             self.plan = plan._replace(splitter=OF_KNOWN_ROWS[type(plan.splitter)])
@@ -123,9 +122,7 @@ def _set_default(tree, nodes, default_left):
 
 def _improvements(nodes):
     """Decrease of impurity x weight by every split of a tree; 0 in leaves."""
-    left, right = nodes.children_left, nodes.children_right
-    burden = nodes.weighted_n_node_samples * nodes.impurity
-    is_split = left != LEAF
-    gain = np.zeros(len(left))
-    gain[is_split] = burden[is_split] - burden[left[is_split]] - burden[right[is_split]]
+    is_split = nodes.children_left != LEAF
+    gain = np.zeros(len(is_split))
+    gain[is_split] = decreases(nodes, is_split)
     return gain

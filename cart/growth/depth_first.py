@@ -29,13 +29,11 @@ class Children(NamedTuple):
 @dispatch
 def load(way, node):
     """Take up a pending node; return it with its weight, and its impurity if that was unknown."""
-    return way.load(node)
 
 
 @dispatch
 def write_leaf(way, tree, this, node):
     """Write node number `this` as a leaf."""
-    way.write_leaf(tree, this, node)
 
 
 @dispatch
@@ -45,7 +43,6 @@ def search(way, node):
     The node's samples may be at another place then, where caches hold them. A cut has a `feature`,
     which is -1 where there is no cut.
     """
-    return way.search(node)
 
 
 @dispatch
@@ -54,19 +51,16 @@ def divide(way, node, cut):
 
     What the path keeps of them goes to row `node.row` for the right, and the next for the left.
     """
-    return way.divide(node, cut)
 
 
 @dispatch
 def write_split(way, tree, this, node, cut, children):
     """Make the leaf `this` a split, and note what the children inherit."""
-    way.write_split(tree, this, node, cut, children)
 
 
 @dispatch
 def move_row(way, row, to):
     """Move what the path keeps of a pending node to another row (growth that is best first)."""
-    way.move_row(row, to)
 
 
 # -------------------------------------------------------------------------------- the loop

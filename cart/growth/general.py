@@ -85,7 +85,7 @@ def make_records(codes, weight):
     return records
 
 
-def grow_tree(table, records, plan, seed, workspace=None, origin=None, route=LEARNED):
+def grow_tree(table, records, plan, seed, workspace, origin=None, route=LEARNED):
     """Grow one tree, and prune it; or what is below one of its nodes.
 
     Parameters
@@ -96,7 +96,7 @@ def grow_tree(table, records, plan, seed, workspace=None, origin=None, route=LEA
     plan : Plan
     seed : int
         Of the draws, in [0, 2**31 - 1).
-    workspace : Workspace, optional
+    workspace : Workspace
         From `create_workspace`, for at least as many rows as have a weight.
     route : Learned or BySurrogates
         Where rows go that lack the value of a split; see `cart.growth.routing`.
@@ -110,8 +110,6 @@ def grow_tree(table, records, plan, seed, workspace=None, origin=None, route=LEA
     """
     weight = np.ascontiguousarray(records[:, 0])
     samples = np.flatnonzero(weight).astype(np.uint64)
-    if workspace is None:
-        workspace = create_workspace(plan, len(samples), len(records), table)
     if origin is not None:
         workspace.draw.keys[0] = origin.key
     workspace.table.begin_tree(samples.astype(np.int64))

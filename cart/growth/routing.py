@@ -26,13 +26,11 @@ from cart.table.ranking import MISSING
 @dispatch
 def begin_routes(route):
     """Take the rows of a tree."""
-    route.begin_routes()
 
 
 @dispatch
 def route_missing(route, node, split, samples, start, n):
     """Replace the missing ones of a node's codes by codes that go left or right of the split."""
-    route.route_missing(node, split, samples, start, n)
 
 
 class Learned(NamedTuple):

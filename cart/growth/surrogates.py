@@ -219,7 +219,6 @@ class SurrogateFinder:
         )  # fmt: skip
 
     def _create_found(self, nodes):
-        """Room for what may be found."""
         k = len(self.ranking.feature)
         is_split = nodes.children_left != LEAF
         n = nodes.n_node_samples[is_split]

@@ -18,6 +18,7 @@ from cart.interop.indicators import Indicators
 from cart.interop.versions import warn_if_unchecked
 from cart.table.precision import precision_of
 from cart.tree.nodes import Nodes
+from cart.tree.packed_surrogates import goes_by_surrogates
 from cart.tree.tree import Tree
 
 warn_if_unchecked()
@@ -188,14 +189,14 @@ def refuse_foreign(estimator: BaseEstimator, has_indicators: bool = False) -> No
             )
     if np.any(getattr(estimator, "is_categorical_", False)) and not has_indicators:
         raise ValueError(
-            f"{type(estimator).__name__} splits on subsets of categories, for which scikit-learn's "
+            f"{name} splits on subsets of categories, for which scikit-learn's "
             'trees have no form: to_sklearn(..., categories="indicators") makes columns of 0 and '
             "1 of them. Or fit with categorical_features=None on ordinal codes."
         )
     refuse_surrogates(estimator)
     if precision_of(estimator) == np.float64:
         raise ValueError(
-            f"{type(estimator).__name__} was fitted with precision='float64'; scikit-learn's trees "
+            f"{name} was fitted with precision='float64'; scikit-learn's trees "
             "compare in single precision and would send rows to other leaves. Fit it with "
             "precision='float32'."
         )
@@ -205,7 +206,7 @@ def refuse_surrogates(estimator: BaseEstimator) -> None:
     """Refuse rules for missing values that scikit-learn's trees have no form for."""
     name, rule = type(estimator).__name__, getattr(estimator, "missing", "learned")
     trees = [each.tree_ for each in getattr(estimator, "estimators_", [estimator])]
-    if any(tree.surrogates is not None and tree.surrogates.routes for tree in trees):
+    if any(map(goes_by_surrogates, trees)):
         raise ValueError(
             f"{name} sends rows with missing values by surrogate splits (missing='surrogate'), for "
             "which scikit-learn's trees have no form. Fit it with missing='learned' or 'majority'."

@@ -25,7 +25,6 @@ from cart.interop.shown_alternatives import (
     add_to_text,
     lines_of,
 )
-from cart.tree.nodes import Nodes
 from cart.tree.tree import Tree
 
 _NOTHING = Shown(0, 0)
@@ -120,7 +119,7 @@ def _with_own_features(tree):
     subset = np.flatnonzero(tree.is_subset)
     feature[subset] = tree.n_features + np.arange(len(subset))
     threshold[subset] = 0.0
-    nodes = Nodes(*tree.nodes)._replace(feature=feature, threshold=threshold)
+    nodes = tree.nodes._replace(feature=feature, threshold=threshold)
     return Tree(nodes, tree.n_features + len(subset))
 
 

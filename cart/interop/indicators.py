@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from cart.estimators.category_encoder import as_columns
 from cart.estimators.reading.words import names_of_categories
-from cart.tree.nodes import Nodes
 from cart.tree.tree import Tree
 
 _HALF = 0.5
@@ -117,7 +116,7 @@ class Indicators(TransformerMixin, BaseEstimator):
         for node in np.flatnonzero(tree.is_subset):
             feature[node] = n_numbers + self._place[_subset_of(tree, node)]
             threshold[node] = _HALF
-        nodes = Nodes(*tree.nodes)._replace(feature=feature, threshold=threshold)
+        nodes = tree.nodes._replace(feature=feature, threshold=threshold)
         return Tree(nodes, n_numbers + len(self._place))
 
 

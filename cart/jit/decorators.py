@@ -132,15 +132,20 @@ def _refuse(name, arguments, named):
 
 
 def dispatch(function):
-    """Compile `function(obj, ...)` inside kernels as the method of that name of obj's class.
+    """Have `function(obj, ...)`, which has words and no body, call obj's method of that name.
 
-    `obj` is a NamedTuple. Kernels then specialise per class and are still cached on disk;
-    with NUMBA_DISABLE_JIT=1 the same code is plain Python.
+    `obj` is a NamedTuple. Kernels specialise per class and are still cached on disk; with
+    NUMBA_DISABLE_JIT=1 the same code is plain Python.
     """
+    name = function.__name__
+
+    @functools.wraps(function)
+    def call(obj, *args):
+        return getattr(obj, name)(*args)
 
     @functools.wraps(function)
     def method_of(obj, *args):
-        return getattr(obj.instance_class, function.__name__)
+        return getattr(obj.instance_class, name)
 
-    overload(function, strict=False, jit_options={"forceinline": True, **_INNER})(method_of)
-    return function
+    overload(call, strict=False, jit_options={"forceinline": True, **_INNER})(method_of)
+    return call

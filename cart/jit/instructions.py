@@ -9,7 +9,6 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from cart.jit.decorators import inline_kernel
 from cart.jit.simd import knows
 
 _IS_PYTHON = getattr(numba.config, "DISABLE_JIT")  # noqa: B009 (numba sets it at run time)
@@ -19,12 +18,15 @@ _LOCK = Lock()  # of numbers that threads share, in plain Python
 
 
 def _instruction(in_python):
-    """An intrinsic, or the function that does the same where kernels are plain Python."""
+    """An intrinsic, for kernels to call; where these are plain Python, a function that does the
+    same."""
     return lambda function: in_python if _IS_PYTHON else intrinsic(function)
 
 
 @_instruction(lambda values, at: None)  # there is no telling where Python looks
-def _prefetch(typing_context, values, at):
+def prefetch(typing_context, values, at):
+    """Have the line of `values` in which its item number `at` lies brought into the cache."""
+
     def generate(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         number, byte = ir.IntType(32), ir.IntType(8).as_pointer()
@@ -37,52 +39,34 @@ def _prefetch(typing_context, values, at):
     return types.void(values, at), generate
 
 
-@inline_kernel
-def prefetch(values, at):
-    """Have the line of `values` in which its item number `at` lies brought into the cache."""
-    _prefetch(values, at)
-
-
 @_instruction(lambda word: (int(word) & -int(word)).bit_length() - 1)
-def _lowest_bit(typing_context, word):
+def lowest_bit(typing_context, word):
+    """Place of the lowest bit that a uint64, not 0, has set."""
+
     def generate(context, builder, signature, arguments):
         return builder.cttz(arguments[0], ir.IntType(1)(1))
 
     return types.int64(word), generate
 
 
-@inline_kernel
-def lowest_bit(word):
-    """Place of the lowest bit that a uint64, not 0, has set."""
-    return _lowest_bit(word)
-
-
 @_instruction(lambda word: int(word).bit_length() - 1)
-def _highest_bit(typing_context, word):
+def highest_bit(typing_context, word):
+    """Place of the highest bit that a uint64, not 0, has set."""
+
     def generate(context, builder, signature, arguments):
         return builder.xor(builder.ctlz(arguments[0], ir.IntType(1)(1)), ir.IntType(64)(63))
 
     return types.int64(word), generate
 
 
-@inline_kernel
-def highest_bit(word):
-    """Place of the highest bit that a uint64, not 0, has set."""
-    return _highest_bit(word)
-
-
 @_instruction(lambda word: int(word).bit_count())
-def _count_bits(typing_context, word):
+def count_bits(typing_context, word):
+    """How many bits a uint64 has set."""
+
     def generate(context, builder, signature, arguments):
         return builder.ctpop(arguments[0])
 
     return types.int64(word), generate
-
-
-@inline_kernel
-def count_bits(word):
-    """How many bits a uint64 has set."""
-    return _count_bits(word)
 
 
 def _change(counter, value_of):
@@ -106,38 +90,23 @@ def _atomically(operation, in_python):
     return change
 
 
-_exchange = _atomically("xchg", lambda counter, value: _change(counter, lambda before: value))
-_add = _atomically("add", lambda counter, step: _change(counter, lambda before: before + step))
-
-
-@inline_kernel
-def set_at_once(counter, value):
-    """Make counter[0], int64, which other threads change too, a number.
-
-    What a thread has written before it, those see that meet the number later.
-    """
-    _exchange(counter, value)
-
-
-@inline_kernel
-def add_at_once(counter, step):
-    """Add to counter[0], see `set_at_once`; return what it was before."""
-    return _add(counter, step)
+# Make counter[0], which other threads change too, a number; or add one to it. What a thread has
+# written before it, those see that meet the number later.
+set_at_once = _atomically("xchg", lambda counter, value: _change(counter, lambda before: value))
+add_at_once = _atomically(
+    "add", lambda counter, step: _change(counter, lambda before: before + step)
+)
 
 
 @_instruction(lambda counter: counter[0])
-def _look_at(typing_context, counter):
+def look_at(typing_context, counter):
+    """counter[0] as it is now, see `set_at_once`."""
+
     def generate(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         return builder.load_atomic(data, "acquire", 8)
 
     return types.int64(counter), generate
-
-
-@inline_kernel
-def look_at(counter):
-    """counter[0] as it is now, see `set_at_once`."""
-    return _look_at(counter)
 
 
 @_instruction(lambda: True)

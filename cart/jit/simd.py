@@ -107,12 +107,9 @@ class PlainLanes:
         done."""
         return one() if is_so else other()
 
-    def gather(self, array, places):
-        """The items at these places of an array, which counts as flat."""
-        return array.ravel()[places]
-
     def gather_each(self, array, places):
-        """The same of items of any type, one by one; places are whole numbers without a sign."""
+        """The items at these places of an array, which counts as flat: one by one, of any type.
+        Places are whole numbers without a sign."""
         return array.ravel()[places]
 
     def gather_rows(self, array, places, width):
@@ -335,21 +332,6 @@ class _CompiledLanes(PlainLanes):
         row = row if isinstance(row, ir.Value) else ir.IntType(64)(row)
         return self.builder.gep(self.builder.bitcast(array, kind.as_pointer()), [row])
 
-    def gather(self, array, places):
-        builder, kind = self.builder, ir.VectorType(array.type.pointee, self.n)
-        n_bytes = self._context.get_abi_sizeof(kind.element)
-        start = self.spread(builder.ptrtoint(array, ir.IntType(64)))
-        pointers = ir.VectorType(array.type, self.n)
-        addresses = builder.inttoptr((start + places * n_bytes).value, pointers)
-        mask = ir.VectorType(ir.IntType(1), self.n)
-        letter = "f" if isinstance(kind.element, ir.DoubleType) else "i"
-        name = f"llvm.masked.gather.v{self.n}{letter}64.v{self.n}p0"
-        how = ir.FunctionType(kind, [pointers, ir.IntType(32), mask, kind])
-        function = cgutils.get_or_insert_function(builder.module, how, name)
-        everywhere, nothing = ir.Constant(mask, [True] * self.n), ir.Constant(kind, ir.Undefined)
-        found = builder.call(function, [addresses, ir.IntType(32)(8), everywhere, nothing])
-        return _Vector(self, found)
-
     def gather_rows(self, array, places, width):
         builder, number = self.builder, ir.IntType(32)
         kind = ir.VectorType(array.type.pointee, width)
@@ -392,14 +374,10 @@ def _constant(kind, number):
     return kind(number)
 
 
-class _Vector:
-    """A vector of numbers, or a number, of which every operation is an instruction of LLVM."""
+def _operator(of_reals, of_numbers, *how):
+    """An operator of vectors, or numbers, by LLVM's instructions for reals and whole numbers."""
 
-    def __init__(self, lanes, value):
-        self.lanes = lanes
-        self.value = value
-
-    def _with(self, other, of_reals, of_numbers, *how):
+    def operate(self, other):
         kind = self.value.type
         if not isinstance(other, _Vector):
             other = _Vector(self.lanes, _constant(kind, other))
@@ -408,38 +386,27 @@ class _Vector:
         write = getattr(self.lanes.builder, write)
         return _Vector(self.lanes, write(*how, self.value, other.value))
 
-    def __add__(self, other):
-        return self._with(other, "fadd", "add")
+    return operate
 
-    def __sub__(self, other):
-        return self._with(other, "fsub", "sub")
 
-    def __mul__(self, other):
-        return self._with(other, "fmul", "mul")
+class _Vector:
+    """A vector of numbers, or a number, of which every operation is an instruction of LLVM."""
 
-    def __truediv__(self, other):
-        return self._with(other, "fdiv", "sdiv")
+    def __init__(self, lanes, value):
+        self.lanes = lanes
+        self.value = value
 
-    def __rshift__(self, other):
-        return self._with(other, None, "lshr")
-
-    def __lshift__(self, other):
-        return self._with(other, None, "shl")
-
-    def __or__(self, other):
-        return self._with(other, None, "or_")
-
-    def __xor__(self, other):
-        return self._with(other, None, "xor")
-
-    def __and__(self, other):
-        return self._with(other, None, "and_")
-
-    def __gt__(self, other):
-        return self._with(other, "fcmp_ordered", "icmp_signed", ">")
-
-    def __le__(self, other):
-        return self._with(other, "fcmp_ordered", "icmp_signed", "<=")
+    __add__ = _operator("fadd", "add")
+    __sub__ = _operator("fsub", "sub")
+    __mul__ = _operator("fmul", "mul")
+    __truediv__ = _operator("fdiv", "sdiv")
+    __rshift__ = _operator(None, "lshr")
+    __lshift__ = _operator(None, "shl")
+    __or__ = _operator(None, "or_")
+    __xor__ = _operator(None, "xor")
+    __and__ = _operator(None, "and_")
+    __gt__ = _operator("fcmp_ordered", "icmp_signed", ">")
+    __le__ = _operator("fcmp_ordered", "icmp_signed", "<=")
 
 
 def on_lanes(n, gives_number=False):

@@ -3,7 +3,6 @@
 import json
 import os
 from contextlib import suppress
-from typing import Any
 
 from cart.jit.folders import OF_THE_WHEEL
 from cart.jit.source_digest import FITS
@@ -24,17 +23,12 @@ def write_fits(folder: str, levels: list[str]) -> None:
         json.dump({**FITS, "CPUs": levels}, file, indent=1)
 
 
-def read_fits(folder: str = OF_THE_WHEEL.path) -> dict[str, Any] | None:
-    """What the kernels of a folder fit: versions, and "CPUs". None where there are none."""
-    with suppress(OSError, ValueError), open(os.path.join(folder, _FILE)) as file:
-        return json.load(file)
-    return None
-
-
 def in_words() -> str:
     """One line: what kernels the installed package came with, and whether they are used."""
-    fits = read_fits()
-    if fits is None:
+    fits = {}
+    with suppress(OSError, ValueError), open(os.path.join(OF_THE_WHEEL.path, _FILE)) as file:
+        fits = json.load(file)
+    if not fits:
         return "no kernels came with this installation: they are compiled when first needed"
     came = f"kernels came compiled for {' and '.join(fits['CPUs'])}"
     others = [

@@ -21,7 +21,6 @@ _WIDTH = 16  # words of 32 bits that are divided at once
 @dispatch
 def goes_left(sides, i, item):
     """Does the item in place i go left? As 0 or 1, or a bool."""
-    return sides.goes_left(i, item)
 
 
 @inline_kernel

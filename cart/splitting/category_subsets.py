@@ -41,7 +41,6 @@ _CLOSE = 1e-12  # it ends when no coordinate moves further
 @dispatch
 def is_categorical(table, column):
     """Are the column's codes categories?"""
-    return table.is_categorical(column)
 
 
 @dispatch
@@ -54,13 +53,11 @@ def find_places(table, context, codes):
     n_present : int
         How many categories the node has.
     """
-    return table.find_places(context, codes)
 
 
 @dispatch
 def keep_subset(table, node, n_present, left_place):
     """Remember which categories the best split so far sends left: places up to `left_place`."""
-    table.keep_subset(node, n_present, left_place)
 
 
 @dispatch
@@ -69,20 +66,17 @@ def list_subset(table, n_present, listed):
 
     Returns how many there are.
     """
-    return table.list_subset(n_present, listed)
 
 
 @dispatch
 def replace_by_sides(table, node, n, column):
     """Replace the codes gathered by the sides of the best split, 0 (left) and 1, if they are
     categories."""
-    table.replace_by_sides(node, n, column)
 
 
 @dispatch
 def write_list(table, node, i, column):
     """Keep which categories go left at node i, if the column has any."""
-    table.write_list(node, i, column)
 
 
 @dispatch
@@ -91,7 +85,6 @@ def find_subsets(splitter, context, codes):
 
     Returns how many categories the node has, and how many places they take.
     """
-    return splitter.find_subsets(context, codes)
 
 
 class CategoricalTable(NamedTuple):

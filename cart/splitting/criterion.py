@@ -38,55 +38,46 @@ class Side(NamedTuple):
 @dispatch
 def load(criterion, records, keys, n, keep_order):
     """Sum up the first `n` keys: they are the node. `keep_order`: sums depend on their order."""
-    criterion.load(records, keys, n, keep_order)
 
 
 @dispatch
 def needs_all(criterion):
     """Must `arrange` see all keys, also those that a cut reaches from the other end?"""
-    return criterion.needs_all()
 
 
 @dispatch
 def arrange(criterion, records, keys, n):
     """Take the node's samples in the order of `keys`; the Side of the cut before the first."""
-    return criterion.arrange(records, keys, n)
 
 
 @dispatch
 def advance(criterion, side, records, keys, cut, p, n):
     """Move the cut from behind the first `cut` samples to behind the first `p`, further right."""
-    return criterion.advance(side, records, keys, cut, p, n)
 
 
 @dispatch
 def score(criterion, side):
     """Quality of the cut: higher is better, comparable within one node only."""
-    return criterion.score(side)
 
 
 @dispatch
 def impurity(criterion, records, keys, n):
     """Impurity of the node."""
-    return criterion.impurity(records, keys, n)
 
 
 @dispatch
 def children_impurity(criterion, side, records, keys, n_left, n):
     """Impurities left and right of the cut, which lies behind the first `n_left` samples."""
-    return criterion.children_impurity(side, records, keys, n_left, n)
 
 
 @dispatch
 def side_values(criterion, side):
     """What the sides of the cut would predict, of the first class or the mean: left, right."""
-    return criterion.side_values(side)
 
 
 @dispatch
 def write_value(criterion, value):
     """Write what the node predicts into `value`, (n_outputs, n_values)."""
-    criterion.write_value(value)
 
 
 # What class counts and sums have in common: a cut advances over the shorter way.
@@ -95,19 +86,16 @@ def write_value(criterion, value):
 @dispatch
 def all_right(criterion):
     """The Side of the cut before the first sample."""
-    return criterion.all_right()
 
 
 @dispatch
 def all_left(criterion):
     """The Side of the cut behind the last sample."""
-    return criterion.all_left()
 
 
 @dispatch
 def move(criterion, side, records, i, sign):
     """Move sample i from the right of the cut to its left (sign 1.0), or back (-1.0)."""
-    return criterion.move(side, records, i, sign)
 
 
 def needs_no_sample(self):
@@ -132,7 +120,6 @@ def advance_sums(self, side, records, keys, cut, p, n):
 @dispatch
 def side_impurities(criterion, side):
     """Impurities left and right of the cut, where they follow from the Side."""
-    return criterion.side_impurities(side)
 
 
 def children_of_side(self, side, records, keys, n_left, n):

@@ -33,20 +33,17 @@ class Drawing(NamedTuple):
 @dispatch
 def restart(draw, seed):
     """Begin a new tree with that seed."""
-    draw.restart(seed)
 
 
 @dispatch
 def key_children(draw, row):
     """Note what the draws of a split's children depend on: it waits in that row of the stack, the
     right child will there, the left one in the next."""
-    draw.key_children(row)
 
 
 @dispatch
 def move_key(draw, row, to):
     """Note that a node waits in another row of the stack."""
-    draw.move_key(row, to)
 
 
 @dispatch
@@ -56,7 +53,6 @@ def begin_draw(draw, row, n_known):
 
     Returns a Drawing.
     """
-    return draw.begin_draw(row, n_known)
 
 
 @dispatch
@@ -65,44 +61,37 @@ def next_feature(draw, drawing, max_features):
 
     It goes on past `max_features` until one feature that is not constant was seen.
     """
-    return draw.next_feature(drawing, max_features)
 
 
 @dispatch
 def likely_next(draw, drawing, j, n_numbers):
     """The feature that comes after the one at position j if that is not constant, and if so many
     numbers are drawn before. For caches: it may be another."""
-    return draw.likely_next(drawing, j, n_numbers)
 
 
 @dispatch
 def mark_constant(draw, drawing, j):
     """The feature at position j turned out to be constant in this node; return the Drawing then."""
-    return draw.mark_constant(drawing, j)
 
 
 @dispatch
 def mark_searched(draw, drawing, j):
     """The feature at position j varies in this node and is searched; return the Drawing then."""
-    return draw.mark_searched(drawing, j)
 
 
 @dispatch
 def random_between(draw, feature, low, high):
     """A number in [low, high], to cut the feature at."""
-    return draw.random_between(feature, low, high)
 
 
 @dispatch
 def random_side(draw, feature, i):
     """Heads or tails, the feature's i-th."""
-    return draw.random_side(feature, i)
 
 
 @dispatch
 def end_draw(draw, drawing):
     """End the draws of the node; return how many features its children know to be constant."""
-    return draw.end_draw(drawing)
 
 
 # ---------------------------------------------------------------------- scikit-learn's stream

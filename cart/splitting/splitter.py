@@ -199,25 +199,21 @@ def load_feature(context, feature, samples, start, n):
 @dispatch
 def search(splitter, context, codes, best):
     """Search one feature; return the best Split so far."""
-    return splitter.search(context, codes, best)
 
 
 @dispatch
 def order(splitter, context, codes):
     """Bring the node's keys into the order in which the feature is searched."""
-    splitter.order(context, codes)
 
 
 @dispatch
 def is_divided(splitter, best, last_feature):
     """Are the node's keys in the order left | right of the best split already?"""
-    return splitter.is_divided(best, last_feature)
 
 
 @dispatch
 def end_search(splitter, context, n):
     """Have the criterion loaded with all `n` samples of the node, as it was before the search."""
-    splitter.end_search(context, n)
 
 
 class BestSplitter(NamedTuple):
@@ -306,10 +302,16 @@ def find_best_subsets(context, codes, of_known):
 
     Returns how many categories there are, and how many places.
     """
+    n_present = sum_by_category(context.table.subsets, context.node, codes.n)
+    return place_best_subsets(context, codes, n_present, codes.n - codes.n_missing, of_known)
+
+
+@kernel
+def place_best_subsets(context, codes, n_present, n_known, of_known):
+    """The same, of `n_present` categories that are summed up, of `n_known` rows."""
     subsets, node, n = context.table.subsets, context.node, codes.n
-    n_present = sum_by_category(subsets, node, n)
     if context.table.n_categories[codes.column] > EXACT and not exceeds_f_ratio(
-        subsets, n_present, n - codes.n_missing, context.limits.min_category_ratio
+        subsets, n_present, n_known, context.limits.min_category_ratio
     ):
         merge_categories(subsets, n_present)
         replace_by_places(subsets, node, n)

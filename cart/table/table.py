@@ -30,31 +30,26 @@ def gather(table, column, samples, start, n, node, may_list):
     Returns the lowest and the highest, and of how many samples the codes were copied: all n, or
     with `may_list` perhaps the few that are not 0 in a sparse table, which the table lists.
     """
-    return table.gather(column, samples, start, n, node, may_list)
 
 
 @dispatch
 def order_codes(table, node, codes, keep_order):
     """Sort the node's keys along the codes gathered."""
-    table.order_codes(node, codes, keep_order)
 
 
 @dispatch
 def divide_codes(table, node, codes, left_code, missing_left, keep_order):
     """Bring the node's keys into the order left | right; return how many go left."""
-    return table.divide_codes(node, codes, left_code, missing_left, keep_order)
 
 
 @dispatch
 def value_of(table, column, code):
     """The value, float64, that a code of a column stands for; of several the smallest."""
-    return table.value_of(column, code)
 
 
 @dispatch
 def top_of(table, column, code):
     """The largest value, float64, that a code of a column stands for."""
-    return table.top_of(column, code)
 
 
 @inline_kernel
@@ -71,7 +66,6 @@ def same_value(table, column, low, high):
 
     They do if no cut between them keeps scikit-learn's distance from the values on either side.
     """
-    return table.same_value(column, low, high)
 
 
 @dispatch
@@ -80,26 +74,27 @@ def code_up_to(table, column, lowest, highest, threshold):
 
     The values of `lowest` and `highest` lie on either side of it.
     """
-    return table.code_up_to(column, lowest, highest, threshold)
 
 
 @dispatch
 def next_cut(table, p):
     """The next position after `p` to cut ordered samples at; there is none among the unlisted."""
-    return table.next_cut(p)
 
 
 @dispatch
 def update_positions(table, samples, start, n):
     """Note that samples[start:start + n] have changed places."""
-    table.update_positions(samples, start, n)
 
 
 @dispatch
 def keeps_order(table):
     """Do samples keep the order of the features looked at before (see
     `cart.splitting.splitter`)?"""
-    return table.keeps_order()
+
+
+def has_missing(table):
+    """Is any value of a table missing?"""
+    return table.codes.dtype == np.uint32 and table.codes.max(initial=0) == MISSING
 
 
 class Table(NamedTuple):

@@ -80,21 +80,15 @@ def fill_thresholds(trees, table, columns, n_jobs=None):
     splits = [tree.splits for tree in trees]
     n_columns = len(table.codes)
     step = max(LEAST_COLUMNS, -(-n_columns // _PARTS))
+    least = max(LEAST_PER_THREAD, BLOCK // table.codes.shape[1])
 
     def fill_columns(first, end):
-        for start in range(first, end, step):
-            _fill_columns(splits, table, columns, start, min(start + step, end))
+        values = Levels.of(look_up(table, columns, first, end))
+        start = table.level_start - table.level_start[first]
+        part = table._replace(levels=values, tops=values, level_start=start)
+        for features, thresholds in splits:
+            write_thresholds(features, thresholds, part, first, end)
 
-    least = max(LEAST_PER_THREAD, BLOCK // table.codes.shape[1])
-    in_parts(fill_columns, n_columns, n_jobs, least)
+    in_parts(fill_columns, n_columns, n_jobs, least, step)
     for tree in trees:
         del tree.has_cuts
-
-
-def _fill_columns(splits, table, columns, first, end):
-    """Write the thresholds of splits on columns first, ..., end - 1."""
-    values = Levels.of(look_up(table, columns, first, end))
-    start = table.level_start - table.level_start[first]
-    part = table._replace(levels=values, tops=values, level_start=start)
-    for features, thresholds in splits:
-        write_thresholds(features, thresholds, part, first, end)

@@ -255,7 +255,6 @@ def _as_bools(bits, n):
 
 
 def _in_few_bytes(numbers):
-    """Whole numbers in few bytes."""
     ends = int(numbers.min(initial=0)), int(numbers.max(initial=0))
     return numbers.astype(np.result_type(*map(np.min_scalar_type, ends)))
 

@@ -14,67 +14,56 @@ def step(packed, place, X, row, may_miss):
 
     The values of the row begin at X[row].
     """
-    return packed.step(place, X, row, may_miss)
 
 
 @dispatch
 def has_arrived(packed, place):
     """Is there a leaf?"""
-    return packed.has_arrived(place)
 
 
 @dispatch
 def value_at(packed, place):
     """The row of `value` that belongs to a leaf: a shared one, or one counted within its tree."""
-    return packed.value_at(place)
 
 
 @dispatch
 def write_split(packed, place, way, feature, threshold):
     """Write a node whose left child stands `way` places further on."""
-    packed.write_split(place, way, feature, threshold)
 
 
 @dispatch
 def write_leaf(packed, place, row):
     """Write a leaf with a row of `value`; those behind the shared ones count within the tree."""
-    packed.write_leaf(place, row)
 
 
 @dispatch
 def fetch(packed, tree, part, n_parts):
     """Have a part of a tree, one of `n_parts`, brought into the cache."""
-    return packed.fetch(tree, part, n_parts)
 
 
 @dispatch
 def left_of(packed, place):
     """The place of the left child; of a leaf its own."""
-    return packed.left_of(place)
 
 
 @dispatch
 def value_met(packed, place, X, row):
     """What a node looks at in the row whose values begin at X[row]."""
-    return packed.value_met(place, X, row)
 
 
 @dispatch
 def is_missing(packed, x):
     """Is a value of a row missing?"""
-    return packed.is_missing(x)
 
 
 @dispatch
 def as_compared(packed, threshold):
     """A threshold as values of rows are compared with it."""
-    return packed.as_compared(threshold)
 
 
 @dispatch
 def write_rows(packed, X, values):
     """Write some rows of a table as trees take them; return FINITE, SOME_MISSING or INFINITE."""
-    return packed.write_rows(X, values)
 
 
 @inline_kernel

@@ -211,5 +211,5 @@ def _check_starts(start, n, end, what):
 
 
 # The tree that has them checks them.
-storable("Surrogates", Surrogates, Surrogates._asdict, lambda state: Surrogates(**state))
-storable("Competitors", Competitors, Competitors._asdict, lambda state: Competitors(**state))
+storable("Surrogates", Surrogates, restore=lambda state: Surrogates(**state))
+storable("Competitors", Competitors, restore=lambda state: Competitors(**state))

@@ -220,13 +220,7 @@ class BaseBagging(
         return self.estimators_, self.estimators_features_[:n], self._draws[:n]
 
     def _refuse_contradictions(self, n_kept):
-        """Refuse parameters that contradict each other."""
         self._refuse_impossible_votes()
-        if self.oob_score and not self.bootstrap:
-            raise ValueError(
-                "Out of bag estimation only available if bootstrap=True: bootstrap=False leaves no "
-                "row out. Or set oob_score=False."
-            )
         if self.n_estimators < n_kept:
             raise ValueError(
                 f"n_estimators={self.n_estimators} must be at least the number of estimators that "

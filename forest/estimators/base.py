@@ -11,12 +11,10 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator, MultiOutputMixin, _fit_context
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.doc_link import DocLink
-from cart.estimators.encoding import takes_sparse
-from cart.estimators.parameters import NO_ALTERNATIVES, GivenParameters, MatrixLike
+from cart.estimators.parameters import GivenParameters, MatrixLike
 from cart.estimators.preparation import prepare
 from cart.estimators.saved_state import SavedState, check_classes_of, check_tree_of
 from cart.estimators.trees import BaseDecisionTree
@@ -150,9 +148,6 @@ class BaseForest(
     _parameter_constraints = FOREST_CONSTRAINTS
 
     estimators_: list
-    # Of classifiers, and of random forests, alone.
-    class_weight = max_bins = priors = loss = None
-    missing, surrogates, surrogate_style, surrogate_features, competitors = NO_ALTERNATIVES
     stratify = False
     bootstrap_draw, _class_factor, _own_weight = "sequence", None, None  # of older pickles
     # Of a search by groups they are the splitter's, as around scikit-learn's forests.
@@ -209,7 +204,6 @@ class BaseForest(
                     return self  # whatever the table is
             prepared = prepare(draft, X, y, sample_weight, draft.estimator.splitter)
             refuse_contradictions(draft, old_trees)
-            draft._refuse_impossible_votes()
             target = prepared.target
             _require_same_outputs(old_trees, target, getattr(draft, "loss_", None))
             draft._n_samples = X.shape[0]
@@ -394,9 +388,8 @@ class BaseForest(
         X = self._walk(rows_for, packed, X)
         leaves = np.empty((len(self.estimators_), X.n_samples), np.int64)
 
-        def fill(first_tree, end_tree):
-            for tree in range(first_tree, end_tree):
-                leaves[tree] = leaf_ids(packed, tree, X)
+        def fill(tree, _):
+            leaves[tree] = leaf_ids(packed, tree, X)
 
         in_parts(fill, len(leaves), self.n_jobs, max_part=1)
         return leaves
@@ -417,12 +410,6 @@ class BaseForest(
         """
         self = as_of_now(self)
         return paths_to(self._leaves_of(X), [estimator.tree_ for estimator in self.estimators_])
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing != "refuse"
-        tags.input_tags.sparse = takes_sparse(self)
-        return tags
 
     @property
     def estimators_samples_(self) -> list[np.ndarray]:

@@ -52,11 +52,7 @@ def refuse_contradictions(forest: BaseEstimator, old_trees: list) -> None:
             "max_samples says how many rows to draw, but bootstrap=False draws none; "
             "set bootstrap=True or max_samples=None."
         )
-    if not forest.bootstrap and forest.oob_score:
-        raise ValueError(
-            "Out of bag estimation only available if bootstrap=True: bootstrap=False leaves no row "
-            "out. Or set oob_score=False."
-        )
+    forest._refuse_impossible_votes()
     _refuse_impossible_budget(forest)
     if forest.n_estimators != "auto" and forest.n_estimators < len(old_trees):
         raise ValueError(

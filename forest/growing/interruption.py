@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
 
 from cart.jit.interrupts import HeldInterrupts
 from cart.primitives.user_warning import warn_user
@@ -52,10 +51,6 @@ class Interruption(HeldInterrupts):
     def keep(self, words: str) -> None:
         """The fit goes on with what was finished: `words`, without an end, say what that is."""
         self._words.append(words)
-
-    def __enter__(self) -> Self:
-        super().__enter__()
-        return self
 
     def __exit__(
         self,

@@ -141,8 +141,7 @@ class StabilityEstimator:
         return losses.mean(), error, bias, error_over_rows
 
     def _losses(self, total, n_votes, known):
-        mean = total[known] / n_votes[known, np.newaxis, np.newaxis]
-        mean = mean if self._costs is None else true_shares(mean, self._costs)
+        mean = true_shares(total[known] / n_votes[known, np.newaxis, np.newaxis], self._costs)
         return ((mean - self._truth[known]) ** 2).sum(axis=2).mean(axis=1)
 
     def _compare_leaders(self):

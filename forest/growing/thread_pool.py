@@ -1,6 +1,7 @@
 """Grow many trees from one table: whole trees over threads, a workspace for each batch."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from threading import Lock
 from time import sleep
@@ -38,6 +39,7 @@ _ROWS_WORTH_HELP, _NAP = 100_000, 1e-4
 _MANY_ROWS = 10_000
 
 
+@dataclass(eq=False)
 class Job:
     """What trees are grown from, in one object: a backend that ships it to other machines does so
     once per worker.
@@ -47,21 +49,15 @@ class Job:
     table, codes, plan, seeds, weigh, columns : see `grow_trees`
     """
 
-    def __init__(
-        self,
-        table: Any,
-        codes: np.ndarray,
-        plan: Plan,
-        seeds: Sequence[int] | np.ndarray,
-        weigh: Callable,
-        columns: Columns | None = None,
-    ) -> None:
-        self.table = prepare_for_growth(table, codes, plan, columns)
-        self.columns = columns
-        self.codes = codes
-        self.plan = plan
-        self.seeds = seeds
-        self.weigh = weigh
+    table: Any
+    codes: np.ndarray
+    plan: Plan
+    seeds: Sequence[int] | np.ndarray
+    weigh: Callable
+    columns: Columns | None = None
+
+    def __post_init__(self) -> None:
+        self.table = prepare_for_growth(self.table, self.codes, self.plan, self.columns)
 
     def __sizeof__(self) -> int:
         # Dask ships objects that say they are large once, small ones with every task.
@@ -247,6 +243,5 @@ def grow_each(job: Job, numbers: Iterable[int]) -> Iterator[tuple[int, Tree]]:
 
 
 def _grow_numbers(job, grower, numbers):
-    """The trees of these numbers."""
     seeds = first_draws([job.seeds[i] for i in numbers], DRAW_SEED_MAX)
     return grower.grow(job.weigh(numbers), seeds)

@@ -97,17 +97,6 @@ def _drawn_members(forest, rows):
     return drawn
 
 
-def _in_blocks(work, n_rows, n_trees, n_jobs):
-    """Call `work(first, end)` for blocks of rows, over threads."""
-    block = max(1, _BLOCK_STARTS // n_trees)
-
-    def blocks(first, end):
-        for begin in range(first, end, block):
-            work(begin, min(begin + block, end))
-
-    in_parts(blocks, n_rows, n_jobs, _MIN_ROWS_PER_WORKER)
-
-
 def quantiles_of(
     forest: BaseEstimator,
     X: np.ndarray,
@@ -149,7 +138,8 @@ def quantiles_of(
             leaf_rows.QuantileScratch.create(len(y), len(trees)), out[begin:end],
         )  # fmt: skip
 
-    _in_blocks(fill, X.shape[0], len(trees), forest.n_jobs)
+    block = max(1, _BLOCK_STARTS // len(trees))
+    in_parts(fill, X.shape[0], forest.n_jobs, _MIN_ROWS_PER_WORKER, block)
     return out[:, at]
 
 
@@ -186,5 +176,6 @@ def out_of_bag_quantiles(
             leaf_rows.QuantileScratch.create(n_rows, n_trees), out[begin:end],
         )  # fmt: skip
 
-    _in_blocks(fill, n_rows, n_trees, forest.n_jobs)
+    block = max(1, _BLOCK_STARTS // n_trees)
+    in_parts(fill, n_rows, forest.n_jobs, _MIN_ROWS_PER_WORKER, block)
     return out

@@ -13,14 +13,7 @@ import numpy as np
 
 from cart.jit.decorators import kernel
 from cart.primitives.sort_keys import sort_positions_by_value
-from cart.splitting.all_subsets import try_all_subsets
-from cart.splitting.category_subsets import (
-    EXACT,
-    exceeds_f_ratio,
-    merge_categories,
-    order_categories,
-    replace_by_places,
-)
+from cart.splitting.splitter import place_best_subsets
 from forest.partitioned.histograms import FIRST
 
 
@@ -39,26 +32,9 @@ class CellSplitter(NamedTuple):
     first: np.ndarray  # (n_codes,) int64: FIRST less the first row of each category of the node
 
     def find_subsets(self, context, codes):
-        return _find_subsets(self, context, codes)
-
-
-@kernel
-def _find_subsets(splitter, context, codes):
-    """As `cart.splitting.splitter.find_best_subsets`."""
-    subsets, node, n = context.table.subsets, context.node, codes.n
-    n_present, n_rows = _sum_up(splitter, subsets, node, n - codes.n_missing)
-    if context.table.n_categories[codes.column] > EXACT and not exceeds_f_ratio(
-        subsets, n_present, n_rows, context.limits.min_category_ratio
-    ):
-        merge_categories(subsets, n_present)
-        replace_by_places(subsets, node, n)
-        return n_present, min(n_present, 2)
-    order_categories(subsets, n_present)
-    replace_by_places(subsets, node, n)
-    if subsets.response.shape[1] > 1 and 2 < n_present <= EXACT:
-        try_all_subsets(context, codes, n_present)
-        return n_present, 2
-    return n_present, n_present
+        n_cells = codes.n - codes.n_missing
+        n_present, n_rows = _sum_up(self, context.table.subsets, context.node, n_cells)
+        return place_best_subsets(context, codes, n_present, n_rows, False)
 
 
 @kernel

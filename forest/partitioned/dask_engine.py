@@ -52,12 +52,11 @@ class DaskEngine(Engine):
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
             return self._submit(itself, thing)
 
-    def map(self, function, *handles, each=None, common=(), done=None):
-        rows = zip(*handles, strict=True) if each is None else zip(*handles, each, strict=True)
+    def map(self, function, *handles, common=(), done=None):
         places = self._places or repeat(None)
         futures = [
             self._submit(function, *row, *common, at=place)
-            for row, place in zip(rows, places, strict=False)
+            for row, place in zip(zip(*handles, strict=True), places, strict=False)
         ]
         if done is not None:
             for _ in as_completed(futures):

@@ -44,10 +44,12 @@ class Engine(ABC):
         """What stands for something large in `common`, so that a place gets it once."""
 
     @abstractmethod
-    def map(self, function: Callable, *handles: Any, each: Sequence | None = None,
-            common: tuple = (), done: Callable | None = None) -> Any:  # fmt: skip
-        """A handle of `function(*parts, each[p], *common)` of every partition p.
+    def map(
+        self, function: Callable, *handles: Any, common: tuple = (), done: Callable | None = None
+    ) -> Any:
+        """A handle of `function(*parts, *common)` of every partition.
 
+        A sequence of what is said of each partition may stand among the handles.
         With `done`, a callable, it waits for all of them, and calls `done()` after each.
         """
 
@@ -94,10 +96,10 @@ class LocalEngine(Engine):
     def share(self, thing):
         return thing
 
-    def map(self, function, *handles, each=None, common=(), done=None):
-        items = zip(*handles, strict=True) if each is None else zip(*handles, each, strict=True)
+    def map(self, function, *handles, common=(), done=None):
+        items = list(zip(*handles, strict=True))
         parts = []
-        for part in self._run(lambda item: function(*item, *common), list(items)):
+        for part in self._run(lambda item: function(*item, *common), items):
             parts.append(part)
             if done is not None:
                 done()

@@ -83,12 +83,12 @@ def fit_together(
         kind, bins = _learn_categories(model, look, kind, bins)
         table = bins.table()
         dtype = np.min_scalar_type(int(np.diff(table.level_start).max()))
-        codes = engine.map(_code, X_parts, each=range(n_parts), common=(kind, bins, dtype, folder))
+        codes = engine.map(_code, X_parts, range(n_parts), common=(kind, bins, dtype, folder))
         if not model.oob_score:
             del X_parts  # workers need not keep X in memory
         step = None if kind.has_classes else step_of(look.largest, total_weight)
         labels = look.labels if kind.has_classes else step
-        targets = engine.map(_encode, y_parts, each=spans, common=(kind, labels))
+        targets = engine.map(_encode, y_parts, spans, common=(kind, labels))
         n_bytes = len(bins.levels) * dtype.itemsize + (2 if kind.has_classes else 8)
         is_held = _is_held(n_bytes, model._n_samples, engine, size)
         held = engine.hold(codes, targets) if is_held else None
@@ -112,7 +112,7 @@ def fit_together(
 
 def _look_for_bins(model, engine, X_parts, y_parts, n_parts, kind):
     """What is known of the table, its partitions and its bins, from one reading."""
-    examined = engine.map(partitions.examine, X_parts, y_parts, each=range(n_parts), common=(kind,))
+    examined = engine.map(partitions.examine, X_parts, y_parts, range(n_parts), common=(kind,))
     look = engine.reduce(partitions.look_of, partitions.join_looks, examined)
     spans = _describe(model, look)  # which may refuse it
     sorted_parts = engine.map(partitions.sorted_of, examined)
@@ -259,7 +259,7 @@ def _grow(model, data, in_bag, spans, seeds, total_weight, target, size, interru
     grown: list = []
 
     def grow_some(some):
-        opened = data.engine.map(_begin, data.codes, each=spans, common=(in_bag, some))
+        opened = data.engine.map(_begin, data.codes, spans, common=(in_bag, some))
         grown.extend(
             grow_together(
                 data, opened, plan, draw_seeds[some.start : some.stop], total_weight, size
@@ -295,7 +295,7 @@ def _score(model, engine, X_parts, y_parts, spans, kind, in_bag, interruption):
     found = []
 
     def ask():
-        judged = engine.map(judge, X_parts, y_parts, each=spans, common=common)
+        judged = engine.map(judge, X_parts, y_parts, spans, common=common)
         found.append(engine.reduce(itself, Judged.join, judged))
 
     if not interruption.is_cut and interruption.run(ask):

@@ -52,7 +52,6 @@ class NumberTargets(NamedTuple):
 @dispatch
 def add(targets, cells, row, weight):
     """Add a row with that weight to the cells of a code."""
-    targets.add(cells, row, weight)
 
 
 class OpenRows(NamedTuple):
@@ -198,4 +197,3 @@ class SumCells(NamedTuple):
 @dispatch
 def write(kind, numbers, first, node, rows):
     """Write the records of a code from `first` on, and how many rows each is of; return the end."""
-    return kind.write(numbers, first, node, rows)

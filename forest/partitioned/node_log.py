@@ -174,7 +174,6 @@ def _subtree_sizes(levels):
 
 
 def _write_level(trees, level, number, following, table, step):
-    """Write the nodes of a level to the trees."""
     weight, n_rows = level.weight, level.n_rows
     threshold = level.cut.view(np.float64).copy()
     write_thresholds(level.feature, threshold, table)

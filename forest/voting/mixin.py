@@ -27,7 +27,12 @@ class VotingMixin:
         return self.voting == "stacked" or RULES[self.voting].is_weighted
 
     def _refuse_impossible_votes(self):
-        """Refuse rules that have nothing to learn from, or nothing to count."""
+        """Refuse scores and rules that have nothing to learn from, or nothing to count."""
+        if self.oob_score and not self.bootstrap:
+            raise ValueError(
+                "Out of bag estimation only available if bootstrap=True: bootstrap=False leaves no "
+                "row out. Or set oob_score=False."
+            )
         if not self.bootstrap and self._learns_to_vote:
             raise ValueError(
                 f"voting={self.voting!r} learns from rows that are out of bag, but bootstrap=False "

@@ -72,10 +72,9 @@ class OutOfBag:
         """
         if not votes.n_models.any():
             raise ValueError(NO_ROW)
-        values = votes.values if costs is None else true_shares(votes.values, costs)
         return cls(
-            y, target.codes, values, votes.n_models, target.labels, votes.scores.mean(axis=1),
-            votes.curve, costs,
+            y, target.codes, true_shares(votes.values, costs), votes.n_models, target.labels,
+            votes.scores.mean(axis=1), votes.curve, costs,
         )  # fmt: skip
 
     @property
@@ -233,7 +232,7 @@ def vote_out_of_bag(
     """
 
     def decide(shares):
-        return shares if costs is None else _preferred(true_shares(shares, costs), costs)
+        return _preferred(true_shares(shares, costs), costs)
 
     is_hard, is_weighted = RULES[rule]
     shape = (*truth.shape, n_values)

@@ -27,9 +27,8 @@ MakeLoss = Callable[[np.ndarray, np.ndarray], Loss]
 
 
 @dispatch
-def at(loss: Loss, leaf: Any, row: Any) -> Any:
+def at(loss, leaf, row):
     """Loss of a row in a leaf."""
-    return loss.at(leaf, row)
 
 
 def of_rows(loss: Loss, leaves: np.ndarray) -> np.ndarray:
@@ -175,7 +174,5 @@ def _under_costs(make_loss, costs, values, codes):
 def predictions_of(values: np.ndarray, costs: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Class shares and classes that are predicted, from mean votes (n_rows, n_classes), with the
     loss matrix that the forest was fitted with."""
-    if costs is None:
-        return values, values.argmax(axis=1)
     shares = true_shares(values, costs)
     return shares, cheapest(shares, costs)

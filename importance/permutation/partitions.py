@@ -118,12 +118,12 @@ def _ask(engine, X_parts, y_parts, forest, kind, make_loss, step):
     """The donors of all partitions, and what their rows lose."""
     shared = engine.share(forest)
     spans = _spans(engine, X_parts, kind, forest)
-    counted = engine.map(_count, X_parts, each=spans, common=(shared, kind), done=step)
+    counted = engine.map(_count, X_parts, spans, common=(shared, kind), done=step)
     donors = engine.reduce(itself, _add_each, counted)
     if not donors.n_rows.any():
         raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
     common = shared, kind, make_loss, engine.share(donors)
-    judged = engine.map(_judge, X_parts, y_parts, each=spans, common=common, done=step)
+    judged = engine.map(_judge, X_parts, y_parts, spans, common=common, done=step)
     return donors, engine.reduce(itself, _add_each, judged)
 
 
@@ -145,7 +145,7 @@ def _refuse_impossible(forest):
 
 def _spans(engine: Engine, X_parts: Any, kind: Kind, forest: Any) -> list[tuple[int, int, int]]:
     """Number, first row and end of every partition."""
-    sizes = engine.map(_size, X_parts, each=range(len(X_parts)), common=(kind,))
+    sizes = engine.map(_size, X_parts, range(len(X_parts)), common=(kind,))
     found = sorted(engine.reduce(itself, add, sizes))
     ends = np.cumsum([n_rows for _, n_rows, _ in found]).tolist()
     if ends[-1] != forest._n_samples:

@@ -207,4 +207,4 @@ def refuse_several_outputs(tree: Any) -> None:
         )
 
 
-storable("CpTable", CpTable, CpTable._asdict)
+storable("CpTable", CpTable)

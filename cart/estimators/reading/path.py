@@ -4,11 +4,13 @@ import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import _num_samples
 
 from cart.estimators.parameters import MatrixLike
 from cart.estimators.reading.words import Answer, alternative, condition, name_of, rows_in_words
 from cart.estimators.validation import check_rows, require_tree
-from cart.tree.nodes import LEAF
+from cart.tree.packed_surrogates import goes_by_surrogates
+from cart.tree.tree import parents_of
 
 
 class PathStep(NamedTuple):
@@ -90,37 +92,27 @@ def explain_path(tree: Any, x: MatrixLike) -> TreePath:
     tree = require_tree(tree, "explain_path", takes_theirs=True)
     row = check_rows(tree, _as_table(x))
     nodes, values = tree.tree_, row.toarray()[0] if hasattr(row, "toarray") else row[0]
-    passed = _in_order(nodes, nodes.decision_path(row).indices)
+    leaf = int(nodes.apply(row)[0])
+    parent, passed = parents_of(nodes), [leaf]
+    while passed[0] > 0:
+        passed.insert(0, int(parent[passed[0]]))
     steps = [
-        PathStep(int(node), _reason(tree, node, child, values), int(nodes.n_node_samples[child]))
+        PathStep(node, _reason(tree, node, child, values), int(nodes.n_node_samples[child]))
         for node, child in itertools.pairwise(passed)
     ]
-    leaf = int(passed[-1])
     return TreePath(steps, leaf, int(nodes.n_node_samples[leaf]), str(Answer(tree, leaf)))
 
 
 def _as_table(x):
     if hasattr(x, "to_frame") and hasattr(x, "index"):  # a row of a DataFrame, by names
         return x.to_frame().T.infer_objects()
-    if getattr(x, "ndim", None) == 1 or (not hasattr(x, "ndim") and np.ndim(x) == 1):
+    if np.ndim(x) == 1:
         return np.asarray(x).reshape(1, -1)
-    if not hasattr(x, "shape") and np.ndim(x) == 0:
+    if np.ndim(x) == 0:
         raise ValueError(f"explain_path is of one row, but x is {x!r}.")
-    n_rows = x.shape[0] if hasattr(x, "shape") else len(x)
-    if n_rows != 1:
+    if (n_rows := _num_samples(x)) != 1:
         raise ValueError(f"explain_path is of one row, but x has {n_rows}; pass them one by one.")
     return x
-
-
-def _in_order(nodes, passed):
-    """The nodes passed, from the root on: numbers need not ascend on the way down."""
-    is_passed = np.zeros(nodes.node_count, bool)
-    is_passed[passed] = True
-    order = [0]
-    while nodes.children_left[order[-1]] != LEAF:
-        left, right = nodes.children_left[order[-1]], nodes.children_right[order[-1]]
-        order.append(int(left if is_passed[left] else right))
-    return order
 
 
 def _reason(tree, node, child, values):
@@ -130,12 +122,10 @@ def _reason(tree, node, child, values):
     if not np.isnan(values[nodes.feature[node]]):
         return condition(tree, node, is_left)
     name = name_of(tree, nodes.feature[node])
-    surrogates = getattr(nodes, "surrogates", None)
-    if surrogates is not None and surrogates.routes:
-        for split in surrogates.of(node):
-            sent = _sent_by(split, values)
-            if sent is not None:
-                return f"{name} is missing: in its place {alternative(tree, split, sent)}"
+    for split in nodes.surrogates.of(node) if goes_by_surrogates(nodes) else ():
+        sent = _sent_by(split, values)
+        if sent is not None:
+            return f"{name} is missing: in its place {alternative(tree, split, sent)}"
     learned = getattr(tree, "missing", "learned") == "learned"
     why = "the side that training chose" if learned else "with the majority"
     return f"{name} is missing: as if {condition(tree, node, is_left)}, {why}"

@@ -16,6 +16,7 @@ from cart.estimators.reading.words import (
 )
 from cart.estimators.validation import require_tree
 from cart.tree.nodes import LEAF
+from cart.tree.tree import decreases
 
 
 def summary(tree: Any, max_nodes: int = 30) -> str:
@@ -105,9 +106,7 @@ def _node(tree, node):
         f"  split: {condition(tree, node, True)} to node {left} ({rows_in_words(sizes[left])}), "
         f"else to node {right} ({rows_in_words(sizes[right])})"
     )
-    burden = weight * nodes.impurity
-    decrease = burden[node] - burden[left] - burden[right]
-    lines.append(f"  improvement {number(decrease)}")
+    lines.append(f"  improvement {number(decreases(nodes, node))}")
     for split in _of(nodes, "competitors", node):
         said = alternative(tree, split)
         lines.append(f"  competitor: {said} (improvement {number(split.improvement)})")

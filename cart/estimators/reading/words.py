@@ -80,14 +80,12 @@ class Answer:
         several = estimator.n_outputs_ > 1
         classes = estimator.classes_ if several else [estimator.classes_]
         loss = getattr(estimator, "loss_", None)
-        if loss is not None:
-            values = true_shares(values, loss)
-        chosen = values.argmax(axis=1) if loss is None else cheapest(values, loss)
+        values = true_shares(values, loss)
         self.shares = [
             dict(zip(labels.tolist(), of_output.tolist(), strict=False))
             for labels, of_output in zip(classes, values, strict=True)
         ]
-        self.label = [labels[k] for labels, k in zip(classes, chosen, strict=True)]
+        self.label = [labels[k] for labels, k in zip(classes, cheapest(values, loss), strict=True)]
 
     def __str__(self) -> str:
         if self.mean is not None:

@@ -74,4 +74,3 @@ def copy_near(tiers, layout, node):
 @dispatch
 def copy_codes(rows, words, layout, nearer):
     """Copy the codes that words point to, to a tier of the same class."""
-    rows.copy_codes(words, layout, nearer)

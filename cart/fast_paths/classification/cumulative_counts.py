@@ -73,19 +73,16 @@ class ClassNode(NamedTuple):
 @dispatch
 def power(criterion, count):
     """What is summed over classes, int64."""
-    return criterion.power(count)
 
 
 @dispatch
 def begin_left(criterion, left, counts):
     """Have nothing left of the cut; return the sums of powers left and right."""
-    return criterion.begin_left(left, counts)
 
 
 @dispatch
 def move_left(criterion, left, counts, c, w):
     """Move a weight of class c to the left; return by how much the sums of powers change."""
-    return criterion.move_left(left, counts, c, w)
 
 
 def begin_left_of_one(self, left, counts):

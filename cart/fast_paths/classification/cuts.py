@@ -34,44 +34,37 @@ _HISTOGRAM_MIN = 64  # rows
 @dispatch
 def begin_tree(cuts, way, n):
     """Take up the words of a tree, so many."""
-    cuts.begin_tree(way, n)
 
 
 @dispatch
 def begin_search(cuts, way, node, searched):
     """Take up a node that is to be searched."""
-    cuts.begin_search(way, node, searched)
 
 
 @dispatch
 def end_search(cuts, way, node, searched, best):
     """Search what was put off; return the best Cut of all."""
-    return cuts.end_search(way, node, searched, best)
 
 
 @dispatch
 def divide_words(cuts, way, node, cut, left_counts):
     """Bring the node's words into the order left | right, with the class counts of the left; return
     how many go left."""
-    return cuts.divide_words(way, node, cut, left_counts)
 
 
 @dispatch
 def expect_next(cuts, way, node, drawing, j):
     """Have brought into the cache what the feature after the one at position j is searched in."""
-    cuts.expect_next(way, node, drawing, j)
 
 
 @dispatch
 def search_feature(cuts, way, node, searched, feature, best):
     """Search a feature; return whether it is constant in the node, and the better Cut."""
-    return cuts.search_feature(way, node, searched, feature, best)
 
 
 @dispatch
 def write_cut(cuts, way, tree, this, node, cut, children):
     """Write feature and threshold of the split of a node that has such children."""
-    cuts.write_cut(way, tree, this, node, cut, children)
 
 
 @inline_kernel

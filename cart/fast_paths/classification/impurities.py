@@ -30,7 +30,6 @@ _ROUNDING = 6e-8  # of single precision, relative
 @dispatch
 def impurity_of(criterion, counts, weight):
     """Impurity of weighted class counts, int64."""
-    return criterion.impurity_of(counts, weight)
 
 
 @dispatch
@@ -39,7 +38,6 @@ def approximate_gains(criterion, running, entries, first, last, counts, weight, 
 
     It is not negative, but NO_CUT between two entries of one code.
     """
-    criterion.approximate_gains(running, entries, first, last, counts, weight, low_mask)
 
 
 @dispatch
@@ -48,38 +46,32 @@ def gain_to_beat(criterion, top, score, counts, weight):
 
     Infinite if no cut scores more than `score`.
     """
-    return criterion.gain_to_beat(top, score, counts, weight)
 
 
 @dispatch
 def scores_at_once(criterion, n):
     """Is it cheaper to score all cuts of n entries than to find out which may be the best?"""
-    return criterion.scores_at_once(n)
 
 
 @dispatch
 def bounds_more_classes(criterion):
     """Does the bound of `cart.fast_paths.classification.screening` for more than two classes
     hold?"""
-    return criterion.bounds_more_classes()
 
 
 @dispatch
 def score_cut(criterion, running, entries, i, counts, weight, layout):
     """Quality of cut i as scikit-learn calculates it; never positive."""
-    return criterion.score_cut(running, entries, i, counts, weight, layout)
 
 
 @dispatch
 def child_impurities(criterion, left, counts, left_weight, weight):
     """Impurities left and right of a cut with these counts on its left."""
-    return criterion.child_impurities(left, counts, left_weight, weight)
 
 
 @dispatch
 def write_shares(criterion, value, counts, weight):
     """Write what a node with these counts predicts to `value`, (n_outputs, n_values)."""
-    criterion.write_shares(value, counts, weight)
 
 
 def write_shares_of_one(self, value, counts, weight):

@@ -110,7 +110,6 @@ def gather_keys(codes, words, start, n, layout, missing, keys):
 @dispatch
 def gather_codes(codes, words, layout, gathered):
     """Write the codes of words, uint32, to `gathered`."""
-    codes.gather_codes(words, layout, gathered)
 
 
 class ColumnCodes(NamedTuple):

@@ -261,9 +261,9 @@ class ClassCountsPath(FastPath):
         near = create_cache_copies(codes, limits.max_features, n_bytes)
         return tuple(starmap(ClassRows.create, [(len(self._y), codes), *near]))
 
-    def _grow(self, weights, seeds, first_node, trees, candidates=None):
+    def _way(self, weights):
         draw, stack, cuts, tiers, scratch, prefix = self._scratch
-        way = ClassCountsWay(
+        return ClassCountsWay(
             cuts,
             self._criterion,
             self._table,
@@ -275,6 +275,9 @@ class ClassCountsPath(FastPath):
             stack,
             self._limits(weights),
         )
+
+    def _grow(self, weights, seeds, first_node, trees, candidates=None):
+        way = self._way(weights)
         if candidates is None:
             grow_trees(way, trees, weights, self._y, seeds, first_node)
         else:

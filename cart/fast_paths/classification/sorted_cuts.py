@@ -30,7 +30,7 @@ from cart.fast_paths.classification.cuts import (
     nothing_to_expect,
 )
 from cart.fast_paths.classification.impurities import score_cut
-from cart.fast_paths.classification.path import ClassCountsPath, ClassCountsWay, grow_trees
+from cart.fast_paths.classification.path import ClassCountsPath, grow_trees
 from cart.growth.depth_first import left_child, right_child
 from cart.growth.frontier import may_split
 from cart.growth.sorted_rows import SortedRows, begin_tree, divide_rows, keep_side
@@ -221,7 +221,6 @@ class SortedCountsPath(ClassCountsPath):
         return is_light and super().accepts(weights, is_whole)
 
     def _grow(self, weights, seeds, first_node, trees, candidates=None):
-        draw, stack, _, tiers, scratch, prefix = self._scratch
         finder, (weight,) = self._finder, weights
         if self._found is None:
             self._found = finder.room_for(len(self._y))
@@ -230,9 +229,6 @@ class SortedCountsPath(ClassCountsPath):
             finder.rows, cells, np.empty(len(cells), np.int8), is_unit, finder.ranking,
             self._found, finder.search_of(int(seeds[0])), np.zeros(1, np.int64),
         )  # fmt: skip
-        way = ClassCountsWay(
-            cuts, self._criterion, self._table, self._layout, tiers, scratch, prefix, draw, stack,
-            self._limits(weights),
-        )  # fmt: skip
+        way = self._way(weights)._replace(cuts=cuts)
         grow_trees(way, trees, weights, self._y, seeds, first_node)
         finder.take(self._found, int(cuts.n_found[0]), int(first_node[1]))

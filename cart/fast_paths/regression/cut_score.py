@@ -28,109 +28,92 @@ _UNIT = 2.0**-53  # of double precision: half a unit in the last place
 @dispatch
 def take_row(criterion, targets, row, weight, y):
     """Write what is kept of a row of the tree, of its weight and its target in `y`."""
-    criterion.take_row(targets, row, weight, y)
 
 
 @dispatch
 def copy_row(criterion, targets, row, copied, i):
     """Copy what is kept of a row; it is the i-th there."""
-    criterion.copy_row(targets, row, copied, i)
 
 
 @dispatch
 def sum_node(criterion, samples, targets, start, end, sums):
     """Write the sums of samples[start:end] to `sums`."""
-    criterion.sum_node(samples, targets, start, end, sums)
 
 
 @dispatch
 def sum_children(criterion, samples, targets, node, middle, sums):
     """Write the sums of either side of a node that is divided: of the left child to the row of
     `sums` behind the node's, of the right one to the node's. Return its Halves."""
-    return criterion.sum_children(samples, targets, node, middle, sums)
 
 
 @dispatch
 def rest_of(criterion, weight, y):
     """What a row adds to the third sum of a node, REST."""
-    return criterion.rest_of(weight, y)
 
 
 @dispatch
 def root_impurity(criterion, samples, targets, n, sums):
     """Impurity of a tree's samples, from their sums."""
-    return criterion.root_impurity(samples, targets, n, sums)
 
 
 @dispatch
 def halves_of(criterion, samples, targets, node, middle, left):
     """The Halves of a node that is divided, from the sums of its left child; `left` has the third
     twice: summed up, and taken as the others are."""
-    return criterion.halves_of(samples, targets, node, middle, left)
 
 
 @dispatch
 def write_value(criterion, value, sums):
     """Write what a node with these sums predicts, where no bounds are."""
-    criterion.write_value(value, sums)
 
 
 @dispatch
 def search_lanes(criterion, lanes, width, rows, table):
     """Find the best cut of every lane of so many (see `cart.fast_paths.regression.best_cut`)."""
-    criterion.search_lanes(lanes, width, rows, table)
 
 
 @dispatch
 def sum_lane_from_right(criterion, lanes, k, i, rows):
     """Have the sums of lane k, behind its i-th entry, from the right."""
-    criterion.sum_lane_from_right(lanes, k, i, rows)
 
 
 @dispatch
 def score_left(criterion, left, node):
     """The score of a cut, as scikit-learn calculates it, from the sums (weight, total, rest) on its
     left and those of the node."""
-    return criterion.score_left(left, node)
 
 
 @dispatch
 def score_divided(criterion, samples, targets, n_left, sums):
     """Weight and sum on the left of a cut at which samples are divided, and its score; of a node
     with these sums."""
-    return criterion.score_divided(samples, targets, n_left, sums)
 
 
 @dispatch
 def is_free_of_order(criterion):
     """Are a node's sums the same in any order of two rows?"""
-    return criterion.is_free_of_order()
 
 
 @dispatch
 def settled_score(criterion, lanes, k, rows):
     """The score of the cut in lane k."""
-    return criterion.settled_score(lanes, k, rows)
 
 
 @dispatch
 def is_by_gain(criterion):
     """Has the cut with the highest gain the highest score, but for rounding?"""
-    return criterion.is_by_gain()
 
 
 @dispatch
 def begin_search(criterion, samples, targets, sums, node):
     """Take up a node that is to be searched; return what scores of its cuts depend on, beside
     weight and sum."""
-    return criterion.begin_search(samples, targets, sums, node)
 
 
 @dispatch
 def grow_if_small(criterion, growth, table, scratch, node, height, n_nodes, limits):
     """Grow the subtree of a small node in that height of the stack, and return how many nodes the
     tree has then; -1 if that cannot be done."""
-    return criterion.grow_if_small(growth, table, scratch, node, height, n_nodes, limits)
 
 
 # ------------------------------------------------------------------------------------ sums

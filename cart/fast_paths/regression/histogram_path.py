@@ -188,11 +188,6 @@ class HistogramPath(MeanPath):
     def _criterion(self):
         return SquaredErrorCuts()
 
-    def __init__(self, table, codes, plan):
-        super().__init__(table, codes, plan)
-        self._y_max = np.abs(self._y).max()
-        self._is_whole = are_whole(self._y)
-
     @classmethod
     def fits(cls, table, plan):
         return (

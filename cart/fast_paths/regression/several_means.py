@@ -20,7 +20,6 @@ from cart.jit.decorators import inline_kernel, kernel
 
 MOST = 3  # outputs
 PER_ROW = 1 + MOST
-N_SUMS = UPPER + MOST  # of a node
 
 
 def _score_of_means(left_weight, left, weight, total):

@@ -55,13 +55,11 @@ def code_at(entries, i):
 @dispatch
 def begin_tree(rows, table, in_bag, n, is_in_bag):
     """Take up the rows in_bag[:n] of a tree, ascending; `is_in_bag` says of every row whether."""
-    rows.begin_tree(table, in_bag, n, is_in_bag)
 
 
 @dispatch
 def expect_feature(rows, table, column, node):
     """Have brought into the cache what `load_feature` will read of a column."""
-    rows.expect_feature(table, column, node)
 
 
 @dispatch
@@ -71,39 +69,33 @@ def load_feature(rows, table, column, place, node):
     Returns where in `rows.entries` they are, and the lowest and the highest code. If these are one
     the place stays free.
     """
-    return rows.load_feature(table, column, place, node)
 
 
 @dispatch
 def room_for(rows, column, place, node):
     """Where in `rows.entries` is room for the node's, in another order, until it is divided; also
     the next `place` has to be free."""
-    return rows.room_for(column, place, node)
 
 
 @dispatch
 def mark_left(rows, table, cut, node, is_left):
     """Mark the node's rows that go left of a cut in `is_left`. Returns how many do."""
-    return rows.mark_left(table, cut, node, is_left)
 
 
 @dispatch
 def divide_rows(rows, table, features, node, cut, n_left, is_left):
     """Divide the node's rows at a cut, as `mark_left` has marked them, for children that may look
     at `features` only."""
-    rows.divide_rows(table, features, node, cut, n_left, is_left)
 
 
 @dispatch
 def divide_feature(rows, column, start, n, depth, n_left, is_left):
     """`divide_rows` along one feature."""
-    rows.divide_feature(column, start, n, depth, n_left, is_left)
 
 
 @dispatch
 def note_split(rows, table, this, node, cut, n_left):
     """Keep what the cut alone does not say of the split of node number `this`."""
-    rows.note_split(table, this, node, cut, n_left)
 
 
 def divide_none(self, column, start, n, depth, n_left, is_left):
@@ -121,13 +113,11 @@ def note_nothing(self, table, this, node, cut, n_left):
 @dispatch
 def is_presorted(rows):
     """Are the entries of all features there at the same time?"""
-    return rows.is_presorted()
 
 
 @dispatch
 def has_all_entries(rows):
     """Are they so for nodes below, too, and may `divide_feature` be asked?"""
-    return rows.has_all_entries()
 
 
 @dispatch
@@ -136,7 +126,6 @@ def hand_to_small_node(rows, small, table, features, samples, targets, node):
 
     `samples` then has their numbers. Returns False, and leaves it as it was, if it cannot be done.
     """
-    return rows.hand_to_small_node(small, table, features, samples, targets, node)
 
 
 # ------------------------------------------------------------------------------- presorted

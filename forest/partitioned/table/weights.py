@@ -80,7 +80,7 @@ def total_of_whole(weight: np.ndarray) -> int:
 
 def _gather(engine, function, parts, spans, *common):
     """What a function has of the rows of every partition, which it gives with its number."""
-    found = engine.reduce(itself, add, engine.map(function, parts, each=spans, common=common))
+    found = engine.reduce(itself, add, engine.map(function, parts, spans, common=common))
     return np.concatenate([of_rows for _, of_rows in sorted(found, key=lambda part: part[0])])
 
 

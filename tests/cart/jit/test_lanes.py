@@ -23,7 +23,8 @@ def test_lanes_do_as_numpy_does(width):
         rows = (lanes.load(numbers) & 3) * 2
         beside, found = lanes.gather_rows(matrix, rows, 2)
         others = lanes.gather_rows(matrix, rows & 4, 4)
-        found = found + (lanes.gather(matrix, rows + 1) - found) + (others[3] - others[1]) * beside
+        (following,) = lanes.gather_rows(matrix, rows + 1, 1)
+        found = found + (following - found) + (others[3] - others[1]) * beside
         mine = lanes.load(reals)
         is_more = (found > mine) & (lanes.load(numbers) - two > 0) & (lanes.load(words) >> 60 <= 14)
         lanes.store(reals, lanes.where(is_more, mine * found - half, (mine + 1.0) / found))

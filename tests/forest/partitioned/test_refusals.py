@@ -43,6 +43,8 @@ def test_other_forests():
         fit(ExtraTreesClassifier(), X_PARTS, Y_PARTS)
     with pytest.raises(ValueError, match="poisson"):
         fit(RandomForestRegressor(**KEYED, criterion="poisson"), X_PARTS, Y_PARTS)
+    with pytest.raises(ValueError, match="numbers have none"):
+        fit(RandomForestRegressor(**KEYED, voting="majority"), X_PARTS, Y_PARTS)
 
 
 def test_partitions():
