@@ -389,7 +389,8 @@ def require_tree(tree, caller, takes_theirs=False):
     Raises
     ------
     TypeError
-        If it is a forest, or a tree of scikit-learn that the function does not take.
+        If it is a forest or no tree at all, or a tree of scikit-learn that the function does not
+        take.
     sklearn.exceptions.NotFittedError
     """
     name = type(tree).__name__
@@ -397,6 +398,11 @@ def require_tree(tree, caller, takes_theirs=False):
         raise TypeError(
             f"{caller} is of one tree, and {name} has {len(tree.estimators_)}; give it "
             "forest.estimators_[0] for the first."
+        )
+    if not hasattr(tree, "get_n_leaves"):
+        raise TypeError(
+            f"{caller} is of one tree, and {name} is none; give it a fitted tree: of a Pipeline "
+            "its last step, pipeline[-1], of a search best_estimator_."
         )
     check_is_fitted(tree, "tree_")
     tree = as_of_now(tree)

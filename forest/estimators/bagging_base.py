@@ -392,8 +392,11 @@ class BaseBagging(
         )
 
     def _as_table(self, X):
-        """X with dates as our trees count them: there are no arrays of these and numbers."""
-        return dates_as_seconds(X) if isinstance(self._base(), SavedState) else X
+        """X with dates as our trees count them, and no columns of pandas' own types: there are no
+        arrays of these and numbers."""
+        if not isinstance(self._base(), SavedState):
+            return X
+        return workers.with_plain_columns(dates_as_seconds(X))
 
     def _base(self):
         return self._tree_class() if self.estimator is None else self.estimator
