@@ -210,6 +210,9 @@ def test_a_column_of_text_is_named(pair):
     assert re.search("float: 'x' in column 'b'; .* name it in categorical_features", message)
     message = same_error(pair, lambda model: model.fit(frame, Y).predict(text))
     assert "in column 'b'; training had numbers there" in message
+    text = frame.assign(a=True, b=pd.Categorical(["u", "v"] * 5))  # pandas' own error
+    message = same_error(pair, lambda model: model.fit(text, Y))
+    assert "in column 'b'; make numbers of it" in message
     unknown = frame.astype({"b": object})
     unknown.loc[3, "b"] = pd.NA
     message = same_error(pair, lambda model: model.fit(unknown, Y))

@@ -51,6 +51,10 @@ def as_of_now(estimator):
     return view
 
 
+# Of NumPy, Python, and pandas' categories.
+_NO_NUMBERS = "could not convert", "float() argument", "Cannot cast"
+
+
 @contextmanager
 def naming_text(X, categorical, remedy):
     """Of text, or dates among objects, where numbers are asked for, an error that says in which
@@ -58,7 +62,7 @@ def naming_text(X, categorical, remedy):
     try:
         yield
     except (TypeError, ValueError) as error:
-        is_of_numbers = "could not convert" in str(error) or "float() argument" in str(error)
+        is_of_numbers = any(words in str(error) for words in _NO_NUMBERS)
         name = _column_of_text(X, categorical) if is_of_numbers else None
         if name is None:
             raise

@@ -24,7 +24,7 @@ from cart.estimators.validation import as_of_now, fitted_at_once, refuse_too_lar
 from cart.files import require
 from cart.primitives.user_warning import warn_user
 from cart.splitting.feature_draw import DRAW_SEED_MAX
-from cart.table.precision import dates_as_seconds
+from cart.table.precision import dates_as_seconds, with_plain_columns
 from forest.estimators import bagging_workers as workers
 from forest.estimators.parameters import FOREST_CONSTRAINTS
 from forest.estimators.sequence import EstimatorSequence
@@ -396,7 +396,7 @@ class BaseBagging(
         arrays of these and numbers."""
         if not isinstance(self._base(), SavedState):
             return X
-        return workers.with_plain_columns(dates_as_seconds(X))
+        return with_plain_columns(dates_as_seconds(X))
 
     def _base(self):
         return self._tree_class() if self.estimator is None else self.estimator

@@ -68,25 +68,6 @@ def with_categories_of(base: BaseEstimator, X: Any) -> BaseEstimator:
     return clone(base).set_params(categorical_features=mask)
 
 
-def with_plain_columns(X: Any) -> Any:
-    """X with pandas' categories of text as objects, and its nullable numbers as floats where some
-    are missing: scikit-learn's check of tables takes such categories for numbers, too, where they
-    stand beside booleans, and pandas puts pd.NA among objects."""
-    if not hasattr(X, "isetitem"):
-        return X
-    plain = {}
-    for j, dtype in enumerate(X.dtypes):
-        column = X.iloc[:, j]
-        if getattr(dtype, "categories", np.empty(0)).dtype.kind not in "biufmM":
-            plain[j] = column.astype(object)
-        elif hasattr(dtype, "na_value") and dtype.kind in "biuf" and column.isna().any():
-            plain[j] = column.to_numpy(np.float64, na_value=np.nan)
-    X = X.copy(deep=False) if plain else X
-    for j, column in plain.items():
-        X.isetitem(j, column)
-    return X
-
-
 def _knows_categories(estimator):
     is_ours = isinstance(estimator, SavedState)
     return is_ours and getattr(estimator, "categorical_features", None) is not None
