@@ -73,6 +73,16 @@ def is_table_of(
     return known.digest == _old_digest(X, codes, precision)
 
 
+def require_table(forest: BaseEstimator, X: Any, codes: np.ndarray) -> None:
+    """Refuse another table than the one that a forest was fitted on, as far as it can tell: which
+    rows are out of bag goes by their place. A ValueError."""
+    if is_table_of(forest, X, codes) is False:
+        raise ValueError(
+            "(X, y) is not the table that the forest was fitted on: values differ, or the order of "
+            "the rows. Give it the training table."
+        )
+
+
 def is_of_one_table(forest: BaseEstimator) -> bool:
     """Were all trees grown on one table? As far as the forest knows."""
     old = getattr(forest, "_fingerprint", None)

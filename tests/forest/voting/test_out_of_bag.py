@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_friedman1
 from sklearn.metrics import accuracy_score, log_loss, mean_absolute_error, r2_score, roc_auc_score
 
@@ -159,6 +160,10 @@ def test_refusals():
         forest.out_of_bag(X, None)
     with pytest.raises(ValueError, match=r"1 output\(s\) of the fit, but has 2"):
         forest.out_of_bag(X, np.column_stack([y, y]))
+    with pytest.raises(TypeError, match="metric='accuracy' must be a function"):
+        forest.out_of_bag(X, y).score("accuracy")
+    with pytest.raises(TypeError, match="not with RandomForestClassifier; give it"):
+        forest.out_of_bag(X, y).compare(forest)
     numbers = RandomForestRegressor(3, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="y contains NaN"):
         numbers.out_of_bag(X, np.where(y == 1, np.nan, y))
@@ -166,3 +171,16 @@ def test_refusals():
         forest.out_of_bag(X, y).score(accuracy_score, "predict")
     with pytest.raises(AttributeError, match="classification"):
         _ = RandomForestRegressor(3).fit(X, y).out_of_bag(X, y).probabilities
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
+def test_rows_in_another_order_are_refused(kind):
+    """Rows that trees have learnt would be judged as if they were out of bag."""
+    X, y = load_iris(return_X_y=True)
+    forest = kind(20, random_state=0).fit(X, y)
+    loss = forest.out_of_bag(X, y).loss
+    order = np.random.default_rng(0).permutation(len(y))
+    for other in ((X[order], y[order]), (X, y[order]), (X + 0.1, y)):
+        with pytest.raises(ValueError, match="not the table that the forest was fitted on"):
+            forest.out_of_bag(*other)
+    assert forest.out_of_bag(csr_matrix(X), y).loss == loss
