@@ -1,12 +1,21 @@
 """Out-of-bag as an object: every figure against the plain loop over trees."""
 
+import pickle
+
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_friedman1
 from sklearn.metrics import accuracy_score, log_loss, mean_absolute_error, r2_score, roc_auc_score
+from sklearn.neighbors import KNeighborsRegressor
 
-from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
+from forest import (
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 
 CASES = [(RandomForestClassifier, load_iris), (RandomForestRegressor, load_diabetes)]
 EACH_TASK = pytest.mark.parametrize(("ours", "load"), CASES, ids=["classifier", "regressor"])
@@ -173,14 +182,26 @@ def test_refusals():
         _ = RandomForestRegressor(3).fit(X, y).out_of_bag(X, y).probabilities
 
 
-@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
-def test_rows_in_another_order_are_refused(kind):
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomForestClassifier(20, random_state=0),
+        RandomForestRegressor(20, random_state=0),
+        BaggingClassifier(n_estimators=20, random_state=0),
+        BaggingRegressor(KNeighborsRegressor(1), 20, random_state=0),
+    ],
+    ids=str,
+)
+def test_rows_in_another_order_are_refused(model):
     """Rows that trees have learnt would be judged as if they were out of bag."""
     X, y = load_iris(return_X_y=True)
-    forest = kind(20, random_state=0).fit(X, y)
-    loss = forest.out_of_bag(X, y).loss
+    model = clone(model).fit(X, y)
+    loss = model.out_of_bag(X, y).loss
     order = np.random.default_rng(0).permutation(len(y))
     for other in ((X[order], y[order]), (X, y[order]), (X + 0.1, y)):
-        with pytest.raises(ValueError, match="not the table that the forest was fitted on"):
-            forest.out_of_bag(*other)
-    assert forest.out_of_bag(csr_matrix(X), y).loss == loss
+        with pytest.raises(ValueError, match=r"not the table that the \w+ was fitted on"):
+            model.out_of_bag(*other)
+    assert pickle.loads(pickle.dumps(model)).out_of_bag(X.tolist(), y).loss == loss
+    model.set_params(warm_start=True, n_estimators=25).fit(X[order], y[order])
+    with pytest.raises(ValueError, match="not the table"):
+        model.out_of_bag(X[order], y[order])
