@@ -210,6 +210,9 @@ def test_a_column_of_text_is_named(pair):
     assert re.search("float: 'x' in column 'b'; .* name it in categorical_features", message)
     message = same_error(pair, lambda model: model.fit(frame, Y).predict(text))
     assert "in column 'b'; training had numbers there" in message
+    text = frame.assign(a=True, b=pd.Categorical(["u", "v"] * 5))  # pandas' own error
+    message = same_error(pair, lambda model: model.fit(text, Y))
+    assert "in column 'b'; make numbers of it" in message
     unknown = frame.astype({"b": object})
     unknown.loc[3, "b"] = pd.NA
     message = same_error(pair, lambda model: model.fit(unknown, Y))
@@ -217,6 +220,31 @@ def test_a_column_of_text_is_named(pair):
     both = frame.assign(a=["u", "v"] * 5, b="x")
     with pytest.raises(ValueError, match="in column 'b'"):
         pair[0](categorical_features=["a"]).fit(both, Y)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=NAMES.get)
+def test_a_column_of_text_in_an_array_is_named_by_its_number(pair):
+    pd = pytest.importorskip("pandas")
+    table = np.column_stack([X.astype(object), ["x"] * len(X)])
+    dates = pd.DataFrame({"a": X[:, 0], "b": pd.Timestamp("2020-01-01")}).to_numpy()
+    for rows, value, number in ((table, "x", 2), (table.tolist(), "x", 2), (dates, "Timestamp", 1)):
+        with pytest.raises((TypeError, ValueError), match=f"'{value}' in column {number}; make"):
+            pair[0]().fit(rows, Y)
+    model = pair[0](categorical_features=[0]).fit(X, Y)
+    with pytest.raises(ValueError, match="'x' in column 1; training had numbers there"):
+        model.predict([["new", "x"]])
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=NAMES.get)
+def test_a_single_row_for_a_model_with_categories(pair):
+    """It was said not to contain any features, and a dict ended in a KeyError."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": X[:, 0], "city": ["Oslo", "Rome"] * 5})
+    model = pair[0](categorical_features=["city"]).fit(frame, Y)
+    for row in (frame.iloc[0], [1.0, "Oslo"], {"a": 1.0, "city": "Oslo"}):
+        for ask in (model.predict, lambda X, model=model: cart.count_unseen(model, X)):
+            with pytest.raises(ValueError, match=r"Expected 2D array, got [01]D array"):
+                ask(row)
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=NAMES.get)

@@ -257,11 +257,12 @@ def count_unseen(model: BaseEstimator, X: MatrixLike) -> np.ndarray:
     array([2, 0])
     """
     check_is_fitted(model)
-    validate_data(model, X, reset=False, skip_check_array=True)
     encoder = getattr(model, "_category_encoder", None)
+    X = X if encoder is None else as_columns(X)
+    validate_data(model, X, reset=False, skip_check_array=True)
     if encoder is None:
         return np.zeros(model.n_features_in_, np.int64)
-    codes = encoder.transform(as_columns(X), keeps_missing=True)
+    codes = encoder.transform(X, keeps_missing=True)
     return np.count_nonzero((codes == UNSEEN) & encoder.mask, axis=0)
 
 

@@ -6,7 +6,7 @@ from math import isfinite
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils import assert_all_finite, check_array, check_X_y, get_tags
+from sklearn.utils import _safe_indexing, assert_all_finite, check_array, check_X_y, get_tags
 from sklearn.utils.validation import (
     _check_sample_weight,
     _check_y,
@@ -16,6 +16,7 @@ from sklearn.utils.validation import (
 )
 
 from cart.estimators.category_encoder import (
+    as_columns,
     encode_categories,
     find_categorical,
     match_categories,
@@ -50,30 +51,39 @@ def as_of_now(estimator):
     return view
 
 
+# Of NumPy, Python, and pandas' categories.
+_NO_NUMBERS = "could not convert", "float() argument", "Cannot cast"
+
+
 @contextmanager
-def naming_text(estimator, X, remedy):
-    """Of text in a DataFrame, where numbers are asked for, an error that says in which column."""
+def naming_text(X, categorical, remedy):
+    """Of text, or dates among objects, where numbers are asked for, an error that says in which
+    column; `categorical` are the columns where they may be, as in `find_categorical`."""
     try:
         yield
     except (TypeError, ValueError) as error:
-        is_of_numbers = "could not convert" in str(error) or "float() argument" in str(error)
-        name = _column_of_text(estimator, X) if is_of_numbers else None
+        is_of_numbers = any(words in str(error) for words in _NO_NUMBERS)
+        name = _column_of_text(X, categorical) if is_of_numbers else None
         if name is None:
             raise
         raise type(error)(f"{error} in column {name!r}; {remedy}.") from error
 
 
-def _column_of_text(estimator, X):
-    """Name of the first column of a DataFrame that is neither numbers nor categories, or None."""
+def _column_of_text(X, categorical):
+    """Name, or number in an array, of the first column that is neither numbers nor categories."""
     if not hasattr(X, "columns"):
-        return None
-    given = getattr(estimator, "categorical_features", None)
-    is_category = np.zeros(len(X.columns), bool) if given is None else find_categorical(given, X)
-    for name in np.asarray(X.columns, dtype=object)[~is_category]:
+        X = np.asarray(X, None if hasattr(X, "dtype") else object)
+        if X.ndim != 2 or X.dtype.kind in "biuf":
+            return None
+    names = np.asarray(getattr(X, "columns", range(X.shape[1])), dtype=object)
+    is_category = np.zeros(len(names), bool)
+    if categorical is not None:
+        is_category = find_categorical(categorical, X)
+    for j in np.flatnonzero(~is_category).tolist():
         try:
-            np.asarray(X[name]).astype(np.float64)
+            np.asarray(_safe_indexing(X, j, axis=1)).astype(np.float64)
         except (TypeError, ValueError):
-            return name
+            return names[j]
     return None
 
 
@@ -108,7 +118,8 @@ def check_table(estimator, X, y, reset=True):
         match_categories(estimator, X, reset)
     if issparse(y):
         check_array(y, input_name="y")  # a TypeError that says so
-    is_plain = reset and getattr(estimator, "categorical_features", None) is None
+    given = getattr(estimator, "categorical_features", None)
+    is_plain = reset and given is None
     plain = _take_plain_table(estimator, X, y, precision) if is_plain else None
     if plain is not None:
         return plain
@@ -117,10 +128,11 @@ def check_table(estimator, X, y, reset=True):
     options["ensure_all_finite"] = missing_values_rule(estimator)
     options["multi_output"] = True
     X = dates_as_seconds(X)
-    with naming_text(estimator, X, "make numbers of it, or name it in categorical_features"):
-        if getattr(estimator, "categorical_features", None) is None:
+    with naming_text(X, given, "make numbers of it, or name it in categorical_features"):
+        if given is None:
             X, y = validate_data(estimator, X, y, reset=reset, **options)
         else:
+            X = as_columns(X)
             validate_data(estimator, X, reset=reset, skip_check_array=True)
             X, y = check_X_y(encode_categories(estimator, X, reset), y, **options)
     refuse_missing(estimator, X)
@@ -239,10 +251,12 @@ def check_rows(estimator, X, converts=True):
     options = {"dtype": precision_of(estimator), "accept_sparse": "csr", "order": "C"}
     options["ensure_all_finite"] = missing_values_rule(estimator)
     X = dates_as_seconds(X)
-    with naming_text(estimator, X, "training had numbers there"):
+    given = getattr(estimator, "is_categorical_", None)
+    with naming_text(X, given, "training had numbers there"):
         if not _knows_categories(estimator):
             X = validate_data(estimator, X, reset=False, **options)
         else:
+            X = as_columns(X)
             validate_data(estimator, X, reset=False, skip_check_array=True)
             X = check_array(encode_categories(estimator, X, False), **options)
     refuse_missing(estimator, X)
@@ -389,7 +403,8 @@ def require_tree(tree, caller, takes_theirs=False):
     Raises
     ------
     TypeError
-        If it is a forest, or a tree of scikit-learn that the function does not take.
+        If it is a forest or no tree at all, or a tree of scikit-learn that the function does not
+        take.
     sklearn.exceptions.NotFittedError
     """
     name = type(tree).__name__
@@ -397,6 +412,11 @@ def require_tree(tree, caller, takes_theirs=False):
         raise TypeError(
             f"{caller} is of one tree, and {name} has {len(tree.estimators_)}; give it "
             "forest.estimators_[0] for the first."
+        )
+    if not hasattr(tree, "get_n_leaves"):
+        raise TypeError(
+            f"{caller} is of one tree, and {name} is none; give it a fitted tree: of a Pipeline "
+            "its last step, pipeline[-1], of a search best_estimator_."
         )
     check_is_fitted(tree, "tree_")
     tree = as_of_now(tree)

@@ -58,7 +58,9 @@ class AlternativesFinder:
         self._factor = None
         if asked.class_factor is not None:
             self._factor = asked.class_factor[codes.reshape(-1).astype(np.int64)]
-        self.surrogates = SurrogateFinder(table, asked.n_surrogates, asked.style, asked.n_drawn)
+        self.surrogates = SurrogateFinder(
+            table, asked.n_surrogates, asked.style, asked.n_drawn, plan.feature_keys
+        )
 
     def route(self, weight, seed):
         """How rows without a value go in the tree of some weights and a seed."""

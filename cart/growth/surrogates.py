@@ -146,11 +146,15 @@ class SurrogateFinder:
     style : {"all", "known"}
     n_drawn : int
         How many features are looked at in a node.
+    feature_keys : ndarray of shape (n_features,), uint64, or None
+        Of a keyed draw, which then decide between equal surrogates; else the first column does.
     """
 
-    def __init__(self, table, k, style, n_drawn):
+    def __init__(self, table, k, style, n_drawn, feature_keys=None):
         self._table = table
         n_features = len(table.columns)
+        by_key = np.arange(n_features) if feature_keys is None else np.argsort(feature_keys)
+        self._order = by_key.astype(np.int64)
         self.rows = SortedRows.create(table)
         columns = getattr(table, "n_categories", np.zeros(len(table.codes), np.int64))
         self.n_categories = columns[table.columns]
@@ -214,8 +218,8 @@ class SurrogateFinder:
         """How the features are drawn that are looked at, in the tree of a seed."""
         n_features = len(self.n_categories)
         return CandidateDraw(
-            np.arange(n_features), self.n_categories, self._n_drawn, seed, self._style,
-            int(self.rows.units.max(initial=0)),
+            np.arange(n_features), self._order, self.n_categories, self._n_drawn, seed,
+            self._style, int(self.rows.units.max(initial=0)),
         )  # fmt: skip
 
     def _create_found(self, nodes):

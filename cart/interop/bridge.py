@@ -166,7 +166,8 @@ def counterpart(estimator: BaseEstimator, source: ModuleType, target: ModuleType
             return peer_class(**{name: params[name] for name in params.keys() & known.keys()})
     raise TypeError(
         f"{type(estimator).__name__} is not an estimator of {source.__name__} that "
-        f"{target.__name__} has too."
+        f"{target.__name__} has too; give it a tree or a forest: of a Pipeline its last step, "
+        "pipeline[-1], of a search best_estimator_, of Bagging its estimators_ one by one."
     )
 
 

@@ -235,6 +235,7 @@ class CandidateDraw(NamedTuple):
     """How the features are drawn that may stand in for a split: all, or some in every node."""
 
     features: np.ndarray  # (n_features,) int64: room
+    order: np.ndarray  # (n_features,) int64: that of equals, and the one they are drawn from
     n_categories: np.ndarray  # (n_features,) int64
     n_drawn: int
     seed: int
@@ -248,8 +249,8 @@ def draw_candidates(draw, primary, sent, start, end):
     seed of the tree."""
     features, n = draw.features, np.int64(draw.features.shape[0])
     n_drawn = min(np.int64(draw.n_drawn), n)
-    for feature in range(n):
-        features[feature] = feature
+    for i in range(n):
+        features[i] = draw.order[i]
     if n_drawn < n:
         rows = np.uint64(start) << np.uint64(32) | np.uint64(end)
         state = scramble(np.uint64(draw.seed) ^ scramble(rows))

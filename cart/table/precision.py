@@ -1,4 +1,4 @@
-"""Single or double precision, and dates as numbers."""
+"""Single or double precision, dates as numbers, and columns of pandas' own types."""
 
 import numpy as np
 
@@ -52,6 +52,25 @@ def dates_as_seconds(X):
     for j in dates:
         column = X.iloc[:, j]
         X.isetitem(j, _seconds(column.to_numpy(f"{column.dtype.kind}8[us]")))
+    return X
+
+
+def with_plain_columns(X):
+    """X with pandas' categories of text as objects, and its nullable numbers as floats where some
+    are missing: scikit-learn's check of tables takes such categories for numbers, too, where they
+    stand beside booleans, and pandas puts pd.NA among objects."""
+    if not hasattr(X, "isetitem"):
+        return X
+    plain = {}
+    for j, dtype in enumerate(X.dtypes):
+        column = X.iloc[:, j]
+        if getattr(dtype, "categories", np.empty(0)).dtype.kind not in "biufmM":
+            plain[j] = column.astype(object)
+        elif hasattr(dtype, "na_value") and dtype.kind in "biuf" and column.isna().any():
+            plain[j] = column.to_numpy(np.float64, na_value=np.nan)
+    X = X.copy(deep=False) if plain else X
+    for j, column in plain.items():
+        X.isetitem(j, column)
     return X
 
 

@@ -103,7 +103,8 @@ def load(args: Namespace) -> Training:
     dropped = f" ({n_dropped:,} more have no {args.target} and are left out)" if n_dropped else ""
     say(f"{args.data.name}: {len(X):,} rows{dropped}; {recipe.in_words(X)}")
     points = doubts_on_points(args.data, table[[args.target, *frame.columns]])
-    doubts = (*doubts_on_numbers(target), *recipe.doubts(frame), *points)
+    on_target = (*doubts_on_numbers(target), *(f"{args.target}: {x}" for x in task.doubts()))
+    doubts = (*on_target, *recipe.doubts(frame), *points)
     say(*doubts)
     return Training(args.data.stem, args.target, recipe, task, X, doubts)
 

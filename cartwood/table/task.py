@@ -1,5 +1,7 @@
 """What is predicted: numbers or classes."""
 
+import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +12,7 @@ from cartwood.terminal import UserError
 KINDS = ("classification", "regression")
 _FEW = 20  # whole numbers with no more distinct values are classes
 _MOST_CLASSES = 200
+_NUMBER, _FEW_WORDS = re.compile(r"[+-]?\d+(\.\d+)?"), 3  # classes that are texts of numbers
 _LARGEST = 1e150  # squares of larger numbers have no form
 
 
@@ -46,16 +49,26 @@ class Task(NamedTuple):
                 "the first."
             )
         kind = kind or _kind_of(known)
-        y = _numbers_of(known) if kind == "regression" else _classes_of(known)
+        has_gaps = not has_target.all()
+        y = _numbers_of(known) if kind == "regression" else _classes_of(known, has_gaps)
         n_distinct = len(np.unique(y))
         if n_distinct < 2:
             what = "one value only" if n_distinct else "no values"
-            if n_distinct and not has_target.all():
+            if n_distinct and has_gaps:
                 what += f", and {np.count_nonzero(~has_target):,} rows without"
             raise UserError(f"the target {column.name!r} has {what}: there is nothing to predict.")
         if kind == "classification":
             _refuse_classes(known, n_distinct)
         return cls(kind, y, has_target)
+
+    def doubts(self) -> Iterator[str]:
+        """Sentences on what counts as a class and may be meant otherwise: words among numbers."""
+        if self.kind == "classification" and self.y.dtype.kind == "U":
+            classes = np.unique(self.y)
+            words = [label for label in classes if not _NUMBER.fullmatch(label)]
+            if 0 < len(words) <= _FEW_WORDS and 2 * len(words) <= len(classes):
+                named = " and ".join(f'"{word}"' for word in words)
+                yield f"{named}: a class beside numbers; leave cells without a class empty"
 
 
 def _numbers_of(column):
@@ -72,9 +85,15 @@ def _numbers_of(column):
     return y
 
 
-def _classes_of(column):
-    """Whole numbers and booleans as they are; fractions are no labels to trees, but their texts."""
-    is_plain = column.dtype.kind in "biu" or (column.dtype.kind == "f" and (column % 1 == 0).all())
+def _classes_of(column, has_gaps):
+    """Whole numbers and booleans as they are; fractions are no labels to trees, but their texts.
+
+    Beside gaps pandas holds whole numbers as floats, and 1 would be predicted as 1.0.
+    """
+    is_whole = column.dtype.kind == "f" and (column % 1 == 0).all()
+    if is_whole and has_gaps and column.abs().max() < 2**53:
+        return column.to_numpy(np.int64)
+    is_plain = is_whole or column.dtype.kind in "biu"
     return column.to_numpy() if is_plain else column.astype(str).to_numpy(str)
 
 
@@ -88,7 +107,9 @@ def _refuse_classes(column, n_distinct):
         )
     if n_distinct == len(column) and not is_number(column):
         raise UserError(
-            f"the target {column.name!r} has another class in every row: none can be learnt."
+            f"the target {column.name!r} has another class in every row, such as "
+            f"{str(column.iloc[0])[:40]!r}: none can be learnt. If these are numbers, leave out "
+            "what is written beside them."
         )
 
 

@@ -24,12 +24,14 @@ from cart.estimators.validation import as_of_now, fitted_at_once, refuse_too_lar
 from cart.files import require
 from cart.primitives.user_warning import warn_user
 from cart.splitting.feature_draw import DRAW_SEED_MAX
-from cart.table.precision import dates_as_seconds
+from cart.table.precision import dates_as_seconds, with_plain_columns
 from forest.estimators import bagging_workers as workers
+from forest.estimators.fitted_on import remember_rows
 from forest.estimators.parameters import FOREST_CONSTRAINTS
 from forest.estimators.sequence import EstimatorSequence
 from forest.growing.interruption import Interruption
 from forest.growing.workers import results_of
+from forest.inference.training_rows import require_table
 from forest.sampling.patches import Patches
 from forest.sampling.plan import count_draws
 from forest.voting.mixin import VOTING_CONSTRAINTS, VotingMixin
@@ -192,6 +194,7 @@ class BaseBagging(
             draft._refuse_contradictions(n_kept)
             if draft.oob_score or draft._learns_to_vote:
                 _require_rows(draws, X.shape[0])
+            remember_rows(draft, X, draft._target(y).codes, add=n_kept > 0)
             fit_params = routing.process_routing(draft, "fit", **fit_params)["estimator"]["fit"]
             if n_kept == draft.n_estimators:
                 warn_user(
@@ -320,7 +323,8 @@ class BaseBagging(
         Raises
         ------
         ValueError
-            If no row is out of bag, or the table has another number of rows.
+            If no row is out of bag, or the table is another, also in the order of its rows (which
+            is known of tables of numbers only).
         """
         check_is_fitted(self)
         self = as_of_now(self)
@@ -333,6 +337,8 @@ class BaseBagging(
         y = np.asarray(y)
         check_consistent_length(X, y)
         target = self._known_target(y)
+        if X.dtype.kind in "biuf":  # of others the rows are not known
+            require_table(self, X, target.codes, np.float64)
         return OutOfBag.of(self._predict_out_of_bag(X, target)[0], y, target)
 
     def check_state(self) -> None:
@@ -386,8 +392,11 @@ class BaseBagging(
         )
 
     def _as_table(self, X):
-        """X with dates as our trees count them: there are no arrays of these and numbers."""
-        return dates_as_seconds(X) if isinstance(self._base(), SavedState) else X
+        """X with dates as our trees count them, and no columns of pandas' own types: there are no
+        arrays of these and numbers."""
+        if not isinstance(self._base(), SavedState):
+            return X
+        return with_plain_columns(dates_as_seconds(X))
 
     def _base(self):
         return self._tree_class() if self.estimator is None else self.estimator

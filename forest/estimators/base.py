@@ -30,7 +30,7 @@ from forest.estimators.growth import grow_forest, shared_parameters
 from forest.estimators.parameters import FOREST_CONSTRAINTS, refuse_contradictions
 from forest.estimators.sequence import EstimatorSequence
 from forest.growing.interruption import Interruption
-from forest.inference.training_rows import is_worth_remembering, remember
+from forest.inference.training_rows import is_worth_remembering, remember, require_table
 from forest.sampling.bootstrap import Draws, bootstrap_of
 from forest.sampling.plan import draws_as_likely, plan_bootstrap
 from forest.sampling.weights import combine_weights
@@ -279,7 +279,7 @@ class BaseForest(
         Raises
         ------
         ValueError
-            If no row is out of bag, or the table has another number of rows or outputs.
+            If no row is out of bag, or the table is another, also in the order of its rows.
         """
         self = as_of_now(self)
         X = self._check_X(X)
@@ -297,6 +297,7 @@ class BaseForest(
                 f"y must have the {self.n_outputs_} output(s) of the fit, but has {n_columns}."
             )
         target = self._encode_known_target(y)
+        require_table(self, X, target.codes)
         votes, costs = self._predict_out_of_bag(X, target)[0], getattr(self, "loss_", None)
         return OutOfBag.of(votes, y, target, costs)
 

@@ -42,6 +42,15 @@ def remember_the_fit(
         forest._grown_with = [*before, grown_with]
 
 
+def remember_rows(bagging: BaseEstimator, X: Any, codes: np.ndarray, add: bool) -> None:
+    """Keep the fingerprints of the rows of a fit with Bagging, if they are numbers; with `add`, a
+    warm start, also whether they are those of the fits before."""
+    is_number = X.dtype.kind in "biuf"
+    is_other = add and is_number and is_table_of(bagging, X, codes, np.float64) is False
+    bagging._row_fingerprints = row_fingerprints(X, codes, np.float64) if is_number else None
+    bagging._is_of_one_table = not is_other
+
+
 def changed_parameters(one: dict, other: dict) -> list[str]:
     """Names of the parameters of both that have another value in the other; a share of 1.0 is not a
     number of 1."""

@@ -52,6 +52,7 @@ def fit_partitions(forest: BaseEstimator, X: Any, y: Any) -> BaseEstimator:
     """
     import dask
 
+    require_forest(forest)
     forest._validate_params()
     _refuse_impossible(forest)
     X_parts, y_parts = partitions_of(X, "X"), partitions_of(y, "y")
@@ -77,6 +78,16 @@ def fit_partitions(forest: BaseEstimator, X: Any, y: Any) -> BaseEstimator:
     fitted = iter(dask.compute(*grown))
     parts = [next(fitted) if n > 0 else None for n in shares]
     return _join(clone(forest), parts, n_rows, labels)
+
+
+def require_forest(forest: Any) -> None:
+    """Refuse what is no forest of ours, by what ours alone have: a TypeError."""
+    if not (hasattr(forest, "voting") and hasattr(forest, "feature_draw")):
+        name = forest.__name__ if isinstance(forest, type) else type(forest).__name__
+        raise TypeError(
+            f"Partitions are grown into forests of Cartwood, and {name} is none; give a "
+            "cartwood.RandomForestClassifier() or RandomForestRegressor()."
+        )
 
 
 def _refuse_impossible(forest):

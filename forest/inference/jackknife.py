@@ -89,7 +89,7 @@ def _require_plain_bootstrap(forest):
     if forest._row_weight is not None or class_weights != [None] * len(fits):
         raise ValueError(
             "The infinitesimal jackknife needs rows that are all drawn with the same probability, "
-            f"but sample_weight or class_weight was given. {advice}"
+            f"but sample_weight, class_weight or priors were given. {advice}"
         )
     if not forest._bootstrap.is_plain:
         raise ValueError(

@@ -244,6 +244,7 @@ class _Proximities:
             self.others = self._indicate(others).T.tocsr()
             return
         counts = _count_draws(forest, Y, self.n_rows)
+        self._require_training_table(forest, counts)
         self.out_of_bag = counts == 0
         if pairs == "out_of_bag":
             self.bits = np.packbits(self.out_of_bag, axis=1)
@@ -259,6 +260,21 @@ class _Proximities:
         n_nodes = [estimator.tree_.node_count for estimator in forest.estimators_]
         self.first_leaf = np.concatenate(([0], np.cumsum(n_nodes)))
         return forest.apply(X) + self.first_leaf[:-1]
+
+    def _require_training_table(self, forest, counts):
+        """Refuse rows that do not fill the leaves as those did that the trees were grown on."""
+        weight = getattr(forest, "_row_weight", getattr(forest, "_sample_weight", None))
+        is_grown_on = counts > 0
+        if weight is not None:
+            is_grown_on &= (weight > 0.0)[:, np.newaxis]
+        trees = [estimator.tree_ for estimator in forest.estimators_]
+        expected = [np.where(t.children_left < 0, t.n_node_samples, 0) for t in trees]
+        found = np.bincount(self.leaves[is_grown_on], minlength=self.n_leaves)
+        if not np.array_equal(found, np.concatenate(expected)):
+            raise ValueError(
+                "X is not the table that the forest was fitted on: values differ, or the order of "
+                f"the rows. Give it the training table, or take pairs={PAIRS[0]!r}."
+            )
 
     def _indicate(self, leaves, values=None):
         """Sparse matrix of shape (n_rows, n_leaves): `values` (1 by default) at the leaves."""

@@ -73,6 +73,18 @@ def is_table_of(
     return known.digest == _old_digest(X, codes, precision)
 
 
+def require_table(
+    forest: BaseEstimator, X: Any, codes: np.ndarray, precision: DTypeLike | None = None
+) -> None:
+    """Refuse another table than the one that a forest was fitted on, as far as it can tell: which
+    rows are out of bag goes by their place. A ValueError."""
+    if is_table_of(forest, X, codes, precision) is False:
+        raise ValueError(
+            f"(X, y) is not the table that the {type(forest).__name__} was fitted on: values "
+            "differ, or the order of the rows. Give it the training table."
+        )
+
+
 def is_of_one_table(forest: BaseEstimator) -> bool:
     """Were all trees grown on one table? As far as the forest knows."""
     old = getattr(forest, "_fingerprint", None)

@@ -134,6 +134,6 @@ def _refuse_foreign_votes(estimator):
     if not estimator._bootstrap.is_scikit_learns:
         raise ValueError(
             "scikit-learn cannot make the draws of this forest anew (replace=False, stratify, "
-            "groups, in_bag): its out-of-bag rows would be wrong. Convert the trees in "
-            "estimators_, or fit with its kind of bootstrap."
+            'groups, in_bag, bootstrap_draw="keyed"): its out-of-bag rows would be wrong. '
+            "Convert the trees in estimators_, or fit with its kind of bootstrap."
         )

@@ -116,6 +116,7 @@ def predict(model: BaseEstimator, X: Any, method: str = "predict") -> Any:
     import dask
     import dask.array as da
 
+    parts = partitions_of(X, "X")
     row = getattr(X, "_meta_nonempty", np.zeros((1, model.n_features_in_)))
     example = np.asarray(getattr(model, method)(row))
     sizes = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * X.npartitions
@@ -124,7 +125,7 @@ def predict(model: BaseEstimator, X: Any, method: str = "predict") -> Any:
         da.from_delayed(
             answer(part, model, method, example[:0]), (size, *example.shape[1:]), example.dtype
         )
-        for part, size in zip(partitions_of(X, "X"), sizes, strict=True)
+        for part, size in zip(parts, sizes, strict=True)
     ]
     return da.concatenate(chunks)
 

@@ -17,6 +17,7 @@ from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.precision import precision_of
 from forest.estimators.growth import empty_tree
 from forest.estimators.parameters import refuse_contradictions
+from forest.growing.dask import require_forest
 from forest.growing.interruption import Interruption
 from forest.partitioned.engines import Engine, itself
 from forest.partitioned.growth import DEFAULT_SIZE, PartitionedTable, Size, grow_together
@@ -148,8 +149,11 @@ def refuse_impossible(forest: BaseEstimator, has_weights: bool = False) -> None:
 
     Raises
     ------
+    TypeError
+        If it is no forest of ours.
     ValueError
     """
+    require_forest(forest)
     forest._validate_params()
     if "max_bins" not in forest.get_params():
         raise ValueError(

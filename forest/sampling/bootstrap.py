@@ -124,7 +124,7 @@ class Bootstrap(Draws):
     @property
     def is_plain(self) -> bool:
         """Is it as many uniform draws with replacement as there are rows?"""
-        return self.is_uniform and self.n_draws == self.n_samples
+        return (self.is_uniform or self.by_blocks) and self.n_draws == self.n_samples
 
     @property
     def is_scikit_learns(self) -> bool:

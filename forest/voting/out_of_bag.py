@@ -138,6 +138,10 @@ class OutOfBag:
         -------
         What the metric does.
         """
+        if not callable(metric):
+            raise TypeError(
+                f"metric={metric!r} must be a function, such as sklearn.metrics.accuracy_score."
+            )
         if response not in ("predictions", "probabilities"):
             raise ValueError(
                 f'response must be "predictions" or "probabilities", but is {response!r}.'
@@ -169,6 +173,11 @@ class OutOfBag:
         ValueError
             If it is of other rows.
         """
+        if not isinstance(other, OutOfBag):
+            raise TypeError(
+                f"An OutOfBag is compared with another, not with {type(other).__name__}; give it "
+                "forest.out_of_bag(X, y)."
+            )
         if not np.array_equal(self.y, other.y):
             raise ValueError("The forests were not fitted on the same rows: their y differ.")
         both = self.is_known & other.is_known

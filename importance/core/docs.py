@@ -50,6 +50,7 @@ groups : dict of str to list of columns, or list of lists of columns, default=No
     Columns that are permuted together, one entry each; columns in none have their own.""",
     "n_jobs": _N_JOBS,
     "progress": _N_JOBS + "\n" + _progress("refit"),
+    "progress_of_parts": _N_JOBS + "\n" + _progress("part of the rows and trees"),
     "watched": _N_JOBS + "\n" + _progress("tree"),
     "reported": _progress("tree"),
     "reported_parts": _progress("partition, each twice"),

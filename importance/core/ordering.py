@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from importance.core.given import require_count
+
 
 def descending(values: np.ndarray) -> np.ndarray:
     """Positions of the values, the largest first."""
@@ -13,6 +15,7 @@ def descending(values: np.ndarray) -> np.ndarray:
 def leading(values: np.ndarray, n: int, also: Iterable[int] = ()) -> np.ndarray:
     """Positions of the n largest values, and of others, the largest last: where pictures have it
     on top."""
+    require_count("max_features", n)
     order = descending(values)
     is_shown = np.isin(order, list(also))
     is_shown[:n] = True

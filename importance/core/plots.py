@@ -6,13 +6,14 @@ dark axes is pale.
 """
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 from scipy.special import ndtri
 from sklearn.utils._missing import is_pandas_na
 
+from importance.core.given import require_count
 from importance.core.ordering import leading, ranks_of
 
 COLOR, DARK, PALE = "#4878a8", "#333333", "#dddddd"
@@ -67,7 +68,7 @@ def plot_bars(
     ax = axes_for(ax, len(shown))
     over = result.uncertainty if over is None else over
     if level is None:
-        reach, what = result.errors[over][shown], "± 1 standard error"
+        reach, what = result.error(over)[shown], "± 1 standard error"
     else:
         bounds = result.interval(level, over)[shown]
         reach, what = (bounds[:, 1] - bounds[:, 0]) / 2.0, f"{level:.0%} interval"
@@ -127,7 +128,7 @@ def plot_rows(
     result : Importances
         With `per_row`.
     X : array-like of shape (n_samples, n_features), default=None
-        The training table, for the colours.
+        The training table, for the colours; groups of columns have none.
     ax, max_features : see `plot_bars`
     max_rows : int, default=1000
         Draw so many rows, evenly spaced.
@@ -139,33 +140,52 @@ def plot_rows(
     Raises
     ------
     ValueError
-        If the rows were not asked one by one.
+        If the rows were not asked one by one, or X is another table.
     """
     if result.per_row is None:
         raise ValueError(f"{result.measure} has no per_row: ask for it with per_row=True.")
     shown = leading(result.values, max_features)
     ax = axes_for(ax, len(shown), height=0.42)
-    table = None if X is None else np.asarray(X)
-    draw_swarms(ax, result.feature_names, result.per_row, shown, max_rows, table)
+    columns = None if X is None else _columns_of(result, X)
+    draw_swarms(ax, result.feature_names, result.per_row, shown, max_rows, columns)
     note = "" if X is None else ", blue to red: low to high values of the feature"
     return _entitle(ax, result, shown, f"a dot: a row{note}")
 
 
+def _columns_of(result, X):
+    """The column of X that each feature is, None for a group of several."""
+    table, names = np.asarray(X), result.feature_names
+    n_rows = len(result.per_row)
+    if table.ndim != 2 or len(table) != n_rows:
+        raise ValueError(
+            f"X has shape {table.shape}, but the values are of {n_rows} rows; give it the training "
+            "table."
+        )
+    called = [str(name) for name in getattr(X, "columns", ())]
+    called = called or [f"x{j}" for j in range(table.shape[1])]
+    if len(called) == len(names) and (called == list(names) or not set(called) & set(names)):
+        return list(table.T)
+    column_of = dict(zip(called, table.T, strict=True))
+    return [column_of.get(name) for name in names]
+
+
 def draw_swarms(
     ax: Any, names: np.ndarray, values: np.ndarray, shown: np.ndarray, max_rows: int,
-    table: np.ndarray | None,
+    columns: Sequence[np.ndarray | None] | None,
 ) -> None:  # fmt: skip
     """A swarm for each feature shown, upwards, of values (n_rows, n_features).
 
-    Rows of nan are left out, and of the others all but `max_rows`, evenly spaced. The table gives
+    Rows of nan are left out, and of the others all but `max_rows`, evenly spaced. The columns give
     the colours.
     """
+    require_count("max_rows", max_rows)
     known = np.flatnonzero(~np.isnan(values).any(axis=1))
     rows = known[:: -(-len(known) // max_rows)]
     for place, j in enumerate(shown):
         look: dict[str, Any] = {"color": COLOR}
-        if table is not None:
-            look = {"c": share_below(table[rows, j]), "cmap": "coolwarm", "vmin": 0, "vmax": 1}
+        column = None if columns is None else columns[j]
+        if column is not None:
+            look = {"c": share_below(column[rows]), "cmap": "coolwarm", "vmin": 0, "vmax": 1}
         x = values[rows, j]
         ax.scatter(x, place + _swarm(x), s=5, linewidths=0, alpha=0.8, rasterized=True, **look)
     name_features(ax, names, shown)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,21 @@ class Importances:
         """Every standard error of `values`, by what it was taken over."""
         return {self.uncertainty: self.standard_error, **self.other_errors}
 
+    def error(self, over: str | None = None) -> np.ndarray:
+        """One of `errors`, by its name; `standard_error` by default.
+
+        Raises
+        ------
+        ValueError
+            If there is none of that name.
+        """
+        over = self.uncertainty if over is None else over
+        if over not in self.errors:
+            raise ValueError(
+                f"over={over!r}: {self.measure} has standard errors {sorted(self.errors)}."
+            )
+        return self.errors[over]
+
     def interval(self, level: float = 0.95, over: str | None = None) -> np.ndarray:
         """Confidence intervals of the values, as if they were normal.
 
@@ -113,14 +129,9 @@ class Importances:
         ------
         ValueError
         """
-        if not 0.0 < level < 1.0:
+        if not (isinstance(level, Real) and 0.0 < level < 1.0):
             raise ValueError(f"level={level!r} must lie between 0 and 1.")
-        over = self.uncertainty if over is None else over
-        if over not in self.errors:
-            raise ValueError(
-                f"over={over!r}: {self.measure} has standard errors {sorted(self.errors)}."
-            )
-        reach = ndtri((1.0 + level) / 2.0) * self.errors[over]
+        reach = ndtri((1.0 + level) / 2.0) * self.error(over)
         return np.column_stack((self.values - reach, self.values + reach))
 
     def standard_deviation(self) -> np.ndarray:

@@ -1,5 +1,6 @@
 """A forest fitted anew, again and again: on some of the rows, other columns or another target."""
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -57,6 +58,8 @@ class Refits:
         X = X.tocsr() if issparse(X) else X
         y = np.asarray(y)
         y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+        if measure is not None:
+            measure = _refusing_others(measure)
         measures = (measure, measure) if measure else (oob_permutation, values_out_of_bag)
         return cls(_unfitted(forest), X, y, _weight_of_fit(forest, y), *measures)
 
@@ -105,6 +108,22 @@ class Refits:
             return keep(self.measure_again(*self.fit(seed_of_fit, **changed)))
 
         return for_each(measure_one, seeds_of(random_state, n), n_jobs, verbose, callback)
+
+
+def _refusing_others(measure):
+    """A measure whose results are refused where they are no importances."""
+
+    @functools.wraps(measure)
+    def measured(*given):
+        found = measure(*given)
+        if not isinstance(found, Importances):
+            raise TypeError(
+                f"measure returned {type(found).__name__}, but should return Importances, as "
+                "importance.mdi does."
+            )
+        return found
+
+    return measured
 
 
 def seeds_of(random_state: Any, n: int) -> np.ndarray:

@@ -7,10 +7,12 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.doc_link import DocLink
 from cart.estimators.parameters import keep_parameters
+from cart.table.precision import dates_as_seconds, with_plain_columns
 from importance.inference.refit import Measure
 from importance.inference.shadow import METHODS, select_features
 
@@ -105,6 +107,22 @@ class FeatureSelector(DocLink, SelectorMixin, MetaEstimatorMixin, BaseEstimator)
         if hasattr(estimator, "feature_names_in_"):
             self.feature_names_in_ = estimator.feature_names_in_
         return self
+
+    def transform(self, X: Any) -> Any:
+        """The columns that are kept.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray or sparse matrix of shape (n_samples, n_kept)
+            Or what `set_output` says. In an array dates are seconds.
+        """
+        if _get_output_config("transform", self)["dense"] == "default":
+            X = with_plain_columns(dates_as_seconds(X))
+        return super().transform(X)
 
     def _get_support_mask(self):
         check_is_fitted(self)

@@ -61,7 +61,8 @@ def oob_permutation(
 
     The expectation over all permutations, and its standard error over data, are those of the whole
     table but for the rounding of sums. Partitions tell, for every tree, how many of their
-    out-of-bag rows lie up to each threshold, and what their rows lose. X is read twice.
+    out-of-bag rows lie up to each threshold, and what their rows lose. X is read three times:
+    for its size, too.
 
     Parameters
     ----------

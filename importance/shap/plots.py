@@ -46,7 +46,7 @@ def plot_beeswarm(
     shown = leading(size, max_features)
     ax = base.axes_for(ax, len(shown), height=0.42)
     table = found.table()
-    base.draw_swarms(ax, found.feature_names, values, shown, max_rows, table)
+    base.draw_swarms(ax, found.feature_names, values, shown, max_rows, table.T)
     colors = "blue to red: low to high values"
     if any(base.numbers_in(table[:, j])[1] is not None for j in shown):
         colors += ", categories by name"
@@ -126,9 +126,12 @@ def plot_waterfall(
     Raises
     ------
     ValueError
-        If the row was never out of bag.
+        If there is no such row, or it was never out of bag.
     """
-    values = found.of_class(label)[row]
+    values = found.of_class(label)
+    if not -len(values) <= row < len(values):
+        raise ValueError(f"row={row!r} is not one of the {len(values)} rows, from 0.")
+    values = values[row]
     if np.isnan(values).any():
         raise ValueError(f"row={row} was never out of bag: no tree explains it.")
     at = found.class_position(label)

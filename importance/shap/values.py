@@ -49,7 +49,7 @@ def shap_values(
     interactions : bool, default=False
         Give `interactions` too, for the path-dependent values. The time is that of the values times
         twice the features of a tree, the memory that of rows times features squared.
-    %(progress)s
+    %(progress_of_parts)s
 
     Returns
     -------

@@ -298,12 +298,22 @@ def test_the_target_says_the_task(values, kind):
         ([0.5, 1.0, np.nan, 0.5], ["0.5", "1.0"]),
         ([1.0, np.inf, 1.0], ["1.0", "inf"]),
         ([1.0, 2.0, 1.0], [1.0, 2.0]),
+        ([1, np.nan, 2], [1, 2]),
     ],
 )
 def test_numbers_are_classes_where_that_is_asked(values, classes):
     task = Task.of(pd.Series(values, name="y"), "classification")
     model = DecisionTreeClassifier().fit(np.ones((len(task.y), 1)), task.y)
-    assert model.classes_.tolist() == classes
+    assert repr(model.classes_.tolist()) == repr(classes)
+
+
+def test_a_word_among_classes_that_are_numbers_is_named():
+    def doubts(*values):
+        return list(Task.of(pd.Series(values, name="y")).doubts())
+
+    said = '"n.a.": a class beside numbers; leave cells without a class empty'
+    assert doubts("0", "1", "n.a.", "1") == [said]
+    assert doubts("0", "a", "b", "0") == doubts("0", "1", None, "1") == doubts(True, False) == []
 
 
 @pytest.mark.parametrize(
@@ -317,7 +327,7 @@ def test_numbers_are_classes_where_that_is_asked(values, classes):
         ([0.5, np.inf], None, "infinite"),
         (["2020-01-02", "2020-01-03"] * 2, None, "holds dates; make numbers of them"),
         (pd.to_datetime(["2020-01-02", "2020-01-03"]), None, "holds dates"),
-        (["a", "b", "c"], None, "another class in every row"),
+        (["$1", "$2", "$3"], None, "another class in every row, such as .*If these are num"),
         ([f"n{j}" for j in range(300)], None, "300 classes, .* take one with fewer"),
         (range(300), "classification", "300 classes, .* try --task regression"),
     ],

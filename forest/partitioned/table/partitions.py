@@ -65,7 +65,8 @@ def values_of(X: Any, number: int, kind: Kind) -> tuple[np.ndarray, tuple | None
         n_features = np.shape(X)[1] if np.ndim(X) == 2 else 0
         return np.empty((0, n_features), kind.precision), names
     name = f"X, in partition {number},"
-    with naming_text(kind, X, "make numbers of it, or name it in categorical_features"):
+    remedy = "make numbers of it, or name it in categorical_features"
+    with naming_text(X, kind.categorical_features, remedy):
         codes = X if kind.encoder is None else kind.encoder.transform(as_columns(X))
         options = {"dtype": kind.precision, "ensure_all_finite": "allow-nan", "input_name": name}
         return check_array(codes, **options), names

@@ -275,3 +275,20 @@ def test_refusals(kind):
     twice = pd.DataFrame(X, columns=["age", "age"])  # refused by scikit-learn's validation
     with pytest.raises(ValueError, match="unique column names"):
         kind(feature_draw="keyed").fit(twice, y)
+
+
+@pytest.mark.parametrize("surrogate_features", ["all", "drawn"])
+def test_surrogates_do_not_depend_on_the_order_of_the_columns(surrogate_features):
+    """Of equals, which a few rows have many, the keys decide which comes first."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((60, 6)).round(1), columns=list("abcdef"))
+    y = frame["a"] + frame["b"] > 1.0
+    frame = frame.mask(rng.random((60, 6)) < 0.3)
+    model = cart.DecisionTreeClassifier(
+        missing="surrogate", surrogates=2, surrogate_features=surrogate_features, max_features=3,
+        feature_draw="keyed", random_state=0,
+    )  # fmt: skip
+    expected = model.fit(frame, y).predict_proba(frame)
+    for order in ("fedcba", "cafebd"):
+        other = frame[list(order)]
+        np.testing.assert_array_equal(model.fit(other, y).predict_proba(other), expected)

@@ -325,6 +325,21 @@ def test_categories_of_a_frame(params):
         model.set_params(estimator__categorical_features=["city"]).fit(codes, y)
 
 
+def test_columns_of_pandas_types_beside_each_other():
+    """Categories of text, booleans and nullable numbers; as their plain values."""
+    rng = np.random.default_rng(0)
+    flag, city, count = rng.random(60) > 0.5, rng.choice([*"abc"], 60), rng.integers(0, 9, 60)
+    frame = pd.DataFrame({"flag": flag, "city": pd.Categorical(city)})
+    frame["count"] = pd.array([None, *count[1:]], dtype="Int64")
+    y = flag + (city == "a") * 2.0 + count
+    plain = np.column_stack([flag, city == "b", [np.nan, *count[1:]]]).astype(float)
+    plain[:, 1] += 2.0 * (city == "c")
+    tree = cart.DecisionTreeRegressor(categorical_features=[1])
+    model = BaggingRegressor(tree, 5, random_state=0)
+    expected = model.fit(plain, y).predict(plain)
+    np.testing.assert_array_equal(model.fit(frame, y).predict(frame), expected)
+
+
 def test_feature_names():
     X, y = table()
     frame = pd.DataFrame(X, columns=list("abcdef"))

@@ -126,5 +126,5 @@ def test_standard_errors_go_by_the_class_weight_of_the_fit():
     model.set_params(class_weight="balanced")
     np.testing.assert_array_equal(model.predict_proba_std(X), error)
     weighted = forest.RandomForestClassifier(4, class_weight="balanced_subsample").fit(X, y)
-    with pytest.raises(ValueError, match="class_weight was given"):
+    with pytest.raises(ValueError, match="class_weight or priors were given"):
         weighted.set_params(class_weight=None).predict_proba_std(X)

@@ -301,11 +301,12 @@ def test_forests_from_elsewhere_are_told_their_table(diabetes):
 @given(seed=st.integers(0, 1000), n=st.integers(2, 40), n_trees=st.integers(2, 60))
 @example(seed=0, n=30, n_trees=8)  # fewer trees than rows to predict
 @example(seed=0, n=30, n_trees=60)  # more of them
-def test_standard_errors_are_the_papers(seed, n, n_trees):
+@pytest.mark.parametrize("draw", ["sequence", "keyed"])
+def test_standard_errors_are_the_papers(draw, seed, n, n_trees):
     rng = np.random.RandomState(seed)
     X, y = rng.normal(size=(n, 3)), rng.normal(size=n)
     new = rng.normal(size=(20, 3))
-    forest = RandomForestRegressor(n_trees, random_state=seed).fit(X, y)
+    forest = RandomForestRegressor(n_trees, random_state=seed, bootstrap_draw=draw).fit(X, y)
     values = np.array([tree.predict(new) for tree in forest.estimators_]).T
     variance = oracle.jackknife_variance(oracle.counts(forest, n), values)
     with warnings.catch_warnings(record=True) as caught:
@@ -482,9 +483,10 @@ def test_impossible_intervals(diabetes):
         ({"stratify": True}, False, "no max_samples"),
         ({"replace": False}, False, "no max_samples"),
         ({"voting": "majority"}, False, "means over trees"),
-        ({}, True, "sample_weight or class_weight"),
-        ({"class_weight": "balanced"}, False, "sample_weight or class_weight"),
-        ({"class_weight": "balanced_subsample"}, False, "sample_weight or class_weight"),
+        ({}, True, "sample_weight, class_weight or"),
+        ({"class_weight": "balanced"}, False, "sample_weight, class_weight or"),
+        ({"class_weight": "balanced_subsample"}, False, "sample_weight, class_weight or"),
+        ({"priors": [0.9, 0.1]}, False, "class_weight or priors"),
         ({"n_estimators": 1}, False, "at least two trees"),
     ],
     ids=str,
@@ -495,7 +497,7 @@ def test_impossible_standard_errors(params, weighted, says):
     params = {"n_estimators": 3, "random_state": 0, **params}
     with pytest.raises(ValueError, match=says):
         RandomForestClassifier(**params).fit(X, y, weight).predict_proba_std(X)
-    if not {"class_weight", "stratify", "voting"} & params.keys():  # of classifiers only
+    if not {"class_weight", "priors", "stratify", "voting"} & params.keys():  # of classifiers only
         with pytest.raises(ValueError, match=says):
             RandomForestRegressor(**params).fit(X, y, weight).predict(X, return_std=True)
 

@@ -210,6 +210,8 @@ def test_impossible_combinations():
             proximity(forest, X, X, pairs=pairs)
         with pytest.raises(ValueError, match="149 rows, but the forest was fitted on 150"):
             proximity(forest, X[1:], pairs=pairs)
+        with pytest.raises(ValueError, match=r"X is not the table .* or take pairs='all'"):
+            outlier_scores(forest, X[::-1], pairs=pairs)
         with pytest.raises(ValueError, match="bootstrap=False"):
             proximity(ExtraTreesClassifier(2).fit(X, y), X, pairs=pairs)
     for k in (0, 150, 2.5, "2", None):

@@ -86,6 +86,8 @@ def test_dataframes(growing):
     assert list(model.feature_names_in_) == list("abcdef")
     X = dd.from_pandas(frame, npartitions=3)
     np.testing.assert_array_equal(predict(model, X).compute(), model.predict(frame))
+    with pytest.raises(TypeError, match="X must be a Dask array or dataframe, got DataFrame"):
+        predict(model, frame)
 
 
 def test_weights(growing):

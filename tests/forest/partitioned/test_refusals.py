@@ -3,8 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestClassifier as PeerForest
 
+from cart import DecisionTreeClassifier
 from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
+from forest.growing.dask import fit_partitions
 from forest.partitioned.dask import fit
 from forest.partitioned.growth import Size
 from forest.partitioned.table.sources import empty_on_disk
@@ -39,6 +42,11 @@ def test_forests(params, words):
 
 
 def test_other_forests():
+    for other in (DecisionTreeClassifier(max_bins=9), PeerForest(), RandomForestClassifier):
+        with pytest.raises(TypeError, match=r"forests of Cartwood, and \w+ is none; give a"):
+            fit(other, X_PARTS, Y_PARTS)
+        with pytest.raises(TypeError, match="forests of Cartwood"):
+            fit_partitions(other, X_PARTS, Y_PARTS)
     with pytest.raises(ValueError, match="random forest"):
         fit(ExtraTreesClassifier(), X_PARTS, Y_PARTS)
     with pytest.raises(ValueError, match="poisson"):

@@ -1,11 +1,21 @@
 """Out-of-bag as an object: every figure against the plain loop over trees."""
 
+import pickle
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_friedman1
 from sklearn.metrics import accuracy_score, log_loss, mean_absolute_error, r2_score, roc_auc_score
+from sklearn.neighbors import KNeighborsRegressor
 
-from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
+from forest import (
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 
 CASES = [(RandomForestClassifier, load_iris), (RandomForestRegressor, load_diabetes)]
 EACH_TASK = pytest.mark.parametrize(("ours", "load"), CASES, ids=["classifier", "regressor"])
@@ -159,6 +169,10 @@ def test_refusals():
         forest.out_of_bag(X, None)
     with pytest.raises(ValueError, match=r"1 output\(s\) of the fit, but has 2"):
         forest.out_of_bag(X, np.column_stack([y, y]))
+    with pytest.raises(TypeError, match="metric='accuracy' must be a function"):
+        forest.out_of_bag(X, y).score("accuracy")
+    with pytest.raises(TypeError, match="not with RandomForestClassifier; give it"):
+        forest.out_of_bag(X, y).compare(forest)
     numbers = RandomForestRegressor(3, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="y contains NaN"):
         numbers.out_of_bag(X, np.where(y == 1, np.nan, y))
@@ -166,3 +180,28 @@ def test_refusals():
         forest.out_of_bag(X, y).score(accuracy_score, "predict")
     with pytest.raises(AttributeError, match="classification"):
         _ = RandomForestRegressor(3).fit(X, y).out_of_bag(X, y).probabilities
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomForestClassifier(20, random_state=0),
+        RandomForestRegressor(20, random_state=0),
+        BaggingClassifier(n_estimators=20, random_state=0),
+        BaggingRegressor(KNeighborsRegressor(1), 20, random_state=0),
+    ],
+    ids=str,
+)
+def test_rows_in_another_order_are_refused(model):
+    """Rows that trees have learnt would be judged as if they were out of bag."""
+    X, y = load_iris(return_X_y=True)
+    model = clone(model).fit(X, y)
+    loss = model.out_of_bag(X, y).loss
+    order = np.random.default_rng(0).permutation(len(y))
+    for other in ((X[order], y[order]), (X, y[order]), (X + 0.1, y)):
+        with pytest.raises(ValueError, match=r"not the table that the \w+ was fitted on"):
+            model.out_of_bag(*other)
+    assert pickle.loads(pickle.dumps(model)).out_of_bag(X.tolist(), y).loss == loss
+    model.set_params(warm_start=True, n_estimators=25).fit(X[order], y[order])
+    with pytest.raises(ValueError, match="not the table"):
+        model.out_of_bag(X[order], y[order])

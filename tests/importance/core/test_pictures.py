@@ -155,3 +155,45 @@ def test_tables_of_any_type_give_colours_and_a_comparison():
         assert [len(np.unique(each.get_array())) > 1 for each in dots] == [True] * 4
         plt.close("all")
     assert str(compare(forest, of_polars, y)) == str(compare(forest, frame, y))
+
+
+def test_colours_are_those_of_the_features_own_columns():
+    """Groups come first among the features: their neighbours had the colours of other columns."""
+    X, y = np.random.default_rng(0).random((60, 4)), np.arange(60) % 2
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    forest = RandomForestClassifier(5, random_state=0).fit(frame, y)
+    groups = {"both": ["b", "d"]}
+    grouped = oob_permutation(forest, frame, y, per_row=True, groups=groups)
+    alone = oob_permutation(forest, frame, y, per_row=True)
+
+    def colours(result, table):
+        ax = result.plot("rows", X=table)
+        names = [label.get_text() for label in ax.get_yticklabels()]
+        return dict(zip(names, (each.get_array() for each in ax.collections), strict=True))
+
+    expected = colours(alone, frame)
+    found = colours(grouped, frame)
+    assert found.pop("both") is None
+    for name, shades in [*found.items(), *colours(alone, X).items()]:
+        np.testing.assert_array_equal(shades, expected[name])
+    plt.close("all")
+
+
+def test_what_cannot_be_drawn_is_named():
+    X, y = np.random.default_rng(0).random((60, 4)), np.arange(60) % 2
+    forest = RandomForestClassifier(5, random_state=0).fit(X, y)
+    result = oob_permutation(forest, X, y, per_row=True)
+    with pytest.raises(ValueError, match=r"X has shape \(5, 4\), but the values are of 60 rows"):
+        result.plot("rows", X=X[:5])
+    with pytest.raises(ValueError, match=r"over='trees': .* has standard errors"):
+        result.plot(over="trees")
+    for wrong in (0, "all"):
+        with pytest.raises(ValueError, match=r"max_features=.* must be at least 1"):
+            result.plot(max_features=wrong)
+    with pytest.raises(ValueError, match="level='95' must lie between"):
+        result.interval("95")
+    with pytest.raises(ValueError, match="row=60 is not one of the 60 rows"):
+        shap_values(forest, X).plot("waterfall", row=60)
+    with pytest.raises(TypeError, match="measure returned float, but should return Importances"):
+        shadow(forest, X, y, n_rounds=2, measure=lambda forest, X, y: 1.0)
+    plt.close("all")

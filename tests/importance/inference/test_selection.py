@@ -196,3 +196,21 @@ def test_selector_in_a_pipeline():
         assert list(model[0].transform(X).columns) == ["a", "b"]
     loose = clone(selector).set_params(keep_tentative=True).fit(X, y)
     np.testing.assert_array_equal(loose.get_support(), loose.selection_.decision != "rejected")
+
+
+def test_frames_of_several_types_are_transformed():
+    """As arrays, too: pandas has none of categories of text beside booleans, and of dates."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    city = pd.Categorical(rng.choice([*"abc"], 80))
+    frame = pd.DataFrame({"flag": rng.random(80) > 0.5, "city": city, "size": rng.random(80)})
+    frame["day"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 99, 80), "D")
+    y = (city == "a") + 2.0 * frame["flag"]
+    forest = RandomForestRegressor(8, categorical_features=["city"], random_state=0)
+    selector = FeatureSelector(forest, n_rounds=19, random_state=0).fit(frame, y)
+    kept = selector.get_feature_names_out().tolist()
+    assert {"flag", "city"} <= set(kept)
+    found = selector.transform(frame)
+    assert found[:, kept.index("city")].tolist() == list(city)
+    of_pandas = selector.set_output(transform="pandas").transform(frame)
+    pd.testing.assert_frame_equal(of_pandas, frame[kept])

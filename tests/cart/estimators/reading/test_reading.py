@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import sklearn.tree
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
 
 from cart import (
     DecisionTreeClassifier,
@@ -230,6 +232,11 @@ def test_what_is_no_tree_of_ours_is_named():
         for model in (RandomForestClassifier(3), BaggingClassifier(n_estimators=3)):
             with pytest.raises(TypeError, match=f"{name} is of one tree, .* has 3; .*estimators_"):
                 function(model.fit(X, y))
+        pipeline = make_pipeline(DecisionTreeClassifier()).fit(X, y)
+        with pytest.raises(TypeError, match=f"{name} is of one tree, and Pipeline is.*pipeline.-1"):
+            function(pipeline)
+        with pytest.raises(NotFittedError):
+            function(DecisionTreeClassifier())
         if name != "explain_path":
             with pytest.raises(TypeError, match=f"{name} is of trees of Cartwood.*from_sklearn"):
                 function(theirs)
