@@ -22,7 +22,7 @@ NO_ROW = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OutOfBag:
     """How a forest does on its own training table, every row judged by trees that have not seen it.
 
@@ -58,6 +58,10 @@ class OutOfBag:
     tree_scores: np.ndarray
     curve: np.ndarray
     costs: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        n_known = np.count_nonzero(self.is_known)
+        return f"<OutOfBag: {n_known} of {len(self.y)} rows, {len(self.tree_scores)} trees>"
 
     @classmethod
     def of(

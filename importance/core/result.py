@@ -96,7 +96,16 @@ class Importances:
         return {self.uncertainty: self.standard_error, **self.other_errors}
 
     def error(self, over: str | None = None) -> np.ndarray:
-        """One of `errors`, by its name; `standard_error` by default.
+        """Standard errors by what they are taken over.
+
+        Parameters
+        ----------
+        over : str, default=None
+            A key of `errors`; `uncertainty` by default.
+
+        Returns
+        -------
+        ndarray of shape (n_features,), float64
 
         Raises
         ------

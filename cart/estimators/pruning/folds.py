@@ -49,7 +49,7 @@ def folds_of(
         numbers = _draw(min(int(cv), n_rows), codes, is_classification, random_state)
         folds = _by_number(numbers)
     elif hasattr(cv, "split") and not isinstance(cv, str):  # of text it is another method
-        folds = list(cv.split(X, codes))
+        folds = _split(cv, X, codes)
     else:
         folds = _given(cv, n_rows)
     if len(folds) < 2:
@@ -58,6 +58,18 @@ def folds_of(
         if len(rows) == 0 or len(held_out) == 0:
             raise ValueError("A fold has no rows to grow on, or none that is held out.")
     return folds
+
+
+def _split(splitter, X, codes):
+    try:
+        return list(splitter.split(X, codes))
+    except ValueError as error:
+        if "groups" not in str(error):
+            raise
+        raise ValueError(
+            f"{type(splitter).__name__} asks for groups, which are not known here: give its folds, "
+            "cv=list(splitter.split(X, y, groups))."
+        ) from error
 
 
 def _draw(n_folds, codes, is_classification, random_state):

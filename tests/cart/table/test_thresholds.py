@@ -31,7 +31,7 @@ MODELS = {
     "two threads": RandomForestClassifier(9, random_state=0, n_jobs=2),
     "forest of means": RandomForestRegressor(5, random_state=0, n_jobs=2, max_features=0.4),
     "out of bag": RandomForestClassifier(20, random_state=0, oob_score=True),
-    "no fast path": RandomForestClassifier(3, random_state=0, feature_draw="keyed"),
+    "no fast path": RandomForestClassifier(3, random_state=0, criterion="twoing"),
     "auto": RandomForestClassifier("auto", random_state=0, max_time=0.1),
 }
 

@@ -73,6 +73,7 @@ def test_any_metric_needs_no_other_fit():
     X, y = load_diabetes(return_X_y=True)
     forest = RandomForestRegressor(40, random_state=0, oob_score=True).fit(X, y)
     oob = forest.out_of_bag(X, y)
+    assert repr(oob) == "<OutOfBag: 442 of 442 rows, 40 trees>"
     assert oob.score(mean_absolute_error) == mean_absolute_error(y, forest.oob_prediction_)
     assert oob.score(r2_score) == pytest.approx(forest.oob_score_)
 

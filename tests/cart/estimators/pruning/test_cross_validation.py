@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier as PeerTree
 
 import cart
@@ -256,6 +256,7 @@ def test_a_variance_that_rounds_below_zero_is_no_risk():
         ({"cv": "5"}, "cv must be a number of folds.* not '5'"),
         ({"cv": [(range(30), range(30, 61)), ([1], [2])]}, "numbers from 0 to 59"),
         ({"cv": [([0], [1], [2])] * 2}, "3 parts, not 2"),
+        ({"cv": GroupKFold(2)}, r"GroupKFold asks for groups.* cv=list\(splitter.split"),
         ({"rule": "2se"}, "rule must be"),
         ({"cp": -0.1}, "cp must be a number and not negative"),
         ({"cp": np.nan}, "cp must be .* nan"),
