@@ -90,8 +90,8 @@ def _atomically(operation, in_python):
     return change
 
 
-# Make counter[0], which other threads change too, a number; or add a number to it. What a thread
-# has written before it, those see that meet the number later.
+# Make counter[0], int64, which other threads change too, a number; or add a number to it. Both
+# return what it was. What a thread has written before, those see that meet the number later.
 set_at_once = _atomically("xchg", lambda counter, value: _change(counter, lambda before: value))
 add_at_once = _atomically(
     "add", lambda counter, step: _change(counter, lambda before: before + step)

@@ -48,7 +48,7 @@ def row_losses(prepared: PreparedTree, loss: losses.Loss, n_rows: int) -> np.nda
 class _Given(NamedTuple):
     """What donors give."""
 
-    columns: np.ndarray  # (n_used,) bool: these, of those that the tree uses
+    columns: np.ndarray  # (n_used,) bool: is the column given? Of those that the tree uses
     is_sorted: bool  # are the donors of every segment sorted by it, missing values last?
     n_missing: np.ndarray  # (n_segments,) int64: how many such values there are, where sorted
 
@@ -62,14 +62,15 @@ def increase_by(
     A weighted sum over the rows; `row_loss` is the loss of each as it is, see `row_losses`.
     """
     given = np.isin(prepared.groups, columns)
-    own = segments._replace(rows=segments.rows.copy(), donors=segments.donors.copy())
-    n_missing = np.zeros(len(segments.donor_start) - 1, np.int64)
+    donors, n_segments = segments.donors.copy(), len(segments.donor_start) - 1
+    n_missing = np.zeros(n_segments, np.int64)
     is_sorted = _is_worth_sorting(segments, prepared, given)
     if is_sorted:
-        of_segment = np.repeat(np.arange(len(n_missing)), np.diff(segments.donor_start))
-        values = prepared.columns[given][0, segments.donors]
-        own = own._replace(donors=segments.donors[np.lexsort((values, of_segment))])
-        n_missing += np.bincount(of_segment, np.isnan(values), len(n_missing)).astype(np.int64)
+        of_segment = np.repeat(np.arange(n_segments), np.diff(segments.donor_start))
+        values = prepared.columns[given][0, donors]
+        donors = donors[np.lexsort((values, of_segment))]
+        n_missing = np.bincount(of_segment[np.isnan(values)], minlength=n_segments)
+    own = segments._replace(rows=segments.rows.copy(), donors=donors)
     pending = np.empty((len(prepared.left) // 2 + 2, 6), np.int32)  # see `_push`
     of_donors = _Given(given, is_sorted, n_missing)
     return _increase(prepared, loss, row_loss, weight, of_donors, own, pending)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numba import config
 
 import cart.estimators.grower as grower
 from cart import DecisionTreeClassifier
@@ -62,8 +61,7 @@ def both(model, X, y, weight=None):
         "competitors": st.sampled_from([0, 2]),
         "surrogate_features": st.sampled_from(["all", "drawn"]),
         "surrogate_style": st.sampled_from(["all", "known"]),
-        # Of keyed draws alone there is a kernel more.
-        "feature_draw": st.sampled_from(["sequence", "keyed"][: 1 + config.DISABLE_JIT]),
+        "feature_draw": st.sampled_from(["sequence", "keyed"]),
         "max_features": st.sampled_from([None, 1, 3]),
         "min_samples_leaf": st.sampled_from([1, 2, 7]),
         "max_depth": st.sampled_from([None, 1, 4]),
