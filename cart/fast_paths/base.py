@@ -15,7 +15,7 @@ from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import WHOLE_MAX
 from cart.splitting.category_subsets import CategoricalTable
 from cart.splitting.criteria import EPSILON
-from cart.splitting.feature_draw import create_draw
+from cart.splitting.feature_draw import Draw
 from cart.splitting.splitter import BestSplitter
 from cart.table.ranking import MISSING
 from cart.table.table import Table, has_missing, same_value
@@ -224,7 +224,7 @@ class FastPath(ABC):
             n_rows = self._n_rows_of_stack
             scratch = self._create_scratch()  # all is written: it goes where memory was in use
             self._scratch = (
-                create_draw(self._plan.feature_keys, len(self._table.columns), n_rows),
+                Draw.create(len(self._table.columns), self._plan.feature_keys, n_rows),
                 NodeStack.create(n_rows),
                 *scratch,
             )

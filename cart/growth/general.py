@@ -17,7 +17,7 @@ from cart.growth.routing import Learned
 from cart.jit.decorators import entry_kernel
 from cart.primitives.float_order import sums_are_exact
 from cart.splitting import criteria
-from cart.splitting.feature_draw import Draw, KeyedDraw, create_draw, restart
+from cart.splitting.feature_draw import Draw, restart
 from cart.table.node_samples import NodeSamples
 from cart.tree.compact import compress_if_large
 from cart.tree.nodes import Nodes
@@ -40,7 +40,7 @@ class Workspace(NamedTuple):
 
     nodes: Nodes
     node: NodeSamples
-    draw: Draw | KeyedDraw
+    draw: Draw
     stack: NodeStack
     inherited: Inherited
     candidates: Candidates  # of growth that is best first
@@ -57,7 +57,7 @@ def create_workspace(plan, n_samples, n_rows, table):
     return Workspace(
         Nodes.create(n_nodes, plan.n_outputs, plan.n_values),
         NodeSamples.create(n_samples, plan.n_outputs),
-        create_draw(plan.feature_keys, len(table.columns), n_nodes + 1),
+        Draw.create(len(table.columns), plan.feature_keys, n_nodes + 1),
         NodeStack.create(n_nodes + 1),
         Inherited.create(n_nodes + 1),
         Candidates.create(0 if limits.max_leaf_nodes < 0 else n_nodes),
@@ -111,7 +111,7 @@ def grow_tree(table, records, plan, seed, workspace, origin=None, route=LEARNED)
     weight = np.ascontiguousarray(records[:, 0])
     samples = np.flatnonzero(weight).astype(np.uint64)
     if origin is not None:
-        workspace.draw.keys[0] = origin.key
+        workspace.draw.set_key(origin.key)
     workspace.table.begin_tree(samples.astype(np.int64))
     keep_order = sums_depend_on_order(plan, weight)
     if not keep_order:

@@ -13,7 +13,7 @@ from cart.growth.routing import BySurrogates, Learned, begin_routes, route_missi
 from cart.jit.decorators import inline_kernel
 from cart.splitting import criteria
 from cart.splitting.category_subsets import write_list
-from cart.splitting.feature_draw import Draw, KeyedDraw, key_children, move_key
+from cart.splitting.feature_draw import Draw, key_children, move_key
 from cart.splitting.splitter import (
     Bounds,
     SearchContext,
@@ -78,7 +78,7 @@ class GeneralWay(NamedTuple):
     splitter: tuple
     criterion: tuple
     node: NodeSamples
-    draw: Draw | KeyedDraw
+    draw: Draw
     table: tuple
     rows: TreeRows
     inherited: Inherited

@@ -84,14 +84,16 @@ def sort_by_radix(keys, n, n_bits, counts, spare):
 
 @kernel
 def sort_by_buckets(keys, n, n_bits, counts, spare):
-    """Spread over about n buckets by the leading bits, then mend by insertion."""
+    """Spread over about n buckets by the leading bits, then mend by insertion.
+
+    Returns False, and leaves the keys as they are, where a bucket has too many for that.
+    """
     bits = 1
     while (1 << bits) < n and bits < n_bits:
         bits += 1
     sort_by_digit(keys, n, n_bits - bits, bits, counts, spare)
     if bits < n_bits and _largest_bucket(counts, 1 << bits) > _BUCKET_SIZE_MAX:
-        sort_by_radix(keys, n, n_bits, counts, spare)
-        return
+        return False
     for i in range(n):
         key = spare[i]
         code = key >> CODE_SHIFT
@@ -100,6 +102,7 @@ def sort_by_buckets(keys, n, n_bits, counts, spare):
             keys[j] = keys[j - 1]
             j -= 1
         keys[j] = key
+    return True
 
 
 @kernel
@@ -115,9 +118,7 @@ def sort_keys(keys, n, n_bits, counts, spare):
     """Sort keys[:n] by code, all codes below 2**n_bits, by what suits their number."""
     if n <= _INSERTION_MAX:
         sort_by_insertion(keys, n)
-    elif n <= _BUCKETS_MAX:
-        sort_by_buckets(keys, n, n_bits, counts, spare)
-    else:
+    elif n > _BUCKETS_MAX or not sort_by_buckets(keys, n, n_bits, counts, spare):
         sort_by_radix(keys, n, n_bits, counts, spare)
 
 

@@ -19,7 +19,6 @@ import scipy.sparse
 _N_ROWS = 60
 _CATEGORIES = {"categorical_features": [4]}
 _BINS = {"max_bins": 255}
-_KEYED = {"feature_draw": "keyed"}
 _BY_SURROGATES = {"missing": "surrogate", "surrogates": 2, "competitors": 1}
 
 
@@ -169,7 +168,6 @@ def _parameters(side, tables):
             yield f"best first, {what}, {criterion}", _fit(Forest(3, **best_first), table, y)
         extras = side.Extras(3, max_leaf_nodes=5, **asked)
         yield f"best first, {what}, extra trees", _fit(extras, table, y)
-        yield f"keyed draws, {what}", _fit(Forest(3, **_KEYED, **asked), table, y)
     for criterion in side.criteria:
         model, many_y = Forest(1, criterion=criterion, max_leaf_nodes=3), _repeated(y, tables)
         yield f"best first, many values, {criterion}", _fit(model, tables.many, many_y)
@@ -296,7 +294,7 @@ def _partitions(side, tables):
 
     together = import_module("forest.dask")
     for criterion in side.criteria:
-        model = side.Forest(2, criterion=criterion, **_BINS, **_KEYED)
+        model = side.Forest(2, criterion=criterion, **_BINS, feature_draw="keyed")
         parts = np.array_split(tables.missing, 2), np.array_split(side.y, 2)
         yield f"partitions, {criterion}", partial(together.fit, model, *parts)
 

@@ -36,10 +36,10 @@ from forest.sampling.plan import draws_as_likely, plan_bootstrap
 from forest.sampling.weights import combine_weights
 from forest.voting.mixin import VotingMixin
 from forest.voting.out_of_bag import NO_ROW, OutOfBag, outputs_out_of_bag
-from forest.voting.rules import soft_vote, vote
+from forest.voting.rules import RULES, soft_vote, vote, with_ballots
 
 # Packed trees of each fit, by its first tree, beside the estimators: predicting changes none of
-# their attributes.
+# their attributes. Of the same trees there are some with class shares and some with ballots.
 _PACKED: WeakKeyDictionary = WeakKeyDictionary()
 
 
@@ -349,25 +349,27 @@ class BaseForest(
     def __sklearn_is_fitted__(self) -> bool:
         return len(getattr(self, "estimators_", ())) > 0
 
-    def _packed(self):
-        """The trees of `estimators_`, packed for walking when first asked for."""
+    def _packed(self, is_hard=False):
+        """The trees of `estimators_`, packed for walking when first asked for; with `is_hard`,
+        ballots stand in their leaves."""
         trees = list(map(attrgetter("tree_"), self.estimators_))
         first = self.estimators_[0]
-        known, packed = _PACKED.get(first, (None, None))
+        known, packed = _PACKED.get(first, (None, {}))
         if known != trees:
-            packed = pack(trees, precision_of(self), self.n_jobs)
+            packed = {False: pack(trees, precision_of(self), self.n_jobs)}
             _PACKED[first] = trees, packed
-        return packed
+        if is_hard not in packed:
+            packed[is_hard] = with_ballots(packed[False], self.n_outputs_)
+        return packed[is_hard]
 
     def _values(self, X, check_input):
         self._require_fit()
-        packed = self._packed()
-        if self.voting == "soft":
-            walk = partial(soft_vote, n_jobs=self.n_jobs)
-            values = self._walk(walk, packed, X, check_input)
-            return values.reshape(len(values), self.n_outputs_, -1)
-        walk = partial(vote, n_outputs=self.n_outputs_, decide=self._decide, n_jobs=self.n_jobs)
-        return self._walk(walk, packed, X, check_input)
+        if self._learns_to_vote:
+            walk = partial(vote, n_outputs=self.n_outputs_, decide=self._decide, n_jobs=self.n_jobs)
+            return self._walk(walk, self._packed(), X, check_input)
+        walk = partial(soft_vote, n_jobs=self.n_jobs)
+        values = self._walk(walk, self._packed(RULES[self.voting].is_hard), X, check_input)
+        return values.reshape(len(values), self.n_outputs_, -1)
 
     def apply(self, X: MatrixLike) -> np.ndarray:
         """Number of the leaf that each row reaches in each tree.

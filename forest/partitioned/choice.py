@@ -60,7 +60,7 @@ class Chooser(NamedTuple):
             CellSplitter(rows, np.zeros(n_codes, np.int64)),
             kind.create(1, plan.n_values, n_cells),
             NodeSamples.create(n_cells, 1 if is_class else 2),
-            feature_draw.KeyedDraw.create(plan.feature_keys),
+            feature_draw.Draw.create(len(plan.feature_keys), plan.feature_keys),
             table.with_room(n_codes, 0, 1, 1, plan.n_values),
             limits._replace(min_samples_leaf=1),  # positions of a scan count cells, not rows
             Bounds(-np.inf, np.inf), False,
@@ -143,7 +143,7 @@ def _choose(chooser, features, key, cells, i, choices):
     context = chooser.context
     draw, table = context.draw, context.table
     best = _Best(-1, 0, False, -np.inf, 0, 0)
-    draw.keys[0] = key
+    feature_draw.set_key(draw, key)
     drawing = feature_draw.begin_draw(draw, 0, 0)
     j, drawing = feature_draw.next_feature(draw, drawing, chooser.limits.max_features)
     place = 0
@@ -331,7 +331,7 @@ def first_features(draw, keys, features):
     """Write the features that every node looks at first, in the order of its draw."""
     n_wanted = features.shape[1]
     for i in range(keys.shape[0]):
-        draw.keys[0] = keys[i]
+        feature_draw.set_key(draw, keys[i])
         drawing = feature_draw.begin_draw(draw, 0, 0)
         for k in range(n_wanted):
             j, drawing = feature_draw.next_feature(draw, drawing, n_wanted)

@@ -182,6 +182,22 @@ def vote(
     return out
 
 
+def with_ballots(packed: Packed, n_outputs: int) -> Packed:
+    """Trees of classes whose leaves hold their ballots: `soft_vote` of these is the majority vote.
+
+    Parameters
+    ----------
+    packed : cart.tree.packed.Packed
+    n_outputs : int
+
+    Returns
+    -------
+    cart.tree.packed.Packed
+    """
+    shares = packed.value.reshape(len(packed.value), n_outputs, -1)
+    return packed._replace(value=ballots(shares, is_hard=True).reshape(packed.value.shape))
+
+
 def soft_vote(packed: Packed, X: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
     """`vote` by the rule "soft", which needs no more than the sum over trees.
 

@@ -57,21 +57,23 @@ def test_everything_is_named_once():
 @pytest.mark.parametrize("name", ["RandomForest", "ExtraTrees"])
 @pytest.mark.parametrize("kind", ["Classifier", "Regressor"])
 def test_what_few_rows_compile_serves_many(name, kind, missing):
-    """Kernels are compiled for types: those that grow trees and predict have the same of any table.
+    """Kernels are compiled for types: those that grow trees and predict have the same of any table,
+    however features are drawn.
 
     Of long tables codes are of a type of their own on the way, which the warm-up knows.
     """
     rng = np.random.default_rng(0)
 
-    def types_after(n_rows):
+    def types_after(n_rows, **params):
         X, y = rng.random((n_rows, 18)), rng.integers(0, 3, n_rows)
         X[rng.random(X.shape) < missing] = np.nan
-        model = getattr(forest, name + kind)(2, max_depth=3, random_state=0)
+        model = getattr(forest, name + kind)(2, max_depth=3, random_state=0, **params)
         model.fit(X, y if kind == "Classifier" else y + 0.5).predict(X)
         grow = [k for k in kernels() if not k.py_func.__module__.startswith("cart.table")]
         return {(kernel, str(types)) for kernel in grow for types in kernel.signatures}
 
     few = types_after(60)
+    assert not types_after(60, feature_draw="keyed") - few
     for n_rows in (2000, 5000, 60_000):
         assert not types_after(n_rows) - few
 

@@ -48,7 +48,6 @@ from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.splitting.criteria import Entropy, Gini
 from cart.splitting.feature_draw import (
     Draw,
-    KeyedDraw,
     begin_draw,
     end_draw,
     key_children,
@@ -81,7 +80,7 @@ class ClassCountsWay(NamedTuple):
     tiers: tuple  # of ClassRows
     scratch: ClassScratch
     prefix: PrefixCounts
-    draw: Draw | KeyedDraw
+    draw: Draw
     stack: NodeStack
     limits: Limits
 

@@ -37,7 +37,7 @@ from cart.growth.node_step import child_bounds
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import are_whole
 from cart.splitting.criteria import Entropy, Gini, SquaredError
-from cart.splitting.feature_draw import Draw, KeyedDraw, key_children, move_key
+from cart.splitting.feature_draw import Draw, key_children, move_key
 from cart.splitting.splitter import Bounds
 from cart.tree.nodes import Grown, from_node
 from cart.tree.recompute import SUMS, SUMS_MAX, WEIGHTS
@@ -63,7 +63,7 @@ class TreeGrowth(NamedTuple):
     criterion: tuple  # of cart.fast_paths.regression.cut_criteria
     nodes: Grown
     cuts: np.ndarray  # (n_nodes,) uint64: see `cart.fast_paths.base.write_split`
-    draw: Draw | KeyedDraw
+    draw: Draw
     stack: NodeStack
     sums: np.ndarray  # (n_rows + 2, at least 5) float64: of pending nodes
     drawn: DrawnFeatures

@@ -6,7 +6,6 @@ import pytest
 from cart.jit.decorators import entry_kernel
 from cart.splitting.feature_draw import (
     Draw,
-    KeyedDraw,
     begin_draw,
     hash_names,
     likely_next,
@@ -33,13 +32,11 @@ def _draw_all(draw, seed, n_numbers, expected, drawn):
         k += 1
 
 
-@pytest.mark.parametrize("kind", [Draw, KeyedDraw])
+@pytest.mark.parametrize("is_keyed", [False, True])
 @pytest.mark.parametrize("n_numbers", [0, 1, 2])
 @pytest.mark.parametrize("n_features", [1, 2, 7, 100])
-def test_the_next_feature_is_known_while_none_is_constant(kind, n_numbers, n_features):
-    draw = (
-        Draw.create(n_features) if kind is Draw else KeyedDraw.create(hash_names(range(n_features)))
-    )
+def test_the_next_feature_is_known_while_none_is_constant(is_keyed, n_numbers, n_features):
+    draw = Draw.create(n_features, hash_names(range(n_features)) if is_keyed else None)
     for seed in range(5):
         expected, drawn = np.empty((2, n_features), np.int64)
         _draw_all(draw, seed, n_numbers, expected, drawn)

@@ -7,13 +7,12 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from numba import config
 
 import cart
 import forest
 from cart.jit.decorators import entry_kernel
 from cart.splitting.feature_draw import (
-    KeyedDraw,
+    Draw,
     begin_draw,
     end_draw,
     hash_names,
@@ -89,18 +88,9 @@ def test_permuted_columns_permute_the_tree(seed, criterion, splitter, max_featur
     np.testing.assert_allclose(model.feature_importances_, importances[order], atol=1e-14)
 
 
-_PLAIN_ONLY = pytest.mark.skipif(
-    not config.DISABLE_JIT, reason="two kernels a case would be compiled: grown with the JIT off"
-)
-
-
 @pytest.mark.parametrize("task", ["Classifier", "Regressor"])
 @pytest.mark.parametrize(
-    ("splitter", "max_leaf_nodes"),
-    [
-        ("best", None),
-        *(pytest.param(*case, marks=_PLAIN_ONLY) for case in [("best", 7), ("random", None)]),
-    ],
+    ("splitter", "max_leaf_nodes"), [("best", None), ("best", 7), ("random", None)]
 )
 @examples(60)
 @given(seed=seeds, max_features=st.sampled_from([None, 1, "sqrt"]))
@@ -251,7 +241,7 @@ def test_features_come_in_the_order_of_their_keys(n_features, max_features, seed
     """`max_features` of them, and on until one varies; whatever nodes were drawn before."""
     rng = np.random.default_rng(data)
     names = hash_names([f"x{j}" for j in rng.permutation(n_features)])
-    draw, out = KeyedDraw.create(names, 2), np.empty(n_features, np.int64)
+    draw, out = Draw.create(n_features, names, 2), np.empty(n_features, np.int64)
     for _ in range(5):
         path = rng.random(rng.integers(0, 5)) < 0.5
         is_constant = rng.random(n_features) < rng.choice([0.0, 0.5, 1.0])

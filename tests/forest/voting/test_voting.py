@@ -102,6 +102,23 @@ def test_out_of_bag_and_fresh_votes_are_those_of_the_plain_loop(rule):
     np.testing.assert_allclose(forest.predict_proba(fresh), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("missing", ["learned", "surrogate"])
+def test_every_output_has_a_majority_of_its_own(missing):
+    """Also where the rule changes after the fit, and after another fit."""
+    X, y = load_iris(return_X_y=True)
+    X[::7, 2] = np.nan
+    for targets in (np.column_stack([y, y % 2]), np.column_stack([y % 2, y])):
+        forest = RandomForestClassifier(15, max_depth=2, random_state=0, missing=missing)
+        soft = forest.fit(X, targets).predict_proba(X)
+        hard = forest.set_params(voting="majority").predict_proba(X)
+        for k, (of_output, classes) in enumerate(zip(hard, forest.classes_, strict=True)):
+            said = [tree.predict_proba(X)[k].argmax(axis=1) for tree in forest.estimators_]
+            expected = np.mean(np.eye(len(classes))[np.array(said)], axis=0)
+            np.testing.assert_allclose(of_output, expected, rtol=1e-12)
+            assert (of_output != soft[k]).any()
+        np.testing.assert_equal(forest.set_params(voting="soft").predict_proba(X), soft)
+
+
 def test_regression_weighs_trees_by_their_r2_out_of_bag():
     X, y = load_diabetes(return_X_y=True)
     forest = RandomForestRegressor(20, random_state=0, voting="oob_weighted", max_depth=4)

@@ -51,10 +51,22 @@ class SharedNode(NamedTuple):
 @kernel
 def screen_features(shared, screen, rows, drawn, n_drawn, slack, table):
     """Screen the first of the drawn features; see `screening.screen_feature`."""
-    if rows.n < SHARED_MIN:
-        for k in range(n_drawn):
-            screen_feature(screen, rows, drawn, k, slack, table)
-        return
+    is_shared = rows.n >= SHARED_MIN
+    if is_shared:
+        _offer_screening(shared, rows, slack, n_drawn)
+    k = take_item(shared.crew) if is_shared else np.int64(0)
+    while 0 <= k < n_drawn:
+        screen_feature(screen, rows, drawn, k, slack, table)
+        k = _following(shared.crew, k, is_shared)
+    if is_shared:
+        wait_for_all(shared.crew, n_drawn)
+        for helper in range(shared.gain.shape[0]):
+            _join(screen, shared.gain[helper], shared.best[helper])
+
+
+@inline_kernel
+def _offer_screening(shared, rows, slack, n_drawn):
+    """Let helpers screen so many features of the node."""
     whole, numbers = shared.whole, shared.numbers
     whole[0], whole[1], whole[2], whole[3] = _SCREEN, rows.n, rows.n_beside, rows.is_bound
     numbers[0], numbers[1], numbers[2], numbers[3] = rows.weight, rows.total, rows.rest, slack
@@ -62,14 +74,15 @@ def screen_features(shared, screen, rows, drawn, n_drawn, slack, table):
     numbers[7] = rows.y_max
     shared.gain[:] = 0.0
     open_job(shared.crew, n_drawn)
-    k = take_item(shared.crew)
-    while k >= 0:
-        screen_feature(screen, rows, drawn, k, slack, table)
-        finish_item(shared.crew)
-        k = take_item(shared.crew)
-    wait_for_all(shared.crew, n_drawn)
-    for helper in range(shared.gain.shape[0]):
-        _join(screen, shared.gain[helper], shared.best[helper])
+
+
+@inline_kernel
+def _following(crew, k, is_shared):
+    """The item to do after the k-th, which is done."""
+    if is_shared:
+        finish_item(crew)
+        return take_item(crew)
+    return k + 1
 
 
 @inline_kernel
