@@ -102,13 +102,13 @@ def test_out_of_bag_and_fresh_votes_are_those_of_the_plain_loop(rule):
     np.testing.assert_allclose(forest.predict_proba(fresh), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("missing", ["learned", "surrogate"])
-def test_every_output_has_a_majority_of_its_own(missing):
+@pytest.mark.parametrize("params", [{}, {"missing": "surrogate", "surrogates": 1}], ids=str)
+def test_every_output_has_a_majority_of_its_own(params):
     """Also where the rule changes after the fit, and after another fit."""
     X, y = load_iris(return_X_y=True)
     X[::7, 2] = np.nan
     for targets in (np.column_stack([y, y % 2]), np.column_stack([y % 2, y])):
-        forest = RandomForestClassifier(15, max_depth=2, random_state=0, missing=missing)
+        forest = RandomForestClassifier(15, max_depth=2, random_state=0, **params)
         soft = forest.fit(X, targets).predict_proba(X)
         hard = forest.set_params(voting="majority").predict_proba(X)
         for k, (of_output, classes) in enumerate(zip(hard, forest.classes_, strict=True)):
