@@ -111,7 +111,7 @@ def grow_tree(table, records, plan, seed, workspace, origin=None, route=LEARNED)
     weight = np.ascontiguousarray(records[:, 0])
     samples = np.flatnonzero(weight).astype(np.uint64)
     if origin is not None:
-        workspace.draw.set_key(origin.key)
+        workspace.draw.hashes[0] = origin.key
     workspace.table.begin_tree(samples.astype(np.int64))
     keep_order = sums_depend_on_order(plan, weight)
     if not keep_order:

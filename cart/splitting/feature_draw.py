@@ -32,12 +32,12 @@ class Draw(NamedTuple):
 
     Else draws are keyed: a node looks at features in the order of a hash of its key and a name.
     `features` holds those not looked at yet, a heap with the next one on top, then the others;
-    `hashes` stand behind each other:
+    `hashes` stand one behind the other:
 
-        features   [ heap    | looked at ]         hashes   [ names      | order      | keys    ]
-                     0 .. end  .. n_features                  n_features   n_features   n_rows
+        features  [ heap   | looked at ]        hashes  [ keys   | order      | names      ]
+                    0 .. end .. n_features                n_rows   n_features   n_features
 
-    A key is of a node that waits in a row of the stack. A node does not learn from its ancestors
+    A key is of a node that waits in that row of the stack. A node does not learn from its ancestors
     which features are constant: one that comes up counts as looked at, as a known constant does in
     scikit-learn.
     """
@@ -45,20 +45,16 @@ class Draw(NamedTuple):
     features: np.ndarray  # (n_features,) int64: permutation, see above
     constants: np.ndarray  # (n_features,) int64: constant features in the order they were found
     state: np.ndarray  # (1,) uint32: of the random stream
-    hashes: np.ndarray  # (2 * n_features + n_rows,) uint64: see above; (0,) for the stream
+    hashes: np.ndarray  # (n_rows + 2 * n_features,) uint64: see above; (0,) for the stream
 
     @classmethod
     def create(cls, n_features, names=None, n_rows=1):
         """Keyed by hashes of names, where there are any; for so many rows of the stack."""
-        hashes = np.zeros(0 if names is None else 2 * n_features + n_rows, np.uint64)
+        hashes = np.empty(0, np.uint64)
         if names is not None:
-            hashes[:n_features] = names
+            hashes = np.concatenate([np.zeros(n_rows + n_features, np.uint64), names])
         features = np.arange(n_features)
         return cls(features, features.copy(), np.zeros(1, np.uint32), hashes)
-
-    def set_key(self, key):
-        """`set_key` for Python."""
-        self.hashes[2 * len(self.features)] = key
 
 
 class Drawing(NamedTuple):
@@ -93,17 +89,11 @@ def hash_names(names):
 def restart(draw, seed):
     """Begin a new tree with that seed."""
     if _is_keyed(draw):
-        set_key(draw, root_key(seed))
+        draw.hashes[0] = root_key(seed)
     else:
         for feature in range(draw.features.shape[0]):
             draw.features[feature] = feature
         draw.state[0] = max(seed, 1)
-
-
-@inline_kernel
-def set_key(draw, key):
-    """Let the draws of the node in the first row of the stack depend on that key."""
-    draw.hashes[_place_of_key(draw, 0)] = key
 
 
 @kernel
@@ -111,16 +101,15 @@ def key_children(draw, row):
     """Note what the draws of a split's children depend on: it waits in that row of the stack, the
     right child will there, the left one in the next."""
     if _is_keyed(draw):
-        place = _place_of_key(draw, row)
-        key = draw.hashes[place]
-        draw.hashes[place], draw.hashes[place + 1] = child_key(key, False), child_key(key, True)
+        key = draw.hashes[row]
+        draw.hashes[row], draw.hashes[row + 1] = child_key(key, False), child_key(key, True)
 
 
 @inline_kernel
 def move_key(draw, row, to):
     """Note that a node waits in another row of the stack."""
     if _is_keyed(draw):
-        draw.hashes[_place_of_key(draw, to)] = draw.hashes[_place_of_key(draw, row)]
+        draw.hashes[to] = draw.hashes[row]
 
 
 @inline_kernel
@@ -161,7 +150,8 @@ def next_feature(draw, drawing, max_features):
     if _is_keyed(draw):
         if end == 0 or n_visited >= max(max_features, n_found + 1):
             return np.int64(-1), drawing
-        _pass_top(draw, end - 1)
+        _exchange(draw.features, 0, end - 1)
+        _sink(draw, 0, end - 1)
         return end - 1, Drawing(n_known, n_drawn, n_found, n_visited + 1, end - 1)
     while end > n_known + n_found and (n_visited < max_features or n_visited <= n_found + n_drawn):
         n_visited += 1
@@ -277,14 +267,10 @@ def _is_keyed(draw):
 
 
 @inline_kernel
-def _place_of_key(draw, row):
-    return 2 * draw.features.shape[0] + row
-
-
-@inline_kernel
 def _hash(draw, feature, purpose):
     """A hash of the node's key, the feature's name and a purpose."""
-    return _mix(draw.hashes[draw.features.shape[0] + feature] ^ purpose)
+    first = draw.hashes.shape[0] - 2 * draw.features.shape[0]
+    return _mix(draw.hashes[first + feature] ^ purpose)
 
 
 @inline_kernel
@@ -304,24 +290,19 @@ def scramble(x):
 @kernel
 def _order_by_hash(draw, row):
     """Make a heap of all features in the order of the node in a row of the stack."""
-    n_features, key = draw.features.shape[0], draw.hashes[_place_of_key(draw, row)]
-    for feature in range(n_features):
-        draw.hashes[n_features + feature] = _mix(key ^ draw.hashes[feature])
+    n_features, key = draw.features.shape[0], draw.hashes[row]
+    first = draw.hashes.shape[0] - 2 * n_features
+    for i in range(first, first + n_features):
+        draw.hashes[i] = _mix(key ^ draw.hashes[i + n_features])
     for i in range(n_features // 2 - 1, -1, -1):
         _sink(draw, i, n_features)
 
 
 @kernel
-def _pass_top(draw, end):
-    """Take the top of the heap features[: end + 1], which is to be looked at, to position end."""
-    _exchange(draw.features, 0, end)
-    _sink(draw, 0, end)
-
-
-@kernel
 def _sink(draw, i, end):
     """Let the feature in position i sink to its place in the heap features[:end]."""
-    features, order = draw.features, draw.hashes[draw.features.shape[0] :]
+    features, first = draw.features, draw.hashes.shape[0] - 2 * draw.features.shape[0]
+    order = draw.hashes[first:]
     child = 2 * i + 1
     while child < end:
         if child + 1 < end and order[features[child + 1]] < order[features[child]]:

@@ -143,7 +143,7 @@ def _choose(chooser, features, key, cells, i, choices):
     context = chooser.context
     draw, table = context.draw, context.table
     best = _Best(-1, 0, False, -np.inf, 0, 0)
-    feature_draw.set_key(draw, key)
+    draw.hashes[0] = key
     drawing = feature_draw.begin_draw(draw, 0, 0)
     j, drawing = feature_draw.next_feature(draw, drawing, chooser.limits.max_features)
     place = 0
@@ -331,7 +331,7 @@ def first_features(draw, keys, features):
     """Write the features that every node looks at first, in the order of its draw."""
     n_wanted = features.shape[1]
     for i in range(keys.shape[0]):
-        feature_draw.set_key(draw, keys[i])
+        draw.hashes[0] = keys[i]
         drawing = feature_draw.begin_draw(draw, 0, 0)
         for k in range(n_wanted):
             j, drawing = feature_draw.next_feature(draw, drawing, n_wanted)
