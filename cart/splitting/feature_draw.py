@@ -22,7 +22,9 @@ _FOR_SIDE = np.uint64(0x73696465)
 
 
 class Draw(NamedTuple):
-    """Of the stream where there are no `hashes`. `features` is a permutation kept arranged as
+    """What features and numbers are drawn from, and how far that has come.
+
+    Without `hashes` it is scikit-learn's stream. `features` is a permutation kept arranged as
 
         [ drawn constants | known constants | found constants | not drawn yet | drawn, searched ]
           0 .. n_drawn      .. n_known        .. + n_found      .. end           .. n_features
@@ -30,26 +32,26 @@ class Draw(NamedTuple):
     Known constants were found constant by an ancestor and are not looked at again.
     (Reference: `node_split_best` in scikit-learn's `_splitter.pyx`; xorshift: Marsaglia 2003.)
 
-    Else draws are keyed: a node looks at features in the order of a hash of its key and a name.
-    `features` holds those not looked at yet, a heap with the next one on top, then the others;
-    `hashes` stand one behind the other:
+    With `hashes` draws are keyed: a node looks at features in the order of a hash of its key and a
+    name. `features` holds those not looked at yet, a heap with the next one on top, then the
+    others; the hashes stand one behind the other:
 
         features  [ heap   | looked at ]        hashes  [ keys   | order      | names      ]
                     0 .. end .. n_features                n_rows   n_features   n_features
 
-    A key is of a node that waits in that row of the stack. A node does not learn from its ancestors
-    which features are constant: one that comes up counts as looked at, as a known constant does in
-    scikit-learn.
+    hashes[r], r < n_rows, is the key of the node that waits in row r of the stack. A node does not
+    learn from its ancestors which features are constant: one that comes up counts as looked at, as
+    a known constant does in scikit-learn.
     """
 
     features: np.ndarray  # (n_features,) int64: permutation, see above
-    constants: np.ndarray  # (n_features,) int64: constant features in the order they were found
-    state: np.ndarray  # (1,) uint32: of the random stream
+    constants: np.ndarray  # (n_features,) int64: of the stream: constants as they were found
+    state: np.ndarray  # (1,) uint32: of the stream
     hashes: np.ndarray  # (n_rows + 2 * n_features,) uint64: see above; (0,) for the stream
 
     @classmethod
     def create(cls, n_features, names=None, n_rows=1):
-        """Keyed by hashes of names, where there are any; for so many rows of the stack."""
+        """Keyed by names, from `hash_names`, where there are any; for so many rows of the stack."""
         hashes = np.empty(0, np.uint64)
         if names is not None:
             hashes = np.concatenate([np.zeros(n_rows + n_features, np.uint64), names])

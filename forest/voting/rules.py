@@ -199,7 +199,7 @@ def with_ballots(packed: Packed, n_outputs: int) -> Packed:
 
 
 def soft_vote(packed: Packed, X: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
-    """`vote` by the rule "soft", which needs no more than the sum over trees.
+    """The mean over trees of what their leaves hold: the vote by the rule "soft", or of ballots.
 
     Parameters
     ----------

@@ -1,5 +1,6 @@
 """What is drawn next is known ahead, so that caches may have it."""
 
+import numba
 import numpy as np
 import pytest
 
@@ -30,6 +31,12 @@ def _draw_all(draw, seed, n_numbers, expected, drawn):
         drawing = mark_searched(draw, drawing, j)
         j, drawing = next_feature(draw, drawing, drawn.shape[0])
         k += 1
+
+
+def test_the_stream_and_keyed_draws_are_of_one_type():
+    """Kernels that are compiled for one serve the other."""
+    keyed = Draw.create(3, hash_names(range(3)), 2)
+    assert numba.typeof(Draw.create(3)) == numba.typeof(keyed)
 
 
 @pytest.mark.parametrize("is_keyed", [False, True])

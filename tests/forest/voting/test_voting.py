@@ -104,12 +104,13 @@ def test_out_of_bag_and_fresh_votes_are_those_of_the_plain_loop(rule):
 
 @pytest.mark.parametrize("params", [{}, {"missing": "surrogate", "surrogates": 1}], ids=str)
 def test_every_output_has_a_majority_of_its_own(params):
-    """Also where the rule changes after the fit, and after another fit."""
+    """Also where the rule changes after the fit, and after more trees."""
     X, y = load_iris(return_X_y=True)
     X[::7, 2] = np.nan
-    for targets in (np.column_stack([y, y % 2]), np.column_stack([y % 2, y])):
-        forest = RandomForestClassifier(15, max_depth=2, random_state=0, **params)
-        soft = forest.fit(X, targets).predict_proba(X)
+    targets = np.column_stack([y, y % 2])
+    forest = RandomForestClassifier(max_depth=2, random_state=0, warm_start=True, **params)
+    for n_trees in (4, 15):
+        soft = forest.set_params(n_estimators=n_trees).fit(X, targets).predict_proba(X)
         hard = forest.set_params(voting="majority").predict_proba(X)
         for k, (of_output, classes) in enumerate(zip(hard, forest.classes_, strict=True)):
             said = [tree.predict_proba(X)[k].argmax(axis=1) for tree in forest.estimators_]
