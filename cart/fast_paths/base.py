@@ -224,7 +224,7 @@ class FastPath(ABC):
             n_rows = self._n_rows_of_stack
             scratch = self._create_scratch()  # all is written: it goes where memory was in use
             self._scratch = (
-                Draw.create(len(self._table.columns), self._plan.feature_keys, n_rows),
+                Draw.create(len(self._table.columns), self._plan.hashed_names, n_rows),
                 NodeStack.create(n_rows),
                 *scratch,
             )

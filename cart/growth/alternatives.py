@@ -59,7 +59,7 @@ class AlternativesFinder:
         if asked.class_factor is not None:
             self._factor = asked.class_factor[codes.reshape(-1).astype(np.int64)]
         self.surrogates = SurrogateFinder(
-            table, asked.n_surrogates, asked.style, asked.n_drawn, plan.feature_keys
+            table, asked.n_surrogates, asked.style, asked.n_drawn, plan.hashed_names
         )
 
     def route(self, weight, seed):

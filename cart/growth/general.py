@@ -57,7 +57,7 @@ def create_workspace(plan, n_samples, n_rows, table):
     return Workspace(
         Nodes.create(n_nodes, plan.n_outputs, plan.n_values),
         NodeSamples.create(n_samples, plan.n_outputs),
-        Draw.create(len(table.columns), plan.feature_keys, n_nodes + 1),
+        Draw.create(len(table.columns), plan.hashed_names, n_nodes + 1),
         NodeStack.create(n_nodes + 1),
         Inherited.create(n_nodes + 1),
         Candidates.create(0 if limits.max_leaf_nodes < 0 else n_nodes),

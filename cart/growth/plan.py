@@ -62,7 +62,7 @@ class Plan(NamedTuple):
     ccp_alpha: float
     n_outputs: int
     n_values: int  # greatest number of classes; 1 in regression
-    feature_keys: np.ndarray | None  # (n_features,) uint64: of a keyed draw
+    hashed_names: np.ndarray | None  # (n_features,) uint64: of a keyed draw
     is_binned: bool  # has the table bins, at most cart.table.bins.MAX_BINS per column?
     alternatives: Alternatives = Alternatives()
 
@@ -112,7 +112,7 @@ def make_plan(params, criterion, splitter, n_samples, n_features, n_outputs, n_v
         float(params.ccp_alpha),
         n_outputs,
         n_values,
-        _resolve_feature_keys(params, n_features),
+        _resolve_names(params, n_features),
         getattr(params, "max_bins", None) is not None,
         _resolve_alternatives(params, limits.max_features, n_features),
     )
@@ -169,7 +169,7 @@ def _resolve_alternatives(params, max_features, n_features):
     )
 
 
-def _resolve_feature_keys(params, n_features):
+def _resolve_names(params, n_features):
     """What a keyed draw knows the features by: their names, else their positions."""
     if params.feature_draw != "keyed":
         return None

@@ -146,15 +146,15 @@ class SurrogateFinder:
     style : {"all", "known"}
     n_drawn : int
         How many features are looked at in a node.
-    feature_keys : ndarray of shape (n_features,), uint64, or None
+    hashed_names : ndarray of shape (n_features,), uint64, or None
         Of a keyed draw, which then decide between equal surrogates; else the first column does.
     """
 
-    def __init__(self, table, k, style, n_drawn, feature_keys=None):
+    def __init__(self, table, k, style, n_drawn, hashed_names=None):
         self._table = table
         n_features = len(table.columns)
-        by_key = np.arange(n_features) if feature_keys is None else np.argsort(feature_keys)
-        self._order = by_key.astype(np.int64)
+        by_hash = np.arange(n_features) if hashed_names is None else np.argsort(hashed_names)
+        self._order = by_hash.astype(np.int64)
         self.rows = SortedRows.create(table)
         columns = getattr(table, "n_categories", np.zeros(len(table.codes), np.int64))
         self.n_categories = columns[table.columns]

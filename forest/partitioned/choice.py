@@ -60,7 +60,7 @@ class Chooser(NamedTuple):
             CellSplitter(rows, np.zeros(n_codes, np.int64)),
             kind.create(1, plan.n_values, n_cells),
             NodeSamples.create(n_cells, 1 if is_class else 2),
-            feature_draw.Draw.create(len(plan.feature_keys), plan.feature_keys),
+            feature_draw.Draw.create(len(plan.hashed_names), plan.hashed_names),
             table.with_room(n_codes, 0, 1, 1, plan.n_values),
             limits._replace(min_samples_leaf=1),  # positions of a scan count cells, not rows
             Bounds(-np.inf, np.inf), False,

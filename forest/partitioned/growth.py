@@ -182,7 +182,7 @@ class _Growth:
     def _choose(self, opened, segments, keys, own):
         """Choices for the nodes of some segments, which have these keys and cells."""
         choices = self._create_choices(len(keys))
-        n_features = len(self._plan.feature_keys)
+        n_features = len(self._plan.hashed_names)
         few = min(self._limits.max_features, n_features)
         todo = np.arange(len(keys))
         for n_wanted in (few, n_features):
