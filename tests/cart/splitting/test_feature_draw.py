@@ -1,4 +1,4 @@
-"""Both ways to draw are of one type; what is drawn next is known ahead, so that caches may have it."""
+"""Both ways to draw are of one type; what comes next is known ahead, so that caches may have it."""
 
 import numba
 import numpy as np
