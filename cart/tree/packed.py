@@ -368,7 +368,8 @@ def _columns_of(trees):
     n_features = int(trees[0].n_features)
     if n_features < _MANY_COLUMNS or any(map(goes_by_surrogates, trees)):
         return np.arange(n_features)
-    is_used = np.arange(n_features) == 0  # rows of lone roots have a column, too
+    is_used = np.zeros(n_features, bool)
+    is_used[0] = True  # rows of lone roots have a column, too
     for tree in trees:
         features = getattr(tree, "splits", None) or (tree.feature,)
         is_used[features[0][features[0] >= 0]] = True

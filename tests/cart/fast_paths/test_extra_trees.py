@@ -24,7 +24,7 @@ from cart.table.node_samples import known_range
 from cart.table.ranking import MISSING
 from cart.table.table import code_up_to, same_value, value_of
 from tests.agreement.same import assert_same_nodes, paths
-from tests.examples import examples
+from tests.examples import examples, rows
 
 seeds = st.integers(0, 2**32 - 1)
 limits = st.fixed_dictionaries(
@@ -139,21 +139,21 @@ def test_trees_by_sums_are_the_general_ones(
 def test_regression_trees_are_the_same_on_any_tiers(max_features, missing, monkeypatch):
     """Nodes of few rows and of many, in copies and in the table; one tree after another."""
     monkeypatch.setattr(near, "_HELD_ANYWAY", 0)
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(5000, 12))
-    y = X[:, 0] + rng.normal(size=5000)
+    rng, n_rows = np.random.default_rng(0), rows(5000)
+    X = rng.normal(size=(n_rows, 12))
+    y = X[:, 0] + rng.normal(size=n_rows)
     X[rng.random(X.shape) < missing] = np.nan
     table = FloatTable.encode(Columns(X.astype(np.float32)))
     model = DecisionTreeRegressor(max_features=max_features)
     plan = make_plan(model, criteria.SquaredError, "random", *X.shape, 1, 1)
-    weights = rng.integers(0, 3, (2, 5000)).astype(float)
-    for sizes in ((1200, 300), (5000, 70), (4, 2)):
+    weights = rng.integers(0, 3, (2, n_rows)).astype(float)
+    for sizes in ((n_rows // 4, n_rows // 16), (n_rows, 70), (4, 2)):
         monkeypatch.setattr(random_cut, "COPY_BYTES", [4 * n for n in sizes])
         fast, general = paths(table, y[:, None], plan, RandomMeanPath)
         for ours, theirs in zip(
             fast.grow(weights, [1, 2]), general.grow(weights, [1, 2]), strict=True
         ):
-            assert ours.node_count > 1000
+            assert ours.node_count > n_rows / 5
             assert_same_nodes(ours, theirs)
 
 
@@ -193,9 +193,9 @@ def test_classes_are_the_same_on_any_tiers(
 @pytest.mark.parametrize("missing", [0.0, 0.1])
 def test_classes_of_several_outputs_are_counted(n_outputs, n_values, missing):
     """As one class that stands for those of all outputs; too many of these go the general path."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(2000, 9))
-    y = np.clip(np.round(X[:, :n_outputs] + rng.normal(size=(2000, n_outputs))), 0, n_values - 1)
+    rng, n_rows = np.random.default_rng(0), rows(2000)
+    X = rng.normal(size=(n_rows, 9))
+    y = np.round(X[:, :n_outputs] + rng.normal(size=(n_rows, n_outputs))).clip(0, n_values - 1)
     X[rng.random(X.shape) < missing] = np.nan
     table = FloatTable.encode(Columns(X.astype(np.float32)))
     model = DecisionTreeClassifier(max_features=0.4)
@@ -204,7 +204,7 @@ def test_classes_of_several_outputs_are_counted(n_outputs, n_values, missing):
         assert not RandomClassCountsPath.knows(plan)
         return
     fast, general = paths(table, y, plan, RandomClassCountsPath)
-    weights = rng.integers(0, 3, (2, 2000)).astype(float)
+    weights = rng.integers(0, 3, (2, n_rows)).astype(float)
     for both in zip(fast.grow(weights, [1, 2]), general.grow(weights, [1, 2]), strict=True):
         assert_same_nodes(*both)
 
