@@ -12,6 +12,7 @@ import sklearn.ensemble
 import sklearn.tree
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 import cart
 import forest
@@ -91,22 +92,22 @@ def test_out_of_bag():
     seed=st.integers(0, 1000),
     density=st.sampled_from([0.0, 0.001, 0.3]),
     n_features=st.sampled_from([1, 7, 60_000]),
-    kind=st.sampled_from([cart.DecisionTreeClassifier, forest.RandomForestRegressor]),
+    model=st.sampled_from([cart.DecisionTreeClassifier(), forest.RandomForestRegressor(10)]),
     precision=st.sampled_from(["float32", "float64"]),
 )
-def test_rows_of_any_width_go_where_dense_ones_go(seed, density, n_features, kind, precision):
+def test_rows_of_any_width_go_where_dense_ones_go(seed, density, n_features, model, precision):
     """Rows are written a few at a time, and taken away again; some are met twice, some not."""
-    rng = np.random.RandomState(seed)
+    rng = np.random.default_rng(seed)
     table = sp.random(30, n_features, density, "csr", random_state=rng)
     table.data *= rng.choice([-1.0, 0.0, 1.0], table.nnz)
-    y = rng.randint(0, 2, 30)
-    model = kind(max_depth=4, precision=precision, random_state=0).fit(table, y)
+    y = rng.integers(0, 2, 30)
+    model = clone(model).set_params(max_depth=4, precision=precision, random_state=0).fit(table, y)
     halves = np.repeat(table.data / 2, 2), np.repeat(table.indices, 2), 2 * table.indptr
     dense = table.toarray()
     for rows in (table, sp.csr_matrix(halves, table.shape)):
         np.testing.assert_array_equal(model.predict(rows), model.predict(dense))
         np.testing.assert_array_equal(model.apply(rows), model.apply(dense))
-    tree, some = getattr(model, "estimators_", [model])[0].tree_, rng.randint(0, 30, 20)
+    tree, some = getattr(model, "estimators_", [model])[0].tree_, rng.integers(0, 30, 20)
     packed = tree.packed_for(table.dtype)
     for rows in (some, some[:0]):
         leaves = leaf_ids(packed, 0, table, rows)
