@@ -177,6 +177,12 @@ def take_rows(forest: Any, X: Any) -> Any:
     Refuses those that surrogates send: the importances walk trees by their splits alone.
     """
     X = check_rows(forest, take_steps(forest, X))
+    refuse_sent_by_surrogates(forest, X)
+    return X
+
+
+def refuse_sent_by_surrogates(forest: Any, X: Any) -> None:
+    """Refuse rows that surrogates send: a ValueError."""
     is_sent = getattr(forest, "missing", "learned") == "surrogate" and not issparse(X)
     if is_sent and np.isnan(X).any():
         raise ValueError(
@@ -184,7 +190,6 @@ def take_rows(forest: Any, X: Any) -> Any:
             "this importance walks its trees by their splits alone. Fill them in, fit with "
             "missing='learned', or ask surrogate_importance(forest), which needs no X."
         )
-    return X
 
 
 def _require_training_table(fitted):
@@ -202,16 +207,21 @@ def _require_training_table(fitted):
         is_same = grew_on(fitted)
     if is_same:
         return
-    if not is_of_one_table(fitted.forest):
+    refuse_several_tables(fitted.forest)
+    raise ValueError(
+        "(X, y) is not the table that the forest was fitted on: values differ, or the order of "
+        "the rows, or its class_weight was changed since. Give it the training table."
+    )
+
+
+def refuse_several_tables(forest: Any) -> None:
+    """Refuse a forest whose trees were grown on several tables: a ValueError."""
+    if not is_of_one_table(forest):
         raise ValueError(
             "The forest was fitted on several tables (warm_start=True), of which none is that of "
             "all its trees: importances need one. Fit it on one table, or judge it on held-out "
             "rows (held_out_permutation)."
         )
-    raise ValueError(
-        "(X, y) is not the table that the forest was fitted on: values differ, or the order of "
-        "the rows, or its class_weight was changed since. Give it the training table."
-    )
 
 
 def trees_of(forest: Any) -> list:

@@ -15,16 +15,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cart.estimators.target import encode_known_labels
+from cart.estimators.validation import refuse_missing
 from cart.primitives.progress import ProgressReporter
 from cart.table.precision import precision_of
 from forest.partitioned.dask import open_parts
 from forest.partitioned.engines import Engine, itself
 from forest.partitioned.growth import DEFAULT_SIZE
 from forest.partitioned.table.in_bag import counts_of_part
-from forest.partitioned.table.partitions import Kind, target_of, values_of
+from forest.partitioned.table.partitions import Kind, shown, target_of, values_of
 from forest.sampling.bootstrap import Bootstrap, bootstrap_of
 from importance.core.adoption import of_fitted_forest
-from importance.core.fitted_forest import is_classification, names_of
+from importance.core.fitted_forest import (
+    is_classification,
+    names_of,
+    refuse_sent_by_surrogates,
+    refuse_several_tables,
+)
 from importance.core.losses import MakeLoss, choose_loss
 from importance.core.result import OVER_TREES, Importances, mean_and_error
 from importance.permutation.expectation import expected_increase
@@ -86,10 +93,11 @@ def oob_permutation(
 
     Raises
     ------
-    ValueError
-        If the forest has no out-of-bag rows, draws rows by weights or strata, or knows categories,
-        or the table has other rows or columns than it was fitted on. (Whether their values are
-        those of the training table is not checked here.)
+    TypeError, ValueError
+        If the forest has no out-of-bag rows, draws rows by weights or strata, knows categories, or
+        stands in a pipeline, or the table has other rows, columns or classes than it was fitted
+        on, or values that surrogates would send. (Whether values are those of the training table
+        is not checked here.)
 
     Examples
     --------
@@ -137,6 +145,12 @@ def _refuse_impossible(forest):
             "The forest drew rows by weights, strata or groups, or weighs them, which partitions "
             "do not know; ask importance.oob_permutation."
         )
+    if hasattr(forest, "_steps_before"):
+        raise TypeError(
+            "Partitions are not sent through the steps before the forest; give it the forest, "
+            "pipeline[-1], and partitions that these steps have transformed."
+        )
+    refuse_several_tables(forest)
     if any(tree.tree_.categories is not None for tree in forest.estimators_):
         raise ValueError(
             "The forest splits on categories, whose donors partitions cannot count by thresholds; "
@@ -146,7 +160,8 @@ def _refuse_impossible(forest):
 
 def _spans(engine: Engine, X_parts: Any, kind: Kind, forest: Any) -> list[tuple[int, int, int]]:
     """Number, first row and end of every partition."""
-    sizes = engine.map(_size, X_parts, range(len(X_parts)), common=(kind,))
+    common = engine.share(forest), kind
+    sizes = engine.map(_size, X_parts, range(len(X_parts)), common=common)
     found = sorted(engine.reduce(itself, add, sizes))
     ends = np.cumsum([n_rows for _, n_rows, _ in found]).tolist()
     if ends[-1] != forest._n_samples:
@@ -163,8 +178,19 @@ def _spans(engine: Engine, X_parts: Any, kind: Kind, forest: Any) -> list[tuple[
     return list(zip(range(len(ends)), [0, *ends], ends, strict=False))
 
 
-def _size(X, number, kind):
-    return [(number, *values_of(X, number, kind)[0].shape)]
+def _size(X, number, forest, kind):
+    """Number, rows and columns of a partition, which is refused where the forest takes no such
+    rows."""
+    X, names = values_of(X, number, kind)
+    known = getattr(forest, "feature_names_in_", None)
+    if names and known is not None and names != tuple(known):
+        raise ValueError(
+            f"The columns of partition {number} are called {shown(names)}, but the forest was "
+            f"fitted on {shown(tuple(known))}: give it the same names in the same order."
+        )
+    refuse_missing(forest, X)
+    refuse_sent_by_surrogates(forest, X)
+    return [(number, *X.shape)]
 
 
 def _add_each(one, other):
@@ -203,7 +229,9 @@ def _judge(X, y, span, forest, kind, make_loss: MakeLoss, donors: Donors):
     number, first, end = span
     X = values_of(X, number, kind)[0]
     y = target_of(y, end - first, number, kind)
-    codes = np.searchsorted(forest.classes_, y) if kind.has_classes else y
+    codes = y
+    if kind.has_classes and len(y):
+        codes = encode_known_labels(y, [forest.classes_]).codes[:, 0]
     number_of = followed(forest._n_samples)
     mine = np.flatnonzero((number_of >= first) & (number_of < end))
     n_trees, n_features = len(forest.estimators_), forest.n_features_in_

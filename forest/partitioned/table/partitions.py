@@ -161,8 +161,8 @@ def join_looks(one: Look, other: Look) -> Look:
         )
     if one.names != other.names:
         raise ValueError(
-            f"The columns of partition {one.n_rows[0][0]} are called {_shown(one.names)}, those of "
-            f"partition {other.n_rows[0][0]} {_shown(other.names)}: all partitions need the same "
+            f"The columns of partition {one.n_rows[0][0]} are called {shown(one.names)}, those of "
+            f"partition {other.n_rows[0][0]} {shown(other.names)}: all partitions need the same "
             "names in the same order."
         )
     labels = one.labels
@@ -190,7 +190,8 @@ def join_covers(covers: tuple) -> Any:
     return np.concatenate(covers)
 
 
-def _shown(names):
+def shown(names: tuple | None) -> str:
+    """Names of columns, as errors list them."""
     if names is None:
         return "nothing"
     return ", ".join(map(repr, names[:10])) + (" ..." if len(names) > 10 else "")

@@ -3,7 +3,10 @@
 import doctest
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
 
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import oob_permutation
@@ -97,6 +100,33 @@ def test_refusals():
     of_categories = RandomForestRegressor(5, categorical_features=[4]).fit(X, 9 * (X[:, 4] == 2))
     with pytest.raises(ValueError, match="categories"):
         partitions.oob_permutation(of_categories, *parts)
+
+
+def test_it_refuses_what_the_whole_table_is_refused_for():
+    """Labels that the fit did not have were looked up beyond an array; other columns, steps of a
+    pipeline, and values that surrogates send, were judged as if they were the trees' own."""
+    X, y, _ = make_table(3, 90, 0.1)
+    y = (y > 0.0).astype(int)
+    parts = np.split(X, 3), np.split(y, 3)
+    forest = RandomForestClassifier(3, random_state=0)
+    pipeline = make_pipeline(MaxAbsScaler(), forest).fit(X, y)
+    with pytest.raises(TypeError, match="steps before the forest"):
+        partitions.oob_permutation(pipeline, *parts)
+    with pytest.raises(ValueError, match="not among the classes"):
+        partitions.oob_permutation(forest.fit(X, y), parts[0], np.split(2 * y, 3))
+    strange = {"missing": "surrogate", "surrogates": 2}, {"missing": "refuse"}
+    for params, words in zip(strange, ("by surrogates", "missing values"), strict=True):
+        other = RandomForestClassifier(3, **params).fit(np.nan_to_num(X), y)
+        with pytest.raises(ValueError, match=words):
+            partitions.oob_permutation(other, *parts)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    swapped = [frame.iloc[k : k + 30][list("bacdef")] for k in (0, 30, 60)]
+    with pytest.raises(ValueError, match="partition 0 are called 'b', 'a'"):
+        partitions.oob_permutation(forest.fit(frame, y), swapped, parts[1])
+    grown = RandomForestClassifier(2, warm_start=True).fit(X, y)
+    grown.set_params(n_estimators=4).fit(X[::-1], y[::-1])
+    with pytest.raises(ValueError, match="several tables"):
+        partitions.oob_permutation(grown, *parts)
 
 
 def test_the_example():
