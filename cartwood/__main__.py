@@ -97,7 +97,7 @@ def _parser() -> ArgumentParser:
     for name in COMMANDS:
         module = import_module(f"cartwood.commands.{name.replace('-', '_')}")
         command = commands.add_parser(
-            name, help=module.HELP, description=module.HELP.capitalize() + ".",
+            name, help=module.HELP, description=f"{module.HELP[0].upper()}{module.HELP[1:]}.",
             epilog="examples:\n" + "\n".join(f"  {line}" for line in module.EXAMPLES),
             formatter_class=RawDescriptionHelpFormatter,
         )  # fmt: skip

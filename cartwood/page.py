@@ -89,6 +89,7 @@ def bars(
         What a bar is, and its value.
     values, errors : sequence of float
     """
+    errors = [0.0 if np.isnan(error) else error for error in errors]
     low = min(0.0, *(v - e for v, e in zip(values, errors, strict=True)))
     high = max(*(v + e for v, e in zip(values, errors, strict=True)), 1e-300)
     scale = 100.0 / (high - low)
@@ -96,10 +97,13 @@ def bars(
     def place(begin, end):
         return f"left:{(begin - low) * scale:.2f}%;width:{max((end - begin) * scale, 0.15):.2f}%"
 
+    def line_of(v, e):  # there is none of an error that is not known
+        return f'<i class="error" style="{place(v - e, v + e)}"></i>' if e > 0.0 else ""
+
     rows = (
         f'<div class="name">{escape(name)}</div><div class="value">{escape(text)}</div>'
         f'<div class="track"><i class="bar" style="{place(min(v, 0.0), max(v, 0.0))}"></i>'
-        f'<i class="error" style="{place(v - e, v + e)}"></i></div>'
+        f"{line_of(v, e)}</div>"
         for name, v, e, text in zip(names, values, errors, texts, strict=True)
     )
     return f'<div class="bars">\n{_lines(rows)}\n</div>'
@@ -147,12 +151,12 @@ def estimates(values: ArrayLike, errors: ArrayLike | None = None) -> list[str]:
     -------
     list of str
     """
-    from importance.core.numbers import estimate
+    from importance.core import numbers
 
+    values = np.asarray(values, dtype=np.float64)
     if errors is None:
-        return [significant(value) for value in np.asarray(values, dtype=np.float64)]
-    pairs = zip(np.asarray(values), np.asarray(errors), strict=True)
-    return [estimate(value, error) for value, error in pairs]
+        return [significant(value) for value in numbers.past_rounding(values, values)]
+    return numbers.estimates(values, np.asarray(errors))
 
 
 # -------------------------------------------------------------------------------------- pictures
