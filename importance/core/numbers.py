@@ -7,6 +7,7 @@ import numpy as np
 
 _MOST_DECIMALS = 12
 _LARGEST = 1e15
+_ROUNDING = 1e-12  # of the largest value: smaller ones are what sums leave that cancel
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -26,6 +27,18 @@ def estimate(value: float, error: float) -> str:
     if max(abs(value), error) >= _LARGEST:
         return f"{value:.{max(0, _power_of(value) + place)}e} ± {error:.1e}"
     return f"{_rounded(value, place)} ± {_rounded(error, place)}"
+
+
+def estimates(values: np.ndarray, errors: np.ndarray) -> list[str]:
+    """Values of one measure, each with its uncertainty; what rounding leaves of 0 is 0."""
+    pairs = zip(past_rounding(values, values), past_rounding(errors, values), strict=True)
+    return [estimate(value, error) for value, error in pairs]
+
+
+def past_rounding(numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Numbers in the unit of some values, 0 where rounding explains them beside the largest."""
+    least = _ROUNDING * np.abs(values).max(initial=0.0)
+    return np.where(np.abs(numbers) <= least, 0.0, numbers)
 
 
 def _place_of(value, digits):

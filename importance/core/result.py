@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from importance.core import plots
-from importance.core.numbers import estimate
+from importance.core.numbers import estimates
 from importance.core.ordering import list_leaders
 
 OVER_TREES = "over trees"
@@ -212,7 +212,7 @@ class Importances:
         return kinds[kind](self, ax=ax, **options)
 
     def __repr__(self) -> str:
-        texts = list(map(estimate, self.values, self.standard_error))
+        texts = estimates(self.values, self.standard_error)
         leaders = list_leaders(self.feature_names, self.values, texts)
         loss = "" if self.loss is None else f", {self.loss}"
         some = "" if self.max_rows is None else f", {self.max_rows:,} rows a tree"

@@ -23,6 +23,7 @@ from importance.inference.p_values import Significance, false_discovery_p_values
 from importance.inference.refit import for_each, seeds_of
 
 METHODS = ("resample", "drop")
+_ROUNDING = 1e-12  # of the largest error: rows that differ by less differ by the order of sums
 BIAS = (
     "A conditional distribution that is estimated badly makes rows that do not occur, and a "
     "feature that others stand for then seems to say something of its own."
@@ -120,7 +121,7 @@ def conditional_test(
     )  # fmt: skip
     none = np.full(len(found.values), -np.inf)  # where the rows do not differ: p is 1
     error = found.standard_error
-    t = np.divide(found.values, error, out=none, where=error > 0.0)
+    t = np.divide(found.values, error, out=none, where=error > _ROUNDING * error.max())
     p_values = stdtr(len(per_row) - 1, -t)  # one-sided
     false_discovery = false_discovery_p_values(p_values, "by")
     return Significance(
@@ -161,6 +162,7 @@ class _Fold(NamedTuple):
     judge: Callable  # of predictions, (n_test, n_values): the loss by row
     loss: np.ndarray  # (n_test,): as the rows are
     rows: np.ndarray  # of the table
+    is_used: np.ndarray  # (n_features,) bool: does a tree split on it?
 
 
 def _resample(fitted, design, n_draws, loss, random_state, progress):
@@ -175,6 +177,8 @@ def _resample(fitted, design, n_draws, loss, random_state, progress):
 
     def judge(task):
         (fold, column), seed = task
+        if not fold.is_used[column]:  # whatever is drawn, no prediction changes
+            return np.zeros(len(fold.X))
         stream = np.random.RandomState(seed)
         sampler = ConditionalSampler(fold.known, column, is_categorical, stream.randint(1 << 31))
         changed, total = fold.X.copy(), np.zeros(len(fold.X))
@@ -193,12 +197,14 @@ def _resample(fitted, design, n_draws, loss, random_state, progress):
 def _grow(fitted, make_loss, refit_and_rows):
     """Grow the forest of a fold."""
     refit, rows = refit_and_rows
-    grown = refit.grow_without(NO_COLUMNS, range(refit.n_trees))
+    trees = [tree for tree, _ in refit.grow_without(NO_COLUMNS, range(refit.n_trees))]
     X, codes = refit.evaluation.X, refit.evaluation.codes
-    packed = pack([tree for tree, _ in grown], X.dtype)
+    packed = pack(trees, X.dtype)
+    features = np.concatenate([tree.feature[tree.feature >= 0] for tree in trees])
+    is_used = np.bincount(features, minlength=X.shape[1]) > 0
     judge = partial(of_predictions, make_loss, codes=codes)
     known = np.delete(fitted.X, rows, axis=0)
-    return _Fold(packed, known, X, judge, judge(soft_vote(packed, X)), rows)
+    return _Fold(packed, known, X, judge, judge(soft_vote(packed, X)), rows, is_used)
 
 
 def _standard_error(per_row, folds):

@@ -8,7 +8,7 @@ import numpy as np
 
 from importance.core.adoption import of_fitted_forest
 from importance.core.given import require_count
-from importance.core.numbers import significant
+from importance.core.numbers import past_rounding, significant
 from importance.core.ordering import descending, list_leaders
 from importance.core.result import Importances
 from importance.inference.refit import Measure, Refits
@@ -72,7 +72,7 @@ class Significance:
         values, name = self.importances.values, self.importances.measure
         texts = [
             f"{significant(value)} (p = {p:.2g})"
-            for value, p in zip(values, self.p_values, strict=True)
+            for value, p in zip(past_rounding(values, values), self.p_values, strict=True)
         ]
         leaders = list_leaders(self.feature_names, values, texts)
         return f"<Significance of {name}, {self.method}: {leaders}>"

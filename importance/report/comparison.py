@@ -15,7 +15,7 @@ from importance.core import plots
 from importance.core.adoption import BaggedTrees, of_fitted_forest
 from importance.core.fitted_forest import check_forest
 from importance.core.groups import Group, parse_groups
-from importance.core.numbers import estimate
+from importance.core.numbers import estimates
 from importance.core.ordering import descending, leading, ranks_of
 from importance.core.result import Importances
 from importance.drop_column.drop_column import drop_column
@@ -191,9 +191,9 @@ class Comparison:
         results = self.results.values()
         over = (f"± {result.uncertainty.partition(',')[0]}" for result in results)
         lines = [line("", self.results), line("", over)]
+        columns = [estimates(result.values, result.standard_error) for result in results]
         for j in order:
-            cells = (estimate(result.values[j], result.standard_error[j]) for result in results)
-            lines.append(line(self.feature_names[j], cells))
+            lines.append(line(self.feature_names[j], (texts[j] for texts in columns)))
         if len(self.feature_names) > len(order):
             lines.append(f"... {len(self.feature_names) - len(order)} more")
         lines += [f"! {text}" for text in self.warnings]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from importance.core.numbers import estimate
+from importance.core.numbers import estimates
 from importance.core.ordering import list_leaders
 from importance.core.plots import as_written
 from importance.core.result import Importances, mean_and_error
@@ -212,7 +212,7 @@ class ShapValues:
 
     def __repr__(self) -> str:
         whole = self.mean_abs()
-        texts = list(map(estimate, whole.values, whole.standard_error))
+        texts = estimates(whole.values, whole.standard_error)
         leaders = list_leaders(self.feature_names, whole.values, texts)
         where = ", out of bag" if self.is_out_of_bag else ""
         return f"<ShapValues of {len(self.values)} rows{where}: mean |value| {leaders}>"

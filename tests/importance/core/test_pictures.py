@@ -9,7 +9,7 @@ import pytest
 from benchmarks.structure.pictures import PICTURES, cut_off, draw, judge, overlapping, table
 from forest import RandomForestClassifier
 from importance import compare, masking, oob_permutation, shadow, shap_values
-from importance.core.numbers import estimate, significant
+from importance.core.numbers import estimate, estimates, significant
 from importance.core.plots import DARK, PALE, ink_of, plot_ranks
 from importance.core.result import Importances
 from importance.report.advice import ordinal
@@ -103,6 +103,17 @@ def test_ordinals(n, word):
 )  # fmt: skip
 def test_numbers_have_three_digits(value, text):
     assert significant(value) == text
+
+
+def test_what_rounding_leaves_is_shown_as_zero():
+    """Beside the largest value; tiny values of a tiny target stay."""
+    values, errors = np.array([0.8, 5.6e-18, -2e-9]), np.array([0.1, 3e-18, 1e-9])
+    assert estimates(values, errors) == ["0.80 ± 0.10", "0 ± 0", "-0.0000000020 ± 0.0000000010"]
+    assert estimates(values[1:2], errors[1:2]) == ["5.6e-18 ± 3.0e-18"]
+    assert estimates(np.array([0.8, np.nan]), np.array([np.nan, 0.0])) == ["0.800 ± nan", "nan ± 0"]
+    words = {"unit": "", "uncertainty": "over trees", "bias": ""}
+    names = np.array(["a", "b", "c"], object)
+    assert "b 0 ± 0" in repr(Importances("mdi", values, errors, None, names, **words))
 
 
 @pytest.mark.parametrize("is_given", [True, False], ids=["given axes", "new axes"])

@@ -74,6 +74,22 @@ def test_dropped_columns_are_those_of_drop_column(fitted):
     np.testing.assert_array_equal(found.importances.per_row, theirs.per_row)
 
 
+@pytest.mark.parametrize("method", ["resample", "drop"])
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
+def test_what_changes_no_prediction_has_a_p_value_of_one(kind, method):
+    """Sums of equal losses differ from their multiples in the last bit: p was any number."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack((rng.normal(size=N), np.ones(N)))
+    y = X[:, 0] + 0.3 * rng.normal(size=N)
+    y = y > 0.0 if kind is RandomForestClassifier else y
+    forest = kind(10, max_depth=1, max_features=1.0, random_state=0).fit(X, y)
+    found = conditional_test(forest, X, y, method=method, n_draws=7, random_state=0)
+    assert found.p_values[0] < 1e-3
+    assert found.p_values[1] == 1.0
+    assert found.importances.values[1] == 0.0 or method == "drop"
+    assert "x1 0 (p = 1)" in repr(found)
+
+
 def test_threads_and_draws(fitted, found):
     again = conditional_test(*fitted, cv=FOLDS, random_state=0, n_jobs=2)
     np.testing.assert_array_equal(again.importances.per_row, found.importances.per_row)
