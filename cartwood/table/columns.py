@@ -32,6 +32,7 @@ _FIRST_LOOK = 20  # values that tell whether a column of text may hold numbers
 _WRITTEN = r"[+-]?(\d+([.,]\d+)?|[.,]\d+)\s*%?"  # without separators of thousands: "3,5", "12 %"
 _GROUPED = r"[+-]?(\d{1,3}|[1-9]\d{0,2}(,\d{3})+)(\.\d+)?"
 _GROUPED_BY_POINTS = r"[+-]?(\d{1,3}|[1-9]\d{0,2}(\.\d{3})+)(,\d+)?"
+_LIKE_THOUSANDS = r"[+-]?[1-9]\d{0,2},\d{3}"
 _CLOCK = r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?"
 
 
@@ -280,6 +281,17 @@ def _read_in_thousands(column):
     yield f'"{first.iloc[0]}" is read as {_convert(first, _kind_of_text(column))[0]:.15g}'
 
 
+def _commas_may_part_thousands(column):
+    text = column.astype(str).str.strip()
+    with_comma = text[text.str.contains(",", regex=False)]
+    if len(with_comma) and with_comma.str.fullmatch(_LIKE_THOUSANDS).all():
+        first = with_comma.iloc[:1]
+        yield (
+            f'"{first.iloc[0]}" is read as {_written(first)[0]:.15g}; if commas part thousands, '
+            "write the numbers without them"
+        )
+
+
 def _not_as_written(column):
     if column.dtype.kind in "iuO" and len(column):
         n_distinct, n_left = column.nunique(), len(np.unique(_numbers(column)))
@@ -312,6 +324,7 @@ _DOUBTS: dict[str, Callable[[Any], Iterator[str]]] = {
     GROUPED: _read_in_thousands,
     GROUPED_BY_POINTS: _read_in_thousands,
     NUMBER: _not_as_written,
+    WRITTEN: _commas_may_part_thousands,
     DATE: _day_may_be_first,
 }
 

@@ -1,9 +1,12 @@
 """CSV and Parquet files as DataFrames."""
 
+import re
 import warnings
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,8 @@ _PARQUET = (".parquet", ".pq")
 _SPREADSHEETS = (".xlsx", ".xls", ".ods")
 _SEPARATORS = ",;\t|"
 _NO_TEXT = "{} is no text that this command knows; save the table as CSV, in UTF-8."
+_CODE = re.compile(rb'[,;\t|"\s]0[0-9]+(?=[,;\t|"\s]|$)')
+_COMPRESSED = b"\x1f\x8b", b"PK", b"BZ", b"\xfd7", b"(\xb5"  # which pandas reads, by their names
 _WITH_COMMAS = r"[+-]?[\d.,]+\s*%?"  # numbers, in a table of one column
 
 
@@ -88,18 +93,45 @@ def _decode(path, texts, encoding):
     # pandas itself would call the second of two equal names another.
     names = _require_distinct(path, (name or f"Unnamed: {j}" for j, name in enumerate(names)))
     texts = {name: str for name in texts if name in names}
+    read_csv = partial(
+        pd.read_csv, path, sep=separator, encoding=encoding, names=names, header=0, index_col=False,
+        low_memory=False, na_values=_MISSING,
+    )  # fmt: skip
     try:
         with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
-            return pd.read_csv(
-                path, sep=separator, encoding=encoding, names=names, header=0, index_col=False,
-                low_memory=False, na_values=_MISSING, dtype=texts,
-            )  # fmt: skip
+            return _with_codes(read_csv(dtype=texts), path, read_csv)
     except pd.errors.ParserWarning as error:
         line = separator.join(names)[:60]
         raise UserError(
             f"{path} has rows of more fields than its first line, {line!r}, which must be the "
             "names of all columns."
         ) from error
+
+
+def _with_codes(frame, path, read_csv):
+    """The table with columns as text in which zeros stand before whole numbers: "01003" is a code,
+    and not 1003. Where "5" stands beside "05" a zero says nothing."""
+    names = [name for name in frame if _holds_whole_numbers(frame[name])]
+    if names and _may_hold_codes(path):
+        for name, column in read_csv(dtype=str, usecols=names).items():
+            text = column.str.strip()
+            has_zeros = text.str.fullmatch(r"0\d+").any()
+            if has_zeros and text.nunique() == frame[name].nunique():
+                frame[name] = text
+    return frame
+
+
+def _holds_whole_numbers(column):
+    return column.dtype.kind in "iu" or (
+        column.dtype.kind == "f" and bool((column.dropna() % 1.0 == 0.0).all())
+    )
+
+
+def _may_hold_codes(path):
+    """Does a 0 stand before other digits somewhere in a file? Most need not be read again."""
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        is_plain = content[:2] not in (BOM_UTF16_LE, BOM_UTF16_BE, *_COMPRESSED)
+        return not is_plain or _CODE.search(content) is not None
 
 
 def _first_line(path, encoding):

@@ -72,6 +72,8 @@ class Task(NamedTuple):
 
 
 def _numbers_of(column):
+    if _are_codes(column):
+        column = column.astype(np.float64)
     if not is_number(column):
         raise UserError(f"the target {column.name!r} holds no numbers; try --task classification.")
     y = column.to_numpy(np.float64)
@@ -83,6 +85,11 @@ def _numbers_of(column):
             "large to add up; divide it."
         )
     return y
+
+
+def _are_codes(column):
+    """Are they texts of digits alone, such as "01"?"""
+    return not is_number(column) and column.astype(str).str.fullmatch(r"\d+").all()
 
 
 def _classes_of(column, has_gaps):
@@ -100,7 +107,8 @@ def _classes_of(column, has_gaps):
 def _refuse_classes(column, n_distinct):
     """Refuse more classes than can be told apart."""
     if n_distinct > _MOST_CLASSES:
-        instead = "try --task regression" if is_number(column) else "take one with fewer"
+        may_be_numbers = is_number(column) or _are_codes(column)
+        instead = "try --task regression" if may_be_numbers else "take one with fewer"
         raise UserError(
             f"the target {column.name!r} has {n_distinct:,} classes, and {_MOST_CLASSES} are the "
             f"most; {instead}."

@@ -122,6 +122,38 @@ def test_words_among_numbers(values, kind, says):
         assert ("leave these cells empty" in said) == bool(says)
 
 
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        (["12,345", "1234", "7"], '"12,345" is read as 12.345; if commas part thousands'),
+        (["12,345", "1234", "7,5"], ""),
+        (["0,123", "1234"], ""),
+    ],
+)
+def test_commas_that_may_part_thousands_are_doubted(values, says):
+    """Beside a number of four digits without one, they count as decimal commas."""
+    frame = pd.DataFrame({"text": values * 3, "x": 1.5})
+    assert Recipe.of(frame).kinds == {"text": "written number"}
+    said = "".join(Recipe.of(frame).doubts(frame))
+    assert says in said
+    assert bool(says) == bool(said)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_zeros_before_whole_numbers_make_codes(tmp_path, encoding):
+    """As "01" beside "n.a." does; pandas reads 1."""
+    path = tmp_path / "t.csv"
+    rows = "01003,007,05,00.5,01\r\n36000,,5,1.5,02\r\n"
+    path.write_text(f"zip,gap,month,amount,y\r\n{2 * rows}", encoding=encoding, newline="")
+    frame = read(path)
+    assert frame["zip"].tolist() == 2 * ["01003", "36000"]
+    assert frame["gap"].dropna().tolist() == 2 * ["007"]
+    assert frame["month"].tolist() == 4 * [5]  # here zeros say nothing
+    assert frame["amount"].tolist() == 2 * [0.5, 1.5]
+    assert Task.of(frame["y"]).y.tolist() == 2 * ["01", "02"]
+    assert Task.of(frame["y"], "regression").y.tolist() == 2 * [1.0, 2.0]
+
+
 def test_days_stay_first_where_new_rows_could_be_read_otherwise():
     recipe = Recipe.of(pd.DataFrame({"day": ["13/02/2021", "03/12/2021"]}))
     X = recipe.apply(pd.DataFrame({"day": ["01/02/2021"]}))
