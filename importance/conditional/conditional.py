@@ -200,14 +200,20 @@ def find_conditions(
 ) -> list[np.ndarray]:  # fmt: skip
     """Columns that each group is permuted given, ascending.
 
-    Raises ValueError if a column is not known, or a group is conditioned on itself.
+    Raises ValueError if a column is not known, or a group is named twice or conditioned on itself.
     """
     given = {}
     for key, columns in (condition or {}).items():
         known = [g for g, group in enumerate(groups) if key == group.name]
         if not known:
             column = positions_of(key, names)
-            known = [g for g, group in enumerate(groups) if column in group.columns]
+            if len(column) != 1:
+                raise ValueError(
+                    f"condition: {key!r} is no single feature, and no name of a group."
+                )
+            known = [g for g, group in enumerate(groups) if column[0] in group.columns]
+        if known[0] in given:
+            raise ValueError(f"condition names {groups[known[0]].name!r} twice.")
         given[known[0]] = positions_of(columns, names)
     sets = []
     for g, group in enumerate(groups):

@@ -23,6 +23,7 @@ from cart.tree.nodes import LEAF, Nodes
 from forest.estimators.fitted_on import changed_parameters
 from forest.sampling.bootstrap import Bootstrap
 from importance.core.docs import with_shared_parameters
+from importance.core.given import require_function
 
 F = TypeVar("F", bound=Callable)
 
@@ -36,6 +37,7 @@ def of_fitted_forest(function: F) -> F:
     @with_shared_parameters
     @wraps(function)
     def call(forest, *args, **kwargs):
+        require_function("callback", kwargs.get("callback"), "print")
         return function(adopt(forest), *args, **kwargs)
 
     return cast(F, call)

@@ -84,7 +84,9 @@ def group_columns(groups: Any, forest: Any) -> Groups:
 
 def positions_of(columns: Any, names: np.ndarray) -> np.ndarray:
     """Positions of one column or several, by name or position: ascending, each once."""
-    columns = [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
+    columns = [columns] if isinstance(columns, (str, int, np.integer)) else columns
+    if not np.iterable(columns):
+        raise TypeError(f"{columns!r} names no columns; give their names or positions in a list.")
     return np.unique(np.array([_position(column, names) for column in columns], np.int64))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,8 @@ def over_data(
      1,470 ± 330, bp 620 ± 230, s4 430 ± 160, s3 240 ± 150, ...>
     """
     require_count("n_subsamples", n_subsamples)
+    if not isinstance(subsample, Real) or np.isnan(subsample):
+        raise ValueError(f"subsample={subsample!r} must be a share of the rows, such as 0.5.")
     refits = Refits.of(forest, X, y, measure)
     n = refits.n_samples
     b = round(subsample * n)

@@ -250,7 +250,9 @@ def held_out_permutation(
     <Importances held_out_permutation, squared_error, ± over trees: bmi 1,670 ± 120, s5 1,520 ±
      140, bp 574 ± 86, s4 283 ± 87, s1 195 ± 69, ...>
     """
-    require_held_out(forest, *check_evaluation_rows(forest, X, y), training)
+    if training is not None and not (isinstance(training, list | tuple) and len(training) == 2):
+        raise TypeError(f"training={training!r} must be the training table, (X_train, y_train).")
+    require_held_out(forest, *check_evaluation_rows(forest, X, y), training and tuple(training))
     return judge_held_out(forest, X, y, loss, n_jobs, verbose, callback)
 
 

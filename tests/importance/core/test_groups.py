@@ -59,6 +59,11 @@ def test_groups_are_refused(groups, message):
         parse_groups(groups, NAMES)
 
 
+def test_what_names_no_columns_is_refused():
+    with pytest.raises(TypeError, match="None names no columns"):
+        parse_groups({"g": None}, NAMES)
+
+
 # ------------------------------------------------------------------------- found by correlation
 
 

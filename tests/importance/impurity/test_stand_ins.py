@@ -250,6 +250,8 @@ def test_the_picture_shows_the_features_that_improve_most():
     matplotlib.use("Agg")
     X, y = table()
     found = masking(forest().fit(X, y))
+    with pytest.raises(ValueError, match="max_features=-1"):
+        found.plot(max_features=-1)
     ax = found.plot(max_features=3)
     order = np.argsort(-found.improvement)[:3]
     assert [label.get_text() for label in ax.get_yticklabels()] == [f"x{j}" for j in order]
