@@ -29,7 +29,7 @@ from forest.partitioned.table import partitions
 from forest.partitioned.table.in_bag import InBag
 from forest.partitioned.table.quantiles import find_bins, find_codes
 from forest.partitioned.table.sources import empty_on_disk
-from forest.partitioned.table.targets import in_steps, step_of
+from forest.partitioned.table.targets import in_steps, steps_between
 from forest.partitioned.table.weights import BYTES_PER_ROW, total_of_whole, weights_of_table
 from forest.sampling.bootstrap import Bootstrap
 from forest.sampling.plan import plan_bootstrap
@@ -87,7 +87,8 @@ def fit_together(
         codes = engine.map(_code, X_parts, range(n_parts), common=(kind, bins, dtype, folder))
         if not model.oob_score:
             del X_parts  # workers need not keep X in memory
-        step = None if kind.has_classes else step_of(look.largest, total_weight)
+        low, high = look.ends
+        step = None if kind.has_classes else steps_between(low, high, total_weight)
         labels = look.labels if kind.has_classes else step
         targets = engine.map(_encode, y_parts, spans, common=(kind, labels))
         n_bytes = len(bins.levels) * dtype.itemsize + (2 if kind.has_classes else 8)

@@ -28,7 +28,7 @@ class Look(NamedTuple):
     n_features: int
     n_rows: tuple  # of each partition, by its number
     labels: np.ndarray | None  # distinct ones, ascending; None in regression
-    largest: float  # of the absolute targets in regression
+    ends: tuple[float, float]  # lowest and highest target in regression
     # Which columns hold categories, and rows that have them all, of each partition.
     is_categorical: tuple | None
     cover: tuple
@@ -129,9 +129,11 @@ def examine(X: Any, y: Any, number: int, kind: Kind) -> Examined:
     X, names = values_of(X, number, kind)
     y = target_of(y, len(X), number, kind)
     labels = np.unique(y) if kind.has_classes else None
-    largest = 0.0 if kind.has_classes else float(np.abs(y).max(initial=0.0))
+    ends = np.inf, -np.inf
+    if not kind.has_classes and len(y):
+        ends = float(y.min()), float(y.max())
     n_rows = ((number, len(X)),)
-    look = Look(names, X.shape[1], n_rows, labels, largest, is_categorical, cover)
+    look = Look(names, X.shape[1], n_rows, labels, ends, is_categorical, cover)
     numbers = X if is_categorical is None else np.where(is_categorical, np.nan, X)
     return Examined(look, sort_columns(numbers))
 
@@ -175,9 +177,10 @@ def join_looks(one: Look, other: Look) -> Look:
             f"Other columns hold categories in partition {other.n_rows[0][0]} than in partition "
             f"{one.n_rows[0][0]}: give them the same types, or name them in categorical_features."
         )
+    ends = min(one.ends[0], other.ends[0]), max(one.ends[1], other.ends[1])
     return Look(
         one.names, one.n_features, one.n_rows + other.n_rows, labels,
-        max(one.largest, other.largest), masks.pop() if masks else None, one.cover + other.cover,
+        ends, masks.pop() if masks else None, one.cover + other.cover,
     )  # fmt: skip
 
 

@@ -18,6 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cart.primitives.float_order import WHOLE_MAX
+from cart.primitives.user_warning import warn_user
+
+_FEWEST_STEPS = 1000  # between the lowest and the highest target: with fewer, rounding is seen
 
 
 def step_of(largest: float, n_draws: int) -> float:
@@ -40,6 +43,29 @@ def step_of(largest: float, n_draws: int) -> float:
         return 1.0
     mantissa, exponent = math.frexp(largest / n_steps)  # in [0.5, 1)
     return math.ldexp(1.0, exponent - (mantissa == 0.5))
+
+
+def steps_between(low: float, high: float, n_draws: int) -> float:
+    """The length of a step for targets from `low` to `high`; warns where few lie between them.
+
+    Parameters
+    ----------
+    low, high : float
+    n_draws : int
+        See `step_of`.
+
+    Returns
+    -------
+    float
+    """
+    step = step_of(max(abs(low), abs(high)), n_draws)
+    n_steps = (high - low) / step
+    if 0.0 < n_steps < _FEWEST_STEPS and (low % step or high % step):
+        warn_user(
+            f"Targets from {low:.10g} to {high:.10g} are rounded to multiples of {step:g}; only "
+            f"{n_steps:.2g} of these lie between. Subtract the mean of the targets before the fit."
+        )
+    return step
 
 
 def in_steps(y: np.ndarray, step: float) -> np.ndarray:
@@ -69,5 +95,7 @@ def fixed_point(y: ArrayLike, n_draws: int | None = None) -> Any:
     array([9.375e-02, 2.500e+00, 1.000e+03])
     """
     y = np.asarray(y, np.float64)
-    step = step_of(float(np.abs(y).max(initial=0.0)), len(y) if n_draws is None else n_draws)
+    if y.size == 0:
+        return y
+    step = steps_between(float(y.min()), float(y.max()), len(y) if n_draws is None else n_draws)
     return in_steps(y, step) * step

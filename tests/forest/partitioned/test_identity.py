@@ -299,6 +299,22 @@ def test_it_is_an_ordinary_forest():
     assert judged.loss == expected.loss
 
 
+@pytest.mark.filterwarnings("error")
+def test_targets_that_rounding_takes_are_warned_of():
+    """Far from 0, as seconds since 1970 are, all may be rounded to one: trees were lone roots."""
+    X = np.arange(300.0).reshape(-1, 1)
+    model = RandomForestRegressor(2, max_bins=8, feature_draw="keyed")
+    far = 1e9 + X[:, 0] / 300.0
+    for call in (lambda: grow(model, X, far, [100, 200]), lambda: fixed_point(far)):
+        with pytest.warns(UserWarning, match="multiples of 256; only 0.0039 of"):
+            call()
+    grow(model, X, far - 1e9, [100, 200])
+    grow(model, X, np.full(300, 1e9 + 0.1), [100, 200])  # of one value nothing is lost
+    whole = 2000.0 + X[:, 0] % 25  # nor of multiples of a step
+    np.testing.assert_array_equal(fixed_point(whole, 10**6), whole)
+    assert len(fixed_point([])) == 0
+
+
 def test_steps_keep_sums_of_squares_whole():
     for largest in (1e-30, 0.1, 1.0, 3.0, 1e6):
         for n_draws in (1, 10, 1000, 10**6, 10**9):
