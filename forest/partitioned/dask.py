@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from forest.growing.dask import fit_partitions, partitions_of
 from forest.partitioned.engines import Engine, LocalEngine
@@ -116,6 +117,7 @@ def predict(model: BaseEstimator, X: Any, method: str = "predict") -> Any:
     import dask
     import dask.array as da
 
+    check_is_fitted(model)
     parts = partitions_of(X, "X")
     row = getattr(X, "_meta_nonempty", np.zeros((1, model.n_features_in_)))
     example = np.asarray(getattr(model, method)(row))

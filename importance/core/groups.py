@@ -58,7 +58,10 @@ def parse_groups(groups: Any, names: Iterable) -> Groups:
         columns = positions_of(members, names)
         if not len(columns):
             raise ValueError(f"Group {key!r} is empty; name at least one column.")
-        name: Any = key if isinstance(groups, dict) else " + ".join(map(str, names[columns]))
+        name: Any = key
+        if not isinstance(groups, dict):
+            taken = {*np.delete(names, columns), *(group.name for group in found)}
+            name = not_taken(" + ".join(map(str, names[columns])), taken)
         for column in columns:
             if column in name_of:
                 raise ValueError(
@@ -80,6 +83,13 @@ def group_columns(groups: Any, forest: Any) -> Groups:
     if groups is None:
         return Groups(_alone(j, names) for j in range(len(names)))
     return parse_groups(groups, names)
+
+
+def not_taken(name: str, taken: Iterable) -> str:
+    """A name for a group, in brackets where a column is called so: "a + b" beside a and b."""
+    while name in taken:
+        name = f"({name})"
+    return name
 
 
 def positions_of(columns: Any, names: np.ndarray) -> np.ndarray:

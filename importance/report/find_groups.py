@@ -10,6 +10,7 @@ from scipy.sparse import csc_matrix, issparse
 from sklearn.utils import _safe_indexing, check_array
 
 from cart.estimators.category_encoder import as_columns, find_categorical
+from importance.core.groups import not_taken
 
 _MAX_LISTED = 3  # names of columns that the name of a group lists
 _NO_VARIANCE = 1e-10  # of their squares: ranks that vary less, where both are present, do not
@@ -72,7 +73,8 @@ def correlation_groups(
     groups: dict[int, list] = {}
     for j, c in zip(positions, cluster, strict=True):
         groups.setdefault(c, []).append(labels[j])
-    return {_list_names(group): group for group in groups.values() if len(group) > 1}
+    found = [group for group in groups.values() if len(group) > 1]
+    return {not_taken(_list_names(group), labels): group for group in found}
 
 
 def require_threshold(name: str, value: float) -> None:

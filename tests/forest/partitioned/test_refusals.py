@@ -4,11 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier as PeerForest
+from sklearn.exceptions import NotFittedError
 
 from cart import DecisionTreeClassifier
 from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from forest.growing.dask import fit_partitions
-from forest.partitioned.dask import fit
+from forest.partitioned.dask import fit, predict
 from forest.partitioned.growth import Size
 from forest.partitioned.table.sources import empty_on_disk
 from tests.forest.partitioned.same import assert_same_forest
@@ -155,6 +156,11 @@ def test_parquet(tmp_path):
     for target in ("other", y):
         with pytest.raises(ValueError, match="must name a column"):
             fit(forest, tmp_path / "table.parquet", target)
+
+
+def test_a_forest_that_is_not_fitted_predicts_nothing():
+    with pytest.raises(NotFittedError):
+        predict(RandomForestClassifier(**KEYED), X)
 
 
 def test_categories_of_frames():

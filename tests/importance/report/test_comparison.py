@@ -10,7 +10,15 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 
 from forest import RandomForestClassifier, RandomForestRegressor
-from importance import compare, drop_column, mdi, oob_permutation, shap_values, unbiased_mdi
+from importance import (
+    compare,
+    correlation_groups,
+    drop_column,
+    mdi,
+    oob_permutation,
+    shap_values,
+    unbiased_mdi,
+)
 from importance.core.groups import parse_groups
 from importance.core.plots import plot_clusters, plot_ranks
 from importance.core.result import Importances
@@ -151,6 +159,19 @@ def test_a_single_feature_is_compared_without_refits():
     assert list(compare(forest, X[:, :1], y).results)[:3] == list(BARE)[:3]
     with pytest.raises(ValueError, match="drop_column: without 'x0' no column is left"):
         compare(forest, X[:, :1], y, measures=["drop_column"])
+
+
+def test_a_column_may_be_called_as_a_group_would_be():
+    """A sum of two columns beside them: all measures were taken, and then an error stood there."""
+    pd = pytest.importorskip("pandas")
+    x = np.random.default_rng(0).normal(size=(80, 2))
+    X = pd.DataFrame({"a + b": x[:, 1], "a": x[:, 0], "b": x[:, 0]})
+    forest = RandomForestRegressor(5, random_state=0).fit(X, x[:, 0])
+    found = compare(forest, X, x[:, 0], measures=["oob_permutation"])
+    assert list(found.jointly.feature_names) == ["(a + b)", "a + b"]
+    groups = correlation_groups(X)
+    assert groups == {"(a + b)": ["a", "b"]}
+    assert len(oob_permutation(forest, X, x[:, 0], groups=groups).values) == 2
 
 
 def test_what_is_left_out_is_said_and_why():
