@@ -27,7 +27,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> None:
     """Write a row of predictions for every row of the table."""
     model, training = saved.load(args.model)
-    X = training.recipe.apply(read(args.data, training.recipe.texts))
+    frame = read(args.data, training.recipe.texts)
+    X = training.recipe.apply(frame)
+    say(*training.recipe.doubts_on_new(frame))
     _say_what_is_new(model, X)
     predictions = _predictions(model, training.target, X)
     predictions.to_csv(args.output or sys.stdout, index=False)

@@ -109,6 +109,12 @@ class Recipe(NamedTuple):
             if self.left_out[name] == "name":
                 yield from (f"{name}: {text}" for text in _may_be_numbers(frame[name].dropna()))
 
+    def doubts_on_new(self, frame: Any) -> Iterator[str]:
+        """Sentences on values of new rows that may be other than what they were taken for."""
+        for name, kind in self.kinds.items():
+            if kind in (AMONG_WORDS, NUMBER, DATE):
+                yield from (f"{name}: {text}" for text in _DOUBTS[kind](frame[name].dropna()))
+
     def in_words(self, X: Any = None) -> str:
         """One line: what was done to which column; with the table also where values are missing."""
         parts = []

@@ -175,6 +175,25 @@ def test_categories_that_look_like_numbers_are_known_again(tmp_path, capsys):
     assert not said.err
 
 
+def test_values_of_new_rows_that_are_not_read_are_named(tmp_path, capsys):
+    """As those of training are: words among numbers, infinities, days that may be first."""
+    table, new, model = (tmp_path / name for name in ("t.csv", "new.csv", "m.safetensors"))
+    rows = [f"{j}.5,{j},2020-01-{j % 28 + 1:02},{j}\n" for j in range(60)]
+    table.write_text("a,b,c,y\n" + "".join(["n.a.,1,2020-02-01,1\n", *rows]))
+    new.write_text("a,b,c\n1.5 m,inf,01/02/2020\n2.5,3,03/02/2020\n")
+    assert run("fit", table, "--target", "y", "--trees", 2, "--n-jobs", 1, "--save", model) == 0
+    capsys.readouterr()
+    assert run("predict", model, new) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        'a: 1 values that are no numbers ("1.5 m") count as missing',
+        "b: values that are infinite (1) count as missing",
+        'c: "01/02/2020" is read as 2020-01-02, its month first; write dates like this one',
+    ]
+    new.write_text("a,b,c\n,,\n2.5,3,2020-01-02\n")
+    assert run("predict", model, new) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_classes_come_with_their_shares(houses, capsys):
     path = houses.with_name("city.model")
     options = ("--trees", 10, "--n-jobs", 1, "--save", path)
