@@ -3,6 +3,7 @@
 import re
 import warnings
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -68,8 +69,8 @@ def is_text(path: Path) -> bool:
 def _require_distinct(path, names):
     """Names of columns in one line each, none of them twice."""
     names = [" ".join(str(name).splitlines()).strip() for name in names]
-    for j, name in enumerate(names):
-        if name in names[:j]:
+    for name, n_times in Counter(names).items():
+        if n_times > 1:
             raise UserError(f"{path} has two columns named {name!r}; rename one.")
     return names
 
