@@ -31,6 +31,7 @@ from forest.sampling.bootstrap import Bootstrap
 from forest.sampling.plan import plan_bootstrap
 from forest.sampling.weights import in_bag_weight
 from forest.voting.rules import ballots
+from importance.core.adoption import refuse_steps
 from importance.core.fitted_forest import (
     FittedForest,
     check_evaluation_rows,
@@ -296,6 +297,7 @@ def _on_the_whole_table(where, fitted, evaluation, out_of_bag):
 def _fold_by_fold(fitted, on):
     from sklearn.model_selection import check_cv  # slow to import
 
+    refuse_steps(fitted.forest)  # which have seen the rows that are left out
     X, codes, weight = fitted.X, fitted.codes, fitted.weight
     is_classifier = fitted.is_classification
     labels = codes.astype(np.int64) if is_classifier else codes

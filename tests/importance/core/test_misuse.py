@@ -1,6 +1,7 @@
 """What is not the forest, the table or the rows that an importance is of: caught, or put right."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from forest.inference.training_rows import row_fingerprints
 from importance import (
     compare,
     conditional_permutation,
+    conditional_test,
     drop_column,
     forest_permutation,
     held_out_permutation,
@@ -409,7 +411,18 @@ def test_pipelines_are_the_forest_behind_their_steps():
     assert list(mdi(pipeline).feature_names) == ["a", "d"]
 
 
-@pytest.mark.parametrize("function", [over_data, permutation_test, select_features, shadow])
+@pytest.mark.parametrize(
+    "function",
+    [
+        over_data,
+        permutation_test,
+        select_features,
+        shadow,
+        conditional_test,
+        partial(conditional_test, method="drop"),
+        partial(drop_column, on=3),
+    ],
+)
 def test_steps_before_a_forest_would_have_to_be_refitted(function):
     X, y = table()
     pipeline = make_pipeline(StandardScaler(), RandomForestRegressor(5, random_state=0)).fit(X, y)
