@@ -83,7 +83,8 @@ def drop_column(
     TypeError, ValueError
         If no row is out of bag, votes are weighed or stacked, the forest has parameters that our
         trees do not support, or stands in a pipeline and is judged fold by fold, (X, y) cannot be
-        its training table, groups overlap or hold every column, or the loss does not fit the task.
+        its training table, groups overlap or hold every column, folds part groups of rows that the
+        forest was fitted with, or the loss does not fit the task.
 
     Notes
     -----

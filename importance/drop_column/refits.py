@@ -304,6 +304,7 @@ def _fold_by_fold(fitted, on):
     every = np.arange(len(codes))
     splits = check_cv(on, labels, classifier=is_classifier).split(X, labels)
     folds = [(every[train], every[test]) for train, test in splits]
+    _refuse_parted_groups(fitted.forest, folds)
 
     def refits(seeds, is_first):
         for train, test in folds:
@@ -312,3 +313,18 @@ def _fold_by_fold(fitted, on):
             yield Refit(training, evaluation, out_of_bag=False), test
 
     return Design("cross-validated", fitted, fitted, len(folds), False, refits)
+
+
+def _refuse_parted_groups(forest, folds):
+    """Refuse folds that judge rows of a group by forests that have seen others of it."""
+    groups = getattr(getattr(forest, "_bootstrap", None), "groups", None)
+    if groups is None:
+        return
+    for train, test in folds:
+        parted = np.intersect1d(groups[train], groups[test])
+        if len(parted):
+            raise ValueError(
+                f"The forest was fitted with groups of rows, and folds part {len(parted)} of them: "
+                "what is held out would be known. Judge it by drop_column with "
+                "on=list(GroupKFold().split(X, y, groups)), or out of bag."
+            )

@@ -78,8 +78,9 @@ def conditional_test(
     Raises
     ------
     TypeError, ValueError
-        If X is sparse or has a single row a fold, the forest cannot be refitted or stands in a
-        pipeline, (X, y) is not its training table, or the loss does not fit the task.
+        If X is sparse or has a single row a fold, the forest cannot be refitted, stands in a
+        pipeline or was fitted with groups of rows, (X, y) is not its training table, or the loss
+        does not fit the task.
 
     Examples
     --------

@@ -1,9 +1,12 @@
 """P-values given the other features: what they are computed from, and what is refused."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 from scipy.stats import false_discovery_control, ttest_1samp
+from sklearn.model_selection import GroupKFold, KFold
 
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import conditional_test, drop_column
@@ -88,6 +91,20 @@ def test_what_changes_no_prediction_has_a_p_value_of_one(kind, method):
     assert found.p_values[1] == 1.0
     assert found.importances.values[1] == 0.0 or method == "drop"
     assert "x1 0 (p = 1)" in repr(found)
+
+
+@pytest.mark.parametrize("function", [conditional_test, partial(drop_column, on=KFold(3))])
+def test_folds_that_part_groups_of_rows_are_refused(function):
+    """Noise that is equal in the rows of a group tells the group, whose y the others of it have: all
+    p-values were below 0.05."""
+    rng = np.random.default_rng(0)
+    groups = rng.permutation(np.repeat(np.arange(20), 5))
+    X, y = rng.normal(size=(20, 2))[groups], rng.normal(size=20)[groups]
+    forest = RandomForestRegressor(5, random_state=0).fit(X, y, groups=groups)
+    with pytest.raises(ValueError, match="fitted with groups of rows, and folds part"):
+        function(forest, X, y)
+    splits = list(GroupKFold(3).split(X, y, groups))
+    assert len(drop_column(forest, X, y, on=splits).values) == 2
 
 
 def test_threads_and_draws(fitted, found):
