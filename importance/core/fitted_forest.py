@@ -61,6 +61,13 @@ class FittedForest:
         return [tree.random_state for tree in self.forest.estimators_]
 
     @cached_property
+    def units(self) -> np.ndarray:
+        """What another table would have anew, of each row: itself, or its group, if the forest
+        draws groups of rows."""
+        groups = getattr(self.plan, "groups", None)
+        return np.arange(len(self.codes)) if groups is None else groups
+
+    @cached_property
     def is_weighted(self) -> bool:
         """Do some rows count more than others?"""
         return bool((self.weight != self.weight[0]).any())

@@ -33,7 +33,8 @@ def drop_column(
     The forest is refitted without each feature, or group of columns, on the same draws of rows with
     the same seeds. The value is the mean over rows of the loss of the forest's vote without the
     feature, less that with it; its standard error is that of the mean of these paired differences
-    over rows. Refits are made by our trees, for an adopted forest too.
+    over rows, or over groups of rows that the forest draws whole (`fit(..., groups=)`). Refits
+    are made by our trees, for an adopted forest too.
 
     Parameters
     ----------
@@ -122,7 +123,8 @@ def drop_column(
             values.append(_over_rows(rows, weight)[0])
             per_row.add(slice(None), rows)
             per_tree.append(trees)
-    _, error = _over_rows(per_row.means, weight)
+    has_groups = design.evaluation is design.fitted  # other rows are of none that is known
+    _, error = _over_rows(per_row.means, weight, design.fitted.units if has_groups else None)
     n_pairs = n_refits * design.n_folds
     pairs = "this pair" if n_pairs == 1 else f"these {n_pairs} pairs"
     other_errors = {}
@@ -193,16 +195,23 @@ class _RowMeans:
             return self._total / self._n_times
 
 
-def _over_rows(per_row, weight):
-    """Weighted mean over the rows that are judged, and its standard error over rows; of one nan."""
+def _over_rows(per_row, weight, units=None):
+    """Weighted mean over the rows that are judged, and its standard error over rows; of one nan.
+
+    Rows of one unit, a group that the forest draws whole, go together.
+    """
     known = ~np.isnan(per_row[:, 0])
+    units = (np.arange(len(known)) if units is None else units)[known]
     per_row, weight = per_row[known], weight[known, np.newaxis]
     if not weight.any():
         raise ValueError("sample_weight is 0 in every row that is judged.")
     share = weight / weight.sum()
     mean = (share * per_row).sum(axis=0)
-    error = np.sqrt(np.square(share * (per_row - mean)).sum(axis=0))
-    return mean, error if np.count_nonzero(weight) > 1 else np.full(len(error), np.nan)
+    of_units = np.zeros((units.max() + 1, per_row.shape[1]))
+    np.add.at(of_units, units, share * (per_row - mean))
+    error = np.sqrt(np.square(of_units).sum(axis=0))
+    n_units = len(np.unique(units[weight[:, 0] > 0.0]))
+    return mean, error if n_units > 1 else np.full(len(error), np.nan)
 
 
 def _per_class(per_row, design):

@@ -24,17 +24,20 @@ MOST_ROWS = 1 << 12  # whose influence is added up, spread over the table
 class Influence(NamedTuple):
     """Sums over trees of what rows add to each group's importance."""
 
-    number: np.ndarray  # (n_samples,) int64: of the row among those followed; -1: it is not
+    number: np.ndarray  # (n_samples,) int64: of the row among those followed, or of its group; -1
     total: np.ndarray  # (n_groups, n_followed) float64
     of_draws: np.ndarray  # (n_groups,) float64: what the draws of rows add to its squares
 
     @classmethod
-    def empty(cls, n_samples: int, n_groups: int) -> Self:
-        """Of no tree yet; follows every row, or MOST_ROWS spread over the table."""
-        rows = followed(n_samples)
-        number = np.full(n_samples, -1)
+    def empty(cls, units: np.ndarray, n_groups: int) -> Self:
+        """Of no tree yet; follows every row, or MOST_ROWS spread over the table.
+
+        `units` are rows, or the groups of rows that the forest draws whole: these go together.
+        """
+        rows = followed(units.max() + 1)
+        number = np.full(units.max() + 1, -1)
         number[rows] = np.arange(len(rows))
-        return cls(number, np.zeros((n_groups, len(rows))), np.zeros(n_groups))
+        return cls(number[units], np.zeros((n_groups, len(rows))), np.zeros(n_groups))
 
     def again(self) -> Self:
         """Of no tree yet, for the same rows."""

@@ -44,7 +44,7 @@ def oob_permutation(
     is taken for signal the more seldom, and those of strong features in 88 to 99 %
     (`python -m benchmarks calibration --only rows`); where features go together strongly and y has
     little noise, in fewer (78 to 84 %, `--only elsewhere`): `over_data` has one by refits, which
-    covers there. That over trees
+    covers there. Rows that the forest draws in groups count as one. That over trees
     alone, sqrt((mean d^2 - mean(d)^2) / T) as in R's randomForest, is among `other_errors`; it
     shrinks with more trees and says nothing of noise.
 
@@ -160,7 +160,7 @@ def _importances(forest, fitted, columns, options):
     uncertainty = OVER_TREES
     if options.has_influence:
         uncertainty = OVER_ROWS
-        errors[OVER_ROWS] = result.error_over_data(fitted.is_classification, over_trees)
+        errors[OVER_ROWS] = result.error_over_data(fitted, over_trees)
     return Importances(
         "oob_permutation", values, errors.pop(uncertainty), result.per_tree, columns.names,
         uncertainty=uncertainty, bias=BIAS,

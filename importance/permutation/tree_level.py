@@ -82,7 +82,7 @@ class PermutationResult(NamedTuple):
             np.zeros(n_rows, np.int64), np.zeros((n_rows, n_groups)),
             np.zeros((n_classes, n_groups)), np.zeros((n_classes, n_groups)),
             np.zeros(n_classes, np.int64),
-            Influence.empty(len(fitted.codes), n_groups) if options.has_influence else None,
+            Influence.empty(fitted.units, n_groups) if options.has_influence else None,
         )  # fmt: skip
 
     def add_batch(
@@ -120,12 +120,13 @@ class PermutationResult(NamedTuple):
         0 where the expectation was taken, nan where each tree shuffled once."""
         return np.sqrt(self.variance) / len(known_trees(self.per_tree))
 
-    def error_over_data(self, has_classes: bool, over_trees: np.ndarray) -> np.ndarray:
+    def error_over_data(self, fitted: FittedForest, over_trees: np.ndarray) -> np.ndarray:
         """Standard error of the mean over trees over other tables, (n_groups,); see `Influence`."""
         assert self.influence is not None
-        number, total, of_draws = self.influence
-        n_trees = len(known_trees(self.per_tree))
-        return error_over_data(total, len(number), n_trees, has_classes, over_trees, of_draws)
+        _, total, of_draws = self.influence
+        n_trees, n_units = len(known_trees(self.per_tree)), fitted.units.max() + 1
+        has_classes = fitted.is_classification
+        return error_over_data(total, n_units, n_trees, has_classes, over_trees, of_draws)
 
     def row_mean(self) -> np.ndarray:
         """Means over the trees that a row judges; nan where there are none."""

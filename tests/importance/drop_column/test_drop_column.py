@@ -8,7 +8,13 @@ from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 from sklearn.ensemble import RandomForestRegressor as PeerRegressor
-from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, TimeSeriesSplit
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    TimeSeriesSplit,
+)
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from forest import (
@@ -305,7 +311,10 @@ def test_folds_are_drawn_from_as_a_fit_draws_from_them(params):
     if params.pop("weight", False):
         fit["sample_weight"] = rng.uniform(size=len(y))
     forest = RandomForestClassifier(7, random_state=0, **params).fit(X, y, **fit)
-    result = drop_column(forest, X, y, loss="brier", on=KFold(3, shuffle=True, random_state=0))
+    splits = list(KFold(3, shuffle=True, random_state=0).split(X))
+    if "groups" in fit:  # which folds must not part
+        splits = list(GroupKFold(3).split(X, y, fit["groups"]))
+    result = drop_column(forest, X, y, loss="brier", on=splits)
 
     def losses(train, test, columns):
         given = {name: np.asarray(v)[..., train] for name, v in fit.items()}
@@ -314,10 +323,23 @@ def test_folds_are_drawn_from_as_a_fit_draws_from_them(params):
         return oracle.row_losses(model.predict_proba(left[test]), y[test], "brier")
 
     expected = np.empty((len(y), 4))
-    for train, test in KFold(3, shuffle=True, random_state=0).split(X):
+    for train, test in splits:
         base = losses(train, test, [])
         expected[test] = np.column_stack([losses(train, test, [j]) - base for j in range(4)])
     np.testing.assert_allclose(result.per_row, expected, atol=1e-12)
+
+
+def test_errors_are_over_groups_of_rows():
+    """Rows of a group are no more independent of each other than the forest's draws take them."""
+    rng = np.random.default_rng(0)
+    groups = rng.permutation(np.repeat(np.arange(30), 4))
+    X, y = rng.normal(size=(30, 2))[groups], rng.normal(size=30)[groups]
+    forest = RandomForestRegressor(5, random_state=0).fit(X, y, groups=groups)
+    found = drop_column(forest, X, y)
+    known = ~np.isnan(found.per_row[:, 0])
+    apart = (found.per_row - found.values)[known] / known.sum()
+    together = np.array([apart[groups[known] == g].sum(axis=0) for g in range(30)])
+    np.testing.assert_allclose(found.standard_error, np.sqrt((together**2).sum(axis=0)))
 
 
 def test_forests_without_a_bootstrap_are_judged_by_other_rows():

@@ -95,7 +95,7 @@ def test_what_changes_no_prediction_has_a_p_value_of_one(kind, method):
 
 @pytest.mark.parametrize("function", [conditional_test, partial(drop_column, on=KFold(3))])
 def test_folds_that_part_groups_of_rows_are_refused(function):
-    """Noise that is equal in the rows of a group tells the group, whose y the others of it have: all
+    """Noise that is equal in the rows of a group tells the group, whose y others of it have: all
     p-values were below 0.05."""
     rng = np.random.default_rng(0)
     groups = rng.permutation(np.repeat(np.arange(20), 5))

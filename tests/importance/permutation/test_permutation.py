@@ -372,3 +372,20 @@ def test_every_tree_is_reported():
         assert [each.n_done for each in seen] == list(range(1, len(seen) + 1))
         assert seen[-1].n_done == seen[-1].n_total
         assert len(seen) % 20 == 0
+
+
+def test_errors_over_data_take_groups_of_rows_together():
+    """A table of rows five times each, drawn whole, has the errors of the table of each once."""
+    errors = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, groups = rng.normal(size=(40, 2)), np.repeat(np.arange(40), 5)
+        y = X[:, 0] + rng.normal(size=40)
+        once = RandomForestRegressor(30, random_state=0).fit(X, y)
+        whole = RandomForestRegressor(30, random_state=0).fit(X[groups], y[groups], groups=groups)
+        of_once, of_whole = (
+            oob_permutation(forest, X[rows], y[rows]).standard_error
+            for forest, rows in ((once, slice(None)), (whole, groups))
+        )
+        errors.append(of_whole / of_once)
+    np.testing.assert_allclose(np.mean(errors, axis=0), 1.0, atol=0.2)  # it was 0.5
