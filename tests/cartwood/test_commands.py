@@ -454,16 +454,6 @@ def test_ids_are_named(tmp_path, capsys):
     assert "<li>id: every row has its own whole number" in page.read_text()
 
 
-def test_bars_without_an_error_are_drawn(houses, capsys):
-    """Of one tree no error is known."""
-    page = houses.with_name("page.html")
-    options = ("--trees", 1, "--n-jobs", 1, "--without", "pictures", "--output", page)
-    assert run("importance", houses, "--target", "price", *options) == 0
-    assert "± nan" in capsys.readouterr().out
-    assert "nan%" not in page.read_text()
-    assert page.read_text().count('class="bar"') == 3
-
-
 def test_help_keeps_capitals(capsys):
     with pytest.raises(SystemExit):
         run("predict", "--help")

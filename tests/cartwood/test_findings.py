@@ -56,3 +56,15 @@ def test_compare_does_not_agree_on_noise(tmp_path, capsys, option):
     options = ("--trees", 5, "--n-jobs", 1, "--output", page)
     assert run("compare", path, "--target", "y", *options, *option) == 0
     assert "what matters most is not known" in capsys.readouterr().err
+
+
+def test_bars_without_an_error_are_drawn(tmp_path, capsys):
+    """Of one tree no error is known."""
+    frame = pd.DataFrame(np.random.RandomState(0).normal(size=(60, 3)), columns=list("aby"))
+    path, page = tmp_path / "one.csv", tmp_path / "page.html"
+    frame.to_csv(path, index=False)
+    options = ("--trees", 1, "--n-jobs", 1, "--without", "pictures", "--output", page)
+    assert run("importance", path, "--target", "y", *options) == 0
+    assert "± nan" in capsys.readouterr().out
+    assert "nan%" not in page.read_text()
+    assert page.read_text().count('class="bar"') == 2
