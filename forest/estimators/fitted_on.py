@@ -25,8 +25,7 @@ def remember_the_fit(
     trees were grown with, one dict unless they were changed between fits. Rows of one table are in
     its order; of several, of which none is that of all trees, each is there once.
     """
-    names = sorted(forest._parameter_constraints.keys() - _NOT_OF_TREES)
-    grown_with = deepcopy({name: getattr(forest, name) for name in names})
+    grown_with = parameters_of_trees(forest)
     rows = row_fingerprints(X, codes, precision)
     before = getattr(forest, "_grown_with", None) if add else None
     is_other = add and is_table_of(forest, X, codes, precision) is False
@@ -40,6 +39,12 @@ def remember_the_fit(
         grown_with.keys() != each.keys() or changed_parameters(grown_with, each) for each in before
     ):
         forest._grown_with = [*before, grown_with]
+
+
+def parameters_of_trees(forest: BaseEstimator) -> dict[str, Any]:
+    """The parameters of a forest that shape its trees, as they are now."""
+    names = sorted(forest._parameter_constraints.keys() - _NOT_OF_TREES)
+    return deepcopy({name: getattr(forest, name) for name in names})
 
 
 def remember_rows(bagging: BaseEstimator, X: Any, codes: np.ndarray, add: bool) -> None:

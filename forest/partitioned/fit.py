@@ -15,6 +15,7 @@ from cart.primitives.mersenne_twister import first_draws
 from cart.primitives.progress import ProgressReporter
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.precision import precision_of
+from forest.estimators.fitted_on import parameters_of_trees
 from forest.estimators.growth import empty_tree
 from forest.estimators.parameters import refuse_contradictions
 from forest.growing.dask import require_forest
@@ -103,6 +104,7 @@ def fit_together(
         model.estimators_ = _grow(
             model, data, in_bag, spans, seeds.tolist(), total_weight, target, size, interruption
         )
+        model._grown_with = [parameters_of_trees(model)]
         if model.oob_score:
             _score(model, engine, X_parts, y_parts, spans, kind, in_bag, interruption)
         if interruption.came or interruption.is_cut:  # nobody will have what is returned

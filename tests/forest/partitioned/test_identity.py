@@ -14,6 +14,7 @@ from forest.partitioned.histograms import FIRST, OpenRows
 from forest.partitioned.open_rows import list_rows
 from forest.partitioned.table.targets import fixed_point, step_of
 from forest.sampling.block_draws import BLOCK, counts_in_blocks, draws_in_blocks
+from importance import drop_column
 from tests.examples import examples
 from tests.forest.partitioned.same import assert_same_forest
 
@@ -297,6 +298,21 @@ def test_it_is_an_ordinary_forest():
     np.testing.assert_array_equal(model.feature_importances_, local.feature_importances_)
     judged, expected = model.out_of_bag(X, y), local.out_of_bag(X, y)
     assert judged.loss == expected.loss
+
+
+def test_importances_are_those_of_the_fit():
+    """Parameters that were changed since are warned of, and not used; refits took them."""
+    random = np.random.RandomState(0)
+    X = random.randn(200, 3)
+    forest = RandomForestClassifier(5, max_bins=16, feature_draw="keyed", random_state=0)
+    model = grow(forest, X, X[:, 0] > 0.0, [80, 81])
+    local = forest.fit(X, X[:, 0] > 0.0)
+    assert model._grown_with == local._grown_with
+    before = drop_column(model, X, X[:, 0] > 0.0, on=2)
+    model.set_params(max_samples=0.1, bootstrap=False)
+    with pytest.warns(UserWarning, match="were changed since it was fitted"):
+        after = drop_column(model, X, X[:, 0] > 0.0, on=2)
+    np.testing.assert_array_equal(before.values, after.values)
 
 
 @pytest.mark.filterwarnings("error")
