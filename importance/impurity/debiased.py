@@ -26,6 +26,7 @@ from importance.core.groups import parse_groups
 from importance.core.result import Importances, importances_over_trees, known_trees, mean_and_error
 
 METHODS = ("ufi", "mdi_oob")
+_ROUNDING = 1e-14  # of the mean |y|^2 of a node: a smaller decrease is what sums leave of 0
 BIAS = (
     "0 on average for a feature that is independent of y in every node, so values can be negative "
     "(mdi_oob only where y is centred). "
@@ -260,6 +261,9 @@ def _evaluate_splits(fitted, packed, X, t, method):
         sums = (outside.mean + zero) * (outside.weight / outside.weight[0])[:, np.newaxis]
         debiased = _dot(inside.mean[left] - inside.mean[node], sums[left])
         debiased += _dot(inside.mean[right] - inside.mean[node], sums[right])
+    share = np.maximum(inside.weight / inside.weight[0], outside.weight / outside.weight[0])
+    least = _ROUNDING * (share * (inside.squares + outside.squares))[node]
+    plain, debiased = (np.where(np.abs(part) <= least, 0.0, part) for part in (plain, debiased))
     depth = np.repeat(np.arange(len(levels)), [len(level) for level in levels])
     return Splits(node, tree.feature[node].astype(np.int64), depth, plain, debiased, is_judged)
 

@@ -245,6 +245,18 @@ def test_zero_of_y_counts_in_mdi_oob_only():
     assert np.abs(moved[0] - moved[1]).max() > 1.0
 
 
+@pytest.mark.parametrize("method", ["ufi", "mdi_oob"])
+def test_what_rounding_leaves_of_a_split_is_zero(method):
+    """One row has another y, and no split on it helps a row out of bag: 1e-19 was a share of it."""
+    X = np.random.RandomState(1).randn(120, 3)
+    y = np.zeros(120)
+    y[3] = 1.0
+    for seed in range(5):
+        forest = RandomForestRegressor(5, random_state=seed).fit(X, y)
+        values = unbiased_mdi(forest, X, y, method=method).per_tree
+        assert ((values == 0.0) | (np.abs(values) > 1e-12)).all()
+
+
 def test_groups_are_sums():
     X, y = small(load_iris)
     forest = RandomForestClassifier(10, random_state=0).fit(X, y)
