@@ -26,7 +26,7 @@ from cart.primitives.user_warning import warn_user
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.precision import dates_as_seconds, with_plain_columns
 from forest.estimators import bagging_workers as workers
-from forest.estimators.fitted_on import remember_rows
+from forest.estimators.fitted_on import as_numbers, refuse_unknown_draws, remember_rows
 from forest.estimators.parameters import FOREST_CONSTRAINTS
 from forest.estimators.sequence import EstimatorSequence
 from forest.growing.interruption import Interruption
@@ -192,9 +192,11 @@ class BaseBagging(
             weight = draft._check_weight(sample_weight, X)
             y = draft._encode_target(y, keep=n_kept > 0)
             draft._refuse_contradictions(n_kept)
-            if draft.oob_score or draft._learns_to_vote:
+            is_judged = draft.oob_score or draft._learns_to_vote
+            if is_judged:
                 _require_rows(draws, X.shape[0])
             remember_rows(draft, X, draft._target(y).codes, add=n_kept > 0)
+            refuse_unknown_draws(draft, is_judged)
             fit_params = routing.process_routing(draft, "fit", **fit_params)["estimator"]["fit"]
             if n_kept == draft.n_estimators:
                 warn_user(
@@ -323,8 +325,7 @@ class BaseBagging(
         Raises
         ------
         ValueError
-            If no row is out of bag, or the table is another, also in the order of its rows (which
-            is known of tables of numbers only).
+            If no row is out of bag, or the table is another, also in the order of its rows.
         """
         check_is_fitted(self)
         self = as_of_now(self)
@@ -337,8 +338,7 @@ class BaseBagging(
         y = np.asarray(y)
         check_consistent_length(X, y)
         target = self._known_target(y)
-        if X.dtype.kind in "biuf":  # of others the rows are not known
-            require_table(self, X, target.codes, np.float64)
+        require_table(self, as_numbers(X), target.codes, np.float64)
         return OutOfBag.of(self._predict_out_of_bag(X, target)[0], y, target)
 
     def check_state(self) -> None:

@@ -25,7 +25,7 @@ from cart.primitives.user_warning import warn_user
 from cart.table.precision import precision_of
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids, paths_to, rows_for
-from forest.estimators.fitted_on import remember_the_fit
+from forest.estimators.fitted_on import refuse_unknown_draws, remember_the_fit
 from forest.estimators.growth import grow_forest, shared_parameters
 from forest.estimators.parameters import FOREST_CONSTRAINTS, refuse_contradictions
 from forest.estimators.sequence import EstimatorSequence
@@ -205,16 +205,18 @@ class BaseForest(
             prepared = prepare(draft, X, y, sample_weight, draft.estimator.splitter)
             refuse_contradictions(draft, old_trees)
             target = prepared.target
-            _require_same_outputs(old_trees, target, getattr(draft, "loss_", None))
+            if old_trees:
+                _require_same_outputs(self, target, getattr(draft, "loss_", None))
             draft._n_samples = X.shape[0]
             draft._weigh_rows(prepared, draws_as_likely(draft, groups, in_bag))
             if draft._needs_rows(target) and not issparse(X):
                 X = X.astype(precision_of(draft), copy=False)
                 prepared = prepared._replace(X=X)
-            remember_the_fit(draft, X, target.codes, precision_of(draft), add=bool(old_trees))
-            draft._bootstrap = plan_bootstrap(
-                draft, target.codes, draft._row_weight, groups, in_bag
+            bootstrap = plan_bootstrap(draft, target.codes, draft._row_weight, groups, in_bag)
+            remember_the_fit(
+                draft, X, target.codes, precision_of(draft), bootstrap, add=bool(old_trees)
             )
+            refuse_unknown_draws(draft, draft._judges_out_of_bag)
             if len(old_trees) != draft.n_estimators:
                 table, columns = prepared.encode(draft, given, draft.n_estimators == "auto")
                 draft.estimators_ = grow_forest(
@@ -240,8 +242,11 @@ class BaseForest(
 
     def _needs_rows(self, target):
         """Are the rows of the training table looked at once they are encoded?"""
-        is_asked = self.oob_score or self._learns_to_vote or self.n_estimators == "auto"
-        return is_asked or is_worth_remembering(target)
+        return self._judges_out_of_bag or is_worth_remembering(target)
+
+    @property
+    def _judges_out_of_bag(self):
+        return self.oob_score or self._learns_to_vote or self.n_estimators == "auto"
 
     def _combine_weights(self, weight, y, target):
         if target.labels is not None:
@@ -453,13 +458,11 @@ def _warn_of_column(y):
         )
 
 
-def _require_same_outputs(old_trees, target, loss):
-    """Refuse to add trees with other outputs, or another loss, than those a warm start keeps."""
-    if not old_trees:
-        return
-    if not np.array_equal(getattr(old_trees[0], "loss_", None), loss):
+def _require_same_outputs(forest, target, loss):
+    """Refuse to add trees with other outputs, labels or losses than those that are kept."""
+    if not np.array_equal(getattr(forest.estimators_[0], "loss_", None), loss):
         raise ValueError("The trees that warm_start=True keeps have another loss; set that again.")
-    kept = old_trees[0].tree_
+    kept = forest.estimators_[0].tree_
     for what, new, old in (
         ("output(s)", target.n_outputs, kept.n_outputs),
         ("classes", target.n_values, kept.max_n_classes),
@@ -468,4 +471,13 @@ def _require_same_outputs(old_trees, target, loss):
             raise ValueError(
                 f"y has {new} {what}, but the trees that warm_start=True keeps have {old}; fit "
                 "with warm_start=False."
+            )
+    if target.labels is None:
+        return
+    known = forest.classes_ if forest.n_outputs_ > 1 else [forest.classes_]
+    for new, old in zip(target.labels, known, strict=True):
+        if not np.array_equal(new, old):
+            raise ValueError(
+                f"y has the classes {new}, but the trees that warm_start=True keeps have {old}; "
+                "fit with warm_start=False."
             )

@@ -1,14 +1,20 @@
 """What a forest was fitted with and on: parameters that shape trees, fingerprints of its rows."""
 
 from copy import deepcopy
+from dataclasses import fields
+from datetime import date, timedelta
+from numbers import Number, Real
+from sys import float_info
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import DTypeLike
 from sklearn.base import BaseEstimator
 
 from forest.estimators.parameters import FOREST_CONSTRAINTS, TREE_PARAMETERS
-from forest.inference.training_rows import is_table_of, row_fingerprints
+from forest.inference.training_rows import is_of_one_table, is_table_of, row_fingerprints
+from forest.sampling.bootstrap import Bootstrap
 
 # Parameters that say how many trees there are, who votes and what is shown: not what a tree is.
 _NOT_OF_TREES = (
@@ -17,22 +23,28 @@ _NOT_OF_TREES = (
 
 
 def remember_the_fit(
-    forest: BaseEstimator, X: Any, codes: np.ndarray, precision: DTypeLike, add: bool
-) -> None:
-    """Keep the parameters of a fit and the fingerprints of its rows with the forest.
+    forest: BaseEstimator, X: Any, codes: np.ndarray, precision: DTypeLike, bootstrap: Bootstrap,
+    add: bool,
+) -> None:  # fmt: skip
+    """Keep the parameters of a fit, its draws and the fingerprints of its rows with the forest.
 
     With `add`, a warm start, those of the fits before stay: `_grown_with` lists the parameters that
     trees were grown with, one dict unless they were changed between fits. Rows of one table are in
-    its order; of several, of which none is that of all trees, each is there once.
+    its order; of several, of which none is that of all trees, each is there once. One table that
+    is drawn from in several ways counts as several: seeds tell the draws of the last way only.
     """
     grown_with = parameters_of_trees(forest)
     rows = row_fingerprints(X, codes, precision)
     before = getattr(forest, "_grown_with", None) if add else None
-    is_other = add and is_table_of(forest, X, codes, precision) is False
+    is_other = add and (
+        is_table_of(forest, X, codes, precision) is False
+        or not _draws_alike(forest._bootstrap, bootstrap)
+    )
     if is_other:
         known = getattr(forest, "_row_fingerprints", rows[:0])  # older pickles have none
         rows = np.unique(np.concatenate((known, rows)))
     forest._row_fingerprints, forest._is_of_one_table = rows, not is_other
+    forest._bootstrap = bootstrap
     if before is None:
         forest._grown_with = [grown_with]
     elif all(
@@ -47,13 +59,53 @@ def parameters_of_trees(forest: BaseEstimator) -> dict[str, Any]:
     return deepcopy({name: getattr(forest, name) for name in names})
 
 
+def _draws_alike(kept, new):
+    """Does a new way to draw draw the same rows for the trees that are kept?"""
+    if not isinstance(kept, Bootstrap):
+        return False  # one for each part of the table
+    if kept.given is not None and new.given is not None:
+        n_known = min(len(kept.given), len(new.given))
+        if not np.array_equal(kept.given[:n_known], new.given[:n_known]):
+            return False
+    ways = {field.name for field in fields(Bootstrap)} - {"seeds", "given"}
+    is_given = (kept.given is None) == (new.given is None)
+    return is_given and all(np.array_equal(getattr(kept, k), getattr(new, k)) for k in ways)
+
+
 def remember_rows(bagging: BaseEstimator, X: Any, codes: np.ndarray, add: bool) -> None:
-    """Keep the fingerprints of the rows of a fit with Bagging, if they are numbers; with `add`, a
-    warm start, also whether they are those of the fits before."""
-    is_number = X.dtype.kind in "biuf"
-    is_other = add and is_number and is_table_of(bagging, X, codes, np.float64) is False
-    bagging._row_fingerprints = row_fingerprints(X, codes, np.float64) if is_number else None
+    """Keep the fingerprints of the rows of a fit with Bagging; with `add`, a warm start, also
+    whether they are those of the fits before."""
+    X = as_numbers(X)
+    is_other = add and is_table_of(bagging, X, codes, np.float64) is False
+    bagging._row_fingerprints = row_fingerprints(X, codes, np.float64)
     bagging._is_of_one_table = not is_other
+
+
+def refuse_unknown_draws(model: BaseEstimator, is_judged: bool) -> None:
+    """Refuse to judge out of bag, with `is_judged`, what a warm start keeps of other rows."""
+    if is_judged and not is_of_one_table(model):
+        raise ValueError(
+            "What warm_start=True keeps was fitted on another table than (X, y), or drew its rows "
+            "in another way, so that nobody knows which of these rows it has not seen: it cannot "
+            "be judged out of bag. Give it its own table, weights and ways to draw, or set "
+            "warm_start=False."
+        )
+
+
+def as_numbers(X: Any) -> Any:
+    """A table of anything as one of numbers, by which its rows can be told apart: numbers are
+    themselves, text and dates a checksum, and what else there is 0."""
+    if X.dtype.kind in "biuf":
+        return X
+    return np.frompyfunc(_as_number, 1, 1)(X).astype(np.float64)
+
+
+def _as_number(value):
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, Real) and abs(value) <= float_info.max:
+        return float(value)
+    is_plain = isinstance(value, str | bytes | date | timedelta | Number)
+    return float(crc32(str(value).encode(errors="surrogatepass"))) if is_plain else 0.0
 
 
 def changed_parameters(one: dict, other: dict) -> list[str]:

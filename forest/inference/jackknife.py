@@ -5,6 +5,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import gen_batches
 
 from cart.primitives.user_warning import warn_user
+from forest.inference.training_rows import is_of_one_table
 from forest.sampling.bootstrap import bootstrap_of
 from forest.voting.rules import values_of_trees
 
@@ -95,6 +96,11 @@ def _require_plain_bootstrap(forest):
         raise ValueError(
             "The infinitesimal jackknife is one of trees that draw as many rows as there are, with "
             f"replacement: no max_samples, replace=False, stratify, groups or in_bag. {advice}"
+        )
+    if not is_of_one_table(forest):
+        raise ValueError(
+            "The infinitesimal jackknife is one of a table that is drawn from in one way, but with "
+            f"warm_start=True the forest was fitted on several, or in several ways. {advice}"
         )
     if forest.voting != "soft":
         raise ValueError(

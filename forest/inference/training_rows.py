@@ -78,6 +78,11 @@ def require_table(
 ) -> None:
     """Refuse another table than the one that a forest was fitted on, as far as it can tell: which
     rows are out of bag goes by their place. A ValueError."""
+    if not is_of_one_table(forest):
+        raise ValueError(
+            f"The {type(forest).__name__} was fitted on several tables, or drew their rows in "
+            "several ways (warm_start=True): nobody knows which rows all of it has not seen."
+        )
     if is_table_of(forest, X, codes, precision) is False:
         raise ValueError(
             f"(X, y) is not the table that the {type(forest).__name__} was fitted on: values "
@@ -86,7 +91,7 @@ def require_table(
 
 
 def is_of_one_table(forest: BaseEstimator) -> bool:
-    """Were all trees grown on one table? As far as the forest knows."""
+    """Were all trees grown on one table, and its rows drawn in one way? As far as it knows."""
     old = getattr(forest, "_fingerprint", None)
     return getattr(forest, "_is_of_one_table", old is None or old.digest is not None)
 

@@ -226,8 +226,8 @@ def refuse_several_tables(forest: Any) -> None:
     if not is_of_one_table(forest):
         raise ValueError(
             "The forest was fitted on several tables (warm_start=True), of which none is that of "
-            "all its trees: importances need one. Fit it on one table, or judge it on held-out "
-            "rows (held_out_permutation)."
+            "all its trees, or drew the rows of one in several ways: importances need one. Fit it "
+            "on one table, or judge it on held-out rows (held_out_permutation)."
         )
 
 

@@ -220,7 +220,49 @@ def test_a_warm_start_refuses_another_table():
         forest.fit(X[:, :2], y)
     with pytest.raises(ValueError, match="2 classes"):
         forest.fit(X[y < 2], y[y < 2])
+    for labels in (y + 1, np.array(["a", "b", "c"])[y]):  # what the kept trees say means others
+        with pytest.raises(ValueError, match=r"has the classes .* keeps have \[0 1 2\]"):
+            forest.fit(X, labels)
+    both = RandomForestClassifier(2, warm_start=True).fit(X, np.c_[y, y]).set_params(n_estimators=3)
+    with pytest.raises(ValueError, match=r"\[1 2 3\], .* have \[0 1 2\]"):
+        both.fit(X, np.c_[y, y + 1])
     assert forest.predict(X).shape == y.shape
+    assert forest.fit(X, y.astype(float)).classes_.dtype == float  # the same labels
+
+
+def other_tables_and_draws(n):
+    order, few = np.random.default_rng(0).permutation(n), np.arange(n // 2)
+    likely = {"sample_weight": np.linspace(0.1, 1.0, n)}
+    return [
+        ({}, order, {}), ({}, few, {}), ({"max_samples": 0.3}, ..., {}),
+        ({"replace": False}, ..., {}), ({"bootstrap_draw": "keyed"}, ..., {}), ({}, ..., likely),
+        ({}, ..., {"groups": np.arange(n) // 2}), ({}, ..., {"in_bag": np.ones((8, n), int)}),
+    ]  # fmt: skip
+
+
+@EACH_FOREST
+@pytest.mark.parametrize("judge", [{"oob_score": True}, {"voting": "oob_weighted"}], ids=str)
+def test_a_warm_start_judges_no_kept_tree_on_rows_that_it_may_have_seen(ours, peer, load, judge):
+    X, y = load(return_X_y=True)
+    for params, rows, given_to_fit in other_tables_and_draws(len(y)):
+        forest = ours(4, random_state=0, warm_start=True).fit(X, y).set_params(n_estimators=8)
+        forest.set_params(**params, **judge)
+        with pytest.raises(ValueError, match="judged out of bag"):
+            forest.fit(X[rows], y[rows], **given_to_fit)
+        forest.set_params(oob_score=False, voting="soft").fit(X[rows], y[rows], **given_to_fit)
+        with pytest.raises(ValueError, match="several ways"):
+            forest.out_of_bag(X[rows], y[rows])
+
+
+def test_a_warm_start_goes_on_with_the_counts_that_are_given():
+    X, y = load_iris(return_X_y=True)
+    counts = np.random.default_rng(0).poisson(1.0, (40, len(y)))
+    forest = RandomForestClassifier(20, random_state=0, warm_start=True)
+    forest.fit(X, y, in_bag=counts[:20]).set_params(n_estimators=40, oob_score=True)
+    with pytest.raises(ValueError, match="judged out of bag"):
+        forest.fit(X, y, in_bag=counts[::-1])
+    forest.fit(X, y, in_bag=counts)
+    assert forest.oob_score_ == 1.0 - forest.out_of_bag(X, y).loss
 
 
 @EACH_FOREST

@@ -244,6 +244,15 @@ def test_a_warm_start_and_trees_taken_away():
     np.testing.assert_array_equal(forest.predict_interval(X), interval)
 
 
+def test_errors_need_one_way_to_draw():
+    """Counts are those of the last fit; the trees before have others."""
+    X, y = load_diabetes(return_X_y=True)
+    forest = RandomForestRegressor(30, max_samples=0.3, random_state=0, warm_start=True).fit(X, y)
+    forest.set_params(n_estimators=60, max_samples=None).fit(X, y)
+    with pytest.raises(ValueError, match="several, or in several ways"):
+        forest.predict(X, return_std=True)
+
+
 def test_another_table_is_refused():
     X, y = load_diabetes(return_X_y=True)
     X = X.astype(np.float32)

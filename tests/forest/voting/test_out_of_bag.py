@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_friedman1
+from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, log_loss, mean_absolute_error, r2_score, roc_auc_score
 from sklearn.neighbors import KNeighborsRegressor
 
@@ -204,5 +205,23 @@ def test_rows_in_another_order_are_refused(model):
             model.out_of_bag(*other)
     assert pickle.loads(pickle.dumps(model)).out_of_bag(X.tolist(), y).loss == loss
     model.set_params(warm_start=True, n_estimators=25).fit(X[order], y[order])
+    with pytest.raises(ValueError, match="several tables"):
+        model.out_of_bag(X[order], y[order])
+
+
+def test_rows_of_anything_in_another_order_are_refused():
+    """Text, dates, numbers beyond doubles and what has no name, in one table."""
+    rng = np.random.default_rng(0)
+    y, days = rng.permutation(60) % 2, np.datetime64("2020-01-01") + np.arange(60)
+    X = np.empty((60, 5), object)
+    X[:, 0], X[:, 1], X[:, 2] = rng.choice(["a", "é", "\ud800"], 60), days.astype(object), y
+    X[:, 3], X[:, 4] = rng.choice([10**400, 2, None, np.nan], 60), [{} for _ in range(60)]
+    model = BaggingClassifier(DummyClassifier(), 20, warm_start=True, random_state=0).fit(X, y)
+    loss = model.out_of_bag(X, y).loss
+    assert pickle.loads(pickle.dumps(model)).out_of_bag(X.copy(), y).loss == loss
+    order = rng.permutation(60)
     with pytest.raises(ValueError, match="not the table"):
         model.out_of_bag(X[order], y[order])
+    with pytest.raises(ValueError, match="judged out of bag"):
+        model.set_params(oob_score=True, n_estimators=25).fit(X[order], y[order])
+    assert model.fit(X, y).oob_score_ == 1 - model.out_of_bag(X, y).loss
