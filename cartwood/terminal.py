@@ -69,6 +69,11 @@ def nearest(name: str, known: Iterable[Any]) -> str:
     return f"there are {some}" + (f" and {len(names) - 20} more." if len(names) > 20 else ".")
 
 
+def counted(n: int, what: str) -> str:
+    """So many of something: "1 tree", "2 trees"."""
+    return f"{n} {what}" + ("s" if n != 1 else "")
+
+
 class Steps:
     """Progress of one piece of work, on standard error; a context manager.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from cartwood import interop, page
 from cartwood.commands import fitting, judging
-from cartwood.terminal import Steps, UserError, print_table, say
+from cartwood.terminal import Steps, UserError, counted, print_table, say
 
 HELP = "Cartwood's forest beside scikit-learn's: scores, times and importances"
 EXAMPLES = (
@@ -161,7 +161,8 @@ def _fit(name, model, X, X_test, y, y_test, about=""):
     """A side without importances; our forest tells of every tree."""
     is_ours = "callback" in model.get_params(deep=False)
     n_steps = model.n_estimators if is_ours else 1
-    progress = Steps(f"growing {model.n_estimators} trees, {name}{about}", n_steps)
+    trees = counted(model.n_estimators, "tree")
+    progress = Steps(f"growing {trees}, {name}{about}", n_steps)
     if is_ours:
         model.set_params(callback=progress)
     with progress, fitting.quiet_about_rows_in_every_bag():

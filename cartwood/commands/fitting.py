@@ -14,7 +14,7 @@ from cartwood.table import Recipe, Task, read
 from cartwood.table.columns import doubts_on_numbers
 from cartwood.table.task import KINDS
 from cartwood.table.thousands import doubts_on_points
-from cartwood.terminal import Steps, UserError, nearest, say
+from cartwood.terminal import Steps, UserError, counted, nearest, say
 
 MIN_ROWS = 8
 _SINGLE_MAX = 2**24  # of whole numbers that single precision keeps apart
@@ -129,7 +129,8 @@ def new_forest(training: Training, args: Namespace, **parameters: Any) -> Any:
 
 def grow(model: Any, training: Training) -> Any:
     """The forest, fitted, with a bar of its trees."""
-    with Steps(f"growing {model.n_estimators} trees", model.n_estimators) as step:
+    n_trees = model.n_estimators
+    with Steps(f"growing {counted(n_trees, 'tree')}", n_trees) as step:
         model.set_params(callback=step)
         with quiet_about_rows_in_every_bag():
             model.fit(training.X, training.task.y)

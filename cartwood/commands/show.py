@@ -12,7 +12,7 @@ import numpy as np
 
 from cartwood.commands import saved
 from cartwood.commands.fitting import not_negative, positive
-from cartwood.terminal import UserError, require, say
+from cartwood.terminal import UserError, counted, require, say
 
 KINDS = ("surrogates", "competitors")
 _LETTERS, _LINES = 20, 9  # of a node in a picture
@@ -75,7 +75,7 @@ def _with_date(name, found):
 def _tree_of(model: Any, number: int) -> Any:
     trees = getattr(model, "estimators_", [model])
     if not 0 <= number < len(trees):
-        raise UserError(f"--tree {number}: the model has {len(trees)} trees, from 0.")
+        raise UserError(f"--tree {number}: the model has {counted(len(trees), 'tree')}, from 0.")
     return trees[number]
 
 

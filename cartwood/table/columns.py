@@ -261,7 +261,10 @@ def _words_among_numbers(known):
 def _words_that_are_missing(column):
     words = column[np.isnan(_convert(column, AMONG_WORDS))]
     if len(words):
-        yield f"{len(words):,} values that are no numbers ({_quoted(words)}) count as missing"
+        what, count = "values that are no numbers", "count"
+        if len(words) == 1:
+            what, count = "value that is no number", "counts"
+        yield f"{len(words):,} {what} ({_quoted(words)}) {count} as missing"
 
 
 def _may_be_numbers(column):

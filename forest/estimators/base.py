@@ -205,8 +205,7 @@ class BaseForest(
             prepared = prepare(draft, X, y, sample_weight, draft.estimator.splitter)
             refuse_contradictions(draft, old_trees)
             target = prepared.target
-            if old_trees:
-                _require_same_outputs(self, target, getattr(draft, "loss_", None))
+            _require_same_outputs(self, old_trees, target, getattr(draft, "loss_", None))
             draft._n_samples = X.shape[0]
             draft._weigh_rows(prepared, draws_as_likely(draft, groups, in_bag))
             if draft._needs_rows(target) and not issparse(X):
@@ -458,11 +457,13 @@ def _warn_of_column(y):
         )
 
 
-def _require_same_outputs(forest, target, loss):
+def _require_same_outputs(forest, old_trees, target, loss):
     """Refuse to add trees with other outputs, labels or losses than those that are kept."""
-    if not np.array_equal(getattr(forest.estimators_[0], "loss_", None), loss):
+    if not old_trees:
+        return
+    if not np.array_equal(getattr(old_trees[0], "loss_", None), loss):
         raise ValueError("The trees that warm_start=True keeps have another loss; set that again.")
-    kept = forest.estimators_[0].tree_
+    kept = old_trees[0].tree_
     for what, new, old in (
         ("output(s)", target.n_outputs, kept.n_outputs),
         ("classes", target.n_values, kept.max_n_classes),

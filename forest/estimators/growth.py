@@ -134,8 +134,9 @@ def _grow_until_stable(forest, grow, X, target, old_trees, interruption):
         )
     elif not stability.is_stable:
         what = "loss" if not stability.is_loss_settled else "order of the importances"
+        grown = f"{judge.n_trees} tree{'s' * (judge.n_trees > 1)}"
         warn_user(
-            f"Growing was stopped by {stability.stopped_by} at {judge.n_trees} trees, "
+            f"Growing was stopped by {stability.stopped_by} at {grown}, "
             f"before the out-of-bag {what} was stable; see stability_. With warm_start=True "
             "another fit goes on."
         )

@@ -61,7 +61,9 @@ class OutOfBag:
 
     def __repr__(self) -> str:
         n_known = np.count_nonzero(self.is_known)
-        return f"<OutOfBag: {n_known} of {len(self.y)} rows, {len(self.tree_scores)} trees>"
+        n_trees = len(self.tree_scores)
+        trees = f"{n_trees} tree{'s' * (n_trees > 1)}"
+        return f"<OutOfBag: {n_known} of {len(self.y)} rows, {trees}>"
 
     @classmethod
     def of(

@@ -126,6 +126,15 @@ def test_every_phase_has_its_progress(houses, capsys):
         assert f"{phase}: " in said
 
 
+def test_one_tree_is_not_several(houses, capsys):
+    model = houses.with_name("one.model")
+    options = ("--trees", 1, "--n-jobs", 1, "--save", model)
+    assert run("fit", houses, "--target", "price", *options) == 0
+    assert "growing 1 tree ..." in capsys.readouterr().err
+    assert run("show", model, "--tree", 5) == 2
+    assert "the model has 1 tree, from 0" in capsys.readouterr().err
+
+
 def test_compare_has_both_sides(houses, capsys):
     page = houses.with_name("page.html")
     options = ("--trees", 10, "--n-jobs", 1, "--output", page)

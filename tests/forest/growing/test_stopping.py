@@ -99,6 +99,8 @@ def test_time_and_memory_end_it(friedman):
         forest = RandomForestRegressor("auto", max_time=1e-3, random_state=0).fit(X, y)
     assert forest.stability_.stopped_by == "max_time"
     n = len(forest.estimators_)
+    with pytest.warns(UserWarning, match="stopped by callback at 1 tree, before"):
+        RandomForestRegressor("auto", callback=lambda _: False, n_jobs=1, random_state=0).fit(X, y)
     limit = sum(tree.tree_.nbytes for tree in forest.estimators_) + 20_000
     with pytest.warns(UserWarning, match="max_memory"):
         forest = RandomForestRegressor("auto", max_memory=limit, random_state=0).fit(X, y)
