@@ -296,7 +296,7 @@ def has_missing(X):
         return bool(np.isnan(X.sum(dtype=np.float64)))
 
 
-def pack(trees, dtype, n_jobs=None, every_column=False):
+def pack(trees, dtype, n_jobs=None, every_column=False, shares_leaves=True):
     """Pack trees for rows of one precision.
 
     Parameters
@@ -308,6 +308,9 @@ def pack(trees, dtype, n_jobs=None, every_column=False):
         joblib's.
     every_column : bool, default=False
         Have rows that were prepared for other trees of the same table do for these.
+    shares_leaves : bool, default=True
+        Do pure leaves of all trees share their values? Else tree t has rows
+        value_start[t]:value_start[t + 1] of `value` for itself.
 
     Returns
     -------
@@ -319,7 +322,7 @@ def pack(trees, dtype, n_jobs=None, every_column=False):
     start = np.concatenate(([0], np.cumsum(counts)))
     n_values = trees[0].n_outputs * trees[0].max_n_classes
     # Leaves of one class share a row; those of several outputs could not be told by one class.
-    n_shared = n_values if trees[0].n_outputs == 1 and n_values > 1 else 0
+    n_shared = n_values if shares_leaves and trees[0].n_outputs == 1 and n_values > 1 else 0
     value_start = n_shared + np.concatenate(([0], np.cumsum((counts + 1) // 2)))
     value = np.empty((value_start[-1], n_values))
     value[:n_shared, :n_shared] = np.eye(n_shared)

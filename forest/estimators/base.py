@@ -353,26 +353,31 @@ class BaseForest(
     def __sklearn_is_fitted__(self) -> bool:
         return len(getattr(self, "estimators_", ())) > 0
 
-    def _packed(self, is_hard=False):
-        """The trees of `estimators_`, packed for walking when first asked for; with `is_hard`,
-        ballots stand in their leaves."""
+    def _packed(self, rule="soft", weight=None):
+        """The trees of `estimators_`, packed for walking when first asked for; in their leaves
+        stand their ballots by the rule, weighed where it weighs trees."""
         trees = list(map(attrgetter("tree_"), self.estimators_))
         first = self.estimators_[0]
         known, packed = _PACKED.get(first, (None, {}))
         if known != trees:
-            packed = {False: pack(trees, precision_of(self), self.n_jobs)}
+            packed = {("soft", None): pack(trees, precision_of(self), self.n_jobs)}
             _PACKED[first] = trees, packed
-        if is_hard not in packed:
-            packed[is_hard] = with_ballots(packed[False], self.n_outputs_)
-        return packed[is_hard]
+        key = rule, None if weight is None else weight.tobytes()
+        if key not in packed:
+            plain = packed["soft", None]
+            if weight is not None or not RULES[rule].is_hard:  # pure leaves change, too
+                plain = pack(trees, precision_of(self), self.n_jobs, shares_leaves=False)
+            packed[key] = with_ballots(plain, self.n_outputs_, rule, weight)
+        return packed[key]
 
     def _values(self, X, check_input):
         self._require_fit()
-        if self._learns_to_vote:
+        learnt = self._learnt()
+        if self.voting == "stacked":
             walk = partial(vote, n_outputs=self.n_outputs_, decide=self._decide, n_jobs=self.n_jobs)
             return self._walk(walk, self._packed(), X, check_input)
         walk = partial(soft_vote, n_jobs=self.n_jobs)
-        values = self._walk(walk, self._packed(RULES[self.voting].is_hard), X, check_input)
+        values = self._walk(walk, self._packed(self.voting, learnt), X, check_input)
         return values.reshape(len(values), self.n_outputs_, -1)
 
     def apply(self, X: MatrixLike) -> np.ndarray:

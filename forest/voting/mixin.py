@@ -102,14 +102,19 @@ class VotingMixin:
 
     def _decide(self, outputs):
         """The vote on some rows; see `forest.voting.rules.combine`."""
+        learnt = self._learnt()
+        if self.voting == "stacked":
+            return learnt.predict(outputs)
+        return combine(outputs, self.voting, learnt)
+
+    def _learnt(self):
+        """What the rule has learnt: a Stack, or the weights of the models; None of others."""
         if not self._learns_to_vote:
-            return combine(outputs, self.voting)
+            return None
         learnt = "_stack" if self.voting == "stacked" else "estimator_weights_"
         if not hasattr(self, learnt):
             raise NotFittedError(
                 f"voting={self.voting!r} was set after the fit, and learns from rows that are out "
                 "of bag; call fit again."
             )
-        if self.voting == "stacked":
-            return self._stack.predict(outputs)
-        return combine(outputs, self.voting, self.estimator_weights_)
+        return getattr(self, learnt)

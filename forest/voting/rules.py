@@ -182,20 +182,29 @@ def vote(
     return out
 
 
-def with_ballots(packed: Packed, n_outputs: int) -> Packed:
-    """Trees of classes whose leaves hold their ballots: `soft_vote` of these is the majority vote.
+def with_ballots(
+    packed: Packed, n_outputs: int, rule: str, weight: np.ndarray | None = None
+) -> Packed:
+    """Trees whose leaves hold what they put into a vote: `soft_vote` of these is its result.
 
     Parameters
     ----------
     packed : cart.tree.packed.Packed
+        Of trees that share no leaves, where ballots of pure ones are not what they hold.
     n_outputs : int
+    rule, weight : see `combine`
 
     Returns
     -------
     cart.tree.packed.Packed
     """
-    shares = packed.value.reshape(len(packed.value), n_outputs, -1)
-    return packed._replace(value=ballots(shares, is_hard=True).reshape(packed.value.shape))
+    said = packed.value.reshape(len(packed.value), n_outputs, -1)
+    cast = ballots(said, RULES[rule].is_hard)
+    if weight is not None:
+        weight = np.where(weight.sum(axis=0) > 0.0, weight, 1.0)
+        weight = weight / weight.mean(axis=0)  # so that the mean over trees is the weighted one
+        cast = cast * np.repeat(weight, np.diff(packed.value_start), axis=0)[:, :, np.newaxis]
+    return packed._replace(value=cast.reshape(packed.value.shape))
 
 
 def soft_vote(packed: Packed, X: np.ndarray, n_jobs: int | None = None) -> np.ndarray:

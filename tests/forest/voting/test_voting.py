@@ -16,7 +16,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier as PeerTree
 
 from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
-from forest.voting.rules import RULES, combine, scores_of, weights_of
+from forest.voting.rules import RULES, combine, scores_of, values_of_trees, weights_of
 from forest.voting.stacking import Stack, cross_fit
 from importance import drop_column
 
@@ -118,6 +118,35 @@ def test_every_output_has_a_majority_of_its_own(params):
             np.testing.assert_allclose(of_output, expected, rtol=1e-12)
             assert (of_output != soft[k]).any()
         np.testing.assert_equal(forest.set_params(voting="soft").predict_proba(X), soft)
+
+
+@pytest.mark.parametrize("rule", ["oob_weighted", "oob_weighted_soft"])
+@pytest.mark.parametrize(
+    "params", [{}, {"missing": "surrogate", "surrogates": 1}, {"precision": "float64"}], ids=str
+)
+def test_weighed_leaves_vote_as_trees_that_are_asked_apart(rule, params):
+    """Of one output and of several, with weights learnt and given, also none at all."""
+    X, y = load_iris(return_X_y=True)
+    X[::7, 2] = np.nan
+    for kind, target in (
+        (RandomForestClassifier, y), (RandomForestClassifier, np.column_stack([y, y % 2])),
+        (RandomForestRegressor, np.column_stack([y, -y])),
+    ):  # fmt: skip
+        forest = kind(15, max_depth=3, max_features=1, random_state=0, voting=rule, **params)
+        forest.fit(X, target)
+        outputs = values_of_trees(forest._packed(), X.astype(forest.precision))
+        outputs = outputs.transpose(1, 0, 2).reshape(len(X), 15, forest.n_outputs_, -1)
+        learnt = forest.estimator_weights_
+        for weight in (learnt, learnt[::-1], np.zeros_like(learnt)):
+            forest.estimator_weights_ = weight
+            expected = combine(outputs, rule, weight)
+            if kind is RandomForestRegressor:
+                np.testing.assert_allclose(forest.predict(X), expected[:, :, 0], rtol=1e-12)
+                continue
+            shares = forest.predict_proba(X)
+            for k, share in enumerate(shares if target.ndim == 2 else [shares]):
+                of_output = expected[:, k, : share.shape[1]]
+                np.testing.assert_allclose(share, of_output, rtol=1e-12, atol=1e-15)
 
 
 def test_regression_weighs_trees_by_their_r2_out_of_bag():
