@@ -221,8 +221,8 @@ class BaseForest(
                 draft.estimators_ = grow_forest(
                     draft, table, prepared.plan, columns, target, old_trees, interruption
                 )
-            has_grown = len(draft.estimators_) > len(old_trees)
-            is_scored = draft.oob_score and (has_grown or not hasattr(draft, "oob_score_"))
+                draft._forget_out_of_bag()  # it was of the trees before
+            is_scored = draft.oob_score and not hasattr(draft, "oob_score_")
             if is_scored or draft._learns_to_vote:
                 truth = target.codes if target.labels is None else target.codes.astype(np.int64)
                 truth = truth[:, 0] if target.n_outputs == 1 else truth

@@ -254,6 +254,23 @@ def test_a_warm_start_judges_no_kept_tree_on_rows_that_it_may_have_seen(ours, pe
             forest.out_of_bag(X[rows], y[rows])
 
 
+@EACH_FOREST
+def test_a_fit_takes_what_the_fit_before_found_out_of_bag_away(ours, peer, load):
+    """A score and weights of other trees, on other rows; the deviations name scikit-learn's."""
+    X, y = load(return_X_y=True)
+    forest = ours(20, random_state=0, oob_score=True, voting="oob_weighted").fit(X, y)
+    forest.set_params(oob_score=False, voting="soft").fit(X[::2], y[::2])
+    assert not hasattr(forest, "oob_score_")
+    assert out_of_bag_attribute(forest) is None
+    with pytest.raises(NotFittedError, match="was set after the fit"):
+        forest.set_params(voting="oob_weighted").predict(X)
+    forest = ours(20, random_state=0, oob_score=True, warm_start=True).fit(X, y)
+    forest.set_params(oob_score=False, n_estimators=30).fit(X, y).set_params(oob_score=True)
+    with pytest.warns(UserWarning, match="does not fit new trees"):
+        forest.fit(X, y)
+    assert forest.oob_score_ == ours(30, random_state=0, oob_score=True).fit(X, y).oob_score_
+
+
 def test_a_warm_start_goes_on_with_the_counts_that_are_given():
     X, y = load_iris(return_X_y=True)
     counts = np.random.default_rng(0).poisson(1.0, (40, len(y)))
