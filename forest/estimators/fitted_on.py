@@ -3,8 +3,7 @@
 from copy import deepcopy
 from dataclasses import fields
 from datetime import date, timedelta
-from numbers import Number, Real
-from sys import float_info
+from numbers import Number
 from typing import Any
 from zlib import crc32
 
@@ -93,18 +92,27 @@ def refuse_unknown_draws(model: BaseEstimator, is_judged: bool) -> None:
 
 
 def as_numbers(X: Any) -> Any:
-    """A table of anything as one of numbers, by which its rows can be told apart: numbers are
-    themselves, text and dates a checksum, and what else there is 0."""
+    """A table of anything as one of numbers, by which its rows can be told apart: numbers, also in
+    text, are themselves, other text and dates a checksum, and what else there is 0."""
     if X.dtype.kind in "biuf":
         return X
-    return np.frompyfunc(_as_number, 1, 1)(X).astype(np.float64)
+    known: dict[str, float] = {}  # text mostly comes again
+
+    def number_of(value):
+        if not isinstance(value, str):
+            return _as_number(value)
+        if value not in known:
+            known[value] = _as_number(value)
+        return known[value]
+
+    return np.frompyfunc(number_of, 1, 1)(X).astype(np.float64)
 
 
 def _as_number(value):
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, Real) and abs(value) <= float_info.max:
+    try:
         return float(value)
-    is_plain = isinstance(value, str | bytes | date | timedelta | Number)
+    except (TypeError, ValueError, OverflowError):
+        is_plain = isinstance(value, str | bytes | date | timedelta | Number | np.generic)
     return float(crc32(str(value).encode(errors="surrogatepass"))) if is_plain else 0.0
 
 

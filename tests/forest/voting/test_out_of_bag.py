@@ -222,6 +222,9 @@ def test_rows_of_anything_in_another_order_are_refused():
     order = rng.permutation(60)
     with pytest.raises(ValueError, match="not the table"):
         model.out_of_bag(X[order], y[order])
+    numbers = BaggingClassifier(n_estimators=20, random_state=0).fit(X[:, 2:3].astype(float), y)
+    numbers.out_of_bag(X[:, 2:3].astype(str), y)  # the same numbers, as text and as objects
+    numbers.out_of_bag(X[:, 2:3], y)
     with pytest.raises(ValueError, match="judged out of bag"):
         model.set_params(oob_score=True, n_estimators=25).fit(X[order], y[order])
     assert model.fit(X, y).oob_score_ == 1 - model.out_of_bag(X, y).loss
