@@ -376,7 +376,7 @@ class BaseForest(
         if self.voting == "stacked":
             walk = partial(vote, n_outputs=self.n_outputs_, decide=self._decide, n_jobs=self.n_jobs)
             return self._walk(walk, self._packed(), X, check_input)
-        walk = partial(soft_vote, n_jobs=self.n_jobs)
+        walk = partial(soft_vote, n_jobs=self.n_jobs, is_weighed=learnt is not None)
         values = self._walk(walk, self._packed(self.voting, learnt), X, check_input)
         return values.reshape(len(values), self.n_outputs_, -1)
 

@@ -202,12 +202,14 @@ def with_ballots(
     cast = ballots(said, RULES[rule].is_hard)
     if weight is not None:
         weight = np.where(weight.sum(axis=0) > 0.0, weight, 1.0)
-        weight = weight / weight.mean(axis=0)  # so that the mean over trees is the weighted one
+        weight = weight / weight.sum(axis=0)
         cast = cast * np.repeat(weight, np.diff(packed.value_start), axis=0)[:, :, np.newaxis]
     return packed._replace(value=cast.reshape(packed.value.shape))
 
 
-def soft_vote(packed: Packed, X: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+def soft_vote(
+    packed: Packed, X: np.ndarray, n_jobs: int | None = None, is_weighed: bool = False
+) -> np.ndarray:
     """The mean over trees of what their leaves hold: the vote by the rule "soft", or of ballots.
 
     Parameters
@@ -215,6 +217,8 @@ def soft_vote(packed: Packed, X: np.ndarray, n_jobs: int | None = None) -> np.nd
     packed : cart.tree.packed.Packed
     X : ndarray of shape (n_samples, n_features), float32 or float64, C order
     n_jobs : int or None
+    is_weighed : bool, default=False
+        Do leaves hold shares of the vote, so that it is their sum?
 
     Returns
     -------
@@ -228,5 +232,6 @@ def soft_vote(packed: Packed, X: np.ndarray, n_jobs: int | None = None) -> np.nd
     n_trees = len(packed.start) - 1
     most = max(MIN_ROWS_PER_WORKER, _MOST_WALKS // n_trees)
     in_parts(add, X.shape[0], n_jobs, MIN_ROWS_PER_WORKER, most)
-    out /= n_trees
+    if not is_weighed:
+        out /= n_trees
     return out
