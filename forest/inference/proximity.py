@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.validation import as_of_now
 from cart.primitives.progress import watched
+from forest.inference.training_rows import is_of_one_table
 
 PAIRS = ("all", "out_of_bag", "gap")
 _BLOCK_ROWS = 1024  # rows whose proximities are made at a time
@@ -263,6 +264,11 @@ class _Proximities:
 
     def _require_training_table(self, forest, counts):
         """Refuse rows that do not fill the leaves as those did that the trees were grown on."""
+        if not is_of_one_table(forest):  # which few leaves might not tell
+            raise ValueError(
+                f"The {type(forest).__name__} was fitted on several tables, or drew their rows in "
+                f"several ways (warm_start=True); take pairs={PAIRS[0]!r}."
+            )
         weight = getattr(forest, "_row_weight", getattr(forest, "_sample_weight", None))
         is_grown_on = counts > 0
         if weight is not None:

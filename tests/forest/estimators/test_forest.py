@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import balanced_accuracy_score, mean_absolute_error
 
 from cart import DecisionTreeClassifier
-from forest import RandomForestClassifier, RandomForestRegressor
+from forest import RandomForestClassifier, RandomForestRegressor, proximity
 from forest.growing import thread_pool as grow
 from forest.growing.thread_pool import _WorkQueue
 from forest.inference.training_rows import bootstrap_of
@@ -252,6 +252,8 @@ def test_a_warm_start_judges_no_kept_tree_on_rows_that_it_may_have_seen(ours, pe
         forest.set_params(oob_score=False, voting="soft").fit(X[rows], y[rows], **given_to_fit)
         with pytest.raises(ValueError, match="several ways"):
             forest.out_of_bag(X[rows], y[rows])
+        with pytest.raises(ValueError, match="several ways"):
+            proximity(forest, X[rows], pairs="gap")
 
 
 @EACH_FOREST
