@@ -3,6 +3,7 @@
 from copy import deepcopy
 from dataclasses import fields
 from datetime import date, timedelta
+from functools import cache
 from numbers import Number
 from typing import Any
 from zlib import crc32
@@ -19,6 +20,13 @@ from forest.sampling.bootstrap import Bootstrap
 _NOT_OF_TREES = (
     FOREST_CONSTRAINTS.keys() - TREE_PARAMETERS - {"bootstrap", "max_samples", "replace"}
 )
+_UNKNOWN_DRAWS = (
+    "What warm_start=True keeps was fitted on another table than (X, y), or drew its rows in "
+    "another way, so that nobody knows which of these rows it has not seen: it cannot be judged "
+    "out of bag. Give it its own table, weights and ways to draw, or set warm_start=False."
+)
+# What else than a number says all of itself as text.
+_TELLING = (str, bytes, date, timedelta, Number, np.generic)
 
 
 def remember_the_fit(
@@ -83,12 +91,7 @@ def remember_rows(bagging: BaseEstimator, X: Any, codes: np.ndarray, add: bool) 
 def refuse_unknown_draws(model: BaseEstimator, is_judged: bool) -> None:
     """Refuse to judge out of bag, with `is_judged`, what a warm start keeps of other rows."""
     if is_judged and not is_of_one_table(model):
-        raise ValueError(
-            "What warm_start=True keeps was fitted on another table than (X, y), or drew its rows "
-            "in another way, so that nobody knows which of these rows it has not seen: it cannot "
-            "be judged out of bag. Give it its own table, weights and ways to draw, or set "
-            "warm_start=False."
-        )
+        raise ValueError(_UNKNOWN_DRAWS)
 
 
 def as_numbers(X: Any) -> Any:
@@ -96,14 +99,10 @@ def as_numbers(X: Any) -> Any:
     text, are themselves, other text and dates a checksum, and what else there is 0."""
     if X.dtype.kind in "biuf":
         return X
-    known: dict[str, float] = {}  # text mostly comes again
+    of_text = cache(_as_number)  # text mostly comes again
 
     def number_of(value):
-        if not isinstance(value, str):
-            return _as_number(value)
-        if value not in known:
-            known[value] = _as_number(value)
-        return known[value]
+        return of_text(value) if isinstance(value, str) else _as_number(value)
 
     return np.frompyfunc(number_of, 1, 1)(X).astype(np.float64)
 
@@ -112,8 +111,11 @@ def _as_number(value):
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        is_plain = isinstance(value, str | bytes | date | timedelta | Number | np.generic)
-    return float(crc32(str(value).encode(errors="surrogatepass"))) if is_plain else 0.0
+        return _checksum(value) if isinstance(value, _TELLING) else 0.0
+
+
+def _checksum(value):
+    return float(crc32(str(value).encode(errors="surrogatepass")))
 
 
 def changed_parameters(one: dict, other: dict) -> list[str]:
