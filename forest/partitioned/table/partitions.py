@@ -10,6 +10,7 @@ from cart.estimators.category_encoder import CategoryEncoder, as_columns, find_c
 from cart.estimators.validation import naming_text
 from cart.table.precision import dates_as_seconds
 from forest.partitioned.table.quantiles import sort_columns
+from forest.partitioned.table.targets import ends_of
 
 
 class Kind(NamedTuple):
@@ -129,9 +130,7 @@ def examine(X: Any, y: Any, number: int, kind: Kind) -> Examined:
     X, names = values_of(X, number, kind)
     y = target_of(y, len(X), number, kind)
     labels = np.unique(y) if kind.has_classes else None
-    ends = np.inf, -np.inf
-    if not kind.has_classes and len(y):
-        ends = float(y.min()), float(y.max())
+    ends = (np.inf, -np.inf) if kind.has_classes else ends_of(y)
     n_rows = ((number, len(X)),)
     look = Look(names, X.shape[1], n_rows, labels, ends, is_categorical, cover)
     numbers = X if is_categorical is None else np.where(is_categorical, np.nan, X)

@@ -45,6 +45,11 @@ def step_of(largest: float, n_draws: int) -> float:
     return math.ldexp(1.0, exponent - (mantissa == 0.5))
 
 
+def ends_of(y: np.ndarray) -> tuple[float, float]:
+    """The lowest and the highest target; of none inf and -inf."""
+    return float(y.min(initial=np.inf)), float(y.max(initial=-np.inf))
+
+
 def steps_between(low: float, high: float, n_draws: int) -> float:
     """The length of a step for targets from `low` to `high`; warns where few lie between them.
 
@@ -58,6 +63,8 @@ def steps_between(low: float, high: float, n_draws: int) -> float:
     -------
     float
     """
+    if low > high:  # no targets
+        return 1.0
     step = step_of(max(abs(low), abs(high)), n_draws)
     n_steps = (high - low) / step
     if 0.0 < n_steps < _FEWEST_STEPS and (low % step or high % step):
@@ -95,7 +102,5 @@ def fixed_point(y: ArrayLike, n_draws: int | None = None) -> Any:
     array([9.375e-02, 2.500e+00, 1.000e+03])
     """
     y = np.asarray(y, np.float64)
-    if y.size == 0:
-        return y
-    step = steps_between(float(y.min()), float(y.max()), len(y) if n_draws is None else n_draws)
+    step = steps_between(*ends_of(y), len(y) if n_draws is None else n_draws)
     return in_steps(y, step) * step
