@@ -80,7 +80,8 @@ def forest_permutation(
     ------
     TypeError, ValueError
         If the forest is not one with out-of-bag rows or votes otherwise, (X, y) cannot be its
-        training table, groups overlap, or the loss does not fit the task.
+        training table, groups overlap, the loss does not fit the task, or what is said of a metric
+        comes without one.
 
     Examples
     --------
@@ -103,6 +104,8 @@ def forest_permutation(
             'forest with one of them, or use level="tree".'
         )
     if metric is None:
+        if response != "predictions" or not greater_is_better:
+            raise ValueError("response and greater_is_better are those of a metric; give one.")
         name, make_loss = choose_loss(loss, forest)
         evaluate, sign = mean_loss(fitted, make_loss), 1.0
         unit = f"increase in out-of-bag {name.replace('_', '-')} loss of the forest"

@@ -194,7 +194,7 @@ def test_values_of_new_rows_that_are_not_read_are_named(tmp_path, capsys):
     capsys.readouterr()
     assert run("predict", model, new) == 0
     assert capsys.readouterr().err.splitlines() == [
-        'a: 1 values that are no numbers ("1.5 m") count as missing',
+        'a: 1 value that is no number ("1.5 m") counts as missing',
         "b: values that are infinite (1) count as missing",
         'c: "01/02/2020" is read as 2020-01-02, its month first; write dates like this one',
     ]

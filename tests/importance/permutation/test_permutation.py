@@ -339,6 +339,9 @@ def test_refusals():
         forest_permutation(numbers, X, y, metric=r2_score, response="probabilities")
     with pytest.raises(ValueError, match='"predictions" or "probabilities"'):
         forest_permutation(forest, X, y, metric=r2_score, response="shares")
+    for of_metric in ({"response": "probabilities"}, {"greater_is_better": False}):
+        with pytest.raises(ValueError, match="those of a metric; give one"):
+            forest_permutation(forest, X, y, **of_metric)
     with np.errstate(all="ignore"), pytest.raises(ValueError, match="y is too large to be squared"):
         oob_permutation(numbers.fit(X, y * 1e200), X, y * 1e200)
     weighed = RandomForestClassifier(3, random_state=0, voting="oob_weighted").fit(X, y)
