@@ -132,7 +132,8 @@ class BaseDecisionTree(
         A node splits a feature of more than 8 categories only if the mean responses of its
         categories vary at least so many times as much as chance would make them (the F ratio of
         an analysis of variance). It keeps trees from sorting rare categories by their noise; 0
-        switches the guard off.
+        switches the guard off. A feature that it bars counts as one of `max_features`, but the
+        search goes on until one is found that is not barred, nor constant.
     missing : {"learned", "surrogate", "majority", "refuse"}, default="learned"
         Where rows go whose value of a node's feature is missing. "learned" is scikit-learn's rule,
         see the notes. "surrogate": by the first of the node's surrogate splits whose value they

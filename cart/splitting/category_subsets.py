@@ -15,6 +15,8 @@ the cut along it looks better than it is. A feature of more than EXACT categorie
 node only if the mean responses of its categories vary at least `min_category_ratio` times as much
 as chance would make them: the F ratio of an analysis of variance, which is 1 on average where the
 categories say nothing. It needs categories with several rows, so rare ones alone are never sorted.
+A node that has drawn such features alone goes on to others, as past constant ones; but children
+look at them again.
 """
 
 from typing import NamedTuple

@@ -65,6 +65,7 @@ class Drawing(NamedTuple):
     n_known: int  # constant features that an ancestor found
     n_drawn: int  # of these
     n_found: int  # constant features that this node found
+    n_barred: int  # features that vary, but may not be split; see `mark_barred`
     n_visited: int
     end: int  # of the features that are not searched yet
 
@@ -139,31 +140,32 @@ def begin_draw(draw, row, n_known):
     zero = np.int64(0)
     if _is_keyed(draw):
         _order_by_hash(draw, row)
-    return Drawing(np.int64(n_known), zero, zero, zero, np.int64(draw.features.shape[0]))
+    return Drawing(np.int64(n_known), zero, zero, zero, zero, np.int64(draw.features.shape[0]))
 
 
 @kernel
 def next_feature(draw, drawing, max_features):
     """Position in `draw.features` of the next feature to look at, or -1, and the Drawing then.
 
-    It goes on past `max_features` until one feature that is not constant was seen.
+    It goes on past `max_features` until one feature was seen that is not constant, nor barred.
     """
-    n_known, n_drawn, n_found, n_visited, end = drawing
+    n_known, n_drawn, n_found, n_barred, n_visited, end = drawing
+    n_vain = n_found + n_barred
     if _is_keyed(draw):
-        if end == 0 or n_visited >= max(max_features, n_found + 1):
+        if end == 0 or n_visited >= max(max_features, n_vain + 1):
             return np.int64(-1), drawing
         _exchange(draw.features, 0, end - 1)
         _sink(draw, 0, end - 1)
-        return end - 1, Drawing(n_known, n_drawn, n_found, n_visited + 1, end - 1)
-    while end > n_known + n_found and (n_visited < max_features or n_visited <= n_found + n_drawn):
+        return end - 1, Drawing(n_known, n_drawn, n_found, n_barred, n_visited + 1, end - 1)
+    while end > n_known + n_found and (n_visited < max_features or n_visited <= n_vain + n_drawn):
         n_visited += 1
         left = np.uint64(end - n_found - n_drawn)
         j = n_drawn + np.int64(np.uint64(_next_number(draw.state)) % left)
         if j >= n_known:
-            return j + n_found, Drawing(n_known, n_drawn, n_found, n_visited, end)
+            return j + n_found, Drawing(n_known, n_drawn, n_found, n_barred, n_visited, end)
         _exchange(draw.features, j, n_drawn)
         n_drawn += 1
-    return np.int64(-1), Drawing(n_known, n_drawn, n_found, n_visited, end)
+    return np.int64(-1), Drawing(n_known, n_drawn, n_found, n_barred, n_visited, end)
 
 
 @kernel
@@ -183,10 +185,10 @@ def likely_next(draw, drawing, j, n_numbers):
 @inline_kernel
 def mark_constant(draw, drawing, j):
     """The feature at position j turned out to be constant in this node; return the Drawing then."""
-    n_known, n_drawn, n_found, n_visited, end = drawing
+    n_known, n_drawn, n_found, n_barred, n_visited, end = drawing
     if not _is_keyed(draw):
         _exchange(draw.features, j, n_known + n_found)
-    return Drawing(n_known, n_drawn, n_found + 1, n_visited, end)
+    return Drawing(n_known, n_drawn, n_found + 1, n_barred, n_visited, end)
 
 
 @inline_kernel
@@ -194,9 +196,17 @@ def mark_searched(draw, drawing, j):
     """The feature at position j varies in this node and is searched; return the Drawing then."""
     if _is_keyed(draw):
         return drawing
-    n_known, n_drawn, n_found, n_visited, end = drawing
+    n_known, n_drawn, n_found, n_barred, n_visited, end = drawing
     _exchange(draw.features, j, end - 1)
-    return Drawing(n_known, n_drawn, n_found, n_visited, end - 1)
+    return Drawing(n_known, n_drawn, n_found, n_barred, n_visited, end - 1)
+
+
+@inline_kernel
+def mark_barred(draw, drawing, j):
+    """The feature at position j varies, but the guard of categories lets no cut part it in this
+    node: children may split it. Return the Drawing then."""
+    n_known, n_drawn, n_found, n_barred, n_visited, end = mark_searched(draw, drawing, j)
+    return Drawing(n_known, n_drawn, n_found, n_barred + 1, n_visited, end)
 
 
 @kernel

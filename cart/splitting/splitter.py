@@ -34,6 +34,7 @@ from cart.splitting.category_subsets import (
 from cart.splitting.feature_draw import (
     begin_draw,
     end_draw,
+    mark_barred,
     mark_constant,
     mark_searched,
     next_feature,
@@ -142,6 +143,8 @@ def best_split(context, samples, start, n, row, n_constant):
         if order_feature(context, codes):
             drawing = mark_searched(draw, drawing, j)
             best = search_ordered(context, codes, n_present, best)
+        elif n_present > 1:
+            drawing = mark_barred(draw, drawing, j)
         else:
             drawing = mark_constant(draw, drawing, j)
         j, drawing = next_feature(draw, drawing, max_features)
@@ -315,7 +318,7 @@ def place_best_subsets(context, codes, n_present, n_known, of_known):
     ):
         merge_categories(subsets, n_present)
         replace_by_places(subsets, node, n)
-        return n_present, min(n_present, 2)  # one place: no split, though not constant
+        return n_present, 1  # all in one place: no cut parts them
     order_categories(subsets, n_present)
     replace_by_places(subsets, node, n)
     if subsets.response.shape[1] > 1 and 2 < n_present <= EXACT:

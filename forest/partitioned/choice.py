@@ -159,7 +159,10 @@ def _choose(chooser, features, key, cells, i, choices):
         if codes.n_missing == codes.n or (
             codes.n_missing == 0 and same_value(table, codes.column, codes.lowest, codes.highest)
         ):
-            drawing = feature_draw.mark_constant(draw, drawing, j)
+            if n_present > 1:
+                drawing = feature_draw.mark_barred(draw, drawing, j)
+            else:
+                drawing = feature_draw.mark_constant(draw, drawing, j)
         else:
             drawing = feature_draw.mark_searched(draw, drawing, j)
             found = _search(chooser, codes, place, best)

@@ -15,6 +15,7 @@ import numpy as np
 
 from cart.fast_paths.base import MISSING_LEFT, NONE_MISSING, Cut, write_split
 from cart.fast_paths.classification.cuts import (
+    BARRED,
     Ordered,
     divide_in_order,
     is_open,
@@ -65,12 +66,13 @@ class CategoryCuts(NamedTuple):
         else:
             codes, n_present = _read_places(self, way, node, searched, feature, best)
         if not codes.is_searched:
-            return codes.is_constant, best
+            is_barred = n_present > 1 and is_open(best)
+            return BARRED if is_barred else np.int64(codes.is_constant), best
         found = search_ordered(way, node, searched, feature, codes, best)
         if n_present > 0 and found.score > best.score:
             keep_left(way.table.subsets, n_present, found.left_code)
             found = Cut(feature, np.int64(0), np.int64(1), found.score, found.missing, 0.0)
-        return False, found
+        return np.int64(False), found
 
     def divide_words(self, way, node, cut, left_counts):
         return _divide(way, node, cut, left_counts)
@@ -168,7 +170,7 @@ def _find_places(cuts, way, node, searched, column, n_known, n_present):
         subsets.squares[0] = squares
         if not exceeds_f_ratio(subsets, n_present, n_known, way.limits.min_category_ratio):
             merge_categories(subsets, n_present)
-            return 1  # no split, though not constant
+            return 1
     order_categories(subsets, n_present)
     if n_classes > 1 and 2 < n_present <= EXACT:
         _try_all_subsets(cuts, way, node, searched, n_known, n_present)

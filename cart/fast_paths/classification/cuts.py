@@ -57,9 +57,13 @@ def expect_next(cuts, way, node, drawing, j):
     """Have brought into the cache what the feature after the one at position j is searched in."""
 
 
+BARRED = 2  # beside False and True
+
+
 @dispatch
 def search_feature(cuts, way, node, searched, feature, best):
-    """Search a feature; return whether it is constant in the node, and the better Cut."""
+    """Search a feature; return whether it is constant in the node, or BARRED (see
+    `cart.splitting.feature_draw.mark_barred`), and the better Cut."""
 
 
 @dispatch

@@ -20,6 +20,7 @@ from cart.fast_paths.cache_copies import create_cache_copies
 from cart.fast_paths.classification.class_rows import ClassRows, ClassScratch, copy_near
 from cart.fast_paths.classification.cumulative_counts import ClassNode, PrefixCounts
 from cart.fast_paths.classification.cuts import (
+    BARRED,
     BestCuts,
     begin_search,
     begin_tree,
@@ -51,6 +52,7 @@ from cart.splitting.feature_draw import (
     begin_draw,
     end_draw,
     key_children,
+    mark_barred,
     mark_constant,
     mark_searched,
     move_key,
@@ -112,7 +114,9 @@ class ClassCountsWay(NamedTuple):
             feature = draw.features[j]
             expect_next(self.cuts, self, node, drawing, j)
             is_constant, best = search_feature(self.cuts, self, node, searched, feature, best)
-            if is_constant:
+            if is_constant == BARRED:
+                drawing = mark_barred(draw, drawing, j)
+            elif is_constant:
                 drawing = mark_constant(draw, drawing, j)
             else:
                 drawing = mark_searched(draw, drawing, j)

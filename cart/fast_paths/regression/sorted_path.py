@@ -88,6 +88,7 @@ from cart.splitting.feature_draw import (
     begin_draw,
     end_draw,
     likely_next,
+    mark_barred,
     mark_constant,
     mark_searched,
     next_feature,
@@ -153,6 +154,8 @@ def _search(scratch, growth, table, node, limits):
                 if scratch.has_missing:  # the next one may take its place
                     _take_order(scratch, node, last)
                     last = -1
+            elif ways == 0:
+                drawing = mark_barred(draw, drawing, j)
             else:
                 drawing = mark_searched(draw, drawing, j)
                 for way in range(ways):

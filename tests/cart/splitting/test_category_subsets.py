@@ -15,6 +15,7 @@ from sklearn.model_selection import train_test_split
 import cart
 import forest
 from benchmarks.oracles.splitter import decrease
+from cart.estimators import grower
 from forest.interop.bridge import to_sklearn
 from importance import drop_column, mdi, oob_permutation
 
@@ -234,6 +235,26 @@ def test_categories_of_one_row_each_are_not_sorted(n_rows, n_nodes):
     level = np.repeat(np.arange(30), n_rows)
     y = (level % 2).astype(float)
     assert fit("squared_error", level, y, min_category_ratio=3.0).tree_.node_count == n_nodes
+
+
+@pytest.mark.parametrize("feature_draw", ["sequence", "keyed"])
+@pytest.mark.parametrize("form", ["general", "fast"])
+@pytest.mark.parametrize("Tree", [cart.DecisionTreeClassifier, cart.DecisionTreeRegressor])
+def test_a_node_draws_on_past_what_the_guard_bars(Tree, form, feature_draw, monkeypatch):
+    """Its children look at the feature again: level says nothing but where x is above 0."""
+    if form == "general":
+        monkeypatch.setattr(grower, "FAST_PATHS", ())
+    rng = np.random.default_rng(0)
+    level, x = rng.integers(0, 30, 900), rng.normal(size=900)
+    y = np.where(x > 0, level % 2 * 1.0, rng.random(900) < 0.5)
+    guarded = {
+        "categorical_features": [0], "max_features": 1, "feature_draw": feature_draw,
+        "min_samples_leaf": 30, "min_category_ratio": 20.0,
+    }  # fmt: skip
+    for seed in range(20):
+        tree = Tree(random_state=seed, **guarded).fit(np.column_stack([level, x]), y).tree_
+        assert tree.feature[0] == 1  # whichever was drawn first
+        assert 0 in tree.feature
 
 
 @pytest.mark.parametrize("min_ratio", [0.98, 1.02])
