@@ -152,8 +152,7 @@ def _search(scratch, growth, table, node, limits):
             if lowest <= highest and same_value(table, column, lowest, highest):
                 drawing = mark_constant(draw, drawing, j)
                 if scratch.has_missing:  # the next one may take its place
-                    _take_order(scratch, node, last)
-                    last = -1
+                    last = _take_order(scratch, node, last)
             elif ways == 0:
                 drawing = mark_barred(draw, drawing, j)
             else:
@@ -207,10 +206,11 @@ def _note_drawn(drawn, k, feature, column, first, missing, direction):
 @inline_kernel
 def _take_order(scratch, node, last):
     """Bring the node's samples into the order of the entries that begin at `last`, where that is
-    not -1."""
+    not -1; return -1."""
     if last >= 0:
         for i in range(node.n):
             scratch.samples[node.start + i] = row_at(scratch.rows.entries, last + i)
+    return -1
 
 
 @inline_kernel
