@@ -57,7 +57,7 @@ def expect_next(cuts, way, node, drawing, j):
     """Have brought into the cache what the feature after the one at position j is searched in."""
 
 
-BARRED = 2  # beside False and True
+BARRED = 2  # of a feature, beside False (it varies) and True (it is constant in the node)
 
 
 @dispatch
