@@ -34,9 +34,9 @@ def n_blocks(n_columns):
 def across_of(codes):
     """A table's codes across; see `create_across`."""
     across = create_across(codes.shape[1], len(codes))
-    by_place = across.reshape(len(across), -1, WIDTH)
-    for column, mine in enumerate(codes):
-        by_place[column // WIDTH, :, column % WIDTH] = (mine ^ SIGN).view(np.int32)
+    for block, rows in enumerate(across.reshape(len(across), -1, WIDTH)):
+        mine = codes[block * WIDTH : (block + 1) * WIDTH]
+        rows[:, : len(mine)] = (mine ^ SIGN).view(np.int32).T
     return across
 
 
