@@ -252,6 +252,18 @@ def sum_by_category(subsets, node, n):
 
 
 @kernel
+def list_present(subsets, node, n):
+    """List the node's categories in the order in which they are met; return how many there are."""
+    n_present = 0
+    for i in range(n):
+        if node.codes[i] != MISSING:
+            n_present = mark_category(subsets, n_present, node.codes[i])
+    for p in range(n_present):
+        subsets.n_rows[subsets.present[p]] = 0
+    return n_present
+
+
+@kernel
 def exceeds_f_ratio(subsets, n_present, n_known, min_ratio):
     """Is the F ratio of the categories' mean responses, summed over responses, large enough?"""
     if n_known == n_present:  # one row each: nothing tells signal from noise

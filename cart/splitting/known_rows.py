@@ -57,6 +57,9 @@ class KnownBestSplitter(BestSplitter):
     def find_subsets(self, context, codes):
         return find_best_subsets(context, codes, True)
 
+    def judges_missing(self):
+        return False
+
     def search(self, context, codes, best):
         known = without_missing(codes)
         if known.n < 2:
@@ -83,6 +86,7 @@ class KnownRandomSplitter(RandomSplitter):
 
     __slots__ = ()
 
+    judges_missing = KnownBestSplitter.judges_missing
     order = BestSplitter.order
     is_divided = BestSplitter.is_divided
     end_search = KnownBestSplitter.end_search

@@ -25,6 +25,7 @@ from cart.splitting.category_subsets import (
     find_places,
     is_categorical,
     keep_subset,
+    list_present,
     merge_categories,
     order_categories,
     replace_by_places,
@@ -155,12 +156,12 @@ def best_split(context, samples, start, n, row, n_constant):
 @inline_kernel
 def order_feature(context, codes):
     """Bring the node's keys into the order of a feature; False where it is constant."""
-    if codes.n_missing < codes.n and (codes.lowest < codes.highest or codes.n_missing > 0):
+    if codes.n_missing == codes.n:
+        return False
+    parts_missing = codes.n_missing > 0 and judges_missing(context.splitter)
+    if parts_missing or codes.lowest < codes.highest:
         order(context.splitter, context, codes)
-    return codes.n_missing < codes.n and (
-        codes.n_missing > 0
-        or not same_value(context.table, codes.column, codes.lowest, codes.highest)
-    )
+    return parts_missing or not same_value(context.table, codes.column, codes.lowest, codes.highest)
 
 
 @inline_kernel
@@ -205,6 +206,11 @@ def search(splitter, context, codes, best):
 
 
 @dispatch
+def judges_missing(splitter):
+    """Is a split into missing values and all others one that it tries?"""
+
+
+@dispatch
 def order(splitter, context, codes):
     """Bring the node's keys into the order in which the feature is searched."""
 
@@ -226,6 +232,9 @@ class BestSplitter(NamedTuple):
 
     def find_subsets(self, context, codes):
         return find_best_subsets(context, codes, False)
+
+    def judges_missing(self):
+        return True
 
     def order(self, context, codes):
         order_codes(context.table, context.node, codes, keeps_samples_in_order(context))
@@ -256,6 +265,8 @@ class RandomSplitter(NamedTuple):
     """One threshold between the lowest and the highest value, drawn at random (Geurts 2006)."""
 
     name: int = 1  # numba wants a field
+
+    judges_missing = BestSplitter.judges_missing
 
     def find_subsets(self, context, codes):
         return draw_subset(context, codes)
@@ -338,7 +349,7 @@ def draw_subset(context, codes):
     """
     subsets, node, draw = context.table.subsets, context.node, context.draw
     feature, n = codes.feature, codes.n
-    n_present = sum_by_category(subsets, node, n)
+    n_present = list_present(subsets, node, n)
     n_right = 0
     for p in range(n_present):
         goes_right = random_side(draw, feature, p)

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.oracles import splitter
-from cart import DecisionTreeClassifier, DecisionTreeRegressor, export_text, load
+from cart import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeRegressor,
+    export_text,
+    load,
+)
 from cart.files import DamagedModelError
 from cart.interop import bridge
 from cart.splitting.agreement import units_of
@@ -240,6 +246,22 @@ def test_what_cannot_be_is_refused_in_words():
     by_surrogates = DecisionTreeClassifier(missing="surrogate", surrogates=1).fit(X, y)
     with pytest.raises(ValueError, match="surrogate splits"):
         bridge.to_sklearn(by_surrogates)
+
+
+@pytest.mark.parametrize("rule", [("majority", 0), ("surrogate", 1)])
+@pytest.mark.parametrize(
+    ("Tree", "roots"), [(DecisionTreeClassifier, {2}), (ExtraTreeRegressor, {1, 2})]
+)
+def test_a_node_draws_on_past_what_known_rows_do_not_vary_in(Tree, roots, rule):
+    """A feature with one value is constant, whoever lacks it; so are categories that are barred."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.ones(300), rng.integers(0, 30, 300), rng.normal(size=300)])
+    y = X[:, 2] > 0
+    X[rng.random(300) < 0.5, 0] = X[rng.random(300) < 0.5, 1] = np.nan
+    guard = {"max_features": 1, "categorical_features": [1], "min_category_ratio": 1e9}
+    for seed in range(10):
+        tree = Tree(random_state=seed, missing=rule[0], surrogates=rule[1], **guard).fit(X, y)
+        assert tree.tree_.feature[0] in roots  # whichever was drawn first
 
 
 @examples(20)
