@@ -207,7 +207,7 @@ def test_a_column_of_text_is_named(pair):
     frame = pd.DataFrame(X, columns=["a", "b"])
     text = frame.assign(b="x")
     message = same_error(pair, lambda model: model.fit(text, Y))
-    assert re.search("float: 'x' in column 'b'; .* name it in categorical_features", message)
+    assert re.search("float: 'x' in column 'b'; .* in categorical_features, .*from_dtype", message)
     message = same_error(pair, lambda model: model.fit(frame, Y).predict(text))
     assert "in column 'b'; training had numbers there" in message
     text = frame.assign(a=True, b=pd.Categorical(["u", "v"] * 5))  # pandas' own error

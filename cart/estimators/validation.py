@@ -53,6 +53,10 @@ def as_of_now(estimator):
 
 # Of NumPy, Python, and pandas' categories.
 _NO_NUMBERS = "could not convert", "float() argument", "Cannot cast"
+TAKE_TEXT = (
+    "make numbers of it, or name it in categorical_features, where "
+    '"from_dtype" stands for all columns of text and categories of a DataFrame'
+)
 
 
 @contextmanager
@@ -128,7 +132,7 @@ def check_table(estimator, X, y, reset=True):
     options["ensure_all_finite"] = missing_values_rule(estimator)
     options["multi_output"] = True
     X = dates_as_seconds(X)
-    with naming_text(X, given, "make numbers of it, or name it in categorical_features"):
+    with naming_text(X, given, TAKE_TEXT):
         if given is None:
             X, y = validate_data(estimator, X, y, reset=reset, **options)
         else:

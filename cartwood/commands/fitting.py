@@ -92,6 +92,8 @@ def load(args: Namespace) -> Training:
             if frame.shape[1] == 1:
                 hint += " Names are parted by commas, semicolons, tabs or |."
             raise UserError(f"{args.data} has no column {name!r}; {hint}")
+    if args.target in args.drop:
+        raise UserError(f"--drop {args.target} would leave nothing to predict: it is the target.")
     table, target = frame, frame[args.target]
     task = Task.of(target, args.task)
     frame = frame.loc[task.has_target].drop(columns=[args.target, *args.drop])
@@ -149,7 +151,7 @@ def quality(model: Any, training: Training) -> str:
     """How well the forest predicts rows it has not seen, in words."""
     score = model.oob_score_
     if training.task.kind == "regression":
-        return f"out of bag the forest explains {score:.1%} of the variance of {training.target}"
+        return f"out of bag the forest explains {score:z.1%} of the variance of {training.target}"
     return (
         f"out of bag the forest is right in {score:.1%} of the rows, where always saying the most "
         f"frequent class would be in {_largest_share(training.task.y):.1%}"

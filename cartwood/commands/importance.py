@@ -54,11 +54,11 @@ def _blocks(
 
     result = comparison.results["oob_permutation"]
     shown = leading(result.values, TOP, comparison.named)[::-1]
-    n_columns = len(result.values)
+    n_columns, n_trees = len(result.values), len(model.estimators_)
     score = "R² out of bag" if judging.is_regression(training) else "right out of bag"
     yield page.facts([
         (f"{len(training.X):,}", "rows"), (f"{n_columns}", "columns"),
-        (f"{len(model.estimators_)}", "trees"), (f"{model.oob_score_:.3f}", score),
+        (f"{n_trees}", "trees" if n_trees > 1 else "tree"), (f"{model.oob_score_:z.3f}", score),
     ])  # fmt: skip
     yield page.heading("Which columns matter")
     yield page.bars(

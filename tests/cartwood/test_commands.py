@@ -279,6 +279,7 @@ def test_warnings_are_lines_without_code(tmp_path, capsys):
     [
         (["--target", "prize"], "has no column 'prize'; did you mean price"),
         (["--target", "price", "--drop", "citi"], "has no column 'citi'; did you mean city"),
+        (["--target", "price", "--drop", "price"], "nothing to predict: it is the target."),
     ],
 )
 def test_misspelt_columns(houses, words, says, capsys):

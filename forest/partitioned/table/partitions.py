@@ -7,7 +7,7 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
 from cart.estimators.category_encoder import CategoryEncoder, as_columns, find_categorical
-from cart.estimators.validation import naming_text
+from cart.estimators.validation import TAKE_TEXT, naming_text
 from cart.table.precision import dates_as_seconds
 from forest.partitioned.table.quantiles import sort_columns
 from forest.partitioned.table.targets import ends_of
@@ -66,8 +66,7 @@ def values_of(X: Any, number: int, kind: Kind) -> tuple[np.ndarray, tuple | None
         n_features = np.shape(X)[1] if np.ndim(X) == 2 else 0
         return np.empty((0, n_features), kind.precision), names
     name = f"X, in partition {number},"
-    remedy = "make numbers of it, or name it in categorical_features"
-    with naming_text(X, kind.categorical_features, remedy):
+    with naming_text(X, kind.categorical_features, TAKE_TEXT):
         codes = X if kind.encoder is None else kind.encoder.transform(as_columns(X))
         options = {"dtype": kind.precision, "ensure_all_finite": "allow-nan", "input_name": name}
         return check_array(codes, **options), names
