@@ -6,7 +6,6 @@ count as seconds; all else is categories, which trees split into subsets.
 Missing values stay missing: trees send them to the better side.
 """
 
-import re
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -14,25 +13,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cartwood.table import written
+from cartwood.table.written import (
+    AMONG_WORDS,
+    GROUPED,
+    GROUPED_BY_POINTS,
+    WRITTEN,
+    are_all,
+    is_number,
+    kind_of_numbers,
+    may_be_numbers,
+    numbers_of,
+)
 from cartwood.terminal import UserError, nearest
 
 NUMBER, BOOLEAN, DATE, DURATION, CATEGORY = "number", "boolean", "date", "duration", "category"
-WRITTEN, DAY_FIRST, CLOCK = "written number", "date, day first", "time of day"
-AMONG_WORDS = "number among words"
-GROUPED, GROUPED_BY_POINTS = "number, commas for thousands", "number, points for thousands"
+DAY_FIRST, CLOCK = "date, day first", "time of day"
 _ISO, _FIRST = {"format": "ISO8601"}, {"dayfirst": True}
 LEFT_OUT = {"empty": "no values", "constant": "one value", "name": "nearly every row its own"}
 _NEARLY_ALL = 0.9  # of the rows: a column of text with so many distinct values names rows
 _SOME = 50  # values below which nothing is said of that
 _NAMED = 20  # columns that a line names
-_MOST_WORDS, _WORDS_SHARE = 3, 0.2  # among numbers: distinct words, and their share of the values
-_MANY_NUMBERS = 20  # distinct ones, or they may be names of classes
-_MANY_WORDS = 0.5  # of the values: where fewer are words, it may be meant for a number
-_FIRST_LOOK = 20  # values that tell whether a column of text may hold numbers
-_WRITTEN = r"[+-]?(\d+([.,]\d+)?|[.,]\d+)\s*%?"  # without separators of thousands: "3,5", "12 %"
-_GROUPED = r"[+-]?(\d{1,3}|[1-9]\d{0,2}(,\d{3})+)(\.\d+)?"
-_GROUPED_BY_POINTS = r"[+-]?(\d{1,3}|[1-9]\d{0,2}(\.\d{3})+)(,\d+)?"
-_LIKE_THOUSANDS = r"[+-]?[1-9]\d{0,2},\d{3}"
 _CLOCK = r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?"
 
 
@@ -107,7 +108,7 @@ class Recipe(NamedTuple):
                 )
         for name in self.left_out:
             if self.left_out[name] == "name":
-                yield from (f"{name}: {text}" for text in _may_be_numbers(frame[name].dropna()))
+                yield from (f"{name}: {text}" for text in may_be_numbers(frame[name].dropna()))
 
     def doubts_on_new(self, frame: Any) -> Iterator[str]:
         """Sentences on values of new rows that may be other than what they were taken for."""
@@ -166,13 +167,6 @@ def _list(names, numbers=None):
     return ", ".join(words) + (f" and {more} more" if more > 0 else "")
 
 
-def is_number(column: Any) -> bool:
-    """Does it hold real numbers, or booleans?"""
-    from pandas.api.types import is_numeric_dtype
-
-    return is_numeric_dtype(column) and getattr(column.dtype, "kind", "O") != "c"
-
-
 def _kind_of(column):
     from pandas.api import types
 
@@ -210,14 +204,12 @@ def _are(values, kinds):
 
 def _kind_of_text(known):
     """What all of some texts are, beside categories, or None."""
+    kind = kind_of_numbers(known)
+    if kind is not None:
+        return kind
+    if are_all(known, _CLOCK, ":"):
+        return CLOCK
     first = str(known.iloc[0]).strip()
-    for kind, pattern, sign in _PATTERNS:
-        if re.fullmatch(pattern, first):  # most texts are seen to be others by the first of them
-            text = known.astype(str).str.strip()
-            if text.str.contains(sign).any() and text.str.fullmatch(pattern).all():
-                return kind
-    if _are_numbers_among_words(known):
-        return AMONG_WORDS
     if not (6 <= len(first) <= 40 and sum(letter.isdigit() for letter in first) >= 4):
         return None
     # Day first is read only where no other order fits: a 13th month tells.
@@ -227,83 +219,9 @@ def _kind_of_text(known):
     return None
 
 
-# What all of some texts look like, and what one of them must have: digits alone are codes.
-_PATTERNS = (
-    (GROUPED, _GROUPED, ","), (GROUPED_BY_POINTS, _GROUPED_BY_POINTS, r"\.\d{3}"),
-    (WRITTEN, _WRITTEN, "[,%]"), (CLOCK, _CLOCK, ":"),
-)  # fmt: skip
-
-
-def _are_numbers_among_words(known):
-    """Is nearly all of some texts numbers, and the rest few words that mean they are missing?"""
-    words = _words_among_numbers(known)
-    if words is None:
-        return False
-    numbers = known.drop(words.index).astype(str).str.strip()
-    is_grouped = numbers.str.contains(",").any() and numbers.str.fullmatch(_GROUPED).all()
-    is_few = len(words) <= _WORDS_SHARE * len(known) and words.nunique() <= _MOST_WORDS
-    return is_few and not is_grouped
-
-
-def _words_among_numbers(known):
-    """Those of some texts that are no numbers, where at least half are many numbers, or None."""
-    first = known.iloc[:_FIRST_LOOK].astype(str).str.strip()
-    if first.str.fullmatch(_WRITTEN).mean() < 0.5:
-        return None
-    numbers = _written(known, errors="coerce")
-    words = known[np.isnan(numbers)]
-    is_code = known.astype(str).str.fullmatch(r"0\d+").any()  # 007
-    n_numbers = len(np.unique(numbers[~np.isnan(numbers)]))
-    is_many = n_numbers >= _MANY_NUMBERS and len(words) <= _MANY_WORDS * len(known)
-    return words if is_many and not is_code else None
-
-
-def _words_that_are_missing(column):
-    words = column[np.isnan(_convert(column, AMONG_WORDS))]
-    if len(words):
-        what, count = "values that are no numbers", "count"
-        if len(words) == 1:
-            what, count = "value that is no number", "counts"
-        yield f"{len(words):,} {what} ({_quoted(words)}) {count} as missing"
-
-
-def _may_be_numbers(column):
-    if column.dtype.name == "category":
-        return
-    words = _words_among_numbers(column)
-    if words is not None and len(words):
-        n_numbers = len(column) - len(words)
-        yield (
-            f"{n_numbers:,} of {len(column):,} values are numbers, and {_quoted(words)} none; "
-            "leave these cells empty, and the column counts as a number"
-        )
-
-
-def _quoted(words):
-    named = [f'"{word}"' for word in words.unique()]
-    return ", ".join(named[:_MANY_NUMBERS]) + (", ..." if len(named) > _MANY_NUMBERS else "")
-
-
-def _read_in_thousands(column):
-    text = column.astype(str).str.strip()
-    first = text[text.str.contains(r"[.,]\d{3}")].iloc[:1]
-    yield f'"{first.iloc[0]}" is read as {_convert(first, _kind_of_text(column))[0]:.15g}'
-
-
-def _commas_may_part_thousands(column):
-    text = column.astype(str).str.strip()
-    with_comma = text[text.str.contains(",", regex=False)]
-    if len(with_comma) and with_comma.str.fullmatch(_LIKE_THOUSANDS).all():
-        first = with_comma.iloc[:1]
-        yield (
-            f'"{first.iloc[0]}" is read as {_written(first)[0]:.15g}; if commas part thousands, '
-            "write the numbers without them"
-        )
-
-
 def _not_as_written(column):
     if column.dtype.kind in "iuO" and len(column):
-        n_distinct, n_left = column.nunique(), len(np.unique(_numbers(column)))
+        n_distinct, n_left = column.nunique(), len(np.unique(numbers_of(column)))
         if n_left < n_distinct:
             yield (
                 f"{n_distinct - n_left:,} of {n_distinct:,} numbers become equal to others, since "
@@ -328,12 +246,9 @@ def _day_may_be_first(column):
 
 # What may be other than it is taken for, by the kind of the column.
 _DOUBTS: dict[str, Callable[[Any], Iterator[str]]] = {
-    AMONG_WORDS: _words_that_are_missing,
-    CATEGORY: _may_be_numbers,
-    GROUPED: _read_in_thousands,
-    GROUPED_BY_POINTS: _read_in_thousands,
+    **written.DOUBTS,
+    CATEGORY: may_be_numbers,
     NUMBER: _not_as_written,
-    WRITTEN: _commas_may_part_thousands,
     DATE: _day_may_be_first,
 }
 
@@ -358,15 +273,6 @@ def _convert(column, kind):
     except (ValueError, TypeError) as error:
         reason = str(error).partition("\n")[0]
         raise UserError(f"column {column.name!r} should hold a {kind}: {reason}") from error
-
-
-def _numbers(column):
-    import pandas as pd
-
-    if column.dtype.kind in "mM":  # which pandas counts in parts of a second
-        raise ValueError("it holds dates or durations")
-    values = pd.to_numeric(column).to_numpy(np.float64, na_value=np.nan)
-    return np.where(np.isinf(values), np.nan, values)
 
 
 def holds_dates(column: Any) -> bool:
@@ -394,29 +300,7 @@ def doubts_on_numbers(column: Any) -> Iterator[str]:
 def _kind_of_written(column):
     """What kind of numbers written as text a column holds, or None."""
     known = column.dropna()
-    kind = None if len(known) == 0 or is_number(column) else _kind_of_text(known)
-    return kind if kind in (WRITTEN, AMONG_WORDS, GROUPED, GROUPED_BY_POINTS) else None
-
-
-def _written(column, errors="raise"):
-    import pandas as pd
-
-    if is_number(column):  # of a file where none of them has a sign
-        return _numbers(column)
-    text = column.astype(object).where(column.notna(), np.nan).map(str, na_action="ignore")
-    plain = text.str.strip().str.rstrip("%").str.strip().str.replace(",", ".")
-    return pd.to_numeric(plain, errors=errors).to_numpy(np.float64, na_value=np.nan)
-
-
-def _without_separators(column, thousands, pattern):
-    if is_number(column):
-        return _numbers(column)
-    text = column.astype(object).where(column.notna(), np.nan).map(str, na_action="ignore")
-    known = text.dropna().str.strip()
-    others = known[~known.str.fullmatch(rf"{pattern}|[+-]?\d+")]
-    if len(others):
-        raise ValueError(f"{others.iloc[0]!r} is not written as in training")
-    return _written(text.str.replace(thousands, "", regex=False))
+    return None if len(known) == 0 or is_number(column) else kind_of_numbers(known)
 
 
 # As pandas reads them from text.
@@ -482,11 +366,8 @@ def _categories(column):
 
 
 _CONVERT: dict[str, Callable[[Any], np.ndarray]] = {
-    NUMBER: _numbers,
-    WRITTEN: _written,
-    AMONG_WORDS: partial(_written, errors="coerce"),
-    GROUPED: partial(_without_separators, thousands=",", pattern=_GROUPED),
-    GROUPED_BY_POINTS: partial(_without_separators, thousands=".", pattern=_GROUPED_BY_POINTS),
+    **written.READ,
+    NUMBER: numbers_of,
     DAY_FIRST: partial(_dates, **_FIRST),
     CLOCK: _times_of_day,
     BOOLEAN: _booleans,

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cartwood.table.columns import as_numbers, holds_dates, is_number
+from cartwood.table.columns import as_numbers, holds_dates
+from cartwood.table.written import is_number
 from cartwood.terminal import UserError
 
 KINDS = ("classification", "regression")

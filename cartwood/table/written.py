@@ -1,0 +1,174 @@
+"""Numbers that are written as text: "3,5", "12 %", "1,234,567", be there words among them."""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+WRITTEN, AMONG_WORDS = "written number", "number among words"
+GROUPED, GROUPED_BY_POINTS = "number, commas for thousands", "number, points for thousands"
+_MOST_WORDS, _WORDS_SHARE = 3, 0.2  # among numbers: distinct words, and their share of the values
+_MANY_NUMBERS = 20  # distinct ones, or they may be names of classes
+_MANY_WORDS = 0.5  # of the values: where fewer are words, it may be meant for a number
+_FIRST_LOOK = 20  # values that tell whether a column of text may hold numbers
+_WRITTEN = r"[+-]?(\d+([.,]\d+)?|[.,]\d+)\s*%?"  # without separators of thousands: "3,5", "12 %"
+_GROUPED = r"[+-]?(\d{1,3}|[1-9]\d{0,2}(,\d{3})+)(\.\d+)?"
+_GROUPED_BY_POINTS = r"[+-]?(\d{1,3}|[1-9]\d{0,2}(\.\d{3})+)(,\d+)?"
+_LIKE_THOUSANDS = r"[+-]?[1-9]\d{0,2},\d{3}"
+# What all of some texts look like, and what one of them must have: digits alone are codes.
+_PATTERNS = (
+    (GROUPED, _GROUPED, ","), (GROUPED_BY_POINTS, _GROUPED_BY_POINTS, r"\.\d{3}"),
+    (WRITTEN, _WRITTEN, "[,%]"),
+)  # fmt: skip
+
+
+def is_number(column: Any) -> bool:
+    """Does it hold real numbers, or booleans?"""
+    from pandas.api.types import is_numeric_dtype
+
+    return is_numeric_dtype(column) and getattr(column.dtype, "kind", "O") != "c"
+
+
+def kind_of_numbers(known: Any) -> str | None:
+    """What kind of numbers some texts are, none of them missing, or None."""
+    for kind, pattern, sign in _PATTERNS:
+        if are_all(known, pattern, sign):
+            return kind
+    return AMONG_WORDS if _are_among_words(known) else None
+
+
+def are_all(known: Any, pattern: str, sign: str) -> bool:
+    """Do all of some texts look like that, and has one of them the sign?"""
+    if not re.fullmatch(pattern, str(known.iloc[0]).strip()):
+        return False  # most texts are seen to be others by the first of them
+    text = known.astype(str).str.strip()
+    return bool(text.str.contains(sign).any() and text.str.fullmatch(pattern).all())
+
+
+def _are_among_words(known):
+    """Is nearly all of some texts numbers, and the rest few words that mean they are missing?"""
+    words = _words_among_numbers(known)
+    if words is None:
+        return False
+    numbers = known.drop(words.index).astype(str).str.strip()
+    is_grouped = numbers.str.contains(",").any() and numbers.str.fullmatch(_GROUPED).all()
+    is_few = len(words) <= _WORDS_SHARE * len(known) and words.nunique() <= _MOST_WORDS
+    return is_few and not is_grouped
+
+
+def _words_among_numbers(known):
+    """Those of some texts that are no numbers, where at least half are many numbers, or None."""
+    first = known.iloc[:_FIRST_LOOK].astype(str).str.strip()
+    if first.str.fullmatch(_WRITTEN).mean() < 0.5:
+        return None
+    numbers = _read(known, errors="coerce")
+    words = known[np.isnan(numbers)]
+    is_code = known.astype(str).str.fullmatch(r"0\d+").any()  # 007
+    n_numbers = len(np.unique(numbers[~np.isnan(numbers)]))
+    is_many = n_numbers >= _MANY_NUMBERS and len(words) <= _MANY_WORDS * len(known)
+    return words if is_many and not is_code else None
+
+
+# --------------------------------------------------------------------------------- reading them
+
+
+def numbers_of(column: Any) -> np.ndarray:
+    """The numbers of a column, float64; infinite ones are missing."""
+    import pandas as pd
+
+    if column.dtype.kind in "mM":  # which pandas counts in parts of a second
+        raise ValueError("it holds dates or durations")
+    values = pd.to_numeric(column).to_numpy(np.float64, na_value=np.nan)
+    return np.where(np.isinf(values), np.nan, values)
+
+
+def _read(column, errors="raise"):
+    import pandas as pd
+
+    if is_number(column):  # of a file where none of them has a sign
+        return numbers_of(column)
+    plain = as_text(column).str.strip().str.rstrip("%").str.strip().str.replace(",", ".")
+    return pd.to_numeric(plain, errors=errors).to_numpy(np.float64, na_value=np.nan)
+
+
+def _read_grouped(column, thousands, pattern):
+    if is_number(column):
+        return numbers_of(column)
+    text = as_text(column)
+    known = text.dropna().str.strip()
+    others = known[~known.str.fullmatch(rf"{pattern}|[+-]?\d+")]
+    if len(others):
+        raise ValueError(f"{others.iloc[0]!r} is not written as in training")
+    return _read(text.str.replace(thousands, "", regex=False))
+
+
+def as_text(column: Any) -> Any:
+    """Its values as str, and nan."""
+    return column.astype(object).where(column.notna(), np.nan).map(str, na_action="ignore")
+
+
+# Of each kind: what makes float64 of a column.
+READ: dict[str, Callable[[Any], np.ndarray]] = {
+    WRITTEN: _read,
+    AMONG_WORDS: partial(_read, errors="coerce"),
+    GROUPED: partial(_read_grouped, thousands=",", pattern=_GROUPED),
+    GROUPED_BY_POINTS: partial(_read_grouped, thousands=".", pattern=_GROUPED_BY_POINTS),
+}
+
+
+# --------------------------------------------------------------------------------------- doubts
+
+
+def may_be_numbers(column: Any) -> Iterator[str]:
+    """A sentence on words for which numbers count as categories."""
+    if column.dtype.name == "category":
+        return
+    words = _words_among_numbers(column)
+    if words is not None and len(words):
+        n_numbers = len(column) - len(words)
+        yield (
+            f"{n_numbers:,} of {len(column):,} values are numbers, and {_quoted(words)} none; "
+            "leave these cells empty, and the column counts as a number"
+        )
+
+
+def _words_that_are_missing(column):
+    words = column[np.isnan(READ[AMONG_WORDS](column))]
+    if len(words):
+        what, count = "values that are no numbers", "count"
+        if len(words) == 1:
+            what, count = "value that is no number", "counts"
+        yield f"{len(words):,} {what} ({_quoted(words)}) {count} as missing"
+
+
+def _quoted(words):
+    named = [f'"{word}"' for word in words.unique()]
+    return ", ".join(named[:_MANY_NUMBERS]) + (", ..." if len(named) > _MANY_NUMBERS else "")
+
+
+def _read_in_thousands(column):
+    text = column.astype(str).str.strip()
+    first = text[text.str.contains(r"[.,]\d{3}")].iloc[:1]
+    yield f'"{first.iloc[0]}" is read as {READ[kind_of_numbers(column)](first)[0]:.15g}'
+
+
+def _commas_may_part_thousands(column):
+    text = column.astype(str).str.strip()
+    with_comma = text[text.str.contains(",", regex=False)]
+    if len(with_comma) and with_comma.str.fullmatch(_LIKE_THOUSANDS).all():
+        first = with_comma.iloc[:1]
+        yield (
+            f'"{first.iloc[0]}" is read as {_read(first)[0]:.15g}; if commas part thousands, '
+            "write the numbers without them"
+        )
+
+
+# Of each kind: sentences on values that may be other than they are taken for.
+DOUBTS: dict[str, Callable[[Any], Iterator[str]]] = {
+    WRITTEN: _commas_may_part_thousands,
+    AMONG_WORDS: _words_that_are_missing,
+    GROUPED: _read_in_thousands,
+    GROUPED_BY_POINTS: _read_in_thousands,
+}
