@@ -17,8 +17,7 @@ class Asked(NamedTuple):
 
 def save(model: Any, training: Training, path: Path) -> None:
     """Save a model; its attribute `table_` says what it predicts from which columns."""
-    kinds, left_out = training.recipe
-    model.table_ = {"target": training.target, "kinds": kinds, "left_out": left_out}
+    model.table_ = {"target": training.target, **training.recipe._asdict()}
     try:
         model.save(path)
     except OSError as error:
@@ -47,4 +46,5 @@ def load(path: Path) -> tuple[Any, Asked]:
             f"{path} holds a model of other origin, whose columns are not known; "
             "`cartwood fit --save` writes what this command reads."
         )
-    return model, Asked(table["target"], Recipe(table["kinds"], table["left_out"]))
+    recipe = Recipe(table["kinds"], table["left_out"], table.get("units", {}))  # older ones: none
+    return model, Asked(table["target"], recipe)

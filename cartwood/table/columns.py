@@ -1,8 +1,9 @@
 """What is done to every column of a table before trees see it, kept to be done again to new rows.
 
-Numbers stay, also those that are written as text ("3,5", "12 %", "1,234,567"), be there a word or
-two among them for what is missing ("n.a."); booleans are 0 and 1; dates, durations and times of day
-count as seconds; all else is categories, which trees split into subsets.
+Numbers stay, also those that are written as text ("3,5", "12 %", "1,234,567"), be there one unit
+beside all of them ("$1,200"), or a word or two among them for what is missing ("n.a."); booleans
+are 0 and 1; dates, durations and times of day count as seconds; all else is categories, which trees
+split into subsets.
 Missing values stay missing: trees send them to the better side.
 """
 
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cartwood.table import written
+from cartwood.table.units import unit_of, without_unit
 from cartwood.table.written import (
     AMONG_WORDS,
     GROUPED,
@@ -46,21 +48,28 @@ class Recipe(NamedTuple):
         "number", "boolean", "date", "category" and so on, by the name of the column.
     left_out : dict of str to str
         Why a column is not used, a key of LEFT_OUT.
+    units : dict of str to tuple of str
+        What stands before and behind every number of a column.
     """
 
     kinds: dict[str, str]
     left_out: dict[str, str]
+    units: dict[str, tuple[str, str]]
 
     @classmethod
     def of(cls, frame: Any) -> "Recipe":
         """What the columns of a training table ask for."""
-        kinds = {name: _kind_of(frame[name]) for name in frame.columns}
+        units, kinds = {}, {}
+        for name in frame.columns:
+            kinds[name], unit = _kind_and_unit(frame[name])
+            if unit is not None:
+                units[name] = unit
         left_out = {name: kind for name, kind in kinds.items() if kind in LEFT_OUT}
         kinds = {name: kind for name, kind in kinds.items() if kind not in LEFT_OUT}
         if not kinds:
-            why = cls(kinds, left_out).in_words() or "there is none beside the target"
+            why = cls(kinds, left_out, units).in_words() or "there is none beside the target"
             raise UserError(f"no column is left to predict from: {why}.")
-        return cls(kinds, left_out)
+        return cls(kinds, left_out, units)
 
     @property
     def categorical(self) -> list[str]:
@@ -92,7 +101,10 @@ class Recipe(NamedTuple):
             if name not in frame.columns:
                 raise UserError(f"there is no column {name!r}; {nearest(name, frame.columns)}")
         return pd.DataFrame(
-            {name: _convert(frame[name], kind) for name, kind in self.kinds.items()}
+            {
+                name: _convert(frame[name], kind, self.units.get(name))
+                for name, kind in self.kinds.items()
+            }
         )
 
     def doubts(self, frame: Any) -> Iterator[str]:
@@ -100,7 +112,8 @@ class Recipe(NamedTuple):
         for name, kind in self.kinds.items():
             column = frame[name].dropna()
             if kind in _DOUBTS:
-                yield from (f"{name}: {text}" for text in _DOUBTS[kind](column))
+                bare = without_unit(column, self.units.get(name))
+                yield from (f"{name}: {text}" for text in _DOUBTS[kind](bare))
             if len(frame) >= _SOME and column.dtype.kind in "iu" and frame[name].is_unique:
                 yield (
                     f"{name}: every row has its own whole number, as ids do, which tell nothing of "
@@ -114,7 +127,8 @@ class Recipe(NamedTuple):
         """Sentences on values of new rows that may be other than what they were taken for."""
         for name, kind in self.kinds.items():
             if kind in (AMONG_WORDS, NUMBER, DATE):
-                yield from (f"{name}: {text}" for text in _DOUBTS[kind](frame[name].dropna()))
+                bare = without_unit(frame[name].dropna(), self.units.get(name))
+                yield from (f"{name}: {text}" for text in _DOUBTS[kind](bare))
 
     def in_words(self, X: Any = None) -> str:
         """One line: what was done to which column; with the table also where values are missing."""
@@ -124,6 +138,9 @@ class Recipe(NamedTuple):
             if names:
                 named = "" if kind == NUMBER else f" ({_list(names, _levels(X, kind))})"
                 parts.append(f"{len(names)} {what[len(names) > 1]}{named}")
+        if self.units:
+            named = _list(f"{name} {''.join(unit)}" for name, unit in self.units.items())
+            parts.append(f"units taken off: {named}")
         if X is not None:
             missing = X.isna().sum()
             missing = missing[missing > 0]
@@ -190,6 +207,19 @@ def _kind_of(column):
             return kind
     is_name = len(known) >= _SOME and n_distinct > _NEARLY_ALL * len(known)
     return "name" if is_name else CATEGORY
+
+
+def _kind_and_unit(column):
+    """What a column holds, and the unit beside its numbers or None."""
+    kind, known = _kind_of(column), column.dropna()
+    may_have_unit = kind in (CATEGORY, "name") and column.dtype.name != "category"
+    unit = unit_of(known) if may_have_unit else None
+    return (kind if unit is None else _kind_beside(unit, known)), unit
+
+
+def _kind_beside(unit, known):
+    kind = kind_of_numbers(without_unit(known, unit))
+    return NUMBER if kind in (None, AMONG_WORDS) else kind  # digits alone are no codes here
 
 
 def _is_text(column):
@@ -264,12 +294,12 @@ def _are_dates(text, options):
     return not doubts  # formats that differ by row, or have their days first
 
 
-def _convert(column, kind):
+def _convert(column, kind, unit=None):
     """The values of a column, float64, or str and nan in an array of objects."""
     if column.isna().all():  # which has no kind of its own
         return np.full(len(column), np.nan, object if kind == CATEGORY else np.float64)
     try:
-        return _CONVERT[kind](column)
+        return _CONVERT[kind](without_unit(column, unit))
     except (ValueError, TypeError) as error:
         reason = str(error).partition("\n")[0]
         raise UserError(f"column {column.name!r} should hold a {kind}: {reason}") from error
@@ -284,23 +314,28 @@ def as_numbers(column: Any) -> Any:
     """A column whose numbers are written as text as numbers; any other as it is."""
     import pandas as pd
 
-    kind = _kind_of_written(column)
+    kind, unit = _kind_of_written(column)
     if kind is None:
         return column
-    return pd.Series(_convert(column, kind), column.index, name=column.name)
+    return pd.Series(_convert(column, kind, unit), column.index, name=column.name)
 
 
 def doubts_on_numbers(column: Any) -> Iterator[str]:
     """Sentences on what `as_numbers` makes of a column, where it may be meant otherwise."""
-    kind = _kind_of_written(column)
+    kind, unit = _kind_of_written(column)
     if kind in _DOUBTS:
-        yield from (f"{column.name}: {text}" for text in _DOUBTS[kind](column.dropna()))
+        bare = without_unit(column.dropna(), unit)
+        yield from (f"{column.name}: {text}" for text in _DOUBTS[kind](bare))
 
 
 def _kind_of_written(column):
-    """What kind of numbers written as text a column holds, or None."""
+    """What kind of numbers written as text a column holds, or None, and their unit or None."""
     known = column.dropna()
-    return None if len(known) == 0 or is_number(column) else kind_of_numbers(known)
+    if len(known) == 0 or is_number(column):
+        return None, None
+    kind = kind_of_numbers(known)
+    unit = unit_of(known) if kind is None and not holds_dates(known) else None
+    return (kind if unit is None else _kind_beside(unit, known)), unit
 
 
 # As pandas reads them from text.

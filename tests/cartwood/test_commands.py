@@ -184,6 +184,22 @@ def test_categories_that_look_like_numbers_are_known_again(tmp_path, capsys):
     assert not said.err
 
 
+def test_units_are_known_again(tmp_path, capsys):
+    table, new, model = (tmp_path / name for name in ("t.csv", "new.csv", "m.safetensors"))
+    table.write_text("a;y\n" + "1,5 kg;$1,000\n2,5 kg;$2,000\n" * 20)
+    new.write_text("a;b\n1,5 kg;\n2,5 kg;\n")
+    words = ("--target", "y", "--task", "regression", "--trees", 5, "--n-jobs", 1)
+    assert run("fit", table, *words, "--save", model) == 0
+    assert "units taken off: a kg" in capsys.readouterr().err
+    assert run("predict", model, new) == 0
+    assert capsys.readouterr().out.split()[1:] == ["1000.0", "2000.0"]
+    new.write_text("a;b\n1500 g;\n")
+    assert run("predict", model, new) == 2
+    assert "column 'a' should hold a written number: '1500 g' is no number of 'kg'" in (
+        capsys.readouterr().err
+    )
+
+
 def test_values_of_new_rows_that_are_not_read_are_named(tmp_path, capsys):
     """As those of training are: words among numbers, infinities, days that may be first."""
     table, new, model = (tmp_path / name for name in ("t.csv", "new.csv", "m.safetensors"))

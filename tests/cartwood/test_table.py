@@ -1,5 +1,6 @@
 """What the commands do to a table's columns, and what they refuse."""
 
+import re
 import warnings
 from pathlib import Path
 
@@ -82,7 +83,16 @@ def test_one_line_says_what_was_done(frame):
         (["2020-02-01 12:00", "2020-02-02"], "date", pd.Timestamp("2020-02-01 12:00").timestamp()),
         (["007", "042"], "category", "007"),
         (["25:00", "17:05"], "category", "25:00"),
-        (["5 cm", "7 cm"], "category", "5 cm"),
+        (["5 cm", "7 cm", None], "number", 5.0),
+        (["$1,200.50", "-$7"], "number, commas for thousands", 1200.5),
+        (["1.200 €", "900 €", "-3,5 €"], "number, points for thousands", 1200.0),
+        (["US$ .5", "US$ 1.25"], "number", 0.5),
+        ([f"{j} m2" for j in range(40)], "number", 0.0),
+        (["3,5 km/h", "4 km/h"], "written number", 3.5),
+        (["5 cm", "7 m"], "category", "5 cm"),  # two units
+        (["5 cm", "7"], "category", "5 cm"),
+        (["T1", "T2"], "category", "T1"),  # letters before a number make a code
+        (["1.2.3 kg", "4 kg"], "category", "1.2.3 kg"),
     ],
 )  # fmt: skip
 def test_what_texts_hold(values, kind, first):
@@ -359,7 +369,7 @@ def test_a_word_among_classes_that_are_numbers_is_named():
         ([0.5, np.inf], None, "infinite"),
         (["2020-01-02", "2020-01-03"] * 2, None, "holds dates; make numbers of them"),
         (pd.to_datetime(["2020-01-02", "2020-01-03"]), None, "holds dates"),
-        (["$1", "$2", "$3"], None, "another class in every row, such as .*If these are num"),
+        (["a1", "a2", "a3"], None, "another class in every row, such as .*If these are num"),
         ([f"n{j}" for j in range(300)], None, "300 classes, .* take one with fewer"),
         (range(300), "classification", "300 classes, .* try --task regression"),
     ],
@@ -386,6 +396,38 @@ def test_lines_that_end_with_a_separator(tmp_path):
 def test_names_of_several_lines_and_none(tmp_path):
     (tmp_path / "t.csv").write_text('"a\nb, c",,d\n1,2,3\n')
     assert list(read(tmp_path / "t.csv").columns) == ["a b, c", "Unnamed: 1", "d"]
+
+
+@pytest.mark.parametrize(
+    ("new", "says"),
+    [
+        (["$1,300", "$2,000"], None),
+        ([1300.0, 2000.0], None),  # a file without any sign
+        (["€1,300", "$2,000"], "'€1,300' is no number of '$', as in training"),
+        (["1,300", "$2,000"], "'1,300' is no number of '$'"),
+        (["unknown", "$2,000"], "'unknown' is no number of '$'"),
+    ],
+)
+def test_units_of_new_rows(new, says):
+    recipe = Recipe.of(pd.DataFrame({"price": ["$1,200", "$900", None] * 9, "size": range(27)}))
+    assert recipe.units == {"price": ("$", "")}
+    frame = pd.DataFrame({"price": new, "size": 0})
+    if says is None:
+        assert [*recipe.apply(frame)["price"]] == [1300.0, 2000.0]
+    else:
+        with pytest.raises(UserError, match=re.escape(says)):
+            recipe.apply(frame)
+
+
+def test_units_are_named():
+    frame = pd.DataFrame({"price": ["$1,200", "$900"] * 9, "size": ["5 cm", "7 cm"] * 9})
+    recipe = Recipe.of(frame)
+    assert "units taken off: price $, size cm" in recipe.in_words(recipe.apply(frame))
+    assert [*recipe.doubts(frame)] == ['price: "1,200" is read as 1200']
+    target = Task.of(frame["price"])
+    assert (target.kind, [*np.unique(target.y)]) == ("classification", [900.0, 1200.0])
+    assert Task.of(frame["price"], "regression").y[0] == 1200.0
+    assert [*doubts_on_numbers(frame["price"])] == ['price: "1,200" is read as 1200']
 
 
 def test_columns_that_stay_text(tmp_path):

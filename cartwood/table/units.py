@@ -1,0 +1,61 @@
+"""Units that stand beside every number of a column of text: "$1,200.50", "176 m²"."""
+
+import re
+from typing import Any
+
+from cartwood.table.written import AMONG_WORDS, as_text, is_number, kind_of_numbers
+
+_SIGN = r"[$¢-¥\u20a0-\u20cf]"  # of a currency
+_BEFORE = rf"[A-Z]{{0,2}}{_SIGN}"  # "$", "US$"
+_AFTER = rf"(?:[^\W\d_]|{_SIGN}|°)(?:[^\d,;]|(?<=m)[23])*"  # "€", "kg", "°C", "m2", "km/h"
+_NUMBER = r"[+-]?(?:\d[\d.,]*|[.,]\d+)"
+_PLAIN = r"[+-]?(\d+(\.\d*)?|\.\d+)"
+
+
+def unit_of(known: Any) -> tuple[str, str] | None:
+    """What stands before and behind every number of some texts, none of them missing, or None.
+
+    Letters alone before a number make a code, and no unit.
+    """
+    if len(known) == 0 or is_number(known) or known.dtype.kind in "mM":
+        return None
+    first = str(known.iloc[0]).strip()
+    found = _looks(_BEFORE, "").fullmatch(first) or _looks("", _AFTER).fullmatch(first)
+    if found is None:
+        return None
+    unit = found["before"], found["after"]
+    if not known.astype(str).str.strip().str.fullmatch(_pattern(unit)).all():
+        return None
+    bare = without_unit(known, unit)
+    is_plain = bare.str.fullmatch(_PLAIN).all()
+    return unit if is_plain or kind_of_numbers(bare) not in (None, AMONG_WORDS) else None
+
+
+def without_unit(column: Any, unit: tuple[str, str] | None) -> Any:
+    """The column as text without its unit; as it is where there is none, or no text.
+
+    Raises
+    ------
+    ValueError
+        If a value has no unit, or another one.
+    """
+    if unit is None or is_number(column):
+        return column
+    text = as_text(column).str.strip()
+    known = text.dropna()
+    others = known[~known.str.fullmatch(_pattern(unit))]
+    if len(others):
+        raise ValueError(f"{others.iloc[0]!r} is no number of {''.join(unit)!r}, as in training")
+    return text.str.replace(_pattern(unit), r"\g<sign>\g<number>", regex=True)
+
+
+def _pattern(unit):
+    before, after = map(re.escape, unit)
+    return _looks(before, after)
+
+
+def _looks(before, after):
+    """What a number with its unit looks like: "-$5", "$ -5", "5kg"."""
+    return re.compile(
+        rf"(?P<sign>[+-]?)(?P<before>{before})\s*(?P<number>{_NUMBER})\s*(?P<after>{after})"
+    )
