@@ -20,6 +20,7 @@ from cartwood.table.written import (
     AMONG_WORDS,
     GROUPED,
     GROUPED_BY_POINTS,
+    GROUPED_BY_SPACES,
     WRITTEN,
     are_all,
     is_number,
@@ -79,7 +80,7 @@ class Recipe(NamedTuple):
     @property
     def texts(self) -> list[str]:
         """Names of the columns that a file must not take for numbers: "01" is not 1."""
-        kinds = CATEGORY, GROUPED, GROUPED_BY_POINTS
+        kinds = CATEGORY, GROUPED, GROUPED_BY_POINTS, GROUPED_BY_SPACES
         return [name for name, kind in self.kinds.items() if kind in kinds]
 
     @property
@@ -162,6 +163,7 @@ _WORDS = {
     AMONG_WORDS: ("number among words", "numbers among words"),
     GROUPED: ("number with commas for thousands", "numbers with commas for thousands"),
     GROUPED_BY_POINTS: ("number with points for thousands", "numbers with points for thousands"),
+    GROUPED_BY_SPACES: ("number with spaces for thousands", "numbers with spaces for thousands"),
     DATE: ("date as seconds", "dates as seconds"),
     DAY_FIRST: ("date, its day first, as seconds", "dates, their days first, as seconds"),
     DURATION: ("duration as seconds", "durations as seconds"),

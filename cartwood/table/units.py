@@ -3,12 +3,12 @@
 import re
 from typing import Any
 
-from cartwood.table.written import AMONG_WORDS, as_text, is_number, kind_of_numbers
+from cartwood.table.written import AMONG_WORDS, SPACES, as_text, is_number, kind_of_numbers
 
 _SIGN = r"[$¢-¥\u20a0-\u20cf]"  # of a currency
 _BEFORE = rf"[A-Z]{{0,2}}{_SIGN}"  # "$", "US$"
 _AFTER = rf"(?:[^\W\d_]|{_SIGN}|°)(?:[^\d,;]|(?<=m)[23])*"  # "€", "kg", "°C", "m2", "km/h"
-_NUMBER = r"[+-]?(?:\d[\d.,]*|[.,]\d+)"
+_NUMBER = rf"[+-]?(?:\d[\d.,{SPACES}]*|[.,]\d+)"
 _PLAIN = r"[+-]?(\d+(\.\d*)?|\.\d+)"
 
 
@@ -46,7 +46,7 @@ def without_unit(column: Any, unit: tuple[str, str] | None) -> Any:
     others = known[~known.str.fullmatch(_pattern(unit))]
     if len(others):
         raise ValueError(f"{others.iloc[0]!r} is no number of {''.join(unit)!r}, as in training")
-    return text.str.replace(_pattern(unit), r"\g<sign>\g<number>", regex=True)
+    return text.str.replace(_pattern(unit), r"\g<sign>\g<number>", regex=True).str.strip()
 
 
 def _pattern(unit):

@@ -9,6 +9,7 @@ import numpy as np
 
 WRITTEN, AMONG_WORDS = "written number", "number among words"
 GROUPED, GROUPED_BY_POINTS = "number, commas for thousands", "number, points for thousands"
+GROUPED_BY_SPACES = "number, spaces for thousands"
 _MOST_WORDS, _WORDS_SHARE = 3, 0.2  # among numbers: distinct words, and their share of the values
 _MANY_NUMBERS = 20  # distinct ones, or they may be names of classes
 _MANY_WORDS = 0.5  # of the values: where fewer are words, it may be meant for a number
@@ -16,11 +17,13 @@ _FIRST_LOOK = 20  # values that tell whether a column of text may hold numbers
 _WRITTEN = r"[+-]?(\d+([.,]\d+)?|[.,]\d+)\s*%?"  # without separators of thousands: "3,5", "12 %"
 _GROUPED = r"[+-]?(\d{1,3}|[1-9]\d{0,2}(,\d{3})+)(\.\d+)?"
 _GROUPED_BY_POINTS = r"[+-]?(\d{1,3}|[1-9]\d{0,2}(\.\d{3})+)(,\d+)?"
+SPACES = " '\u2019\u00a0\u202f"  # apostrophes as well, and those at which no line breaks
+_GROUPED_BY_SPACES = rf"[+-]?(\d{{1,3}}|[1-9]\d{{0,2}}([{SPACES}]\d{{3}})+)([.,]\d+)?"
 _LIKE_THOUSANDS = r"[+-]?[1-9]\d{0,2},\d{3}"
 # What all of some texts look like, and what one of them must have: digits alone are codes.
 _PATTERNS = (
     (GROUPED, _GROUPED, ","), (GROUPED_BY_POINTS, _GROUPED_BY_POINTS, r"\.\d{3}"),
-    (WRITTEN, _WRITTEN, "[,%]"),
+    (GROUPED_BY_SPACES, _GROUPED_BY_SPACES, f"[{SPACES}]"), (WRITTEN, _WRITTEN, "[,%]"),
 )  # fmt: skip
 
 
@@ -101,7 +104,7 @@ def _read_grouped(column, thousands, pattern):
     others = known[~known.str.fullmatch(rf"{pattern}|[+-]?\d+")]
     if len(others):
         raise ValueError(f"{others.iloc[0]!r} is not written as in training")
-    return _read(text.str.replace(thousands, "", regex=False))
+    return _read(text.str.strip().str.replace(f"[{thousands}]", "", regex=True))
 
 
 def as_text(column: Any) -> Any:
@@ -115,6 +118,7 @@ READ: dict[str, Callable[[Any], np.ndarray]] = {
     AMONG_WORDS: partial(_read, errors="coerce"),
     GROUPED: partial(_read_grouped, thousands=",", pattern=_GROUPED),
     GROUPED_BY_POINTS: partial(_read_grouped, thousands=".", pattern=_GROUPED_BY_POINTS),
+    GROUPED_BY_SPACES: partial(_read_grouped, thousands=SPACES, pattern=_GROUPED_BY_SPACES),
 }
 
 
