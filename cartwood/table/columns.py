@@ -264,6 +264,25 @@ def _not_as_written(column):
         yield f"values that are infinite ({n_infinite:,}) count as missing"
 
 
+def _may_be_meant_otherwise(column):
+    """Sentences on a column of categories."""
+    yield from may_be_numbers(column)
+    yield from doubts_on_names(column)
+
+
+def doubts_on_names(names: Any) -> Iterator[str]:
+    """A sentence on the first of some names, in a Series, that may be meant to be one."""
+    names = names.astype(str).drop_duplicates()
+    plain = names.str.split().str.join(" ").str.casefold()
+    alike = names[plain.duplicated(keep=False)]
+    if len(alike):
+        first = names[plain == plain[alike.index[0]]]
+        more = len(alike) - len(first)
+        named = " and ".join(f'"{name}"' for name in first)
+        named += f", as {more:,} more," if more else ""
+        yield f"{named} differ by blanks or capitals alone; write them alike to make them one"
+
+
 def _day_may_be_first(column):
     import pandas as pd
 
@@ -279,7 +298,7 @@ def _day_may_be_first(column):
 # What may be other than it is taken for, by the kind of the column.
 _DOUBTS: dict[str, Callable[[Any], Iterator[str]]] = {
     **written.DOUBTS,
-    CATEGORY: may_be_numbers,
+    CATEGORY: _may_be_meant_otherwise,
     NUMBER: _not_as_written,
     DATE: _day_may_be_first,
 }

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cartwood.table.columns import as_numbers, holds_dates
+from cartwood.table.columns import as_numbers, doubts_on_names, holds_dates
 from cartwood.table.written import is_number
 from cartwood.terminal import UserError
 
@@ -63,9 +63,13 @@ class Task(NamedTuple):
         return cls(kind, y, has_target)
 
     def doubts(self) -> Iterator[str]:
-        """Sentences on what counts as a class and may be meant otherwise: words among numbers."""
+        """Sentences on what counts as a class and may be meant otherwise: words among numbers, and
+        two spellings of one name."""
+        import pandas as pd
+
         if self.kind == "classification" and self.y.dtype.kind == "U":
             classes = np.unique(self.y)
+            yield from doubts_on_names(pd.Series(classes))
             words = [label for label in classes if not _NUMBER.fullmatch(label)]
             if 0 < len(words) <= _FEW_WORDS and 2 * len(words) <= len(classes):
                 named = " and ".join(f'"{word}"' for word in words)

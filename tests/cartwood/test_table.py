@@ -198,6 +198,18 @@ def test_what_may_be_meant_otherwise_is_said():
     assert Task.of(frame["price"]).y.tolist() == [1234.0, 999.0]
 
 
+def test_names_that_differ_by_their_spelling_are_said():
+    names = ["Bonn", "Köln ", "köln", "Ulm", "ULM", " Ulm"] * 3
+    frame = pd.DataFrame({"city": names, "x": range(18)})
+    says = (
+        '"Köln " and "köln", as 3 more, differ by blanks or capitals alone; write them alike to '
+        "make them one"
+    )
+    assert [*Recipe.of(frame).doubts(frame)] == [f"city: {says}"]
+    assert "differ by blanks or capitals" in "".join(Task.of(frame["city"]).doubts())
+    assert not [*Task.of(frame["city"].str.strip().str.title()).doubts()]
+
+
 @pytest.mark.parametrize(
     ("texts", "new", "number", "other"),
     [
