@@ -10,6 +10,10 @@ FORESTS = {
     "classification": (forest.RandomForestClassifier, ensemble.RandomForestClassifier),
     "regression": (forest.RandomForestRegressor, ensemble.RandomForestRegressor),
 }
+EXTRA_TREES = {
+    "classification": (forest.ExtraTreesClassifier, ensemble.ExtraTreesClassifier),
+    "regression": (forest.ExtraTreesRegressor, ensemble.ExtraTreesRegressor),
+}
 TREES = {
     "classification": (cart.DecisionTreeClassifier, peer_tree.DecisionTreeClassifier),
     "regression": (cart.DecisionTreeRegressor, peer_tree.DecisionTreeRegressor),

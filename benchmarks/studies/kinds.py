@@ -18,7 +18,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from benchmarks.harness import display, flights, results
-from benchmarks.harness.sides import FORESTS
+from benchmarks.harness.sides import EXTRA_TREES, FORESTS
 from benchmarks.identity.cases import Case, training
 from benchmarks.identity.run import create_both, judge
 from benchmarks.studies.categorical import ordinal
@@ -102,6 +102,10 @@ KINDS = (
     _kind("sparse 1,000 x 20,000: predict", None, _WORDS, GINI, zeros=0.999, what=LATER),
     _kind("categories: class", 6, "flights:20000", GINI, own=_SUBSETS),
     _kind("categories: regression", 5, "flights:20000", THIRD, own=_SUBSETS),
+    _kind("categories: class, extra trees", None, "flights:20000", GINI, EXTRA, what=BESIDE,
+          own=_SUBSETS),
+    _kind("categories: regression, extra trees", None, "flights:20000", SQUARES, EXTRA, what=BESIDE,
+          own=_SUBSETS),
     _kind("keyed draws: binary", None, BINARY, GINI, what=BESIDE, own=_KEYED),
     _kind("keyed draws: regression, a third", None, NUMBERS, THIRD, what=BESIDE, own=_KEYED),
     _kind("float64: binary", None, BINARY, GINI, what=BESIDE, own={"precision": "float64"}),
@@ -237,7 +241,7 @@ def _categorical(kind, changed):
     rows = np.random.default_rng(0).permutation(len(y))[: int(kind.case.data.split(":")[1])]
     X, y = X.iloc[rows], y[rows]
     params = {**kind.case.params, **changed, "random_state": 0}
-    Ours, Peer = FORESTS[task]
+    Ours, Peer = (EXTRA_TREES if kind.case.model == EXTRA else FORESTS)[task]
     ours, peer = Ours(**params, **kind.own), Peer(**params)
     return ours, peer, ((X, y), (ordinal(X), y)), lambda: _judge_by_general(ours, (X, y))
 

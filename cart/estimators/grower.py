@@ -9,11 +9,12 @@ import numpy as np
 from cart.fast_paths.classification.category_cuts import CategoryCountsPath
 from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.classification.random_cut import RandomClassCountsPath
+from cart.fast_paths.classification.random_subsets import RandomCategoryCountsPath
 from cart.fast_paths.classification.sorted_cuts import SortedCountsPath
 from cart.fast_paths.classification.sparse_cut import SparseClassCountsPath
 from cart.fast_paths.regression.category_rows import CategoryMeanPath
 from cart.fast_paths.regression.histogram_path import HistogramPath
-from cart.fast_paths.regression.random_cut import RandomMeanPath
+from cart.fast_paths.regression.random_cut import RandomCategoryMeanPath, RandomMeanPath
 from cart.fast_paths.regression.sorted_path import SortedPath
 from cart.growth.alternatives import AlternativesFinder
 from cart.growth.general import LEARNED, create_workspace, grow_tree, make_records
@@ -25,7 +26,8 @@ from cart.tree.tree import Tree
 
 FAST_PATHS = (
     ClassCountsPath, RandomClassCountsPath, SparseClassCountsPath, HistogramPath, SortedPath,
-    RandomMeanPath, CategoryCountsPath, CategoryMeanPath,
+    RandomMeanPath, CategoryCountsPath, CategoryMeanPath, RandomCategoryCountsPath,
+    RandomCategoryMeanPath,
 )  # fmt: skip
 
 

@@ -279,7 +279,8 @@ class FastPath(ABC):
         table = self._table
         if self.table_kind is not CategoricalTable:
             return None
-        write_thresholds(nodes.feature, nodes.threshold, table)
+        if self.splitter is BestSplitter:  # a random cut has its threshold
+            write_thresholds(nodes.feature, nodes.threshold, table)
         is_subset = table.n_categories[table.columns[np.maximum(nodes.feature, 0)]] > 0
         nodes.threshold[is_subset & (nodes.feature >= 0)] = np.nan
         return table.end_tree(nodes)

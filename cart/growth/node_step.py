@@ -147,7 +147,7 @@ class GeneralWay(NamedTuple):
         # Where none was missing in training, missing values follow the majority.
         majority_left = middle - node.start > node.end - middle
         tree.missing_go_to_left[this] = split.missing_left if split.has_missing else majority_left
-        write_list(self.table, self.node, this, split.column)
+        write_list(self.table, this, split.column)
         inherit(self, this, node.row, cut.feature, children.value, node.row + 1, node.row)
 
 

@@ -25,6 +25,7 @@ import numpy as np
 
 from cart.jit.decorators import dispatch, inline_kernel, kernel
 from cart.primitives.sort_keys import sort_positions_by_value
+from cart.splitting.feature_draw import random_between, random_side
 from cart.table.distinct_values import Levels, Ties
 from cart.table.encoding import encode
 from cart.table.node_samples import with_range
@@ -58,7 +59,13 @@ def find_places(table, context, codes):
 
 
 @dispatch
-def keep_subset(table, node, n_present, left_place):
+def draw_places(table, column, codes, draw, feature):
+    """Replace the codes of a node by places at random, 0 (left) and 1, if they are categories;
+    return how many of these the node has."""
+
+
+@dispatch
+def keep_subset(table, n_present, left_place):
     """Remember which categories the best split so far sends left: places up to `left_place`."""
 
 
@@ -71,13 +78,13 @@ def list_subset(table, n_present, listed):
 
 
 @dispatch
-def replace_by_sides(table, node, n, column):
-    """Replace the codes gathered by the sides of the best split, 0 (left) and 1, if they are
+def replace_by_sides(table, codes, n, column):
+    """Replace the n codes of a node by the sides of the best split, 0 (left) and 1, if they are
     categories."""
 
 
 @dispatch
-def write_list(table, node, i, column):
+def write_list(table, i, column):
     """Keep which categories go left at node i, if the column has any."""
 
 
@@ -143,7 +150,16 @@ class CategoricalTable(NamedTuple):
         n_present, n_places = find_subsets(context.splitter, context, codes)
         return with_range(codes, 0, n_places - 1), n_present
 
-    def keep_subset(self, node, n_present, left_place):
+    def draw_places(self, column, codes, draw, feature):
+        if self.n_categories[column] == 0:
+            return np.int64(0)
+        n_present = list_present(self.subsets, codes)
+        if n_present > 0:
+            draw_sides(self.subsets, n_present, draw, feature)
+            replace_by_places(self.subsets, codes, codes.shape[0])
+        return n_present
+
+    def keep_subset(self, n_present, left_place):
         keep_left(self.subsets, n_present, left_place)
 
     def list_subset(self, n_present, listed):
@@ -157,11 +173,11 @@ class CategoricalTable(NamedTuple):
             listed[at] = item
         return n_present
 
-    def replace_by_sides(self, node, n, column):
+    def replace_by_sides(self, codes, n, column):
         if self.n_categories[column] > 0:
-            _list_smaller_side(self.subsets, node, n)
+            list_smaller_side(self.subsets, codes, n)
 
-    def write_list(self, node, i, column):
+    def write_list(self, i, column):
         if self.n_categories[column] > 0:
             write_subset(self.subsets, i)
 
@@ -252,15 +268,29 @@ def sum_by_category(subsets, node, n):
 
 
 @kernel
-def list_present(subsets, node, n):
-    """List the node's categories in the order in which they are met; return how many there are."""
-    n_present = 0
-    for i in range(n):
-        if node.codes[i] != MISSING:
-            n_present = mark_category(subsets, n_present, node.codes[i])
+def list_present(subsets, codes):
+    """List the categories of a node in the order in which they are met; return how many."""
+    n_present = np.int64(0)
+    for i in range(codes.shape[0]):
+        if codes[i] != MISSING:
+            n_present = mark_category(subsets, n_present, codes[i])
     for p in range(n_present):
         subsets.n_rows[subsets.present[p]] = 0
     return n_present
+
+
+@kernel
+def draw_sides(subsets, n_present, draw, feature):
+    """Draw a side for each of the node's categories, their place: 0 is left, and neither side stays
+    empty."""
+    n_right = 0
+    for p in range(n_present):
+        goes_right = random_side(draw, feature, p)
+        subsets.place[subsets.present[p]] = goes_right
+        n_right += goes_right
+    if n_right == 0 or n_right == n_present:
+        p = min(int(random_between(draw, feature, 0.0, float(n_present))), n_present - 1)
+        subsets.place[subsets.present[p]] = 1 if n_right == 0 else 0
 
 
 @kernel
@@ -364,11 +394,11 @@ def _principal_component(subsets, n_present):
 
 
 @kernel
-def replace_by_places(subsets, node, n):
-    """Replace the node's codes by places."""
+def replace_by_places(subsets, codes, n):
+    """Replace n categories by their places."""
     for i in range(n):
-        if node.codes[i] != MISSING:
-            node.codes[i] = subsets.place[node.codes[i]]
+        if codes[i] != MISSING:
+            codes[i] = subsets.place[codes[i]]
 
 
 # ------------------------------------------------------------------------------ the subset
@@ -383,24 +413,24 @@ def keep_left(subsets, n_present, left_place):
 
 
 @kernel
-def _list_smaller_side(subsets, node, n):
-    """List the categories of the smaller side; replace the node's codes by 0 (left) and 1."""
+def list_smaller_side(subsets, codes, n):
+    """List the categories of the smaller side of a node; replace its n codes by 0 (left) and 1."""
     n_left = np.int64(0)
     n_known = 0
     for i in range(n):
-        c = node.codes[i]
+        c = codes[i]
         if c != MISSING:
             n_known += 1
             n_left += subsets.goes_left[c]
     listed_left = 2 * n_left < n_known
     n_listed = 0
     for i in range(n):
-        c = node.codes[i]
+        c = codes[i]
         if c == MISSING:
             continue
         if (subsets.goes_left[c] == 1) == listed_left:
             n_listed = mark_category(subsets, n_listed, c)
-        node.codes[i] = 1 - subsets.goes_left[c]
+        codes[i] = 1 - subsets.goes_left[c]
     list_marked(subsets, n_listed, listed_left)
 
 

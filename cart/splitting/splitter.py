@@ -21,11 +21,11 @@ from cart.splitting import criteria
 from cart.splitting.all_subsets import try_all_subsets, try_known_subsets
 from cart.splitting.category_subsets import (
     EXACT,
+    draw_places,
     exceeds_f_ratio,
     find_places,
     is_categorical,
     keep_subset,
-    list_present,
     merge_categories,
     order_categories,
     replace_by_places,
@@ -169,7 +169,7 @@ def search_ordered(context, codes, n_present, best):
     """The best split so far, after one more feature, in whose order the keys are."""
     found = search(context.splitter, context, codes, best)
     if is_categorical(context.table, codes.column) and found.score > best.score:
-        keep_subset(context.table, context.node, n_present, found.left_code)
+        keep_subset(context.table, n_present, found.left_code)
         found = Split(
             codes.feature, codes.column, 0, np.nan, found.has_missing, found.missing_left,
             found.score,
@@ -267,7 +267,9 @@ class RandomSplitter(NamedTuple):
     name: int = 1  # numba wants a field
 
     def find_subsets(self, context, codes):
-        return draw_subset(context, codes)
+        mine = context.node.codes[: codes.n]
+        n_present = draw_places(context.table, codes.column, mine, context.draw, codes.feature)
+        return n_present, min(n_present, 2)
 
     def judges_missing(self):
         return True
@@ -329,10 +331,10 @@ def place_best_subsets(context, codes, n_present, n_known, of_known):
         subsets, n_present, n_known, context.limits.min_category_ratio
     ):
         merge_categories(subsets, n_present)
-        replace_by_places(subsets, node, n)
+        replace_by_places(subsets, node.codes, n)
         return n_present, 1  # all in one place: no cut parts them
     order_categories(subsets, n_present)
-    replace_by_places(subsets, node, n)
+    replace_by_places(subsets, node.codes, n)
     if subsets.response.shape[1] > 1 and 2 < n_present <= EXACT:
         if of_known:
             try_known_subsets(context, codes, n_present)
@@ -340,27 +342,6 @@ def place_best_subsets(context, codes, n_present, n_known, of_known):
             try_all_subsets(context, codes, n_present)
         return n_present, 2
     return n_present, n_present
-
-
-@kernel
-def draw_subset(context, codes):
-    """Draw a side for every category of the node, neither side empty: replace them by sides.
-
-    Returns how many categories there are, and how many sides.
-    """
-    subsets, node, draw = context.table.subsets, context.node, context.draw
-    feature, n = codes.feature, codes.n
-    n_present = list_present(subsets, node, n)
-    n_right = 0
-    for p in range(n_present):
-        goes_right = random_side(draw, feature, p)
-        subsets.place[subsets.present[p]] = goes_right
-        n_right += goes_right
-    if n_right == 0 or n_right == n_present:  # neither side stays empty
-        p = min(int(random_between(draw, feature, 0.0, float(n_present))), n_present - 1)
-        subsets.place[subsets.present[p]] = 1 if n_right == 0 else 0
-    replace_by_places(subsets, node, n)
-    return n_present, min(n_present, 2)
 
 
 @inline_kernel
@@ -438,7 +419,7 @@ def split_at(context, codes, p, missing_left, score):
 def gather_sides(context, split, samples, start, n):
     """Gather the codes that say where samples go: up to `split.left_code` left, unless missing."""
     gather(context.table, split.column, samples, start, n, context.node, False)
-    replace_by_sides(context.table, context.node, n, split.column)
+    replace_by_sides(context.table, context.node.codes, n, split.column)
 
 
 @inline_kernel

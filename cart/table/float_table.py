@@ -63,6 +63,7 @@ class FloatTable(NamedTuple):
     find_places = Table.find_places
     keep_subset = Table.keep_subset
     replace_by_sides = Table.replace_by_sides
+    draw_places = Table.draw_places
     write_list = Table.write_list
     keeps_order = Table.keeps_order
 

@@ -201,16 +201,19 @@ class Table(NamedTuple):
     def find_places(self, context, codes):
         return codes, 0
 
-    def keep_subset(self, node, n_present, left_place):
+    def keep_subset(self, n_present, left_place):
         pass
 
     def list_subset(self, n_present, listed):
         return 0
 
-    def replace_by_sides(self, node, n, column):
+    def replace_by_sides(self, codes, n, column):
         pass
 
-    def write_list(self, node, i, column):
+    def draw_places(self, column, codes, draw, feature):
+        return np.int64(0)
+
+    def write_list(self, i, column):
         pass
 
     def keeps_order(self):

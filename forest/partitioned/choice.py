@@ -167,7 +167,7 @@ def _choose(chooser, features, key, cells, i, choices):
             drawing = feature_draw.mark_searched(draw, drawing, j)
             found = _search(chooser, codes, place, best)
             if has_categories and found.score > best.score:
-                keep_subset(table, context.node, n_present, found.left_code)
+                keep_subset(table, n_present, found.left_code)
             best = found
         place += 1
         j, drawing = feature_draw.next_feature(draw, drawing, chooser.limits.max_features)
@@ -260,7 +260,7 @@ def _write_cut(chooser, feature, cells, best, i, choices):
     has_categories = is_categorical(table, table.columns[feature])
     codes = _load(chooser, feature, cells)
     if has_categories:
-        replace_by_sides(table, node, codes.n, codes.column)
+        replace_by_sides(table, node.codes, codes.n, codes.column)
         order_node(node, with_range(codes, 0, 1), np.uint32(1), False)
     n = codes.n
     if best.missing_left:

@@ -47,6 +47,7 @@ from cart.fast_paths.near_rows import (
 from cart.jit.decorators import inline_kernel
 from cart.jit.simd import on_lanes
 from cart.primitives.gather import EXPECTED_MAX, expect, gather
+from cart.splitting.category_subsets import draw_places, keep_subset
 from cart.splitting.feature_draw import likely_next, random_between, random_side
 from cart.splitting.splitter import RandomSplitter
 from cart.table.float_table import FloatTable
@@ -103,7 +104,7 @@ class StridedCodes(NamedTuple):
 
 
 @inline_kernel
-def _codes_in(rows, column):
+def codes_in(rows, column):
     """The codes of a column, as rows have them."""
     if rows.codes.shape[1] > 0:
         return StridedCodes(rows.codes[column], np.int64(1), np.int64(0), np.uint32(0))
@@ -159,13 +160,13 @@ class RandomCuts(NamedTuple):
     def search_feature(self, way, node, searched, feature, best):
         if self.drawn.n_drawn[0] >= 0:
             return not draw_cut(self.drawn, way.table, way.draw, feature), best
-        return _search_feature(way, node, searched, feature, best)
+        return search_cut(way, node, searched, feature, best)
 
     def end_search(self, way, node, searched, best):
         return _try_drawn(self, way, node, searched) if self.drawn.n_drawn[0] >= 0 else best
 
     def divide_words(self, way, node, cut, left_counts):
-        codes = _codes_in(way.tiers[node.tier], way.table.columns[cut.feature])
+        codes = codes_in(way.tiers[node.tier], way.table.columns[cut.feature])
         return divide_in_order(way, node, cut, codes, left_counts)
 
     def write_cut(self, way, tree, this, node, cut, children):
@@ -188,15 +189,19 @@ def _counts_rows(way):
 
 
 @inline_kernel
-def _search_feature(way, node, searched, feature, best):
+def search_cut(way, node, searched, feature, best):
+    """Draw a cut of a feature and try it; return whether it is constant, and the better Cut."""
     table, rows, keys = way.table, way.tiers[node.tier], way.scratch.keys
     column, words = table.columns[feature], rows.words[node.start : node.end]
-    lowest, highest, n_missing = _gather(_codes_in(rows, column), words, searched.layout, keys)
+    lowest, highest, n_missing = _gather(codes_in(rows, column), words, searched.layout, keys)
     has_missing = n_missing > 0
+    n_present = draw_places(table, column, keys[: words.shape[0]], way.draw, feature)
+    if n_present > 0:
+        lowest, highest = np.uint32(0), np.uint32(n_present > 1)
     if lowest == MISSING or (not has_missing and same_value(table, column, lowest, highest)):
         return True, best
     low, high = value_of(table, column, lowest), value_of(table, column, highest)
-    threshold = random_between(way.draw, feature, low, high)
+    threshold = low if n_present > 0 else random_between(way.draw, feature, low, high)
     goes = NONE_MISSING
     if has_missing:
         goes = MISSING_LEFT if random_side(way.draw, feature, 0) else MISSING_RIGHT
@@ -205,9 +210,10 @@ def _search_feature(way, node, searched, feature, best):
     if not is_open(best):
         return False, best
     left_code = np.uint32(code_up_to(table, column, lowest, highest, threshold))
-    n_left = _count_left(searched, keys, words, left_code, goes == MISSING_LEFT)
-    score = _score_if_legal(way, node, searched, feature, n_left)
+    n_left = count_left(searched, keys, words, left_code, goes == MISSING_LEFT)
+    score = score_if_legal(way, node, searched, feature, n_left)
     if score > best.score:
+        keep_subset(table, n_present, np.int64(left_code))
         best = Cut(feature, np.int64(left_code), 0, score, goes, threshold)
     return False, best
 
@@ -229,7 +235,7 @@ def _try_drawn(cuts, way, node, searched):
         write_quarters(quarters, left)
         if counts_rows:
             n_left = np.int64(quarters >> np.uint64(16 * n_classes)) & 0xFFFF
-        score = _score_if_legal(way, node, searched, feature, n_left)
+        score = score_if_legal(way, node, searched, feature, n_left)
         if score > best.score:
             best = drawn_cut(drawn, feature, column, 0, score)
     return best
@@ -301,7 +307,7 @@ def _gather(codes, words, layout, gathered):
 
 
 @inline_kernel
-def _count_left(node, codes, words, left_code, missing_left):
+def count_left(node, codes, words, left_code, missing_left):
     """Count the rows, and in `left` the classes, that go left.
 
     Missing values have the highest code: where they go left, 1 is added to all, which makes it 0.
@@ -346,7 +352,7 @@ def _count_left(node, codes, words, left_code, missing_left):
 
 
 @inline_kernel
-def _score_if_legal(way, pending, node, feature, n_left):
+def score_if_legal(way, pending, node, feature, n_left):
     """Score of a cut whose classes are counted in `left`; -inf where limits forbid it.
 
     `n_left` is how many rows go left, or _AS_WEIGHT where weights say whether they are enough.
@@ -374,6 +380,7 @@ class RandomClassCountsPath(ClassCountsPath):
 
     splitter, table_kind = RandomSplitter, FloatTable
     copy_bytes = 2**15, 2**12
+    takes_across = True  # rows, where these pay
 
     def _create_cuts(self):
         return RandomCuts.create(self._table)
@@ -381,7 +388,7 @@ class RandomClassCountsPath(ClassCountsPath):
     def _create_tiers(self):
         codes, limits = self._table.codes, self._plan.limits
         n_columns, n_rows = codes.shape
-        pays = limits.max_features >= _SHARE * n_columns
+        pays = self.takes_across and limits.max_features >= _SHARE * n_columns
         is_whole = pays and codes.size <= _TABLE_MAX
         tiers = [AcrossRows.create(n_rows, codes, across_of(codes) if is_whole else None)]
         if limits.max_leaf_nodes >= 0:  # best first: copies would not be used up at once

@@ -6,6 +6,9 @@ exchange from both ends divides them at the threshold drawn, whether or not the 
     samples   [ 9 4 0 7 3 ]      of a node, in the order that the feature before has left
     codes     [ 4 1 7 2 5 ]      gathered in that order; threshold between 2 and 4
     samples   [ 7 4 | 0 3 9 ]    exchanged; sums are taken from the shorter side
+
+With categories samples stay in the order of the table, and are divided beside it; subsets are drawn
+as well as thresholds (see `cart.splitting.category_subsets.draw_places`).
 """
 
 from functools import partial
@@ -58,6 +61,14 @@ from cart.growth.frontier import NodeStack, moved, with_weight
 from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.primitives.gather import EXPECTED_MAX, expect, take
+from cart.primitives.partition import partition
+from cart.splitting.category_subsets import (
+    CategoricalTable,
+    draw_places,
+    keep_subset,
+    replace_by_sides,
+    write_list,
+)
 from cart.splitting.criteria import Entropy, Gini, Poisson, SquaredError
 from cart.splitting.feature_draw import (
     begin_draw,
@@ -74,7 +85,7 @@ from cart.splitting.splitter import RandomSplitter
 from cart.table.float_table import FloatTable
 from cart.table.node_samples import known_range
 from cart.table.ranking import MISSING
-from cart.table.table import code_up_to, same_value, value_of
+from cart.table.table import code_up_to, keeps_order, same_value, value_of
 
 COPY_BYTES = 2**15, 2**12  # of a column of the near tiers (see `cart.fast_paths.cache_copies`)
 
@@ -132,6 +143,7 @@ class DrawnMeanWay(NamedTuple):
     gathered: np.ndarray  # (n_rows,) uint32: codes of the feature at hand
     cuts: DrawnCuts  # of a node of few rows
     scores: np.ndarray  # (8,) float64: by which of three rows go left
+    beside: np.ndarray  # (2, n_rows) uint32: samples divided beside their order, and room for it
     stack: NodeStack
     limits: Limits
 
@@ -174,8 +186,10 @@ class DrawnMeanWay(NamedTuple):
     def divide(self, node, found):
         rows, growth, cut = self.tiers[node.tier], self.growth, found.cut
         samples, n_left = rows.samples[node.start : node.end], np.int64(cut.right_code)
-        if cut.feature != found.last:  # else they are divided
-            column = self.table.columns[cut.feature]
+        column = self.table.columns[cut.feature]
+        if not keeps_order(self.table):
+            _divide_in_order(self, rows.codes[column], samples, column, cut)
+        elif cut.feature != found.last:  # else they are divided
             if _has_few(rows, node):
                 exchange_few(MarkedSides(np.uint64(self.cuts.sides[column])), samples)
             else:
@@ -197,6 +211,7 @@ class DrawnMeanWay(NamedTuple):
             tree, this, node_of(tree, node), cut, n_left, children.halves, node.row, self.limits
         )
         tree.nodes.threshold[this] = cut.threshold
+        write_list(self.table, this, self.table.columns[cut.feature])
 
 
 @inline_kernel
@@ -236,19 +251,23 @@ def _search_feature(way, node, samples, feature, best):
     table, draw, rows = way.table, way.growth.draw, way.tiers[node.tier]
     column = table.columns[feature]
     lowest, highest, has_missing = _gather(rows.codes[column], samples, way.gathered)
+    n_present = draw_places(table, column, way.gathered[: samples.shape[0]], draw, feature)
+    if n_present > 0:
+        lowest, highest = np.uint32(0), np.uint32(n_present > 1)
     if lowest == MISSING or (not has_missing and same_value(table, column, lowest, highest)):
         return True, best
     low, high = value_of(table, column, lowest), value_of(table, column, highest)
-    threshold = random_between(draw, feature, low, high)
+    threshold = low if n_present > 0 else random_between(draw, feature, low, high)
     goes = NONE_MISSING
     if has_missing:
         goes = MISSING_LEFT if random_side(draw, feature, 0) else MISSING_RIGHT
     if not threshold < high:  # rounded up to it, or high - low is infinite
         threshold = low
     left_code = np.uint32(code_up_to(table, column, lowest, highest, threshold))
-    n_left = _divide(way, samples, left_code, goes)
-    score = _score(way, node, samples, feature, n_left)
+    n_left, divided = _divide(way, samples, left_code, goes)
+    score = _score(way, node, divided, feature, n_left)
     if score > best.score:
+        keep_subset(table, n_present, np.int64(left_code))
         best = Cut(feature, np.int64(left_code), n_left, score, goes, threshold)
     return False, best
 
@@ -328,10 +347,25 @@ def _gather(codes, samples, gathered):
 
 @inline_kernel
 def _divide(way, samples, left_code, missing):
-    """Divide a node's samples by the codes that are gathered; return how many go left."""
+    """Divide a node's samples by the codes that are gathered, beside where they keep their order;
+    return how many go left, and the samples that are divided."""
     step = np.uint32(missing == MISSING_LEFT)
-    last = np.uint32(left_code + step)
-    return exchange(GatheredSides(way.gathered, last, step), samples, way.growth.swap)
+    sides = GatheredSides(way.gathered, np.uint32(left_code + step), step)
+    if keeps_order(way.table):
+        return exchange(sides, samples, way.growth.swap), samples
+    n, divided = samples.shape[0], way.beside[0]
+    return partition(sides, samples, n, divided, way.beside[1]), divided[:n]
+
+
+@inline_kernel
+def _divide_in_order(way, codes, samples, column, cut):
+    """Divide a node's samples at its cut, either side in its order; list a subset."""
+    n = samples.shape[0]
+    _gather(codes, samples, way.gathered)
+    replace_by_sides(way.table, way.gathered, n, column)
+    step = np.uint32(cut.missing == MISSING_LEFT)
+    sides = GatheredSides(way.gathered, np.uint32(np.uint32(cut.left_code) + step), step)
+    partition(sides, samples, n, samples, way.beside[1])
 
 
 @inline_kernel
@@ -363,7 +397,7 @@ def _grow_trees(table, growth, rows, weights, y, seeds, limits, first_node):
 @inline_kernel
 def _begin_tree(table, growth, rows, weights, y, seed, limits, first_node):
     """What a tree whose nodes begin with `first_node` grows on; its root waits."""
-    tiers, gathered, cuts, scores = rows
+    tiers, gathered, cuts, scores, beside = rows
     samples, targets = tiers[0].samples, tiers[0].targets
     restart(growth.draw, seed)
     n = 0
@@ -372,7 +406,7 @@ def _begin_tree(table, growth, rows, weights, y, seed, limits, first_node):
         samples[n] = row
         n += weights[row] > 0.0
     tree = begin_growth(growth, first_node, samples, targets, n)
-    return DrawnMeanWay(table, tree, tiers, gathered, cuts, scores, tree.stack, limits)
+    return DrawnMeanWay(table, tree, tiers, gathered, cuts, scores, beside, tree.stack, limits)
 
 
 @entry_kernel
@@ -387,7 +421,8 @@ class RandomMeanPath(MeanPath):
     whole numbers, Gini impurity and entropy."""
 
     criteria: tuple[type, ...] = (SquaredError, Poisson, Gini, Entropy)
-    splitter, table_kind = RandomSplitter, FloatTable
+    splitter = RandomSplitter
+    table_kind: type = FloatTable
     most_outputs = MOST_MEANS
     takes_missing = takes_bounds = takes_leaves = True
     _grow_trees = staticmethod(_grow_trees)
@@ -406,9 +441,28 @@ class RandomMeanPath(MeanPath):
         is_depth_first = limits.max_leaf_nodes < 0  # else a copy would not be used up at once
         n_bytes = COPY_BYTES if is_depth_first else ()
         near = create_cache_copies(codes, limits.max_features, n_bytes)
-        n_few = FEW if is_depth_first and limits.max_features >= LEAST_SHARE * n_columns else 0
+        pays = self.table_kind is FloatTable and is_depth_first
+        n_few = FEW if pays and limits.max_features >= LEAST_SHARE * n_columns else 0
         nearest = n_few, np.empty((n_columns, n_few), codes.dtype), True
         tiers = tuple(
             starmap(partial(DrawnRows.create, self._per_row), [(n_rows, codes), *near, nearest])
         )
-        return tiers, np.empty(n_rows, np.uint32), DrawnCuts.create(self._table), np.empty(8)
+        gathered, beside = np.empty(n_rows, np.uint32), np.empty((2, n_rows), np.uint32)
+        return tiers, gathered, DrawnCuts.create(self._table), np.empty(8), beside
+
+
+class RandomCategoryMeanPath(RandomMeanPath):
+    """Grows them on tables with categories, one at a time."""
+
+    criteria = SquaredError, Poisson
+    table_kind = CategoricalTable
+    most_outputs = 1
+
+    def _create_scratch(self):
+        n_rows = len(self._y)
+        self._table = self._table.with_room(n_rows, n_rows, 2 * n_rows, 1, 1)
+        return super()._create_scratch()
+
+    def _grow(self, weights, seeds, first_node, trees, candidates=None):
+        self._table.begin_tree(None)
+        super()._grow(weights, seeds, first_node, trees, candidates)

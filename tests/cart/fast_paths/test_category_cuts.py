@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.fast_paths.classification.category_cuts import CategoryCountsPath
+from cart.fast_paths.classification.random_subsets import RandomCategoryCountsPath
 from cart.fast_paths.regression.category_rows import CategoryMeanPath
 from cart.fast_paths.regression.large_nodes.sharing import SHARED_MIN
+from cart.fast_paths.regression.random_cut import RandomCategoryMeanPath
 from cart.growth.plan import make_plan
 from cart.splitting import criteria
 from cart.splitting.category_subsets import CategoricalTable
@@ -46,7 +48,14 @@ def assert_same_growth(fast, general, weights):
             np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("criterion", [criteria.Gini, criteria.Entropy])
+@pytest.mark.parametrize(
+    ("criterion", "splitter", "Path"),
+    [
+        (criteria.Gini, "best", CategoryCountsPath),
+        (criteria.Entropy, "best", CategoryCountsPath),
+        (criteria.Gini, "random", RandomCategoryCountsPath),
+    ],
+)
 @pytest.mark.parametrize("n_leaves", [None, 12])
 @examples(80)
 @given(
@@ -58,7 +67,7 @@ def assert_same_growth(fast, general, weights):
     n_max=st.sampled_from([8, 60, 900]),
 )
 def test_trees_of_classes_are_the_general_ones(
-    criterion, n_leaves, seed, params, n_classes, sizes, missing, n_max
+    criterion, splitter, Path, n_leaves, seed, params, n_classes, sizes, missing, n_max
 ):
     """Few and many categories, categories of one row, limits that cuts and subsets must keep."""
     rng = np.random.default_rng(seed)
@@ -66,14 +75,21 @@ def test_trees_of_classes_are_the_general_ones(
     table, signal = make_table(rng, n, sizes, missing)
     y = np.where(rng.random(n) < 0.5, rng.integers(0, n_classes, n), signal * 7 % n_classes // 1)
     model = DecisionTreeClassifier(max_leaf_nodes=n_leaves, **params)
-    plan = make_plan(model, criterion, "best", n, len(sizes), 1, n_classes)
-    fast, general = paths(table, y[:, None], plan, CategoryCountsPath)
+    plan = make_plan(model, criterion, splitter, n, len(sizes), 1, n_classes)
+    fast, general = paths(table, y[:, None], plan, Path)
     weights = rng.integers(0, 4, (2, n)).astype(float)
     weights[:, 0] = 1.0
     assert_same_growth(fast, general, weights)
 
 
-@pytest.mark.parametrize("criterion", [criteria.SquaredError, criteria.Poisson])
+@pytest.mark.parametrize(
+    ("criterion", "splitter", "Path"),
+    [
+        (criteria.SquaredError, "best", CategoryMeanPath),
+        (criteria.Poisson, "best", CategoryMeanPath),
+        (criteria.SquaredError, "random", RandomCategoryMeanPath),
+    ],
+)
 @pytest.mark.parametrize("n_leaves", [None, 12])
 @examples(80)
 @given(
@@ -85,7 +101,7 @@ def test_trees_of_classes_are_the_general_ones(
     is_whole=st.booleans(),
 )
 def test_trees_of_numbers_are_the_general_ones(
-    criterion, n_leaves, seed, params, sizes, missing, n_max, is_whole
+    criterion, splitter, Path, n_leaves, seed, params, sizes, missing, n_max, is_whole
 ):
     """Sums that rounding enters, and whole ones with their ties."""
     rng = np.random.default_rng(seed)
@@ -95,8 +111,8 @@ def test_trees_of_numbers_are_the_general_ones(
     y = y.round() if is_whole else y
     y[0] = 1.0  # no Poisson mean is 0
     model = DecisionTreeRegressor(max_leaf_nodes=n_leaves, **params)
-    plan = make_plan(model, criterion, "best", n, len(sizes), 1, 1)
-    fast, general = paths(table, y[:, None], plan, CategoryMeanPath)
+    plan = make_plan(model, criterion, splitter, n, len(sizes), 1, 1)
+    fast, general = paths(table, y[:, None], plan, Path)
     weights = rng.integers(0, 4, (2, n)) * np.array([[1.0], [0.7]])
     weights[:, 0] = 1.0
     assert_same_growth(fast, general, weights)

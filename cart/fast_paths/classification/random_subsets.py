@@ -1,0 +1,44 @@
+"""Extra trees on whole class counts of tables with categories: a subset of these is drawn.
+
+words     a  b  a  c  b           categories of a node's rows
+places    a 0    b 1    c 0       drawn in the order in which they are met; 0 goes left
+codes     0  1  0  0  1           counted as those up to a threshold are
+"""
+
+from typing import NamedTuple
+
+from cart.fast_paths.classification.category_cuts import CategoryCountsPath, CategoryCuts
+from cart.fast_paths.classification.cuts import (
+    no_search_to_begin,
+    nothing_put_off,
+    nothing_to_expect,
+    write_threshold,
+)
+from cart.fast_paths.classification.random_cut import RandomClassCountsPath, search_cut
+from cart.splitting.category_subsets import write_list
+
+
+class RandomSubsetCuts(NamedTuple):
+    """One cut of a number, at a random threshold, and one random subset of categories."""
+
+    name: int = 0  # numba wants a field
+
+    begin_tree, divide_words = CategoryCuts.begin_tree, CategoryCuts.divide_words
+    begin_search, end_search = no_search_to_begin, nothing_put_off
+    expect_next = nothing_to_expect
+
+    def search_feature(self, way, node, searched, feature, best):
+        return search_cut(way, node, searched, feature, best)
+
+    def write_cut(self, way, tree, this, node, cut, children):
+        write_threshold(tree, this, cut)
+        write_list(way.table, this, way.table.columns[cut.feature])
+
+
+class RandomCategoryCountsPath(CategoryCountsPath, RandomClassCountsPath):
+    """Grows extra trees of classification on tables with categories, one at a time."""
+
+    takes_across = False
+
+    def _create_cuts(self):
+        return RandomSubsetCuts()
