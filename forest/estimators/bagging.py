@@ -95,7 +95,9 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         _raise_for_params(params, self, "predict_log_proba")
         check_is_fitted(self)
         self = as_of_now(self)
-        if self.voting != "soft" or not hasattr(self.estimator_, "predict_log_proba"):
+        # A warm start may have kept estimators of another kind.
+        has_logs = all(hasattr(estimator, "predict_log_proba") for estimator in self.estimators_)
+        if self.voting != "soft" or not has_logs:
             with np.errstate(divide="ignore"):
                 return np.log(self.predict_proba(X, **params))
         predict = partial(log_class_shares, n_classes=self.n_classes_)

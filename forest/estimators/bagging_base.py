@@ -329,10 +329,6 @@ class BaseBagging(
         """
         check_is_fitted(self)
         self = as_of_now(self)
-        if not self.bootstrap:
-            raise ValueError(
-                "No row is out of bag: bootstrap=False leaves none out. Fit with bootstrap=True."
-            )
         X = validate_data(self, self._as_table(X), reset=False, **_ANY_TABLE)
         _require_rows(self._draws, X.shape[0])
         y = np.asarray(y)

@@ -78,15 +78,19 @@ def require_table(
 ) -> None:
     """Refuse another table than the one that a forest was fitted on, as far as it can tell: which
     rows are out of bag goes by their place. A ValueError."""
-    if not is_of_one_table(forest):
-        raise ValueError(
-            f"The {type(forest).__name__} was fitted on several tables, or drew their rows in "
-            "several ways (warm_start=True): nobody knows which rows all of it has not seen."
-        )
+    _require_one_table(forest)
     if is_table_of(forest, X, codes, precision) is False:
         raise ValueError(
             f"(X, y) is not the table that the {type(forest).__name__} was fitted on: values "
             "differ, or the order of the rows. Give it the training table."
+        )
+
+
+def _require_one_table(forest):
+    if not is_of_one_table(forest):
+        raise ValueError(
+            f"The {type(forest).__name__} was fitted on several tables, or drew their rows in "
+            "several ways (warm_start=True): there is no table whose rows all of it has drawn."
         )
 
 
@@ -245,6 +249,7 @@ def keep_leaves(
 
 
 def _list_training_rows(forest, X, y):
+    _require_one_table(forest)
     if X.shape[0] == forest._n_samples and is_table_of(forest, X, y) is False:
         raise ValueError(_ANOTHER_TABLE)
     return list_rows(forest, X, y)

@@ -113,6 +113,11 @@ def predict(model: BaseEstimator, X: Any, method: str = "predict") -> Any:
     -------
     dask.array.Array
         Not computed yet.
+
+    Raises
+    ------
+    ValueError
+        If the answer is another, as that of "decision_path".
     """
     import dask
     import dask.array as da
@@ -120,7 +125,12 @@ def predict(model: BaseEstimator, X: Any, method: str = "predict") -> Any:
     check_is_fitted(model)
     parts = partitions_of(X, "X")
     row = getattr(X, "_meta_nonempty", np.zeros((1, model.n_features_in_)))
-    example = np.asarray(getattr(model, method)(row))
+    example = getattr(model, method)(row)
+    if not isinstance(example, np.ndarray) or example.shape[:1] != (len(row),):
+        raise ValueError(
+            f"method={method!r} of {type(model).__name__} does not answer with one array that has "
+            "a row of each row of X, so its chunks are none of a Dask array; take another method."
+        )
     sizes = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * X.npartitions
     answer, model = dask.delayed(_answer), dask.delayed(model)
     chunks = [

@@ -30,13 +30,12 @@ class VotingMixin:
         """Refuse scores and rules that have nothing to learn from, or nothing to count."""
         if self.oob_score and not self.bootstrap:
             raise ValueError(
-                "Out of bag estimation only available if bootstrap=True: bootstrap=False leaves no "
-                "row out. Or set oob_score=False."
+                "Out of bag estimation only available if bootstrap=True. Or set oob_score=False."
             )
         if not self.bootstrap and self._learns_to_vote:
             raise ValueError(
-                f"voting={self.voting!r} learns from rows that are out of bag, but bootstrap=False "
-                'leaves none out; set bootstrap=True or voting="soft".'
+                f"voting={self.voting!r} learns from rows that a bootstrap leaves out; set "
+                'bootstrap=True or voting="soft".'
             )
         if self.voting != "soft" and getattr(self, "loss", None) is not None:
             raise ValueError(

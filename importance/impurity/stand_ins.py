@@ -60,7 +60,7 @@ def surrogate_importance(
     model : fitted tree or forest
         With surrogates=k; "auto" is rpart's 5.
     X : array-like of shape (n_samples, n_features), default=None
-        The table the forest was fitted on; of on="oob" only.
+        The table the forest was fitted on; with on="oob" only, as y and `sample_weight`.
     y : array-like of shape (n_samples,), default=None
     on : {"training", "oob"}, default="training"
         Which rows judge. "oob": the improvement is that of `unbiased_mdi` ("ufi"), times the
@@ -82,8 +82,8 @@ def surrogate_importance(
     Raises
     ------
     TypeError, ValueError
-        If the model is no fitted tree or forest, or has no surrogates; with on="oob", what
-        `unbiased_mdi` raises.
+        If the model is no fitted tree or forest, or has no surrogates; if a table is given with
+        on="training"; with on="oob", what `unbiased_mdi` raises.
 
     See Also
     --------
@@ -102,6 +102,11 @@ def surrogate_importance(
     """
     if on not in ROWS:
         raise ValueError(f"on={on!r} is not known; use one of {ROWS}.")
+    if on == "training" and any(table is not None for table in (X, y, sample_weight)):
+        raise ValueError(
+            'on="training" is read off the trees, without a table: leave X, y and sample_weight '
+            'out, or set on="oob", by which the rows judge that trees have not seen.'
+        )
     given, trees = with_surrogates(model)
     columns = parse_groups(groups, names_of(given))
     n_features = given.n_features_in_

@@ -126,6 +126,16 @@ def test_out_of_bag_predictions_of_several_outputs():
 
 
 @EACH_PAIR
+def test_rows_that_draws_without_replacement_leave_out_are_out_of_bag(pair):
+    X, y = table(pair)
+    ours = pair[0](n_estimators=5, bootstrap=False, max_samples=0.5, random_state=0).fit(X, y)
+    drawn = [np.isin(np.arange(len(y)), rows) for rows in ours.estimators_samples_]
+    np.testing.assert_array_equal(ours.out_of_bag(X, y).counts, (~np.array(drawn)).sum(axis=0))
+    with pytest.raises(ValueError, match="No row is out of bag"):
+        ours.set_params(max_samples=None).fit(X, y).out_of_bag(X, y)
+
+
+@EACH_PAIR
 def test_a_fit_takes_the_out_of_bag_score_of_the_fit_before_away(pair):
     X, y = table(pair)
     ours, theirs = fit_both(pair, X, y, n_estimators=12, oob_score=True)

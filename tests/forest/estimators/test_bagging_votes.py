@@ -145,7 +145,7 @@ def test_out_of_bag_as_an_object():
 
 def test_refusals():
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="bootstrap=False"):
+    with pytest.raises(ValueError, match="set bootstrap=True"):
         BaggingClassifier(voting="oob_weighted", bootstrap=False, max_samples=0.5).fit(X, y)
     with pytest.raises(ValueError, match="numbers have none"):
         BaggingRegressor(voting="majority").fit(X, y)

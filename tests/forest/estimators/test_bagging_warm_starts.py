@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import Perceptron
 
 from tests.forest.estimators.bagging_pairs import (
     EACH_PAIR,
@@ -91,6 +92,15 @@ def test_a_warm_start_on_other_rows_keeps_who_saw_which(pair):
     model.set_params(n_estimators=6, oob_score=True)
     with pytest.raises(ValueError, match=r"60 rows.*120"):
         model.fit(X[:60], y[:60])
+
+
+def test_logarithms_of_kept_estimators_that_have_none():
+    X, y = table(PAIRS[0])
+    model = PAIRS[0][0](Perceptron(), n_estimators=2, warm_start=True, random_state=0).fit(X, y)
+    model.set_params(estimator=None, n_estimators=4).fit(X, y)
+    with np.errstate(divide="ignore"):
+        expected = np.log(model.predict_proba(X))
+    np.testing.assert_array_equal(model.predict_log_proba(X), expected)
 
 
 @EACH_PAIR

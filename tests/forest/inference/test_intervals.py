@@ -251,6 +251,9 @@ def test_errors_need_one_way_to_draw():
     forest.set_params(n_estimators=60, max_samples=None).fit(X, y)
     with pytest.raises(ValueError, match="several, or in several ways"):
         forest.predict(X, return_std=True)
+    for ask in (forest.keep_leaves, lambda: forest.keep_leaves(X, y)):
+        with pytest.raises(ValueError, match="there is no table"):
+            ask()
 
 
 def test_another_table_is_refused():

@@ -163,6 +163,16 @@ def test_a_forest_that_is_not_fitted_predicts_nothing():
         predict(RandomForestClassifier(**KEYED), X)
 
 
+def test_answers_that_are_no_array_are_refused():
+    forest = RandomForestClassifier(2, random_state=0)
+    table = pytest.importorskip("dask.array").from_array(X, chunks=(20, 3))
+    with pytest.raises(ValueError, match="method='decision_path' of RandomForestClassifier"):
+        predict(forest.fit(X, y), table, "decision_path")
+    forest.fit(X, np.column_stack([y, y]))
+    with pytest.raises(ValueError, match="one array that has a row of each row"):
+        predict(forest, table, "predict_proba")
+
+
 def test_categories_of_frames():
     """Known to one partition only; and columns that hold them in one partition only."""
     frame = pd.DataFrame({

@@ -278,6 +278,9 @@ def test_refusals():
     model = forest().fit(X, y)
     with pytest.raises(ValueError, match="on='test' is not known"):
         surrogate_importance(model, X, y, on="test")
+    for given in ({"X": X}, {"y": y}, {"sample_weight": y}):
+        with pytest.raises(ValueError, match="leave X, y and sample_weight out"):
+            surrogate_importance(model, **given)
     with pytest.raises(ValueError, match="give X and y"):
         surrogate_importance(model, on="oob")
     with pytest.raises(ValueError, match="fit a random forest"):
