@@ -31,6 +31,8 @@ class Side(NamedTuple):
     model : fitted forest
     score, seconds_fit, seconds_predict : float
         Accuracy or R² on the held-out rows; times of one run.
+    is_useless : bool
+        See `fitting.is_useless`.
     mdi : ndarray of shape (n_columns,)
     permutation, error : ndarray of shape (n_columns,), or None
         Out of bag for ours, on the held-out rows for scikit-learn's; standard errors over data,
@@ -42,6 +44,7 @@ class Side(NamedTuple):
     score: float
     seconds_fit: float
     seconds_predict: float
+    is_useless: bool
     mdi: np.ndarray
     permutation: np.ndarray | None = None
     error: np.ndarray | None = None
@@ -171,7 +174,8 @@ def _fit(name, model, X, X_test, y, y_test, about=""):
         model.set_params(callback=None)
     seconds_predict = _seconds(lambda: model.predict(X_test))
     score = model.score(X_test, y_test)
-    return Side(name, model, score, seconds_fit, seconds_predict, np.empty(0))
+    is_useless = fitting.is_useless(model, y)
+    return Side(name, model, score, seconds_fit, seconds_predict, is_useless, np.empty(0))
 
 
 def _seconds(call: Callable[[], Any]) -> float:
@@ -183,21 +187,22 @@ def _seconds(call: Callable[[], Any]) -> float:
 def finding(ours: Side, peer: Side, training: fitting.Training, n_test: int) -> str:
     """Who is faster, who predicts better, and whether they agree on what matters."""
     score = "R²" if judging.is_regression(training) else "accuracy"
+    agreement = _agreement(ours, peer, training.X.columns)
     return (
         f"On {training.name} Cartwood fits in {page.seconds(ours.seconds_fit)} where scikit-learn "
         f"takes {page.seconds(peer.seconds_fit)}, with {score} {ours.score:.3f} and "
-        f"{peer.score:.3f} on {n_test:,} held-out rows; {_agreement(ours, peer, training)}."
+        f"{peer.score:.3f} on {n_test:,} held-out rows; {agreement}."
     )
 
 
-def _agreement(ours, peer, training):
+def _agreement(ours, peer, columns):
     """What comes first on both sides, where that is clear of 0: no more is known of it."""
     first = [np.argmax(_leading(side)) for side in (ours, peer)]
-    names = training.X.columns[first]
+    names = columns[first]
     for side, j in zip((ours, peer), first, strict=True):
         error = 0.0 if side.error is None else side.error[j]
         is_clear = _leading(side)[j] > judging.CLEAR * error
-        if fitting.is_useless(side.model, training) or not is_clear:
+        if side.is_useless or not is_clear:
             return f"what matters most is not known, as {side.name}'s forest does not tell"
     by = "MDI" if ours.permutation is None else "permutation"
     if names[0] == names[1]:

@@ -158,13 +158,21 @@ def quality(model: Any, training: Training) -> str:
     )
 
 
-def is_useless(model: Any, training: Training) -> bool:
-    """Is the forest no better out of bag than the mean, or the most frequent class?"""
-    if training.task.kind == "regression":
+def is_useless(model: Any, y: Any) -> bool:
+    """Is the forest no better out of bag than always saying the mean; of classes, neither right in
+    more rows than the most frequent one nor, by the Brier loss, nearer than their shares?
+
+    Of a rare class it may know much and be right in no more rows.
+    """
+    said = getattr(model, "oob_decision_function_", None)
+    if said is None:
         return model.oob_score_ <= 0.0
-    share = _largest_share(training.task.y)
-    error = np.sqrt(share * (1.0 - share) / len(training.task.y))
-    return model.oob_score_ <= share + error
+    share = _largest_share(y)
+    if model.oob_score_ > share + np.sqrt(share * (1.0 - share) / len(y)):
+        return False
+    known = said.sum(axis=1) > 0.0  # not nan, nor scikit-learn's 0 of rows never out of bag
+    truth = (np.asarray(y)[:, np.newaxis] == model.classes_)[known].astype(np.float64)
+    return ((said[known] - truth) ** 2).sum() >= ((truth.mean(axis=0) - truth) ** 2).sum()
 
 
 def _largest_share(y):

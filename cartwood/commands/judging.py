@@ -7,7 +7,7 @@ import numpy as np
 
 from cartwood.commands import fitting
 from cartwood.commands.fitting import Training
-from cartwood.page import estimates, significant
+from cartwood.page import estimates
 from cartwood.terminal import Phases, named_version, say
 
 TITLES = {
@@ -115,8 +115,6 @@ def legend(comparison: Any) -> str:
 def finding(model: Any, training: Training, comparison: Any) -> str:
     """What the table says: the finding in one sentence, the forest's quality in another."""
     quality = fitting.quality(model, training)
-    if fitting.is_useless(model, training):
-        return f"Nothing in this table predicts {training.target}: {quality}."
     result = comparison.results["oob_permutation"]
     first, *others = ordered(result)
     positive = np.maximum(result.values, 0.0)
@@ -126,6 +124,16 @@ def finding(model: Any, training: Training, comparison: Any) -> str:
     then = " and ".join(f"{result.feature_names[j]} ({share[j]:.0%})" for j in clear)
     unit = result.unit.removeprefix("increase in ").replace("loss of a tree", "loss of the trees")
     name = result.feature_names[first]
+    value, error = result.values[[first]], result.standard_error[[first]]
+    harms = f"permuting it raises the {unit} by {estimates(value, error)[0]}"
+    if fitting.is_useless(model, training.task.y):
+        if not is_clear[first]:
+            return f"Nothing in this table predicts {training.target}: {quality}."
+        than = "its mean" if is_regression(training) else "the shares of its classes"
+        return (
+            f"The forest as a whole says no more of {training.target} than {than}, though {name} "
+            f"says something of it ({harms}): {quality}."
+        )
     rivals = _rivals(result, first, others) if is_clear[first] else ""
     sentence = (
         f"{name} {'comes first' if rivals else 'matters most'} for {training.target}, with "
@@ -134,10 +142,7 @@ def finding(model: Any, training: Training, comparison: Any) -> str:
         else f"Which column matters most for {training.target} is not known, since the first is "
         f"not known to lie {CLEAR:g} standard errors above 0; it is {name}"
     )
-    sentence += (
-        f": permuting it raises the {unit} by {significant(result.values[first])} ± "
-        f"{significant(result.standard_error[first], 2)}"
-    )
+    sentence += f": {harms}"
     sentence += f"; then {'come' if len(clear) > 1 else 'comes'} {then}." if then else "."
     others = [text for text in (rivals, quality, drawn(result)) if text]
     return " ".join((sentence, *(f"{text[0].upper()}{text[1:]}." for text in others)))

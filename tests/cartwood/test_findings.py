@@ -49,6 +49,35 @@ def test_importance_says_when_nothing_predicts(tmp_path, capsys):
     assert "Nothing in this table predicts y" in capsys.readouterr().err
 
 
+def test_a_rare_class_may_be_told_without_being_said(tmp_path, capsys):
+    """The most frequent class is right more often, and its share is no finding."""
+    rng = np.random.RandomState(3)
+    frame = pd.DataFrame(rng.normal(size=(2000, 2)), columns=list("ab"))
+    path = tmp_path / "churn.csv"
+    chance = 1.0 / (1.0 + np.exp(4.2 - 2.0 * frame["a"]))
+    frame.assign(y=np.where(rng.rand(2000) < chance, "go", "stay")).to_csv(path, index=False)
+    options = ("--target", "y", "--trees", 100, "--n-jobs", 1, "--output", tmp_path / "page.html")
+    assert run("importance", path, *options, "--without", "pictures") == 0
+    said = capsys.readouterr().err
+    right, frequent = map(float, re.findall(r"(?:right in|would be in) ([\d.]+)%", said))
+    assert right < frequent
+    assert "a matters most for y" in said
+    assert run("compare", path, *options, "--no-permutation") == 0
+    assert "by MDI a comes first in both" in capsys.readouterr().err
+
+
+def test_a_forest_that_predicts_nothing_may_have_a_column_that_says_something(tmp_path, capsys):
+    rng = np.random.RandomState(9)
+    a = rng.normal(size=300)
+    frame = pd.DataFrame({"a": a, "b": rng.normal(size=300), "y": rng.poisson(np.exp(a))})
+    path = tmp_path / "counts.csv"
+    frame.to_csv(path, index=False)
+    options = ("--trees", 20, "--n-jobs", 1, "--output", tmp_path / "page.html")
+    assert run("importance", path, "--target", "y", *options) == 0
+    said = capsys.readouterr().err
+    assert "no more of y than the shares of its classes, though a says something of it" in said
+
+
 @pytest.mark.parametrize("option", [(), ("--no-permutation",)])
 def test_compare_does_not_agree_on_noise(tmp_path, capsys, option):
     path, page = tmp_path / "noise.csv", tmp_path / "page.html"
