@@ -59,6 +59,7 @@ def grow_forest(
         trees, seeds = _grow_until_stable(forest, grow, columns.X, target, old_trees, interruption)
     else:
         trees, seeds = _grow_as_many(forest, grow, old_trees, interruption)
+        vars(forest).pop("stability_", None)  # it was of the trees before
     grown = (pair for pair in zip(trees, seeds, strict=True) if pair[0])
     return [*old_trees, *(example.holding(*pair) for pair in grown)]
 

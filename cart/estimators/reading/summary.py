@@ -68,9 +68,8 @@ def summary(tree: Any, max_nodes: int = 30) -> str:
     if not (isinstance(max_nodes, Integral) and max_nodes >= 0):
         raise ValueError(f"max_nodes must be a whole number from 0 on, not {max_nodes!r}.")
     nodes = tree.tree_
-    parts = [
-        f"{type(tree).__name__}: {rows_in_words(nodes.n_node_samples[0])}, {nodes.n_leaves} leaves"
-    ]
+    leaves = "1 leaf" if nodes.n_leaves == 1 else f"{nodes.n_leaves} leaves"
+    parts = [f"{type(tree).__name__}: {rows_in_words(nodes.n_node_samples[0])}, {leaves}"]
     has_risk = bool(np.isfinite(nodes.impurity[0]))  # squares of the target may overflow
     if has_risk and tree.n_outputs_ == 1 and tree.criterion != "poisson":
         parts.append(str(cp_table(tree)))

@@ -121,6 +121,8 @@ def test_a_warm_start_goes_on(friedman, grown):
     n = min(len(forest.estimators_), len(grown.estimators_))
     for a, b in zip(forest.estimators_[:n], grown.estimators_[:n], strict=True):
         np.testing.assert_array_equal(a.tree_.threshold, b.tree_.threshold)
+    forest.set_params(n_estimators=len(forest.estimators_) + 1).fit(X, y)
+    assert not hasattr(forest, "stability_")  # it was that of fewer trees
 
 
 def test_an_interrupt_leaves_the_trees_that_were_finished(friedman):
