@@ -242,6 +242,8 @@ def count_unseen(model: BaseEstimator, X: MatrixLike) -> np.ndarray:
 
     Raises
     ------
+    TypeError
+        If the model is no tree or forest of Cartwood.
     ValueError
         If X has other columns than the model was fitted on.
     sklearn.exceptions.NotFittedError
@@ -256,6 +258,11 @@ def count_unseen(model: BaseEstimator, X: MatrixLike) -> np.ndarray:
     >>> count_unseen(forest, [["Porto", 1.0], ["Rome", 9.0], ["Quito", 2.0]])
     array([2, 0])
     """
+    if not hasattr(model, "categorical_features"):
+        raise TypeError(
+            f"count_unseen is of a tree or forest of Cartwood, and {type(model).__name__} is none; "
+            "give it of a Pipeline the last step, pipeline[-1], of a search best_estimator_."
+        )
     check_is_fitted(model)
     encoder = getattr(model, "_category_encoder", None)
     X = X if encoder is None else as_columns(X)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
 
 import cart
 import forest
@@ -209,6 +210,8 @@ def test_unseen_categories_are_counted(Model, missing):
         cart.count_unseen(model, new[["city", "size", "kind"]])
     numbers = Model().fit(frame[["size"]], [0, 1, 0])
     assert cart.count_unseen(numbers, new[["size"]]).tolist() == [0]
+    with pytest.raises(TypeError, match="Pipeline is none"):
+        cart.count_unseen(make_pipeline(model), new)
 
 
 @pytest.mark.parametrize("far", [-5.0, 5.0])
