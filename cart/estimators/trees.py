@@ -105,7 +105,8 @@ class BaseDecisionTree(
         Prune to the subtree of least impurity + ccp_alpha * (number of leaves).
     monotonic_cst : array-like of shape (n_features,), default=None
         1: the prediction (the probability of the second class) does not fall when the feature
-        rises; -1: does not rise; 0: free. One output, two classes at most.
+        rises; -1: does not rise; 0: free. One output, two classes at most. With
+        missing="surrogate" such a feature stands in for no other.
     precision : {"float32", "float64"}, default="float32"
         In which X is kept and compared. "float32" is scikit-learn's: values that agree in about 7
         digits, 2**24 and 2**24 + 1 say, become one, and so do neighbours within 1e-7. "float64"

@@ -58,8 +58,10 @@ class AlternativesFinder:
         self._factor = None
         if asked.class_factor is not None:
             self._factor = asked.class_factor[codes.reshape(-1).astype(np.int64)]
+        # A split that sent rows by a constrained feature would not keep its constraint.
+        is_barred = (plan.limits.monotonic != 0) & (asked.missing == "surrogate")
         self.surrogates = SurrogateFinder(
-            table, asked.n_surrogates, asked.style, asked.n_drawn, plan.hashed_names
+            table, asked.n_surrogates, asked.style, asked.n_drawn, is_barred, plan.hashed_names
         )
 
     def route(self, weight, seed):

@@ -146,20 +146,22 @@ class SurrogateFinder:
     style : {"all", "known"}
     n_drawn : int
         How many features are looked at in a node.
+    is_barred : ndarray of shape (n_features,), bool
+        Which features stand in for none.
     hashed_names : ndarray of shape (n_features,), uint64, or None
         Of a keyed draw, which then decide between equal surrogates; else the first column does.
     """
 
-    def __init__(self, table, k, style, n_drawn, hashed_names=None):
+    def __init__(self, table, k, style, n_drawn, is_barred, hashed_names=None):
         self._table = table
         n_features = len(table.columns)
         by_hash = np.arange(n_features) if hashed_names is None else np.argsort(hashed_names)
-        self._order = by_hash.astype(np.int64)
+        self._order = by_hash[~is_barred[by_hash]].astype(np.int64)
         self.rows = SortedRows.create(table)
         columns = getattr(table, "n_categories", np.zeros(len(table.codes), np.int64))
         self.n_categories = columns[table.columns]
         self.ranking = Ranking.create(min(k, n_features), int(self.n_categories.max(initial=0)))
-        self._style, self._n_drawn = STYLES[style], min(n_drawn, n_features)
+        self._style, self._n_drawn = STYLES[style], min(n_drawn, len(self._order))
         self._taken = None
 
     def weigh(self, weight):
@@ -216,9 +218,9 @@ class SurrogateFinder:
 
     def draw_of(self, seed):
         """How the features are drawn that are looked at, in the tree of a seed."""
-        n_features = len(self.n_categories)
+        room = np.empty(len(self._order), np.int64)
         return CandidateDraw(
-            np.arange(n_features), self._order, self.n_categories, self._n_drawn, seed,
+            room, self._order, self.n_categories, self._n_drawn, seed,
             self._style, int(self.rows.units.max(initial=0)),
         )  # fmt: skip
 

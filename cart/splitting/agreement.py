@@ -234,8 +234,8 @@ class Candidates(NamedTuple):
 class CandidateDraw(NamedTuple):
     """How the features are drawn that may stand in for a split: all, or some in every node."""
 
-    features: np.ndarray  # (n_features,) int64: room
-    order: np.ndarray  # (n_features,) int64: that of equals, and the one they are drawn from
+    features: np.ndarray  # (n_allowed,) int64: room
+    order: np.ndarray  # (n_allowed,) int64: that of equals, and the one they are drawn from
     n_categories: np.ndarray  # (n_features,) int64
     n_drawn: int
     seed: int

@@ -184,6 +184,21 @@ def test_drawn_features_limit_surrogates():
     assert np.diff(model.tree_.surrogates.start).max() == 2
 
 
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_a_constrained_feature_stands_in_for_none(share):
+    """Rows that it sent would not keep its constraint."""
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=80)
+    X = np.column_stack([first, -first, rng.normal(size=80)])
+    X[rng.random(80) < share, 0] = np.nan
+    options = {"monotonic_cst": [0, 1, 0], "surrogates": 2, "random_state": 0}
+    model = DecisionTreeRegressor(missing="surrogate", **options).fit(X, first)
+    assert 1 not in model.tree_.surrogates.feature
+    rows = np.column_stack([np.full(9, np.nan), np.linspace(-2, 2, 9), np.zeros(9)])
+    assert (np.diff(model.predict(rows)) >= 0.0).all()
+    assert 1 in DecisionTreeRegressor(**options).fit(X, first).tree_.surrogates.feature
+
+
 def test_pruned_trees_keep_the_surrogates_of_their_nodes():
     X, y, _ = table(4, n=200)
     model = DecisionTreeClassifier(
