@@ -49,7 +49,8 @@ def predict_interval(forest: BaseEstimator, X: ArrayLike, coverage: float = 0.9)
     2. A second forest is grown on |r_i|, with at least 20 rows per leaf: its leaves hold rows
        with residuals of similar size. (Trees grown on y divide rows by their mean; where the noise
        depends on other features, their quantiles are too wide where it is low and too narrow
-       where it is high.) It is grown at the first call and kept with the forest.
+       where it is high.) It is grown at the first call and kept with the forest; it draws features
+       by their place, also where `feature_draw` is "keyed".
     3. Band: quantiles (1 - coverage) / 2 and (1 + coverage) / 2 of the residuals, under the
        weights of the second forest (Meinshausen 2006), see `predict_quantiles`.
     4. Score of row i: max(low_i - r_i, r_i - high_i) / (high_i - low_i), its band taken from the
