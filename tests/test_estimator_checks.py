@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, csr_matrix
 from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import TransformedTargetRegressor
@@ -170,6 +170,26 @@ def test_groups_of_a_search_are_the_splitters(model):
             by_group = clone(model).fit(X, y, groups=groups).predict(X)
             found = asking.fit(X, y, groups=groups).predict(X)
             np.testing.assert_array_equal(found, by_group)
+
+
+@EACH_MODEL
+def test_infinities_are_refused_whatever_is_assumed(model):
+    X, y = table_for(model)
+    X = np.where(X == X[3, 1], 1e300, X)
+    with config_context(assume_finite=True):
+        for table in (X, X.astype(object)):
+            with pytest.raises(ValueError, match="infinity"):
+                clone(model).fit(table, y)
+
+
+@EACH_MODEL
+def test_decision_paths_are_of_the_sparse_interface_at_hand(model):
+    X, y = table_for(model)
+    fitted = clone(model).fit(X, y)
+    for interface, kind in (("sparray", csr_array), ("spmatrix", csr_matrix)):
+        with config_context(sparse_interface=interface):
+            paths = fitted.decision_path(X)
+        assert type(paths[0] if isinstance(paths, tuple) else paths) is kind
 
 
 def test_transformed_target():

@@ -15,6 +15,7 @@ from sklearn.utils import (
     metadata_routing,
 )
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._sparse import _align_api_if_sparse
 from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.doc_link import DocLink
@@ -325,9 +326,11 @@ class BaseDecisionTree(
         Returns
         -------
         scipy.sparse.csr_matrix of shape (n_samples, node_count)
+            A csr_array where scikit-learn's option `sparse_interface` is "sparray".
         """
         self = as_of_now(self)
-        return paths_to(self.apply(X, check_input)[np.newaxis], [self.tree_])[0]
+        paths, _ = paths_to(self.apply(X, check_input)[np.newaxis], [self.tree_])
+        return _align_api_if_sparse(paths)
 
     def get_depth(self) -> int:
         """Greatest distance of a leaf from the root."""

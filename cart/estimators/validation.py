@@ -6,6 +6,7 @@ from math import isfinite
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn import config_context, get_config
 from sklearn.utils import _safe_indexing, assert_all_finite, check_array, check_X_y, get_tags
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -140,8 +141,9 @@ def check_table(estimator, X, y, reset=True):
             validate_data(estimator, X, reset=reset, skip_check_array=True)
             X, y = check_X_y(encode_categories(estimator, X, reset), y, **options)
     refuse_missing(estimator, X)
-    if is_double and precision == np.float32:
-        _refuse_what_overflows(X)
+    is_unchecked = get_config()["assume_finite"] and not issparse(X)
+    if is_unchecked or (is_double and precision == np.float32):
+        _refuse_what_overflows(X, precision)
     return X, y
 
 
@@ -160,7 +162,7 @@ def _take_plain_table(estimator, X, y, precision):
         validate_data(estimator, X, skip_check_array=True)
     estimator.n_features_in_ = numbers.shape[1]
     if numbers.dtype != precision:
-        _refuse_what_overflows(numbers)
+        _refuse_what_overflows(numbers, precision)
         if numbers is not X and not np.may_share_memory(numbers, X.iloc[:, 0].to_numpy()):
             numbers = numbers.astype(precision)  # a copy, of columns that lie apart: half as large
     y = y.to_numpy() if _is_pandas(y, "Series") and isinstance(y.dtype, np.dtype) else y
@@ -224,13 +226,13 @@ def refuse_too_large(X):
             )
 
 
-def _refuse_what_overflows(X):
-    """Refuse numbers that single precision does not have, as scikit-learn does."""
+def _refuse_what_overflows(X, precision):
+    """Refuse numbers that the precision does not have, as scikit-learn does whatever it assumes."""
     ends = np.array([X.min(), X.max()])
     if np.isnan(ends).any():
         ends = np.array([np.fmin.reduce(X, axis=None), np.fmax.reduce(X, axis=None)])
-    with np.errstate(over="ignore"):
-        assert_all_finite(ends.astype(np.float32), allow_nan=True, input_name="X")
+    with np.errstate(over="ignore"), config_context(assume_finite=False):
+        assert_all_finite(ends.astype(precision), allow_nan=True, input_name="X")
 
 
 def check_rows(estimator, X, converts=True):

@@ -5,8 +5,9 @@ from functools import partial, reduce
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_regressor
-from sklearn.utils import column_or_1d
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.metadata_routing import _raise_for_params
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -229,6 +230,8 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         return self._mean_output(self._predictor(), X, "predict", params)
 
     def _encode_target(self, y, keep):
+        if issparse(y):
+            check_array(y, input_name="y")  # a TypeError that says so
         if y.ndim == 1 or y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
         n_outputs = 1 if y.ndim == 1 else y.shape[1]

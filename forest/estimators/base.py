@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator, MultiOutputMixin, _fit_context
 from sklearn.exceptions import DataConversionWarning
+from sklearn.utils._sparse import _align_api_if_sparse
 from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.doc_link import DocLink
@@ -416,12 +417,14 @@ class BaseForest(
         Returns
         -------
         indicator : scipy.sparse.csr_matrix of shape (n_samples, n_nodes)
-            The nodes of all trees, tree after tree.
+            The nodes of all trees, tree after tree; a csr_array as in `cart`.
         n_nodes_ptr : ndarray of shape (n_estimators + 1,), int64
             Tree t owns columns n_nodes_ptr[t]:n_nodes_ptr[t + 1].
         """
         self = as_of_now(self)
-        return paths_to(self._leaves_of(X), [estimator.tree_ for estimator in self.estimators_])
+        trees = [estimator.tree_ for estimator in self.estimators_]
+        paths, start = paths_to(self._leaves_of(X), trees)
+        return _align_api_if_sparse(paths), start
 
     @property
     def estimators_samples_(self) -> list[np.ndarray]:

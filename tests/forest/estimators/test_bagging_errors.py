@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -44,6 +45,7 @@ REFUSED = {
     "not an estimator": (lambda m: m.set_params(estimator=object()).fit(X10, Y10), "estimator"),
     "lengths": (lambda m: m.fit(X10, Y10[:-1]), "samples"),
     "nan in y": (lambda m: m.fit(X10, np.where(Y10, np.nan, 0)), "NaN"),
+    "sparse y": (lambda m: m.fit(X10, csr_array(Y10[:, np.newaxis])), "[Ss]parse"),
     "weights": (lambda m: m.fit(X10, Y10, np.ones(9)), "sample_weight"),
     "negative weights": (lambda m: m.fit(X10, Y10, 0.5 - Y10), "[Nn]egative"),
     "weights of 0": (lambda m: m.fit(X10, Y10, np.zeros(10)), "non-zero"),
