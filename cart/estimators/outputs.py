@@ -22,6 +22,7 @@ from cart.estimators.parameters import NO_ALTERNATIVES, MatrixLike
 from cart.estimators.target import encode_known_labels, encode_labels, encode_numbers
 from cart.estimators.validation import as_of_now, check_rows
 from cart.splitting import criteria
+from cart.table.precision import precision_of
 from cart.tree.packed import Infinite, goes_by_keys
 
 
@@ -41,6 +42,9 @@ class _Outputs:
         if check_input:
             return check_rows(self, X, converts)
         _check_n_features(self, X, reset=False)
+        dtype, precision = getattr(X, "dtype", type(X)), precision_of(self)
+        if dtype != precision:
+            raise ValueError(f"X.dtype should be {precision}, but is {dtype}; check_input=True casts.")
         return X
 
     def _walk(self, walk, packed, X, check_input=True):

@@ -219,7 +219,7 @@ class BaseDecisionTree(
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative; rows of weight 0 are left out.
         check_input : bool, default=True
-            False skips the checks of X and y: X is an array of that `precision`, y an array.
+            False skips the checks of X and y: X is an array of that `precision`.
 
         Returns
         -------
@@ -233,7 +233,7 @@ class BaseDecisionTree(
                     check_criterion("poisson", check_array(y, ensure_2d=False, input_name="y"))
                 numbers, y = check_table(draft, X, y)
             else:
-                numbers, draft.n_features_in_ = X, X.shape[1]
+                numbers, y, draft.n_features_in_ = X, np.asarray(y), X.shape[1]
             prepared = prepare(draft, numbers, y, sample_weight, draft.splitter)
             plan, codes = prepared.plan, prepared.target.codes
             draft.max_features_ = plan.limits.max_features

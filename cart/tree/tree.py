@@ -342,7 +342,10 @@ class Tree:
 
 
 def _as_rows(X):
-    return X.tocsr() if issparse(X) else np.ascontiguousarray(X)
+    X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
+    if X.dtype not in (np.float32, np.float64):
+        raise ValueError(f"X.dtype should be float32 or float64, but is {X.dtype}.")
+    return X
 
 
 def parents_of(tree: Any) -> NDArray[np.int64]:

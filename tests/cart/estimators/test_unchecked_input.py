@@ -1,0 +1,43 @@
+"""`check_input=False`: what is then looked at all the same."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn.tree
+
+import cart
+from tests.data import load
+
+NAMES = "DecisionTreeClassifier", "ExtraTreeClassifier", "DecisionTreeRegressor"
+
+
+@pytest.mark.parametrize("kind", [list, pd.Series])
+@pytest.mark.parametrize("name", NAMES)
+def test_targets_need_not_be_arrays(name, kind):
+    X, y = load("wine")
+    X = X.astype(np.float32)
+    ours, theirs = (getattr(package, name)(random_state=0) for package in (cart, sklearn.tree))
+    found = ours.fit(X, kind(y), check_input=False).predict(X, check_input=False)
+    np.testing.assert_array_equal(found, theirs.fit(X, kind(y), check_input=False).predict(X))
+
+
+@pytest.mark.parametrize("convert", [np.float64, np.int64, ">f4", "list"])
+@pytest.mark.parametrize("method", ["predict", "apply", "decision_path", "predict_proba"])
+def test_rows_of_another_type_are_refused(method, convert):
+    """In double precision a row could end in another leaf than `predict` sends it to."""
+    X, y = load("wine")
+    rows = X.tolist() if convert == "list" else X.astype(convert)
+    for package in (cart, sklearn.tree):
+        tree = package.DecisionTreeClassifier(random_state=0).fit(X, y)
+        with pytest.raises(ValueError, match=r"X.dtype should be|X should be"):
+            getattr(tree, method)(rows, check_input=False)
+
+
+@pytest.mark.parametrize("method", ["predict", "apply", "decision_path"])
+def test_trees_take_floating_numbers_alone(method):
+    X, y = load("wine")
+    for package in (cart, sklearn.tree):
+        tree = package.DecisionTreeClassifier(random_state=0).fit(X, y).tree_
+        for dtype in (np.int64, ">f4"):
+            with pytest.raises(ValueError, match=r"X.dtype should be"):
+                getattr(tree, method)(X.astype(dtype))
