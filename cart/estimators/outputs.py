@@ -44,7 +44,7 @@ class _Outputs:
         _check_n_features(self, X, reset=False)
         dtype, precision = getattr(X, "dtype", type(X)), precision_of(self)
         if dtype != precision:
-            raise ValueError(f"X.dtype should be {precision}, but is {dtype}; check_input=True casts.")
+            raise ValueError(f"X.dtype should be {precision}, but is {dtype}.")
         return X
 
     def _walk(self, walk, packed, X, check_input=True):
