@@ -8,6 +8,7 @@ competitors are written below the splits, where they are asked for.
 import functools
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -93,11 +94,8 @@ def _refuse_to_show(estimator, shown):
 
 
 def _refuse_costs(estimator):
-    """Refuse trees whose class is not the one of the largest share, which would be shown.
-
-    Of two classes it is: that of least expected loss has the larger share under the altered priors,
-    which are those of `tree_`.
-    """
+    """Refuse trees whose class is not the one of the largest share, which would be shown. Of two
+    classes it is: the shares of `tree_` are those under the altered priors."""
     if len(getattr(estimator, "loss_", ())) > 2:
         raise ValueError(
             "The picture would show the class of the largest share, but with loss= the tree "
@@ -107,8 +105,7 @@ def _refuse_costs(estimator):
 
 def _write(text, out_file):
     if isinstance(out_file, str):
-        with open(out_file, "w", encoding="utf-8") as file:
-            file.write(text)
+        Path(out_file).write_text(text, encoding="utf-8")
     else:
         out_file.write(text)
 

@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import inspect
 
 import numba
 from numba import types
@@ -149,3 +150,18 @@ def dispatch(function):
 
     overload(call, strict=False, jit_options={"forceinline": True, **_INNER})(method_of)
     return call
+
+
+def like(other):
+    """Have a class take what methods it does not have from another one.
+
+    Kernels are given NamedTuples, which inherit the fields of others with their methods.
+    """
+
+    def take_over(cls):
+        for name, method in vars(other).items():
+            if inspect.isfunction(method) and name not in vars(cls):
+                setattr(cls, name, method)
+        return cls
+
+    return take_over

@@ -4,7 +4,7 @@ A categorical feature's codes are its categories. In every node they are replace
 order, so that the scan that searches thresholds searches subsets:
 
 - one response (regression, two classes): by its mean, where the best cut is the best of all subsets
-  (Fisher 1958; Breiman et al. 1984, section 4.2.2);
+  (Fisher 1958; Breiman et al. 1984, section 4.2.2), unless leaves must have several rows;
 - several (more classes, more outputs): up to EXACT categories every subset is tried; more are
   ordered along the first principal component of their mean responses (Coppersmith, Hong and
   Hosking 1999);
@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit.decorators import dispatch, inline_kernel, kernel
+from cart.jit.decorators import dispatch, inline_kernel, kernel, like
 from cart.primitives.sort_keys import sort_positions_by_value
 from cart.splitting.feature_draw import random_between, random_side
 from cart.table.distinct_values import Levels, Ties
@@ -96,6 +96,7 @@ def find_subsets(splitter, context, codes):
     """
 
 
+@like(Table)
 class CategoricalTable(NamedTuple):
     """A `cart.table.table.Table` in which some columns hold categories, whole numbers from 0 on."""
 
@@ -115,17 +116,6 @@ class CategoricalTable(NamedTuple):
     def encode(cls, columns, n_categories, n_jobs=None):
         """Rank the columns of numbers; see `cart.table.encoding.encode`."""
         return cls(*encode(columns, n_categories, n_jobs), n_categories)
-
-    without = Table.without
-    gather = Table.gather
-    order_codes = Table.order_codes
-    divide_codes = Table.divide_codes
-    value_of = Table.value_of
-    top_of = Table.top_of
-    same_value = Table.same_value
-    code_up_to = Table.code_up_to
-    next_cut = Table.next_cut
-    update_positions = Table.update_positions
 
     def with_room(self, n_samples, n_rows, n_nodes, n_outputs, n_values):
         most = self.n_categories.max() + 1  # one for the missing

@@ -4,22 +4,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit.decorators import inline_kernel
+from cart.jit.decorators import inline_kernel, like
 from cart.primitives.float_order import WHOLE_MAX
 from cart.primitives.sort_keys import record_of
-from cart.splitting.criterion import (
-    Side,
-    advance_sums,
-    arrange_sums,
-    children_of_side,
-    log2,
-    needs_no_sample,
-    score_of_side,
-)
+from cart.splitting.criterion import AnyCriterion, Side, log2
 
 NOTHING, SECOND_CLASS, SQUARES = range(3)
 
 
+@like(AnyCriterion)
 class ClassCounts(NamedTuple):
     """What the classification criteria share: weighted class counts of the node and a side.
 
@@ -65,10 +58,6 @@ class ClassCounts(NamedTuple):
         self.weight[0] = weight
         if self.kept[0] == SQUARES and weight * weight > WHOLE_MAX:
             self.kept[0] = NOTHING  # differences of squares would be rounding alone
-
-    needs_all = needs_no_sample
-    arrange = arrange_sums
-    advance = advance_sums
 
     def all_right(self):
         if self.kept[0] == SECOND_CLASS:
@@ -145,9 +134,6 @@ class Gini(ClassCounts):
             gini += 1.0 - squares / (self.weight[0] * self.weight[0])
         return gini / self.node.shape[0]
 
-    children_impurity = children_of_side
-    score = score_of_side
-
     def side_impurities(self, side):
         weight_left = side.weight
         weight_right = self.weight[0] - weight_left
@@ -188,9 +174,6 @@ class Entropy(ClassCounts):
             for c in range(self.node.shape[1]):
                 entropy -= share_times_log(self.node[k, c], self.weight[0])
         return entropy / self.node.shape[0]
-
-    children_impurity = children_of_side
-    score = score_of_side
 
     def side_impurities(self, side):
         weight_left = side.weight

@@ -98,37 +98,36 @@ def move(criterion, side, records, i, sign):
     """Move sample i from the right of the cut to its left (sign 1.0), or back (-1.0)."""
 
 
-def needs_no_sample(self):
-    return False
-
-
-def arrange_sums(self, records, keys, n):
-    return all_right(self)
-
-
-def advance_sums(self, side, records, keys, cut, p, n):
-    if p - cut <= n - p:
-        for i in range(cut, p):
-            side = move(self, side, records, record_of(keys[i]), 1.0)
-    else:
-        side = all_left(self)
-        for i in range(n - 1, p - 1, -1):
-            side = move(self, side, records, record_of(keys[i]), -1.0)
-    return side
-
-
 @dispatch
 def side_impurities(criterion, side):
     """Impurities left and right of the cut, where they follow from the Side."""
 
 
-def children_of_side(self, side, records, keys, n_left, n):
-    return side_impurities(self, side)
+class AnyCriterion:
+    """What criteria do where they have no way of their own."""
 
+    def needs_all(self):
+        return False
 
-def score_of_side(self, side):
-    left, right = side_impurities(self, side)
-    return -(self.weight[0] - side.weight) * right - side.weight * left
+    def arrange(self, records, keys, n):
+        return all_right(self)
+
+    def advance(self, side, records, keys, cut, p, n):
+        if p - cut <= n - p:
+            for i in range(cut, p):
+                side = move(self, side, records, record_of(keys[i]), 1.0)
+        else:
+            side = all_left(self)
+            for i in range(n - 1, p - 1, -1):
+                side = move(self, side, records, record_of(keys[i]), -1.0)
+        return side
+
+    def children_impurity(self, side, records, keys, n_left, n):
+        return side_impurities(self, side)
+
+    def score(self, side):
+        left, right = side_impurities(self, side)
+        return -(self.weight[0] - side.weight) * right - side.weight * left
 
 
 @inline_kernel

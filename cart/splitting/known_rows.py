@@ -11,20 +11,19 @@ import numpy as np
 from cart.jit.decorators import inline_kernel
 from cart.primitives.sort_keys import code_of
 from cart.splitting import criteria
-from cart.splitting.category_subsets import is_categorical
-from cart.splitting.feature_draw import random_between
 from cart.splitting.splitter import (
     BestSplitter,
     RandomSplitter,
     Split,
     cut_at,
+    draw_threshold,
     find_best_subsets,
     is_legal,
     scan_cuts,
     split_at,
 )
 from cart.table.node_samples import without_missing
-from cart.table.table import code_up_to, value_of
+from cart.table.table import code_up_to
 
 
 @inline_kernel
@@ -94,13 +93,7 @@ class KnownRandomSplitter(RandomSplitter):
     def search(self, context, codes, best):
         table, feature, column, n = context.table, codes.feature, codes.column, codes.n
         n_known = n - codes.n_missing
-        low = value_of(table, column, codes.lowest)
-        high = value_of(table, column, codes.highest)
-        threshold = low
-        if not is_categorical(table, column):
-            threshold = random_between(context.draw, feature, low, high)
-        if not threshold < high:  # rounded up to it, or high - low is infinite
-            threshold = low
+        threshold = draw_threshold(context, codes)
         if codes.lowest == codes.highest:
             return best
         left_code = code_up_to(table, column, codes.lowest, codes.highest, threshold)

@@ -5,21 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit.decorators import inline_kernel, kernel
+from cart.jit.decorators import inline_kernel, kernel, like
 from cart.primitives.sort_keys import record_of
-from cart.splitting.criterion import (
-    EPSILON,
-    Side,
-    advance_sums,
-    arrange_sums,
-    log2,
-    needs_no_sample,
-)
+from cart.splitting.criterion import EPSILON, AnyCriterion, Side, log2
 
 # Targets that sum to no more count as none (EPSILON in scikit-learn's `_criterion.pyx`).
 NO_SUM = 10 * EPSILON
 
 
+@like(AnyCriterion)
 class TargetSums(NamedTuple):
     """What criteria on means share: weighted target sums of the node and its left side.
 
@@ -50,10 +44,6 @@ class TargetSums(NamedTuple):
             weight += w
         self.weight[0] = weight
         self.squares[0] = squares
-
-    needs_all = needs_no_sample
-    arrange = arrange_sums
-    advance = advance_sums
 
     def all_right(self):
         for k in range(1, self.node.shape[0]):

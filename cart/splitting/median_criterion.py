@@ -4,11 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit.decorators import kernel
+from cart.jit.decorators import kernel, like
 from cart.primitives.sort_keys import record_of, sort_positions_by_value
-from cart.splitting.criterion import Side, children_of_side, score_of_side
+from cart.splitting.criterion import AnyCriterion, Side
 
 
+@like(AnyCriterion)
 class AbsoluteError(NamedTuple):
     """Mean absolute difference from the weighted median, the mean over outputs.
 
@@ -118,9 +119,6 @@ class AbsoluteError(NamedTuple):
         right = self.error_right[self.cut[0]] / ((self.weight[0] - side.weight) * n_outputs)
         return left, right
 
-    children_impurity = children_of_side
-    score = score_of_side
-
     def write_value(self, value):
         for k in range(self.median.shape[0]):
             value[k, 0] = self.median[k]
@@ -169,8 +167,8 @@ def grow_errors(numbers, weight, y, tree, errors, medians, n, step):
 def _find_half(tree, n, highest_bit, half):
     """Where the cumulative weight crosses `half`.
 
-    Returns the ranks of the last sample below and the first above (the same, unless `half` is
-    met exactly between two), and the weight and sum of what lies before the latter.
+    Returns the ranks of the last sample below and the first above (the same, unless `half` is met
+    exactly between two), and the weight and sum of what lies before the latter.
     """
     at = 0
     weight = 0.0

@@ -275,18 +275,12 @@ class RandomSplitter(NamedTuple):
         return True
 
     def search(self, context, codes, best):
-        table, draw, limits = context.table, context.draw, context.limits
+        table, limits = context.table, context.limits
         feature, column, n = codes.feature, codes.column, codes.n
-        low = value_of(table, column, codes.lowest)
-        high = value_of(table, column, codes.highest)
-        threshold = low
-        if not is_categorical(table, column):
-            threshold = random_between(draw, feature, low, high)
+        threshold = draw_threshold(context, codes)
         missing_left = False
         if codes.n_missing > 0:
-            missing_left = random_side(draw, feature, 0)
-        if not threshold < high:  # rounded up to it, or high - low is infinite
-            threshold = low
+            missing_left = random_side(context.draw, feature, 0)
         left_code = code_up_to(table, column, codes.lowest, codes.highest, threshold)
         p = divide_codes(
             table, context.node, codes, left_code, missing_left, keeps_samples_in_order(context)
@@ -310,6 +304,17 @@ class RandomSplitter(NamedTuple):
 
     def end_search(self, context, n):
         pass
+
+
+@inline_kernel
+def draw_threshold(context, codes):
+    """A threshold of the feature gathered, below its highest value; of categories the lowest."""
+    low = value_of(context.table, codes.column, codes.lowest)
+    if is_categorical(context.table, codes.column):
+        return low
+    high = value_of(context.table, codes.column, codes.highest)
+    threshold = random_between(context.draw, codes.feature, low, high)
+    return threshold if threshold < high else low  # rounded up to it, or high - low is infinite
 
 
 @kernel

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit.decorators import entry_kernel
+from cart.jit.decorators import entry_kernel, like
 from cart.primitives.float_order import bits_of, ordinal_of
 from cart.primitives.threads import in_parts
 from cart.table.distinct_values import FEATURE_THRESHOLD
@@ -18,6 +18,7 @@ _MIN_VALUES = 1 << 17
 _SIGN = np.uint32(1 << 31)
 
 
+@like(Table)
 class FloatTable(NamedTuple):
     """See `cart.table.table.Table`."""
 
@@ -51,21 +52,6 @@ class FloatTable(NamedTuple):
         nearest = np.float32(threshold)
         code = np.int64(np.uint32(ordinal_of(nearest.view(np.int32))) ^ _SIGN)
         return code - 1 if nearest > threshold else code
-
-    without = Table.without
-    with_room = Table.with_room
-    begin_tree = Table.begin_tree
-    end_tree = Table.end_tree
-    gather = Table.gather
-    divide_codes = Table.divide_codes
-    update_positions = Table.update_positions
-    is_categorical = Table.is_categorical
-    find_places = Table.find_places
-    keep_subset = Table.keep_subset
-    replace_by_sides = Table.replace_by_sides
-    draw_places = Table.draw_places
-    write_list = Table.write_list
-    keeps_order = Table.keeps_order
 
 
 @entry_kernel

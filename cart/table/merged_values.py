@@ -64,9 +64,7 @@ def count_merged_values(X, table, n_jobs=None):
     n_left : ndarray of shape (n_features,), int64
         Distinct values that are left, of columns where any merge.
     """
-    if issparse(X) or hasattr(
-        X, "sparse"
-    ):  # a DataFrame has it where all of its columns are sparse
+    if issparse(X) or hasattr(X, "sparse"):  # a DataFrame whose columns are all sparse has it
         return _count_sparse(X)
     n_features, n_samples = table.codes.shape
     n_merged, n_left = np.zeros((2, n_features), np.int64)

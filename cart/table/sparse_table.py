@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit.decorators import inline_kernel, kernel
+from cart.jit.decorators import inline_kernel, kernel, like
 from cart.primitives.sort_keys import row_of
 from cart.table.distinct_values import Levels, Ties
 from cart.table.node_samples import Listed, divide_keys, divide_listed, order_listed, order_node
@@ -86,6 +86,7 @@ def first_entry(lists, column):
     return lists.head[column] if lists.of[column] == lists.node[2] else np.int64(-1)
 
 
+@like(Table)
 class SparseTable(NamedTuple):
     """Sparse training data as the kernels see it; read-only. See `Table`."""
 
@@ -104,8 +105,6 @@ class SparseTable(NamedTuple):
     lists: NodeLists | None = None  # a thread's own
 
     is_complete = True  # it has the values of its codes
-
-    without = Table.without
 
     def with_room(self, n_samples, n_rows, n_nodes, n_outputs, n_values):
         lists = NodeLists.create(len(self.zero), len(self.rows))
@@ -168,11 +167,6 @@ class SparseTable(NamedTuple):
             return divide_listed(node, self.listed, n, n_listed, left_code, zero)
         return divide_keys(node, n, left_code, missing_left, keep_order)
 
-    value_of = Table.value_of
-    top_of = Table.top_of
-    same_value = Table.same_value
-    code_up_to = Table.code_up_to
-
     def next_cut(self, p):
         unlisted = self.listed.unlisted
         return unlisted[1] if unlisted[0] < p + 1 < unlisted[1] else p + 1
@@ -180,12 +174,6 @@ class SparseTable(NamedTuple):
     def update_positions(self, samples, start, n):
         for i in range(start, start + n):
             self.listed.positions[row_of(samples[i])] = i
-
-    is_categorical = Table.is_categorical
-    find_places = Table.find_places
-    keep_subset = Table.keep_subset
-    replace_by_sides = Table.replace_by_sides
-    write_list = Table.write_list
 
     def keeps_order(self):
         return False  # to keep it would cost the zeros

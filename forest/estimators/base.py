@@ -29,7 +29,6 @@ from cart.tree.traversal import leaf_ids, paths_to, rows_for
 from forest.estimators.fitted_on import refuse_unknown_draws, remember_the_fit
 from forest.estimators.growth import grow_forest, shared_parameters
 from forest.estimators.parameters import FOREST_CONSTRAINTS, refuse_contradictions
-from forest.estimators.sequence import EstimatorSequence
 from forest.growing.interruption import Interruption
 from forest.inference.training_rows import is_worth_remembering, remember, require_table
 from forest.sampling.bootstrap import Draws, bootstrap_of
@@ -45,9 +44,8 @@ _PACKED: WeakKeyDictionary = WeakKeyDictionary()
 
 
 class BaseForest(
-    SavedState, DocLink, GivenParameters, EstimatorSequence, VotingMixin, MultiOutputMixin,
-    BaseEstimator,
-):  # fmt: skip
+    SavedState, DocLink, GivenParameters, VotingMixin, MultiOutputMixin, BaseEstimator
+):
     """What forests of classification and regression trees share.
 
     Parameters
@@ -148,7 +146,6 @@ class BaseForest(
 
     _parameter_constraints = FOREST_CONSTRAINTS
 
-    estimators_: list
     stratify = False
     bootstrap_draw, _class_factor, _own_weight = "sequence", None, None  # of older pickles
     # Of a search by groups they are the splitter's, as around scikit-learn's forests.

@@ -16,7 +16,7 @@ from importance.conditional import donors
 from importance.conditional.association import Association
 from importance.conditional.exchange import increase_by, row_losses
 from importance.core.adoption import of_fitted_forest
-from importance.core.fitted_forest import check_forest, names_of
+from importance.core.fitted_forest import NO_ROW_COUNTS, check_forest, names_of
 from importance.core.given import require_count
 from importance.core.groups import Groups, parse_groups, positions_of
 from importance.core.losses import choose_loss
@@ -138,9 +138,7 @@ def conditional_permutation(
         for chosen, find_donors in zip(parts, finders, strict=True):
             found.fill(chosen, _over_trees(*given, chosen, find_donors, watch))
     if np.isnan(found.increase).all():
-        raise ValueError(
-            "No row that counts is out of bag for any tree; draw fewer rows with max_samples."
-        )
+        raise ValueError(NO_ROW_COUNTS)
     _warn_of_few_movable(found.movable, columns.names, method)
     return importances_over_trees(
         "conditional_permutation", found.increase, columns.names, bias=BIAS,

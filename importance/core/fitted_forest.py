@@ -17,6 +17,9 @@ from forest.sampling.weights import in_bag_weight
 from importance.core.adoption import take_steps
 from importance.core.training_table import fills_leaves, grew_on
 
+NO_ROW = "No row is out of bag for any tree; draw fewer rows with max_samples."
+NO_ROW_COUNTS = "No row that counts is out of bag for any tree; draw fewer rows with max_samples."
+
 
 @dataclass(frozen=True)
 class FittedForest:
@@ -200,10 +203,7 @@ def refuse_sent_by_surrogates(forest: Any, X: Any) -> None:
 
 
 def _require_training_table(fitted):
-    """Refuse another table than the forest was fitted on.
-
-    Ours know the fingerprints of its rows, the leaves of others tell.
-    """
+    """Refuse another table: ours know the fingerprints of their rows, leaves of others tell."""
     for name in getattr(fitted.forest, "_weighed_by", ()):
         raise TypeError(
             f"{fitted.forest.name} of trees with {name} weighs rows tree by tree; this importance "

@@ -80,7 +80,7 @@ def draw_bars(ax: Any, result: Any, shown: np.ndarray, reach: np.ndarray) -> Non
     """Bars of some features, upwards, each with an error to either side."""
     places = np.arange(len(shown))
     ax.barh(places, result.values[shown], xerr=reach, color=COLOR, ecolor=ink_of(ax), capsize=2)
-    name_features(ax, result.feature_names, shown)
+    name_bars(ax, short_names(result.feature_names[shown]))
 
 
 def plot_trees(result: Any, ax: Any = None, max_features: int = 30) -> Any:
@@ -112,7 +112,7 @@ def plot_trees(result: Any, ax: Any = None, max_features: int = 30) -> Any:
         medianprops={"color": "white"}, whiskerprops=line, capprops=line,
     )  # fmt: skip
     ax.plot(result.values[shown], np.arange(len(shown)), "D", color=ink_of(ax), markersize=3)
-    name_features(ax, result.feature_names, shown)
+    name_bars(ax, short_names(result.feature_names[shown]))
     box = f"box: quartiles of {len(per_tree)} trees, whiskers: 5 to 95 %, ◆ mean"
     return _entitle(ax, result, shown, box)
 
@@ -188,7 +188,7 @@ def draw_swarms(
             look = {"c": share_below(column[rows]), "cmap": "coolwarm", "vmin": 0, "vmax": 1}
         x = values[rows, j]
         ax.scatter(x, place + _swarm(x), s=5, linewidths=0, alpha=0.8, rasterized=True, **look)
-    name_features(ax, names, shown)
+    name_bars(ax, short_names(names[shown]))
 
 
 def plot_ranks(
@@ -353,11 +353,11 @@ def axes_for(ax: Any, n_features: int, height: float = ROW_HEIGHT) -> Any:
     return new_axes((7, HEADROOM + height * n_features)) if ax is None else ax
 
 
-def name_features(ax: Any, names: np.ndarray, shown: np.ndarray) -> None:
-    """Names of the features shown, upwards, plain numbers below, and a line at 0."""
-    ax.set_yticks(np.arange(len(shown)), short_names(names[shown]), fontsize=9)
-    ax.set_ylim(-0.6, len(shown) - 0.4)
-    ax.axvline(0.0, color=ink_of(ax), linewidth=0.8, zorder=0)
+def name_bars(ax: Any, names: Sequence[str] | np.ndarray, origin: float = 0.0) -> None:
+    """Names of bars, or the like, upwards, plain numbers below, and a line where they begin."""
+    ax.set_yticks(np.arange(len(names)), names, fontsize=9)
+    ax.set_ylim(-0.6, len(names) - 0.4)
+    ax.axvline(origin, color=ink_of(ax), linewidth=0.8, zorder=0)
     ax.spines[["top", "right"]].set_visible(False)
     plain_numbers(ax.xaxis)
 

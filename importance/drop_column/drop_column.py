@@ -9,7 +9,7 @@ import numpy as np
 from cart.primitives.progress import ProgressReporter
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from importance.core.adoption import of_fitted_forest, refuse_refits
-from importance.core.fitted_forest import names_of
+from importance.core.fitted_forest import NO_ROW, names_of
 from importance.core.given import require_count
 from importance.core.groups import parse_groups
 from importance.core.losses import choose_loss
@@ -159,18 +159,14 @@ def _refuse_what_cannot_be_refitted(fitted, groups, n_refits):
 
 
 def _evaluate_pair(design, seeds, is_first, sets, make_loss, n_jobs, watch):
-    """How much larger the losses are without each of the sets behind the first, the empty one.
-
-    By row, (n_rows, n_sets - 1), nan in rows that are not evaluated, and by tree of all folds.
-    """
+    """How much larger the losses are without each of the sets behind the first, the empty one: by
+    row, (n_rows, n_sets - 1), nan in rows that are not evaluated, and by tree of all folds."""
     per_row, per_tree = _RowMeans(len(design.evaluation.codes), len(sets) - 1), []
     for refit, rows in design.refits(seeds, is_first):
         with closing(losses_without(refit, sets, make_loss, n_jobs, watch)) as losses:
             row_loss, tree_loss = next(losses)
             if np.isnan(row_loss).all():
-                raise ValueError(
-                    "No row is out of bag for any tree; draw fewer rows with max_samples."
-                )
+                raise ValueError(NO_ROW)
             more = [(of_rows - row_loss, of_trees - tree_loss) for of_rows, of_trees in losses]
         per_row.add(rows, np.column_stack([of_rows for of_rows, _ in more]))
         per_tree.append(np.column_stack([of_trees for _, of_trees in more]))

@@ -21,7 +21,7 @@ from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids, rows_for
 from forest.growing.workers import results_of
 from importance.core.adoption import of_fitted_forest
-from importance.core.fitted_forest import FittedForest, check_forest, names_of
+from importance.core.fitted_forest import NO_ROW_COUNTS, FittedForest, check_forest, names_of
 from importance.core.groups import parse_groups
 from importance.core.result import Importances, importances_over_trees, known_trees, mean_and_error
 
@@ -221,9 +221,7 @@ def evaluate_trees(
         raise ValueError(f"method={method!r} is not known; use one of {METHODS}.")
     trees = [t for t in range(len(fitted.trees)) if fitted.weight[fitted.out_of_bag(t)].sum() > 0.0]
     if not trees:
-        raise ValueError(
-            "No row that counts is out of bag for any tree; draw fewer rows with max_samples."
-        )
+        raise ValueError(NO_ROW_COUNTS)
     packed = pack(fitted.trees, fitted.X.dtype)
     X = rows_for(packed, fitted.X)
     tasks = ((_evaluate_splits, fitted, packed, X, t, method) for t in trees)

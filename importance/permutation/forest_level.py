@@ -15,7 +15,7 @@ from cart.primitives.progress import ProgressReporter
 from forest.growing.workers import each_step, results_of, shares_memory
 from forest.voting.rules import RULES, ballots
 from importance.core.adoption import of_fitted_forest
-from importance.core.fitted_forest import FittedForest, check_forest
+from importance.core.fitted_forest import NO_ROW, FittedForest, check_forest
 from importance.core.given import require_count, require_function
 from importance.core.groups import Groups, group_columns
 from importance.core.losses import MakeLoss, choose_loss, of_predictions, predictions_of
@@ -228,7 +228,7 @@ def evaluate_forest(
         n_times[rows] += 1
     known = np.flatnonzero(n_times)
     if not fitted.weight[known].any():
-        raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
+        raise ValueError(NO_ROW)
 
     def judge(total):
         return evaluate(total[known] / n_times[known, np.newaxis], known)
@@ -247,10 +247,8 @@ def evaluate_forest(
 
 
 def _evaluate_block(fitted, judge, group_of, block, donors, n_repeats, is_hard, shape, watch):
-    """Judge the forest with each group of a block permuted, (n_repeats, n_block).
-
-    Votes are added in the order of the trees, so that what ties without a permutation ties with it.
-    """
+    """Judge the forest with each group of a block permuted, (n_repeats, n_block). Votes are added
+    in the order of the trees, so that what ties without a permutation ties with it."""
     totals = np.zeros((len(block), n_repeats, *shape))
     find = [donors(group) for group in block]
     for t, tree in each_step(enumerate(fitted.trees), watch):

@@ -27,6 +27,7 @@ from forest.partitioned.table.partitions import Kind, shown, target_of, values_o
 from forest.sampling.bootstrap import Bootstrap, bootstrap_of
 from importance.core.adoption import of_fitted_forest
 from importance.core.fitted_forest import (
+    NO_ROW,
     is_classification,
     names_of,
     refuse_sent_by_surrogates,
@@ -130,7 +131,7 @@ def _ask(engine, X_parts, y_parts, forest, kind, make_loss, step):
     counted = engine.map(_count, X_parts, spans, common=(shared, kind), done=step)
     donors = engine.reduce(itself, _add_each, counted)
     if not donors.n_rows.any():
-        raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
+        raise ValueError(NO_ROW)
     common = shared, kind, make_loss, engine.share(donors)
     judged = engine.map(_judge, X_parts, y_parts, spans, common=common, done=step)
     return donors, engine.reduce(itself, _add_each, judged)
@@ -179,8 +180,7 @@ def _spans(engine: Engine, X_parts: Any, kind: Kind, forest: Any) -> list[tuple[
 
 
 def _size(X, number, forest, kind):
-    """Number, rows and columns of a partition, which is refused where the forest takes no such
-    rows."""
+    """Number, rows and columns of a partition; refuses rows that the forest does not take."""
     X, names = values_of(X, number, kind)
     known = getattr(forest, "feature_names_in_", None)
     if names and known is not None and names != tuple(known):

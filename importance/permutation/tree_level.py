@@ -8,7 +8,7 @@ from joblib import effective_n_jobs
 
 from cart.primitives.progress import ProgressReporter
 from forest.growing.workers import each_step, results_of, shares_memory
-from importance.core.fitted_forest import FittedForest
+from importance.core.fitted_forest import NO_ROW, FittedForest
 from importance.core.groups import Groups
 from importance.core.losses import MakeLoss
 from importance.core.result import known_trees
@@ -170,7 +170,7 @@ def evaluate_trees(
                     for _ in batch if known_here is None else ():
                         watch.step()
     if np.isnan(total.per_tree).all():
-        raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
+        raise ValueError(NO_ROW)
     return total
 
 

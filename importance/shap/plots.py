@@ -160,11 +160,7 @@ def plot_waterfall(
         )  # fmt: skip
     ax.use_sticky_edges = False  # bars begin anywhere: the margin is room for their labels
     ax.margins(x=0.2)
-    ax.set_yticks(places, names, fontsize=9)
-    ax.set_ylim(-0.6, len(steps) - 0.4)
-    ax.axvline(start, color=base.ink_of(ax), linewidth=0.8, zorder=0)
-    base.plain_numbers(ax.xaxis)
-    ax.spines[["top", "right"]].set_visible(False)
+    base.name_bars(ax, names, start)
     ax.set_xlabel(f"base value {significant(start, 4)}, prediction {significant(ends[-1], 4)}")
     ax.set_title(f"row {row}: {_unit(found, label)}", fontsize=10)
     return ax

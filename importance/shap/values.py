@@ -93,7 +93,7 @@ def trees_out_of_bag(model: Any, X: Any) -> np.ndarray:
     fitted = fitted_forest.check_training_rows(model, X)
     takes = np.array([fitted.counts(t) == 0 for t in range(len(fitted.trees))])
     if not takes.any():
-        raise ValueError("No row is out of bag for any tree; draw fewer rows with max_samples.")
+        raise ValueError(fitted_forest.NO_ROW)
     return takes
 
 

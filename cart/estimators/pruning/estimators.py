@@ -44,7 +44,7 @@ def _constraints_of(tree_class):
     return constraints
 
 
-class _PrunedTree(BaseDecisionTree):
+class BasePrunedTree(BaseDecisionTree):
     """What the pruned trees share.
 
     Parameters
@@ -153,9 +153,9 @@ class _PrunedTree(BaseDecisionTree):
         return tags
 
 
-class PrunedTreeClassifier(_PrunedTree, DecisionTreeClassifier):
+class PrunedTreeClassifier(BasePrunedTree, DecisionTreeClassifier):
     __doc__ = with_docs_of(
-        _PrunedTree, "A classification tree, pruned by cross-validation.",
+        BasePrunedTree, "A classification tree, pruned by cross-validation.",
         of_trees=BaseDecisionTree, without=("ccp_alpha",),
         defaults={"criterion": "gini", "splitter": "best", "max_features": None},
         name="PrunedTreeClassifier", data="load_breast_cancer", arguments="random_state=0",
@@ -188,9 +188,9 @@ class PrunedTreeClassifier(_PrunedTree, DecisionTreeClassifier):
         return tags
 
 
-class PrunedTreeRegressor(_PrunedTree, DecisionTreeRegressor):
+class PrunedTreeRegressor(BasePrunedTree, DecisionTreeRegressor):
     __doc__ = with_docs_of(
-        _PrunedTree, "A regression tree, pruned by cross-validation.",
+        BasePrunedTree, "A regression tree, pruned by cross-validation.",
         of_trees=BaseDecisionTree, without=("ccp_alpha",),
         defaults={"criterion": "squared_error", "splitter": "best", "max_features": None},
         name="PrunedTreeRegressor", data="load_diabetes", arguments="random_state=0",

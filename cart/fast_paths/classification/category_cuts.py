@@ -16,19 +16,17 @@ import numpy as np
 from cart.fast_paths.base import MISSING_LEFT, NONE_MISSING, Cut, write_split
 from cart.fast_paths.classification.cuts import (
     BARRED,
+    BestCuts,
     Ordered,
     divide_in_order,
     is_open,
-    no_search_to_begin,
-    nothing_put_off,
-    nothing_to_expect,
     read_codes,
     search_ordered,
 )
 from cart.fast_paths.classification.impurities import child_impurities
 from cart.fast_paths.classification.packed_rows import ColumnCodes, class_of, row_number, weight_of
 from cart.fast_paths.classification.path import ClassCountsPath
-from cart.jit.decorators import inline_kernel, kernel
+from cart.jit.decorators import inline_kernel, kernel, like
 from cart.primitives.gather import gather
 from cart.splitting.all_subsets import next_subset, place_subset
 from cart.splitting.category_subsets import (
@@ -45,6 +43,7 @@ from cart.splitting.category_subsets import (
 from cart.table.ranking import MISSING
 
 
+@like(BestCuts)
 class CategoryCuts(NamedTuple):
     """The best of all cuts of a number, and of the subsets of categories."""
 
@@ -53,9 +52,6 @@ class CategoryCuts(NamedTuple):
     @classmethod
     def create(cls, n_categories, n_classes):
         return cls(np.zeros((n_categories, 1 if n_classes <= 2 else n_classes), np.int64))
-
-    begin_search, end_search = no_search_to_begin, nothing_put_off
-    expect_next = nothing_to_expect
 
     def begin_tree(self, way, n):
         way.table.subsets.n_listed[:] = 0

@@ -85,22 +85,6 @@ def move_left(criterion, left, counts, c, w):
     """Move a weight of class c to the left; return by how much the sums of powers change."""
 
 
-def begin_left_of_one(self, left, counts):
-    power_right = np.int64(0)
-    for c in range(counts.shape[0]):
-        left[c] = 0
-        power_right += power(self, counts[c])
-    return np.int64(0), power_right
-
-
-def move_left_of_one(self, left, counts, c, w):
-    before = left[c]
-    right = counts[c] - before
-    left[c] = before + w
-    more = power(self, before + w) - power(self, before)
-    return more, power(self, right - w) - power(self, right)
-
-
 @inline_kernel
 def add_up(criterion, running, keys, n, counts, layout):
     """Sum up the ordered keys from the left."""

@@ -77,27 +77,6 @@ def write_threshold(tree, this, cut):
     tree.nodes.feature[this], tree.nodes.threshold[this] = cut.feature, cut.threshold
 
 
-def no_tree_to_begin(self, way, n):
-    pass
-
-
-def no_search_to_begin(self, way, node, searched):
-    pass
-
-
-def nothing_put_off(self, way, node, searched, best):
-    return best
-
-
-def nothing_to_expect(self, way, node, drawing, j):
-    pass
-
-
-def divide_by_column(self, way, node, cut, left_counts):
-    codes = ColumnCodes(way.tiers[node.tier].codes[way.table.columns[cut.feature]])
-    return divide_in_order(way, node, cut, codes, left_counts)
-
-
 @inline_kernel
 def divide_in_order(way, node, cut, codes, left_counts):
     """See `divide_words`; `codes` are those of the cut's column. Either side keeps its order."""
@@ -117,11 +96,24 @@ class BestCuts(NamedTuple):
 
     name: int = 0  # numba wants a field
 
-    begin_tree, begin_search = no_tree_to_begin, no_search_to_begin
-    expect_next, end_search, divide_words = nothing_to_expect, nothing_put_off, divide_by_column
+    def begin_tree(self, way, n):
+        pass
+
+    def begin_search(self, way, node, searched):
+        pass
+
+    def expect_next(self, way, node, drawing, j):
+        pass
 
     def search_feature(self, way, node, searched, feature, best):
         return search_codes(way, node, searched, feature, best)
+
+    def end_search(self, way, node, searched, best):
+        return best
+
+    def divide_words(self, way, node, cut, left_counts):
+        codes = ColumnCodes(way.tiers[node.tier].codes[way.table.columns[cut.feature]])
+        return divide_in_order(way, node, cut, codes, left_counts)
 
     def write_cut(self, way, tree, this, node, cut, children):
         write_split(tree.nodes, this, cut, tree.cuts)

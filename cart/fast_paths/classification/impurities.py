@@ -10,12 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.classification.cumulative_counts import (
-    begin_left_of_one,
-    count_left,
-    move_left_of_one,
-)
-from cart.jit.decorators import dispatch, inline_kernel
+from cart.fast_paths.classification.cumulative_counts import count_left, power
+from cart.jit.decorators import dispatch, inline_kernel, like
 from cart.splitting.criteria import share_times_log
 
 NO_CUT = np.float32(-1.0)
@@ -74,11 +70,6 @@ def write_shares(criterion, value, counts, weight):
     """Write what a node with these counts predicts to `value`, (n_outputs, n_values)."""
 
 
-def write_shares_of_one(self, value, counts, weight):
-    for c in range(counts.shape[0]):
-        value[0, c] = np.float64(counts[c]) / np.float64(weight)
-
-
 @inline_kernel
 def gain_of_squares(running, entries, first, last, weight, low_mask):
     """The sums of squared counts over the weight of their side."""
@@ -105,9 +96,6 @@ class GiniCuts(NamedTuple):
 
     name: int = 0  # numba wants a field
 
-    begin_left, move_left = begin_left_of_one, move_left_of_one
-    write_shares = write_shares_of_one
-
     def impurity_of(self, counts, weight):
         squares = 0.0
         for c in range(counts.shape[0]):
@@ -116,6 +104,20 @@ class GiniCuts(NamedTuple):
 
     def power(self, count):
         return count * count
+
+    def begin_left(self, left, counts):
+        power_right = np.int64(0)
+        for c in range(counts.shape[0]):
+            left[c] = 0
+            power_right += power(self, counts[c])
+        return np.int64(0), power_right
+
+    def move_left(self, left, counts, c, w):
+        before = left[c]
+        right = counts[c] - before
+        left[c] = before + w
+        more = power(self, before + w) - power(self, before)
+        return more, power(self, right - w) - power(self, right)
 
     def approximate_gains(self, running, entries, first, last, counts, weight, low_mask):
         """Of two classes: (n1 - w p1)**2 / (w (W - w)), the squared difference of the shares by a
@@ -193,14 +195,16 @@ class GiniCuts(NamedTuple):
         gini_right = 1.0 - squares_right / (right_weight * right_weight)
         return gini_left, gini_right
 
+    def write_shares(self, value, counts, weight):
+        for c in range(counts.shape[0]):
+            value[0, c] = np.float64(counts[c]) / np.float64(weight)
 
+
+@like(GiniCuts)
 class EntropyCuts(NamedTuple):
     """Entropy in bits. Its gain is the gain over the node, from a table of x log2 x."""
 
     table: np.ndarray  # (at least weight + 1,) int64, in units of _UNIT
-
-    begin_left, move_left = begin_left_of_one, move_left_of_one
-    write_shares = write_shares_of_one
 
     @classmethod
     def create(cls, weight):

@@ -17,10 +17,10 @@ from cart.fast_paths.cache_copies import create_cache_copies
 from cart.fast_paths.classification.best_cut import keeps_direction
 from cart.fast_paths.classification.class_rows import copy_columns
 from cart.fast_paths.classification.cuts import (
+    BestCuts,
     divide_in_order,
     is_open,
     monotony_of,
-    no_tree_to_begin,
     write_threshold,
 )
 from cart.fast_paths.classification.impurities import child_impurities
@@ -44,7 +44,7 @@ from cart.fast_paths.near_rows import (
     load_across,
     place_across,
 )
-from cart.jit.decorators import inline_kernel
+from cart.jit.decorators import inline_kernel, like
 from cart.jit.simd import on_lanes
 from cart.primitives.gather import EXPECTED_MAX, expect, gather
 from cart.splitting.category_subsets import draw_places, keep_subset
@@ -124,6 +124,7 @@ class CountedPair(NamedTuple):
         return cls(np.empty(_ROWS_MAX, np.int32), np.empty(n, np.int32))
 
 
+@like(BestCuts)
 class RandomCuts(NamedTuple):
     """One cut of a feature, at a random threshold.
 
@@ -140,8 +141,6 @@ class RandomCuts(NamedTuple):
         drawn = DrawnCuts.create(table)
         low, high = (CountedPair.create(len(drawn.low)) for _ in range(2))
         return cls(drawn, low, high)
-
-    begin_tree = no_tree_to_begin
 
     def begin_search(self, way, node, searched):
         rows, n = way.tiers[node.tier], node.end - node.start

@@ -8,24 +8,17 @@ codes     0  1  0  0  1           counted as those up to a threshold are
 from typing import NamedTuple
 
 from cart.fast_paths.classification.category_cuts import CategoryCountsPath, CategoryCuts
-from cart.fast_paths.classification.cuts import (
-    no_search_to_begin,
-    nothing_put_off,
-    nothing_to_expect,
-    write_threshold,
-)
+from cart.fast_paths.classification.cuts import write_threshold
 from cart.fast_paths.classification.random_cut import RandomClassCountsPath, search_cut
+from cart.jit.decorators import like
 from cart.splitting.category_subsets import write_list
 
 
+@like(CategoryCuts)
 class RandomSubsetCuts(NamedTuple):
     """One cut of a number, at a random threshold, and one random subset of categories."""
 
     name: int = 0  # numba wants a field
-
-    begin_tree, divide_words = CategoryCuts.begin_tree, CategoryCuts.divide_words
-    begin_search, end_search = no_search_to_begin, nothing_put_off
-    expect_next = nothing_to_expect
 
     def search_feature(self, way, node, searched, feature, best):
         return search_cut(way, node, searched, feature, best)

@@ -22,20 +22,14 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.base import NONE_MISSING, Cut, is_cut, write_split
-from cart.fast_paths.classification.cuts import (
-    divide_by_column,
-    is_open,
-    no_search_to_begin,
-    nothing_put_off,
-    nothing_to_expect,
-)
+from cart.fast_paths.classification.cuts import BestCuts, is_open
 from cart.fast_paths.classification.impurities import score_cut
 from cart.fast_paths.classification.path import ClassCountsPath, grow_trees
 from cart.growth.depth_first import left_child, right_child
 from cart.growth.frontier import may_split
 from cart.growth.sorted_rows import SortedRows, begin_tree, divide_rows, keep_side
 from cart.growth.surrogates import Found, Search, keep_found
-from cart.jit.decorators import inline_kernel, kernel
+from cart.jit.decorators import inline_kernel, kernel, like
 from cart.primitives.sort_keys import code_of, record_of
 from cart.splitting.agreement import Ranking, Sent, draw_candidates, rank
 from cart.splitting.criteria import Gini
@@ -46,6 +40,7 @@ _WEIGHT_MAX = 15  # of a row: with that of its second class in a byte
 _ROUNDING = 1e-14  # of a score, and of what it follows from, as a share of the node's weight
 
 
+@like(BestCuts)
 class SortedCuts(NamedTuple):
     """The best of all cuts of a feature, searched in sorted rows; and the surrogates of a split."""
 
@@ -57,10 +52,6 @@ class SortedCuts(NamedTuple):
     found: Found
     search: Search
     n_found: np.ndarray  # (1,) int64
-
-    begin_search, end_search = no_search_to_begin, nothing_put_off
-    expect_next = nothing_to_expect
-    divide_words = divide_by_column
 
     def begin_tree(self, way, n):
         self.n_found[0] = 0

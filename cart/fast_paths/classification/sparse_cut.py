@@ -17,14 +17,7 @@ from cart.fast_paths.base import NONE_MISSING, Cut
 from cart.fast_paths.classification.best_cut import choose_cut, with_enough_weight
 from cart.fast_paths.classification.class_rows import ClassRows
 from cart.fast_paths.classification.cumulative_counts import begin_left, move_left
-from cart.fast_paths.classification.cuts import (
-    is_open,
-    monotony_of,
-    no_search_to_begin,
-    nothing_put_off,
-    nothing_to_expect,
-    write_threshold,
-)
+from cart.fast_paths.classification.cuts import BestCuts, is_open, monotony_of, write_threshold
 from cart.fast_paths.classification.packed_rows import (
     class_of,
     code_of_key,
@@ -33,13 +26,14 @@ from cart.fast_paths.classification.packed_rows import (
     weight_of,
 )
 from cart.fast_paths.classification.path import ClassCountsPath
-from cart.jit.decorators import entry_kernel, inline_kernel
+from cart.jit.decorators import entry_kernel, inline_kernel, like
 from cart.primitives.radix_sort import sort_short_keys
 from cart.splitting.criteria import Entropy
 from cart.table.sparse_table import SparseTable, first_entry, list_node
 from cart.table.table import same_value, threshold_between
 
 
+@like(BestCuts)
 class SparseCuts(NamedTuple):
     """The best of all cuts of a feature that is 0 for the most part.
 
@@ -63,9 +57,6 @@ class SparseCuts(NamedTuple):
             rows, codes, *np.empty((2, n_rows), np.int64), np.zeros(n_rows, np.uint8),
             np.empty(n_classes, np.int64),
         )  # fmt: skip
-
-    begin_search, end_search = no_search_to_begin, nothing_put_off
-    expect_next = nothing_to_expect
 
     def begin_tree(self, way, n):
         words = way.tiers[0].words

@@ -22,9 +22,7 @@ from cart.fast_paths.regression.sorted_rows import (
     PresortedRows,
     begin_tree,
     code_at,
-    divide_none,
     divide_rows,
-    expect_nothing,
     first_of,
     load_feature,
     mark_left,
@@ -32,7 +30,7 @@ from cart.fast_paths.regression.sorted_rows import (
     row_at,
 )
 from cart.fast_paths.regression.tree_growth import MeanPath
-from cart.jit.decorators import kernel
+from cart.jit.decorators import kernel, like
 from cart.primitives.sort_keys import CODE_SHIFT
 from cart.splitting.category_subsets import (
     EXACT,
@@ -50,6 +48,7 @@ from cart.table.ranking import MISSING
 from cart.table.table import Table
 
 
+@like(PresortedRows)
 class CategoryRows(NamedTuple):
     """The rows of the tree along every column; see `cart.fast_paths.regression.sorted_rows`."""
 
@@ -66,8 +65,6 @@ class CategoryRows(NamedTuple):
         self.subsets.n_listed[:] = 0
         self.subsets.weight[:], self.subsets.response[:] = 0.0, 0.0  # and so between searches
         begin_tree(self.sorted, self.numbers, in_bag, n, is_in_bag)
-
-    expect_feature = expect_nothing
 
     def load_feature(self, table, column, place, node):
         if table.n_categories[column] == 0:
@@ -87,16 +84,14 @@ class CategoryRows(NamedTuple):
             n_chosen += table.n_categories[table.columns[features[j]]] == 0
         divide_rows(self.sorted, table, self.chosen[:n_chosen], node, cut, n_left, is_left)
 
-    divide_feature = divide_none
+    def divide_feature(self, column, start, n, depth, n_left, is_left):
+        pass
 
     def note_split(self, table, this, node, cut, n_left):
         column = table.columns[cut.feature]
         if table.n_categories[column] > 0:
             _list_smaller_side(self, table.codes[column], column, node, cut, n_left)
             write_subset(self.subsets, this)
-
-    def is_presorted(self):
-        return True
 
     def has_all_entries(self):
         return False

@@ -42,7 +42,7 @@ from cart.fast_paths.regression.node_sums import (
 from cart.fast_paths.regression.several_means import SeveralMeansCuts
 from cart.fast_paths.regression.small_nodes.subtree import grow_small_subtree
 from cart.fast_paths.regression.sorted_rows import hand_to_small_node
-from cart.jit.decorators import inline_kernel, kernel
+from cart.jit.decorators import inline_kernel, kernel, like
 from cart.splitting.criteria import Entropy, Gini, SquaredError
 from cart.splitting.criterion import log2
 from cart.splitting.mean_criteria import NO_SUM
@@ -129,15 +129,11 @@ _gini_score = inline_kernel(_score_by_gini)
 _search_gini = searching(_score_by_gini, keeps_rest=True)
 
 
+@like(SquaredErrorCuts)
 class GiniOfTwoCuts(NamedTuple):
     """Gini impurity of two classes. Its gain is that of squared error, but for a factor."""
 
     name: int = 1
-
-    take_row, sum_node, sum_children = take_weight_and_y, sum_node_of_one, sum_children_of_one
-    sum_lane_from_right, settled_score = sum_lane_of_one, settled_score_of_one
-    copy_row, score_divided = copy_weight_and_y, score_divided_of_one
-    is_free_of_order = in_any_order
 
     def rest_of(self, weight, y):
         return weight - weight * y
@@ -159,12 +155,6 @@ class GiniOfTwoCuts(NamedTuple):
 
     def score_left(self, left, node):
         return _gini_score(*left, *node)
-
-    def begin_search(self, samples, targets, sums, node):
-        return node.rest
-
-    def is_by_gain(self):
-        return True
 
     def grow_if_small(self, growth, table, scratch, node, height, n_nodes, limits):
         return np.int64(-1)
@@ -213,6 +203,7 @@ def _deviance(known, samples, targets, start, end, weight, total):
     return deviance / weight
 
 
+@like(SquaredErrorCuts)
 class PoissonCuts(NamedTuple):
     """Half the mean Poisson deviance. The third is the score of a cut without gain, and how far
     rounding may move scores."""
@@ -223,11 +214,6 @@ class PoissonCuts(NamedTuple):
     @classmethod
     def create(cls, y):
         return cls(y.max(), np.empty((_N_KNOWN, 2)))
-
-    take_row, sum_node, sum_children = take_weight_and_y, sum_node_of_one, sum_children_of_one
-    sum_lane_from_right, settled_score = sum_lane_of_one, settled_score_of_one
-    copy_row, score_divided = copy_weight_and_y, score_divided_of_one
-    is_free_of_order = in_any_order
 
     def rest_of(self, weight, y):
         return 0.0
@@ -242,9 +228,6 @@ class PoissonCuts(NamedTuple):
             _deviance(self.known, samples, targets, node.start, middle, weight, total),
             _deviance(self.known, samples, targets, middle, node.end, *right), node, weight, total,
         )  # fmt: skip
-
-    def write_value(self, value, sums):
-        value[0, 0] = sums[TOTAL] / sums[WEIGHT]
 
     def search_lanes(self, lanes, width, rows, table):
         _search_poisson(lanes, width, rows, table)

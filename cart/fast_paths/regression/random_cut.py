@@ -46,20 +46,19 @@ from cart.fast_paths.regression.node_sums import (
 from cart.fast_paths.regression.several_means import MOST as MOST_MEANS
 from cart.fast_paths.regression.tree_growth import (
     MeanPath,
+    MeanWay,
     TreeGrowth,
     begin_growth,
     bounds_at,
     decrease_of,
-    move_sums,
     node_of,
     split_node,
-    write_mean,
 )
 from cart.growth.best_first import grow_best_first
 from cart.growth.depth_first import grow_depth_first
-from cart.growth.frontier import NodeStack, moved, with_weight
+from cart.growth.frontier import NodeStack, moved
 from cart.growth.plan import Limits
-from cart.jit.decorators import entry_kernel, inline_kernel
+from cart.jit.decorators import entry_kernel, inline_kernel, like
 from cart.primitives.gather import EXPECTED_MAX, expect, take
 from cart.primitives.partition import partition
 from cart.splitting.category_subsets import (
@@ -134,6 +133,7 @@ class DrawnCut(NamedTuple):
     last: int  # the last feature looked at
 
 
+@like(MeanWay)
 class DrawnMeanWay(NamedTuple):
     """What the path works on; the protocol is that of `cart.growth.depth_first`."""
 
@@ -146,12 +146,6 @@ class DrawnMeanWay(NamedTuple):
     beside: np.ndarray  # (2, n_rows) uint32: samples divided beside their order, and room for it
     stack: NodeStack
     limits: Limits
-
-    def load(self, node):
-        return with_weight(node, self.growth.sums[node.row, WEIGHT], node.impurity)
-
-    def write_leaf(self, tree, this, node):
-        write_mean(tree, this, node.impurity, node.end - node.start, tree.sums[node.row])
 
     def search(self, node):
         node = _copy_near(self.growth.criterion, self.tiers, node)
@@ -201,8 +195,6 @@ class DrawnMeanWay(NamedTuple):
         )
         decrease = decrease_of(mine, halves, growth.total_weight)
         return MeanChildren(middle, halves.left, halves.right, decrease, halves)
-
-    move_row = move_sums
 
     def write_split(self, tree, this, node, found, children):
         cut = found.cut

@@ -29,7 +29,6 @@ from cart.fast_paths.base import (
 from cart.fast_paths.regression.best_cut import N_LANES, Lanes, SearchedRows, choose_mean_cut
 from cart.fast_paths.regression.cut_criteria import cuts_of
 from cart.fast_paths.regression.cut_score import (
-    WEIGHT,
     begin_search,
     grow_if_small,
     is_by_gain,
@@ -70,19 +69,19 @@ from cart.fast_paths.regression.sorted_rows import (
 )
 from cart.fast_paths.regression.tree_growth import (
     MeanPath,
+    MeanWay,
     TreeGrowth,
     begin_growth,
     decrease_of,
-    move_sums,
     node_at,
     place_children,
     split_node,
     write_mean,
 )
 from cart.growth.best_first import grow_best_first
-from cart.growth.frontier import NodeStack, with_weight
+from cart.growth.frontier import NodeStack
 from cart.growth.plan import Limits
-from cart.jit.decorators import entry_kernel, inline_kernel
+from cart.jit.decorators import entry_kernel, inline_kernel, like
 from cart.splitting.criteria import EPSILON, AbsoluteError, Entropy, Gini, Poisson, SquaredError
 from cart.splitting.feature_draw import (
     begin_draw,
@@ -324,6 +323,7 @@ class FoundCut(NamedTuple):
     last: int  # where the entries begin whose order the samples take
 
 
+@like(MeanWay)
 class SortedWay(NamedTuple):
     """What growth that is best first works on; the protocol is that of `cart.growth.depth_first`.
 
@@ -335,12 +335,6 @@ class SortedWay(NamedTuple):
     scratch: SortedScratch
     stack: NodeStack
     limits: Limits
-
-    def load(self, node):
-        return with_weight(node, self.growth.sums[node.row, WEIGHT], node.impurity)
-
-    def write_leaf(self, tree, this, node):
-        write_mean(tree, this, node.impurity, node.end - node.start, tree.sums[node.row])
 
     def search(self, node):
         mine = node_at(self.growth, node.row)
@@ -361,8 +355,6 @@ class SortedWay(NamedTuple):
         )  # fmt: skip
         decrease = decrease_of(mine, halves, growth.total_weight)
         return MeanChildren(middle, halves.left, halves.right, decrease, halves)
-
-    move_row = move_sums
 
     def write_split(self, tree, this, node, found, children):
         n_left, mine = children.middle - node.start, node_at(tree, node.row)

@@ -27,7 +27,7 @@ from cart.fast_paths.regression.small_nodes.node import (
     restore_rows,
     write_word,
 )
-from cart.jit.decorators import dispatch, entry_kernel, inline_kernel, kernel
+from cart.jit.decorators import dispatch, entry_kernel, inline_kernel, kernel, like
 from cart.primitives.gather import expect, take
 from cart.primitives.radix_sort import N_DIGITS, ROOM, n_bits_of, sort_short_keys
 from cart.primitives.sort_keys import CODE_SHIFT, N_COUNTS, sort_by_radix
@@ -98,18 +98,6 @@ def note_split(rows, table, this, node, cut, n_left):
     """Keep what the cut alone does not say of the split of node number `this`."""
 
 
-def divide_none(self, column, start, n, depth, n_left, is_left):
-    pass
-
-
-def expect_nothing(self, table, column, node):
-    pass
-
-
-def note_nothing(self, table, this, node, cut, n_left):
-    pass
-
-
 @dispatch
 def is_presorted(rows):
     """Are the entries of all features there at the same time?"""
@@ -163,7 +151,8 @@ class PresortedRows(NamedTuple):
             at = _write_in_bag(sorted_rows[:n_known], np.uint32(0), entries, is_in_bag)
             _write_in_bag(sorted_rows[n_known:], MISSING, entries[at:], is_in_bag)
 
-    expect_feature = expect_nothing
+    def expect_feature(self, table, column, node):
+        pass
 
     def load_feature(self, table, column, place, node):
         first = first_of(self, column, node.start, node.depth)
@@ -201,7 +190,8 @@ class PresortedRows(NamedTuple):
             left += goes_left
             right += 1 - goes_left
 
-    note_split = note_nothing
+    def note_split(self, table, this, node, cut, n_left):
+        pass
 
     def is_presorted(self):
         return True
@@ -273,6 +263,7 @@ def _sort_rows(codes, presorted, keys, spare, counts):
 # ----------------------------------------------------------------------- sorted on demand
 
 
+@like(PresortedRows)
 class RowsSortedOnDemand(NamedTuple):
     """The node's rows in the order of the table, sorted along each feature looked at."""
 
@@ -337,9 +328,8 @@ class RowsSortedOnDemand(NamedTuple):
         codes = table.codes[table.columns[cut.feature]]
         partition_rows(self.rows, self.spare_rows, codes, cut, node.start, node.n)
 
-    divide_feature = divide_none
-
-    note_split = note_nothing
+    def divide_feature(self, column, start, n, depth, n_left, is_left):
+        pass
 
     def is_presorted(self):
         return False

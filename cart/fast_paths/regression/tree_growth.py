@@ -33,6 +33,7 @@ from cart.fast_paths.regression.node_sums import (
     SwapScratch,
 )
 from cart.fast_paths.regression.small_nodes.node import SmallNode, small_node_max
+from cart.growth.frontier import with_weight
 from cart.growth.node_step import child_bounds
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import are_whole
@@ -205,12 +206,20 @@ def place_children(growth, node, middle, halves, n_constant, height, n_nodes, li
     return height, n_nodes + 2
 
 
-def move_sums(self, row, to):
-    """`move_row` of a path, see `cart.growth.depth_first`."""
-    sums = self.growth.sums
-    for k in range(sums.shape[1]):
-        sums[to, k] = sums[row, k]
-    move_key(self.growth.draw, row, to)
+class MeanWay:
+    """What the ways of the paths do alike; the protocol is that of `cart.growth.depth_first`."""
+
+    def load(self, node):
+        return with_weight(node, self.growth.sums[node.row, WEIGHT], node.impurity)
+
+    def write_leaf(self, tree, this, node):
+        write_mean(tree, this, node.impurity, node.end - node.start, tree.sums[node.row])
+
+    def move_row(self, row, to):
+        sums = self.growth.sums
+        for k in range(sums.shape[1]):
+            sums[to, k] = sums[row, k]
+        move_key(self.growth.draw, row, to)
 
 
 @inline_kernel
