@@ -58,7 +58,7 @@ from cart.growth.best_first import grow_best_first
 from cart.growth.depth_first import grow_depth_first
 from cart.growth.frontier import NodeStack, moved
 from cart.growth.plan import Limits
-from cart.jit.decorators import entry_kernel, inline_kernel, like
+from cart.jit.decorators import dispatch, entry_kernel, inline_kernel, like
 from cart.primitives.gather import EXPECTED_MAX, expect, take
 from cart.primitives.partition import partition
 from cart.splitting.category_subsets import (
@@ -84,7 +84,7 @@ from cart.splitting.splitter import RandomSplitter
 from cart.table.float_table import FloatTable
 from cart.table.node_samples import known_range
 from cart.table.ranking import MISSING
-from cart.table.table import code_up_to, keeps_order, same_value, value_of
+from cart.table.table import code_up_to, same_value, value_of
 
 COPY_BYTES = 2**15, 2**12  # of a column of the near tiers (see `cart.fast_paths.cache_copies`)
 
@@ -125,6 +125,57 @@ class MarkedSides(NamedTuple):
         return np.int64((self.marks >> np.uint64(item)) & np.uint64(1))
 
 
+@dispatch
+def try_sides(division, way, node, samples, feature, sides):
+    """Divide a node's samples; return how many go left, and the score."""
+
+
+@dispatch
+def divide_at(division, way, node, samples, found):
+    """Bring a node's samples into the order left | right of the cut found; list a subset."""
+
+
+class Exchanged(NamedTuple):
+    """Samples are divided in place, by scikit-learn's exchange from both ends."""
+
+    name: int = 0  # numba wants a field
+
+    def try_sides(self, way, node, samples, feature, sides):
+        n_left = exchange(sides, samples, way.growth.swap)
+        return n_left, _score(way, node, samples, feature, n_left)
+
+    def divide_at(self, way, node, samples, found):
+        rows, cut = way.tiers[node.tier], found.cut
+        if cut.feature == found.last:
+            return  # they are
+        column = way.table.columns[cut.feature]
+        if _has_few(rows, node):
+            exchange_few(MarkedSides(np.uint64(way.cuts.sides[column])), samples)
+        else:
+            _gather(rows.codes[column], samples, way.gathered)
+            sides = _sides_of(way.gathered, np.uint32(cut.left_code), cut.missing)
+            exchange(sides, samples, way.growth.swap)
+
+
+class Beside(NamedTuple):
+    """Samples stay in their order, and are divided beside it."""
+
+    room: np.ndarray  # (2, n_rows) uint32: for those that are divided, and those that go right
+
+    def try_sides(self, way, node, samples, feature, sides):
+        n, divided = samples.shape[0], self.room[0]
+        n_left = partition(sides, samples, n, divided, self.room[1])
+        return n_left, _score(way, node, divided[:n], feature, n_left)
+
+    def divide_at(self, way, node, samples, found):
+        cut, n = found.cut, samples.shape[0]
+        column = way.table.columns[cut.feature]
+        _gather(way.tiers[node.tier].codes[column], samples, way.gathered)
+        replace_by_sides(way.table, way.gathered, n, column)
+        sides = _sides_of(way.gathered, np.uint32(cut.left_code), cut.missing)
+        partition(sides, samples, n, samples, self.room[1])
+
+
 class DrawnCut(NamedTuple):
     """What a search has found."""
 
@@ -143,7 +194,7 @@ class DrawnMeanWay(NamedTuple):
     gathered: np.ndarray  # (n_rows,) uint32: codes of the feature at hand
     cuts: DrawnCuts  # of a node of few rows
     scores: np.ndarray  # (8,) float64: by which of three rows go left
-    beside: np.ndarray  # (2, n_rows) uint32: samples divided beside their order, and room for it
+    division: NamedTuple  # Exchanged or Beside
     stack: NodeStack
     limits: Limits
 
@@ -180,15 +231,7 @@ class DrawnMeanWay(NamedTuple):
     def divide(self, node, found):
         rows, growth, cut = self.tiers[node.tier], self.growth, found.cut
         samples, n_left = rows.samples[node.start : node.end], np.int64(cut.right_code)
-        column = self.table.columns[cut.feature]
-        if not keeps_order(self.table):
-            _divide_in_order(self, rows.codes[column], samples, column, cut)
-        elif cut.feature != found.last:  # else they are divided
-            if _has_few(rows, node):
-                exchange_few(MarkedSides(np.uint64(self.cuts.sides[column])), samples)
-            else:
-                _gather(rows.codes[column], samples, self.gathered)
-                _divide(self, samples, np.uint32(cut.left_code), cut.missing)
+        divide_at(self.division, self, node, samples, found)
         mine, middle = node_of(growth, node), node.start + n_left
         halves = sum_children(
             growth.criterion, rows.samples, rows.targets, mine, middle, growth.sums
@@ -256,8 +299,8 @@ def _search_feature(way, node, samples, feature, best):
     if not threshold < high:  # rounded up to it, or high - low is infinite
         threshold = low
     left_code = np.uint32(code_up_to(table, column, lowest, highest, threshold))
-    n_left, divided = _divide(way, samples, left_code, goes)
-    score = _score(way, node, divided, feature, n_left)
+    sides = _sides_of(way.gathered, left_code, goes)
+    n_left, score = try_sides(way.division, way, node, samples, feature, sides)
     if score > best.score:
         keep_subset(table, n_present, np.int64(left_code))
         best = Cut(feature, np.int64(left_code), n_left, score, goes, threshold)
@@ -338,26 +381,10 @@ def _gather(codes, samples, gathered):
 
 
 @inline_kernel
-def _divide(way, samples, left_code, missing):
-    """Divide a node's samples by the codes that are gathered, beside where they keep their order;
-    return how many go left, and the samples that are divided."""
+def _sides_of(gathered, left_code, missing):
+    """Where the codes that are gathered send samples at a cut."""
     step = np.uint32(missing == MISSING_LEFT)
-    sides = GatheredSides(way.gathered, np.uint32(left_code + step), step)
-    if keeps_order(way.table):
-        return exchange(sides, samples, way.growth.swap), samples
-    n, divided = samples.shape[0], way.beside[0]
-    return partition(sides, samples, n, divided, way.beside[1]), divided[:n]
-
-
-@inline_kernel
-def _divide_in_order(way, codes, samples, column, cut):
-    """Divide a node's samples at its cut, either side in its order; list a subset."""
-    n = samples.shape[0]
-    _gather(codes, samples, way.gathered)
-    replace_by_sides(way.table, way.gathered, n, column)
-    step = np.uint32(cut.missing == MISSING_LEFT)
-    sides = GatheredSides(way.gathered, np.uint32(np.uint32(cut.left_code) + step), step)
-    partition(sides, samples, n, samples, way.beside[1])
+    return GatheredSides(gathered, np.uint32(left_code + step), step)
 
 
 @inline_kernel
@@ -389,7 +416,7 @@ def _grow_trees(table, growth, rows, weights, y, seeds, limits, first_node):
 @inline_kernel
 def _begin_tree(table, growth, rows, weights, y, seed, limits, first_node):
     """What a tree whose nodes begin with `first_node` grows on; its root waits."""
-    tiers, gathered, cuts, scores, beside = rows
+    tiers, gathered, cuts, scores, division = rows
     samples, targets = tiers[0].samples, tiers[0].targets
     restart(growth.draw, seed)
     n = 0
@@ -398,7 +425,7 @@ def _begin_tree(table, growth, rows, weights, y, seed, limits, first_node):
         samples[n] = row
         n += weights[row] > 0.0
     tree = begin_growth(growth, first_node, samples, targets, n)
-    return DrawnMeanWay(table, tree, tiers, gathered, cuts, scores, beside, tree.stack, limits)
+    return DrawnMeanWay(table, tree, tiers, gathered, cuts, scores, division, tree.stack, limits)
 
 
 @entry_kernel
@@ -439,8 +466,11 @@ class RandomMeanPath(MeanPath):
         tiers = tuple(
             starmap(partial(DrawnRows.create, self._per_row), [(n_rows, codes), *near, nearest])
         )
-        gathered, beside = np.empty(n_rows, np.uint32), np.empty((2, n_rows), np.uint32)
-        return tiers, gathered, DrawnCuts.create(self._table), np.empty(8), beside
+        gathered, cuts = np.empty(n_rows, np.uint32), DrawnCuts.create(self._table)
+        return tiers, gathered, cuts, np.empty(8), self._create_division()
+
+    def _create_division(self):
+        return Exchanged()
 
 
 class RandomCategoryMeanPath(RandomMeanPath):
@@ -454,6 +484,9 @@ class RandomCategoryMeanPath(RandomMeanPath):
         n_rows = len(self._y)
         self._table = self._table.with_room(n_rows, n_rows, 2 * n_rows, 1, 1)
         return super()._create_scratch()
+
+    def _create_division(self):
+        return Beside(np.empty((2, len(self._y)), np.uint32))
 
     def _grow(self, weights, seeds, first_node, trees, candidates=None):
         self._table.begin_tree(None)
