@@ -45,7 +45,7 @@ NAMES = sorted({path.stem for path in GOLDEN.glob("*.json")} - OTHERS)
 EACH = pytest.mark.parametrize("name", NAMES)
 SEEDS = {
     "kyphosis_deep": 95, "kyphosis_entropy": 2, "stagec_style_1_use_2": 47, "car90": 5,
-    "car90_deep": 7, "cu_summary": 1, "kyphosis_priors_and_loss": 19,
+    "car90_deep": 9, "cu_summary": 1, "kyphosis_priors_and_loss": 19,
 }  # fmt: skip
 # Row of the table: what rpart says, what it is.
 CP_OF_RPART = {

@@ -17,7 +17,7 @@ NAMED = {
         "return max(top + 2.0 * error, 0.0)",
     ),
     "a drawn subset has an empty side": (
-        "cart/splitting/splitter.py",
+        "cart/splitting/category_subsets.py",
         "subsets.place[subsets.present[p]] = 1 if n_right == 0 else 0",
         "subsets.place[subsets.present[p]] = 0 if n_right == 0 else 1",
     ),
