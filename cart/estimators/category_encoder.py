@@ -120,7 +120,8 @@ def _side_by_side(columns):
 
 
 def _codes_of(values, categories, keeps_missing):
-    """The code of each value, nan or UNSEEN where it is missing; categories have nan last."""
+    """The code of each value, nan or UNSEEN where it is missing; categories have nan last, if at
+    all."""
     code = {category: i for i, category in enumerate(categories)}
     missing = np.nan if keeps_missing or categories[-1] != categories[-1] else UNSEEN
     return np.array([code.get(value, UNSEEN) if value == value else missing for value in values])

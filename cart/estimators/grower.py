@@ -167,7 +167,8 @@ class Grower:
         return trees
 
     def _grow_fast(self, weights, seeds):
-        """Nodes and Categories of trees, from the first path that accepts the weights; or None."""
+        """Nodes and Categories of the trees, from the first path that accepts the weights, or
+        None."""
         if not isinstance(weights, np.ndarray):
             n_rows = len(self._codes)
             weights = np.stack([np.broadcast_to(weight, n_rows) for weight in weights])

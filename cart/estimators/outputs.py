@@ -36,7 +36,8 @@ class _Outputs:
             check_is_fitted(self)
 
     def _check_X(self, X, check_input=True, converts=True):
-        """X as kernels take it, and is without `check_input`. For `converts` see `check_rows`."""
+        """X as the kernels take it; with `check_input=False` it is already so. For `converts` see
+        `check_rows`."""
         self._require_fit()
         if check_input:
             return check_rows(self, X, converts)
@@ -49,7 +50,8 @@ class _Outputs:
     def _walk(self, walk, packed, X, check_input=True):
         """What `walk` makes of packed trees and checked rows.
 
-        Where X could be wrong by an infinite number alone `walk` finds it, which looks at each.
+        Where nothing but an infinite number could be wrong with X that is left to `walk`, which
+        looks at each anyway.
         """
         converts = self.missing == "refuse" or not goes_by_keys(packed)
         try:

@@ -180,12 +180,16 @@ def _needs_no_check(y, n_samples):
 
 def _is_plain(X):
     """Would scikit-learn's checks of X look at its numbers and its shape alone?
-    They take longer than a small tree takes to grow, or a row to walk down a hundred trees."""
+
+    They take longer than a small tree takes to grow, than a row takes to walk down a hundred
+    trees, or many down one.
+    """
     return type(X) is np.ndarray and X.dtype.kind in "fiub" and X.ndim == 2 and X.size > 0
 
 
 def _numbers_of(X):
-    """The values of a pandas DataFrame of numbers, as an array; anything else as it is."""
+    """The values of a pandas DataFrame of numbers, as an array; anything else is returned as it
+    is."""
     if not _is_pandas(X, "DataFrame"):
         return X
     is_plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiu" for dtype in X.dtypes)

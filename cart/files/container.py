@@ -123,8 +123,11 @@ def _parts_of(path, mmap):
 
 
 def _content_of(path, mmap):
-    """The bytes of a file. Mapped, they can be written to, which the file does not show. (Arrays of
-    numpy.memmap joblib sends by the name of the file, where another model may lie by then.)"""
+    """The bytes of a file. Mapped, they can be written to, which the file does not show.
+
+    numpy.memmap would not do: joblib sends its arrays to processes by the name of the file, where
+    another model may lie by then.
+    """
     if not mmap:
         return np.fromfile(path, np.uint8)
     with open(path, "rb") as file:

@@ -94,8 +94,11 @@ def _refuse_to_show(estimator, shown):
 
 
 def _refuse_costs(estimator):
-    """Refuse trees whose class is not the one of the largest share, which would be shown. Of two
-    classes it is: the shares of `tree_` are those under the altered priors."""
+    """Refuse trees whose class is not the one of the largest share, which would be shown.
+
+    Of two classes it is: that of least expected loss has the larger share under the altered priors,
+    which are those of `tree_`.
+    """
     if len(getattr(estimator, "loss_", ())) > 2:
         raise ValueError(
             "The picture would show the class of the largest share, but with loss= the tree "

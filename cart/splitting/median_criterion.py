@@ -167,8 +167,8 @@ def grow_errors(numbers, weight, y, tree, errors, medians, n, step):
 def _find_half(tree, n, highest_bit, half):
     """Where the cumulative weight crosses `half`.
 
-    Returns the ranks of the last sample below and the first above (the same, unless `half` is met
-    exactly between two), and the weight and sum of what lies before the latter.
+    Returns the ranks of the last sample below and the first above (the same, unless `half` is
+    met exactly between two), and the weight and sum of what lies before the latter.
     """
     at = 0
     weight = 0.0

@@ -263,8 +263,8 @@ def _in_few_bytes(numbers):
 def _move_to_front(grown, values, is_leaf, is_impure, has_counts, has_sums):
     """Move what is stored to the front of the arrays, and return how many are impure.
 
-    `values` is their `value`, flat. Class counts take the place of shares, sums and squares that of
-    means and variances.
+    `values` is their `value`, flat. Class counts take the place of shares, sums and squares that
+    of means and variances.
     """
     n_splits = n_leaves = n_impure = 0
     n_nodes = is_leaf.shape[0]

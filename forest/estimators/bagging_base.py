@@ -28,6 +28,7 @@ from cart.table.precision import dates_as_seconds, with_plain_columns
 from forest.estimators import bagging_workers as workers
 from forest.estimators.fitted_on import as_numbers, refuse_unknown_draws, remember_rows
 from forest.estimators.parameters import FOREST_CONSTRAINTS
+from forest.estimators.sequence import EstimatorSequence
 from forest.growing.interruption import Interruption
 from forest.growing.workers import results_of
 from forest.inference.training_rows import require_table
@@ -44,8 +45,9 @@ _AS_FORESTS = ("bootstrap", "warm_start", "random_state", "verbose", *VOTING_CON
 
 
 class BaseBagging(
-    SavedState, DocLink, VotingMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta
-):
+    SavedState, DocLink, EstimatorSequence, VotingMixin, MetaEstimatorMixin, BaseEstimator,
+    metaclass=ABCMeta,
+):  # fmt: skip
     """What Bagging of classifiers and of regressors share.
 
     Parameters

@@ -29,6 +29,7 @@ from cart.tree.traversal import leaf_ids, paths_to, rows_for
 from forest.estimators.fitted_on import refuse_unknown_draws, remember_the_fit
 from forest.estimators.growth import grow_forest, shared_parameters
 from forest.estimators.parameters import FOREST_CONSTRAINTS, refuse_contradictions
+from forest.estimators.sequence import EstimatorSequence
 from forest.growing.interruption import Interruption
 from forest.inference.training_rows import is_worth_remembering, remember, require_table
 from forest.sampling.bootstrap import Draws, bootstrap_of
@@ -44,8 +45,9 @@ _PACKED: WeakKeyDictionary = WeakKeyDictionary()
 
 
 class BaseForest(
-    SavedState, DocLink, GivenParameters, VotingMixin, MultiOutputMixin, BaseEstimator
-):
+    SavedState, DocLink, GivenParameters, EstimatorSequence, VotingMixin, MultiOutputMixin,
+    BaseEstimator,
+):  # fmt: skip
     """What forests of classification and regression trees share.
 
     Parameters

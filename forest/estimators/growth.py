@@ -65,9 +65,12 @@ def grow_forest(
 
 
 def _new_seeds(forest, old_trees, n_at_once):
-    """Seeds of further trees, drawn `n_at_once`: those that one fit of all trees would have, in its
-    order. First come those that an interrupt has left out, where all the old trees are of that fit;
-    where some were put there by hand, as many seeds are skipped, as in scikit-learn."""
+    """Seeds of further trees: those that one fit of all trees would have, in its order.
+
+    First come those that an interrupt has left out, where all the old trees are of that fit; where
+    some were put there by hand, as many seeds are skipped, as in scikit-learn. They are drawn
+    `n_at_once`.
+    """
     random_state = check_random_state(forest.random_state)
     known = {tree.random_state for tree in old_trees}
     first = random_state.randint(DRAW_SEED_MAX, size=len(old_trees)).tolist()

@@ -129,7 +129,8 @@ def partitions_of(table: Any, name: str) -> list:
 
 
 def _look(X, y, has_classes):
-    """How many rows a partition has, its columns, and its distinct labels; None in regression."""
+    """How many rows a partition has, names or numbers of its columns, and its distinct labels, None
+    in regression."""
     if len(X) != len(y):
         raise ValueError(f"A partition of X has {len(X)} rows, but that of y {len(y)}.")
     is_aligned = not (hasattr(X, "index") and hasattr(y, "index")) or X.index.equals(y.index)

@@ -97,8 +97,10 @@ class DaskEngine(Engine):
         return self._client.gather(finished)
 
     def _submit(self, function, *arguments, at=None):
-        """A task, for the worker at that address as long as it lives and is not the only busy one:
-        left to itself the scheduler would swap states of partitions between workers."""
+        """A task, for the worker at that address as long as it lives and is not the only busy one.
+
+        Left to itself the scheduler would swap states of partitions between workers.
+        """
         where = {} if at is None else {"workers": [at], "allow_other_workers": True}
         future = self._client.submit(function, *arguments, pure=False, **where)
         self._made.add(future)

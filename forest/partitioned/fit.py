@@ -124,7 +124,8 @@ def _look_for_bins(model, engine, X_parts, y_parts, n_parts, kind):
 
 
 def _learn_categories(model, look, kind, bins):
-    """Let the forest know the categories of the whole table: a code each. Returns Kind and Bins."""
+    """Let the forest know the categories of the whole table: a code each, and no bins. Returns the
+    Kind and the Bins then."""
     if kind.categorical_features is None:
         return kind, bins
     encode_categories(model, partitions.join_covers(look.cover), reset=True)
@@ -292,7 +293,8 @@ def _grow(model, data, in_bag, spans, seeds, total_weight, target, size, interru
 
 
 def _score(model, engine, X_parts, y_parts, spans, kind, in_bag, interruption):
-    """The out-of-bag score, unless Ctrl-C has come: workers may have got it too, and be silent."""
+    """The out-of-bag score, unless Ctrl-C has come: a terminal sends it to workers as well, and
+    nobody might answer."""
     voters = as_of_now(model)  # without what in_bag has, which is as long as the table
     nothing = {"_bootstrap": Bootstrap.plain(model._n_samples, None), "_row_weight": None}
     voters.__dict__ = {**vars(model), **nothing}

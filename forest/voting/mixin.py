@@ -1,8 +1,6 @@
 """Base of ensembles: voting rules, and what these learn from out-of-bag predictions."""
 
-from collections.abc import Iterator
-
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
@@ -21,22 +19,7 @@ VOTING_CONSTRAINTS = {
 
 
 class VotingMixin:
-    """Of ensembles with the parameters `voting`, `final_estimator` and `bootstrap`: sequences of
-    their `estimators_`."""
-
-    estimators_: list
-
-    def __len__(self) -> int:
-        """Number of fitted estimators."""
-        return len(self.estimators_)
-
-    def __getitem__(self, i: int) -> BaseEstimator:
-        """The i-th fitted estimator."""
-        return self.estimators_[i]
-
-    def __iter__(self) -> Iterator[BaseEstimator]:
-        """The fitted estimators, in order."""
-        return iter(self.estimators_)
+    """Of estimators with the parameters `voting`, `final_estimator` and `bootstrap`."""
 
     @property
     def _learns_to_vote(self):
@@ -86,8 +69,11 @@ class VotingMixin:
         return self.oob_prediction_
 
     def _learn_or_forget(self, X, target, truth, is_scored, interruption):
-        """Keep what decides later votes and, with `is_scored`, the out-of-bag votes and their score
-        against `truth`; on the table of the fit. By Ctrl-C nothing is known out of bag."""
+        """Keep what decides later votes and, with `is_scored`, the out-of-bag votes and score.
+
+        To be called by `fit`, on its table. `truth` is what the votes are scored against. By Ctrl-C
+        nothing is known out of bag.
+        """
 
         def learn():
             votes, stack = self._predict_out_of_bag(X, target)

@@ -203,7 +203,10 @@ def refuse_sent_by_surrogates(forest: Any, X: Any) -> None:
 
 
 def _require_training_table(fitted):
-    """Refuse another table: ours know the fingerprints of their rows, leaves of others tell."""
+    """Refuse another table than the forest was fitted on.
+
+    Ours know the fingerprints of its rows, the leaves of others tell.
+    """
     for name in getattr(fitted.forest, "_weighed_by", ()):
         raise TypeError(
             f"{fitted.forest.name} of trees with {name} weighs rows tree by tree; this importance "

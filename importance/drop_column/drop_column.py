@@ -159,8 +159,10 @@ def _refuse_what_cannot_be_refitted(fitted, groups, n_refits):
 
 
 def _evaluate_pair(design, seeds, is_first, sets, make_loss, n_jobs, watch):
-    """How much larger the losses are without each of the sets behind the first, the empty one: by
-    row, (n_rows, n_sets - 1), nan in rows that are not evaluated, and by tree of all folds."""
+    """How much larger the losses are without each of the sets behind the first, the empty one.
+
+    By row, (n_rows, n_sets - 1), nan in rows that are not evaluated, and by tree of all folds.
+    """
     per_row, per_tree = _RowMeans(len(design.evaluation.codes), len(sets) - 1), []
     for refit, rows in design.refits(seeds, is_first):
         with closing(losses_without(refit, sets, make_loss, n_jobs, watch)) as losses:

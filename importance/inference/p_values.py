@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -168,7 +168,9 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     return np.minimum(adjusted, 1.0)
 
 
-def false_discovery_p_values(p_values: np.ndarray, method: str = "bh") -> np.ndarray:
+def false_discovery_p_values(
+    p_values: np.ndarray, method: Literal["bh", "by"] = "bh"
+) -> np.ndarray:
     """Adjusted by Benjamini and Hochberg, or by Benjamini and Yekutieli, (n_features,)."""
     from scipy.stats import false_discovery_control  # slow to import
 

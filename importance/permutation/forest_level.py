@@ -247,8 +247,10 @@ def evaluate_forest(
 
 
 def _evaluate_block(fitted, judge, group_of, block, donors, n_repeats, is_hard, shape, watch):
-    """Judge the forest with each group of a block permuted, (n_repeats, n_block). Votes are added
-    in the order of the trees, so that what ties without a permutation ties with it."""
+    """Judge the forest with each group of a block permuted, (n_repeats, n_block).
+
+    Votes are added in the order of the trees, so that what ties without a permutation ties with it.
+    """
     totals = np.zeros((len(block), n_repeats, *shape))
     find = [donors(group) for group in block]
     for t, tree in each_step(enumerate(fitted.trees), watch):

@@ -180,7 +180,8 @@ def _spans(engine: Engine, X_parts: Any, kind: Kind, forest: Any) -> list[tuple[
 
 
 def _size(X, number, forest, kind):
-    """Number, rows and columns of a partition; refuses rows that the forest does not take."""
+    """Number, rows and columns of a partition, which is refused where the forest takes no such
+    rows."""
     X, names = values_of(X, number, kind)
     known = getattr(forest, "feature_names_in_", None)
     if names and known is not None and names != tuple(known):

@@ -104,7 +104,7 @@ class StridedCodes(NamedTuple):
 
 
 @inline_kernel
-def codes_in(rows, column):
+def _codes_in(rows, column):
     """The codes of a column, as rows have them."""
     if rows.codes.shape[1] > 0:
         return StridedCodes(rows.codes[column], np.int64(1), np.int64(0), np.uint32(0))
@@ -165,7 +165,7 @@ class RandomCuts(NamedTuple):
         return _try_drawn(self, way, node, searched) if self.drawn.n_drawn[0] >= 0 else best
 
     def divide_words(self, way, node, cut, left_counts):
-        codes = codes_in(way.tiers[node.tier], way.table.columns[cut.feature])
+        codes = _codes_in(way.tiers[node.tier], way.table.columns[cut.feature])
         return divide_in_order(way, node, cut, codes, left_counts)
 
     def write_cut(self, way, tree, this, node, cut, children):
@@ -192,7 +192,7 @@ def search_cut(way, node, searched, feature, best):
     """Draw a cut of a feature and try it; return whether it is constant, and the better Cut."""
     table, rows, keys = way.table, way.tiers[node.tier], way.scratch.keys
     column, words = table.columns[feature], rows.words[node.start : node.end]
-    lowest, highest, n_missing = _gather(codes_in(rows, column), words, searched.layout, keys)
+    lowest, highest, n_missing = _gather(_codes_in(rows, column), words, searched.layout, keys)
     has_missing = n_missing > 0
     n_present = draw_places(table, column, keys[: words.shape[0]], way.draw, feature)
     if n_present > 0:
@@ -209,8 +209,8 @@ def search_cut(way, node, searched, feature, best):
     if not is_open(best):
         return False, best
     left_code = np.uint32(code_up_to(table, column, lowest, highest, threshold))
-    n_left = count_left(searched, keys, words, left_code, goes == MISSING_LEFT)
-    score = score_if_legal(way, node, searched, feature, n_left)
+    n_left = _count_left(searched, keys, words, left_code, goes == MISSING_LEFT)
+    score = _score_if_legal(way, node, searched, feature, n_left)
     if score > best.score:
         keep_subset(table, n_present, np.int64(left_code))
         best = Cut(feature, np.int64(left_code), 0, score, goes, threshold)
@@ -234,7 +234,7 @@ def _try_drawn(cuts, way, node, searched):
         write_quarters(quarters, left)
         if counts_rows:
             n_left = np.int64(quarters >> np.uint64(16 * n_classes)) & 0xFFFF
-        score = score_if_legal(way, node, searched, feature, n_left)
+        score = _score_if_legal(way, node, searched, feature, n_left)
         if score > best.score:
             best = drawn_cut(drawn, feature, column, 0, score)
     return best
@@ -306,7 +306,7 @@ def _gather(codes, words, layout, gathered):
 
 
 @inline_kernel
-def count_left(node, codes, words, left_code, missing_left):
+def _count_left(node, codes, words, left_code, missing_left):
     """Count the rows, and in `left` the classes, that go left.
 
     Missing values have the highest code: where they go left, 1 is added to all, which makes it 0.
@@ -351,7 +351,7 @@ def count_left(node, codes, words, left_code, missing_left):
 
 
 @inline_kernel
-def score_if_legal(way, pending, node, feature, n_left):
+def _score_if_legal(way, pending, node, feature, n_left):
     """Score of a cut whose classes are counted in `left`; -inf where limits forbid it.
 
     `n_left` is how many rows go left, or _AS_WEIGHT where weights say whether they are enough.

@@ -81,8 +81,8 @@ def screen_feature(screen, rows, drawn, k, slack, table):
 def _bound_blocks(screen, rows, drawn, k, table):
     """Sum up the blocks and bound the gains of their cuts; return the best gain between blocks.
 
-    The gain of a cut with weight w and deviations from the mean s on its left is s**2 / (w (W -
-    w)), which is convex: in a box it is highest at a corner.
+    The gain of a cut with weight w and deviations from the mean s on its left is
+    s**2 / (w (W - w)), which is convex: in a box it is highest at a corner.
     """
     entries, targets, mean = rows.entries[drawn.first[k] :], rows.targets, rows.total / rows.weight
     left = 0.0
