@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any
 
 _PATIENCE = 5.0  # seconds between two lines
+_ROWS_SEEN = 40  # of a table
 
 
 def say(*lines: str) -> None:
@@ -19,12 +20,17 @@ def say(*lines: str) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print cells of text, the first column to the left, the others to the right."""
-    lines = [list(columns), *map(list, rows)]
+    """Print cells of text, the first column to the left, the others to the right; to a terminal no
+    more rows than its user sees at once, to a file or another program all of them."""
+    rows = list(rows)
+    n_left_out = max(len(rows) - _ROWS_SEEN, 0) if sys.stdout.isatty() else 0
+    lines = [list(columns), *map(list, rows[: len(rows) - n_left_out])]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for first, *others in lines:
         cells = (f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True))
         print("  ".join((f"{first:<{widths[0]}}", *cells)).rstrip())
+    if n_left_out:
+        say(f"{n_left_out:,} more are on the page")
 
 
 def named_version() -> str:

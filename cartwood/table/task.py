@@ -14,6 +14,7 @@ KINDS = ("classification", "regression")
 _FEW = 20  # whole numbers with no more distinct values are classes
 _MOST_CLASSES = 200
 _NUMBER, _FEW_WORDS = re.compile(r"[+-]?\d+(\.\d+)?"), 3  # classes that are texts of numbers
+_SHARE_OF_ONE, _MANY_ROWS = 0.5, 20  # of the variance, in a row of at least so many
 _LARGEST = 1e150  # squares of larger numbers have no form
 
 
@@ -63,10 +64,12 @@ class Task(NamedTuple):
         return cls(kind, y, has_target)
 
     def doubts(self) -> Iterator[str]:
-        """Sentences on what counts as a class and may be meant otherwise: words among numbers, and
-        two spellings of one name."""
+        """Sentences on what may be meant otherwise: of numbers one far from all others, of classes
+        words among numbers, and two spellings of one name."""
         import pandas as pd
 
+        if self.kind == "regression":
+            yield from self._doubts_on_one_row()
         if self.kind == "classification" and self.y.dtype.kind == "U":
             classes = np.unique(self.y)
             yield from doubts_on_names(pd.Series(classes))
@@ -74,6 +77,18 @@ class Task(NamedTuple):
             if 0 < len(words) <= _FEW_WORDS and 2 * len(words) <= len(classes):
                 named = " and ".join(f'"{word}"' for word in words)
                 yield f"{named}: a class beside numbers; leave cells without a class empty"
+
+    def _doubts_on_one_row(self):
+        """One row that has more of the variance than all others: of a table with totals below, or
+        of a slip. All that is said of the target is then said of this row."""
+        squares = np.square(self.y - self.y.mean())
+        farthest, share = squares.argmax(), squares.max() / squares.sum()
+        if share > _SHARE_OF_ONE and len(self.y) >= _MANY_ROWS:
+            row = np.flatnonzero(self.has_target)[farthest] + 1
+            yield (
+                f"row {row:,} alone, with {self.y[farthest]:,.10g}, makes {share:.0%} of the "
+                "variance; if it is a total or a slip, take it out"
+            )
 
 
 def _numbers_of(column):

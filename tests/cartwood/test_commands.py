@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from cartwood.__main__ import COMMANDS, main
-from cartwood.terminal import UserError
+from cartwood.terminal import UserError, print_table
 
 ROOT = Path(__file__).resolve().parents[2]
 N = 150
@@ -61,6 +61,20 @@ def test_importance_prints_a_table_and_writes_a_page(houses, capsys):
     assert "&lt;noise&gt;" in text
     assert "<noise>" not in text
     assert not re.search(r'(src|href)="(?!#)|@import|url\((?!#)', text)  # needs no other file
+
+
+def test_a_terminal_shows_the_first_rows_of_a_long_table(capsys, monkeypatch):
+    rows = [[f"x{j}", "0"] for j in range(100)]
+    print_table(["column", "MDI"], rows)
+    assert len(capsys.readouterr().out.splitlines()) == 101
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    print_table(["column", "MDI"], rows)
+    said = capsys.readouterr()
+    assert [line.split()[0] for line in said.out.splitlines()] == [
+        "column",
+        *(f"x{j}" for j in range(40)),
+    ]
+    assert said.err == "60 more are on the page\n"
 
 
 def test_refits_without_the_only_column_are_left_out(houses, capsys):

@@ -375,6 +375,18 @@ def test_a_word_among_classes_that_are_numbers_is_named():
     assert doubts("0", "a", "b", "0") == doubts("0", "1", None, "1") == doubts(True, False) == []
 
 
+def test_a_row_that_has_most_of_the_variance_is_named():
+    """Such as the total below a table."""
+    values = [0.5 * k for k in range(1, 31)]
+
+    def doubts(*more):
+        return list(Task.of(pd.Series([None, *values, *more], name="y")).doubts())
+
+    assert doubts() == doubts(20.0) == []
+    (said,) = doubts(sum(values))
+    assert said.startswith("row 32 alone, with 232.5, makes 96% of the variance; if it is a total")
+
+
 @pytest.mark.parametrize(
     ("values", "kind", "words"),
     [
