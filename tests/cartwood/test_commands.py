@@ -537,3 +537,10 @@ def test_it_runs_as_a_module():
     )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr == "cartwood importance: there is no file none.csv.\n"
+
+
+def test_fit_names_copies_of_rows(houses, tmp_path, capsys):
+    table = pd.read_csv(houses)[1:]  # the first has no price
+    pd.concat([table, table[:50]]).to_csv(tmp_path / "copies.csv", index=False)
+    run("fit", tmp_path / "copies.csv", "--target", "price", "--save", tmp_path / "model")
+    assert "\n100 of 199 rows are the same as another one" in capsys.readouterr().err

@@ -1,0 +1,46 @@
+"""Rows that stand in a table more than once, so that out of bag they have copies in bag.
+
+A row out of bag whose copy the trees have seen is predicted by its own y, noise and all: then
+forests explain, and features count, what is chance.
+"""
+
+import numpy as np
+from scipy.sparse import issparse
+
+from forest.inference.training_rows import row_fingerprints
+from importance.core.fitted_forest import FittedForest
+
+NOTABLE = 0.05  # of the rows
+BEYOND = 2.0  # times as many as chance would give
+
+
+def doubt_on_repeated_rows(fitted: FittedForest) -> str:
+    """A sentence on rows that equal others in all columns and in y; "" where they are few, or
+    hardly more than among as many rows of columns that have nothing to do with each other, or
+    where the forest draws groups of rows."""
+    n_rows = len(fitted.codes)
+    _, times = np.unique(row_fingerprints(fitted.X, fitted.codes), return_counts=True)
+    n_repeated = times[times > 1].sum()
+    has_groups = getattr(fitted.plan, "groups", None) is not None
+    if has_groups or n_repeated < max(2, NOTABLE * n_rows):
+        return ""
+    if n_repeated <= BEYOND * min(1.0, (n_rows - 1) * _agreement(fitted)) * n_rows:
+        return ""
+    return (
+        f"{n_repeated:,} of {n_rows:,} rows are the same as another one, in y, too. If they are "
+        "copies, rows out of bag have theirs in bag: all that is said out of bag is too good, of "
+        "noise as well, and errors are too small. Drop them, or fit with a group for each row and "
+        "its copies."
+    )
+
+
+def _agreement(fitted):
+    """The chance that two rows agree if columns, and y, do so independently."""
+    X, n_rows = fitted.X, len(fitted.codes)
+    columns = np.split(X.tocsc().data, X.tocsc().indptr[1:-1]) if issparse(X) else X.T
+    chance = 1.0
+    for column in (fitted.codes, *columns):
+        _, times = np.unique(column, return_counts=True)
+        zeros = n_rows - len(column)  # of a sparse column
+        chance *= np.square(times / n_rows).sum() + (zeros / n_rows) ** 2
+    return chance

@@ -1,0 +1,49 @@
+"""Copies of rows in the training table are named, and what is alike by nature is not."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from cartwood import RandomForestClassifier, RandomForestRegressor, compare
+from importance.core.fitted_forest import check_forest
+from importance.report.repeated_rows import doubt_on_repeated_rows
+
+_SAID = "60 of 130 rows are the same as another one, in y, too."
+
+
+def _doubt(X, y, kind=RandomForestRegressor, **fit):
+    forest = kind(5, random_state=0).fit(X, y, **fit)
+    return doubt_on_repeated_rows(check_forest(forest, X, y))
+
+
+def _numbers(seed=0):
+    """100 rows, 30 of which are there twice: their numbers, y and the row they are."""
+    rng = np.random.default_rng(seed)
+    rows = np.concatenate((np.arange(100), np.arange(30)))
+    return rng.normal(size=(100, 4))[rows], rng.normal(size=100)[rows], rows
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_copies_are_named(form):
+    X, y, _ = _numbers()
+    X[np.abs(X) < 0.1] = 0.0
+    assert _doubt(form(X), y).startswith(_SAID)
+
+
+def test_compare_says_so_first():
+    X, y, _ = _numbers()
+    forest = RandomForestRegressor(5, random_state=0).fit(X, y)
+    assert compare(forest, X, y, measures=["mdi"]).warnings[0].startswith(_SAID)
+
+
+def test_nothing_is_said_of_few_of_groups_and_of_another_y():
+    X, y, rows = _numbers()
+    assert _doubt(X[:102], y[:102]) == ""
+    assert _doubt(X, y, groups=rows) == ""
+    assert _doubt(X, y + 1e-3 * np.arange(130)) == ""
+
+
+@pytest.mark.parametrize("n_columns", [3, 8])
+def test_rows_of_few_values_are_alike_by_chance(n_columns):
+    X = np.random.default_rng(n_columns).integers(0, 2, (300, n_columns))
+    assert _doubt(X, X[:, 0] ^ X[:, 1], RandomForestClassifier) == ""
