@@ -16,6 +16,7 @@ EXAMPLES = (
 def add_arguments(parser: ArgumentParser) -> None:
     """Those of a fit, and the file."""
     fitting.add_arguments(parser)
+    fitting.add_groups(parser)
     for kind, are in (
         ("surrogates", "that stand in for it"), ("competitors", "that were nearly as good")
     ):  # fmt: skip

@@ -35,6 +35,8 @@ class Training(NamedTuple):
     X : pandas.DataFrame
     doubts : tuple of str
         Sentences on columns that may be other than what they were taken for.
+    groups : ndarray of shape (n_rows,) or None
+        Numbers of groups, whose rows are in or out of bag together.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Training(NamedTuple):
     task: Task
     X: Any
     doubts: tuple[str, ...]
+    groups: np.ndarray | None = None
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -56,6 +59,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--trees", type=positive, default=100, metavar="N", help="of the forest (100)")
     add("--seed", type=seed, default=0, metavar="N", help="the same seed gives the same forest (0)")
     add("--n-jobs", type=positive, default=os.cpu_count(), metavar="N", help="threads (all)")
+
+
+def add_groups(parser: ArgumentParser) -> None:
+    """Which rows belong together."""
+    parser.add_argument(
+        "--groups", metavar="COLUMN",
+        help="rows that share its value, such as those of one patient or day, are out of bag "
+        "together: judged by trees that know none of them; the column itself is left out",
+    )  # fmt: skip
 
 
 def positive(text: str) -> int:
@@ -85,18 +97,21 @@ def _at_least(least, text):
 
 def load(args: Namespace) -> Training:
     """The table of the arguments; says in one line what was done to its columns."""
-    frame = read(args.data)
-    for name in (args.target, *args.drop):
+    frame, grouped_by = read(args.data), getattr(args, "groups", None)
+    left_out = [*args.drop, *([grouped_by] if grouped_by else [])]
+    for name in (args.target, *left_out):
         if name not in frame.columns:
             hint = nearest(name, frame.columns)
             if frame.shape[1] == 1:
                 hint += " Names are parted by commas, semicolons, tabs or |."
             raise UserError(f"{args.data} has no column {name!r}; {hint}")
-    if args.target in args.drop:
-        raise UserError(f"--drop {args.target} would leave nothing to predict: it is the target.")
+    if args.target in left_out:
+        what = "drop" if args.target in args.drop else "groups"
+        raise UserError(f"--{what} {args.target} would leave nothing to predict: it is the target.")
     table, target = frame, frame[args.target]
     task = Task.of(target, args.task)
-    frame = frame.loc[task.has_target].drop(columns=[args.target, *args.drop])
+    groups = _groups_of(frame.loc[task.has_target, grouped_by]) if grouped_by else None
+    frame = frame.loc[task.has_target].drop(columns=[args.target, *left_out])
     if len(frame) < MIN_ROWS:
         raise UserError(f"{args.data} has {len(frame)} rows; at least {MIN_ROWS} are needed.")
     recipe = Recipe.of(frame)
@@ -108,7 +123,25 @@ def load(args: Namespace) -> Training:
     on_target = (*doubts_on_numbers(target), *(f"{args.target}: {x}" for x in task.doubts()))
     doubts = (*on_target, *recipe.doubts(frame), *points)
     say(*doubts)
-    return Training(args.data.stem, args.target, recipe, task, X, doubts)
+    return Training(args.data.stem, args.target, recipe, task, X, doubts, groups)
+
+
+def _groups_of(column):
+    """The number of the group of every row; says how many there are."""
+    groups, names = column.factorize()
+    n_missing = np.count_nonzero(groups < 0)
+    if n_missing:
+        raise UserError(
+            f"{counted(n_missing, 'row')} without {column.name!r}, by which rows are grouped; fill "
+            "it in, or take them out."
+        )
+    if len(names) < MIN_ROWS:
+        raise UserError(
+            f"the column {column.name!r} makes {counted(len(names), 'group')} of the rows; at "
+            f"least {MIN_ROWS} are needed, some in bag and some out."
+        )
+    say(f"rows are in or out of bag by {column.name}, in {len(names):,} groups")
+    return groups
 
 
 def new_forest(training: Training, args: Namespace, **parameters: Any) -> Any:
@@ -135,7 +168,7 @@ def grow(model: Any, training: Training) -> Any:
     with Steps(f"growing {counted(n_trees, 'tree')}", n_trees) as step:
         model.set_params(callback=step)
         with quiet_about_rows_in_every_bag():
-            model.fit(training.X, training.task.y)
+            model.fit(training.X, training.task.y, groups=training.groups)
         return model.set_params(callback=None)
 
 

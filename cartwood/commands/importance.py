@@ -16,6 +16,7 @@ EXAMPLES = (
     "cartwood importance houses.csv --target price",
     "cartwood importance flights.parquet --target delay --drop flight_id --output delay.html",
     "cartwood importance houses.csv --target price --refits   # what nothing else can replace",
+    "cartwood importance visits.csv --target pressure --groups patient   # rows go together",
 )
 TOP = 25  # columns that pictures show
 
@@ -23,6 +24,7 @@ TOP = 25  # columns that pictures show
 def add_arguments(parser: ArgumentParser) -> None:
     """Those of a fit, and where the page goes."""
     fitting.add_arguments(parser)
+    fitting.add_groups(parser)
     judging.add_arguments(parser)
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="the page (importance-TABLE.html)"

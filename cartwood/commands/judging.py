@@ -29,6 +29,7 @@ PHASES = {
 }
 PARTS = ("unbiased_mdi", "mdi", "jointly")  # that can be left out
 CLEAR = 2.0  # standard errors from 0
+MANY = 20  # values of a column that may name whom rows belong to
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -144,8 +145,23 @@ def finding(model: Any, training: Training, comparison: Any) -> str:
     )
     sentence += f": {harms}"
     sentence += f"; then {'come' if len(clear) > 1 else 'comes'} {then}." if then else "."
-    others = [text for text in (rivals, quality, drawn(result)) if text]
+    leaders = [result.feature_names[j] for j in (first, *clear) if is_clear[j]]
+    others = [
+        text for text in (rivals, quality, _on_names(training, leaders), drawn(result)) if text
+    ]
     return " ".join((sentence, *(f"{text[0].upper()}{text[1:]}." for text in others)))
+
+
+def _on_names(training, leaders):
+    """That a leading column of many names, such as of patients, says nothing of rows of others."""
+    for name in leaders:
+        n_values = training.X[name].nunique()
+        if name in training.recipe.categorical and n_values >= MANY and training.groups is None:
+            return (
+                f"what {name} says holds for rows of its {n_values:,} values; --groups {name} "
+                "judges the other columns by rows of others"
+            )
+    return ""
 
 
 def _rivals(result, first, others):

@@ -544,3 +544,53 @@ def test_fit_names_copies_of_rows(houses, tmp_path, capsys):
     pd.concat([table, table[:50]]).to_csv(tmp_path / "copies.csv", index=False)
     run("fit", tmp_path / "copies.csv", "--target", "price", "--save", tmp_path / "model")
     assert "\n100 of 199 rows are the same as another one" in capsys.readouterr().err
+
+
+@pytest.fixture
+def visits(tmp_path):
+    """Eight rows of each of 40 patients: y is of the patient, and x names him without meaning."""
+    rng = np.random.default_rng(0)
+    patient = np.repeat(np.arange(40), 8)
+    frame = pd.DataFrame({
+        "patient": [f"P{k}" for k in patient],
+        "x": rng.normal(size=40).round(3)[patient],
+        "dose": rng.normal(size=320),
+    })  # fmt: skip
+    frame["y"] = 2.0 * rng.normal(size=40)[patient] + frame["dose"] + 0.5 * rng.normal(size=320)
+    path = tmp_path / "visits.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_rows_of_a_group_are_out_of_bag_together(visits, capsys):
+    words = ("importance", visits, "--target", "y", "--output", visits.with_name("page.html"))
+
+    def first_and_said(*more):
+        assert run(*words, *more) == 0
+        said = capsys.readouterr()
+        return said.out.splitlines()[1].split()[0], said.err
+
+    first, said = first_and_said()
+    assert first == "patient"
+    assert "What patient says holds for rows of its 40 values; --groups patient judges" in said
+    assert first_and_said("--drop", "patient")[0] == "x"
+    first, said = first_and_said("--groups", "patient")
+    assert first == "dose"
+    assert "rows are in or out of bag by patient, in 40 groups" in said
+    assert "1 of 2 features cannot be told from noise" in said
+
+
+def test_columns_that_make_no_groups_are_refused(visits, capsys):
+    table = pd.read_csv(visits).assign(half=[1, 2] * 160)
+    table.loc[3, "patient"] = None
+    table.to_csv(visits, index=False)
+    for column, words in (
+        ("patient", "1 row without 'patient', by which"),
+        ("half", "makes 2 groups of the rows; at least 8"),
+        ("y", "--groups y would leave nothing to predict"),
+        ("patiens", "no column 'patiens'; did you mean patient?"),
+    ):
+        model = visits.with_name("model")
+        assert run("fit", visits, "--target", "y", "--groups", column, "--save", model) == 2
+        assert words in capsys.readouterr().err
+        assert not model.exists()
