@@ -7,14 +7,13 @@ split into subsets.
 Missing values stay missing: trees send them to the better side.
 """
 
-import warnings
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cartwood.table import written
+from cartwood.table import dates, written
+from cartwood.table.dates import CLOCK, DATE, DAY_FIRST, kind_of_dates
 from cartwood.table.units import unit_of, without_unit
 from cartwood.table.written import (
     AMONG_WORDS,
@@ -22,7 +21,6 @@ from cartwood.table.written import (
     GROUPED_BY_POINTS,
     GROUPED_BY_SPACES,
     WRITTEN,
-    are_all,
     is_number,
     kind_of_numbers,
     may_be_numbers,
@@ -30,14 +28,11 @@ from cartwood.table.written import (
 )
 from cartwood.terminal import UserError, nearest
 
-NUMBER, BOOLEAN, DATE, DURATION, CATEGORY = "number", "boolean", "date", "duration", "category"
-DAY_FIRST, CLOCK = "date, day first", "time of day"
-_ISO, _FIRST = {"format": "ISO8601"}, {"dayfirst": True}
+NUMBER, BOOLEAN, DURATION, CATEGORY = "number", "boolean", "duration", "category"
 LEFT_OUT = {"empty": "no values", "constant": "one value", "name": "nearly every row its own"}
 _NEARLY_ALL = 0.9  # of the rows: a column of text with so many distinct values names rows
 _SOME = 50  # values below which nothing is said of that
 _NAMED = 20  # columns that a line names
-_CLOCK = r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?"
 
 
 class Recipe(NamedTuple):
@@ -224,12 +219,6 @@ def _kind_beside(unit, known):
     return NUMBER if kind in (None, AMONG_WORDS) else kind  # digits alone are no codes here
 
 
-def _is_text(column):
-    from pandas.api import types
-
-    return types.is_string_dtype(column) or types.is_object_dtype(column)
-
-
 def _are(values, kinds):
     return all(isinstance(value, kinds) for value in values)
 
@@ -237,18 +226,7 @@ def _are(values, kinds):
 def _kind_of_text(known):
     """What all of some texts are, beside categories, or None."""
     kind = kind_of_numbers(known)
-    if kind is not None:
-        return kind
-    if are_all(known, _CLOCK, ":"):
-        return CLOCK
-    first = str(known.iloc[0]).strip()
-    if not (6 <= len(first) <= 40 and sum(letter.isdigit() for letter in first) >= 4):
-        return None
-    # Day first is read only where no other order fits: a 13th month tells.
-    for kind, options in ((DATE, _ISO), (DATE, {}), (DAY_FIRST, _FIRST)):
-        if _are_dates(known, options):
-            return kind
-    return None
+    return kind_of_dates(known) if kind is None else kind
 
 
 def _not_as_written(column):
@@ -283,36 +261,13 @@ def doubts_on_names(names: Any) -> Iterator[str]:
         yield f"{named} differ by blanks or capitals alone; write them alike to make them one"
 
 
-def _day_may_be_first(column):
-    import pandas as pd
-
-    if not _is_text(column) or _are_dates(column, _ISO) or not _are_dates(column, _FIRST):
-        return
-    is_other = _dates(column) != _dates(column, **_FIRST)
-    if is_other.any():
-        first = column[is_other].iloc[0]
-        date = pd.to_datetime(first)
-        yield f'"{first}" is read as {date:%Y-%m-%d}, its month first; write dates like this one'
-
-
 # What may be other than it is taken for, by the kind of the column.
 _DOUBTS: dict[str, Callable[[Any], Iterator[str]]] = {
     **written.DOUBTS,
     CATEGORY: _may_be_meant_otherwise,
     NUMBER: _not_as_written,
-    DATE: _day_may_be_first,
+    **dates.DOUBTS,
 }
-
-
-def _are_dates(text, options):
-    import pandas as pd
-
-    try:
-        with warnings.catch_warnings(record=True, action="always") as doubts:
-            pd.to_datetime(text, utc=True, **options)
-    except (ValueError, TypeError, OverflowError):
-        return False
-    return not doubts  # formats that differ by row, or have their days first
 
 
 def _convert(column, kind, unit=None):
@@ -373,43 +328,6 @@ def _booleans(column):
     return found.to_numpy(np.float64)
 
 
-def _dates(column, **options):
-    import pandas as pd
-
-    from cart.table.precision import dates_as_seconds
-
-    if column.notna().any() and is_number(column):
-        raise ValueError("it holds numbers")
-    how = _ISO if _are_dates(column, _ISO) else options
-    if _is_text(column) and not _are_dates(column, how):
-        text = _first_that_is_none(column, how)
-        raise ValueError(f"{text!r} is none, or its day and month are not in training's order")
-    dates = pd.to_datetime(column, utc=True, **how)
-    return dates_as_seconds(dates.to_numpy("M8[us]"))  # in which 9999-12-31 has a place
-
-
-def _first_that_is_none(column, how):
-    """The first of some texts that are not all dates that is none, or is not like the first."""
-    import pandas as pd
-
-    known = column.dropna()
-    with warnings.catch_warnings(action="ignore"):
-        is_none = pd.to_datetime(known, utc=True, errors="coerce", **how).isna()
-    return known[is_none].iloc[0] if is_none.any() else known.iloc[0]
-
-
-def _times_of_day(column):
-    import pandas as pd
-
-    text = column.astype(object).where(column.notna(), None).map(str, na_action="ignore")
-    known = text.dropna().str.strip()
-    others = known[~known.str.fullmatch(rf"{_CLOCK}(\.\d+)?")]
-    if len(others):
-        raise ValueError(f"{others.iloc[0]!r} is none")
-    whole = text.where(text.str.count(":") != 1, text + ":00")
-    return pd.to_timedelta(whole).dt.total_seconds().to_numpy(np.float64)
-
-
 def _durations(column):
     if column.dtype.kind != "m":
         raise ValueError("it holds none")
@@ -424,10 +342,8 @@ def _categories(column):
 _CONVERT: dict[str, Callable[[Any], np.ndarray]] = {
     **written.READ,
     NUMBER: numbers_of,
-    DAY_FIRST: partial(_dates, **_FIRST),
-    CLOCK: _times_of_day,
+    **dates.READ,
     BOOLEAN: _booleans,
-    DATE: _dates,
     DURATION: _durations,
     CATEGORY: _categories,
 }

@@ -14,7 +14,7 @@ KINDS = ("classification", "regression")
 _FEW = 20  # whole numbers with no more distinct values are classes
 _MOST_CLASSES = 200
 _NUMBER, _FEW_WORDS = re.compile(r"[+-]?\d+(\.\d+)?"), 3  # classes that are texts of numbers
-_SHARE_OF_ONE, _MANY_ROWS = 0.5, 20  # of the variance, in a row of at least so many
+_FAR, _FEWEST = 5.0, 3  # times the range of the others; distinct values of which one may be far
 _LARGEST = 1e150  # squares of larger numbers have no form
 
 
@@ -68,8 +68,8 @@ class Task(NamedTuple):
         words among numbers, and two spellings of one name."""
         import pandas as pd
 
-        if self.kind == "regression":
-            yield from self._doubts_on_one_row()
+        if self.y.dtype.kind in "iuf":
+            yield from self._doubts_on_one_value()
         if self.kind == "classification" and self.y.dtype.kind == "U":
             classes = np.unique(self.y)
             yield from doubts_on_names(pd.Series(classes))
@@ -78,17 +78,27 @@ class Task(NamedTuple):
                 named = " and ".join(f'"{word}"' for word in words)
                 yield f"{named}: a class beside numbers; leave cells without a class empty"
 
-    def _doubts_on_one_row(self):
-        """One row that has more of the variance than all others: of a table with totals below, or
-        of a slip. All that is said of the target is then said of this row."""
-        squares = np.square(self.y - self.y.mean())
-        farthest, share = squares.argmax(), squares.max() / squares.sum()
-        if share > _SHARE_OF_ONE and len(self.y) >= _MANY_ROWS:
-            row = np.flatnonzero(self.has_target)[farthest] + 1
-            yield (
-                f"row {row:,} alone, with {self.y[farthest]:,.10g}, makes {share:.0%} of the "
-                "variance; if it is a total or a slip, take it out"
-            )
+    def _doubts_on_one_value(self):
+        """One value far from all others: of a total below the table, a slip, or what stands for no
+        value. All that is said of the target is then said of it."""
+        distinct, times = np.unique(self.y, return_counts=True)
+        if len(distinct) < _FEWEST:
+            return
+        gaps = np.diff(distinct)
+        for value, n_rows, gap, others in (
+            (distinct[0], times[0], gaps[0], distinct[-1] - distinct[1]),
+            (distinct[-1], times[-1], gaps[-1], distinct[-2] - distinct[0]),
+        ):
+            if gap <= _FAR * others:
+                continue
+            if n_rows == 1:
+                (place,) = np.flatnonzero(self.has_target)[self.y == value]
+                where = f"row {place + 1:,}"
+                remedy = "it is a total or a slip, take the row out"
+            else:
+                where = f"{n_rows:,} rows"
+                remedy = "it means that there is no value, leave these cells empty"
+            yield f"{value:,.10g} in {where} is far from all others; if {remedy}"
 
 
 def _numbers_of(column):

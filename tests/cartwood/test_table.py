@@ -73,6 +73,16 @@ def test_one_line_says_what_was_done(frame):
         (["13/02/2021", "03/12/2021"], "date, day first", pd.Timestamp("2021-02-13").timestamp()),
         (["02/13/2021", "03/12/2021"], "date", pd.Timestamp("2021-02-13").timestamp()),
         (["03/12/2021", "13/02/2021"], "date, day first", pd.Timestamp("2021-12-03").timestamp()),
+        (["3/24/24", "12/1/24", None], "date", pd.Timestamp("2024-03-24").timestamp()),
+        (["24.3.99", "1.12.68"], "date, day first", pd.Timestamp("1999-03-24").timestamp()),
+        (["01-Mar-24", "12-Apr-24"], "date", pd.Timestamp("2024-03-01").timestamp()),
+        (["03/24/2024 06:13:12 PM", "04/01/2024 12:05:00 AM", None], "date",
+         pd.Timestamp("2024-03-24 18:13:12").timestamp()),
+        (["24/3/24 12:05 am", "1/3/24 1:05 p.m."], "date, day first",
+         pd.Timestamp("2024-03-24 00:05").timestamp()),
+        (["24-03-01", "24-04-01"], "category", "24-03-01"),  # which is the year?
+        (["12:30 PM", "1:05 AM", None], "time of day", 12.5 * 3600),
+        (["13:30 PM", "1:05 AM"], "category", "13:30 PM"),
         (["09:30", "17:05", None], "time of day", 9.5 * 3600),
         (["9:30:15", "17:05:00"], "time of day", 9.5 * 3600 + 15),
         (["1,234.5", "7,5"], "category", "1,234.5"),
@@ -182,6 +192,9 @@ def test_what_may_be_meant_otherwise_is_said():
         "day": ["01/02/2020", "01/03/2020"],
         "iso": ["2020-01-02", "2020-01-03"],
         "us": ["01/13/2020", "02/01/2020"],
+        "short": ["1/13/20", "2/1/20"],
+        "shorter": ["1/12/20", "2/1/20"],
+        "first": ["13.1.20", "1.2.20"],
         "ratio": [np.inf, 1.0],
         "id": [2**60, 2**60 + 1],
     })  # fmt: skip
@@ -189,6 +202,9 @@ def test_what_may_be_meant_otherwise_is_said():
     assert said == [
         'price: "1,234" is read as 1234',
         'day: "01/02/2020" is read as 2020-01-02, its month first; write dates like this one',
+        'short: "1/13/20" is read as 2020-01-13',
+        'shorter: "1/12/20" is read as 2020-01-12, its month first; write dates like this one',
+        'first: "13.1.20" is read as 2020-01-13',
         "ratio: values that are infinite (1) count as missing",
         "id: 1 of 2 numbers become equal to others, since doubles keep whole numbers apart up to "
         "2**53; subtract the smallest",
@@ -322,6 +338,10 @@ def test_new_rows_get_what_training_rows_got(frame):
         recipe.apply(new.assign(size="large"))
     with pytest.raises(UserError, match="'sold' should hold a boolean: 'no' is neither True nor"):
         recipe.apply(new.assign(sold="no"))
+    noon = Recipe.of(pd.DataFrame({"at": ["3/24/24 9:00 AM", "3/25/24 12:00 PM"]}))
+    with pytest.raises(UserError, match="a date: '25.3.24 1:00 PM' is none, or its day and month"):
+        noon.apply(pd.DataFrame({"at": ["25.3.24 1:00 PM"]}))
+    assert np.isnan(noon.apply(pd.DataFrame({"at": [None]}))["at"][0])
     for column, value in (("seen", "soon"), ("written", "13/02/2021")):
         with pytest.raises(
             UserError, match=f"'{column}' should hold a date: '{value}' is none, or"
@@ -375,16 +395,21 @@ def test_a_word_among_classes_that_are_numbers_is_named():
     assert doubts("0", "a", "b", "0") == doubts("0", "1", None, "1") == doubts(True, False) == []
 
 
-def test_a_row_that_has_most_of_the_variance_is_named():
-    """Such as the total below a table."""
+def test_a_value_far_from_all_others_is_named():
+    """The total below a table, or a number that means that there is none."""
     values = [0.5 * k for k in range(1, 31)]
 
-    def doubts(*more):
-        return list(Task.of(pd.Series([None, *values, *more], name="y")).doubts())
+    def doubts(*all_values):
+        return list(Task.of(pd.Series(all_values, name="y")).doubts())
 
-    assert doubts() == doubts(20.0) == []
-    (said,) = doubts(sum(values))
-    assert said.startswith("row 32 alone, with 232.5, makes 96% of the variance; if it is a total")
+    assert doubts(*values) == doubts(*values, 50.0) == doubts(0, 1, 2, 0) == doubts(4, 6, 8) == []
+    assert doubts(0, 1, 0, 5.5) == doubts(True, False) == []
+    assert doubts(None, *values, sum(values)) == [
+        "232.5 in row 32 is far from all others; if it is a total or a slip, take the row out"
+    ]
+    said = "-99 in 2 rows is far from all others; if it means that there is no value, leave these "
+    for others in (values, range(1, 6)):
+        assert doubts(*others, -99, -99) == [said + "cells empty"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,156 @@
+"""Dates and times of day that are written as text, as seconds."""
+
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from cartwood.table.written import are_all, is_number
+
+DATE, DAY_FIRST, CLOCK = "date", "date, day first", "time of day"
+_ISO, _FIRST = {"format": "ISO8601"}, {"dayfirst": True}
+_CLOCK = r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?"
+_HALF_DAY = r"\b(0?[1-9]|1[0-2])(:[0-5]\d(?::[0-5]\d)?)\s*([AaPp])\.?[Mm]\.?$"  # 6:13 PM
+# 3/24/24, 24.3.24, 24-Mar-24; in 24-3-24 nobody knows which is the year.
+_SHORT_YEAR = r"^(\d{1,2}(?:([./])\d{1,2}\2|([ -])[A-Za-z]{3,9}\3))(\d\d)(?=$|\s)"
+_CENTURY = 69  # 69 is 1969, 68 is 2068 (POSIX)
+
+
+def kind_of_dates(known: Any) -> str | None:
+    """What kind of dates or times some texts are, none of them missing, or None."""
+    text = _in_full(known)
+    if are_all(text, _CLOCK, ":"):
+        return CLOCK
+    first = str(text.iloc[0]).strip()
+    if not (6 <= len(first) <= 40 and sum(letter.isdigit() for letter in first) >= 4):
+        return None
+    # Day first is read only where no other order fits: a 13th month tells.
+    for kind, options in ((DATE, _ISO), (DATE, {}), (DAY_FIRST, _FIRST)):
+        if _are_dates(text, options):
+            return kind
+    return None
+
+
+def _in_full(column):
+    """Texts with hours of 24 and years of four digits; what else there is stays as it is."""
+    known = column.dropna()
+    if not len(known) or not _is_text(column):
+        return column
+    first = str(known.iloc[0]).strip()
+    for pattern, in_full in ((_HALF_DAY, _hours_of_day), (_SHORT_YEAR, _year_in_full)):
+        if re.search(pattern, first):  # most texts are seen to be others by the first of them
+            text = column.where(column.isna(), column.astype(str).str.strip())
+            column = text.str.replace(pattern, in_full, regex=True)
+    return column
+
+
+def _hours_of_day(found):
+    hour = int(found[1]) % 12 + 12 * (found[3] in "Pp")
+    return f"{hour:02}{found[2]}"
+
+
+def _year_in_full(found):
+    return f"{found[1]}{19 if int(found[4]) >= _CENTURY else 20}{found[4]}"
+
+
+def _is_text(column):
+    from pandas.api import types
+
+    return types.is_string_dtype(column) or types.is_object_dtype(column)
+
+
+def _are_dates(text, options):
+    import pandas as pd
+
+    try:
+        with warnings.catch_warnings(record=True, action="always") as doubts:
+            pd.to_datetime(text, utc=True, **options)
+    except (ValueError, TypeError, OverflowError):
+        return False
+    return not doubts  # formats that differ by row, or have their days first
+
+
+# --------------------------------------------------------------------------------- reading them
+
+
+def _dates(column, **options):
+    import pandas as pd
+
+    from cart.table.precision import dates_as_seconds
+
+    if column.notna().any() and is_number(column):
+        raise ValueError("it holds numbers")
+    text = _in_full(column)
+    how = _ISO if _are_dates(text, _ISO) else options
+    if _is_text(text) and not _are_dates(text, how):
+        first = column[_which_is_none(text, how)]
+        raise ValueError(f"{first!r} is none, or its day and month are not in training's order")
+    dates = pd.to_datetime(text, utc=True, **how)
+    return dates_as_seconds(dates.to_numpy("M8[us]"))  # in which 9999-12-31 has a place
+
+
+def _which_is_none(text, how):
+    """Where the first text is that is no date; if all are dates, the first, unlike the others."""
+    import pandas as pd
+
+    known = text.dropna()
+    with warnings.catch_warnings(action="ignore"):
+        is_none = pd.to_datetime(known, utc=True, errors="coerce", **how).isna()
+    return is_none.idxmax()
+
+
+def _times_of_day(column):
+    import pandas as pd
+
+    text = column.astype(object).where(column.notna(), None).map(str, na_action="ignore")
+    text = _in_full(text)
+    known = text.dropna().str.strip()
+    others = known[~known.str.fullmatch(rf"{_CLOCK}(\.\d+)?")]
+    if len(others):
+        raise ValueError(f"{others.iloc[0]!r} is none")
+    whole = text.where(text.str.count(":") != 1, text + ":00")
+    return pd.to_timedelta(whole).dt.total_seconds().to_numpy(np.float64)
+
+
+# Of each kind: what makes float64 of a column.
+READ: dict[str, Callable[[Any], np.ndarray]] = {
+    DATE: _dates,
+    DAY_FIRST: partial(_dates, **_FIRST),
+    CLOCK: _times_of_day,
+}
+
+
+# --------------------------------------------------------------------------------------- doubts
+
+
+def _month_is_first(column):
+    """How a date is read whose month may be its day; else how a short year is."""
+    text = _in_full(column)
+    may_be_other = _is_text(text) and not _are_dates(text, _ISO) and _are_dates(text, _FIRST)
+    is_other = _dates(text) != _dates(text, **_FIRST) if may_be_other else np.zeros(len(text), bool)
+    if is_other.any():
+        yield f"{_as_read(column[is_other])}, its month first; write dates like this one"
+    else:
+        yield from _year_is_meant(column)
+
+
+def _year_is_meant(column, **options):
+    if len(column) and re.match(_SHORT_YEAR, str(column.iloc[0]).strip()):
+        yield _as_read(column, **options)
+
+
+def _as_read(column, **options):
+    import pandas as pd
+
+    date = pd.to_datetime(_in_full(column[:1]).iloc[0], **options)
+    return f'"{column.iloc[0]}" is read as {date:%Y-%m-%d}'
+
+
+# Of each kind: sentences on values that may be other than they are taken for.
+DOUBTS: dict[str, Callable[[Any], Iterator[str]]] = {
+    DATE: _month_is_first,
+    DAY_FIRST: partial(_year_is_meant, **_FIRST),
+}
