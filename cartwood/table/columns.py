@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cartwood.table import dates, written
-from cartwood.table.dates import CLOCK, DATE, DAY_FIRST, kind_of_dates
+from cartwood.table.dates import CLOCK, DATE, DAY_FIRST, DURATION, kind_of_dates
 from cartwood.table.units import unit_of, without_unit
 from cartwood.table.written import (
     AMONG_WORDS,
     GROUPED,
     GROUPED_BY_POINTS,
     GROUPED_BY_SPACES,
+    IN_THOUSANDS,
     WRITTEN,
     is_number,
     kind_of_numbers,
@@ -28,7 +29,7 @@ from cartwood.table.written import (
 )
 from cartwood.terminal import UserError, nearest
 
-NUMBER, BOOLEAN, DURATION, CATEGORY = "number", "boolean", "duration", "category"
+NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
 LEFT_OUT = {"empty": "no values", "constant": "one value", "name": "nearly every row its own"}
 _NEARLY_ALL = 0.9  # of the rows: a column of text with so many distinct values names rows
 _SOME = 50  # values below which nothing is said of that
@@ -159,6 +160,7 @@ _WORDS = {
     GROUPED: ("number with commas for thousands", "numbers with commas for thousands"),
     GROUPED_BY_POINTS: ("number with points for thousands", "numbers with points for thousands"),
     GROUPED_BY_SPACES: ("number with spaces for thousands", "numbers with spaces for thousands"),
+    IN_THOUSANDS: ("number with K, M or B behind it", "numbers with K, M or B behind them"),
     DATE: ("date as seconds", "dates as seconds"),
     DAY_FIRST: ("date, its day first, as seconds", "dates, their days first, as seconds"),
     DURATION: ("duration as seconds", "durations as seconds"),
@@ -328,12 +330,6 @@ def _booleans(column):
     return found.to_numpy(np.float64)
 
 
-def _durations(column):
-    if column.dtype.kind != "m":
-        raise ValueError("it holds none")
-    return column.dt.total_seconds().to_numpy(np.float64)
-
-
 def _categories(column):
     text = column.astype(object)
     return text.where(text.isna(), text.map(str)).where(text.notna(), np.nan).to_numpy(object)
@@ -344,6 +340,5 @@ _CONVERT: dict[str, Callable[[Any], np.ndarray]] = {
     NUMBER: numbers_of,
     **dates.READ,
     BOOLEAN: _booleans,
-    DURATION: _durations,
     CATEGORY: _categories,
 }

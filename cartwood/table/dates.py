@@ -1,4 +1,4 @@
-"""Dates and times of day that are written as text, as seconds."""
+"""Dates, times of day and durations, also those that are written as text, as seconds."""
 
 import re
 import warnings
@@ -8,11 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from cartwood.table.written import are_all, is_number
+from cartwood.table.written import are_all, as_text, is_number
 
-DATE, DAY_FIRST, CLOCK = "date", "date, day first", "time of day"
+DATE, DAY_FIRST, CLOCK, DURATION = "date", "date, day first", "time of day", "duration"
 _ISO, _FIRST = {"format": "ISO8601"}, {"dayfirst": True}
 _CLOCK = r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?"
+_LONG_CLOCK = r"\d+:[0-5]\d:[0-5]\d(\.\d+)?"  # 26:10:00
+_PART = r"\d+(?:\.\d+)?\s*(?:days?|d|hours?|hr?|minutes?|min|m|seconds?|sec|s)"  # pandas's
+_ISO_DURATION = r"P(?=.*\d)(\d+D)?(T(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?"  # PT4H53M
+_DURATION = rf"{_LONG_CLOCK}|({_PART},?\s*)+({_LONG_CLOCK})?|{_ISO_DURATION}"
+_TWO_PARTS = rf"{_PART},?\s*\d|:|^P"  # one alone, as "5 m", may be another unit
 _HALF_DAY = r"\b(0?[1-9]|1[0-2])(:[0-5]\d(?::[0-5]\d)?)\s*([AaPp])\.?[Mm]\.?$"  # 6:13 PM
 # 3/24/24, 24.3.24, 24-Mar-24; in 24-3-24 nobody knows which is the year.
 _SHORT_YEAR = r"^(\d{1,2}(?:([./])\d{1,2}\2|([ -])[A-Za-z]{3,9}\3))(\d\d)(?=$|\s)"
@@ -24,6 +29,8 @@ def kind_of_dates(known: Any) -> str | None:
     text = _in_full(known)
     if are_all(text, _CLOCK, ":"):
         return CLOCK
+    if are_all(text, _DURATION, _TWO_PARTS):
+        return DURATION
     first = str(text.iloc[0]).strip()
     if not (6 <= len(first) <= 40 and sum(letter.isdigit() for letter in first) >= 4):
         return None
@@ -105,8 +112,7 @@ def _which_is_none(text, how):
 def _times_of_day(column):
     import pandas as pd
 
-    text = column.astype(object).where(column.notna(), None).map(str, na_action="ignore")
-    text = _in_full(text)
+    text = _in_full(as_text(column))
     known = text.dropna().str.strip()
     others = known[~known.str.fullmatch(rf"{_CLOCK}(\.\d+)?")]
     if len(others):
@@ -115,11 +121,24 @@ def _times_of_day(column):
     return pd.to_timedelta(whole).dt.total_seconds().to_numpy(np.float64)
 
 
+def _durations(column):
+    import pandas as pd
+
+    if column.dtype.kind != "m":
+        text = as_text(column).str.strip()
+        others = text.dropna()[~text.dropna().str.fullmatch(_DURATION)]
+        if is_number(column) or len(others):
+            raise ValueError(f"{others.iloc[0]!r} is none" if len(others) else "it holds numbers")
+        column = pd.to_timedelta(text.str.replace(r"(?<=\d)\s*d\b", "D", regex=True))
+    return column.dt.total_seconds().to_numpy(np.float64)
+
+
 # Of each kind: what makes float64 of a column.
 READ: dict[str, Callable[[Any], np.ndarray]] = {
     DATE: _dates,
     DAY_FIRST: partial(_dates, **_FIRST),
     CLOCK: _times_of_day,
+    DURATION: _durations,
 }
 
 

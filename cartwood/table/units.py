@@ -3,13 +3,21 @@
 import re
 from typing import Any
 
-from cartwood.table.written import AMONG_WORDS, SPACES, as_text, is_number, kind_of_numbers
+from cartwood.table.written import (
+    AMONG_WORDS,
+    PLAIN,
+    POWER,
+    SPACES,
+    as_text,
+    is_number,
+    kind_of_numbers,
+    with_minus,
+)
 
 _SIGN = r"[$¢-¥\u20a0-\u20cf]"  # of a currency
 _BEFORE = rf"[A-Z]{{0,2}}{_SIGN}"  # "$", "US$"
 _AFTER = rf"(?:[^\W\d_]|{_SIGN}|°)(?:[^\d,;]|(?<=m)[23])*"  # "€", "kg", "°C", "m2", "km/h"
-_NUMBER = rf"[+-]?(?:\d[\d.,{SPACES}]*|[.,]\d+)"
-_PLAIN = r"[+-]?(\d+(\.\d*)?|\.\d+)"
+_NUMBER = rf"[+-]?(?:\d[\d.,{SPACES}]*|[.,]\d+)(?:{POWER})?"
 
 
 def unit_of(known: Any) -> tuple[str, str] | None:
@@ -19,6 +27,7 @@ def unit_of(known: Any) -> tuple[str, str] | None:
     """
     if len(known) == 0 or is_number(known) or known.dtype.kind in "mM":
         return None
+    known = with_minus(known)
     first = str(known.iloc[0]).strip()
     found = _looks(_BEFORE, "").fullmatch(first) or _looks("", _AFTER).fullmatch(first)
     if found is None:
@@ -27,7 +36,7 @@ def unit_of(known: Any) -> tuple[str, str] | None:
     if not known.astype(str).str.strip().str.fullmatch(_pattern(unit)).all():
         return None
     bare = without_unit(known, unit)
-    is_plain = bare.str.fullmatch(_PLAIN).all()
+    is_plain = bare.str.fullmatch(PLAIN).all()
     return unit if is_plain or kind_of_numbers(bare) not in (None, AMONG_WORDS) else None
 
 
@@ -41,7 +50,7 @@ def without_unit(column: Any, unit: tuple[str, str] | None) -> Any:
     """
     if unit is None or is_number(column):
         return column
-    text = as_text(column).str.strip()
+    text = as_text(with_minus(column)).str.strip()
     known = text.dropna()
     others = known[~known.str.fullmatch(_pattern(unit))]
     if len(others):

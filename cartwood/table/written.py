@@ -1,4 +1,4 @@
-"""Numbers that are written as text: "3,5", "12 %", "1,234,567", be there words among them."""
+"""Numbers written as text: "3,5", "12 %", "1,234,567", "(86.27)", be there words among them."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -10,6 +10,7 @@ import numpy as np
 WRITTEN, AMONG_WORDS = "written number", "number among words"
 GROUPED, GROUPED_BY_POINTS = "number, commas for thousands", "number, points for thousands"
 GROUPED_BY_SPACES = "number, spaces for thousands"
+IN_THOUSANDS = "number, K, M or B behind it"
 _MOST_WORDS, _WORDS_SHARE = 3, 0.2  # among numbers: distinct words, and their share of the values
 _MANY_NUMBERS = 20  # distinct ones, or they may be names of classes
 _MANY_WORDS = 0.5  # of the values: where fewer are words, it may be meant for a number
@@ -19,11 +20,18 @@ _GROUPED = r"[+-]?(\d{1,3}|[1-9]\d{0,2}(,\d{3})+)(\.\d+)?"
 _GROUPED_BY_POINTS = r"[+-]?(\d{1,3}|[1-9]\d{0,2}(\.\d{3})+)(,\d+)?"
 SPACES = " '\u2019\u00a0\u202f"  # apostrophes as well, and those at which no line breaks
 _GROUPED_BY_SPACES = rf"[+-]?(\d{{1,3}}|[1-9]\d{{0,2}}([{SPACES}]\d{{3}})+)([.,]\d+)?"
+PLAIN = r"[+-]?(\d+(\.\d*)?|\.\d+)"
+# What bookkeepers write below 0: (86.27), 86.27-, and a minus that no keyboard has.
+_BARE = rf"[^\w()+-]{{0,3}}[\d.,][\d.,{SPACES}]*[^\w()+-]{{0,3}}"
+_NEGATIVE = rf"^(?:\(({_BARE})\)|({_BARE})-|\u2212({_BARE}))$"
 _LIKE_THOUSANDS = r"[+-]?[1-9]\d{0,2},\d{3}"
+POWER = r"[kKMB](?![^\W\d_])"  # "1.2M"; of "5 MB" it is no part
+_POWERS = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9}
 # What all of some texts look like, and what one of them must have: digits alone are codes.
 _PATTERNS = (
     (GROUPED, _GROUPED, ","), (GROUPED_BY_POINTS, _GROUPED_BY_POINTS, r"\.\d{3}"),
     (GROUPED_BY_SPACES, _GROUPED_BY_SPACES, f"[{SPACES}]"), (WRITTEN, _WRITTEN, "[,%]"),
+    (IN_THOUSANDS, rf"[+-]?\d+([.,]\d+)?\s*({POWER})?", POWER),
 )  # fmt: skip
 
 
@@ -36,10 +44,25 @@ def is_number(column: Any) -> bool:
 
 def kind_of_numbers(known: Any) -> str | None:
     """What kind of numbers some texts are, none of them missing, or None."""
+    signed = with_minus(known)
     for kind, pattern, sign in _PATTERNS:
-        if are_all(known, pattern, sign):
+        if are_all(signed, pattern, sign):
             return kind
-    return AMONG_WORDS if _are_among_words(known) else None
+    if signed is not known and are_all(signed, PLAIN, ""):
+        return WRITTEN
+    return AMONG_WORDS if _are_among_words(signed) else None
+
+
+def with_minus(column: Any) -> Any:
+    """Texts of numbers below 0 with the minus before them; all else as it is."""
+    if is_number(column) or column.dtype.kind in "mM":
+        return column
+    text = as_text(column).str.strip()
+    ends, begins = text.str.endswith((")", "-"), na=False), text.str.startswith("\u2212", na=False)
+    if not (ends | begins).any():  # as in most columns
+        return column
+    signed = text.str.replace(_NEGATIVE, r"-\1\2\3", regex=True)
+    return column if signed.equals(text) else signed
 
 
 def are_all(known: Any, pattern: str, sign: str) -> bool:
@@ -92,19 +115,27 @@ def _read(column, errors="raise"):
 
     if is_number(column):  # of a file where none of them has a sign
         return numbers_of(column)
-    plain = as_text(column).str.strip().str.rstrip("%").str.strip().str.replace(",", ".")
+    plain = (
+        as_text(with_minus(column)).str.strip().str.rstrip("%").str.strip().str.replace(",", ".")
+    )
     return pd.to_numeric(plain, errors=errors).to_numpy(np.float64, na_value=np.nan)
 
 
 def _read_grouped(column, thousands, pattern):
     if is_number(column):
         return numbers_of(column)
-    text = as_text(column)
+    text = as_text(with_minus(column))
     known = text.dropna().str.strip()
     others = known[~known.str.fullmatch(rf"{pattern}|[+-]?\d+")]
     if len(others):
         raise ValueError(f"{others.iloc[0]!r} is not written as in training")
     return _read(text.str.strip().str.replace(f"[{thousands}]", "", regex=True))
+
+
+def _read_in_powers(column):
+    text = as_text(with_minus(column)).str.strip()
+    factor = text.str[-1:].map(_POWERS).fillna(1.0).to_numpy(np.float64)
+    return _read(text.str.rstrip("".join(_POWERS))) * factor
 
 
 def as_text(column: Any) -> Any:
@@ -119,6 +150,7 @@ READ: dict[str, Callable[[Any], np.ndarray]] = {
     GROUPED: partial(_read_grouped, thousands=",", pattern=_GROUPED),
     GROUPED_BY_POINTS: partial(_read_grouped, thousands=".", pattern=_GROUPED_BY_POINTS),
     GROUPED_BY_SPACES: partial(_read_grouped, thousands=SPACES, pattern=_GROUPED_BY_SPACES),
+    IN_THOUSANDS: _read_in_powers,
 }
 
 
@@ -152,13 +184,30 @@ def _quoted(words):
     return ", ".join(named[:_MANY_NUMBERS]) + (", ..." if len(named) > _MANY_NUMBERS else "")
 
 
+def _minus_is_meant(column):
+    signed = with_minus(column)
+    if signed is not column:
+        is_other = signed != column.astype(str).str.strip()
+        first = column[is_other].iloc[:1]
+        number = READ[kind_of_numbers(column) or WRITTEN](first)[0]
+        yield f'"{first.iloc[0]}" is read as {number:.15g}'
+
+
 def _read_in_thousands(column):
     text = column.astype(str).str.strip()
     first = text[text.str.contains(r"[.,]\d{3}")].iloc[:1]
-    yield f'"{first.iloc[0]}" is read as {READ[kind_of_numbers(column)](first)[0]:.15g}'
+    said = f'"{first.iloc[0]}" is read as {READ[kind_of_numbers(column)](first)[0]:.15g}'
+    yield from dict.fromkeys((*_minus_is_meant(column), said))
+
+
+def _letters_are_powers(column):
+    text = column.astype(str)
+    first = text[text.str.contains(POWER)].iloc[:1]
+    yield f'"{first.iloc[0]}" is read as {_read_in_powers(first)[0]:.15g}'
 
 
 def _commas_may_part_thousands(column):
+    yield from _minus_is_meant(column)
     text = column.astype(str).str.strip()
     with_comma = text[text.str.contains(",", regex=False)]
     if len(with_comma) and with_comma.str.fullmatch(_LIKE_THOUSANDS).all():
@@ -175,4 +224,5 @@ DOUBTS: dict[str, Callable[[Any], Iterator[str]]] = {
     AMONG_WORDS: _words_that_are_missing,
     GROUPED: _read_in_thousands,
     GROUPED_BY_POINTS: _read_in_thousands,
+    IN_THOUSANDS: _letters_are_powers,
 }

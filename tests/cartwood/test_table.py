@@ -83,9 +83,28 @@ def test_one_line_says_what_was_done(frame):
         (["24-03-01", "24-04-01"], "category", "24-03-01"),  # which is the year?
         (["12:30 PM", "1:05 AM", None], "time of day", 12.5 * 3600),
         (["13:30 PM", "1:05 AM"], "category", "13:30 PM"),
+        (["4h 53m", "53m", None], "duration", 4 * 3600 + 53 * 60),
+        (["1 day, 02:03:04", "2d 3h"], "duration", 86400 + 2 * 3600 + 184),
+        (["PT36M54S", "PT2H"], "duration", 36 * 60 + 54),
+        (["26:10:00", "1:00:30"], "duration", 26 * 3600 + 600),
+        (["5 m", "7 m"], "number", 5.0),  # metres or minutes
+        (["5 m", "4h 3 m", "4 x"], "category", "5 m"),
         (["09:30", "17:05", None], "time of day", 9.5 * 3600),
         (["9:30:15", "17:05:00"], "time of day", 9.5 * 3600 + 15),
         (["1,234.5", "7,5"], "category", "1,234.5"),
+        (["1.2M", "850k", "3", None], "number, K, M or B behind it", 1.2e6),
+        (["€110,5M", "€500K"], "number, K, M or B behind it", 110.5e6),
+        (["5 MB", "7 MB"], "number", 5.0),
+        (["5M", "7L"], "category", "5M"),
+        (["(86.27)", "12.50", "3"], "written number", -86.27),
+        (["86,27-", "3,5"], "written number", -86.27),
+        (["\u22125.5", "3", None], "written number", -5.5),
+        (["(12 %)", "5%"], "written number", -12.0),
+        (["(1,234.50)", "999"], "number, commas for thousands", -1234.5),
+        (["($1,200)", "$3.50"], "number, commas for thousands", -1200.0),
+        (["(877) 458", "(919) 723"], "category", "(877) 458"),
+        (["5-", "3+"], "category", "5-"),
+        (["(a)", "(b)"], "category", "(a)"),
         (["1,234", "999", "-1,000,000"], "number, commas for thousands", 1234.0),
         (["1,234.5", "7.25"], "number, commas for thousands", 1234.5),
         (["1,234", "0,123", "2,5"], "written number", 1.234),
@@ -195,6 +214,9 @@ def test_what_may_be_meant_otherwise_is_said():
         "short": ["1/13/20", "2/1/20"],
         "shorter": ["1/12/20", "2/1/20"],
         "first": ["13.1.20", "1.2.20"],
+        "profit": ["1,234", "(86)"],
+        "worth": ["3", "1.2M"],
+        "balance": ["(86.5)", "2"],
         "ratio": [np.inf, 1.0],
         "id": [2**60, 2**60 + 1],
     })  # fmt: skip
@@ -205,6 +227,10 @@ def test_what_may_be_meant_otherwise_is_said():
         'short: "1/13/20" is read as 2020-01-13',
         'shorter: "1/12/20" is read as 2020-01-12, its month first; write dates like this one',
         'first: "13.1.20" is read as 2020-01-13',
+        'profit: "(86)" is read as -86',
+        'profit: "1,234" is read as 1234',
+        'worth: "1.2M" is read as 1200000',
+        'balance: "(86.5)" is read as -86.5',
         "ratio: values that are infinite (1) count as missing",
         "id: 1 of 2 numbers become equal to others, since doubles keep whole numbers apart up to "
         "2**53; subtract the smallest",
@@ -339,7 +365,7 @@ def test_new_rows_get_what_training_rows_got(frame):
     with pytest.raises(UserError, match="'sold' should hold a boolean: 'no' is neither True nor"):
         recipe.apply(new.assign(sold="no"))
     noon = Recipe.of(pd.DataFrame({"at": ["3/24/24 9:00 AM", "3/25/24 12:00 PM"]}))
-    with pytest.raises(UserError, match="a date: '25.3.24 1:00 PM' is none, or its day and month"):
+    with pytest.raises(UserError, match=r"a date: '25.3.24 1:00 PM' is none, or its day and month"):
         noon.apply(pd.DataFrame({"at": ["25.3.24 1:00 PM"]}))
     assert np.isnan(noon.apply(pd.DataFrame({"at": [None]}))["at"][0])
     for column, value in (("seen", "soon"), ("written", "13/02/2021")):
