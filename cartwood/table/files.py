@@ -18,6 +18,11 @@ _PARQUET = (".parquet", ".pq")
 _SPREADSHEETS = (".xlsx", ".xls", ".ods")
 _SEPARATORS = ",;\t|"
 _NO_TEXT = "{} is no text that this command knows; save the table as CSV, in UTF-8."
+_OTHER_FIELDS = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
+_NO_NAMES = (
+    "line {1} has {2} fields, those above it {0}; the first line must be the names of all columns, "
+    "with no title or comments above it, and no row may have more fields."
+)
 _CODE = re.compile(rb'[,;\t|"\s]0[0-9]+(?=[,;\t|"\s]|$)')
 _COMPRESSED = b"\x1f\x8b", b"PK", b"BZ", b"\xfd7", b"(\xb5"  # which pandas reads, by their names
 _WITH_COMMAS = r"[+-]?[\d.,]+\s*%?"  # numbers, in a table of one column
@@ -54,6 +59,8 @@ def read(path: Path, texts: Sequence[str] = ()) -> Any:
         raise UserError(f"{path} is empty.") from error
     except (OSError, ValueError, pandas.errors.ParserError) as error:
         reason = str(error).strip().partition("\n")[0].rpartition("C error: ")[2]
+        counts = _OTHER_FIELDS.match(reason)
+        reason = _NO_NAMES.format(*counts.groups()) if counts else reason
         raise UserError(f"cannot read {path}: {reason}") from error
     frame.columns = _require_distinct(path, frame.columns)
     if 0 in frame.shape:

@@ -583,7 +583,12 @@ def test_files_that_are_refused(tmp_path):
         ("house.csv", None, r"did you mean houses\.csv"),
         ("none.csv", "a,b\n", "has no rows"),
         ("empty.csv", "\n", r"empty\.csv is empty"),
-        ("broken.csv", "a,b\n1,2\n1,2,3,4\n", r"broken\.csv: Expected 2 fields in line 3, saw 4"),
+        ("broken.csv", "a,b\n1,2\n1,2,3,4\n", r"broken\.csv: line 3 has 4 fields, those"),
+        (
+            "notes.csv",
+            "# sold\n# 2024\na,b,c\n1,2,3\n",
+            "line 3 has 3 fields, those above it 1; the",
+        ),
         ("title.csv", "My table\na,b\n1,2\n", "more fields than its first line, 'My table'"),
         ("rows.csv", "a,b\n0,1,2\n1,3,4\n", "more fields than its first line, 'a,b'"),
         ("book.xlsx", "PK", "a spreadsheet; save it as CSV"),
