@@ -140,6 +140,11 @@ def _groups_of(column):
             f"the column {column.name!r} makes {counted(len(names), 'group')} of the rows; at "
             f"least {MIN_ROWS} are needed, some in bag and some out."
         )
+    if len(names) == len(column):
+        raise UserError(
+            f"every row has its own {column.name!r}, which groups none; take a column that rows "
+            "share, such as the day of a time."
+        )
     say(f"rows are in or out of bag by {column.name}, in {len(names):,} groups")
     return groups
 

@@ -586,6 +586,7 @@ def test_columns_that_make_no_groups_are_refused(visits, capsys):
     table.to_csv(visits, index=False)
     for column, words in (
         ("patient", "1 row without 'patient', by which"),
+        ("dose", "every row has its own 'dose', which groups none"),
         ("half", "makes 2 groups of the rows; at least 8"),
         ("y", "--groups y would leave nothing to predict"),
         ("patiens", "no column 'patiens'; did you mean patient?"),
