@@ -159,8 +159,10 @@ def new_forest(training: Training, args: Namespace, **parameters: Any) -> Any:
     if kind == "Regressor":  # as R's forests: trees that differ more, in a third of the time
         parameters["max_features"] = 1 / 3
     if len(training.X) > MOST_ROWS:
-        parameters["max_samples"] = MOST_ROWS
-        say(f"every tree is grown on {MOST_ROWS:,} of the rows, drawn anew")
+        is_grouped = training.groups is not None  # then a number would count groups
+        parameters["max_samples"] = MOST_ROWS / len(training.X) if is_grouped else MOST_ROWS
+        about = "about " if is_grouped else ""
+        say(f"every tree is grown on {about}{MOST_ROWS:,} of the rows, drawn anew")
     return getattr(forest, f"RandomForest{kind}")(
         args.trees, oob_score=True, random_state=args.seed, n_jobs=args.n_jobs,
         categorical_features=training.recipe.categorical or None, **parameters,

@@ -178,8 +178,9 @@ def _rivals(result, first, others):
 
 def how(model: Any, training: Training) -> str:
     """How the page was made."""
-    n = model.max_samples
-    each = "" if n is None else f", each on {n:,} rows, drawn anew"
+    about = "" if training.groups is None else "about "
+    is_drawn = model.max_samples is not None
+    each = f", each on {about}{fitting.MOST_ROWS:,} rows, drawn anew" if is_drawn else ""
     return (
         f"Made by {named_version()}: {type(model).__name__} of {len(model.estimators_)} "
         f"trees{each}, random_state={model.random_state}, on {training.name}."

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import forest
 from cartwood.__main__ import COMMANDS, main
 from cartwood.terminal import UserError, print_table
 
@@ -578,6 +579,17 @@ def test_rows_of_a_group_are_out_of_bag_together(visits, capsys):
     assert first == "dose"
     assert "rows are in or out of bag by patient, in 40 groups" in said
     assert "1 of 2 features cannot be told from noise" in said
+
+
+def test_groups_of_large_tables_are_drawn_by_their_share(visits, capsys, monkeypatch):
+    monkeypatch.setattr("cartwood.commands.fitting.MOST_ROWS", 80)
+    page, words = visits.with_name("page.html"), ("--target", "y", "--groups", "patient")
+    assert run("importance", visits, *words, "--output", page) == 0
+    assert "every tree is grown on about 80 of the rows" in capsys.readouterr().err
+    assert "each on about 80 rows, drawn anew" in page.read_text()
+    assert run("fit", visits, *words, "--save", visits.with_name("model")) == 0
+    trees = forest.load(visits.with_name("model")).estimators_
+    assert np.mean([tree.tree_.n_node_samples[0] for tree in trees]) < 80  # distinct ones of 80
 
 
 def test_columns_that_make_no_groups_are_refused(visits, capsys):
