@@ -147,19 +147,27 @@ def finding(model: Any, training: Training, comparison: Any) -> str:
     sentence += f"; then {'come' if len(clear) > 1 else 'comes'} {then}." if then else "."
     leaders = [result.feature_names[j] for j in (first, *clear) if is_clear[j]]
     others = [
-        text for text in (rivals, quality, _on_names(training, leaders), drawn(result)) if text
+        text for text in (rivals, quality, _on_new_rows(training, leaders), drawn(result)) if text
     ]
     return " ".join((sentence, *(f"{text[0].upper()}{text[1:]}." for text in others)))
 
 
-def _on_names(training, leaders):
-    """That a leading column of many names, such as of patients, says nothing of rows of others."""
+def _on_new_rows(training, leaders):
+    """What a leading column does not say of new rows: one of many names, such as of patients, of
+    rows of others, and a date of rows that come later."""
     for name in leaders:
-        n_values = training.X[name].nunique()
-        if name in training.recipe.categorical and n_values >= MANY and training.groups is None:
+        values = training.X[name]
+        if name in training.recipe.dates:
+            last = np.datetime64(int(values.max()), "s").astype("M8[D]")
             return (
-                f"what {name} says holds for rows of its {n_values:,} values; --groups {name} "
-                "judges the other columns by rows of others"
+                f"what {name} says holds up to {last}: trees take later rows for the last ones, "
+                "and rows out of bag are none of these"
+            )
+        is_named = name in training.recipe.categorical and values.nunique() >= MANY
+        if is_named and training.groups is None:
+            return (
+                f"what {name} says holds for rows of its {values.nunique():,} values; --groups "
+                f"{name} judges the other columns by rows of others"
             )
     return ""
 

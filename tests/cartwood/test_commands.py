@@ -581,6 +581,17 @@ def test_rows_of_a_group_are_out_of_bag_together(visits, capsys):
     assert "1 of 2 features cannot be told from noise" in said
 
 
+def test_a_date_that_leads_says_nothing_of_later_rows(tmp_path, capsys):
+    rng, days = np.random.default_rng(0), pd.date_range("1969-01-01", periods=200)
+    path = tmp_path / "walk.csv"
+    pd.DataFrame({
+        "day": days, "x": rng.normal(size=200), "y": np.cumsum(rng.normal(size=200))
+    }).to_csv(path, index=False)  # fmt: skip
+    assert run("importance", path, "--target", "y", "--output", tmp_path / "page.html") == 0
+    assert " What day says holds up to 1969-07-19: trees take later" in capsys.readouterr().err
+    assert days[-1] == pd.Timestamp("1969-07-19")
+
+
 def test_groups_of_large_tables_are_drawn_by_their_share(visits, capsys, monkeypatch):
     monkeypatch.setattr("cartwood.commands.fitting.MOST_ROWS", 80)
     page, words = visits.with_name("page.html"), ("--target", "y", "--groups", "patient")
