@@ -14,6 +14,6 @@ def examples(n):
     return settings(max_examples=2 if config.DISABLE_JIT else n * TIMES)
 
 
-def rows(n):
-    """n rows of a table; with the JIT off, a fifth."""
+def fewer(n):
+    """n rows of a table, or fits; with the JIT off, a fifth."""
     return n // 5 if config.DISABLE_JIT else n

@@ -24,7 +24,7 @@ from cart.table.node_samples import known_range
 from cart.table.ranking import MISSING
 from cart.table.table import code_up_to, same_value, value_of
 from tests.agreement.same import assert_same_nodes, paths
-from tests.examples import examples, rows
+from tests.examples import examples, fewer
 
 seeds = st.integers(0, 2**32 - 1)
 limits = st.fixed_dictionaries(
@@ -139,7 +139,7 @@ def test_trees_by_sums_are_the_general_ones(
 def test_regression_trees_are_the_same_on_any_tiers(max_features, missing, monkeypatch):
     """Nodes of few rows and of many, in copies and in the table; one tree after another."""
     monkeypatch.setattr(near, "_HELD_ANYWAY", 0)
-    rng, n_rows = np.random.default_rng(0), rows(5000)
+    rng, n_rows = np.random.default_rng(0), fewer(5000)
     X = rng.normal(size=(n_rows, 12))
     y = X[:, 0] + rng.normal(size=n_rows)
     X[rng.random(X.shape) < missing] = np.nan
@@ -193,7 +193,7 @@ def test_classes_are_the_same_on_any_tiers(
 @pytest.mark.parametrize("missing", [0.0, 0.1])
 def test_classes_of_several_outputs_are_counted(n_outputs, n_values, missing):
     """As one class that stands for those of all outputs; too many of these go the general path."""
-    rng, n_rows = np.random.default_rng(0), rows(2000)
+    rng, n_rows = np.random.default_rng(0), fewer(2000)
     X = rng.normal(size=(n_rows, 9))
     y = np.round(X[:, :n_outputs] + rng.normal(size=(n_rows, n_outputs))).clip(0, n_values - 1)
     X[rng.random(X.shape) < missing] = np.nan

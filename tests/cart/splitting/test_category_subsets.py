@@ -19,6 +19,7 @@ from benchmarks.oracles.splitter import decrease
 from cart.estimators import grower
 from forest.interop.bridge import to_sklearn
 from importance import drop_column, mdi, oob_permutation
+from tests.examples import fewer
 
 pd = pytest.importorskip("pandas", reason="categorical columns of DataFrames")
 mpl.use("Agg")
@@ -254,7 +255,7 @@ def test_a_node_draws_on_past_what_the_guard_bars(Tree, form, feature_draw, monk
         "categorical_features": [0], "max_features": 1, "feature_draw": feature_draw,
         "min_samples_leaf": 30, "min_category_ratio": 20.0,
     }  # fmt: skip
-    for seed in range(20):
+    for seed in range(fewer(20)):
         tree = Tree(random_state=seed, **guarded).fit(np.column_stack([level, x]), y).tree_
         assert tree.feature[0] == 1  # whichever was drawn first
         assert 0 in tree.feature
