@@ -94,7 +94,8 @@ def permutation_test(
     values of the p-values.
 
     Permuted, y is independent of all features at once: that is the hypothesis the p-values are
-    exact under. Beside strong features those of the others are approximate.
+    exact under. Beside strong features those of the others are approximate. The weights of the fit
+    go with y, so that they, too, are independent of the features.
 
     Parameters
     ----------
@@ -126,7 +127,9 @@ def permutation_test(
     found = refits.measure(forest, X, y)
 
     def permute(stream):
-        return {"y": refits.y[stream.permutation(refits.n_samples)]}
+        order, weight = stream.permutation(refits.n_samples), refits.weight
+        # A weight may go with y, as those of classes do: apart, null forests would be of others.
+        return {"y": refits.y[order], "weight": None if weight is None else weight[order]}
 
     null = np.array(
         refits.measure_each(

@@ -74,14 +74,15 @@ class Refits:
 
     def fit(
         self, seed: int, *, rows: np.ndarray | None = None, X: Any = None,
-        y: np.ndarray | None = None,
+        y: np.ndarray | None = None, weight: np.ndarray | None = None,
     ) -> tuple[Any, Any, np.ndarray]:  # fmt: skip
         """Fit it on some rows, other columns or another target; returns it with its table.
 
         Whole numbers of `max_samples` shrink with the rows.
         """
         model = clone(self.model).set_params(random_state=int(seed))
-        X, y, weight = self.X if X is None else X, self.y if y is None else y, self.weight
+        X, y = self.X if X is None else X, self.y if y is None else y
+        weight = self.weight if weight is None else weight
         if rows is not None:
             X, y = _safe_indexing(X, rows), y[rows]
             if _has_costs(self.model) and len(missing := np.setdiff1d(self.y, y)):

@@ -161,27 +161,45 @@ def test_significance_is_reproducible(test):
 
 
 def test_refits_have_the_weights_of_the_fit():
-    """Rows of weight 0 are never drawn: their target does not matter, wherever it goes."""
+    """Rows of weight 0 are never drawn, wherever their target goes."""
     X, y = classification(80)
     weight = np.ones(80)
     weight[:40] = 0.0
+    marked = np.where(weight > 0.0, y, "?")
     seen = []
 
     def measure(forest, X, y):
-        seen.append(forest)
+        seen.append((forest, y))
         return oob_permutation(forest, X, y, loss="brier")
 
     for kind in (RandomForestClassifier, PeerClassifier):
-        forest = kind(3, random_state=0).fit(X, y, sample_weight=weight)
-        permutation_test(forest, X, y, measure=measure, n_repeats=2, random_state=0)
-        for refit in seen[1:]:
-            assert all(draws.min() >= 40 for draws in refit.estimators_samples_)
+        forest = kind(3, random_state=0).fit(X, marked, sample_weight=weight)
+        permutation_test(forest, X, marked, measure=measure, n_repeats=2, random_state=0)
+        for refit, permuted in seen[1:]:
+            assert not any("?" in permuted[draws] for draws in refit.estimators_samples_)
         seen.clear()
     balanced = PeerClassifier(3, random_state=0, class_weight="balanced").fit(X, y)
     permutation_test(balanced, X, y, n_repeats=1)
     both = PeerClassifier(3, random_state=0, class_weight="balanced").fit(X, y, weight)
     with pytest.raises(ValueError, match="both class_weight and sample_weight"):
         permutation_test(both, X, y, n_repeats=1)
+
+
+def test_weights_go_with_the_target_that_is_permuted():
+    """Left behind, those of classes would fall on any row, and null forests be of other kinds."""
+    X, y = classification()
+    weight_of = {"no": 1.0, "yes": 5.0}
+    forest = RandomForestClassifier(3, random_state=0)
+    forest.fit(X, y, sample_weight=[weight_of[label] for label in y])
+    seen = []
+
+    def measure(refit, X, y):
+        seen.append(y)
+        np.testing.assert_array_equal(refit._row_weight, [weight_of[label] for label in y])
+        return mdi(refit)
+
+    permutation_test(forest, X, y, measure=measure, n_repeats=3, random_state=0)
+    assert not any(np.array_equal(y, permuted) for permuted in seen[1:])
 
 
 def test_refits_have_as_many_trees_as_were_grown():
