@@ -303,7 +303,7 @@ class BaseForest(
         target = self._encode_known_target(y)
         require_table(self, X, target.codes)
         votes, costs = self._predict_out_of_bag(X, target)[0], getattr(self, "loss_", None)
-        return OutOfBag.of(votes, y, target, costs)
+        return OutOfBag.of(votes, y, target, costs, self._bootstrap.groups)
 
     def __setstate__(self, state: dict) -> None:
         if "_plan" in state:  # its name before the wings

@@ -48,6 +48,8 @@ class OutOfBag:
     costs : ndarray of shape (n_classes, n_classes), or None
         The loss matrix that the forest was fitted with: shares are the true ones then, and
         predictions the classes of least expected loss, as of the forest.
+    groups : ndarray of shape (n_samples,), or None
+        Rows that the forest draws together: in standard errors a group counts as one.
     """
 
     y: np.ndarray
@@ -58,6 +60,7 @@ class OutOfBag:
     tree_scores: np.ndarray
     curve: np.ndarray
     costs: np.ndarray | None = None
+    groups: np.ndarray | None = None
 
     def __repr__(self) -> str:
         n_known = np.count_nonzero(self.is_known)
@@ -67,8 +70,9 @@ class OutOfBag:
 
     @classmethod
     def of(
-        cls, votes: "OutOfBagVotes", y: np.ndarray, target: Target, costs: np.ndarray | None = None
-    ) -> Self:
+        cls, votes: "OutOfBagVotes", y: np.ndarray, target: Target,
+        costs: np.ndarray | None = None, groups: np.ndarray | None = None,
+    ) -> Self:  # fmt: skip
         """Gather what `vote_out_of_bag` found.
 
         Raises
@@ -80,7 +84,7 @@ class OutOfBag:
             raise ValueError(NO_ROW)
         return cls(
             y, target.codes, true_shares(votes.values, costs), votes.n_models, target.labels,
-            votes.scores.mean(axis=1), votes.curve, costs,
+            votes.scores.mean(axis=1), votes.curve, costs, groups,
         )  # fmt: skip
 
     @property
@@ -127,8 +131,9 @@ class OutOfBag:
 
     @property
     def standard_error(self) -> float:
-        """Of `loss`, over rows: for this forest, on other rows from where these come from."""
-        return _standard_error(self.row_losses[self.is_known])
+        """Of `loss`, over rows, or over groups of rows: for this forest, on others from where these
+        come from."""
+        return _standard_error(self.row_losses, self.is_known, self.groups)
 
     def score(self, metric: Callable, response: str = "predictions", **options: Any) -> Any:
         """Any metric of the rows that were ever out of bag.
@@ -187,20 +192,28 @@ class OutOfBag:
         if not np.array_equal(self.y, other.y):
             raise ValueError("The forests were not fitted on the same rows: their y differ.")
         both = self.is_known & other.is_known
-        difference = (self.row_losses - other.row_losses)[both]
-        return OutOfBagComparison(difference.mean(), _standard_error(difference), len(difference))
+        difference = self.row_losses - other.row_losses
+        groups = other.groups if self.groups is None else self.groups
+        error = _standard_error(difference, both, groups)
+        return OutOfBagComparison(difference[both].mean(), error, int(both.sum()))
 
 
 class OutOfBagComparison(NamedTuple):
     """Two forests on the same rows."""
 
     difference: float  # of the mean losses, first less second
-    standard_error: float  # over rows, for this pair of forests
+    standard_error: float  # over rows, or groups of them, for this pair of forests
     n_rows: int  # rows that were out of bag in both
 
 
-def _standard_error(x):
-    return x.std(ddof=1) / np.sqrt(len(x)) if len(x) > 1 else np.nan
+def _standard_error(x, is_known, groups):
+    """Of the mean over the rows that are known; rows of one group go together."""
+    beyond = x[is_known] - x[is_known].mean()
+    if groups is not None:
+        beyond = np.bincount(np.unique(groups[is_known], return_inverse=True)[1], beyond)
+    n = len(beyond)
+    scale = np.sqrt(n / (n - 1)) / np.count_nonzero(is_known) if n > 1 else np.nan
+    return scale * np.sqrt(np.square(beyond).sum())
 
 
 class OutOfBagVotes(NamedTuple):

@@ -144,6 +144,24 @@ def test_forests_are_compared_on_rows_that_were_out_of_bag_in_both():
     assert found.difference == pytest.approx(losses_of_one.mean() - losses_of_other.mean())
 
 
+def test_rows_of_a_group_count_as_one_in_errors():
+    """A row that stands in the table four times says no more of other rows than once."""
+    X, y = make_friedman1(60, random_state=0)
+    X, y, groups = np.repeat(X, 4, axis=0), np.repeat(y, 4), np.repeat(np.arange(60), 4)
+    deep, flat = (
+        RandomForestRegressor(40, max_depth=depth, random_state=0)
+        .fit(X, y, groups=groups)
+        .out_of_bag(X, y)
+        for depth in (None, 1)
+    )
+    of_groups = flat.row_losses[::4]
+    assert flat.standard_error == pytest.approx(of_groups.std(ddof=1) / np.sqrt(60))
+    difference = of_groups - deep.row_losses[::4]
+    found = flat.compare(deep)
+    assert found.standard_error == pytest.approx(difference.std(ddof=1) / np.sqrt(60))
+    assert found.n_rows == 240
+
+
 def test_several_outputs():
     X, y = load_iris(return_X_y=True)
     both = np.c_[y, y == 1]
