@@ -16,6 +16,7 @@ from importance.conditional import donors
 from importance.conditional.association import Association
 from importance.conditional.exchange import increase_by, row_losses
 from importance.core.adoption import of_fitted_forest
+from importance.core.class_share import warn_of_rare_classes
 from importance.core.fitted_forest import NO_ROW_COUNTS, check_forest, names_of
 from importance.core.given import require_count
 from importance.core.groups import Groups, parse_groups, positions_of
@@ -92,7 +93,8 @@ def conditional_permutation(
     -----
     UserWarning
         If under half of the rows could move for some feature: its value is then close to 0 because
-        nothing was permuted.
+        nothing was permuted. If the rows of a class are out of bag less than half as often as those
+        of the others.
 
     Raises
     ------
@@ -139,6 +141,7 @@ def conditional_permutation(
             found.fill(chosen, _over_trees(*given, chosen, find_donors, watch))
     if np.isnan(found.increase).all():
         raise ValueError(NO_ROW_COUNTS)
+    warn_of_rare_classes(fitted)
     _warn_of_few_movable(found.movable, columns.names, method)
     return importances_over_trees(
         "conditional_permutation", found.increase, columns.names, bias=BIAS,

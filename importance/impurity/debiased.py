@@ -21,6 +21,7 @@ from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids, rows_for
 from forest.growing.workers import results_of
 from importance.core.adoption import of_fitted_forest
+from importance.core.class_share import warn_of_rare_classes
 from importance.core.fitted_forest import NO_ROW_COUNTS, FittedForest, check_forest, names_of
 from importance.core.groups import parse_groups
 from importance.core.result import Importances, importances_over_trees, known_trees, mean_and_error
@@ -117,6 +118,12 @@ def unbiased_mdi(
         If the forest is not one with out-of-bag rows, (X, y) cannot be its training table, or the
         method or the groups are not known.
 
+    Warns
+    -----
+    UserWarning
+        If the rows of a class are out of bag less than half as often as those of the others: where
+        but one class ever is, every value of "ufi" is 0.
+
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
@@ -166,6 +173,11 @@ def optimism(
     Raises
     ------
     TypeError, ValueError
+        See `unbiased_mdi`.
+
+    Warns
+    -----
+    UserWarning
         See `unbiased_mdi`.
 
     Examples
@@ -222,6 +234,7 @@ def evaluate_trees(
     trees = [t for t in range(len(fitted.trees)) if fitted.weight[fitted.out_of_bag(t)].sum() > 0.0]
     if not trees:
         raise ValueError(NO_ROW_COUNTS)
+    warn_of_rare_classes(fitted)
     packed = pack(fitted.trees, fitted.X.dtype)
     X = rows_for(packed, fitted.X)
     tasks = ((_evaluate_splits, fitted, packed, X, t, method) for t in trees)

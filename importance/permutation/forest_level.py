@@ -15,13 +15,13 @@ from cart.primitives.progress import ProgressReporter
 from forest.growing.workers import each_step, results_of, shares_memory
 from forest.voting.rules import RULES, ballots
 from importance.core.adoption import of_fitted_forest
+from importance.core.class_share import warn_of_rare_classes
 from importance.core.fitted_forest import NO_ROW, FittedForest, check_forest
 from importance.core.given import require_count, require_function
 from importance.core.groups import Groups, group_columns
 from importance.core.losses import MakeLoss, choose_loss, of_predictions, predictions_of
 from importance.core.result import Importances
 from importance.core.used_features import values_of
-from importance.permutation.class_share import warn_of_rare_classes
 from importance.permutation.shuffling import PermutedTree, seeded
 
 BIAS = (

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from importance.core.adoption import of_fitted_forest
+from importance.core.class_share import warn_of_rare_classes
 from importance.core.fitted_forest import check_evaluation_rows, check_forest
 from importance.core.given import require_count
 from importance.core.groups import group_columns
 from importance.core.held_out_rows import EvaluatedForest, require_held_out
 from importance.core.losses import choose_loss
 from importance.core.result import OVER_TREES, Importances, importances_over_trees, mean_and_error
-from importance.permutation.class_share import warn_of_rare_classes
 from importance.permutation.definitions import DEFINITIONS
 from importance.permutation.drawn_rows import DrawnRows
 from importance.permutation.forest_level import forest_permutation

@@ -13,7 +13,7 @@ from sklearn.utils import compute_sample_weight
 
 from benchmarks.studies.importance_designs import noise_bias
 from forest import RandomForestClassifier, RandomForestRegressor
-from importance import mdi, optimism, unbiased_mdi
+from importance import conditional_permutation, mdi, optimism, unbiased_mdi
 from importance.core.fitted_forest import check_forest
 from importance.impurity.debiased import evaluate_trees
 from tests.oracles import forests as oracle
@@ -334,3 +334,14 @@ def test_which_splits_out_of_bag_rows_judge(method):
         np.testing.assert_array_equal(splits.is_judged, expected)
         n_one_sided += np.count_nonzero(left != right)
     assert n_one_sided > 0
+
+
+@pytest.mark.parametrize("measure", [unbiased_mdi, optimism, conditional_permutation])
+def test_classes_that_are_hardly_out_of_bag_are_named(measure):
+    """Drawn by weights that balance them, the rows of a rare class never are: all is 0."""
+    X = np.random.RandomState(0).normal(size=(100, 3))
+    y = (X[:, 0] > np.sort(X[:, 0])[-7]).astype(int)
+    forest = RandomForestClassifier(20, class_weight="balanced", random_state=0).fit(X, y)
+    with pytest.warns(UserWarning, match=r"Rows of class 1 are out of bag .*1: 0\.0%"):
+        measure(forest, X, y)
+    assert (unbiased_mdi(forest, X, y).values == 0.0).all()

@@ -9,14 +9,17 @@ LEAST_SHARE = 0.5  # of how often the others are out of bag: a class with less i
 MOST_NAMED = 10  # classes that the warning names
 
 
-def warn_of_rare_classes(fitted: FittedForest, n_times: np.ndarray) -> None:
-    """Warn of classes that hardly count in out-of-bag losses, with the shares of the rarest.
+def warn_of_rare_classes(fitted: FittedForest, n_times: np.ndarray | None = None) -> None:
+    """Warn of classes that hardly count out of bag, with the shares of the rarest.
 
     Bootstraps that draw rows by their weight, as scikit-learn's class_weight="balanced" does, leave
-    the rows of a small class almost never out of bag. `n_times` is how often each row is.
+    the rows of a small class almost never out of bag. `n_times` is how often each row is, where
+    that is known.
     """
     if fitted.n_classes < 2:
         return
+    if n_times is None:
+        n_times = np.sum([fitted.counts(t) == 0 for t in range(len(fitted.trees))], axis=0)
     codes = fitted.codes.astype(np.int64)
     size = np.bincount(codes, minlength=fitted.n_classes)
     times = np.bincount(codes, n_times, minlength=fitted.n_classes)
@@ -35,7 +38,7 @@ def warn_of_rare_classes(fitted: FittedForest, n_times: np.ndarray) -> None:
     rare += f" and {n_others} more" if n_others else ""
     warn_user(
         f"Rows of class {rare} are out of bag less than half as often as those of the other "
-        f"classes (share of the trees: {shares}), so they hardly count in out-of-bag losses. "
+        f"classes (share of the trees: {shares}), so they hardly count out of bag. "
         'class_weight="balanced_subsample" weighs the rows without drawing them more often; '
-        "per_class=True judges every class by itself."
+        "oob_permutation(..., per_class=True) judges every class by itself."
     )
