@@ -55,7 +55,7 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
 
         From the infinitesimal jackknife with its correction for a finite number of trees (Wager,
         Hastie and Efron 2014); see `forest.inference.jackknife.standard_error`, also for what is
-        refused.
+        refused. They are too small for trees of full depth.
 
         Parameters
         ----------
@@ -110,8 +110,8 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         return_std : bool, default=False
             Return the standard error of the prediction too, from the infinitesimal jackknife with
             its correction for a finite number of trees (Wager, Hastie and Efron 2014); see
-            `forest.inference.jackknife.standard_error`, also for what is refused.
-            `predict_interval` is about y, this about the prediction.
+            `forest.inference.jackknife.standard_error`, also for what is refused. It is too small
+            for trees of full depth. `predict_interval` is about y, this about the prediction.
 
         Returns
         -------

@@ -25,6 +25,12 @@ def standard_error(forest: BaseEstimator, X: np.ndarray) -> np.ndarray:
     leaves in the first one. The error is that of the prediction as an estimate of its own
     expectation over training tables; the noise of y is not in it.
 
+    V is of first order, and too small for trees of full depth: with 5 trees a row 0.83 of the
+    variance over fresh tables (`python -m benchmarks forest`), and about two thirds where half of y
+    is noise, so that two errors to either side hold the expectation in about 80 % of cases, with 10
+    rows a leaf in about 90 %. With as many trees as rows, or fewer, many estimates are negative,
+    and it is 60 % or less.
+
     Parameters
     ----------
     forest : fitted forest

@@ -27,7 +27,8 @@ class FeatureSelector(DocLink, SelectorMixin, MetaEstimatorMixin, BaseEstimator)
     method : {"maximum", "boruta"}, default="maximum"
         How features are decided, see `select_features`.
     alpha : float, default=0.05
-        Chance that noise is kept: "maximum" bounds it for any feature, "boruta" for each.
+        Chance that any noise is kept where nothing else is there, which "maximum" bounds. "boruta"
+        does not, however many rounds there are: see `select_features`.
     n_rounds : int, default=99
         How often the forest is refitted beside shadows; more decide more, and take longer.
     measure : callable, default=None
@@ -39,7 +40,7 @@ class FeatureSelector(DocLink, SelectorMixin, MetaEstimatorMixin, BaseEstimator)
     verbose : int, default=0
         1 shows a bar with the time left; a step is a refit.
     keep_tentative : bool, default=False
-        Keep the features that are not decided too.
+        Keep the features that are not decided too: `alpha` bounds nothing then.
 
     Attributes
     ----------

@@ -342,6 +342,24 @@ def test_standard_errors_are_those_over_fresh_training_tables():
     assert abs(found["ratio"] - 1) <= JACKKNIFE_BAR
 
 
+@pytest.mark.filterwarnings("ignore:.*estimated variances are negative")
+@pytest.mark.parametrize(
+    ("n_trees", "leaf", "low", "high"),
+    [(300, 1, 0.7, 0.86), (300, 10, 0.82, 0.96), (60, 1, 0.45, 0.68)],
+)
+def test_standard_errors_cover_as_often_as_is_said(n_trees, leaf, low, high):
+    """60 rows, half of y noise: how often two errors hold the mean over 60 tables."""
+    new, found = np.random.default_rng(0).normal(size=(50, 4)), []
+    for seed in range(60):
+        rng = np.random.default_rng(1 + seed)
+        X = rng.normal(size=(60, 4))
+        y = X[:, 0] + rng.normal(size=60)
+        forest = RandomForestRegressor(n_trees, min_samples_leaf=leaf, random_state=seed)
+        found.append(forest.fit(X, y).predict(new, return_std=True))
+    mean, error = np.moveaxis(np.array(found), 1, 0)
+    assert low <= (np.abs(mean - mean.mean(axis=0)) < 2.0 * error).mean() <= high
+
+
 def test_standard_errors_of_class_shares():
     X, y = load_iris(return_X_y=True)
     X, y = X[50:, :2], y[50:]
