@@ -120,7 +120,10 @@ class Importances:
         return self.errors[over]
 
     def interval(self, level: float = 0.95, over: str | None = None) -> np.ndarray:
-        """Confidence intervals of the values, as if they were normal.
+        """Confidence intervals of the values, as if they were normal and their errors known.
+
+        Of few repeats errors are not: over five permutations or refits "95 %" holds in 88 % of
+        cases, over two in 70 %.
 
         Parameters
         ----------

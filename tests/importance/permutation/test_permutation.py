@@ -392,3 +392,20 @@ def test_errors_over_data_take_groups_of_rows_together():
         )
         errors.append(of_whole / of_once)
     np.testing.assert_allclose(np.mean(errors, axis=0), 1.0, atol=0.2)  # it was 0.5
+
+
+def test_errors_over_data_of_heavy_tails_cover_as_often_as_is_said():
+    found = []
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(100, 4))
+        y = np.exp(X[:, 0] + 0.5 * X[:, 1] + rng.normal(size=100))
+        forest = RandomForestRegressor(30, random_state=seed).fit(X, y)
+        results = [
+            oob_permutation(forest, X, y, loss=f"{kind}_error") for kind in ("squared", "absolute")
+        ]
+        found.append([(result.values[0], result.standard_error[0]) for result in results])
+    value, error = np.moveaxis(np.array(found), 2, 0)
+    covered = (np.abs(value - value.mean(axis=0)) < 1.96 * error).mean(axis=0)
+    assert 0.5 < covered[0] < 0.82
+    assert covered[1] > 0.88
