@@ -54,11 +54,14 @@ def predict_interval(forest: BaseEstimator, X: ArrayLike, coverage: float = 0.9)
     3. Band: quantiles (1 - coverage) / 2 and (1 + coverage) / 2 of the residuals, under the
        weights of the second forest (Meinshausen 2006), see `predict_quantiles`.
     4. Score of row i: max(low_i - r_i, r_i - high_i) / (high_i - low_i), its band taken from the
-       trees of the second forest for which it is out of bag, without the row itself. To divide
+       trees of the second forest for which it is out of bag, without the row itself and others of
+       its group. To divide
        by the width makes the correction proportional to the spread (Kivaranovic, Johnson and
        Leeb 2020); a width counts as at least 0.001 of the mean width.
     5. With Q the ceil((n + 1) * coverage)-th smallest of the n scores, the interval is the
-       prediction plus [low - Q * width, high + Q * width].
+       prediction plus [low - Q * width, high + Q * width]. Where the forest draws groups of rows,
+       new rows are those of new groups: n counts groups, and a row is a share of its group (Lee,
+       Barber and Willett 2023).
 
     The coverage is one over all x, of new rows like those of the training table. It is not
     guaranteed, since out-of-bag scores are not independent of the forest, but holds closely:
@@ -80,9 +83,9 @@ def predict_interval(forest: BaseEstimator, X: ArrayLike, coverage: float = 0.9)
     Raises
     ------
     ValueError
-        If coverage is not between 0 and 1, or too high for the number of rows ever out of bag; if
-        the forest has no bootstrap, several outputs, or does not know its training table (see
-        `keep_leaves`).
+        If coverage is not between 0 and 1, or too high for the number of rows, or of groups of
+        them, ever out of bag; if the forest has no bootstrap, several outputs, or does not know its
+        training table (see `keep_leaves`).
     sklearn.exceptions.NotFittedError
 
     References
@@ -90,6 +93,8 @@ def predict_interval(forest: BaseEstimator, X: ArrayLike, coverage: float = 0.9)
     Romano, Y., Patterson, E. and Candes, E. (2019). Conformalized quantile regression. NeurIPS 32.
     Kivaranovic, D., Johnson, K. D. and Leeb, H. (2020). Adaptive, distribution-free prediction
     intervals for deep networks. AISTATS 23.
+    Lee, Y., Barber, R. F. and Willett, R. (2023). Distribution-free inference with hierarchical
+    data. arXiv 2306.06342.
     Johansson, U., Bostrom, H., Lofstrom, T. and Linusson, H. (2014). Regression conformal
     prediction with random forests. Machine Learning 97. (Calibration on out-of-bag rows.)
     """
@@ -155,14 +160,19 @@ def _find_margin(spread, coverage):
     band = out_of_bag_quantiles(spread.forest, spread.rows, _levels(coverage))
     known = ~np.isnan(band[:, 0])
     low, high = band[known].T
-    n_known = len(low)
-    place = ceil((n_known + 1) * coverage)
-    if place > n_known:
+    groups = spread.forest._bootstrap.groups
+    units = np.flatnonzero(known) if groups is None else groups[spread.rows.order][known]
+    size = np.bincount(units)
+    n_units, kind = np.count_nonzero(size), "rows" if groups is None else "groups of rows"
+    goal = (n_units + 1) * coverage  # a new row, of a new group, is one more
+    if goal > n_units:
         raise ValueError(
-            f"coverage={coverage} needs at least {ceil(coverage / (1.0 - coverage))} rows that "
-            f"were ever out of bag, but there are {n_known}."
+            f"coverage={coverage} needs at least {ceil(coverage / (1.0 - coverage))} {kind} that "
+            f"were ever out of bag, but there are {n_units}."
         )
     least_width = _MIN_WIDTH * np.mean(high - low) or 1.0  # where all widths are 0: of any size
     beyond = np.maximum(low - spread.rows.y[known], spread.rows.y[known] - high)
     scores = beyond / np.maximum(high - low, least_width)
-    return np.partition(scores, place - 1)[place - 1], least_width
+    order = np.argsort(scores)
+    place = np.searchsorted(np.cumsum(1.0 / size[units[order]]), goal)
+    return scores[order[min(place, len(order) - 1)]], least_width  # sums of shares are rounded

@@ -148,8 +148,8 @@ def out_of_bag_quantiles(
 ) -> np.ndarray:
     """Quantiles for every training row from the trees that were not grown on it.
 
-    The row itself does not count, as if the table were without it. A row that was never out of
-    bag has nan.
+    The row itself does not count, as if the table were without it, nor do others of its group, if
+    the forest draws groups of rows. A row that was never out of bag has nan.
 
     Parameters
     ----------
@@ -165,16 +165,29 @@ def out_of_bag_quantiles(
     """
     bootstrap = bootstrap_of(forest)
     n_rows, n_trees = len(rows.y), len(rows.trees)
+    group = None if bootstrap.groups is None else bootstrap.groups[rows.order]
     out = np.empty((n_rows, len(levels)))
 
     def fill(begin, end):
         start = np.empty((n_trees, end - begin), np.int32)
         for t in range(n_trees):
             leaf_rows.find_own_starts(rows.members[t], rows.counts(bootstrap, t), begin, start[t])
-        leaf_rows.leaf_quantiles(
-            rows.members, start, np.arange(begin, end), rows.mass, rows.y, levels,
-            leaf_rows.QuantileScratch.create(n_rows, n_trees), out[begin:end],
-        )  # fmt: skip
+        scratch = leaf_rows.QuantileScratch.create(n_rows, n_trees)
+        mass = rows.mass if group is None else rows.mass.copy()
+
+        def judge(start, own, out):
+            leaf_rows.leaf_quantiles(rows.members, start, own, mass, rows.y, levels, scratch, out)
+
+        if group is None:
+            judge(start, np.arange(begin, end), out[begin:end])
+            return
+        for g in np.unique(group[begin:end]):
+            is_mine, mine = group == g, begin + np.flatnonzero(group[begin:end] == g)
+            mass[is_mine] = 0.0
+            found = np.empty((len(mine), len(levels)))
+            judge(np.ascontiguousarray(start[:, mine - begin]), np.full(len(mine), -1), found)
+            out[mine] = found
+            mass[is_mine] = rows.mass[is_mine]
 
     block = max(1, _BLOCK_STARTS // n_trees)
     in_parts(fill, n_rows, forest.n_jobs, _MIN_ROWS_PER_WORKER, block)

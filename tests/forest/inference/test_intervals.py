@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
-from sklearn.datasets import load_diabetes, load_iris
+from sklearn.datasets import load_diabetes, load_iris, make_friedman1
 from sklearn.ensemble import RandomForestRegressor as PeerForest
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import train_test_split
@@ -421,6 +421,37 @@ def test_intervals_cover_new_rows(design, coverage):
     if design != "friedman1":
         assert mean["lowest fifth"] == pytest.approx(coverage, abs=0.05)
         assert mean["highest fifth"] == pytest.approx(coverage, abs=0.05)
+
+
+def test_intervals_cover_rows_of_new_groups():
+    """Ten groups of twelve rows, which share an effect of their own: rows alone know too little."""
+    covered = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+
+        def draw(n_groups, rng=rng):
+            x, effect = rng.normal(size=(n_groups, 3)), rng.normal(size=n_groups)
+            group = np.repeat(np.arange(n_groups), 12)
+            X = x[group] + 0.05 * rng.normal(size=(len(group), 3))
+            return X, X[:, 0] + effect[group] + 0.2 * rng.normal(size=len(group)), group
+
+        X, y, group = draw(10)
+        forest = RandomForestRegressor(40, random_state=seed).fit(X, y, groups=group)
+        new, truth, _ = draw(60)
+        low, high = forest.predict_interval(new, 0.9).T
+        covered.append(((low <= truth) & (truth <= high)).mean())
+    assert np.mean(covered) >= 0.88  # it was 0.78
+    with pytest.raises(ValueError, match=r"at least 19 groups of rows .* there are 10"):
+        forest.predict_interval(new, 0.95)
+
+
+def test_groups_of_one_row_are_rows():
+    X, y = make_friedman1(100, random_state=0)
+    alone, grouped = (
+        RandomForestRegressor(20, random_state=0).fit(X, y, groups=groups).predict_interval(X)
+        for groups in (None, np.arange(100))
+    )
+    np.testing.assert_allclose(grouped, alone)
 
 
 def test_intervals_follow_their_steps():
