@@ -94,6 +94,7 @@ DATA = {
     "all weights zero": (lambda m: m.fit(X, Y, np.zeros(10)), "[Ww]eight"),
     "unfitted": (lambda m: m.predict(X), "not fitted"),
     "unfitted apply": (lambda m: m.apply(X), "not fitted"),
+    "unfitted paths": (lambda m: m.decision_path(X), "not fitted"),
     "unfitted importances": (lambda m: m.feature_importances_, "not fitted"),
     "features at predict": (lambda m: m.fit(X, Y).predict(X[:, :1]), "1 feature.*2 feature"),
     "NaN at predict": (lambda m: m.fit(X, Y).predict(with_cell(np.inf)), "infinity"),

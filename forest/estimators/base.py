@@ -421,8 +421,8 @@ class BaseForest(
             Tree t owns columns n_nodes_ptr[t]:n_nodes_ptr[t + 1].
         """
         self = as_of_now(self)
-        trees = [estimator.tree_ for estimator in self.estimators_]
-        paths, start = paths_to(self._leaves_of(X), trees)
+        leaves = self._leaves_of(X)
+        paths, start = paths_to(leaves, [estimator.tree_ for estimator in self.estimators_])
         return _align_api_if_sparse(paths), start
 
     @property
