@@ -90,7 +90,8 @@ def make_plan(params, criterion, splitter, n_samples, n_features, n_outputs, n_v
     ValueError
         If the monotonic constraints do not fit the data.
     """
-    min_samples_leaf = _count(params.min_samples_leaf, n_samples)
+    # Where nothing is validated it may be 0; kernels rely on a row in every leaf.
+    min_samples_leaf = max(1, _count(params.min_samples_leaf, n_samples))
     min_samples_split = max(2, _count(params.min_samples_split, n_samples), 2 * min_samples_leaf)
     limits = Limits(
         max_depth=UNLIMITED if params.max_depth is None else int(params.max_depth),

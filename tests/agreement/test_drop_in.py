@@ -8,6 +8,7 @@ import pytest
 import sklearn.ensemble
 import sklearn.tree
 from scipy.sparse import csr_array
+from sklearn import config_context
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
@@ -169,6 +170,15 @@ def test_many_leaves_need_no_memory():
     with pytest.raises(MemoryError):
         sklearn.tree.DecisionTreeClassifier(max_leaf_nodes=many).fit(X, Y)
     assert cart.DecisionTreeClassifier(max_leaf_nodes=many).fit(X, Y).score(X, Y) == 1.0
+
+
+@pytest.mark.parametrize("name", ["DecisionTreeClassifier", "DecisionTreeRegressor"])
+def test_a_leaf_has_a_row_whatever_is_validated(name):
+    """Of classes, a tree grew without end by 0, and failed by less."""
+    params = {"min_samples_leaf": -2, "max_depth": 4, "random_state": 0}
+    with config_context(skip_parameter_validation=True):
+        ours, theirs = (getattr(home, name)(**params).fit(X, Y) for home in (cart, sklearn.tree))
+    assert_same_tree(ours.tree_, theirs.tree_)
 
 
 def test_criteria_are_named():
