@@ -55,9 +55,8 @@ def predict_interval(forest: BaseEstimator, X: ArrayLike, coverage: float = 0.9)
        weights of the second forest (Meinshausen 2006), see `predict_quantiles`.
     4. Score of row i: max(low_i - r_i, r_i - high_i) / (high_i - low_i), its band taken from the
        trees of the second forest for which it is out of bag, without the row itself and others of
-       its group. To divide
-       by the width makes the correction proportional to the spread (Kivaranovic, Johnson and
-       Leeb 2020); a width counts as at least 0.001 of the mean width.
+       its group. To divide by the width makes the correction proportional to the spread
+       (Kivaranovic, Johnson and Leeb 2020); a width counts as at least 0.001 of the mean width.
     5. With Q the ceil((n + 1) * coverage)-th smallest of the n scores, the interval is the
        prediction plus [low - Q * width, high + Q * width]. Where the forest draws groups of rows,
        new rows are those of new groups: n counts groups, and a row is a share of its group (Lee,

@@ -13,13 +13,15 @@ def warn_of_rare_classes(fitted: FittedForest, n_times: np.ndarray | None = None
     """Warn of classes that hardly count out of bag, with the shares of the rarest.
 
     Bootstraps that draw rows by their weight, as scikit-learn's class_weight="balanced" does, leave
-    the rows of a small class almost never out of bag. `n_times` is how often each row is, where
-    that is known.
+    the rows of a small class almost never out of bag. `n_times` is how often each row is; unless
+    given, nothing is said of draws that are uniform.
     """
-    if fitted.n_classes < 2:
+    if fitted.n_classes < 2 or (n_times is None and fitted.bootstrap.is_uniform):
         return
     if n_times is None:
-        n_times = np.sum([fitted.counts(t) == 0 for t in range(len(fitted.trees))], axis=0)
+        n_times = np.zeros(len(fitted.codes), np.int64)
+        for t in range(len(fitted.trees)):
+            n_times += fitted.counts(t) == 0
     codes = fitted.codes.astype(np.int64)
     size = np.bincount(codes, minlength=fitted.n_classes)
     times = np.bincount(codes, n_times, minlength=fitted.n_classes)

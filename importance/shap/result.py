@@ -30,7 +30,8 @@ class ShapValues:
     base_value : float, or ndarray of shape (n_classes,)
         The prediction where no feature is known; out of bag with a leading axis of rows.
     standard_error : ndarray of the shape of `values`, float64
-        Of `values` over trees; nan where a row has fewer than two.
+        Of `values` over the T trees that explain a row, by squared deviations / T (T - 1); nan
+        where these are fewer than two.
     feature_names : ndarray of shape (n_features,), str
     classes : ndarray of shape (n_classes,), or None in regression
     n_trees : ndarray of shape (n_rows,), int64

@@ -164,7 +164,7 @@ def _result(model, X, sums: Sums, base, takes, n_values) -> ShapValues:
     each = n_trees[:, np.newaxis, np.newaxis]
     with np.errstate(invalid="ignore", divide="ignore"):
         values = sums.total / each
-        variance = np.maximum(sums.squares / each - values**2, 0.0) / each
+        variance = np.maximum(sums.squares / each - values**2, 0.0) / (each - 1)
         pairs = sums.pairs / each[..., np.newaxis] if len(sums.pairs) else None
         if is_out_of_bag:
             base = takes.T.astype(np.float64) @ base / n_trees[:, np.newaxis]

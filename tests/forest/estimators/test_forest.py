@@ -129,6 +129,20 @@ def test_every_row_is_in_bag_or_out_of_bag_for_each_tree(seed, n, max_samples):
         assert forest.estimators_[t].tree_.n_node_samples[0] == n - len(left_out)
 
 
+def test_a_metric_of_out_of_bag_rows_sees_two_arrays_alike():
+    X, y = load_iris(return_X_y=True)
+
+    def share_right(y_true, y_pred):
+        assert y_true.shape == y_pred.shape
+        assert y_true.dtype == y_pred.dtype
+        return np.mean(y_true == y_pred)
+
+    forest = RandomForestClassifier(30, oob_score=share_right, random_state=0).fit(X, y)
+    assert forest.oob_score_ == forest.set_params(oob_score=True).fit(X, y).oob_score_
+    numbers = RandomForestRegressor(30, oob_score=share_right, random_state=0).fit(X, y * 1.0)
+    assert numbers.oob_score_ < 1.0
+
+
 @pytest.mark.parametrize(("n_trees", "n_workers"), [(1, 2), (10, 1), (100, 3), (101, 8)])
 def test_every_tree_is_handed_out_once(n_trees, n_workers):
     """And to none of several workers more than half of its share of what is left."""

@@ -185,7 +185,8 @@ def test_out_of_bag_values_are_of_the_trees_that_have_not_seen_the_row(task, ado
     np.testing.assert_allclose(found.base_value[known], base[known] / each, atol=1e-12)
     many = n > 1
     each = n[many].reshape(-1, *[1] * (total.ndim - 1))
-    error = np.sqrt(np.maximum(squares[many] / each - (total[many] / each) ** 2, 0) / each)
+    spread = np.maximum(squares[many] / each - (total[many] / each) ** 2, 0)
+    error = np.sqrt(spread / (each - 1))
     np.testing.assert_allclose(found.standard_error[many], error, atol=1e-7)
     assert np.isnan(found.standard_error[~many]).all()
     if not adopted:
