@@ -11,6 +11,7 @@ from cartwood.table.written import (
     as_text,
     is_number,
     kind_of_numbers,
+    may_be_booked,
     with_minus,
 )
 
@@ -27,7 +28,7 @@ def unit_of(known: Any) -> tuple[str, str] | None:
     """
     if len(known) == 0 or is_number(known) or known.dtype.kind in "mM":
         return None
-    known = with_minus(known)
+    known = with_minus(known) if may_be_booked(known) else known
     first = str(known.iloc[0]).strip()
     found = _looks(_BEFORE, "").fullmatch(first) or _looks("", _AFTER).fullmatch(first)
     if found is None:

@@ -24,6 +24,7 @@ PLAIN = r"[+-]?(\d+(\.\d*)?|\.\d+)"
 # What bookkeepers write below 0: (86.27), 86.27-, and a minus that no keyboard has.
 _BARE = rf"[^\w()+-]{{0,3}}[\d.,][\d.,{SPACES}]*[^\w()+-]{{0,3}}"
 _NEGATIVE = rf"^(?:\(({_BARE})\)|({_BARE})-|\u2212({_BARE}))$"
+_BOOKED = rf"[+-]?{_BARE}|{_NEGATIVE}"
 _LIKE_THOUSANDS = r"[+-]?[1-9]\d{0,2},\d{3}"
 POWER = r"[kKMB](?![^\W\d_])"  # "1.2M"; of "5 MB" it is no part
 _POWERS = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9}
@@ -44,7 +45,7 @@ def is_number(column: Any) -> bool:
 
 def kind_of_numbers(known: Any) -> str | None:
     """What kind of numbers some texts are, none of them missing, or None."""
-    signed = with_minus(known)
+    signed = with_minus(known) if may_be_booked(known) else known
     for kind, pattern, sign in _PATTERNS:
         if are_all(signed, pattern, sign):
             return kind
@@ -53,13 +54,19 @@ def kind_of_numbers(known: Any) -> str | None:
     return AMONG_WORDS if _are_among_words(signed) else None
 
 
+def may_be_booked(known: Any) -> bool:
+    """Is any of the first texts a number? Most columns need not be looked through."""
+    first = known.iloc[:_FIRST_LOOK].astype(str).str.strip()
+    return bool(first.str.fullmatch(_BOOKED).any())
+
+
 def with_minus(column: Any) -> Any:
     """Texts of numbers below 0 with the minus before them; all else as it is."""
     if is_number(column) or column.dtype.kind in "mM":
         return column
     text = as_text(column).str.strip()
     ends, begins = text.str.endswith((")", "-"), na=False), text.str.startswith("\u2212", na=False)
-    if not (ends | begins).any():  # as in most columns
+    if not (ends | begins).any():
         return column
     signed = text.str.replace(_NEGATIVE, r"-\1\2\3", regex=True)
     return column if signed.equals(text) else signed
