@@ -274,10 +274,17 @@ _DOUBTS: dict[str, Callable[[Any], Iterator[str]]] = {
 
 def _convert(column, kind, unit=None):
     """The values of a column, float64, or str and nan in an array of objects."""
+    import pandas as pd
+
     if column.isna().all():  # which has no kind of its own
         return np.full(len(column), np.nan, object if kind == CATEGORY else np.float64)
+    places = None
+    if kind != CATEGORY and pd.api.types.is_string_dtype(column):  # each text is read once
+        places, texts = column.factorize()  # -1 where it is missing
+        column = pd.Series(texts, name=column.name)
     try:
-        return _CONVERT[kind](without_unit(column, unit))
+        values = _CONVERT[kind](without_unit(column, unit))
+        return values if places is None else np.append(values, np.nan)[places]
     except (ValueError, TypeError) as error:
         reason = str(error).partition("\n")[0]
         raise UserError(f"column {column.name!r} should hold a {kind}: {reason}") from error

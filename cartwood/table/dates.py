@@ -26,7 +26,7 @@ _CENTURY = 69  # 69 is 1969, 68 is 2068 (POSIX)
 
 def kind_of_dates(known: Any) -> str | None:
     """What kind of dates or times some texts are, none of them missing, or None."""
-    text = _in_full(known)
+    text = _in_full(known.drop_duplicates())
     if are_all(text, _CLOCK, ":"):
         return CLOCK
     if are_all(text, _DURATION, _TWO_PARTS):
@@ -147,6 +147,7 @@ READ: dict[str, Callable[[Any], np.ndarray]] = {
 
 def _month_is_first(column):
     """How a date is read whose month may be its day; else how a short year is."""
+    column = column.drop_duplicates()
     text = _in_full(column)
     may_be_other = _is_text(text) and not _are_dates(text, _ISO) and _are_dates(text, _FIRST)
     is_other = _dates(text) != _dates(text, **_FIRST) if may_be_other else np.zeros(len(text), bool)

@@ -46,10 +46,11 @@ def is_number(column: Any) -> bool:
 def kind_of_numbers(known: Any) -> str | None:
     """What kind of numbers some texts are, none of them missing, or None."""
     signed = with_minus(known) if may_be_booked(known) else known
+    distinct = signed.drop_duplicates()
     for kind, pattern, sign in _PATTERNS:
-        if are_all(signed, pattern, sign):
+        if are_all(distinct, pattern, sign):
             return kind
-    if signed is not known and are_all(signed, PLAIN, ""):
+    if signed is not known and are_all(distinct, PLAIN, ""):
         return WRITTEN
     return AMONG_WORDS if _are_among_words(signed) else None
 
@@ -201,6 +202,7 @@ def _minus_is_meant(column):
 
 
 def _read_in_thousands(column):
+    column = column.drop_duplicates()
     text = column.astype(str).str.strip()
     first = text[text.str.contains(r"[.,]\d{3}")].iloc[:1]
     said = f'"{first.iloc[0]}" is read as {READ[kind_of_numbers(column)](first)[0]:.15g}'
@@ -214,6 +216,7 @@ def _letters_are_powers(column):
 
 
 def _commas_may_part_thousands(column):
+    column = column.drop_duplicates()
     yield from _minus_is_meant(column)
     text = column.astype(str).str.strip()
     with_comma = text[text.str.contains(",", regex=False)]
