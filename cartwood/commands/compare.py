@@ -74,6 +74,7 @@ def run(args: Namespace) -> None:
     columns, rows = _table(ours, peer, list(training.X.columns))
     say("", lead)
     print_table(columns, rows)
+    say(*fitting.doubts_on_copies(ours.model, split[0], split[2]))
     title = f"Cartwood and scikit-learn on {training.name}"
     page.write(args.output, title, lead, _blocks(ours, peer, training))
     say(f"the page is {args.output}")

@@ -27,14 +27,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     """Fit, say how good it is, save."""
-    from importance.core.fitted_forest import check_forest  # slow to import
-    from importance.report.repeated_rows import doubt_on_repeated_rows
-
     training = fitting.load(args)
     kept = {"surrogates": args.surrogates, "competitors": args.competitors}
     model = fitting.grow(fitting.new_forest(training, args, **kept), training)
     saved.save(model, training, args.save)
     quality = fitting.quality(model, training)
-    doubt = doubt_on_repeated_rows(check_forest(model, training.X, training.task.y))
-    say(f"{quality[0].upper()}{quality[1:]}.", *filter(None, [doubt]))
-    say(f"the model is {args.save}")
+    say(f"{quality[0].upper()}{quality[1:]}.")
+    say(*fitting.doubts_on_copies(model, training.X, training.task.y), f"the model is {args.save}")

@@ -198,6 +198,14 @@ def quality(model: Any, training: Training) -> str:
     )
 
 
+def doubts_on_copies(model: Any, X: Any, y: Any) -> list[str]:
+    """A sentence on training rows that stand in the table more than once, if there are many."""
+    from importance.core.fitted_forest import check_forest  # slow to import
+    from importance.report.repeated_rows import doubt_on_repeated_rows
+
+    return [*filter(None, [doubt_on_repeated_rows(check_forest(model, X, y))])]
+
+
 def is_useless(model: Any, y: Any) -> bool:
     """Is the forest no better out of bag than always saying the mean; of classes, neither right in
     more rows than the most frequent one nor, by the Brier loss, nearer than their shares?

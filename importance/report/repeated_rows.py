@@ -28,9 +28,9 @@ def doubt_on_repeated_rows(fitted: FittedForest) -> str:
         return ""
     return (
         f"{n_repeated:,} of {n_rows:,} rows are the same as another one, in y, too. If they are "
-        "copies, rows out of bag have theirs in bag: all that is said out of bag is too good, of "
-        "noise as well, and errors are too small. Drop them, or fit with a group for each row and "
-        "its copies."
+        "copies, rows out of bag, and held out, have theirs in bag: all that is said of these is "
+        "too good, of noise as well, and errors are too small. Drop them, or fit with a group for "
+        "each row and its copies."
     )
 
 

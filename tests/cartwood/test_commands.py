@@ -540,11 +540,14 @@ def test_it_runs_as_a_module():
     assert done.stderr == "cartwood importance: there is no file none.csv.\n"
 
 
-def test_fit_names_copies_of_rows(houses, tmp_path, capsys):
-    table = pd.read_csv(houses)[1:]  # the first has no price
-    pd.concat([table, table[:50]]).to_csv(tmp_path / "copies.csv", index=False)
-    run("fit", tmp_path / "copies.csv", "--target", "price", "--save", tmp_path / "model")
+def test_fit_and_compare_name_copies_of_rows(houses, tmp_path, capsys):
+    table, path = pd.read_csv(houses)[1:], tmp_path / "copies.csv"  # the first has no price
+    pd.concat([table, table[:50]]).to_csv(path, index=False)
+    run("fit", path, "--target", "price", "--save", tmp_path / "model")
     assert "\n100 of 199 rows are the same as another one" in capsys.readouterr().err
+    quick = ("--no-permutation", "--trees", 5, "--output", tmp_path / "page.html")
+    run("compare", path, "--target", "price", *quick)
+    assert re.search(r"\n\d\d of 1\d\d rows are the same as", capsys.readouterr().err)
 
 
 @pytest.fixture
