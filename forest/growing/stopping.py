@@ -36,7 +36,7 @@ class Stability(NamedTuple):
     The loss is Brier's of `predict_proba` or the squared error, the mean over rows and outputs out
     of bag, and not that of a parameter `loss`. Its interval, of 1.96 standard errors from 12 groups
     of trees to either side, is for the loss of infinitely many trees; since growth ends where it is
-    narrow, on small tables it holds that loss in about nine of ten cases. The importances are the
+    narrow, on small tables it holds that loss in fewer than 95 % of cases. The importances are the
     mean decrease in impurity.
     """
 

@@ -122,8 +122,8 @@ class Importances:
     def interval(self, level: float = 0.95, over: str | None = None) -> np.ndarray:
         """Confidence intervals of the values, as if they were normal and their errors known.
 
-        Of few repeats errors are not: over five permutations or refits "95 %" holds in 88 % of
-        cases, over two in 70 %.
+        Of few repeats errors are not: by the t distribution "95 %" holds over five permutations or
+        refits in 88 % of cases, over two in 70 %.
 
         Parameters
         ----------

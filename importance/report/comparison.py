@@ -24,7 +24,7 @@ from importance.impurity.mdi import mdi
 from importance.permutation.oob import oob_permutation
 from importance.report.advice import MOST_NAMED, advise
 from importance.report.find_groups import correlation_groups, rank_correlation, require_threshold
-from importance.report.repeated_rows import doubt_on_repeated_rows
+from importance.report.repeated_rows import doubts_on_repeated_rows
 from importance.shap import mean_absolute_shap, trees_to_explain
 
 SHAP = ("mean_absolute_shap", "mean_absolute_shap_oob")
@@ -309,9 +309,9 @@ def compare(
     )  # fmt: skip
     said = advise(comparison)
     named = {j for sentence in said for j in sentence.features[:MOST_NAMED]}
-    doubt = doubt_on_repeated_rows(fitted)
+    warnings = [*doubts_on_repeated_rows(fitted), *(sentence.text for sentence in said)]
     return replace(
-        comparison, warnings=[*([doubt] if doubt else []), *(sentence.text for sentence in said)],
+        comparison, warnings=warnings,
         named=np.array(sorted(named), dtype=np.int64),
     )  # fmt: skip
 

@@ -4,6 +4,8 @@ A row out of bag whose copy the trees have seen is predicted by its own y, noise
 forests explain, and features count, what is chance.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.sparse import issparse
 
@@ -14,8 +16,8 @@ NOTABLE = 0.05  # of the rows
 BEYOND = 2.0  # times as many as chance would give
 
 
-def doubt_on_repeated_rows(fitted: FittedForest) -> str:
-    """A sentence on rows that equal others in all columns and in y; "" where they are few, or
+def doubts_on_repeated_rows(fitted: FittedForest) -> Iterator[str]:
+    """A sentence on rows that equal others in all columns and in y; none where they are few, or
     hardly more than among as many rows of columns that have nothing to do with each other, or
     where the forest draws groups of rows."""
     n_rows = len(fitted.codes)
@@ -23,10 +25,10 @@ def doubt_on_repeated_rows(fitted: FittedForest) -> str:
     n_repeated = times[times > 1].sum()
     has_groups = getattr(fitted.plan, "groups", None) is not None
     if has_groups or n_repeated < max(2, NOTABLE * n_rows):
-        return ""
+        return
     if n_repeated <= BEYOND * min(1.0, (n_rows - 1) * _agreement(fitted)) * n_rows:
-        return ""
-    return (
+        return
+    yield (
         f"{n_repeated:,} of {n_rows:,} rows are the same as another one, in y, too. If they are "
         "copies, rows out of bag, and held out, have theirs in bag: all that is said of these is "
         "too good, of noise as well, and errors are too small. Drop them, or fit with a group for "

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cartwood import DecisionTreeClassifier
 from cartwood.table import Recipe, Task, read
 from cartwood.table.columns import doubts_on_numbers
 from cartwood.table.thousands import doubts_on_points
@@ -379,84 +378,6 @@ def test_new_rows_get_what_training_rows_got(frame):
     assert np.isnan(recipe.apply(new.assign(seen=np.nan))["seen"][0])
     with pytest.raises(UserError, match="no column 'city'; there are"):
         recipe.apply(new.drop(columns="city"))
-
-
-@pytest.mark.parametrize(
-    ("values", "kind"),
-    [
-        (["a", "b", None, "a"], "classification"),
-        ([1, 2, 3, 1], "classification"),
-        ([True, False, True, False], "classification"),
-        ([0.5, 1.5, None, 3.5], "regression"),
-        (range(30), "regression"),
-    ],
-)
-def test_the_target_says_the_task(values, kind):
-    task = Task.of(pd.Series(values, name="y"))
-    assert task.kind == kind
-    assert len(task.y) == task.has_target.sum()
-
-
-@pytest.mark.parametrize(
-    ("values", "classes"),
-    [
-        ([0.5, 1.0, np.nan, 0.5], ["0.5", "1.0"]),
-        ([1.0, np.inf, 1.0], ["1.0", "inf"]),
-        ([1.0, 2.0, 1.0], [1.0, 2.0]),
-        ([1, np.nan, 2], [1, 2]),
-    ],
-)
-def test_numbers_are_classes_where_that_is_asked(values, classes):
-    task = Task.of(pd.Series(values, name="y"), "classification")
-    model = DecisionTreeClassifier().fit(np.ones((len(task.y), 1)), task.y)
-    assert repr(model.classes_.tolist()) == repr(classes)
-
-
-def test_a_word_among_classes_that_are_numbers_is_named():
-    def doubts(*values):
-        return list(Task.of(pd.Series(values, name="y")).doubts())
-
-    said = '"n.a.": a class beside numbers; leave cells without a class empty'
-    assert doubts("0", "1", "n.a.", "1") == [said]
-    assert doubts("0", "a", "b", "0") == doubts("0", "1", None, "1") == doubts(True, False) == []
-
-
-def test_a_value_far_from_all_others_is_named():
-    """The total below a table, or a number that means that there is none."""
-    values = [0.5 * k for k in range(1, 31)]
-
-    def doubts(*all_values):
-        return list(Task.of(pd.Series(all_values, name="y")).doubts())
-
-    assert doubts(*values) == doubts(*values, 50.0) == doubts(0, 1, 2, 0) == doubts(4, 6, 8) == []
-    assert doubts(0, 1, 0, 5.5) == doubts(True, False) == []
-    assert doubts(None, *values, sum(values)) == [
-        "232.5 in row 32 is far from all others; if it is a total or a slip, take the row out"
-    ]
-    said = "-99 in 2 rows is far from all others; if it means that there is no value, leave these "
-    for others in (values, range(1, 6)):
-        assert doubts(*others, -99, -99) == [said + "cells empty"]
-
-
-@pytest.mark.parametrize(
-    ("values", "kind", "words"),
-    [
-        ([1.0, 1.0], None, "one value only:"),
-        ([1.0, None, None], None, "one value only, and 2 rows without: there is nothing"),
-        ([1.5, 1e200], None, "numbers above 1e.150, whose squares are too large"),
-        ([None, None], None, "no values"),
-        (["a", "b"], "regression", "holds no numbers"),
-        ([0.5, np.inf], None, "infinite"),
-        (["2020-01-02", "2020-01-03"] * 2, None, "holds dates; make numbers of them"),
-        (pd.to_datetime(["2020-01-02", "2020-01-03"]), None, "holds dates"),
-        (["a1", "a2", "a3"], None, "another class in every row, such as .*If these are num"),
-        ([f"n{j}" for j in range(300)], None, "300 classes, .* take one with fewer"),
-        (range(300), "classification", "300 classes, .* try --task regression"),
-    ],
-)
-def test_targets_that_are_refused(values, kind, words):
-    with pytest.raises(UserError, match=words):
-        Task.of(pd.Series(values, name="y"), kind)
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])

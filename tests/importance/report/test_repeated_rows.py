@@ -6,14 +6,14 @@ from scipy.sparse import csr_array
 
 from cartwood import RandomForestClassifier, RandomForestRegressor, compare
 from importance.core.fitted_forest import check_forest
-from importance.report.repeated_rows import doubt_on_repeated_rows
+from importance.report.repeated_rows import doubts_on_repeated_rows
 
 _SAID = "60 of 130 rows are the same as another one, in y, too."
 
 
 def _doubt(X, y, kind=RandomForestRegressor, **fit):
     forest = kind(5, random_state=0).fit(X, y, **fit)
-    return doubt_on_repeated_rows(check_forest(forest, X, y))
+    return "".join(doubts_on_repeated_rows(check_forest(forest, X, y)))
 
 
 def _numbers(seed=0):
