@@ -1,5 +1,6 @@
 """What all tests share: data sets, and a line on california at the end."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from numba import config as numba_config  # noqa: E402
 
 from tests import data  # noqa: E402
 from tests.examples import TIMES, examples  # noqa: E402
+
+# A search among all that compiled kernels keep takes a second at the end: ten times as seldom.
+gc.set_threshold(700, 10, 100)
 
 if numba_config.DISABLE_JIT:
     np.seterr(all="ignore")  # as in compiled code, where 0 / 0 is nan without a word

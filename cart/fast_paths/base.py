@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.growth.best_first import Candidates, room_for_leaves
+from cart.growth.best_first import Candidates, finished, room_for_leaves
 from cart.growth.frontier import NodeStack
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import WHOLE_MAX
@@ -22,7 +22,7 @@ from cart.table.table import Table, has_missing, same_value
 from cart.table.thresholds import cut_of, write_thresholds
 from cart.tree.batch import Batch
 from cart.tree.compact import MANY, Compact, compress_if_large
-from cart.tree.nodes import UNDEFINED, Grown, Nodes, from_node
+from cart.tree.nodes import UNDEFINED, Grown, from_node
 from cart.tree.recompute import DEPTH_FIRST, MISSING_WAYS, WEIGHTS
 
 # Trees on few rows are grown in one call of the kernel: of so many rows in all, and so many trees.
@@ -221,14 +221,15 @@ class FastPath(ABC):
             `cart.table.thresholds`.
         """
         if self._scratch is None:
-            n_rows = self._n_rows_of_stack
+            n_rows, n_noted = self._n_rows_of_stack, self._room if self._is_best_first else 0
+            self._candidates = Candidates.create(n_noted)
             scratch = self._create_scratch()  # all is written: it goes where memory was in use
             self._scratch = (
                 Draw.create(len(self._table.columns), self._plan.hashed_names, n_rows),
                 NodeStack.create(n_rows),
                 *scratch,
             )
-        if self._plan.limits.max_leaf_nodes > 0:
+        if self._is_best_first:
             return list(map(self._grow_best_first, weights, seeds))
         if self._capacity < len(weights):
             self._capacity = len(weights)
@@ -263,12 +264,10 @@ class FastPath(ABC):
 
     def _grow_best_first(self, weight, seed):
         """Grow one tree that way."""
-        n_nodes = room_for_leaves(len(self._y), self._plan.limits)
-        nodes = Nodes.create(n_nodes, self._plan.n_outputs, self._plan.n_values)
-        trees = GrownTree(nodes, nodes.threshold.view(np.uint64))
-        first_node, candidates = np.zeros(2, np.int64), Candidates.create(n_nodes)
-        self._grow(weight[np.newaxis], np.array([seed]), first_node, trees, candidates)
-        nodes = Nodes(*(array[: first_node[1]] for array in nodes))
+        nodes = Grown.create(self._room, self._plan.n_outputs, self._plan.n_values, True)
+        trees, first_node = GrownTree(nodes, nodes.threshold.view(np.uint64)), np.zeros(2, np.int64)
+        self._grow(weight[np.newaxis], np.array([seed]), first_node, trees)
+        nodes = finished(self._candidates, first_node[1], *nodes)
         self.categories = self._end_trees(nodes)
         if self.table_kind is Table and self._table.is_complete:
             write_thresholds(*nodes.splits, self._table)
@@ -292,15 +291,23 @@ class FastPath(ABC):
         return DEPTH_FIRST | WEIGHTS if is_exact else DEPTH_FIRST
 
     @property
+    def _is_best_first(self):
+        return self._plan.limits.max_leaf_nodes > 0
+
+    @property
+    def _room(self):
+        """How many nodes a tree that is grown best first may have."""
+        return room_for_leaves(len(self._y), self._plan.limits)
+
+    @property
     def _n_rows_of_stack(self):
-        n_rows, limits = len(self._y), self._plan.limits
-        return max(n_rows, room_for_leaves(n_rows, limits) if limits.max_leaf_nodes > 0 else 0) + 2
+        return max(len(self._y), self._room if self._is_best_first else 0) + 2
 
     @abstractmethod
     def _create_scratch(self):
         """What the kernel writes to."""
 
     @abstractmethod
-    def _grow(self, weights, seeds, first_node, trees, candidates=None):
+    def _grow(self, weights, seeds, first_node, trees):
         """Call the kernel: tree t gets the nodes first_node[t] to first_node[t + 1] of `trees`;
-        with `candidates` one tree is grown best first."""
+        one tree is grown best first."""

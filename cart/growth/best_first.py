@@ -1,4 +1,4 @@
-"""Growth that is best first: the leaf whose split lessens the impurity most is split next.
+"""The order that is best first: the leaf whose split lessens the impurity most is split next.
 
 That is how trees with a limited number of leaves are grown. The heap is that of libstdc++, as in
 scikit-learn (`BestFirstTreeBuilder` in `_tree.pyx`), so that ties are resolved as there.
@@ -8,18 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.growth.depth_first import (
-    divide,
-    is_enough,
-    load,
-    move_row,
-    search,
-    write_leaf,
-    write_split,
-)
-from cart.growth.frontier import PendingNode, may_split, pending_at, push
-from cart.jit.decorators import inline_kernel, kernel
-from cart.tree.nodes import LEAF, UNDEFINED
+from cart.growth.frontier import PendingNode, pending_at, push
+from cart.jit.decorators import dispatch, inline_kernel, kernel
+from cart.tree.nodes import LEAF, UNDEFINED, Nodes
 
 
 class Candidates(NamedTuple):
@@ -37,6 +28,8 @@ class Candidates(NamedTuple):
     """
 
     heap: np.ndarray  # int64
+    height: np.ndarray  # (1,) int64: how many are in the heap
+    child: np.ndarray  # int64: number of the left child, before the right one; 0 of a leaf
     row: np.ndarray  # int64: of the stack
     middle: np.ndarray  # int64: the first sample that goes right; -1: the node stays a leaf
     left: np.ndarray  # float64: impurities of the children
@@ -45,8 +38,9 @@ class Candidates(NamedTuple):
 
     @classmethod
     def create(cls, capacity):
-        integers = (np.empty(capacity, np.int64) for _ in range(3))
-        return cls(*integers, *(np.empty(capacity) for _ in range(3)))
+        child, row, middle = (np.empty(capacity, np.int64) for _ in range(3))
+        sizes = (np.empty(capacity) for _ in range(3))
+        return cls(np.empty(capacity, np.int64), np.zeros(1, np.int64), child, row, middle, *sizes)
 
 
 def room_for_leaves(n_samples, limits):
@@ -55,55 +49,71 @@ def room_for_leaves(n_samples, limits):
     return min(n_nodes, 2 * limits.max_leaf_nodes - 1) if limits.max_leaf_nodes > 0 else n_nodes
 
 
+@dispatch
+def move_row(way, row, to):
+    """Move what the path keeps of a pending node to another row."""
+
+
 @inline_kernel
-def grow_best_first(way, tree, nodes, candidates):
-    """Grow one tree, whose root waits in row 0 of the stack; return how many nodes it has.
-
-    The path writes to `tree`, of which `nodes` are the node arrays.
-    """
-    candidates.row[0] = 0
-    first, n_nodes, height = 0, 1, 0
-    n_splits_left = way.limits.max_leaf_nodes - 1
-    while first < n_nodes or height > 0:
-        for new in range(first, n_nodes):
-            _enter(way, tree, nodes, candidates, new)
-        for new in range(first, n_nodes):
-            _push_heap(candidates, height, new)
-            height += 1
-        first = n_nodes
-        height -= 1
-        this = _pop_heap(candidates, height)
-        if candidates.middle[this] < 0 or n_splits_left <= 0:
-            _undo_split(nodes, this)
-            continue
-        n_splits_left -= 1
-        _push_children(way, candidates, this, n_nodes)
-        nodes.children_left[this], nodes.children_right[this] = n_nodes, n_nodes + 1
-        n_nodes += 2
-    return n_nodes
+def note(candidates, this, row):
+    """Note a node, which waits in that row of the stack, as one that stays a leaf."""
+    candidates.row[this], candidates.child[this] = row, 0
+    candidates.middle[this], candidates.decrease[this] = -1, 0.0
 
 
-@kernel
-def _enter(way, tree, nodes, candidates, this):
-    """Write node `this` with the split that it would get."""
-    node = load(way, pending_at(way.stack, candidates.row[this]))
-    _undo_split(nodes, this)
-    write_leaf(way, tree, this, node)
-    candidates.middle[this] = -1
-    candidates.decrease[this] = 0.0
-    if not may_split(node, way.limits):
-        return
-    node, cut, _ = search(way, node)
-    if cut.feature < 0:
-        return
-    children = divide(way, node, cut)
-    if not is_enough(children.decrease, way.limits):
-        return
-    write_split(way, tree, this, node, cut, children)
+@inline_kernel
+def note_split(candidates, this, children):
+    """Note what the split of a node would make of it."""
     candidates.middle[this] = children.middle
     candidates.left[this] = children.left
     candidates.right[this] = children.right
     candidates.decrease[this] = children.decrease
+
+
+@kernel
+def next_best(way, candidates, this, n_nodes):
+    """The node to be noted after `this`, or -1 where the tree is grown; and how many there are.
+
+    When both children of a split are noted, the best leaf is split.
+    """
+    if this + 1 < n_nodes:
+        return this + 1, n_nodes
+    height = np.int64(0) if this == 0 else candidates.height[0]
+    for new in range(max(0, n_nodes - 2), n_nodes):
+        _push_heap(candidates, height, new)
+        height += 1
+    is_full = n_nodes >= 2 * way.limits.max_leaf_nodes - 1
+    while height > 0 and not is_full:
+        height -= 1
+        best = _pop_heap(candidates, height)
+        if candidates.middle[best] >= 0:
+            _push_children(way, candidates, best, n_nodes)
+            candidates.child[best], candidates.height[0] = n_nodes, height
+            return n_nodes, n_nodes + 2
+    return np.int64(-1), n_nodes
+
+
+def finished(candidates, n_nodes, *grown):
+    """The nodes of a tree: what was not split is a leaf, as far as it is one in scikit-learn.
+
+    Parameters
+    ----------
+    candidates : Candidates
+    n_nodes : int
+    *grown : ndarrays of shape (at least n_nodes, ...)
+        From `feature` on, as in Nodes.
+
+    Returns
+    -------
+    Nodes
+        On the memory of `grown`, children excepted.
+    """
+    child = candidates.child[:n_nodes]
+    is_leaf = child == 0
+    left, right = (np.where(is_leaf, LEAF, child + k).astype(np.int32) for k in (0, 1))
+    nodes = Nodes(left, right, *(array[:n_nodes] for array in grown))
+    nodes.feature[is_leaf], nodes.threshold[is_leaf] = UNDEFINED, UNDEFINED
+    return nodes
 
 
 @kernel
@@ -118,15 +128,6 @@ def _push_children(way, candidates, this, left):
         (node.row, middle, node.end, candidates.right[this]),
     ):
         push(way.stack, PendingNode(at, start, end, zero, depth, zero, impurity, np.inf))
-
-
-@kernel
-def _undo_split(nodes, this):
-    """Turn a node that was written as a split into a leaf, as far as scikit-learn does."""
-    nodes.children_left[this] = LEAF
-    nodes.children_right[this] = LEAF
-    nodes.feature[this] = UNDEFINED
-    nodes.threshold[this] = UNDEFINED
 
 
 @kernel

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.growth.best_first import Candidates, grow_best_first, room_for_leaves
-from cart.growth.depth_first import grow_depth_first
+from cart.growth.best_first import Candidates, finished, room_for_leaves
 from cart.growth.frontier import NodeStack, push_root
+from cart.growth.loop import grow
 from cart.growth.node_step import GeneralWay, Inherited, TreeRows, begin_inheritance
 from cart.growth.routing import Learned
 from cart.jit.decorators import entry_kernel
@@ -134,31 +134,24 @@ def grow_tree(table, records, plan, seed, workspace, origin=None, route=LEARNED)
         limits,
         route,
     )
+    candidates, nodes = workspace.candidates, workspace.nodes
+    n_nodes = _grow(way, nodes, candidates, seed, origin is not None)
     if limits.max_leaf_nodes < 0:
-        n_nodes = _grow_depth_first(way, workspace.nodes, seed, origin is not None)
+        nodes = Nodes(*(array[:n_nodes] for array in nodes))
     else:
-        n_nodes = _grow_best_first(way, workspace.nodes, workspace.candidates, seed)
-    nodes = Nodes(*(array[:n_nodes] for array in workspace.nodes))
+        nodes = finished(candidates, n_nodes, *nodes[2:])
     tree = Tree.grown(compress_if_large(nodes), len(table.columns), workspace.table.end_tree(nodes))
     return prune(tree, plan.ccp_alpha) if plan.ccp_alpha > 0.0 and origin is None else tree
 
 
 @entry_kernel
-def _grow_depth_first(way, nodes, seed, is_below):
+def _grow(way, nodes, candidates, seed, is_below):
     """Grow one tree, or what is below a node whose key is known; return how many nodes it has."""
     if not is_below:
         restart(way.draw, seed)
     begin_inheritance(way)
     push_root(way.stack, way.rows.samples.shape[0], 0.0)
-    return grow_depth_first(way, nodes)
-
-
-@entry_kernel
-def _grow_best_first(way, nodes, candidates, seed):
-    restart(way.draw, seed)
-    begin_inheritance(way)
-    push_root(way.stack, way.rows.samples.shape[0], 0.0)
-    return grow_best_first(way, nodes, nodes, candidates)
+    return grow(way, nodes, candidates)
 
 
 def sums_depend_on_order(plan, weight):

@@ -1,6 +1,6 @@
 """The general path: one node of a tree of every criterion, splitter and table.
 
-Its steps serve growth that is depth first (`cart.growth.depth_first`), and best first.
+Its steps serve growth that is depth first (`cart.growth.loop`), and best first.
 """
 
 from typing import NamedTuple
@@ -63,7 +63,7 @@ class GeneralCut(NamedTuple):
 
 
 class GeneralChildren(NamedTuple):
-    """Children (see `cart.growth.depth_first`), and what their bounds follow from."""
+    """Children (see `cart.growth.loop`), and what their bounds follow from."""
 
     middle: int
     left: float
@@ -73,7 +73,7 @@ class GeneralChildren(NamedTuple):
 
 
 class GeneralWay(NamedTuple):
-    """What the general path works on; the protocol is that of `cart.growth.depth_first`."""
+    """What the general path works on; the protocol is that of `cart.growth.loop`."""
 
     splitter: tuple
     criterion: tuple

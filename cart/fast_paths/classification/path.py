@@ -40,9 +40,8 @@ from cart.fast_paths.classification.impurities import (
 )
 from cart.fast_paths.classification.packed_rows import Layout, pack_rows
 from cart.fast_paths.classification.several_outputs import GiniOfSeveralCuts, joint_codes
-from cart.growth.best_first import grow_best_first
-from cart.growth.depth_first import Children, grow_depth_first
 from cart.growth.frontier import NodeStack, push_root, with_weight
+from cart.growth.loop import Children, grow
 from cart.growth.node_step import child_bounds
 from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
@@ -73,7 +72,7 @@ _TABLE_MAX, _PER_ROW = 2**20, 8
 
 
 class ClassCountsWay(NamedTuple):
-    """What the path works on; the protocol is that of `cart.growth.depth_first`."""
+    """What the path works on; the protocol is that of `cart.growth.loop`."""
 
     cuts: tuple  # which are searched
     criterion: tuple  # of cart.fast_paths.classification.impurities
@@ -176,11 +175,11 @@ def total_weight(counts):
 
 
 @entry_kernel
-def grow_trees(way, trees, weights, classes, seeds, first_node):
+def grow_trees(way, trees, candidates, weights, classes, seeds, first_node):
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
     for t in range(weights.shape[0]):
         _begin_tree(way, weights[t], classes, seeds[t])
-        n_nodes = grow_depth_first(way, tree_at(trees, first_node[t]))
+        n_nodes = grow(way, tree_at(trees, first_node[t]), candidates)
         first_node[t + 1] = first_node[t] + n_nodes
 
 
@@ -195,12 +194,6 @@ def _begin_tree(way, weight, classes, seed):
     way.scratch.total[0] = total
     way.scratch.lower[0], way.scratch.upper[0] = -np.inf, np.inf
     push_root(way.stack, n_rows, impurity_of(way.criterion, root, total))
-
-
-@entry_kernel
-def _grow_best_first(way, tree, candidates, weight, classes, seed):
-    _begin_tree(way, weight, classes, seed)
-    return grow_best_first(way, tree, tree.nodes, candidates)
 
 
 class ClassCountsPath(FastPath):
@@ -259,9 +252,8 @@ class ClassCountsPath(FastPath):
 
     def _create_tiers(self):
         codes, limits = self._table.codes, self._plan.limits
-        is_depth_first = limits.max_leaf_nodes < 0  # else a copy would not be used up at once
-        n_bytes = self.copy_bytes if is_depth_first else ()
-        near = create_cache_copies(codes, limits.max_features, n_bytes)
+        n_looked_at = 0 if self._is_best_first else limits.max_features
+        near = create_cache_copies(codes, n_looked_at, self.copy_bytes)  # used up at once, or never
         return tuple(starmap(ClassRows.create, [(len(self._y), codes), *near]))
 
     def _way(self, weights):
@@ -279,10 +271,5 @@ class ClassCountsPath(FastPath):
             self._limits(weights),
         )
 
-    def _grow(self, weights, seeds, first_node, trees, candidates=None):
-        way = self._way(weights)
-        if candidates is None:
-            grow_trees(way, trees, weights, self._y, seeds, first_node)
-        else:
-            growing = trees, candidates, weights[0], self._y, seeds[0]
-            first_node[1] = _grow_best_first(way, *growing)
+    def _grow(self, weights, seeds, first_node, trees):
+        grow_trees(self._way(weights), trees, self._candidates, weights, self._y, seeds, first_node)

@@ -390,13 +390,12 @@ class RandomClassCountsPath(ClassCountsPath):
         pays = self.takes_across and limits.max_features >= _SHARE * n_columns
         is_whole = pays and codes.size <= _TABLE_MAX
         tiers = [AcrossRows.create(n_rows, codes, across_of(codes) if is_whole else None)]
-        if limits.max_leaf_nodes >= 0:  # best first: copies would not be used up at once
-            return tuple(tiers)
-        if not pays:
-            near = create_cache_copies(codes, limits.max_features, self.copy_bytes)
-            return (*tiers, *starmap(AcrossRows.create, near))
+        used_up = not self._is_best_first  # else copies would not be, at once
         # As many for every table, which is a type; of no rows where one does not pay.
-        near = [n if 2 * n <= n_rows else 0 for n in _NEAR_ROWS]
+        if not pays:
+            near = create_cache_copies(codes, used_up * limits.max_features, self.copy_bytes)
+            return (*tiers, *starmap(AcrossRows.create, near))
+        near = [n if used_up and 2 * n <= n_rows else 0 for n in _NEAR_ROWS]
         if is_whole:
             near[0] = 0
         return (

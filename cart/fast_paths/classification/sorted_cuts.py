@@ -25,8 +25,8 @@ from cart.fast_paths.base import NONE_MISSING, Cut, is_cut, write_split
 from cart.fast_paths.classification.cuts import BestCuts, is_open
 from cart.fast_paths.classification.impurities import score_cut
 from cart.fast_paths.classification.path import ClassCountsPath, grow_trees
-from cart.growth.depth_first import left_child, right_child
 from cart.growth.frontier import may_split
+from cart.growth.loop import left_child, right_child
 from cart.growth.sorted_rows import SortedRows, begin_tree, divide_rows, keep_side
 from cart.growth.surrogates import Found, Search, keep_found
 from cart.jit.decorators import inline_kernel, kernel, like
@@ -211,7 +211,7 @@ class SortedCountsPath(ClassCountsPath):
         is_light = self._finder.rows.units.max() <= _WEIGHT_MAX
         return is_light and super().accepts(weights, is_whole)
 
-    def _grow(self, weights, seeds, first_node, trees, candidates=None):
+    def _grow(self, weights, seeds, first_node, trees):
         finder, (weight,) = self._finder, weights
         if self._found is None:
             self._found = finder.room_for(len(self._y))
@@ -221,5 +221,5 @@ class SortedCountsPath(ClassCountsPath):
             self._found, finder.search_of(int(seeds[0])), np.zeros(1, np.int64),
         )  # fmt: skip
         way = self._way(weights)._replace(cuts=cuts)
-        grow_trees(way, trees, weights, self._y, seeds, first_node)
+        grow_trees(way, trees, self._candidates, weights, self._y, seeds, first_node)
         finder.take(self._found, int(cuts.n_found[0]), int(first_node[1]))

@@ -224,7 +224,7 @@ class Halves(NamedTuple):
 
 
 class MeanChildren(NamedTuple):
-    """Children (see `cart.growth.depth_first`), and their Halves."""
+    """Children (see `cart.growth.loop`), and their Halves."""
 
     middle: int
     left: float

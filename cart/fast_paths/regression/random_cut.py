@@ -54,9 +54,8 @@ from cart.fast_paths.regression.tree_growth import (
     node_of,
     split_node,
 )
-from cart.growth.best_first import grow_best_first
-from cart.growth.depth_first import grow_depth_first
 from cart.growth.frontier import NodeStack, moved
+from cart.growth.loop import grow
 from cart.growth.plan import Limits
 from cart.jit.decorators import dispatch, entry_kernel, inline_kernel, like
 from cart.primitives.gather import EXPECTED_MAX, expect, take
@@ -186,7 +185,7 @@ class DrawnCut(NamedTuple):
 
 @like(MeanWay)
 class DrawnMeanWay(NamedTuple):
-    """What the path works on; the protocol is that of `cart.growth.depth_first`."""
+    """What the path works on; the protocol is that of `cart.growth.loop`."""
 
     table: tuple
     growth: TreeGrowth
@@ -408,9 +407,10 @@ def _is_legal(way, node, feature, left_weight, left_sum):
 @entry_kernel
 def _grow_trees(table, growth, rows, weights, y, seeds, limits, first_node):
     """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
+    rows, candidates = rows
     for t in range(weights.shape[0]):
         way = _begin_tree(table, growth, rows, weights[t], y, seeds[t], limits, first_node[t])
-        first_node[t + 1] = first_node[t] + grow_depth_first(way, way.growth)
+        first_node[t + 1] = first_node[t] + grow(way, way.growth, candidates)
 
 
 @inline_kernel
@@ -428,13 +428,6 @@ def _begin_tree(table, growth, rows, weights, y, seed, limits, first_node):
     return DrawnMeanWay(table, tree, tiers, gathered, cuts, scores, division, tree.stack, limits)
 
 
-@entry_kernel
-def _grow_best_first(table, growth, rows, weights, y, seed, limits, candidates):
-    """Grow one tree; return how many nodes it has."""
-    way = _begin_tree(table, growth, rows, weights, y, seed, limits, 0)
-    return grow_best_first(way, way.growth, growth.nodes, candidates)
-
-
 class RandomMeanPath(MeanPath):
     """Grows extra trees by squared error, Poisson deviance, and, of classes whose weights are no
     whole numbers, Gini impurity and entropy."""
@@ -445,7 +438,6 @@ class RandomMeanPath(MeanPath):
     most_outputs = MOST_MEANS
     takes_missing = takes_bounds = takes_leaves = True
     _grow_trees = staticmethod(_grow_trees)
-    _grow_one_best_first = staticmethod(_grow_best_first)
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
@@ -457,17 +449,19 @@ class RandomMeanPath(MeanPath):
     def _create_rows(self):
         codes, limits = self._table.codes, self._plan.limits
         n_columns, n_rows = codes.shape
-        is_depth_first = limits.max_leaf_nodes < 0  # else a copy would not be used up at once
-        n_bytes = COPY_BYTES if is_depth_first else ()
-        near = create_cache_copies(codes, limits.max_features, n_bytes)
-        pays = self.table_kind is FloatTable and is_depth_first
-        n_few = FEW if pays and limits.max_features >= LEAST_SHARE * n_columns else 0
+        n_looked_at = (
+            0 if self._is_best_first else limits.max_features
+        )  # copies are used up at once
+        near = create_cache_copies(codes, n_looked_at, COPY_BYTES)
+        pays = self.table_kind is FloatTable and n_looked_at >= LEAST_SHARE * n_columns
+        n_few = FEW if pays else 0
         nearest = n_few, np.empty((n_columns, n_few), codes.dtype), True
         tiers = tuple(
             starmap(partial(DrawnRows.create, self._per_row), [(n_rows, codes), *near, nearest])
         )
         gathered, cuts = np.empty(n_rows, np.uint32), DrawnCuts.create(self._table)
-        return tiers, gathered, cuts, np.empty(8), self._create_division()
+        rows = tiers, gathered, cuts, np.empty(8), self._create_division()
+        return rows, self._candidates
 
     def _create_division(self):
         return Exchanged()
@@ -488,6 +482,6 @@ class RandomCategoryMeanPath(RandomMeanPath):
     def _create_division(self):
         return Beside(np.empty((2, len(self._y)), np.uint32))
 
-    def _grow(self, weights, seeds, first_node, trees, candidates=None):
+    def _grow(self, weights, seeds, first_node, trees):
         self._table.begin_tree(None)
-        super()._grow(weights, seeds, first_node, trees, candidates)
+        super()._grow(weights, seeds, first_node, trees)

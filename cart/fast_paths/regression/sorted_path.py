@@ -78,8 +78,8 @@ from cart.fast_paths.regression.tree_growth import (
     split_node,
     write_mean,
 )
-from cart.growth.best_first import grow_best_first
 from cart.growth.frontier import NodeStack
+from cart.growth.loop import grow
 from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel, like
 from cart.splitting.criteria import EPSILON, AbsoluteError, Entropy, Gini, Poisson, SquaredError
@@ -325,7 +325,7 @@ class FoundCut(NamedTuple):
 
 @like(MeanWay)
 class SortedWay(NamedTuple):
-    """What growth that is best first works on; the protocol is that of `cart.growth.depth_first`.
+    """What growth that is best first works on; the protocol is that of `cart.growth.loop`.
 
     Depth first has a loop of its own (see `_grow`).
     """
@@ -363,11 +363,12 @@ class SortedWay(NamedTuple):
 
 
 @entry_kernel
-def _grow_best_first(table, growth, scratch, weights, y, seed, limits, candidates):
-    """Grow one tree; return how many nodes it has."""
-    tree = _begin_tree(growth, table, scratch, weights, y, seed, 0)
+def _grow_best_first(table, growth, rows, weights, y, seeds, limits, first_node):
+    """Grow one tree."""
+    scratch, candidates = rows
+    tree = _begin_tree(growth, table, scratch, weights[0], y, seeds[0], 0)
     way = SortedWay(table, tree, scratch, tree.stack, limits)
-    return grow_best_first(way, tree, growth.nodes, candidates)
+    first_node[1] = grow(way, tree, candidates)
 
 
 def _cuts_of(plan, y):
@@ -386,8 +387,6 @@ class SortedPath(MeanPath):
     takes_missing = takes_bounds = takes_leaves = True
     _partial_max = SMALL_NODE_MAX // 2
     _presort_share = 1 / 5  # of the features that a node must look at for presorting to pay
-    _grow_trees = staticmethod(_grow_trees)
-    _grow_one_best_first = staticmethod(_grow_best_first)
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
@@ -422,6 +421,12 @@ class SortedPath(MeanPath):
     def _needs_lists(self):
         limits, fraction = self._plan.limits, self._plan.min_weight_fraction_leaf
         return limits.is_monotonic or fraction > 0.0
+
+    def _grow_trees(self, table, growth, scratch, *others):
+        if self._is_best_first:
+            _grow_best_first(table, growth, (scratch, self._candidates), *others)
+        else:
+            _grow_trees(table, growth, scratch, *others)
 
     def _create_scratch(self):
         self._table = self._table.wide()  # compiled for one kind

@@ -143,7 +143,7 @@ def bounds_at(growth, row):
 
 @inline_kernel
 def node_of(growth, pending):
-    """A node at hand, which growth by `cart.growth.depth_first` does not write to the stack."""
+    """A node at hand, which growth by `cart.growth.loop` does not write to the stack."""
     sums = growth.sums[pending.row]
     return Node(
         pending.start,
@@ -207,7 +207,7 @@ def place_children(growth, node, middle, halves, n_constant, height, n_nodes, li
 
 
 class MeanWay:
-    """What the ways of the paths do alike; the protocol is that of `cart.growth.depth_first`."""
+    """What the ways of the paths do alike; the protocol is that of `cart.growth.loop`."""
 
     def load(self, node):
         return with_weight(node, self.growth.sums[node.row, WEIGHT], node.impurity)
@@ -307,13 +307,8 @@ class MeanPath(FastPath):
             self._create_rows(),
         )
 
-    def _grow(self, weights, seeds, first_node, trees, candidates=None):
+    def _grow(self, weights, seeds, first_node, trees):
         *scratch, rows = self._scratch
         growth = TreeGrowth(self._criterion, *trees, *scratch, 0.0, self._y_max)
         limits = self._limits(weights)
-        if candidates is None:
-            self._grow_trees(self._table, growth, rows, weights, self._y, seeds, limits, first_node)
-        else:
-            first_node[1] = self._grow_one_best_first(
-                self._table, growth, rows, weights[0], self._y, seeds[0], limits, candidates
-            )
+        self._grow_trees(self._table, growth, rows, weights, self._y, seeds, limits, first_node)

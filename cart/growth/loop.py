@@ -1,4 +1,4 @@
-"""Growth that is depth first: one loop, for every path.
+"""Growth of a tree: one loop, for every path and both orders.
 
 A path is a `way`: a NamedTuple of the buffers that it works on, `stack` and `limits` among them,
 with the methods of the protocol below. What a path keeps of pending nodes (class counts, sums)
@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.growth.best_first import next_best, note, note_split
 from cart.growth.frontier import PendingNode, may_split, pending_at, push
 from cart.jit.decorators import dispatch, inline_kernel
 from cart.splitting.criteria import EPSILON
@@ -58,39 +59,46 @@ def write_split(way, tree, this, node, cut, children):
     """Make the leaf `this` a split, and note what the children inherit."""
 
 
-@dispatch
-def move_row(way, row, to):
-    """Move what the path keeps of a pending node to another row (growth that is best first)."""
-
-
 # -------------------------------------------------------------------------------- the loop
 
 
 @inline_kernel
-def grow_depth_first(way, tree):
+def grow(way, tree, candidates):
     """Grow the root, which waits in row 0 of the stack, and all below it.
 
-    Returns how many nodes the tree has.
+    A limit of the number of leaves makes growth best first: the next node is one of `candidates`,
+    not that on top of the stack. Returns how many nodes the tree has.
     """
-    n_nodes = 0
+    is_best_first = way.limits.max_leaf_nodes > 0
+    this, n_nodes = np.int64(0), np.int64(1)
     node = pending_at(way.stack, 0)
     while True:
         node = load(way, node)
-        this = n_nodes
-        n_nodes += 1
         write_leaf(way, tree, this, node)
+        if is_best_first:
+            note(candidates, this, node.row)
         if may_split(node, way.limits):
             node, cut, n_constant = search(way, node)
             if cut.feature >= 0:
                 children = divide(way, node, cut)
                 if is_enough(children.decrease, way.limits):
                     write_split(way, tree, this, node, cut, children)
-                    push(way.stack, right_child(node, children, n_constant))
-                    node = left_child(node, children, n_constant)
-                    continue
-        if node.row == 0:
+                    if not is_best_first:
+                        push(way.stack, right_child(node, children, n_constant))
+                        node = left_child(node, children, n_constant)
+                        this, n_nodes = n_nodes, n_nodes + 1
+                        continue
+                    note_split(candidates, this, children)
+        if is_best_first:
+            this, n_nodes = next_best(way, candidates, this, n_nodes)
+            if this < 0:
+                return n_nodes
+            node = pending_at(way.stack, candidates.row[this])
+        elif node.row > 0:
+            node = pending_at(way.stack, node.row - 1)
+            this, n_nodes = n_nodes, n_nodes + 1
+        else:
             return n_nodes
-        node = pending_at(way.stack, node.row - 1)
 
 
 @inline_kernel
