@@ -231,15 +231,24 @@ def known_trees(per_tree: np.ndarray) -> np.ndarray:
     return per_tree[~np.isnan(per_tree).any(axis=1)]
 
 
-def mean_and_error(per_tree: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def mean_and_error(
+    per_tree: np.ndarray, units: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Mean over trees and its standard error, sqrt((mean d^2 - mean(d)^2) / T), (n_features,) each.
 
     Rows of nan are left out; the error of one tree is nan. (The form of Breiman and Cutler, and of
-    R's randomForest.) What rows of a table say has the same mean and error.
+    R's randomForest.) What rows of a table say has the same mean and error; what those of one unit
+    say, of numbers from 0, is added up before it is squared.
     """
-    known = known_trees(per_tree)
-    error = known.std(axis=0) / np.sqrt(len(known))
-    return known.mean(axis=0), error if len(known) > 1 else np.full(len(error), np.nan)
+    is_known = ~np.isnan(per_tree).any(axis=1)
+    known = per_tree[is_known]
+    mean, error = known.mean(axis=0), known.std(axis=0) / np.sqrt(len(known))
+    n_units = len(known)
+    if units is not None:
+        of_units = np.zeros((units.max() + 1, per_tree.shape[1]))
+        np.add.at(of_units, units[is_known], (known - mean) / len(known))
+        error, n_units = np.sqrt(np.square(of_units).sum(axis=0)), len(np.unique(units[is_known]))
+    return mean, error if n_units > 1 else np.full(len(error), np.nan)
 
 
 def importances_over_trees(

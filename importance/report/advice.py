@@ -13,7 +13,7 @@ import numpy as np
 from importance.core.numbers import estimate, significant
 from importance.core.ordering import descending, ranks_of
 from importance.core.result import OVER_TREES, known_trees
-from importance.shap import falls_out_of_bag
+from importance.shap import falls_out_of_bag, rows_to_explain
 
 REACH = 2.0  # standard errors around a value
 LEADERS = 10  # features by rank that a sentence speaks of
@@ -76,9 +76,10 @@ def on_shap(comparison: Any) -> Iterator[Sentence]:
     if not {"mean_absolute_shap", "mean_absolute_shap_oob"} <= results.keys():
         return
     inside, outside = results["mean_absolute_shap"], results["mean_absolute_shap_oob"]
-    falls = falls_out_of_bag(inside, outside) & (
-        _shares(inside.values) >= NOTABLE / len(inside.values)
-    )
+    units = comparison.units
+    units = None if units is None else units[rows_to_explain(len(units))]
+    is_notable = _shares(inside.values) >= NOTABLE / len(inside.values)
+    falls = falls_out_of_bag(inside, outside, units) & is_notable
     for j in descending(inside.values):
         if falls[j]:
             yield Sentence(

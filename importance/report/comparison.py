@@ -56,6 +56,8 @@ class Comparison:
         Why a measure, or "jointly", was left out, by its name.
     named : ndarray of shape (n_named,), int64
         Positions of the features that the warnings name: pictures always show them.
+    units : ndarray of shape (n_samples,), int, or None
+        The group of each row, where the forest draws groups of rows.
 
     Examples
     --------
@@ -85,6 +87,7 @@ class Comparison:
     warnings: list[str]
     left_out: dict[str, str] = field(default_factory=dict)
     named: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    units: np.ndarray | None = None
 
     @property
     def feature_names(self) -> np.ndarray:
@@ -305,7 +308,8 @@ def compare(
         left_out.setdefault(JOINTLY, "rank correlations of sparse tables are not computed")
     n_distinct = _count_distinct(fitted.X)
     comparison = Comparison(
-        results, seconds, groups, jointly, correlation, n_distinct, [], left_out
+        results, seconds, groups, jointly, correlation, n_distinct, [], left_out,
+        units=getattr(fitted.plan, "groups", None),
     )  # fmt: skip
     said = advise(comparison)
     named = {j for sentence in said for j in sentence.features[:MOST_NAMED]}

@@ -1,9 +1,10 @@
 """SHAP values: what each feature adds to the prediction of each row, exactly, and out of bag."""
 
-from importance.shap.mean_absolute import falls_out_of_bag, mean_absolute_shap
+from importance.shap.mean_absolute import falls_out_of_bag, mean_absolute_shap, rows_to_explain
 from importance.shap.result import ShapValues
 from importance.shap.values import shap_values, trees_to_explain
 
 __all__ = [
-    "ShapValues", "falls_out_of_bag", "mean_absolute_shap", "shap_values", "trees_to_explain",
+    "ShapValues", "falls_out_of_bag", "mean_absolute_shap", "rows_to_explain", "shap_values",
+    "trees_to_explain",
 ]  # fmt: skip

@@ -39,7 +39,8 @@ def mean_absolute_shap(
     Returns
     -------
     Importances
-        The standard error is over the rows explained; there is no `per_tree`.
+        The standard error is over the rows explained, or over groups of them that the forest draws
+        whole (`fit(..., groups=)`); there is no `per_tree`.
 
     Raises
     ------
@@ -48,7 +49,7 @@ def mean_absolute_shap(
     """
     forest = forest_or_tree(forest)
     n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
-    rows = np.arange(n_samples)[:: -(-n_samples // max_rows)]
+    rows = rows_to_explain(n_samples, max_rows)
     takes = trees_out_of_bag(forest, X)[:, rows] if out_of_bag else EVERYONE
     some_rows = _safe_indexing(X.tocsr() if issparse(X) else X, rows)
     found = explain(
@@ -56,10 +57,21 @@ def mean_absolute_shap(
     ).mean_abs(per_row=True)
     name = "mean_absolute_shap_oob" if out_of_bag else "mean_absolute_shap"
     some = f", {len(rows):,} of {n_samples:,} rows" if len(rows) < n_samples else ""
-    return replace(found, measure=name, unit=found.unit + some)
+    groups = getattr(getattr(forest, "_bootstrap", None), "groups", None)
+    units = groups[rows] if groups is not None and len(groups) == n_samples else None
+    assert found.per_row is not None
+    _, error = mean_and_error(found.per_row, units)
+    return replace(found, measure=name, unit=found.unit + some, standard_error=error)
 
 
-def falls_out_of_bag(inside: Importances, outside: Importances) -> np.ndarray:
+def rows_to_explain(n_samples: int, max_rows: int = MAX_ROWS) -> np.ndarray:
+    """At most so many rows of a table, evenly spaced."""
+    return np.arange(n_samples)[:: -(-n_samples // max_rows)]
+
+
+def falls_out_of_bag(
+    inside: Importances, outside: Importances, units: np.ndarray | None = None
+) -> np.ndarray:
     """Which features have clearly less |SHAP| out of bag, by at least a tenth, (n_features,) bool.
 
     Differences are taken row by row. Fewer trees explain a row out of bag, and their mean is larger
@@ -69,8 +81,10 @@ def falls_out_of_bag(inside: Importances, outside: Importances) -> np.ndarray:
     ----------
     inside, outside : Importances
         Of the same rows, see `mean_absolute_shap`.
+    units : ndarray of shape (n_rows,), int64, optional
+        Numbers from 0 of what these rows are of, such as persons; rows of one go together.
     """
     assert inside.per_row is not None
     assert outside.per_row is not None
-    fall, error = mean_and_error(inside.per_row - outside.per_row)
+    fall, error = mean_and_error(inside.per_row - outside.per_row, units)
     return fall > np.maximum(FALL * inside.values, REACH * error)

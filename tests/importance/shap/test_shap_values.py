@@ -17,7 +17,7 @@ import cart
 import forest
 from benchmarks.oracles import shapley as oracle
 from importance import shap_values
-from importance.shap import falls_out_of_bag
+from importance.shap import falls_out_of_bag, mean_absolute_shap
 from tests.agreement.same import trees_of
 
 ROWS = 3
@@ -300,6 +300,24 @@ def test_mean_abs():
     np.testing.assert_allclose(whole.values, size.mean(axis=0))
     np.testing.assert_allclose(whole.standard_error, size.std(axis=0) / np.sqrt(len(X)))
     np.testing.assert_array_equal(found.mean_abs(per_row=True).per_row, size)
+
+
+def test_rows_of_one_group_count_as_one_for_errors():
+    X, y = table("regression", n=40)
+    person = np.repeat(np.arange(40), 10)  # each stands there ten times
+    many = forest.RandomForestRegressor(20, random_state=0).fit(X[person], y[person], groups=person)
+    found = mean_absolute_shap(many, X[person])
+    alone = mean_absolute_shap(many, X)  # the same trees, of each person one row
+    np.testing.assert_allclose(found.values, alone.values)
+    of_rows = np.abs(shap_values(many, X).values).std(axis=0) / np.sqrt(40)
+    np.testing.assert_allclose(found.standard_error, of_rows)
+    step = mean_absolute_shap(many, X[person], max_rows=80)  # two of each person
+    np.testing.assert_allclose(step.standard_error, of_rows)
+    fall, error = np.full((400, 5), 0.5), np.repeat(np.linspace(-3.0, 3.0, 40), 10)[:, np.newaxis]
+    inside = replace(found, values=np.ones(5), per_row=fall + error + 1.0)
+    outside = replace(found, values=np.full(5, 0.5), per_row=np.ones((400, 5)))
+    assert falls_out_of_bag(inside, outside).all()
+    assert not falls_out_of_bag(inside, outside, person).any()
 
 
 def test_one_row_has_no_error_and_tells_no_fall():
