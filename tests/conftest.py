@@ -16,9 +16,6 @@ from numba import config as numba_config  # noqa: E402
 from tests import data  # noqa: E402
 from tests.examples import TIMES, examples  # noqa: E402
 
-# A search among all that compiled kernels keep takes a second at the end: ten times as seldom.
-gc.set_threshold(700, 10, 100)
-
 if numba_config.DISABLE_JIT:
     np.seterr(all="ignore")  # as in compiled code, where 0 / 0 is nan without a word
 
@@ -56,6 +53,15 @@ def threads():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("forest.growing.thread_pool._WORK_PER_THREAD", 1)
         yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def freeze_what_is_kept():
+    """What is there after the tests of a file is kept, kernels mostly: to look for garbage among it
+    takes seconds each time at the end."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -44,16 +44,7 @@ class _Compiler(Compiler):
                 return super().compile_extra(function)
         finally:
             if is_on:
-                _age()
                 gc.enable()
-
-
-def _age():
-    """Have all that there is pass for old, so that the next search does not begin with it: what a
-    compiler makes is kept. Who has frozen objects keeps them so."""
-    if gc.get_freeze_count() == 0:
-        gc.freeze()
-        gc.unfreeze()
 
 
 _ENTRY = {"no_cfunc_wrapper": True, "pipeline_class": _Compiler, **_OPTIONS}
