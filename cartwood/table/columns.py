@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cartwood.table import dates, written
-from cartwood.table.dates import CLOCK, DATE, DAY_FIRST, DURATION, kind_of_dates
+from cartwood.table.dates import CLOCK, DATE, DAY_FIRST, DURATION, HOURS, kind_of_dates
 from cartwood.table.units import unit_of, without_unit
 from cartwood.table.written import (
     AMONG_WORDS,
@@ -164,6 +164,10 @@ _WORDS = {
     DATE: ("date as seconds", "dates as seconds"),
     DAY_FIRST: ("date, its day first, as seconds", "dates, their days first, as seconds"),
     DURATION: ("duration as seconds", "durations as seconds"),
+    HOURS: (
+        "duration of hours and minutes as seconds",
+        "durations of hours and minutes as seconds",
+    ),
     CLOCK: ("time of day as seconds", "times of day as seconds"),
     CATEGORY: ("column of categories", "columns of categories"),
 }
@@ -290,9 +294,11 @@ def _convert(column, kind, unit=None):
         raise UserError(f"column {column.name!r} should hold a {kind}: {reason}") from error
 
 
-def holds_dates(column: Any) -> bool:
-    """Are its values, none of them missing, dates, also as text?"""
-    return len(column) > 0 and _kind_of(column) in (DATE, DAY_FIRST)
+def kind_of_time(column: Any) -> str | None:
+    """What its values, none of them missing, say of time, also as text; None where nothing."""
+    names = dict.fromkeys((DATE, DAY_FIRST), "dates")
+    names |= {CLOCK: "times of day", DURATION: "durations", HOURS: "durations"}
+    return names.get(_kind_of(column)) if len(column) > 0 else None
 
 
 def as_numbers(column: Any) -> Any:
@@ -319,7 +325,7 @@ def _kind_of_written(column):
     if len(known) == 0 or is_number(column):
         return None, None
     kind = kind_of_numbers(known)
-    unit = unit_of(known) if kind is None and not holds_dates(known) else None
+    unit = unit_of(known) if kind is None and kind_of_time(known) is None else None
     return (kind if unit is None else _kind_beside(unit, known)), unit
 
 

@@ -11,9 +11,11 @@ import numpy as np
 from cartwood.table.written import are_all, as_text, is_number
 
 DATE, DAY_FIRST, CLOCK, DURATION = "date", "date, day first", "time of day", "duration"
+HOURS = "duration, hours and minutes"
 _ISO, _FIRST = {"format": "ISO8601"}, {"dayfirst": True}
 _CLOCK = r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?"
 _LONG_CLOCK = r"\d+:[0-5]\d:[0-5]\d(\.\d+)?"  # 26:10:00
+_HOURS = r"\d+:[0-5]\d"  # 26:10
 _PART = r"\d+(?:\.\d+)?\s*(?:days?|d|hours?|hr?|minutes?|min|m|seconds?|sec|s)"  # pandas's
 _ISO_DURATION = r"P(?=.*\d)(\d+D)?(T(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?"  # PT4H53M
 _DURATION = rf"{_LONG_CLOCK}|({_PART},?\s*)+({_LONG_CLOCK})?|{_ISO_DURATION}"
@@ -29,6 +31,8 @@ def kind_of_dates(known: Any) -> str | None:
     text = _in_full(known.drop_duplicates())
     if are_all(text, _CLOCK, ":"):
         return CLOCK
+    if are_all(text, _HOURS, ":"):
+        return HOURS
     if are_all(text, _DURATION, _TWO_PARTS):
         return DURATION
     first = str(text.iloc[0]).strip()
@@ -133,12 +137,23 @@ def _durations(column):
     return column.dt.total_seconds().to_numpy(np.float64)
 
 
+def _hours_and_minutes(column):
+    import pandas as pd
+
+    text = as_text(column).str.strip()
+    others = text.dropna()[~text.dropna().str.fullmatch(_HOURS)]
+    if len(others):
+        raise ValueError(f"{others.iloc[0]!r} is not written as in training")
+    return pd.to_timedelta(text + ":00").dt.total_seconds().to_numpy(np.float64)
+
+
 # Of each kind: what makes float64 of a column.
 READ: dict[str, Callable[[Any], np.ndarray]] = {
     DATE: _dates,
     DAY_FIRST: partial(_dates, **_FIRST),
     CLOCK: _times_of_day,
     DURATION: _durations,
+    HOURS: _hours_and_minutes,
 }
 
 
@@ -169,8 +184,16 @@ def _as_read(column, **options):
     return f'"{column.iloc[0]}" is read as {date:%Y-%m-%d}'
 
 
+def _hours_are_meant(column):
+    column = column.astype(str).str.strip()
+    first = column[~column.str.fullmatch(_CLOCK)].iloc[0]
+    hours, minutes = map(int, first.split(":"))
+    yield f'"{first}" is read as {hours:,} hours and {minutes} minutes'
+
+
 # Of each kind: sentences on values that may be other than they are taken for.
 DOUBTS: dict[str, Callable[[Any], Iterator[str]]] = {
     DATE: _month_is_first,
     DAY_FIRST: partial(_year_is_meant, **_FIRST),
+    HOURS: _hours_are_meant,
 }

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cartwood.table.columns import as_numbers, doubts_on_names, holds_dates
+from cartwood.table.columns import as_numbers, doubts_on_names, kind_of_time
 from cartwood.table.written import is_number
 from cartwood.terminal import UserError
 
@@ -15,6 +15,7 @@ _FEW = 20  # whole numbers with no more distinct values are classes
 _MOST_CLASSES = 200
 _NUMBER, _FEW_WORDS = re.compile(r"[+-]?\d+(\.\d+)?"), 3  # classes that are texts of numbers
 _FAR, _FEWEST = 5.0, 3  # times the range of the others; distinct values of which one may be far
+_IF_NUMBERS = "if these are numbers, leave out what is written beside them"
 _LARGEST = 1e150  # squares of larger numbers have no form
 
 
@@ -45,10 +46,12 @@ class Task(NamedTuple):
         column = as_numbers(column)
         has_target = column.notna().to_numpy()
         known = column[has_target]
-        if kind is None and holds_dates(known):
+        times = kind_of_time(known) if kind is None else None
+        if times is not None:
+            such_as = "days since the first" if times == "dates" else "hours"
             raise UserError(
-                f"the target {column.name!r} holds dates; make numbers of them, such as days since "
-                "the first."
+                f"the target {column.name!r} holds {times}; make numbers of them, such as "
+                f"{such_as}."
             )
         kind = kind or _kind_of(known)
         has_gaps = not has_target.all()
@@ -137,17 +140,18 @@ def _classes_of(column, has_gaps):
 def _refuse_classes(column, n_distinct):
     """Refuse more classes than can be told apart."""
     if n_distinct > _MOST_CLASSES:
-        may_be_numbers = is_number(column) or _are_codes(column)
-        instead = "try --task regression" if may_be_numbers else "take one with fewer"
+        example, instead = "", "try --task regression"
+        if not (is_number(column) or _are_codes(column)):
+            example = f" such as {str(column.iloc[0])[:40]!r}"
+            instead = f"take one with fewer; {_IF_NUMBERS}"
         raise UserError(
-            f"the target {column.name!r} has {n_distinct:,} classes, and {_MOST_CLASSES} are the "
-            f"most; {instead}."
+            f"the target {column.name!r} has {n_distinct:,} classes{example}, and {_MOST_CLASSES} "
+            f"are the most; {instead}."
         )
     if n_distinct == len(column) and not is_number(column):
         raise UserError(
             f"the target {column.name!r} has another class in every row, such as "
-            f"{str(column.iloc[0])[:40]!r}: none can be learnt. If these are numbers, leave out "
-            "what is written beside them."
+            f"{str(column.iloc[0])[:40]!r}: none can be learnt; {_IF_NUMBERS}."
         )
 
 

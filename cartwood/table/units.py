@@ -17,7 +17,8 @@ from cartwood.table.written import (
 
 _SIGN = r"[$¢-¥\u20a0-\u20cf]"  # of a currency
 _BEFORE = rf"[A-Z]{{0,2}}{_SIGN}"  # "$", "US$"
-_AFTER = rf"(?:[^\W\d_]|{_SIGN}|°)(?:[^\d,;]|(?<=m)[23])*"  # "€", "kg", "°C", "m2", "km/h"
+_OF = r"(?:/|(?:out )?of) *\d+"  # "/ 10", "out of 5"
+_AFTER = rf"{_OF}|(?:[^\W\d_]|{_SIGN}|°)(?:[^\d,;]|(?<=m)[23])*"  # "€", "kg", "°C", "m2", "km/h"
 _NUMBER = rf"[+-]?(?:\d[\d.,{SPACES}]*|[.,]\d+)(?:{POWER})?"
 
 

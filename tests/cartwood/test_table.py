@@ -110,7 +110,8 @@ def test_one_line_says_what_was_done(frame):
         (["7,5", "1.234,5", None], "number, points for thousands", 7.5),
         (["2020-02-01 12:00", "2020-02-02"], "date", pd.Timestamp("2020-02-01 12:00").timestamp()),
         (["007", "042"], "category", "007"),
-        (["25:00", "17:05"], "category", "25:00"),
+        (["25:00", "17:05", None], "duration, hours and minutes", 25 * 3600),
+        (["25:00", "1:17:05"], "category", "25:00"),  # minutes and seconds, perhaps
         (["5 cm", "7 cm", None], "number", 5.0),
         (["$1,200.50", "-$7"], "number, commas for thousands", 1200.5),
         (["1.200 €", "900 €", "-3,5 €"], "number, points for thousands", 1200.0),
@@ -122,6 +123,10 @@ def test_one_line_says_what_was_done(frame):
         (["US$ .5", "US$ 1.25"], "number", 0.5),
         ([f"{j} m2" for j in range(40)], "number", 0.0),
         (["3,5 km/h", "4 km/h"], "written number", 3.5),
+        (["5.3 / 10", "7 / 10"], "number", 5.3),
+        (["7/15", "12/15"], "number", 7.0),
+        (["3 out of 5", "4 out of 5"], "number", 3.0),
+        (["3/4", "4/5"], "category", "3/4"),
         (["5 cm", "7 m"], "category", "5 cm"),  # two units
         (["5 cm", "7"], "category", "5 cm"),
         (["T1", "T2"], "category", "T1"),  # letters before a number make a code
@@ -418,6 +423,16 @@ def test_units_of_new_rows(new, says):
     else:
         with pytest.raises(UserError, match=re.escape(says)):
             recipe.apply(frame)
+
+
+def test_hours_and_minutes_are_said_and_kept_to():
+    frame = pd.DataFrame({"worked": ["26:10", "5:20", "5:20"], "size": range(3)})
+    recipe = Recipe.of(frame)
+    said = '"26:10" is read as 26 hours and 10 minutes'
+    assert said in " ".join(map(str, recipe.doubts(frame)))
+    assert recipe.apply(frame)["worked"][1] == 5 * 3600 + 20 * 60
+    with pytest.raises(UserError, match="'1:02:03' is not written as in training"):
+        recipe.apply(frame.assign(worked="1:02:03"))
 
 
 def test_units_are_named():

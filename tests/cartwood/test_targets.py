@@ -77,11 +77,14 @@ def test_a_value_far_from_all_others_is_named():
         ([0.5, np.inf], None, "infinite"),
         (["2020-01-02", "2020-01-03"] * 2, None, "holds dates; make numbers of them"),
         (pd.to_datetime(["2020-01-02", "2020-01-03"]), None, "holds dates"),
-        (["a1", "a2", "a3"], None, "another class in every row, such as .*If these are num"),
-        ([f"n{j}" for j in range(300)], None, "300 classes, .* take one with fewer"),
+        (["a1", "a2", "a3"], None, "another class in every row, such as .*if these are num"),
+        (["26:10", "5:20", None], None, "holds durations; make numbers of them, such as hours"),
+        (["9:30", "17:05"], None, "holds times of day; make"),
+        ([f"n{j}" for j in range(300)], None,
+         "300 classes such as 'n0', .* take one with fewer; if these are numbers"),
         (range(300), "classification", "300 classes, .* try --task regression"),
     ],
-)
+)  # fmt: skip
 def test_targets_that_are_refused(values, kind, words):
     with pytest.raises(UserError, match=words):
         Task.of(pd.Series(values, name="y"), kind)
