@@ -25,6 +25,7 @@ from cartwood.table.written import (
     is_number,
     kind_of_numbers,
     may_be_numbers,
+    may_be_two_numbers,
     numbers_of,
 )
 from cartwood.terminal import UserError, nearest
@@ -251,6 +252,7 @@ def _not_as_written(column):
 def _may_be_meant_otherwise(column):
     """Sentences on a column of categories."""
     yield from may_be_numbers(column)
+    yield from may_be_two_numbers(column)
     yield from doubts_on_names(column)
 
 

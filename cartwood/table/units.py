@@ -5,6 +5,7 @@ from typing import Any
 
 from cartwood.table.written import (
     AMONG_WORDS,
+    LIMIT,
     PLAIN,
     POWER,
     SPACES,
@@ -68,5 +69,5 @@ def _pattern(unit):
 def _looks(before, after):
     """What a number with its unit looks like: "-$5", "$ -5", "5kg"."""
     return re.compile(
-        rf"(?P<sign>[+-]?)(?P<before>{before})\s*(?P<number>{_NUMBER})\s*(?P<after>{after})"
+        rf"(?P<sign>{LIMIT}[+-]?)(?P<before>{before})\s*(?P<number>{_NUMBER})\s*(?P<after>{after})"
     )

@@ -15,8 +15,10 @@ _MOST_WORDS, _WORDS_SHARE = 3, 0.2  # among numbers: distinct words, and their s
 _MANY_NUMBERS = 20  # distinct ones, or they may be names of classes
 _MANY_WORDS = 0.5  # of the values: where fewer are words, it may be meant for a number
 _FIRST_LOOK = 20  # values that tell whether a column of text may hold numbers
-_WRITTEN = r"[+-]?(\d+([.,]\d+)?|[.,]\d+)\s*%?"  # without separators of thousands: "3,5", "12 %"
-_GROUPED = r"[+-]?(\d{1,3}|[1-9]\d{0,2}(,\d{3})+)(\.\d+)?"
+# What is known of a number beyond a limit, of detection or of a scale: "<0.5", ">= 90", "65+".
+LIMIT, _LIMITED = r"(?:[<>]=?|[\u2264\u2265])?\s*", r"^[<>\u2264\u2265]|\d\s*\+$"
+_WRITTEN = rf"{LIMIT}[+-]?(\d+([.,]\d+)?|[.,]\d+)\s*[%+]?"  # without separators: "3,5", "12 %"
+_GROUPED = rf"{LIMIT}[+-]?(\d{{1,3}}|[1-9]\d{{0,2}}(,\d{{3}})+)(\.\d+)?\+?"
 _GROUPED_BY_POINTS = r"[+-]?(\d{1,3}|[1-9]\d{0,2}(\.\d{3})+)(,\d+)?"
 SPACES = " '\u2019\u00a0\u202f"  # apostrophes as well, and those at which no line breaks
 _GROUPED_BY_SPACES = rf"[+-]?(\d{{1,3}}|[1-9]\d{{0,2}}([{SPACES}]\d{{3}})+)([.,]\d+)?"
@@ -26,12 +28,13 @@ _BARE = rf"[^\w()+-]{{0,3}}[\d.,][\d.,{SPACES}]*[^\w()+-]{{0,3}}"
 _NEGATIVE = rf"^(?:\(({_BARE})\)|({_BARE})-|\u2212({_BARE}))$"
 _BOOKED = rf"[+-]?{_BARE}|{_NEGATIVE}"
 _LIKE_THOUSANDS = r"[+-]?[1-9]\d{0,2},\d{3}"
+_TWO_NUMBERS = rf"{PLAIN}\s*[/x\u00d7*:-]\s*{PLAIN}"
 POWER = r"[kKMB](?![^\W\d_])"  # "1.2M"; of "5 MB" it is no part
 _POWERS = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9}
 # What all of some texts look like, and what one of them must have: digits alone are codes.
 _PATTERNS = (
     (GROUPED, _GROUPED, ","), (GROUPED_BY_POINTS, _GROUPED_BY_POINTS, r"\.\d{3}"),
-    (GROUPED_BY_SPACES, _GROUPED_BY_SPACES, f"[{SPACES}]"), (WRITTEN, _WRITTEN, "[,%]"),
+    (GROUPED_BY_SPACES, _GROUPED_BY_SPACES, f"[{SPACES}]"), (WRITTEN, _WRITTEN, f"[,%]|{_LIMITED}"),
     (IN_THOUSANDS, rf"[+-]?\d+([.,]\d+)?\s*({POWER})?", POWER),
 )  # fmt: skip
 
@@ -67,7 +70,8 @@ def with_minus(column: Any) -> Any:
         return column
     text = as_text(column).str.strip()
     ends, begins = text.str.endswith((")", "-"), na=False), text.str.startswith("\u2212", na=False)
-    if not (ends | begins).any():
+    are_marks = text.str.endswith("+", na=False).any()  # "3+", "5-"
+    if are_marks or not (ends | begins).any():
         return column
     signed = text.str.replace(_NEGATIVE, r"-\1\2\3", regex=True)
     return column if signed.equals(text) else signed
@@ -123,10 +127,18 @@ def _read(column, errors="raise"):
 
     if is_number(column):  # of a file where none of them has a sign
         return numbers_of(column)
-    plain = (
-        as_text(with_minus(column)).str.strip().str.rstrip("%").str.strip().str.replace(",", ".")
-    )
-    return pd.to_numeric(plain, errors=errors).to_numpy(np.float64, na_value=np.nan)
+    text = as_text(with_minus(column)).str.strip()
+    plain = text.str.replace(f"^{LIMIT}", "", regex=True).str.rstrip("%+").str.strip()
+    plain = plain.str.replace(",", ".")
+    numbers = pd.to_numeric(plain, errors=errors).to_numpy(np.float64, na_value=np.nan)
+    return numbers + _beyond(text) * np.maximum(np.abs(numbers) * 1e-5, 1e-6)
+
+
+def _beyond(text):
+    """-1 where less than a number is meant, 1 where more, else 0. By a hundred-thousandth of it, or
+    a millionth, which trees still tell from the number itself."""
+    said = text.str.extract(r"^([<>])(?!=)", expand=False)
+    return said.map({"<": -1.0, ">": 1.0}).fillna(0.0).to_numpy(np.float64)
 
 
 def _read_grouped(column, thousands, pattern):
@@ -178,7 +190,17 @@ def may_be_numbers(column: Any) -> Iterator[str]:
         )
 
 
+def may_be_two_numbers(column: Any) -> Iterator[str]:
+    """A sentence on two numbers in one cell, "120/80", which count as a category."""
+    if column.dtype.name == "category":
+        return
+    text = column.drop_duplicates().astype(str).str.strip()
+    if len(text) >= _MANY_NUMBERS and text.str.fullmatch(_TWO_NUMBERS).all():
+        yield f'"{text.iloc[0]}" counts as a name; of two numbers make two columns'
+
+
 def _words_that_are_missing(column):
+    yield from _limits_are_meant(column)
     words = column[np.isnan(READ[AMONG_WORDS](column))]
     if len(words):
         what, count = "values that are no numbers", "count"
@@ -190,6 +212,15 @@ def _words_that_are_missing(column):
 def _quoted(words):
     named = [f'"{word}"' for word in words.unique()]
     return ", ".join(named[:_MANY_NUMBERS]) + (", ..." if len(named) > _MANY_NUMBERS else "")
+
+
+def _limits_are_meant(column):
+    """What numbers beyond a limit are read as; those on one side are alike."""
+    text = column.astype(str).str.strip()
+    for sign, meant in (("<", "a little less than"), (">", "a little more than")):
+        first = text[text.str.contains(f"^{sign}(?!=)")].iloc[:1]
+        if len(first):
+            yield f'"{first.iloc[0]}" is read as {meant} the number itself'
 
 
 def _minus_is_meant(column):
@@ -204,6 +235,7 @@ def _minus_is_meant(column):
 def _read_in_thousands(column):
     column = column.drop_duplicates()
     text = column.astype(str).str.strip()
+    yield from _limits_are_meant(column)
     first = text[text.str.contains(r"[.,]\d{3}")].iloc[:1]
     said = f'"{first.iloc[0]}" is read as {READ[kind_of_numbers(column)](first)[0]:.15g}'
     yield from dict.fromkeys((*_minus_is_meant(column), said))
@@ -218,6 +250,7 @@ def _letters_are_powers(column):
 def _commas_may_part_thousands(column):
     column = column.drop_duplicates()
     yield from _minus_is_meant(column)
+    yield from _limits_are_meant(column)
     text = column.astype(str).str.strip()
     with_comma = text[text.str.contains(",", regex=False)]
     if len(with_comma) and with_comma.str.fullmatch(_LIKE_THOUSANDS).all():

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cart import DecisionTreeRegressor
 from cartwood.table import Recipe, Task, read
 from cartwood.table.columns import doubts_on_numbers
 from cartwood.table.thousands import doubts_on_points
@@ -103,6 +104,14 @@ def test_one_line_says_what_was_done(frame):
         (["($1,200)", "$3.50"], "number, commas for thousands", -1200.0),
         (["(877) 458", "(919) 723"], "category", "(877) 458"),
         (["5-", "3+"], "category", "5-"),
+        (["<0.5", "0.5", "12", None], "written number", 0.5 * (1 - 1e-5)),
+        ([">90", "85,5"], "written number", 90 * (1 + 1e-5)),
+        (["<= 3", "\u22655"], "written number", 3.0),
+        (["65+", "18"], "written number", 65.0),
+        (["10,000+", "500+"], "number, commas for thousands", 10000.0),
+        (["<5 mg", "7 mg"], "written number", 5 * (1 - 1e-5)),
+        (["18-25", "50+"], "category", "18-25"),
+        (["<a", "b>"], "category", "<a"),
         (["(a)", "(b)"], "category", "(a)"),
         (["1,234", "999", "-1,000,000"], "number, commas for thousands", 1234.0),
         (["1,234.5", "7.25"], "number, commas for thousands", 1234.5),
@@ -433,6 +442,33 @@ def test_hours_and_minutes_are_said_and_kept_to():
     assert recipe.apply(frame)["worked"][1] == 5 * 3600 + 20 * 60
     with pytest.raises(UserError, match="'1:02:03' is not written as in training"):
         recipe.apply(frame.assign(worked="1:02:03"))
+
+
+@pytest.mark.parametrize(
+    ("form", "is_said"), [("{}/{}", True), ("{} x {}", True), ("{}-{}", True), ("{}/{}a", False)]
+)
+def test_two_numbers_in_a_cell_are_named(form, is_said):
+    frame = pd.DataFrame({"a": [form.format(100 + j, 60 + j) for j in range(40)] * 3})
+    said = " ".join(map(str, Recipe.of(frame).doubts(frame)))
+    assert ("of two numbers make two columns" in said) == is_said
+    assert "two numbers" not in " ".join(map(str, Recipe.of(frame[:19]).doubts(frame[:19])))
+
+
+def test_numbers_beyond_a_limit_are_next_to_it():
+    """Trees, in single precision, tell them from the limit itself."""
+    rng = np.random.default_rng(0)
+    for limit in (1e-3, 0.5, 7, 90, 12345.5, 1e9):
+        values = [f"<{limit}", f"{limit}", f">{limit}", f"{limit * 0.99}", f"{limit * 1.01}"]
+        recipe = Recipe.of(pd.DataFrame({"a": values, "b": rng.normal(size=5)}))
+        X = recipe.apply(pd.DataFrame({"a": values, "b": 0.0}))[["a"]]
+        tree = DecisionTreeRegressor().fit(X, np.arange(5.0))
+        assert [*tree.predict(X)] == [0.0, 1.0, 2.0, 3.0, 4.0]
+        assert [*np.argsort(X["a"])] == [3, 0, 1, 2, 4]
+    frame = pd.DataFrame({"a": ["<5", "7", ">9", "n/m"] + [f"{j}" for j in range(40)]})
+    said = " ".join(map(str, Recipe.of(frame).doubts(frame)))
+    assert '"<5" is read as a little less than the number itself' in said
+    assert '">9" is read as a little more' in said
+    assert '1 value that is no number ("n/m") counts as missing' in said
 
 
 def test_units_are_named():
