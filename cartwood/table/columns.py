@@ -112,6 +112,8 @@ class Recipe(NamedTuple):
             if kind in _DOUBTS:
                 bare = without_unit(column, self.units.get(name))
                 yield from (f"{name}: {text}" for text in _DOUBTS[kind](bare))
+            if kind == CATEGORY:
+                yield from (f"{name}: {text}" for text in _may_stand_for_those_below(frame[name]))
             if len(frame) >= _SOME and column.dtype.kind in "iu" and frame[name].is_unique:
                 yield (
                     f"{name}: every row has its own whole number, as ids do, which tell nothing of "
@@ -254,6 +256,17 @@ def _may_be_meant_otherwise(column):
     yield from may_be_numbers(column)
     yield from may_be_two_numbers(column)
     yield from doubts_on_names(column)
+
+
+def _may_stand_for_those_below(column):
+    """A sentence on a column of which a cell is filled where something new begins alone."""
+    known = column.dropna().astype(str)
+    is_sparse = 2 < len(known) <= len(column) / 2
+    if is_sparse and column.notna().iloc[0] and (known != known.shift()).all():
+        yield (
+            f"{len(column) - len(known):,} of {len(column):,} cells are empty; if they mean what "
+            "stands above them, fill them"
+        )
 
 
 def doubts_on_names(names: Any) -> Iterator[str]:

@@ -63,6 +63,7 @@ def read(path: Path, texts: Sequence[str] = ()) -> Any:
         reason = _NO_NAMES.format(*counts.groups()) if counts else reason
         raise UserError(f"cannot read {path}: {reason}") from error
     frame.columns = _require_distinct(path, frame.columns)
+    _require_one_line_of_names(path, frame)
     if 0 in frame.shape:
         raise UserError(f"{path} has no {'rows' if len(frame) == 0 else 'columns'}.")
     return frame
@@ -80,6 +81,19 @@ def _require_distinct(path, names):
         if n_times > 1:
             raise UserError(f"{path} has two columns named {name!r}; rename one.")
     return names
+
+
+def _require_one_line_of_names(path, frame):
+    """No row may be the names again, which make text of all columns."""
+    first = next((name for name in frame if frame[name].dtype.kind == "O"), None)
+    if first is None:
+        return
+    for row in (frame[first].astype(str).str.strip() == first).to_numpy().nonzero()[0]:
+        if [str(value).strip() for value in frame.iloc[row]] == [*frame.columns]:
+            raise UserError(
+                f"{path}: row {row + 1:,} is the line of names again, as where files were joined; "
+                "take such lines out."
+            )
 
 
 def _read_text(path, texts):

@@ -408,6 +408,26 @@ def test_lines_that_end_with_a_separator(tmp_path):
     assert read(tmp_path / "t.csv").to_dict("list") == {"a": [1, 3], "b": [2, 4]}
 
 
+def test_a_second_line_of_names_is_refused(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n2,b\na,b\n3,x\n")
+    with pytest.raises(UserError, match="row 3 is the line of names again"):
+        read(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n2,b\na,c\n3,x\n")
+    assert len(read(tmp_path / "t.csv")) == 4
+
+
+def test_cells_that_may_stand_for_those_below():
+    said = "of 80 cells are empty; if they mean what stands above them, fill them"
+    filled = {0: "North", 16: "South", 32: "East", 48: "North", 64: "West"}
+    for cells, is_said in (
+        (filled, True),
+        (filled | {49: "North"}, False),  # twice the same
+        ({1: "North", **{place: filled[place] for place in (16, 32, 48, 64)}}, False),  # none first
+    ):
+        frame = pd.DataFrame({"region": [cells.get(j) for j in range(80)], "n": np.arange(80) % 7})
+        assert (said in " ".join(map(str, Recipe.of(frame).doubts(frame)))) == is_said
+
+
 def test_names_of_several_lines_and_none(tmp_path):
     (tmp_path / "t.csv").write_text('"a\nb, c",,d\n1,2,3\n')
     assert list(read(tmp_path / "t.csv").columns) == ["a b, c", "Unnamed: 1", "d"]
