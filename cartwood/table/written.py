@@ -114,23 +114,31 @@ def _words_among_numbers(known):
 
 def numbers_of(column: Any) -> np.ndarray:
     """The numbers of a column, float64; infinite ones are missing."""
-    import pandas as pd
-
     if column.dtype.kind in "mM":  # which pandas counts in parts of a second
         raise ValueError("it holds dates or durations")
-    values = pd.to_numeric(column).to_numpy(np.float64, na_value=np.nan)
+    values = _parse(column, column)
     return np.where(np.isinf(values), np.nan, values)
 
 
-def _read(column, errors="raise"):
+def _parse(plain, column, errors="raise"):
+    """The numbers of texts, of which `column` is as they are written."""
     import pandas as pd
 
+    numbers = pd.to_numeric(plain, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    others = column[np.isnan(numbers) & column.notna().to_numpy()] if errors == "raise" else ()
+    others = [text for text in others if str(text).strip().lower() != "nan"]
+    if others:
+        raise ValueError(f"{others[0]!r} is none")
+    return numbers
+
+
+def _read(column, errors="raise"):
     if is_number(column):  # of a file where none of them has a sign
         return numbers_of(column)
     text = as_text(with_minus(column)).str.strip()
     plain = text.str.replace(f"^{LIMIT}", "", regex=True).str.rstrip("%+").str.strip()
     plain = plain.str.replace(",", ".")
-    numbers = pd.to_numeric(plain, errors=errors).to_numpy(np.float64, na_value=np.nan)
+    numbers = _parse(plain, column, errors)
     return numbers + _beyond(text) * np.maximum(np.abs(numbers) * 1e-5, 1e-6)
 
 

@@ -491,6 +491,14 @@ def test_numbers_beyond_a_limit_are_next_to_it():
     assert '1 value that is no number ("n/m") counts as missing' in said
 
 
+@pytest.mark.parametrize("trained", [range(27), ["<5", *map(str, range(26))]])
+def test_what_is_no_number_is_named(trained):
+    recipe = Recipe.of(pd.DataFrame({"a": trained, "b": range(27)}))
+    new = pd.DataFrame({"a": ["7", "7", "n.a.", None], "b": 0})
+    with pytest.raises(UserError, match=re.escape("'n.a.' is none")):
+        recipe.apply(new)
+
+
 def test_units_are_named():
     frame = pd.DataFrame({"price": ["$1,200", "$900"] * 9, "size": ["5 cm", "7 cm"] * 9})
     recipe = Recipe.of(frame)
