@@ -34,6 +34,7 @@ NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
 LEFT_OUT = {"empty": "no values", "constant": "one value", "name": "nearly every row its own"}
 _NEARLY_ALL = 0.9  # of the rows: a column of text with so many distinct values names rows
 _SOME = 50  # values below which nothing is said of that
+_SOME_LISTS = 6  # cells that may list choices
 _NAMED = 20  # columns that a line names
 
 
@@ -255,7 +256,24 @@ def _may_be_meant_otherwise(column):
     """Sentences on a column of categories."""
     yield from may_be_numbers(column)
     yield from may_be_two_numbers(column)
+    yield from _may_be_several_choices(column)
     yield from doubts_on_names(column)
+
+
+def _may_be_several_choices(column):
+    """A sentence on cells that list some of a few choices, such as "a, b"."""
+    cells = column.astype(str).drop_duplicates()
+    for separator in ",;|":
+        listed = cells.str.split(separator)
+        if len(cells) < _SOME_LISTS or (listed.str.len() > 1).mean() < 0.5:
+            continue
+        choices = listed.explode().str.strip().unique()
+        if 2 * len(choices) < len(cells):
+            first = cells[listed.str.len() > 1].iloc[0]
+            yield (
+                f'"{first}" counts as one name; of {len(choices)} choices listed in cells make '
+                "columns of yes and no"
+            )
 
 
 def _may_stand_for_those_below(column):

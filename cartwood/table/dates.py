@@ -20,7 +20,10 @@ _PART = r"\d+(?:\.\d+)?\s*(?:days?|d|hours?|hr?|minutes?|min|m|seconds?|sec|s)" 
 _ISO_DURATION = r"P(?=.*\d)(\d+D)?(T(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?"  # PT4H53M
 _DURATION = rf"{_LONG_CLOCK}|({_PART},?\s*)+({_LONG_CLOCK})?|{_ISO_DURATION}"
 _TWO_PARTS = rf"{_PART},?\s*\d|:|^P"  # one alone, as "5 m", may be another unit
-_HALF_DAY = r"\b(0?[1-9]|1[0-2])(:[0-5]\d(?::[0-5]\d)?)\s*([AaPp])\.?[Mm]\.?$"  # 6:13 PM
+_ZONE = r"(?<=[\dMm.])\s*(?:GMT|UTC)(?:([+-])(\d{1,2})(?::?(\d\d))?)?$"  # 6:13 PM GMT+2
+_HALF_DAY = (
+    r"\b(0?[1-9]|1[0-2])(:[0-5]\d(?::[0-5]\d)?)\s*([AaPp])\.?[Mm]\.?(?=$|[+-]\d\d:\d\d$)"  # 6:13 PM
+)
 # 3/24/24, 24.3.24, 24-Mar-24; in 24-3-24 nobody knows which is the year.
 _SHORT_YEAR = r"^(\d{1,2}(?:([./])\d{1,2}\2|([ -])[A-Za-z]{3,9}\3))(\d\d)(?=$|\s)"
 _CENTURY = 69  # 69 is 1969, 68 is 2068 (POSIX)
@@ -46,16 +49,24 @@ def kind_of_dates(known: Any) -> str | None:
 
 
 def _in_full(column):
-    """Texts with hours of 24 and years of four digits; what else there is stays as it is."""
+    """Texts with offsets of time zones, hours of 24 and years of four digits; what else there is
+    stays as it is."""
     known = column.dropna()
     if not len(known) or not _is_text(column):
         return column
     first = str(known.iloc[0]).strip()
-    for pattern, in_full in ((_HALF_DAY, _hours_of_day), (_SHORT_YEAR, _year_in_full)):
+    for pattern, in_full in (
+        (_ZONE, _offset), (_HALF_DAY, _hours_of_day), (_SHORT_YEAR, _year_in_full),
+    ):  # fmt: skip
         if re.search(pattern, first):  # most texts are seen to be others by the first of them
             text = column.where(column.isna(), column.astype(str).str.strip())
             column = text.str.replace(pattern, in_full, regex=True)
+            first = re.sub(pattern, in_full, first)
     return column
+
+
+def _offset(found):
+    return f"{found[1] or '+'}{int(found[2] or 0):02}:{found[3] or '00'}"
 
 
 def _hours_of_day(found):

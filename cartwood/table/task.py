@@ -13,6 +13,7 @@ from cartwood.terminal import UserError
 KINDS = ("classification", "regression")
 _FEW = 20  # whole numbers with no more distinct values are classes
 _MOST_CLASSES = 200
+_SCALE = 5  # whole numbers that may be a scale
 _NUMBER, _FEW_WORDS = re.compile(r"[+-]?\d+(\.\d+)?"), 3  # classes that are texts of numbers
 _FAR, _FEWEST = 5.0, 3  # times the range of the others; distinct values of which one may be far
 _IF_NUMBERS = "if these are numbers, leave out what is written beside them"
@@ -28,11 +29,14 @@ class Task(NamedTuple):
     y : ndarray of shape (n_rows,)
         Numbers, or classes: strings, whole numbers or booleans.
     has_target : ndarray of shape (n_all_rows,), bool
+    is_asked : bool
+        Was the kind given?
     """
 
     kind: str
     y: np.ndarray
     has_target: np.ndarray
+    is_asked: bool
 
     @classmethod
     def of(cls, column: Any, kind: str | None = None) -> "Task":
@@ -53,6 +57,7 @@ class Task(NamedTuple):
                 f"the target {column.name!r} holds {times}; make numbers of them, such as "
                 f"{such_as}."
             )
+        is_asked = kind is not None
         kind = kind or _kind_of(known)
         has_gaps = not has_target.all()
         y = _numbers_of(known) if kind == "regression" else _classes_of(known, has_gaps)
@@ -64,15 +69,21 @@ class Task(NamedTuple):
             raise UserError(f"the target {column.name!r} has {what}: there is nothing to predict.")
         if kind == "classification":
             _refuse_classes(known, n_distinct)
-        return cls(kind, y, has_target)
+        return cls(kind, y, has_target, is_asked)
 
     def doubts(self) -> Iterator[str]:
-        """Sentences on what may be meant otherwise: of numbers one far from all others, of classes
-        words among numbers, and two spellings of one name."""
+        """Sentences on what may be meant otherwise: of numbers one far from all others, and classes
+        that may be a scale, of classes words among numbers, and two spellings of one name."""
         import pandas as pd
 
         if self.y.dtype.kind in "iuf":
             yield from self._doubts_on_one_value()
+            n_classes = len(np.unique(self.y)) if self.kind == "classification" else 0
+            if n_classes >= _SCALE and not self.is_asked:
+                yield (
+                    f"{n_classes} whole numbers are taken for classes; if they measure something, "
+                    "as ratings do, --task regression"
+                )
         if self.kind == "classification" and self.y.dtype.kind == "U":
             classes = np.unique(self.y)
             yield from doubts_on_names(pd.Series(classes))

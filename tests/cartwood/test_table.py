@@ -80,6 +80,10 @@ def test_one_line_says_what_was_done(frame):
          pd.Timestamp("2024-03-24 18:13:12").timestamp()),
         (["24/3/24 12:05 am", "1/3/24 1:05 p.m."], "date, day first",
          pd.Timestamp("2024-03-24 00:05").timestamp()),
+        (["2024/05/01 9:00:00 PM GMT+2", "2024/12/31 9:00:00 AM GMT+1"], "date",
+         pd.Timestamp("2024-05-01 19:00").timestamp()),
+        (["2024-05-01 09:00 UTC", "2024-05-02 09:00 UTC", None], "date",
+         pd.Timestamp("2024-05-01 09:00").timestamp()),
         (["24-03-01", "24-04-01"], "category", "24-03-01"),  # which is the year?
         (["12:30 PM", "1:05 AM", None], "time of day", 12.5 * 3600),
         (["13:30 PM", "1:05 AM"], "category", "13:30 PM"),
@@ -414,6 +418,23 @@ def test_a_second_line_of_names_is_refused(tmp_path):
         read(tmp_path / "t.csv")
     (tmp_path / "t.csv").write_text("a,b\n1,x\n2,b\na,c\n3,x\n")
     assert len(read(tmp_path / "t.csv")) == 4
+
+
+@pytest.mark.parametrize(
+    ("cells", "n_choices"),
+    [
+        (["R, SPSS", "R", "SPSS, Excel", "Excel", "R, Excel", "R, SPSS, Excel", "SPSS"], 3),
+        (["b;a", "a", "a;b;c", "c;a", "b;c", "c"] * 2, None),  # as many as half the cells
+        (["a|b|c|d", "a|b", "a|c", "a|d", "b|c", "b|d", "c|d", "d", "a"], 4),
+        ([f"Smith, {letter}." for letter in "abcdefgh"], None),
+        ([f"{letter}, {letter.upper()}" for letter in "abcdefgh"], None),
+    ],
+)
+def test_choices_listed_in_cells_are_named(cells, n_choices):
+    frame = pd.DataFrame({"tools": cells * 12})
+    said = " ".join(map(str, Recipe.of(frame).doubts(frame)))
+    assert ("listed in cells" in said) == (n_choices is not None)
+    assert n_choices is None or f"of {n_choices} choices listed" in said
 
 
 def test_cells_that_may_stand_for_those_below():

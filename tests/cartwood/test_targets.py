@@ -62,8 +62,16 @@ def test_a_value_far_from_all_others_is_named():
         "232.5 in row 32 is far from all others; if it is a total or a slip, take the row out"
     ]
     said = "-99 in 2 rows is far from all others; if it means that there is no value, leave these "
-    for others in (values, range(1, 6)):
+    for others in (values, range(1, 4)):
         assert doubts(*others, -99, -99) == [said + "cells empty"]
+
+
+def test_a_scale_of_whole_numbers_may_be_meant():
+    column = pd.Series([*range(11)] * 3, name="y")
+    (said,) = Task.of(column).doubts()
+    assert said.startswith("11 whole numbers are taken for classes; if they measure something")
+    assert not [*Task.of(column, "classification").doubts()]
+    assert not [*Task.of(column % 3).doubts()]
 
 
 @pytest.mark.parametrize(
