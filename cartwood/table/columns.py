@@ -111,7 +111,8 @@ class Recipe(NamedTuple):
         for name, kind in self.kinds.items():
             column = frame[name].dropna()
             if kind in _DOUBTS:
-                bare = without_unit(column, self.units.get(name))
+                unit = self.units.get(name)
+                bare = column if unit is None else without_unit(column.drop_duplicates(), unit)
                 yield from (f"{name}: {text}" for text in _DOUBTS[kind](bare))
             if kind == CATEGORY:
                 yield from (f"{name}: {text}" for text in _may_stand_for_those_below(frame[name]))
@@ -225,7 +226,7 @@ def _kind_and_unit(column):
 
 
 def _kind_beside(unit, known):
-    kind = kind_of_numbers(without_unit(known, unit))
+    kind = kind_of_numbers(without_unit(known.drop_duplicates(), unit))
     return NUMBER if kind in (None, AMONG_WORDS) else kind  # digits alone are no codes here
 
 

@@ -85,14 +85,19 @@ def _is_text(column):
 
 
 def _are_dates(text, options):
+    return _parse(text, options) is not None
+
+
+def _parse(text, options):
+    """Dates of some texts, or None where one is none, formats differ, or days are first unasked."""
     import pandas as pd
 
     try:
         with warnings.catch_warnings(record=True, action="always") as doubts:
-            pd.to_datetime(text, utc=True, **options)
+            dates = pd.to_datetime(text, utc=True, **options)
     except (ValueError, TypeError, OverflowError):
-        return False
-    return not doubts  # formats that differ by row, or have their days first
+        return None
+    return None if doubts else dates
 
 
 # --------------------------------------------------------------------------------- reading them
@@ -106,11 +111,12 @@ def _dates(column, **options):
     if column.notna().any() and is_number(column):
         raise ValueError("it holds numbers")
     text = _in_full(column)
-    how = _ISO if _are_dates(text, _ISO) else options
-    if _is_text(text) and not _are_dates(text, how):
-        first = column[_which_is_none(text, how)]
+    dates = _parse(text, _ISO)
+    dates = _parse(text, options) if dates is None else dates
+    if dates is None and _is_text(text):
+        first = column[_which_is_none(text, options)]
         raise ValueError(f"{first!r} is none, or its day and month are not in training's order")
-    dates = pd.to_datetime(text, utc=True, **how)
+    dates = pd.to_datetime(text, utc=True, **options) if dates is None else dates
     return dates_as_seconds(dates.to_numpy("M8[us]"))  # in which 9999-12-31 has a place
 
 

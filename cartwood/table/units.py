@@ -30,6 +30,7 @@ def unit_of(known: Any) -> tuple[str, str] | None:
     """
     if len(known) == 0 or is_number(known) or known.dtype.kind in "mM":
         return None
+    known = known.drop_duplicates()
     known = with_minus(known) if may_be_booked(known) else known
     first = str(known.iloc[0]).strip()
     found = _looks(_BEFORE, "").fullmatch(first) or _looks("", _AFTER).fullmatch(first)
