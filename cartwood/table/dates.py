@@ -26,6 +26,13 @@ _HALF_DAY = (
 )
 # 3/24/24, 24.3.24, 24-Mar-24; in 24-3-24 nobody knows which is the year.
 _SHORT_YEAR = r"^(\d{1,2}(?:([./])\d{1,2}\2|([ -])[A-Za-z]{3,9}\3))(\d\d)(?=$|\s)"
+# Months and quarters, which begin on their first day.
+_OF_YEAR = r"((?:19|20)\d\d)"
+_MONTH = rf"^(0?[1-9]|1[0-2])[/.]{_OF_YEAR}$"
+_NAMES = "January February March April May June July August September October November December"
+_NAME = "|".join(f"{name[:3]}(?={name[3:]}|\\b)" for name in _NAMES.split())
+_NAMED_MONTH = rf"(?i)^({_NAME})[a-z]*\.?[ -]{_OF_YEAR}$"
+_QUARTER, _QUARTER_FIRST = rf"^{_OF_YEAR}[ -]?Q([1-4])$", rf"^Q([1-4])[ /-]?{_OF_YEAR}$"
 _CENTURY = 69  # 69 is 1969, 68 is 2068 (POSIX)
 
 
@@ -49,14 +56,17 @@ def kind_of_dates(known: Any) -> str | None:
 
 
 def _in_full(column):
-    """Texts with offsets of time zones, hours of 24 and years of four digits; what else there is
-    stays as it is."""
+    """Texts with offsets of time zones, hours of 24, years of four digits, and a day; what else
+    there is stays as it is."""
     known = column.dropna()
     if not len(known) or not _is_text(column):
         return column
     first = str(known.iloc[0]).strip()
     for pattern, in_full in (
         (_ZONE, _offset), (_HALF_DAY, _hours_of_day), (_SHORT_YEAR, _year_in_full),
+        (_MONTH, r"\2-\1-01"), (_NAMED_MONTH, r"1 \1 \2"),
+        (_QUARTER, lambda found: _quarter(found[1], found[2])),
+        (_QUARTER_FIRST, lambda found: _quarter(found[2], found[1])),
     ):  # fmt: skip
         if re.search(pattern, first):  # most texts are seen to be others by the first of them
             text = column.where(column.isna(), column.astype(str).str.strip())
@@ -72,6 +82,10 @@ def _offset(found):
 def _hours_of_day(found):
     hour = int(found[1]) % 12 + 12 * (found[3] in "Pp")
     return f"{hour:02}{found[2]}"
+
+
+def _quarter(year, quarter):
+    return f"{year}-{3 * int(quarter) - 2:02}-01"
 
 
 def _year_in_full(found):

@@ -17,16 +17,24 @@ from cartwood.table.written import (
 )
 
 _SIGN = r"[$¢-¥\u20a0-\u20cf]"  # of a currency
-_BEFORE = rf"[A-Z]{{0,2}}{_SIGN}"  # "$", "US$"
+_CURRENCIES = (  # of ISO 4217, those that are met most
+    "AED ARS AUD BDT BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR JPY KES KRW "
+    "MAD MXN MYR NGN NOK NZD PEN PHP PKR PLN QAR RON RUB SAR SEK SGD THB TRY TWD UAH USD VND ZAR"
+)
+_CODE = rf"{'|'.join(_CURRENCIES.split())}|Rs\.?|kr\.?"  # rupees and kronor have no sign
+_BEFORE = rf"[A-Z]{{0,2}}{_SIGN}|{_CODE}"  # "$", "US$", "USD"
 _OF = r"(?:/|(?:out )?of) *\d+"  # "/ 10", "out of 5"
-_AFTER = rf"{_OF}|(?:[^\W\d_]|{_SIGN}|°)(?:[^\d,;]|(?<=m)[23])*"  # "€", "kg", "°C", "m2", "km/h"
+_SYMBOL = r"[°'\"\u2032\u2033\u2605]"  # of degrees, feet and inches, stars
+# "€", "kg", "°C", "m2", "km/h"
+_AFTER = rf"{_OF}|(?:[^\W\d_]|{_SIGN}|{_SYMBOL})(?:[^\d,;]|(?<=m)[23])*"
+_PLURAL = re.compile(r"[a-z]{3,}")  # "1 year", "2 years"; but "m" is not "ms"
 _NUMBER = rf"[+-]?(?:\d[\d.,{SPACES}]*|[.,]\d+)(?:{POWER})?"
 
 
 def unit_of(known: Any) -> tuple[str, str] | None:
     """What stands before and behind every number of some texts, none of them missing, or None.
 
-    Letters alone before a number make a code, and no unit.
+    Letters alone before a number make a code, and no unit, but those of currencies.
     """
     if len(known) == 0 or is_number(known) or known.dtype.kind in "mM":
         return None
@@ -64,7 +72,7 @@ def without_unit(column: Any, unit: tuple[str, str] | None) -> Any:
 
 def _pattern(unit):
     before, after = map(re.escape, unit)
-    return _looks(before, after)
+    return _looks(before, f"{after.removesuffix('s')}s?" if _PLURAL.fullmatch(after) else after)
 
 
 def _looks(before, after):

@@ -15,8 +15,9 @@ _MOST_WORDS, _WORDS_SHARE = 3, 0.2  # among numbers: distinct words, and their s
 _MANY_NUMBERS = 20  # distinct ones, or they may be names of classes
 _MANY_WORDS = 0.5  # of the values: where fewer are words, it may be meant for a number
 _FIRST_LOOK = 20  # values that tell whether a column of text may hold numbers
-# What is known of a number beyond a limit, of detection or of a scale: "<0.5", ">= 90", "65+".
-LIMIT, _LIMITED = r"(?:[<>]=?|[\u2264\u2265])?\s*", r"^[<>\u2264\u2265]|\d\s*\+$"
+# What is known of a number beyond a limit, of detection or of a scale, or nearly: "<0.5", ">= 90",
+# "65+", "~5".
+LIMIT, _LIMITED = r"(?:[<>]=?|[\u2264\u2265~\u2248])?\s*", r"^[<>\u2264\u2265~\u2248]|\d\s*\+$"
 _WRITTEN = rf"{LIMIT}[+-]?(\d+([.,]\d+)?|[.,]\d+)\s*[%+]?"  # without separators: "3,5", "12 %"
 _GROUPED = rf"{LIMIT}[+-]?(\d{{1,3}}|[1-9]\d{{0,2}}(,\d{{3}})+)(\.\d+)?\+?"
 _GROUPED_BY_POINTS = r"[+-]?(\d{1,3}|[1-9]\d{0,2}(\.\d{3})+)(,\d+)?"
@@ -35,7 +36,7 @@ _POWERS = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9}
 _PATTERNS = (
     (GROUPED, _GROUPED, ","), (GROUPED_BY_POINTS, _GROUPED_BY_POINTS, r"\.\d{3}"),
     (GROUPED_BY_SPACES, _GROUPED_BY_SPACES, f"[{SPACES}]"), (WRITTEN, _WRITTEN, f"[,%]|{_LIMITED}"),
-    (IN_THOUSANDS, rf"[+-]?\d+([.,]\d+)?\s*({POWER})?", POWER),
+    (IN_THOUSANDS, rf"[+-]?\d+([.,]\d+)?\s*({POWER})?\+?", POWER),
 )  # fmt: skip
 
 
@@ -161,7 +162,7 @@ def _read_grouped(column, thousands, pattern):
 
 
 def _read_in_powers(column):
-    text = as_text(with_minus(column)).str.strip()
+    text = as_text(with_minus(column)).str.strip().str.rstrip("+")
     factor = text.str[-1:].map(_POWERS).fillna(1.0).to_numpy(np.float64)
     return _read(text.str.rstrip("".join(_POWERS))) * factor
 
