@@ -4,6 +4,7 @@ Texts are escaped here. Numbers are in the style of `importance.core.numbers`, w
 when one is shown: `--help` and a misspelt column should not wait for it.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from importlib.util import find_spec
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 _TEMPLATE = Path(__file__).with_name("page.html")
+_MISSING_LETTER = "missing from font"  # in a warning of matplotlib
 _RASTER_DPI = 150  # of what an SVG holds as pixels: swarms of dots
 STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
@@ -168,17 +170,32 @@ def has_pictures() -> bool:
 
 
 def draw(plot: Callable[[], Any]) -> str:
-    """What `plot` draws, an axes or a figure, as SVG to stand inside a page."""
+    """What `plot` draws, an axes or a figure, as SVG to stand inside a page.
+
+    Letters are drawn as lines, those that no font of matplotlib has as text, in the browser's.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    with matplotlib.rc_context(STYLE):
-        drawn = plot()
-        picture = getattr(drawn, "figure", None) or drawn
-        text = StringIO()
-        picture.savefig(text, format="svg", dpi=_RASTER_DPI, metadata={"Date": None})
+    with warnings.catch_warnings(record=True, action="always") as said:
+        with matplotlib.rc_context(STYLE):
+            drawn = plot()
+            picture = getattr(drawn, "figure", None) or drawn
+            drawing = _svg_of(picture)
+        others = [each for each in said if _MISSING_LETTER not in str(each.message)]
+        if len(others) < len(said):
+            with matplotlib.rc_context({**STYLE, "svg.fonttype": "none"}):
+                drawing = _svg_of(picture)
         plt.close(picture)
+    for each in others:
+        warnings.warn(each.message, each.category, stacklevel=2)
+    return drawing
+
+
+def _svg_of(picture):
+    text = StringIO()
+    picture.savefig(text, format="svg", dpi=_RASTER_DPI, metadata={"Date": None})
     drawing = text.getvalue()
     return drawing[drawing.index("<svg") :]

@@ -6,11 +6,13 @@ from contextlib import ExitStack
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from shutil import get_terminal_size
 from time import perf_counter
 from typing import Any
 
 _PATIENCE = 5.0  # seconds between two lines
 _ROWS_SEEN = 40  # of a table
+_LEAST_OF_NAME = 24  # letters of a name that are seen, be the terminal ever so narrow
 
 
 def say(*lines: str) -> None:
@@ -21,16 +23,27 @@ def say(*lines: str) -> None:
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print cells of text, the first column to the left, the others to the right; to a terminal no
-    more rows than its user sees at once, to a file or another program all of them."""
-    rows = list(rows)
-    n_left_out = max(len(rows) - _ROWS_SEEN, 0) if sys.stdout.isatty() else 0
+    more rows than its user sees at once, in lines that it does not break where names can be cut; to
+    a file or another program all of it."""
+    rows, is_seen = list(rows), sys.stdout.isatty()
+    n_left_out = max(len(rows) - _ROWS_SEEN, 0) if is_seen else 0
     lines = [list(columns), *map(list, rows[: len(rows) - n_left_out])]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for first, *others in lines:
+    room = get_terminal_size().columns - sum(width + 2 for width in widths[1:])
+    if is_seen and widths[0] > room:
+        widths[0] = max(room, _LEAST_OF_NAME)
+    for name, *others in lines:
+        first = _shortened(name, widths[0])
         cells = (f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True))
         print("  ".join((f"{first:<{widths[0]}}", *cells)).rstrip())
     if n_left_out:
         say(f"{n_left_out:,} more are on the page")
+
+
+def _shortened(name, width):
+    """A name of so many letters, the middle of a longer one left out."""
+    head = width * 2 // 3
+    return name if len(name) <= width else f"{name[:head]}\u2026{name[head + 1 - width :]}"
 
 
 def named_version() -> str:

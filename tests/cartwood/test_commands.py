@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 
 from cartwood.__main__ import COMMANDS, main
+from cartwood.page import draw
 from cartwood.terminal import UserError, print_table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,6 +77,39 @@ def test_a_terminal_shows_the_first_rows_of_a_long_table(capsys, monkeypatch):
         *(f"x{j}" for j in range(40)),
     ]
     assert said.err == "60 more are on the page\n"
+
+
+def test_a_terminal_shows_long_names_in_one_line(capsys, monkeypatch):
+    rows = [["How much do you agree: " + "very " * 20 + end, "0.1 ± 0.2"] for end in ("a", "b")]
+    print_table(["column", "MDI"], rows)
+    assert rows[0][0] in capsys.readouterr().out
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    for width, shown in ((80, 69), (30, 24), (200, len(rows[0][0]))):
+        monkeypatch.setenv("COLUMNS", str(width))
+        print_table(["column", "MDI"], rows)
+        _, first, second = capsys.readouterr().out.splitlines()
+        assert len(first) == shown + 2 + 9
+        assert first.startswith("How much do you")
+        assert (first.split()[-4][-1], second.split()[-4][-1]) == ("a", "b")
+
+
+def test_letters_that_no_font_has_are_text_in_pictures():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+
+    def plot(name):
+        def drawn():
+            figure, axes = pyplot.subplots()
+            axes.set_title(name)
+            warnings.warn("another", UserWarning, stacklevel=1)
+            return figure
+
+        return drawn
+
+    with pytest.warns(UserWarning, match="another") as said:
+        japanese, latin = (draw(plot(name)) for name in ("\u65e5\u672c", "latin"))
+    assert "\u65e5\u672c</text>" in japanese
+    assert "<text" not in latin
+    assert {str(each.message) for each in said} == {"another"}
 
 
 def test_refits_without_the_only_column_are_left_out(houses, capsys):
