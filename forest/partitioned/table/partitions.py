@@ -30,7 +30,7 @@ class Look(NamedTuple):
     n_rows: tuple  # of each partition, by its number
     labels: np.ndarray | None  # distinct ones, ascending; None in regression
     ends: tuple[float, float]  # lowest and highest target in regression
-    # Which columns hold categories, and rows that have them all, of each partition.
+    # Which columns hold categories, and rows that have them all, of each partition with rows.
     is_categorical: tuple | None
     cover: tuple
 
@@ -123,7 +123,7 @@ def examine(X: Any, y: Any, number: int, kind: Kind) -> Examined:
         encoder = CategoryEncoder(find_categorical(kind.categorical_features, table))
         codes = encoder.fit(table)[:, encoder.mask]
         firsts = [np.unique(column, return_index=True)[1] for column in codes.T]
-        rows = np.unique(np.concatenate([np.empty(0, np.int64), *firsts]))  # with every category
+        rows = np.unique(np.concatenate([[0], *firsts]))  # with every category, and one at least
         is_categorical, cover = tuple(encoder.mask), (getattr(table, "iloc", table)[rows],)
         kind = kind._replace(encoder=encoder)
     X, names = values_of(X, number, kind)

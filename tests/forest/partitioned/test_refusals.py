@@ -193,3 +193,12 @@ def test_categories_of_frames():
     few = RandomForestClassifier(**KEYED, categorical_features=[0], min_samples_leaf=2)
     with pytest.raises(ValueError, match="min_samples_leaf"):
         fit(few, parts, [random.randint(3, size=len(part)) for part in parts])
+
+
+def test_frames_without_categories():
+    """Of "from_dtype" too, as one pipeline serves tables with and without."""
+    forest = RandomForestClassifier(**KEYED, categorical_features="from_dtype")
+    frame = pd.DataFrame(X, columns=list("abc"))
+    model = fit(forest, [frame[:30], frame[30:30], frame[30:]], [y[:30], y[:0], y[30:]])
+    assert_same_forest(model, forest.fit(frame, y))
+    np.testing.assert_array_equal(model.predict_proba(frame), forest.predict_proba(frame))
