@@ -10,6 +10,7 @@ from cart.estimators.category_encoder import CategoryEncoder, as_columns, find_c
 from cart.estimators.validation import TAKE_TEXT, naming_text
 from cart.table.precision import dates_as_seconds
 from forest.partitioned.table.quantiles import sort_columns
+from forest.partitioned.table.sources import refuse_sparse
 from forest.partitioned.table.targets import ends_of
 
 
@@ -54,10 +55,11 @@ def values_of(X: Any, number: int, kind: Kind) -> tuple[np.ndarray, tuple | None
 
     Raises
     ------
-    ValueError
-        If it holds what is no number, or is infinite in that precision.
+    TypeError, ValueError
+        If it is sparse, or holds what is no number, or is infinite in that precision.
     """
     X = X() if callable(X) else X
+    refuse_sparse(X)
     names = getattr(X, "columns", None)
     if names is not None:
         names = tuple(names) if all(isinstance(name, str) for name in names) else None
@@ -91,14 +93,13 @@ def target_of(y: Any, n_rows: int, number: int, kind: Kind) -> np.ndarray:
         raise ValueError(
             f"Partition {number} of X has {n_rows} rows, but that of y {len(y)}: cut both alike."
         )
-    if kind.has_classes:
-        if len(y):
-            check_classification_targets(y)
-        return y
     if len(y) == 0:
-        return np.empty(0)
-    name = f"y, in partition {number},"
-    return check_array(y, dtype=np.float64, ensure_2d=False, input_name=name)
+        return y if kind.has_classes else np.empty(0)
+    dtype = None if kind.has_classes else np.float64
+    y = check_array(y, dtype=dtype, ensure_2d=False, input_name=f"y, in partition {number},")
+    if kind.has_classes:
+        check_classification_targets(y)
+    return y
 
 
 def examine(X: Any, y: Any, number: int, kind: Kind) -> Examined:
@@ -116,6 +117,7 @@ def examine(X: Any, y: Any, number: int, kind: Kind) -> Examined:
     Examined
     """
     X = X() if callable(X) else X
+    refuse_sparse(X)
     is_categorical: tuple | None = None
     cover: tuple = ()
     if kind.categorical_features is not None and len(X):

@@ -6,6 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
+
+
+def refuse_sparse(table: Any) -> None:
+    """Refuse a sparse table, or a partition of one: a TypeError.
+
+    Parameters
+    ----------
+    table : array-like
+    """
+    if issparse(table):
+        raise TypeError(
+            "Partitions keep a byte for every cell, and the table is sparse: pass dense ones, by "
+            "X.toarray(), or fit the table whole."
+        )
 
 
 def cut_array(array: Any, n_rows: int) -> list:
@@ -16,6 +31,7 @@ def cut_array(array: Any, n_rows: int) -> list:
     array : array-like
     n_rows : int
     """
+    refuse_sparse(array)
     array = array if hasattr(array, "shape") else np.asarray(array)
     rows = getattr(array, "iloc", array)
     return [rows[first : first + n_rows] for first in range(0, max(1, len(array)), n_rows)]

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.ensemble import RandomForestClassifier as PeerForest
 from sklearn.exceptions import NotFittedError
 
@@ -80,6 +81,11 @@ def test_partitions():
         fit(forest, [], [])
     with pytest.raises(ValueError, match="NaN"):
         fit(RandomForestRegressor(**KEYED), [X], [np.where(y == 1, np.nan, 0.0)])
+    with pytest.raises(ValueError, match="contains NaN"):
+        fit(forest, [X], [np.where(y == 1, np.array(np.nan, object), "no")])
+    for table, of_rows in ((csr_array(X), y), ([csr_array(part) for part in X_PARTS], Y_PARTS)):
+        with pytest.raises(TypeError, match="the table is sparse"):
+            fit(forest, table, of_rows)
 
 
 def test_what_is_no_reason_to_refuse():
