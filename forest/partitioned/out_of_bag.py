@@ -43,9 +43,11 @@ class Judged(NamedTuple):
                 f"{self.n_rows - self.n_known} of {self.n_rows} rows were never out of bag: they "
                 "are left out of oob_score_. More trees reach them."
             )
-        total = self.n_known if has_classes else self.spread
-        if not total:
+        if self.n_known < (1 if has_classes else 2):
             return np.nan
+        if not has_classes and self.spread == 0.0:  # as scikit-learn's r2_score
+            return float(self.loss == 0.0)
+        total = self.n_known if has_classes else self.spread
         # Of classes a ratio of whole numbers, rounded once, as that of one machine.
         return (total - self.loss) / total if has_classes else 1.0 - self.loss / total
 

@@ -202,6 +202,7 @@ def test_out_of_bag_score(voting, bootstrap_draw):
     forest = RandomForestRegressor(**params)
     model, local = grow(forest, X, y, [5, 5, 300]), forest.fit(X, y)
     assert model.oob_score_ == pytest.approx(local.oob_score_, rel=1e-10)
+    assert grow(forest, X, np.full(600, 2.0)).oob_score_ == 1.0  # as r2_score of a constant target
     params["n_estimators"] = 2
     with pytest.warns(UserWarning, match="never out of bag"):
         grow(RandomForestRegressor(**params), X, y)
