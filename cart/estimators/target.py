@@ -22,6 +22,35 @@ class Target(NamedTuple):
         return 1 if self.labels is None else max(len(labels) for labels in self.labels)
 
 
+def refuse_missing_target(y, name="y"):
+    """Refuse targets of which some are None, NaT or pandas.NA, which do not compare.
+
+    Parameters
+    ----------
+    y : array-like
+    name : str, default="y"
+        For errors.
+
+    Raises
+    ------
+    ValueError
+    """
+    y = np.asarray(y)
+    if y.ndim == 0 or y.dtype.kind not in "OM":
+        return  # what is nan is found with other numbers that are not finite
+    is_missing = (np.isnat if y.dtype.kind == "M" else _is_missing)(y).astype(bool)
+    rows = np.flatnonzero(is_missing.reshape(len(y), -1).any(axis=1))
+    if len(rows):
+        raise ValueError(
+            f"{name} is missing in {len(rows)} row(s), row {rows[0]} first: leave such rows out."
+        )
+
+
+_is_missing = np.frompyfunc(  # by name: pandas need not be there
+    lambda label: type(label).__name__ in ("NoneType", "NAType", "NaTType"), 1, 1
+)
+
+
 def encode_labels(y):
     """Target of a classifier.
 

@@ -22,6 +22,7 @@ from cart.estimators.category_encoder import (
     find_categorical,
     match_categories,
 )
+from cart.estimators.target import refuse_missing_target
 from cart.table.precision import dates_as_seconds, precision_of
 from cart.tree.tree import Tree
 
@@ -123,6 +124,7 @@ def check_table(estimator, X, y, reset=True):
         match_categories(estimator, X, reset)
     if issparse(y):
         check_array(y, input_name="y")  # a TypeError that says so
+    refuse_missing_target(y)
     given = getattr(estimator, "categorical_features", None)
     is_plain = reset and given is None
     plain = _take_plain_table(estimator, X, y, precision) if is_plain else None

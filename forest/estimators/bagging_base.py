@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
 from cart.estimators.doc_link import DocLink
 from cart.estimators.parameters import INT_MAX, MatrixLike
 from cart.estimators.saved_state import SavedState, check_classes_of
+from cart.estimators.target import refuse_missing_target
 from cart.estimators.validation import as_of_now, fitted_at_once, refuse_too_large
 from cart.files import require
 from cart.primitives.user_warning import warn_user
@@ -185,6 +186,7 @@ class BaseBagging(
         n_kept = len(estimators)
         with Interruption() as interruption, fitted_at_once(self) as draft:
             refuse_too_large(X)
+            refuse_missing_target(y)
             base = workers.with_categories_of(draft._base(), X)
             X, y = validate_data(
                 draft, draft._as_table(X), y, reset=not n_kept, multi_output=True, **_ANY_TABLE

@@ -7,6 +7,7 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
 from cart.estimators.category_encoder import CategoryEncoder, as_columns, find_categorical
+from cart.estimators.target import refuse_missing_target
 from cart.estimators.validation import TAKE_TEXT, naming_text
 from cart.table.precision import dates_as_seconds
 from forest.partitioned.table.quantiles import sort_columns
@@ -95,8 +96,9 @@ def target_of(y: Any, n_rows: int, number: int, kind: Kind) -> np.ndarray:
         )
     if len(y) == 0:
         return y if kind.has_classes else np.empty(0)
-    dtype = None if kind.has_classes else np.float64
-    y = check_array(y, dtype=dtype, ensure_2d=False, input_name=f"y, in partition {number},")
+    name, dtype = f"y, in partition {number},", None if kind.has_classes else np.float64
+    refuse_missing_target(y, name)
+    y = check_array(y, dtype=dtype, ensure_2d=False, input_name=name)
     if kind.has_classes:
         check_classification_targets(y)
     return y
