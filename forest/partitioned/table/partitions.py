@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _get_feature_names
 
 from cart.estimators.category_encoder import CategoryEncoder, as_columns, find_categorical
 from cart.estimators.target import refuse_missing_target
@@ -57,13 +58,13 @@ def values_of(X: Any, number: int, kind: Kind) -> tuple[np.ndarray, tuple | None
     Raises
     ------
     TypeError, ValueError
-        If it is sparse, or holds what is no number, or is infinite in that precision.
+        If it is sparse, or holds what is no number, or is infinite in that precision, or some names
+        of columns are no strings.
     """
     X = X() if callable(X) else X
     refuse_sparse(X)
-    names = getattr(X, "columns", None)
-    if names is not None:
-        names = tuple(names) if all(isinstance(name, str) for name in names) else None
+    names = _get_feature_names(X)
+    names = None if names is None else tuple(names)
     X = dates_as_seconds(X)
     if len(X) == 0:
         n_features = np.shape(X)[1] if np.ndim(X) == 2 else 0

@@ -83,6 +83,8 @@ def test_partitions():
         fit(RandomForestRegressor(**KEYED), [X], [np.where(y == 1, np.nan, 0.0)])
     with pytest.raises(ValueError, match="contains NaN"):
         fit(forest, [X], [np.where(y == 1, np.array(np.nan, object), "no")])
+    with pytest.raises(TypeError, match="all input features have string names"):  # as locally
+        fit(forest, [frame.rename(columns={"a": 0}) for frame in frames], Y_PARTS)
     for table, of_rows in ((csr_array(X), y), ([csr_array(part) for part in X_PARTS], Y_PARTS)):
         with pytest.raises(TypeError, match="the table is sparse"):
             fit(forest, table, of_rows)
