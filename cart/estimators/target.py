@@ -35,9 +35,11 @@ def refuse_missing_target(y, name="y"):
     ------
     ValueError
     """
+    if getattr(getattr(y, "dtype", None), "kind", "O") not in "OM":
+        return  # what is nan is found with other numbers that are not finite
     y = np.asarray(y)
     if y.ndim == 0 or y.dtype.kind not in "OM":
-        return  # what is nan is found with other numbers that are not finite
+        return
     is_missing = (np.isnat if y.dtype.kind == "M" else _is_missing)(y).astype(bool)
     rows = np.flatnonzero(is_missing.reshape(len(y), -1).any(axis=1))
     if len(rows):
