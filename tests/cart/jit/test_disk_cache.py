@@ -92,6 +92,7 @@ for table in (np.float32, np.float64):
                 3, criterion=criterion, oob_score=True, max_bins=max_bins
             )
             model.fit(X.astype(table), y).predict(X.astype(table))
+            model.set_params(max_leaf_nodes=4).fit(X.astype(table), y)
     X, y = load_diabetes(return_X_y=True)
     for max_features in (1.0, 0.3, 1):
         for target, max_bins in ((y, None), (y / 7.0, None), (y, 255)):
