@@ -28,6 +28,7 @@ _REACH = 1.96  # standard errors to either side: 95 %
 # What may be left to chance: of the loss, relative to itself, or to its standard error over rows
 # (other rows would change it more); of the difference of two importances, which sum to 1.
 LOSS_TOLERANCE, ERROR_TOLERANCE, IMPORTANCE_TOLERANCE = 0.01, 0.5, 0.01
+_ROUNDING = 1e-12  # of the largest target: a loss of its square is what rounding leaves of none
 
 
 class Stability(NamedTuple):
@@ -114,7 +115,8 @@ class StabilityEstimator:
         """
         loss, error, bias, error_over_rows = self._estimate_loss()
         middle, reach = loss - bias, _REACH * error
-        tolerance = max(LOSS_TOLERANCE * loss, ERROR_TOLERANCE * error_over_rows)
+        rounding = np.square(_ROUNDING * np.abs(self._truth).max(initial=0.0))
+        tolerance = max(LOSS_TOLERANCE * loss, ERROR_TOLERANCE * error_over_rows, rounding)
         leaders, is_order_settled = self._compare_leaders()
         is_loss_settled = bool(abs(bias) + reach <= tolerance)  # False where it is nan
         return Stability(

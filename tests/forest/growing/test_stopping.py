@@ -93,6 +93,14 @@ def test_the_loss_of_classes_is_that_of_their_probabilities(loss):
     assert forest.stability_.loss == pytest.approx(np.nanmean(brier), rel=1e-9)
 
 
+def test_a_loss_that_is_rounding_is_settled():
+    """Sums of 2.3 are rounded, so that trees of a constant target differ in their last digits."""
+    X = np.random.RandomState(0).normal(size=(60, 2))
+    forest = RandomForestRegressor("auto", random_state=0).fit(X, np.full(60, 2.3))
+    assert forest.stability_.is_loss_settled
+    assert forest.stability_.stopped_by == "stability"
+
+
 def test_time_and_memory_end_it(friedman):
     X, y = friedman
     with pytest.warns(UserWarning, match="stopped by max_time .* before the out-of-bag loss"):
