@@ -283,7 +283,8 @@ def _predictions(side, tables):
         yield "standard errors", lambda: fitted().predict(X, return_std=True)
     for pairs in ("all", "out_of_bag", "gap"):
         yield f"proximity, {pairs}", lambda pairs=pairs: proximity(fitted(), X, pairs=pairs)
-    yield "rows alike", lambda: (nearest_rows(fitted(), X, 3), outlier_scores(fitted(), X, y))
+    labels = y if is_classes else None
+    yield "rows alike", lambda: (nearest_rows(fitted(), X, 3), outlier_scores(fitted(), X, labels))
 
 
 def _partitions(side, tables):

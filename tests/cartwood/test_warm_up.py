@@ -53,6 +53,21 @@ def test_everything_is_named_once():
     assert not [name for name, n in Counter(work.name for work in all_work()).items() if n > 1]
 
 
+def judging(side):
+    """Work on fitted models, whose kernels other tests compile as well."""
+    work = [work for work in all_work() if work.name.startswith(side)]
+    return work[[each.name for each in work].index(f"{side}: leaves") :]
+
+
+@pytest.mark.parametrize("side", ["classes", "numbers"])
+@pytest.mark.filterwarnings("ignore")
+def test_work_on_fitted_models_can_be_done(side):
+    work = judging(side)
+    assert len(work) > 25
+    for each in work:
+        each.call()
+
+
 @pytest.mark.parametrize("missing", [0.0, 0.1])
 @pytest.mark.parametrize("name", ["RandomForest", "ExtraTrees"])
 @pytest.mark.parametrize("kind", ["Classifier", "Regressor"])
