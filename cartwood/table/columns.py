@@ -36,6 +36,10 @@ _NEARLY_ALL = 0.9  # of the rows: a column of text with so many distinct values 
 _SOME = 50  # values below which nothing is said of that
 _SOME_LISTS = 6  # cells that may list choices
 _NAMED = 20  # columns that a line names
+_TIMES = {
+    DATE: "dates", DAY_FIRST: "dates", CLOCK: "times of day", DURATION: "durations",
+    HOURS: "durations",
+}  # fmt: skip
 
 
 class Recipe(NamedTuple):
@@ -330,9 +334,7 @@ def _convert(column, kind, unit=None):
 
 def kind_of_time(column: Any) -> str | None:
     """What its values, none of them missing, say of time, also as text; None where nothing."""
-    names = dict.fromkeys((DATE, DAY_FIRST), "dates")
-    names |= {CLOCK: "times of day", DURATION: "durations", HOURS: "durations"}
-    return names.get(_kind_of(column)) if len(column) > 0 else None
+    return _TIMES.get(_kind_of(column)) if len(column) > 0 else None
 
 
 def as_numbers(column: Any) -> Any:
