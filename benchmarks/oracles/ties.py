@@ -247,6 +247,15 @@ class Training:
         excess = gain - self.min_impurity_decrease
         return 0.0 if abs(excess) <= noise else excess
 
+    def can_part_zeros(self, rows):
+        """By Poisson deviance: is there a cut with targets of 0 alone on a side?"""
+        if self.criterion != "poisson":
+            return False
+        x, is_zero = self.X[rows], ~self.targets[rows].any(axis=1)
+        low, high = np.fmin.reduce(x[~is_zero]), np.fmax.reduce(x[~is_zero])
+        x = x[is_zero]
+        return bool(((x < low) | (x > high) | np.isnan(x)).any())
+
     def value(self, rows):
         """What monotonic constraints bound: the first target's mean, or its median."""
         y, weight = self.float_targets[rows, 0], self.float_weight[rows]
@@ -317,7 +326,8 @@ def first_difference(ours, theirs, training):
     """The first node in which two trees, grown depth first, differ, or None.
 
     Its verdict is "tie" (two cuts of exactly the same score), "pure" (a node of impurity zero,
-    which one of them splits), "limit" (a split that takes off just what it must) or "wrong".
+    which one of them splits), "limit" (a split that takes off just what it must, or by Poisson
+    deviance a leaf that a side of zeros made, whose sum rounding left above 0) or "wrong".
     """
     n = min(len(ours.feature), len(theirs.feature))
     is_split = ours.feature[:n] >= 0
@@ -333,6 +343,7 @@ def first_difference(ours, theirs, training):
     if ours.feature[node] < 0 or theirs.feature[node] < 0:
         splits = ours if theirs.feature[node] < 0 else theirs
         is_limit = training.excess(rows, training.key(splits, node, rows)) == 0.0
+        is_limit |= splits is ours and training.can_part_zeros(rows)
         verdict = "limit" if is_limit else "wrong"
         return Judged(node, len(rows), "pure" if training.is_pure(rows) else verdict)
     scores = []

@@ -9,8 +9,10 @@ from cart.jit.decorators import inline_kernel, kernel, like
 from cart.primitives.sort_keys import record_of
 from cart.splitting.criterion import EPSILON, AnyCriterion, Side, log2
 
-# Targets that sum to no more count as none (EPSILON in scikit-learn's `_criterion.pyx`).
+# Targets that sum to no more count as none (EPSILON in scikit-learn's `_criterion.pyx`); so does
+# what rounding leaves of targets of 0 where their sum is a difference.
 NO_SUM = 10 * EPSILON
+_NO_SHARE = 1e-12  # of the node's sum
 
 
 @like(AnyCriterion)
@@ -117,7 +119,8 @@ class SquaredError(TargetSums):
 class Poisson(TargetSums):
     """Half the mean Poisson deviance from the mean, y log(y / mean), the mean over outputs.
 
-    A side whose targets sum to 0 cannot be predicted by a Poisson mean: its impurity is infinite.
+    A side whose targets sum to 0 cannot be predicted by a Poisson mean: its impurity is infinite,
+    and no cut may make it (see `have_sums`).
     """
 
     __slots__ = ()
@@ -151,11 +154,17 @@ class Poisson(TargetSums):
         for k in range(self.node.shape[0]):
             sum_left = _sum_left(self, side, k)
             sum_right = self.node[k] - sum_left
-            if sum_left <= NO_SUM or sum_right <= NO_SUM:
+            if not have_sums(sum_left, sum_right):
                 return -np.inf
             left -= sum_left * log2(sum_left / side.weight)
             right -= sum_right * log2(sum_right / weight_right)
         return -left - right
+
+
+@inline_kernel
+def have_sums(left, right):
+    """Have both sides of a node targets above 0, by their sums?"""
+    return min(left, right) > max(NO_SUM, _NO_SHARE * (left + right))
 
 
 @inline_kernel

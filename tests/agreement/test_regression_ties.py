@@ -110,3 +110,25 @@ def test_poisson_cuts_that_gain_nothing(seed):
     is_in = split.decision_path(X).toarray()[:, sides] > 0
     sums, n_rows = y @ is_in, is_in.sum(axis=0)
     assert sums[0] * n_rows[1] == sums[1] * n_rows[0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_poisson_trees_part_no_zeros(seed):
+    """A side of zeros has a sum above 0 where total less left is rounded: scikit-learn takes such a
+    cut for the best, and makes the node a leaf, though another one is legal."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 6, (400, 4)).astype(float)
+    y = np.where(rng.random(400) < 0.6, 0.0, rng.lognormal(0.0, 1.0, 400).round(3))
+    params = {"criterion": "poisson", "random_state": 0}
+    ours = cart.DecisionTreeRegressor(**params).fit(X, y)
+    theirs = sklearn.tree.DecisionTreeRegressor(**params).fit(X, y)
+    leaf = ours.apply(X)
+    assert not any(_can_be_split(X[leaf == i], y[leaf == i]) for i in np.unique(leaf))
+    assert_same_up_to_ties(ours, theirs, X, y, np.ones(400))
+
+
+def _can_be_split(X, y):
+    """Is there a cut with targets above 0 on either side, which are not all the same?"""
+    return np.ptp(y) > 0 and any(
+        y[x <= cut].any() and y[x > cut].any() for x in X.T for cut in np.unique(x)[:-1]
+    )

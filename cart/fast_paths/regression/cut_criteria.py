@@ -45,7 +45,7 @@ from cart.fast_paths.regression.sorted_rows import hand_to_small_node
 from cart.jit.decorators import inline_kernel, kernel, like
 from cart.splitting.criteria import Entropy, Gini, SquaredError
 from cart.splitting.criterion import log2
-from cart.splitting.mean_criteria import NO_SUM
+from cart.splitting.mean_criteria import NO_SUM, have_sums
 
 _LN2 = math.log(2.0)
 _N_KNOWN = 16  # targets whose terms of the deviance are kept
@@ -234,7 +234,7 @@ class PoissonCuts(NamedTuple):
 
     def score_left(self, left, node):
         left_sum, right_sum = left[1], node[1] - left[1]
-        if left_sum <= NO_SUM or right_sum <= NO_SUM:
+        if not have_sums(left_sum, right_sum):
             return -np.inf
         score = left_sum * log2(left_sum / left[0])
         return score + right_sum * log2(right_sum / (node[0] - left[0]))
