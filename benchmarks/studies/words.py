@@ -1,4 +1,4 @@
-"""How often each sentence of `compare` is false: tables of six designs whose truth is known.
+"""How often each sentence of `compare` is false: tables of seven designs whose truth is known.
 
 What is true on average is the mean over the tables of a design; of the order of two features, what
 many trees say of the same table; of SHAP values, what is said where the trees that have not seen a
@@ -80,7 +80,16 @@ def many_values(rng):
     return X, y.astype(int), np.arange(2, 5)
 
 
-DESIGNS = {f.__name__: f for f in (noise, signals, twins, follower, correlated_noise, many_values)}
+def combinations(rng):
+    """Every combination of two columns and the target once; classification."""
+    columns = [column.ravel() for column in np.meshgrid(*map(np.arange, (10, 4, 3)))]
+    return np.column_stack(columns[:2]), rng.permutation(3)[columns[2]], np.arange(0)
+
+
+DESIGNS = {
+    f.__name__: f
+    for f in (noise, signals, twins, follower, correlated_noise, many_values, combinations)
+}
 
 
 def run(args):
@@ -118,7 +127,7 @@ def _says_by_chance(forest, X, comparison, i):
     out = np.random.default_rng(i).permuted(trees_out_of_bag(forest, X), axis=1)
     outside = explain(forest, X, out).mean_abs(per_row=True)
     exchanged = dict(zip(SHAP, (comparison.results[SHAP[0]], outside), strict=True))
-    return any(on_shap(SimpleNamespace(results=exchanged)))
+    return any(on_shap(SimpleNamespace(results=exchanged, units=None)))
 
 
 def _settled(comparison, kind, X, y, i):
@@ -158,6 +167,7 @@ def judges_of(found):
         return on_shap_alone
     error = each["unbiased_mdi"].std(axis=0) / np.sqrt(len(found))
     used, missed = mean["oob_permutation"], mean["drop_column"]
+    used_error = each["oob_permutation"].std(axis=0) / np.sqrt(len(found))
     biased, unbiased = mean["mdi"], mean["unbiased_mdi"]
     is_confirmed = (
         ~np.isin(np.arange(len(used)), found[0].of_noise)
@@ -170,6 +180,7 @@ def judges_of(found):
         "share their importance": lambda j, _: (used[j] < SHARING / 5 * used[j].sum()).any(),
         "can replace it": lambda j, _: (missed[j] > SMALL * used[j]).any(),
         "order left to chance": lambda j, settled: abs(settled[j[0], j[1]]) > 2.0,
+        "misleads them out of bag": lambda j, _: (used[j] > -2.0 * used_error[j]).any(),
     }
 
 
@@ -204,6 +215,7 @@ def table(content):
         "20 % of the mean permutation importance; order, where that of 400 trees differs by more "
         "than 2 standard errors; noise, where a feature of noise is not listed; SHAP, where it "
         "falls by less than 5 % on average, or where the same is said of trees and rows that were "
-        'put together by chance. "Cannot be told from 0" says what a test found, so it has one '
+        "put together by chance; misleads, where the mean importance is not below 0 by 2 standard "
+        'errors. "Cannot be told from 0" says what a test found, so it has one '
         "number.",
     )

@@ -23,6 +23,7 @@ MOST_SURVIVING = 0.5  # and with two standard errors more less than half
 SMALL = 0.2  # of its permutation importance: who loses less without a feature has others like it
 SHARING = 0.25  # of what a group is worth: a member with less has no part in it
 MOST_SHARED = 1.5  # times that: members worth more in sum are each needed, as two coordinates are
+FAR = 4.0  # standard errors below 0: beyond what noise in many columns has
 CLOSE = 0.5  # standard errors between two features whose order other trees may turn round
 _MOST = 3  # sentences of one kind
 MOST_NAMED = 5  # features that a sentence names
@@ -171,6 +172,23 @@ def on_noise(comparison: Any) -> Iterator[Sentence]:
         )
 
 
+def on_misleading(comparison: Any) -> Iterator[Sentence]:
+    """What trees learn of a feature is worse than nothing for rows that they have not seen."""
+    result = comparison.results.get("oob_permutation")
+    if result is None or result.uncertainty == OVER_TREES:
+        return
+    misleading = np.flatnonzero(result.values < -FAR * result.standard_error)
+    if len(misleading):
+        first = misleading[result.values[misleading].argmin()]
+        yield Sentence(
+            f"What trees learn of {_list(result.feature_names[misleading])} misleads them out of "
+            f"bag: permuting {result.feature_names[first]} lowers their loss "
+            f"({_value(result, first)}). Rows alike in it differ in the target, as where a table "
+            "has every combination once.",
+            misleading,
+        )
+
+
 SENTENCES = {
     "MDI is not confirmed": on_optimism,
     "SHAP falls out of bag": on_shap,
@@ -179,6 +197,7 @@ SENTENCES = {
     "cannot be told from 0": on_unknown_loss,
     "order left to chance": on_order,
     "cannot be told from noise": on_noise,
+    "misleads them out of bag": on_misleading,
 }
 
 

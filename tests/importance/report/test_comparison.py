@@ -24,6 +24,7 @@ from importance.core.plots import plot_clusters, plot_ranks
 from importance.core.result import Importances
 from importance.report.advice import (
     advise,
+    on_misleading,
     on_noise,
     on_replaceable,
     on_shared_importance,
@@ -151,6 +152,16 @@ def test_a_member_without_a_part_shares_nothing():
 def test_values_far_below_zero_are_not_noise():
     (sentence,) = on_noise(comparison_of([[1.0, 0.05, -0.67], [0.1, 0.1, 0.1]]))
     assert list(sentence.features) == [1]
+
+
+def test_tables_of_all_combinations_mislead_trees():
+    """A row out of bag has the one class that the rows in bag that are like it have not."""
+    *X, y = (column.ravel() for column in np.meshgrid(range(10), range(4), range(3)))
+    X = np.column_stack(X)
+    forest = RandomForestClassifier(25, random_state=0).fit(X, y)
+    (sentence,) = on_misleading(compare(forest, X, y, measures=["oob_permutation"]))
+    assert "learn of x0 and x1 misleads them out of bag: permuting x0 lowers" in sentence.text
+    assert not list(on_misleading(comparison_of([[1.0, -0.3], [0.1, 0.1]])))  # as noise may be
 
 
 def test_a_single_feature_is_compared_without_refits():
