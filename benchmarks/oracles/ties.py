@@ -247,8 +247,14 @@ class Training:
         excess = gain - self.min_impurity_decrease
         return 0.0 if abs(excess) <= noise else excess
 
+    def parts_zeros(self, rows, left):
+        """By Poisson deviance: has a cut targets of 0 alone on a side?"""
+        return self.criterion == "poisson" and not all(
+            self.targets[side].any(axis=0).all() for side in (rows[left], rows[~left])
+        )
+
     def can_part_zeros(self, rows):
-        """By Poisson deviance: is there a cut with targets of 0 alone on a side?"""
+        """By Poisson deviance of one target: is there such a cut?"""
         if self.criterion != "poisson":
             return False
         x, is_zero = self.X[rows], ~self.targets[rows].any(axis=1)
@@ -327,7 +333,7 @@ def first_difference(ours, theirs, training):
 
     Its verdict is "tie" (two cuts of exactly the same score), "pure" (a node of impurity zero,
     which one of them splits), "limit" (a split that takes off just what it must, or by Poisson
-    deviance a leaf that a side of zeros made, whose sum rounding left above 0) or "wrong".
+    deviance what a side of zeros made of theirs, whose sum rounding left above 0) or "wrong".
     """
     n = min(len(ours.feature), len(theirs.feature))
     is_split = ours.feature[:n] >= 0
@@ -350,6 +356,8 @@ def first_difference(ours, theirs, training):
     for tree in (ours, theirs):
         left = training.goes_left(rows, training.key(tree, node, rows))
         scores.append(training.score(rows[left], rows[~left]))
+    if training.parts_zeros(rows, left):
+        return Judged(node, len(rows), "limit")
     return Judged(node, len(rows), "tie" if scores[0] == scores[1] else "wrong")
 
 
@@ -369,7 +377,7 @@ def why_different(ours, theirs, training):
     verdict = "tie" if best_first else first_difference(ours, theirs, training).verdict
     if best_first or verdict == "wrong":
         if any(node.is_wrong for node in replay(theirs, training)):
-            return "wrong"
+            return "limit" if training.can_part_zeros(training.rows) else "wrong"
         return "tie" if best_first else "limit"
     return verdict
 
