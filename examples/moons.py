@@ -20,5 +20,7 @@ for ax, limits in zip(axes, ({}, {"min_samples_leaf": 5})):
     ax.set_title(
         f"{title}: {tree.get_n_leaves()} leaves, {score:.1%} right on fresh rows", fontsize=9
     )
+    ax.set_xlabel("first feature")
     print(f"{title}: {score:.3f}")
+axes[0].set_ylabel("second feature")
 figure.savefig("moons.png", dpi=110)

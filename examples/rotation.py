@@ -31,5 +31,7 @@ for ax, (title, (X, model)) in zip(axes, cases.items()):
     ax.contourf(a, b, regions, levels=[-0.5, 0.5, 1.5], alpha=0.3, colors=["C0", "C1"])
     ax.scatter(*X.T, c=np.where(y, "C1", "C0"), s=8)
     ax.set_title(f"{title}: {tree.get_n_leaves()} leaves", fontsize=9)
+    ax.set_xlabel("first feature")
     print(f"{title}: {tree.get_n_leaves()} leaves")
+axes[0].set_ylabel("second feature")
 figure.savefig("rotation.png", dpi=110)
