@@ -86,6 +86,7 @@ def plan_bootstrap(
     drawn = Bootstrap.plain(n_samples, n_draws, weight, replace=forest.replace, strata=strata)
     if forest.stratify:
         drawn.require_weight_in_strata()
+        _warn_of_weights_without_effect(weight, strata)
     return drawn
 
 
@@ -100,6 +101,21 @@ def draws_as_likely(
     is_keyed = forest.bootstrap_draw == "keyed"
     is_given = groups is not None or in_bag is not None
     return forest.bootstrap and (is_given or is_keyed or forest.stratify)
+
+
+def _warn_of_weights_without_effect(weight, strata):
+    """Say that classes are drawn by their rows, where weights differ between classes alone."""
+    if weight is None:
+        return
+    least, most = np.full(strata.max() + 1, np.inf), np.zeros(strata.max() + 1)
+    np.minimum.at(least, strata, weight)
+    np.maximum.at(most, strata, weight)
+    if (least == most).all() and most.min() < most.max():
+        warn_user(
+            "stratify=True draws each class in proportion to its rows, whatever the classes weigh: "
+            'these weights have no effect. class_weight="balanced_subsample" weighs rows inside '
+            "the trees; or set stratify=False."
+        )
 
 
 def _by_blocks(forest, n_samples, wanted):

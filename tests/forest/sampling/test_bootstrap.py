@@ -74,6 +74,17 @@ def test_strata_are_drawn_as_likely_as_the_weights_say():
     np.testing.assert_array_equal(np.unique(counts[:, UNEVEN == 0].sum(axis=1)), 7)
 
 
+def test_class_weights_without_effect_on_strata_are_named():
+    """Each class is drawn by its rows, so that weights of classes change no draw."""
+    X, y = np.arange(40.0)[:, np.newaxis], np.arange(40) % 4 == 0
+    with pytest.warns(UserWarning, match="these weights have no effect"):
+        RandomForestClassifier(2, stratify=True, class_weight="balanced").fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RandomForestClassifier(2, stratify=True, class_weight="balanced_subsample").fit(X, y)
+        RandomForestClassifier(2, stratify=True).fit(X, y, sample_weight=1.0 + X[:, 0])
+
+
 @pytest.mark.parametrize("replace", [True, False])
 def test_groups_are_in_bag_together_or_out(replace):
     data, y = load_diabetes(return_X_y=True)
