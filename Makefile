@@ -67,7 +67,8 @@ bench: .venv/installed
 	.venv/bin/python -m benchmarks startup
 	.venv/bin/python -m benchmarks tables
 
-# Everything else that docs/benchmarks.md shows, but calibration, intervals and voting: hours.
+# Other studies that docs/benchmarks.md shows: hours. Not kinds, book, book_missing, book_speed,
+# distributed, calibration, words, conditional and shap, which have a command each.
 studies: .venv/installed
 	.venv/bin/pip install -q -c constraints.txt -e ".[test,flights]"
 	.venv/bin/python -m benchmarks identity
