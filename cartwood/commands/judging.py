@@ -60,7 +60,8 @@ def judge(model: Any, training: Training, args: Namespace) -> Any:
         say("drop-column importance is left out: without the only column none is left to fit")
     else:
         names.append("drop_column")
-    say(*(f"{name} is left out (--without {name})" for name in args.without))
+    for name in args.without:
+        say(f"{name} {'are' if name == 'pictures' else 'is'} left out (--without {name})")
     max_rows = None if args.exact else MAX_ROWS
     with Phases(PHASES) as step:
         comparison = compare(

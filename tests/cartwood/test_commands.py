@@ -156,7 +156,8 @@ def test_parts_are_left_out_by_name(houses, capsys):
     said = capsys.readouterr()
     assert said.out.splitlines()[0].split() == ["column", "permutation"]
     for part in ("unbiased_mdi", "mdi", "jointly", "pictures"):
-        assert f"{part} is left out (--without {part})" in said.err
+        verb = "are" if part == "pictures" else "is"
+        assert f"{part} {verb} left out (--without {part})" in said.err
     assert "<svg" not in page.read_text()
     with pytest.raises(SystemExit, match="2"):
         run("importance", houses, "--target", "price", "--without", "permutation")
