@@ -22,7 +22,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     ):  # fmt: skip
         words = f"beside every split keep N splits of other columns {are}, for `cartwood show` (0)"
         parser.add_argument(f"--{kind}", type=fitting.positive, default=0, metavar="N", help=words)
-    parser.add_argument("--save", type=Path, required=True, metavar="FILE", help="any name")
+    parser.add_argument("--save", type=Path, required=True, metavar="FILE", help="where to keep it")
 
 
 def run(args: Namespace) -> None:

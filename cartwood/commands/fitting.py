@@ -53,10 +53,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("data", type=Path, metavar="FILE", help="a .csv or .parquet file")
     add("--target", required=True, metavar="COLUMN", help="what to predict")
-    add("--task", choices=KINDS, help="by default what the target's values say")
+    add("--task", choices=KINDS, help="by default decided by the target's values")
     more = "leave a column out; may be repeated"
     add("--drop", action="append", default=[], metavar="COLUMN", help=more)
-    add("--trees", type=positive, default=100, metavar="N", help="of the forest (100)")
+    add("--trees", type=positive, default=100, metavar="N", help="trees of the forest (100)")
     add("--seed", type=seed, default=0, metavar="N", help="the same seed gives the same forest (0)")
     add("--n-jobs", type=positive, default=os.cpu_count(), metavar="N", help="threads (all)")
 

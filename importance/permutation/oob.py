@@ -38,17 +38,21 @@ def oob_permutation(
     out-of-bag rows (Breiman and Cutler's manual; R's randomForest). By default the expectation over
     all permutations is taken exactly. A feature that no tree uses has exactly 0.
 
-    Its standard error is over data: what another table of as many rows would change, from what each
-    row adds, without a refit (`importance.permutation.influence`). Its intervals cover the mean
-    over tables in 92 to 98 % of cases, pooled over features: those of noise nearly always, so noise
-    is taken for signal the more seldom, and those of strong features in 88 to 99 %
-    (`python -m benchmarks calibration --only rows`); where features go together strongly and y has
-    little noise, in fewer (78 to 84 %, `--only elsewhere`): `over_data` has one by refits, which
-    covers there. So it is at 100 to 1,000 rows. Squared errors of a target with heavy tails hang on
-    rows that most tables lack: where y is the exponential of normal numbers, about two thirds of
-    the intervals of a strong feature cover; take loss="absolute_error" there. Rows that the forest
-    draws in groups count as one. That over trees alone, sqrt((mean d^2 - mean(d)^2) / T) as in R's
-    randomForest, is among `other_errors`; it shrinks with more trees and says nothing of noise.
+    Its standard error is over data: how much another table of as many rows would change the value,
+    estimated from what each row adds, without refits (`importance.permutation.influence`). At 100
+    to 1,000 rows 95 % intervals cover the mean over tables in 92 to 98 % of cases, pooled over
+    features: nearly always for noise, which is seldom taken for signal, and in 88 to 99 % for
+    strong features (`python -m benchmarks calibration --only rows`). They cover less often
+
+    - where features are strongly correlated and y has little noise (78 to 84 %, `--only
+      elsewhere`): use `over_data`, whose error by refits covers there;
+    - where y has heavy tails, since squared errors then depend on rows that most tables lack: of a
+      strong feature about two thirds cover if y is the exponential of normal numbers. Use
+      loss="absolute_error".
+
+    Rows that the forest draws in groups count as one. The standard error over trees,
+    sqrt((mean d^2 - mean(d)^2) / T) as in R's randomForest, is among `other_errors`; it shrinks
+    with more trees and cannot tell noise from signal.
 
     Parameters
     ----------
