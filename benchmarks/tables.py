@@ -27,6 +27,12 @@ BENCHMARKS = {  # results by name: the module that made them, and its tables
 }
 PAGE = results.ROOT / "docs" / "benchmarks.md"
 README = results.ROOT / "README.md"
+INTRODUCTION = """# Benchmarks
+
+Made by `python -m benchmarks tables` from `benchmarks/results`; `python -m benchmarks --help` lists the
+commands that measure. A *bar* is the value that is aimed at, and *reached* says whether it was. Below
+each section stand the versions, the CPU and the commit that it was measured with.
+"""
 BEGIN, END = "<!-- figures, by python -m benchmarks tables -->\n", "<!-- end of figures -->\n"
 
 
@@ -42,7 +48,7 @@ def run(args):
 
 def page():
     """The text of docs/benchmarks.md."""
-    parts = ["# Benchmarks\n\nMade by `python -m benchmarks tables` from `benchmarks/results`.\n"]
+    parts = [INTRODUCTION]
     for name, (home, kinds) in BENCHMARKS.items():
         content = results.load(name)
         if content is None:

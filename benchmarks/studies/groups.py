@@ -71,7 +71,7 @@ def table(content):
     """The results as a table."""
     show = {"s": display.seconds, "x": display.ratio, "MB": lambda value: f"{value:.0f} MB"}
     return display.Table(
-        "Every kind of tree",
+        "Fits by group of trees",
         ["group", "Cartwood", "scikit-learn", "ratio", "bar", "reached"],
         [
             [

@@ -158,7 +158,7 @@ def table(content):
     fits = [row["peer"] / row["ours"] for row in rows if row["timed"] == FIT]
     mean = f" Geometric mean of the fits: {geometric_mean(fits):.2f}x." if fits else ""
     return display.Table(
-        "Every kind of tree against scikit-learn",
+        "Fits and predictions by kind of tree, and whether the trees are the same",
         ["kind", "timed", "Cartwood", "scikit-learn", "ratio", "bar", "trees"],
         [
             [
