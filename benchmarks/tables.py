@@ -29,9 +29,9 @@ PAGE = results.ROOT / "docs" / "benchmarks.md"
 README = results.ROOT / "README.md"
 INTRODUCTION = """# Benchmarks
 
-Made by `python -m benchmarks tables` from `benchmarks/results`; `python -m benchmarks --help` lists the
-commands that measure. A *bar* is the value that is aimed at, and *reached* says whether it was. Below
-each section stand the versions, the CPU and the commit that it was measured with.
+Made by `python -m benchmarks tables` from `benchmarks/results`; `python -m benchmarks --help` lists
+the commands that measure. A *bar* is the value that is aimed at, and *reached* says whether it was.
+Below each section stand the versions, the CPU and the commit that it was measured with.
 """
 BEGIN, END = "<!-- figures, by python -m benchmarks tables -->\n", "<!-- end of figures -->\n"
 

@@ -40,7 +40,7 @@ def conditional_permutation(
     sample_weight: Any = None, random_state: Any = None, n_jobs: int | None = None,
     verbose: int = 0, callback: Callable | None = None,
 ) -> Importances:  # fmt: skip
-    """How much worse trees judge their out-of-bag rows when a feature is permuted among similar rows.
+    """How much worse trees judge rows out of bag when a feature is permuted among similar rows.
 
     As `oob_permutation`, but a row gets values of x_j only from rows that resemble it in the
     features that x_j goes with, the conditioning set. So it measures what x_j says beyond them
